@@ -1,0 +1,18 @@
+//! What must hold for every input, each a function of bytes: the fuzz targets search for inputs
+//! where it does not, `tests/regressions.rs` of the library replays those once found.
+
+pub mod input;
+pub mod pair;
+pub mod script;
+pub mod seeds;
+pub mod segment;
+
+/// A property and the name of its fuzz target.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every property.
+pub const TARGETS: [Target; 3] = [
+    ("segment_decode", segment::segment_decode),
+    ("kcp_input", input::kcp_input),
+    ("kcp_pair", pair::kcp_pair),
+];

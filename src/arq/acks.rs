@@ -1,0 +1,72 @@
+//! The acknowledgements that the next flush owes the peer.
+
+use super::packer::Packer;
+use crate::seq::Sn;
+use crate::time::Millis;
+use crate::wire::{Command, Header, Output};
+
+/// Segments that arrived since the last flush: their numbers and the times to echo.
+///
+/// Source: ikcp.c `acklist`, which grows without bound.
+#[derive(Debug, Default)]
+pub(super) struct AckList {
+    list: Vec<(Sn, Millis)>,
+    /// Whether a segment from far behind the window is among them.
+    has_stale: bool,
+}
+
+impl AckList {
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Owes the peer an ACK of `sn`, where `rcv_nxt` is expected next.
+    ///
+    /// At most two receive windows of them between two flushes, and one for a segment from further
+    /// behind than that: such a peer needs our `una`, which any ACK carries. `false`: not taken.
+    pub(super) fn push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
+        let reach = 2 * u32::from(rcv_wnd).max(STALE_MIN);
+        let is_stale = sn.is_before(rcv_nxt.sub(reach));
+        if self.list.len() >= 2 * usize::from(rcv_wnd) || (is_stale && self.has_stale) {
+            return false;
+        }
+        self.has_stale |= is_stale;
+        self.list.push((sn, ts));
+        true
+    }
+
+    /// Sends them all. `header` is left with the `sn` and `ts` of the last one, which a window
+    /// probe in the same flush repeats, as in ikcp.c.
+    pub(super) fn flush<O: Output>(&mut self, header: &mut Header, packer: &mut Packer<'_, O>) {
+        header.cmd = Command::Ack;
+        for &(sn, ts) in &self.list {
+            (header.sn, header.ts) = (sn, ts);
+            packer.push(header, &[], &[]);
+        }
+        self.list.clear();
+        self.has_stale = false;
+    }
+}
+
+/// Least count of segments behind the window that count as late rather than stale, halved.
+const STALE_MIN: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_flush_owes_at_most_two_windows_and_one_stale_ack() {
+        let mut acks = AckList::default();
+        let stale = Sn(0).sub(513);
+        assert!(acks.push(stale, Millis(1), Sn(0), 128));
+        assert!(!acks.push(stale, Millis(2), Sn(0), 128));
+        let taken = (0..1000).filter(|&i| acks.push(Sn(i % 128), Millis(i), Sn(0), 128)).count();
+        assert_eq!(taken, 255);
+        assert_eq!(acks.len(), 256);
+    }
+}

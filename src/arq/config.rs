@@ -1,0 +1,222 @@
+//! The knobs of a control block.
+
+use super::error::ConfigError;
+use crate::wire::HEADER_LEN;
+use std::ops::RangeInclusive;
+
+/// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
+/// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
+///
+/// docs/TUNING.md says what each knob does to latency and bytes, measured.
+///
+/// ```
+/// use whitewater::Config;
+/// let config = Config { mtu: 1200, snd_wnd: 256, rcv_wnd: 256, ..Config::fast() };
+/// # config.check().unwrap();
+/// ```
+///
+/// [`Kcp::new`]: super::Kcp::new
+/// [`Kcp::configure`]: super::Kcp::configure
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `Config { .., ..Config::fast() }`")]
+pub struct Config {
+    /// Largest datagram sent, bytes, headers included: 50 to 65,507.
+    pub mtu: u16,
+    /// Largest datagram accepted from the peer, bytes: `mtu` to 65,507. With `rcv_wnd` it bounds
+    /// the memory that a peer can fill: less than 2 x `rcv_wnd` x `rcv_mtu` bytes of messages.
+    pub rcv_mtu: u16,
+    /// Segments that may be in flight: 1 to 65,535.
+    pub snd_wnd: u16,
+    /// Segments that the receive queue holds, and how far ahead of the next expected one a segment
+    /// may arrive: 128 to 65,535. No message of more fragments than this can be received.
+    pub rcv_wnd: u16,
+    /// 0: the retransmission timeout (RTO) doubles at each timeout of a segment, is at least
+    /// 100 ms, and the first has 1/8 on top. 1: it grows by half, from 30 ms. 2: it grows by half
+    /// of the connection's RTO, from 30 ms.
+    pub nodelay: u8,
+    /// Time between two flushes by [`Kcp::update`](super::Kcp::update), ms: 10 to 5000.
+    pub interval: u16,
+    /// Resend a segment when this many datagrams have acknowledged later ones; 0: never.
+    pub fast_resend: u16,
+    /// No congestion window: only `snd_wnd` and the peer's window limit what is in flight.
+    pub nc: bool,
+    /// A stream of bytes instead of messages: small sends share segments.
+    pub stream: bool,
+    /// Least RTO, ms, at most 60,000. `None`: 100, or 30 with `nodelay`.
+    pub min_rto: Option<u16>,
+    /// Sends of one segment up to which fast resend applies to it; 0: no limit.
+    pub fast_limit: u16,
+    /// Sends of one segment after which the link counts as dead: 1 to 65,535.
+    pub dead_link: u16,
+    /// Segments that may wait to be sent: 1 to 2^24.
+    pub snd_queue: u32,
+    /// Bytes of messages that may wait to be sent: `mtu` to 2^30.
+    pub snd_queue_bytes: u32,
+    /// How loss is found and answered.
+    pub recovery: Recovery,
+}
+
+/// How loss is found and answered. It changes what an end decides, never what the bytes mean.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// The decisions of ikcp.c 2.1.1, but for docs/DEVIATIONS.md.
+    #[default]
+    Classic,
+}
+
+impl Config {
+    /// Windows and buffers of [`Config::default`] with the delays of TCP: (0, 40, 0, 0).
+    #[must_use]
+    pub fn normal() -> Self {
+        Self { interval: 40, ..Self::default() }
+    }
+
+    /// No delays, resend after two later acknowledgements, no congestion window: (1, 20, 2, 1).
+    #[must_use]
+    pub fn fast() -> Self {
+        Self { nodelay: 1, interval: 20, fast_resend: 2, nc: true, ..Self::default() }
+    }
+
+    /// [`Config::fast`] with twice as many flushes: (1, 10, 2, 1).
+    #[must_use]
+    pub fn turbo() -> Self {
+        Self { interval: 10, ..Self::fast() }
+    }
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self {
+            mtu,
+            rcv_mtu,
+            snd_wnd,
+            rcv_wnd,
+            nodelay,
+            interval,
+            fast_resend: _,
+            nc: _,
+            stream: _,
+            min_rto,
+            fast_limit: _,
+            dead_link,
+            snd_queue,
+            snd_queue_bytes,
+            recovery: Recovery::Classic,
+        } = *self; // a new field fails to compile until it is handled
+        in_range("mtu", mtu, 50..=MTU_MAX)?;
+        in_range("rcv_mtu", rcv_mtu, mtu..=MTU_MAX)?;
+        in_range("snd_wnd", snd_wnd, 1..=u16::MAX)?;
+        in_range("rcv_wnd", rcv_wnd, WND_RCV_MIN..=u16::MAX)?;
+        in_range("nodelay", nodelay, 0..=2)?;
+        in_range("interval", interval, 10..=5000)?;
+        in_range("min_rto", min_rto.unwrap_or_default(), 0..=RTO_MAX)?;
+        in_range("dead_link", dead_link, 1..=u16::MAX)?;
+        in_range("snd_queue", snd_queue, 1..=1 << 24)?;
+        in_range("snd_queue_bytes", snd_queue_bytes, mtu.into()..=1 << 30)
+    }
+
+    /// Largest payload of a segment, bytes.
+    #[must_use]
+    pub fn mss(&self) -> u16 {
+        self.mtu.saturating_sub(OVERHEAD)
+    }
+
+    /// Least RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.
+    #[must_use]
+    pub(super) fn rto_min(&self) -> u32 {
+        match (self.min_rto, self.nodelay) {
+            (Some(ms), _) => ms,
+            (None, 0) => RTO_MIN,
+            (None, _) => RTO_NODELAY,
+        }
+        .into()
+    }
+}
+
+impl Default for Config {
+    /// The values of `ikcp_create`, and limits where ikcp.c has none.
+    fn default() -> Self {
+        Self {
+            mtu: 1400,
+            rcv_mtu: 1500,
+            snd_wnd: 32,
+            rcv_wnd: WND_RCV_MIN,
+            nodelay: 0,
+            interval: 100,
+            fast_resend: 0,
+            nc: false,
+            stream: false,
+            min_rto: None,
+            fast_limit: 5,
+            dead_link: 20,
+            snd_queue: 4096,
+            snd_queue_bytes: 4 << 20,
+            recovery: Recovery::Classic,
+        }
+    }
+}
+
+fn in_range<T: Copy + PartialOrd + Into<u64>>(
+    field: &'static str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let (min, max) = range.into_inner();
+    Err(ConfigError { field, value: value.into(), min: min.into(), max: max.into() })
+}
+
+/// What a segment adds to its payload, bytes.
+#[expect(clippy::cast_possible_truncation, reason = "24")]
+const OVERHEAD: u16 = HEADER_LEN as u16;
+/// Largest UDP payload over IPv4, bytes.
+const MTU_MAX: u16 = 65_507;
+/// Least receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".
+pub(super) const WND_RCV_MIN: u16 = 128;
+/// Least RTO, ms. Source: ikcp.c `IKCP_RTO_MIN`.
+const RTO_MIN: u16 = 100;
+/// Least RTO with nodelay, ms. Source: ikcp.c `IKCP_RTO_NDL`.
+const RTO_NODELAY: u16 = 30;
+/// Largest RTO that round trips lead to, ms. Source: ikcp.c `IKCP_RTO_MAX`.
+pub(super) const RTO_MAX: u16 = 60_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_in_range() {
+        for config in [Config::default(), Config::normal(), Config::fast(), Config::turbo()] {
+            assert_eq!(config.check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn an_error_names_field_value_and_range() {
+        let error = Config { interval: 9, ..Config::fast() }.check().unwrap_err();
+        assert_eq!(error, ConfigError { field: "interval", value: 9, min: 10, max: 5000 });
+        assert_eq!(error.to_string(), "interval is 9, outside 10 to 5000");
+        let default = Config::default();
+        for (config, field) in [
+            (Config { mtu: 49, ..default }, "mtu"),
+            (Config { mtu: 65_508, rcv_mtu: 65_508, ..default }, "mtu"),
+            (Config { rcv_mtu: 1399, ..default }, "rcv_mtu"),
+            (Config { snd_wnd: 0, ..default }, "snd_wnd"),
+            (Config { rcv_wnd: 127, ..default }, "rcv_wnd"),
+            (Config { nodelay: 3, ..default }, "nodelay"),
+            (Config { interval: 5001, ..default }, "interval"),
+            (Config { min_rto: Some(60_001), ..default }, "min_rto"),
+            (Config { dead_link: 0, ..default }, "dead_link"),
+            (Config { snd_queue: 0, ..default }, "snd_queue"),
+            (Config { snd_queue_bytes: 1399, ..default }, "snd_queue_bytes"),
+        ] {
+            assert_eq!(config.check().map_err(|error| error.field), Err(field));
+        }
+    }
+}

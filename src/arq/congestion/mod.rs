@@ -1,0 +1,186 @@
+//! How much may be in flight. A controller sees values and answers with a window and a rate; it
+//! cannot send.
+
+mod kcp;
+mod unlimited;
+
+pub use kcp::KcpControl;
+pub use unlimited::Unlimited;
+
+use super::pacing::Pacer;
+use crate::seq::Sn;
+use crate::time::Time;
+use std::fmt;
+use std::time::Duration;
+
+/// A congestion controller. Install one with [`Kcp::set_congestion`](super::Kcp::set_congestion).
+pub trait CongestionControl: fmt::Debug + Send {
+    /// Segments that may be in flight.
+    fn window(&self) -> u32;
+
+    /// Window above which growth slows down, segments, where the controller has one.
+    fn ssthresh(&self) -> Option<u32> {
+        None
+    }
+
+    /// A datagram moved `snd_una`.
+    fn on_ack(&mut self, ack: &Ack) {
+        let _ = ack;
+    }
+
+    /// A flush resent segments.
+    fn on_loss(&mut self, loss: &Loss) {
+        let _ = loss;
+    }
+
+    /// A round trip was measured.
+    fn on_rtt(&mut self, now: Time, rtt: Duration) {
+        let _ = (now, rtt);
+    }
+
+    /// A segment is sent, for the first time or again.
+    fn on_sent(&mut self, sent: &Sent) {
+        let _ = sent;
+    }
+
+    /// A flush found nothing more to send although `in_flight` segments are fewer than the window.
+    fn on_app_limited(&mut self, in_flight: u32) {
+        let _ = in_flight;
+    }
+
+    /// A flush has ended.
+    fn on_tick(&mut self, now: Time, mss: u16) {
+        let _ = (now, mss);
+    }
+
+    /// Payload bytes that may leave a second; `None`: no pacing. Acknowledgements and probes are
+    /// not counted. What is not used is kept, up to [`PACING_BURST`]; a segment leaves when anything
+    /// is left and may overdraw it, so that no rate is too small.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+}
+
+pub use super::pacing::PACING_BURST;
+
+/// Acknowledged segments, by one datagram.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Segments by which `snd_una` moved.
+    pub segments: u32,
+    /// Payload bytes that the datagram acknowledged, below `snd_una` or not.
+    pub bytes: u32,
+    /// Segments in flight before it.
+    pub in_flight: u32,
+    /// The peer's window, segments.
+    pub rmt_wnd: u16,
+    /// Largest payload of a segment, bytes.
+    pub mss: u16,
+}
+
+/// Segments resent by one flush.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// When.
+    pub now: Time,
+    /// Segments resent because their time was out.
+    pub timeouts: u32,
+    /// Segments resent because later ones were acknowledged.
+    pub fast: u32,
+    /// From `snd_una` to `snd_nxt`, segments, the acknowledged among them included.
+    pub in_flight: u32,
+    /// The window before the flush.
+    pub prior_window: u32,
+    /// The knob of that name.
+    pub fast_resend: u16,
+    /// Largest payload of a segment, bytes.
+    pub mss: u16,
+}
+
+/// One transmission.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// When.
+    pub now: Time,
+    /// The segment.
+    pub sn: Sn,
+    /// Payload bytes.
+    pub len: u16,
+    /// How often it has been sent, this one included.
+    pub xmit: u16,
+    /// Segments in flight, this one included.
+    pub in_flight: u32,
+}
+
+/// The built-in controller in place, or another one and its pacer.
+#[derive(Debug)]
+pub(super) enum Congestion {
+    Kcp(KcpControl),
+    Custom(Box<Custom>),
+}
+
+#[derive(Debug)]
+pub(super) struct Custom {
+    control: Box<dyn CongestionControl>,
+    pacer: Pacer,
+}
+
+impl Congestion {
+    pub(super) fn custom(control: Box<dyn CongestionControl>) -> Self {
+        Self::Custom(Box::new(Custom { control, pacer: Pacer::default() }))
+    }
+
+    pub(super) fn control(&self) -> &dyn CongestionControl {
+        match self {
+            Self::Kcp(control) => control,
+            Self::Custom(custom) => &*custom.control,
+        }
+    }
+
+    #[inline]
+    pub(super) fn control_mut(&mut self) -> &mut dyn CongestionControl {
+        match self {
+            Self::Kcp(control) => control,
+            Self::Custom(custom) => &mut *custom.control,
+        }
+    }
+
+    /// Tells of a transmission; the built-in controller does not ask.
+    #[inline]
+    pub(super) fn on_sent(&mut self, sent: &Sent) {
+        if let Self::Custom(custom) = self {
+            custom.pacer.spend(sent.len);
+            custom.control.on_sent(sent);
+        }
+    }
+
+    /// Fills the pacing budget up to `now`.
+    #[inline]
+    pub(super) fn refill(&mut self, now: Time) {
+        if let Self::Custom(custom) = self {
+            custom.pacer.refill(now, custom.control.pacing_rate());
+        }
+    }
+
+    /// Whether a segment may leave. Asked before the segment is touched.
+    #[inline]
+    pub(super) fn allows(&self) -> bool {
+        match self {
+            Self::Kcp(_) => true,
+            Self::Custom(custom) => custom.pacer.allows(),
+        }
+    }
+
+    /// When a segment may leave; `None`: not at the present rate.
+    pub(super) fn allows_at(&self, now: Time) -> Option<Time> {
+        match self {
+            Self::Kcp(_) => Some(now),
+            Self::Custom(custom) => custom.pacer.allows_at(now, custom.control.pacing_rate()),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A datagram comes in: checked as a whole, then applied segment by segment.
+
+use super::congestion::Ack;
+use super::recv::Stored;
+use super::rtt::SAMPLE_MAX;
+use super::{InputError, Kcp};
+use crate::seq::Sn;
+use crate::time::{Millis, Time};
+use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, Segment, conv_of, segments};
+use bytes::Bytes;
+use std::time::Duration;
+
+impl<O: Output> Kcp<O> {
+    /// Takes a datagram from the peer. Source: ikcp.c `ikcp_input`.
+    ///
+    /// It is checked as a whole first: on an error nothing has changed but a counter of
+    /// [`Stats::rejected`](super::Stats). What it makes necessary is sent by the next flush.
+    ///
+    /// # Errors
+    ///
+    /// When the datagram is not one that an honest peer of this conversation sends now. Drop it.
+    pub fn input(&mut self, now: Time, datagram: &[u8]) -> Result<(), InputError> {
+        self.input_from(now, datagram, None)
+    }
+
+    /// [`input`](Self::input) that keeps large payloads as part of `datagram` instead of copying
+    /// them. The datagram should have a buffer of its own, which lives as long as its messages.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`input`](Self::input).
+    pub fn input_bytes(&mut self, now: Time, datagram: &Bytes) -> Result<(), InputError> {
+        self.input_from(now, datagram, Some(datagram))
+    }
+
+    fn input_from(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
+        if let Err(error) = self.check_datagram(datagram) {
+            log::trace!("conv {}: datagram refused: {error}", self.conv);
+            self.count_rejected(&error);
+            return Err(error);
+        }
+        self.counters.bytes_received += datagram.len() as u64;
+        let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
+        let mut acked_bytes = 0;
+        let mut newest = NewestAck::default();
+        for segment in segments(datagram).flatten() {
+            self.counters.segments_received += 1;
+            self.rmt_wnd = segment.header.wnd;
+            acked_bytes += self.sender.acknowledge_before(segment.header.una).bytes;
+            match segment.header.cmd {
+                Command::Ack => {
+                    acked_bytes += self.acked(now, &segment.header);
+                    newest.see(segment.header.sn, segment.header.ts);
+                }
+                Command::Push => self.pushed(&segment, backing),
+                Command::Wask => self.probe.tell = true,
+                Command::Wins => {}
+            }
+        }
+        if let Some((sn, ts)) = newest.ack {
+            self.passed_over(sn, ts);
+        }
+        if self.sender.in_flight == 0 {
+            self.timer.nothing_in_flight();
+        }
+        let segments = self.sender.una().0.wrapping_sub(una.0);
+        if segments > 0 {
+            self.congestion.control_mut().on_ack(&Ack {
+                now,
+                segments,
+                bytes: acked_bytes,
+                in_flight,
+                rmt_wnd: self.rmt_wnd,
+                mss: self.config.mss(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks everything that can be said about a datagram before it is applied.
+    fn check_datagram(&self, datagram: &[u8]) -> Result<(), InputError> {
+        let (have, max) = (datagram.len(), usize::from(self.config.rcv_mtu));
+        if have < HEADER_LEN {
+            return Err(InputError::TooShort { have });
+        }
+        if have > max {
+            return Err(InputError::TooLong { have, max });
+        }
+        let mut rest = datagram;
+        while let Some(found) = conv_of(rest) {
+            if found != self.conv {
+                return Err(InputError::Conv { expected: self.conv, found });
+            }
+            let (segment, next) = Segment::decode(rest)?;
+            self.check_header(&segment.header)?;
+            rest = next;
+        }
+        Ok(())
+    }
+
+    fn check_header(&self, header: &Header) -> Result<(), InputError> {
+        let snd_nxt = self.sender.nxt;
+        if snd_nxt.is_before(header.una) {
+            return Err(InputError::Una { una: header.una, snd_nxt });
+        }
+        match header.cmd {
+            Command::Ack if !header.sn.is_before(snd_nxt) => {
+                Err(InputError::AckUnsent { sn: header.sn, snd_nxt })
+            }
+            Command::Push if u16::from(header.frg) >= self.config.rcv_wnd => {
+                Err(InputError::Fragment { frg: header.frg, rcv_wnd: self.config.rcv_wnd })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Frees an acknowledged segment and measures its round trip; returns the bytes freed.
+    fn acked(&mut self, now: Time, header: &Header) -> u32 {
+        if let Ok(rtt) = u32::try_from(now.wire().since(header.ts)) {
+            if rtt <= SAMPLE_MAX {
+                self.rtt.sample(rtt, &self.config);
+                self.congestion.control_mut().on_rtt(now, Duration::from_millis(rtt.into()));
+            } else {
+                self.counters.rejected.ts_age += 1;
+            }
+        }
+        self.sender.acknowledge(header.sn).bytes
+    }
+
+    /// Stores a segment of data and owes the peer an ACK of it.
+    fn pushed(&mut self, segment: &Segment<'_>, backing: Option<&Bytes>) {
+        let Header { sn, ts, frg, .. } = segment.header;
+        let (rcv_nxt, rcv_wnd) = (self.receiver.nxt, self.config.rcv_wnd);
+        if !sn.is_before(rcv_nxt.add(rcv_wnd.into())) {
+            self.counters.rejected.window += 1;
+            return;
+        }
+        match self.receiver.store(sn, frg, segment.data, backing, rcv_wnd) {
+            Stored::New => {}
+            Stored::Duplicate => self.counters.duplicates += 1,
+            Stored::BrokenChain => {
+                self.counters.rejected.fragment_chain += 1;
+                return;
+            }
+        }
+        let work = self.work.get_or_insert_default();
+        if !work.acks.push(sn, ts, rcv_nxt, rcv_wnd) {
+            self.counters.rejected.ack_overflow += 1;
+        }
+    }
+
+    /// Notes that a datagram acknowledged `sn` before older segments. Source: ikcp.c
+    /// `ikcp_parse_fastack`.
+    fn passed_over(&mut self, sn: Sn, ts: Millis) {
+        if sn.is_before(self.sender.una()) {
+            return;
+        }
+        let work = self.work.get_or_insert_default();
+        if !work.passes.push(sn, ts) {
+            self.sender.count_passes(&mut work.passes);
+        }
+    }
+
+    fn count_rejected(&mut self, error: &InputError) {
+        let rejected = &mut self.counters.rejected;
+        *match error {
+            InputError::TooShort { .. } => &mut rejected.too_short,
+            InputError::TooLong { .. } => &mut rejected.too_long,
+            InputError::Conv { .. } => &mut rejected.conv,
+            InputError::Length { .. } => &mut rejected.length,
+            InputError::Command { .. } => &mut rejected.command,
+            InputError::Una { .. } => &mut rejected.una,
+            InputError::AckUnsent { .. } => &mut rejected.ack_unsent,
+            InputError::Fragment { .. } => &mut rejected.fragment,
+        } += 1;
+    }
+}
+
+/// The ACK of a datagram that later counts as passing over older segments.
+///
+/// Source: ikcp.c `ikcp_input` with `IKCP_FASTACK_CONSERVE`: the first one, unless a later one has
+/// a newer number and a newer time as well.
+#[derive(Default)]
+struct NewestAck {
+    ack: Option<(Sn, Millis)>,
+}
+
+impl NewestAck {
+    fn see(&mut self, sn: Sn, ts: Millis) {
+        match self.ack {
+            Some((newest, latest)) if !newest.is_before(sn) || ts.since(latest) <= 0 => {}
+            _ => self.ack = Some((sn, ts)),
+        }
+    }
+}
+
+impl From<DecodeError> for InputError {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::HeaderTruncated { have } => Self::TooShort { have },
+            DecodeError::DataTruncated { have, need } => Self::Length { have, need },
+            DecodeError::Command { found } => Self::Command { found },
+        }
+    }
+}

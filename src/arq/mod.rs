@@ -1,0 +1,444 @@
+//! The KCP control block: the ARQ machine of one session, without I/O and without a clock.
+//!
+//! Each verb of [`Kcp`] is a short list of calls into the parts: [`send`] and [`recv`] keep the
+//! segments, [`rtt`] the estimate, [`loss`] decides what is lost, [`congestion`] how much may be
+//! in flight, [`acks`] and [`probe`] what the peer is owed and asked, [`packer`] fills datagrams.
+
+mod acks;
+mod config;
+pub mod congestion;
+mod error;
+mod input;
+mod loss;
+mod packer;
+mod pacing;
+mod probe;
+mod recv;
+mod rtt;
+mod send;
+mod stats;
+mod timer;
+mod trace;
+mod transmit;
+
+pub use config::{Config, Recovery};
+pub use error::{ConfigError, InputError, RecvError, SendError};
+pub use stats::{Rejected, Stats};
+
+use crate::seq::{Conv, Sn};
+use crate::time::{Millis, Time};
+use crate::wire::{Command, Header, Output};
+use acks::AckList;
+use bytes::Bytes;
+use congestion::{Congestion, CongestionControl, KcpControl, Loss};
+use loss::Passes;
+use packer::Packer;
+use probe::Probe;
+use recv::Receiver;
+use rtt::Rtt;
+use send::{Message, Sender};
+use stats::Counters;
+use std::time::Duration;
+use timer::Timer;
+use transmit::{Resent, Transmit};
+
+/// A KCP control block: one end of a session.
+///
+/// The owner feeds it what the network delivers ([`input`](Self::input)) and the time
+/// ([`update`](Self::update)); it hands finished datagrams to its [`Output`].
+///
+/// ```
+/// use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+///
+/// let config = Config::fast();
+/// let mut alice = Kcp::new(Conv(7), &config, DatagramQueue::new())?;
+/// let mut bob = Kcp::new(Conv(7), &config, DatagramQueue::new())?;
+///
+/// alice.send(b"hello")?;
+/// let now = Time::from_millis(1);
+/// alice.flush(now);
+/// while let Some(datagram) = alice.output_mut().pop() {
+///     bob.input(now, datagram)?;
+/// }
+/// let mut buf = [0; 16];
+/// let len = bob.recv(&mut buf)?;
+/// assert_eq!(&buf[..len], b"hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Kcp<O> {
+    conv: Conv,
+    config: Config,
+    sender: Sender,
+    receiver: Receiver,
+    rtt: Rtt,
+    congestion: Congestion,
+    probe: Probe,
+    timer: Timer,
+    /// The peer's window as last heard, segments.
+    rmt_wnd: u16,
+    /// A segment has been sent `dead_link` times.
+    dead: bool,
+    counters: Counters,
+    work: Option<Box<Work>>,
+    output: O,
+}
+
+/// What a session needs only while there is traffic.
+#[derive(Debug, Default)]
+struct Work {
+    acks: AckList,
+    passes: Passes,
+    /// The datagram being packed.
+    datagram: Vec<u8>,
+}
+
+impl<O: Output> Kcp<O> {
+    /// A control block of conversation `conv`, whose datagrams go to `output`. Both ends of a
+    /// session have the same `conv`. Source: ikcp.c `ikcp_create`.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(conv: Conv, config: &Config, output: O) -> Result<Self, ConfigError> {
+        Self::starting_at(conv, config, output, Sn(0), Sn(0))
+    }
+
+    /// A control block whose first segment is `snd`, and that expects `rcv` first. KCP starts both
+    /// at 0; a protocol around it may agree on others.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn starting_at(
+        conv: Conv,
+        config: &Config,
+        output: O,
+        snd: Sn,
+        rcv: Sn,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            conv,
+            config: *config,
+            sender: Sender::new(snd),
+            receiver: Receiver::new(rcv),
+            rtt: Rtt::new(),
+            congestion: Congestion::Kcp(KcpControl::new()),
+            probe: Probe::default(),
+            timer: Timer::default(),
+            rmt_wnd: config::WND_RCV_MIN,
+            dead: false,
+            counters: Counters::default(),
+            work: None,
+            output,
+        })
+    }
+
+    /// Queues a message; the next flush sends it. Returns the bytes taken: all of them, but for a
+    /// stream (`Config::stream`), which may take less. An empty message is one; to a stream it adds
+    /// nothing. Source: ikcp.c `ikcp_send`.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::TooLong`] for more than 127 segments, [`SendError::QueueFull`] when enough
+    /// waits; nothing is taken then.
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+        self.sender.send(Message::Slice(message), &self.config)
+    }
+
+    /// [`send`](Self::send) without a copy: the segments stay part of `message`, but for short ones.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`send`](Self::send).
+    #[expect(clippy::needless_pass_by_value, reason = "the buffer is handed over")]
+    pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, SendError> {
+        self.sender.send(Message::Shared(&message), &self.config)
+    }
+
+    /// Takes the next message, or in a stream the next segment, and returns its length in bytes.
+    /// Source: ikcp.c `ikcp_recv`.
+    ///
+    /// # Errors
+    ///
+    /// [`RecvError::NoMessage`] until a whole one has arrived; [`RecvError::BufferTooSmall`] when
+    /// it does not fit, and it stays.
+    pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let len = self.peek(buf)?;
+        self.consume();
+        Ok(len)
+    }
+
+    /// [`recv`](Self::recv), and the message stays.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`recv`](Self::recv).
+    pub fn peek(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let need = self.peek_size().ok_or(RecvError::NoMessage)?;
+        let have = buf.len();
+        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
+        self.receiver.copy_to(room);
+        Ok(need)
+    }
+
+    /// [`recv`](Self::recv) into a buffer of its own: without a copy where the message is one
+    /// segment that [`input_bytes`](Self::input_bytes) kept.
+    pub fn recv_bytes(&mut self) -> Option<Bytes> {
+        let message = self.receiver.bytes(self.peek_size()?);
+        self.consume();
+        Some(message)
+    }
+
+    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
+    /// `ikcp_peeksize`.
+    #[must_use]
+    pub fn peek_size(&self) -> Option<usize> {
+        self.receiver.peek_size()
+    }
+
+    /// Flushes if the interval has passed since the last time. To be called at least every
+    /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
+    pub fn update(&mut self, now: Time) {
+        if self.timer.tick(now.wire(), self.config.interval) {
+            self.flush(now);
+        }
+    }
+
+    /// Sends what is due: acknowledgements, probes, lost segments, new ones. Source: ikcp.c
+    /// `ikcp_flush`.
+    pub fn flush(&mut self, now: Time) {
+        self.congestion.refill(now);
+        self.probe.tick(now.wire(), self.rmt_wnd);
+        if self.has_work(now.wire()) {
+            let mut work = self.work.take().unwrap_or_default();
+            self.flush_work(now, &mut work);
+            self.work = Some(work);
+        }
+        self.congestion.control_mut().on_tick(now, self.config.mss());
+    }
+
+    /// When [`update`](Self::update) has something to do next, provided that nothing is sent,
+    /// received or changed before. It may be early, never late; `None`: idle, nothing to wake for.
+    ///
+    /// Source: ikcp.c `ikcp_check`, which answers within an interval always.
+    #[must_use]
+    pub fn check(&self, now: Time) -> Option<Time> {
+        let due = self.next_work(now)?;
+        Some(self.timer.flush_at(now).map_or(now, |flush| flush.max(due)))
+    }
+
+    /// Segments in flight and waiting. Source: ikcp.c `ikcp_waitsnd`.
+    #[must_use]
+    pub fn wait_snd(&self) -> usize {
+        self.sender.in_flight as usize + self.sender.waiting() as usize
+    }
+
+    /// Whether a segment has been sent `dead_link` times without being acknowledged. It stays so,
+    /// and the control block goes on trying, as in ikcp.c: what to do about it is the owner's.
+    #[must_use]
+    pub const fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// Whether nothing is to be sent, resent or acknowledged.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.wait_snd() == 0 && self.acks_due() == 0 && !self.probe.ask && !self.probe.tell
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub const fn conv(&self) -> Conv {
+        self.conv
+    }
+
+    /// The knobs in force.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Changes any knob while running. Segments that are cut already keep their size: after the
+    /// mtu was lowered, they leave as datagrams larger than it.
+    ///
+    /// # Errors
+    ///
+    /// When a field is out of range; nothing has changed then.
+    pub fn configure(&mut self, config: &Config) -> Result<(), ConfigError> {
+        config.check()?;
+        self.config = *config;
+        Ok(())
+    }
+
+    /// Replaces the congestion controller. The knob `nc` does not apply to it. Source: ikcp.c
+    /// `ikcp_setcc`.
+    pub fn set_congestion(&mut self, control: Box<dyn CongestionControl>) {
+        self.congestion = Congestion::custom(control);
+    }
+
+    /// Where the datagrams go.
+    #[must_use]
+    pub const fn output(&self) -> &O {
+        &self.output
+    }
+
+    /// Where the datagrams go, to change or to empty.
+    pub const fn output_mut(&mut self) -> &mut O {
+        &mut self.output
+    }
+
+    /// Gives back the memory of what is empty. A session that is quiet for long then costs no more
+    /// than a fresh one; traffic takes the memory again.
+    pub fn shrink(&mut self) {
+        self.sender.shrink();
+        self.receiver.shrink();
+        if self.work.as_ref().is_some_and(|work| work.acks.is_empty() && work.passes.is_empty()) {
+            self.work = None;
+        }
+    }
+
+    /// What has been counted, and how things stand.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let ms = |ms: u32| Duration::from_millis(ms.into());
+        let control = self.congestion.control();
+        Stats {
+            snd_una: self.sender.una(),
+            snd_nxt: self.sender.nxt,
+            rcv_nxt: self.receiver.nxt,
+            srtt: ms(self.rtt.srtt),
+            rttvar: ms(self.rtt.rttvar),
+            min_rtt: self.rtt.min().map(ms),
+            rto: ms(self.rtt.rto),
+            cwnd: control.window(),
+            ssthresh: control.ssthresh(),
+            rmt_wnd: self.rmt_wnd,
+            in_flight: self.sender.in_flight,
+            snd_queue: self.sender.waiting(),
+            rcv_queue: self.receiver.queued(),
+            rcv_buf: self.receiver.parked,
+            segments_sent: self.counters.segments_sent,
+            segments_received: self.counters.segments_received,
+            bytes_sent: self.counters.bytes_sent,
+            bytes_received: self.counters.bytes_received,
+            resends_timeout: self.counters.resends_timeout,
+            resends_fast: self.counters.resends_fast,
+            duplicates: self.counters.duplicates,
+            rejected: self.counters.rejected,
+        }
+    }
+
+    /// Lets go of the message that was read, and tells the peer when this opens the window.
+    fn consume(&mut self) {
+        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
+        self.receiver.consume();
+        self.receiver.deliver(self.config.rcv_wnd);
+        self.probe.tell |= was_closed && self.receiver.window(self.config.rcv_wnd) > 0;
+    }
+
+    /// The body of a flush that has something to send or to count.
+    fn flush_work(&mut self, now: Time, work: &mut Work) {
+        let prior_window = self.congestion.control().window();
+        let Work { acks, passes, datagram } = work;
+        let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
+        let mut header = Header {
+            conv: self.conv,
+            cmd: Command::Ack,
+            frg: 0,
+            wnd: self.receiver.window(self.config.rcv_wnd),
+            ts: Millis(0),
+            sn: Sn(0),
+            una: self.receiver.nxt,
+        };
+        acks.flush(&mut header, &mut packer);
+        self.probe.flush(&mut header, &mut packer);
+        header.cmd = Command::Push;
+        header.ts = now.wire();
+        let mut transmit = Transmit {
+            now,
+            header,
+            packer,
+            config: &self.config,
+            rto: self.rtt.rto,
+            sender: &mut self.sender,
+            congestion: &mut self.congestion,
+            timer: &mut self.timer,
+            most_sent: 0,
+        };
+        let resent = transmit.resend(passes);
+        transmit.send_new(self.rmt_wnd);
+        transmit.packer.finish();
+        self.dead |= transmit.most_sent >= self.config.dead_link;
+        self.counters.resends_timeout += resent.timeouts;
+        self.counters.resends_fast += resent.fast;
+        if resent != Resent::default() {
+            self.congestion.control_mut().on_loss(&Loss {
+                now,
+                timeouts: resent.timeouts,
+                fast: resent.fast,
+                in_flight: self.sender.nxt.0.wrapping_sub(self.sender.una().0),
+                prior_window,
+                fast_resend: self.config.fast_resend,
+                mss: self.config.mss(),
+            });
+        }
+    }
+
+    fn acks_due(&self) -> usize {
+        self.work.as_ref().map_or(0, |work| work.acks.len())
+    }
+
+    fn has_passes(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| !work.passes.is_empty())
+    }
+
+    /// Whether a flush would send or count anything.
+    fn has_work(&self, now: Millis) -> bool {
+        self.acks_due() > 0
+            || self.probe.ask
+            || self.probe.tell
+            || self.timer.resend_at().is_some_and(|at| at.is_due(now))
+            || self.has_passes()
+            || (self.sender.waiting() > 0 && self.room() > 0)
+    }
+
+    /// When a flush would send or count anything.
+    fn next_work(&self, now: Time) -> Option<Time> {
+        if self.acks_due() > 0
+            || self.probe.ask
+            || self.probe.tell
+            || (self.rmt_wnd == 0 && self.probe.wait == 0)
+            || (self.config.fast_resend > 0 && self.has_passes())
+        {
+            return Some(now);
+        }
+        let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
+        let resend = self.timer.resend_at().map(|at| now.when(at));
+        let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
+        let data = if may_send { Some(now) } else { resend };
+        let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
+        [probe, paced].into_iter().flatten().min()
+    }
+
+    /// Segments that may still be taken into flight.
+    fn room(&self) -> u32 {
+        window(&self.config, self.rmt_wnd, &self.congestion)
+            .saturating_sub(self.sender.nxt.0.wrapping_sub(self.sender.una().0))
+    }
+
+    /// The built-in controller lets nothing out before the first flush has ended.
+    fn never_flushed(&self) -> bool {
+        self.congestion.control().window() == 0 && self.rmt_wnd > 0
+    }
+}
+
+/// Segments that may be in flight.
+fn window(config: &Config, rmt_wnd: u16, congestion: &Congestion) -> u32 {
+    let window = u32::from(config.snd_wnd.min(rmt_wnd));
+    match congestion {
+        Congestion::Kcp(_) if config.nc => window,
+        _ => window.min(congestion.control().window()),
+    }
+}

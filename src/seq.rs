@@ -1,0 +1,93 @@
+//! Numbers that wrap: the conversation, the segment number.
+
+use std::fmt;
+
+/// The number of a conversation: both ends of a session carry the same one in every segment.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "a number with a name")]
+pub struct Conv(pub u32);
+
+impl fmt::Display for Conv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A segment number. It wraps at 2^32, so it has a distance and no order: `Ord` on wrapping
+/// numbers is not transitive.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a number with a name")]
+pub struct Sn(pub u32);
+
+impl Sn {
+    /// The number `count` after this one.
+    #[must_use]
+    pub const fn add(self, count: u32) -> Self {
+        Self(self.0.wrapping_add(count))
+    }
+
+    /// The number `count` before this one.
+    #[must_use]
+    pub const fn sub(self, count: u32) -> Self {
+        Self(self.0.wrapping_sub(count))
+    }
+
+    /// How far `self` lies after `earlier`; negative when it lies before. Source: ikcp.c
+    /// `_itimediff`.
+    #[must_use]
+    pub const fn distance(self, earlier: Self) -> i32 {
+        self.0.wrapping_sub(earlier.0).cast_signed()
+    }
+
+    /// Whether `self` lies before `other`, seen over the shorter way round.
+    #[must_use]
+    pub const fn is_before(self, other: Self) -> bool {
+        self.distance(other) < 0
+    }
+
+    /// Slot of `self` in the window `[start, start + len)`, or `None` when it is outside.
+    #[must_use]
+    pub const fn offset_in(self, start: Self, len: u32) -> Option<u32> {
+        let offset = self.0.wrapping_sub(start.0);
+        if offset < len { Some(offset) } else { None }
+    }
+}
+
+impl fmt::Display for Sn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_window_goes_on_across_the_wrap() {
+        let start = Sn(u32::MAX - 1);
+        assert_eq!(Sn(1).offset_in(start, 4), Some(3));
+        assert_eq!(Sn(2).offset_in(start, 4), None);
+        assert_eq!(Sn(u32::MAX - 2).offset_in(start, 4), None);
+        assert!(Sn(u32::MAX).is_before(Sn(0)));
+    }
+
+    proptest! {
+        #[test]
+        fn distance_undoes_add_and_is_antisymmetric(sn: u32, step: u32) {
+            let (a, b) = (Sn(sn), Sn(sn).add(step));
+            prop_assert_eq!(b.distance(a), step.cast_signed());
+            prop_assert_eq!(b.sub(step), a);
+            if step != 0 && step != 1 << 31 {
+                prop_assert_eq!(a.is_before(b), !b.is_before(a));
+            }
+        }
+
+        #[test]
+        fn distance_does_not_depend_on_where_the_numbers_start(a: u32, b: u32, shift: u32) {
+            let moved = Sn(a).add(shift).distance(Sn(b).add(shift));
+            prop_assert_eq!(moved, Sn(a).distance(Sn(b)));
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The local clock in microseconds and the wire's clock in milliseconds. Time comes in from the
+//! caller: nothing below `net` reads a clock.
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+/// A moment, in µs since an epoch that the caller chooses. It must come from a monotonic clock.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Time(u64);
+
+impl Time {
+    /// The epoch.
+    pub const ZERO: Self = Self(0);
+
+    /// The moment `micros` µs after the epoch.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// The moment `millis` ms after the epoch.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1000))
+    }
+
+    /// µs since the epoch.
+    #[must_use]
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Whole ms since the epoch.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1000
+    }
+
+    /// How long ago `earlier` was; zero when it lies ahead.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The wire's view of this moment: ms, wrapping at 2^32 (49.7 days).
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the wire's clock wraps")]
+    pub const fn wire(self) -> Millis {
+        Millis(self.as_millis() as u32)
+    }
+
+    /// The first moment at which the wire's clock shows `at`, or `self` when it already has.
+    #[must_use]
+    pub(crate) fn when(self, at: Millis) -> Self {
+        match u64::try_from(at.since(self.wire())) {
+            Ok(ahead) if ahead > 0 => Self::from_millis(self.as_millis().saturating_add(ahead)),
+            _ => self,
+        }
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06} s", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+/// The wire's clock: ms, wrapping at 2^32. It has a distance and no order.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a number with a name")]
+pub struct Millis(pub u32);
+
+impl Millis {
+    /// ms from `earlier` to `self`; negative when `earlier` lies ahead. Source: ikcp.c `_itimediff`.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> i32 {
+        self.0.wrapping_sub(earlier.0).cast_signed()
+    }
+
+    /// The moment `ms` later.
+    #[must_use]
+    pub const fn add(self, ms: u32) -> Self {
+        Self(self.0.wrapping_add(ms))
+    }
+
+    /// Whether this moment has come at `now`.
+    #[must_use]
+    pub const fn is_due(self, now: Self) -> bool {
+        now.since(self) >= 0
+    }
+
+    /// The earlier of two moments less than 2^31 ms apart.
+    #[must_use]
+    pub const fn earlier(self, other: Self) -> Self {
+        if other.since(self) < 0 { other } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_clock_wraps_and_its_distance_goes_on() {
+        let before = Time::from_millis((1 << 32) - 5);
+        let after = before + Duration::from_millis(10);
+        assert_eq!(after.wire(), Millis(5));
+        assert_eq!(after.wire().since(before.wire()), 10);
+        assert!(before.wire().is_due(after.wire()));
+    }
+
+    #[test]
+    fn when_names_the_first_microsecond_that_shows_the_wire_time() {
+        let now = Time::from_micros((1 << 32) * 1000 - 300);
+        let at = now.when(Millis(7));
+        assert_eq!(at, Time::from_millis((1 << 32) + 7));
+        assert_eq!(at.wire(), Millis(7));
+        assert_eq!(now.when(Millis(u32::MAX - 3)), now);
+    }
+
+    #[test]
+    fn a_duration_that_would_overflow_saturates() {
+        assert_eq!((Time::from_micros(9) + Duration::MAX).as_micros(), u64::MAX);
+        assert_eq!(Time::ZERO.since(Time::from_millis(1)), Duration::ZERO);
+    }
+}

@@ -1,0 +1,7 @@
+//! Bytes and values: the KCP segment, and where datagrams go. No state.
+
+mod output;
+mod segment;
+
+pub use output::{DatagramQueue, Output};
+pub use segment::{Command, DecodeError, HEADER_LEN, Header, Segment, Segments, conv_of, segments};

@@ -1,0 +1,306 @@
+//! The KCP segment: 24 bytes of header, little-endian, then the data.
+//!
+//! ```text
+//!  0               4   5   6       8              12              16              20              24
+//! +---------------+---+---+-------+---------------+---------------+---------------+---------------+----
+//! | conv          |cmd|frg|  wnd  | ts            | sn            | una           | len           | data
+//! +---------------+---+---+-------+---------------+---------------+---------------+---------------+----
+//! ```
+//!
+//! Source: ikcp.c `ikcp_encode_seg`, `ikcp_input`; docs/WIRE.md.
+
+use crate::seq::{Conv, Sn};
+use crate::time::Millis;
+use thiserror::Error;
+
+/// Bytes of a segment header. Source: ikcp.c `IKCP_OVERHEAD`.
+pub const HEADER_LEN: usize = 24;
+
+/// What a segment is for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[repr(u8)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has four, and peers drop a datagram with a fifth")]
+pub enum Command {
+    /// Data, or a fragment of it.
+    Push = 81,
+    /// The segment `sn`, sent at `ts`, has arrived.
+    Ack = 82,
+    /// Asks for the receive window.
+    Wask = 83,
+    /// Tells the receive window. A payload is skipped by every known peer.
+    Wins = 84,
+}
+
+impl Command {
+    const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            81 => Some(Self::Push),
+            82 => Some(Self::Ack),
+            83 => Some(Self::Wask),
+            84 => Some(Self::Wins),
+            _ => None,
+        }
+    }
+}
+
+/// The header of a segment but for its `len`, which is that of the data.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the wire format does not grow")]
+pub struct Header {
+    /// The conversation.
+    pub conv: Conv,
+    /// What the segment is for.
+    pub cmd: Command,
+    /// Fragments of the message that follow this one; 0 is the last.
+    pub frg: u8,
+    /// Segments that the sender of this one has room to receive.
+    pub wnd: u16,
+    /// ms on the sender's clock; an ACK echoes that of the segment it acknowledges.
+    pub ts: Millis,
+    /// Number of this segment; in an ACK, of the acknowledged one.
+    pub sn: Sn,
+    /// The next number that the sender of this segment expects: all before have arrived.
+    pub una: Sn,
+}
+
+impl Header {
+    /// The 24 bytes of a header for `len` bytes of data.
+    #[must_use]
+    pub fn to_bytes(&self, len: u32) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        let words = [
+            self.conv.0,
+            u32::from_le_bytes([self.cmd as u8, self.frg, self.wnd.to_le_bytes()[0], self.wnd.to_le_bytes()[1]]),
+            self.ts.0,
+            self.sn.0,
+            self.una.0,
+            len,
+        ];
+        for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        bytes
+    }
+}
+
+/// A segment, its data where the datagram has it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the wire format does not grow")]
+pub struct Segment<'a> {
+    /// Everything before the data.
+    pub header: Header,
+    /// The data; empty in most segments other than PUSH.
+    pub data: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    /// Takes one segment off the front of `input`; returns it and the rest.
+    ///
+    /// # Errors
+    ///
+    /// In the order in which ikcp.c looks: a header cut short, more data announced than there is,
+    /// a command that is none.
+    #[inline]
+    pub fn decode(input: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
+        let Some((header, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
+            return Err(DecodeError::HeaderTruncated { have: input.len() });
+        };
+        let ([conv, [cmd, frg, wnd @ ..], ts, sn, una, len], []) = header.as_chunks::<4>() else {
+            return Err(DecodeError::HeaderTruncated { have: input.len() });
+        };
+        let len = u32::from_le_bytes(*len);
+        let Some((data, rest)) = usize::try_from(len).ok().and_then(|len| rest.split_at_checked(len)) else {
+            return Err(DecodeError::DataTruncated { have: rest.len(), need: len });
+        };
+        let Some(cmd) = Command::from_byte(*cmd) else {
+            return Err(DecodeError::Command { found: *cmd });
+        };
+        let header = Header {
+            conv: Conv(u32::from_le_bytes(*conv)),
+            cmd,
+            frg: *frg,
+            wnd: u16::from_le_bytes(*wnd),
+            ts: Millis(u32::from_le_bytes(*ts)),
+            sn: Sn(u32::from_le_bytes(*sn)),
+            una: Sn(u32::from_le_bytes(*una)),
+        };
+        Ok((Self { header, data }, rest))
+    }
+
+    /// Appends the bytes of this segment. Data of 4 GiB or more cannot be told and is left out.
+    pub fn encode(&self, output: &mut Vec<u8>) {
+        let len = u32::try_from(self.data.len()).unwrap_or(0);
+        output.extend_from_slice(&self.header.to_bytes(len));
+        if len != 0 {
+            output.extend_from_slice(self.data);
+        }
+    }
+}
+
+/// Why bytes are not a segment.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// Fewer bytes than a header has.
+    #[error("{have} bytes where a segment header has {HEADER_LEN}")]
+    HeaderTruncated {
+        /// Bytes there were.
+        have: usize,
+    },
+    /// The header announces more data than follows.
+    #[error("{have} bytes of data where the segment announces {need}")]
+    DataTruncated {
+        /// Bytes there were.
+        have: usize,
+        /// Bytes announced.
+        need: u32,
+    },
+    /// A command other than 81 to 84.
+    #[error("{found} is no command")]
+    Command {
+        /// The byte in its place.
+        found: u8,
+    },
+}
+
+/// The segments of a datagram.
+///
+/// Fewer than 24 bytes after the last one are no segment and no error, as in ikcp.c:
+/// [`Segments::trailing`] has them.
+#[must_use]
+pub const fn segments(datagram: &[u8]) -> Segments<'_> {
+    Segments { rest: datagram }
+}
+
+/// Iterator over the segments of a datagram, made by [`segments`]. It ends after an error.
+#[derive(Clone, Debug)]
+pub struct Segments<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Segments<'a> {
+    /// What has not been decoded yet; at the end, the bytes too few for a segment.
+    #[must_use]
+    pub const fn trailing(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = Result<Segment<'a>, DecodeError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.len() < HEADER_LEN {
+            return None;
+        }
+        match Segment::decode(self.rest) {
+            Ok((segment, rest)) => {
+                self.rest = rest;
+                Some(Ok(segment))
+            }
+            Err(error) => {
+                self.rest = &[];
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// The conversation that a datagram belongs to, by its first segment; `None` when it is too short
+/// to hold one. Source: ikcp.c `ikcp_getconv`.
+#[must_use]
+pub fn conv_of(datagram: &[u8]) -> Option<Conv> {
+    if datagram.len() < HEADER_LEN {
+        return None;
+    }
+    Some(Conv(u32::from_le_bytes(*datagram.first_chunk()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn push(data: &[u8]) -> Segment<'_> {
+        let header = Header {
+            conv: Conv(0x1122_3344),
+            cmd: Command::Push,
+            frg: 5,
+            wnd: 0x0102,
+            ts: Millis(0x0304_0506),
+            sn: Sn(0x0708_090a),
+            una: Sn(0x0b0c_0d0e),
+        };
+        Segment { header, data }
+    }
+
+    #[test]
+    fn the_bytes_stand_where_kcp_has_them() {
+        let mut bytes = Vec::new();
+        push(b"hi").encode(&mut bytes);
+        let want = [
+            0x44, 0x33, 0x22, 0x11, 81, 5, 0x02, 0x01, 6, 5, 4, 3, 10, 9, 8, 7, 14, 13, 12, 11, 2, 0, 0, 0, b'h', b'i',
+        ];
+        assert_eq!(bytes, want);
+    }
+
+    #[test]
+    fn every_way_to_be_cut_short_has_its_name() {
+        let mut bytes = Vec::new();
+        push(b"data").encode(&mut bytes);
+        for have in 0..HEADER_LEN {
+            assert_eq!(Segment::decode(&bytes[..have]), Err(DecodeError::HeaderTruncated { have }));
+        }
+        for have in 0..4 {
+            let error = Segment::decode(&bytes[..HEADER_LEN + have]);
+            assert_eq!(error, Err(DecodeError::DataTruncated { have, need: 4 }));
+        }
+        bytes[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(Segment::decode(&bytes), Err(DecodeError::DataTruncated { have: 4, need: u32::MAX }));
+    }
+
+    #[test]
+    fn only_four_commands_exist() {
+        let mut bytes = Vec::new();
+        push(b"").encode(&mut bytes);
+        for found in 0..=u8::MAX {
+            bytes[4] = found;
+            assert_eq!(Segment::decode(&bytes).is_ok(), (81..=84).contains(&found));
+        }
+    }
+
+    #[test]
+    fn a_tail_too_short_for_a_segment_is_left_alone() {
+        let mut bytes = Vec::new();
+        push(b"one").encode(&mut bytes);
+        push(b"two").encode(&mut bytes);
+        bytes.extend_from_slice(&[0; HEADER_LEN - 1]);
+        let mut all = segments(&bytes);
+        assert_eq!(all.by_ref().map(|segment| segment.unwrap().data).collect::<Vec<_>>(), [b"one", b"two"]);
+        assert_eq!(all.trailing().len(), HEADER_LEN - 1);
+    }
+
+    proptest! {
+        #[test]
+        fn what_decodes_encodes_to_the_same_bytes(
+            cmd in 81..=84u8,
+            head in prop::array::uniform19(any::<u8>()),
+            data in prop::collection::vec(any::<u8>(), 0..100),
+            rest in prop::collection::vec(any::<u8>(), 0..50),
+        ) {
+            let mut bytes = head[..4].to_vec();
+            bytes.push(cmd);
+            bytes.extend_from_slice(&head[4..]);
+            bytes.extend_from_slice(&u32::try_from(data.len()).unwrap().to_le_bytes());
+            bytes.extend_from_slice(&data);
+            let len = bytes.len();
+            bytes.extend_from_slice(&rest);
+            let (segment, left) = Segment::decode(&bytes).unwrap();
+            prop_assert_eq!(left, &rest[..]);
+            let mut again = Vec::new();
+            segment.encode(&mut again);
+            prop_assert_eq!(&again[..], &bytes[..len]);
+        }
+    }
+}
