@@ -61,7 +61,7 @@ impl<O: Output> Kcp<O> {
             self.passed_over(sn, ts);
         }
         if self.sender.in_flight == 0 {
-            self.timer.nothing_in_flight();
+            self.timer.restart();
         }
         let segments = self.sender.una().0.wrapping_sub(una.0);
         if segments > 0 {

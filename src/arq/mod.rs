@@ -269,6 +269,7 @@ impl<O: Output> Kcp<O> {
     pub fn configure(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
         self.config = *config;
+        self.timer.look(); // what is in flight may count as lost by the new knobs
         Ok(())
     }
 
@@ -399,7 +400,7 @@ impl<O: Output> Kcp<O> {
         self.acks_due() > 0
             || self.probe.ask
             || self.probe.tell
-            || self.timer.resend_at().is_some_and(|at| at.is_due(now))
+            || self.timer.is_resend_due(now)
             || self.has_passes()
             || (self.sender.waiting() > 0 && self.room() > 0)
     }
@@ -415,7 +416,7 @@ impl<O: Output> Kcp<O> {
             return Some(now);
         }
         let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
-        let resend = self.timer.resend_at().map(|at| now.when(at));
+        let resend = self.timer.resend_at(now);
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };
         let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));

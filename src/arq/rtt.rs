@@ -47,8 +47,9 @@ impl Rtt {
 /// RTO before the first sample, ms. Source: ikcp.c `IKCP_RTO_DEF`.
 const RTO_DEFAULT: u32 = 200;
 
-/// Largest round trip that is believed, ms: the largest RTO. An older echo is forged or stale.
-pub(super) const SAMPLE_MAX: u32 = RTO_MAX as u32;
+/// Largest round trip that is believed, ms: two of the largest RTO. An older echo is forged, or from
+/// before the clock jumped.
+pub(super) const SAMPLE_MAX: u32 = 2 * RTO_MAX as u32;
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,8 @@ pub(super) struct Timer {
     pub(super) flush: Option<Millis>,
     /// A time at or before that of the first segment that times out; `None`: none is in flight.
     resend: Option<Millis>,
+    /// A segment may be lost already, whatever the time.
+    look: bool,
 }
 
 impl Timer {
@@ -32,34 +34,30 @@ impl Timer {
         self.flush.filter(|at| is_near(now.wire(), *at)).map(|at| now.when(at))
     }
 
+    /// Whether to look for lost segments among all in flight.
+    pub(super) fn is_resend_due(&self, now: Millis) -> bool {
+        self.look || self.resend.is_some_and(|at| at.is_due(now))
+    }
+
     /// When to look for lost segments.
-    pub(super) fn resend_at(&self) -> Option<Millis> {
-        self.resend
+    pub(super) fn resend_at(&self, now: Time) -> Option<Time> {
+        self.resend.map(|at| if self.look { now } else { now.when(at) })
     }
 
     /// A segment was sent that counts as lost at `resend_at`.
     pub(super) fn sent(&mut self, resend_at: Millis) {
-        self.resend = Some(earlier(self.resend, resend_at));
+        self.resend = Some(self.resend.map_or(resend_at, |at| at.earlier(resend_at)));
     }
 
-    /// Segments were looked at, all in flight or some; `first` of them is lost first.
-    pub(super) fn looked_at(&mut self, all: bool, first: Option<Millis>) {
-        if all {
-            self.resend = first;
-        } else if let Some(first) = first {
-            self.sent(first);
-        }
+    /// All in flight are about to be looked at.
+    pub(super) fn restart(&mut self) {
+        (self.resend, self.look) = (None, false);
     }
 
-    /// Nothing is in flight.
-    pub(super) fn nothing_in_flight(&mut self) {
-        self.resend = None;
+    /// The next flush is to look for lost segments.
+    pub(super) fn look(&mut self) {
+        self.look = true;
     }
-}
-
-/// The earlier of two times, of which one may be missing.
-pub(super) fn earlier(first: Option<Millis>, second: Millis) -> Millis {
-    first.map_or(second, |first| first.earlier(second))
 }
 
 /// Whether the clock did not jump between the two. Source: ikcp.c `ikcp_update`, `slap`.

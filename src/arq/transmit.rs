@@ -5,7 +5,7 @@ use super::congestion::{Congestion, Sent};
 use super::loss::{Due, Passes, due};
 use super::packer::Packer;
 use super::send::{Outgoing, Sender};
-use super::timer::{self, Timer};
+use super::timer::Timer;
 use super::window;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -33,46 +33,54 @@ pub(super) struct Resent {
 }
 
 impl<O: Output> Transmit<'_, O> {
-    /// Sends again what is lost, in order. Without a timeout only segments that acknowledgements
+    /// Sends again what is lost, in order. Before the deadline only segments that acknowledgements
     /// passed over are looked at, and without those none.
     pub(super) fn resend(&mut self, passes: &mut Passes) -> Resent {
         let mut resent = Resent::default();
         let wire = self.now.wire();
-        let timed_out = self.timer.resend_at().is_some_and(|at| at.is_due(wire));
-        if !timed_out && passes.is_empty() {
+        let look = self.timer.is_resend_due(wire);
+        if !look && passes.is_empty() {
             return resent;
         }
         let una = self.sender.una();
         let passed = passes.summary(una);
-        let end = if timed_out { self.sender.nxt } else { passed.none_beyond };
-        let (mut sn, mut earliest) = (una, None);
+        let end = if look { self.sender.nxt } else { passed.none_beyond };
+        if look {
+            self.timer.restart();
+        }
+        let mut sn = una;
         while let Some(held) = self.sender.ring.next_held(sn, end) {
             sn = held.add(1);
             let Some(segment) = self.sender.ring.get_mut(held) else { break };
             segment.fastack = segment.fastack.saturating_add(passed.count(held, segment.ts));
-            match due(segment, wire, self.config) {
-                Due::NotYet => {}
-                why if self.congestion.allows() => {
-                    if why == Due::Timeout {
-                        segment.resend_after_timeout(wire, self.rto, self.config.nodelay);
-                        resent.timeouts += 1;
-                    } else {
-                        segment.resend_fast(wire);
-                        resent.fast += 1;
-                    }
-                    let segment = *segment;
-                    self.transmit(held, &segment);
-                    earliest = Some(timer::earlier(earliest, segment.resend_at));
-                    continue;
+            let due_now = due(segment, wire, self.config);
+            if due_now != Due::NotYet && self.congestion.allows() {
+                if due_now == Due::Timeout {
+                    segment.resend_after_timeout(wire, self.rto, self.config.nodelay);
+                    resent.timeouts += 1;
+                } else {
+                    segment.resend_fast(wire);
+                    resent.fast += 1;
                 }
-                // The budget is spent: it stays due, and the next flush looks at all again.
-                _ => earliest = Some(timer::earlier(earliest, wire)),
+                let segment = *segment;
+                self.transmit(held, &segment);
+                self.note(&segment);
+            } else {
+                let segment = *segment;
+                self.note(&segment);
             }
-            earliest = Some(timer::earlier(earliest, segment.resend_at));
         }
         passes.clear();
-        self.timer.looked_at(timed_out, earliest);
         resent
+    }
+
+    /// Keeps the deadline of a segment that was looked at. It may be due once more already: because
+    /// the budget is spent, or because a timeout does not forget who passed it over, as in ikcp.c.
+    fn note(&mut self, segment: &Outgoing) {
+        self.timer.sent(segment.resend_at);
+        if due(segment, self.now.wire(), self.config) == Due::FastResend {
+            self.timer.look();
+        }
     }
 
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.

@@ -22,13 +22,20 @@ impl<F: FnMut(&[u8])> Output for F {
 /// and counted. Popping all of them before the next datagram comes in keeps it allocation-free.
 #[derive(Clone, Debug)]
 pub struct DatagramQueue {
-    bytes: Vec<u8>,
-    /// Where each waiting datagram ends in `bytes`.
-    ends: VecDeque<usize>,
-    /// Where the oldest waiting datagram starts.
-    start: usize,
+    /// Made for the first datagram: most sessions of a big server are idle.
+    waiting: Option<Box<Waiting>>,
     limit: usize,
     dropped: u64,
+}
+
+/// Datagrams one after another in one buffer.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Where each of them ends in `bytes`.
+    ends: VecDeque<usize>,
+    /// Where the oldest starts.
+    start: usize,
 }
 
 impl DatagramQueue {
@@ -44,26 +51,27 @@ impl DatagramQueue {
     /// An empty queue of at most `limit` bytes.
     #[must_use]
     pub const fn with_limit(limit: usize) -> Self {
-        Self { bytes: Vec::new(), ends: VecDeque::new(), start: 0, limit, dropped: 0 }
+        Self { waiting: None, limit, dropped: 0 }
     }
 
     /// Takes the oldest datagram.
     pub fn pop(&mut self) -> Option<&[u8]> {
-        let end = self.ends.pop_front()?;
-        let start = std::mem::replace(&mut self.start, end);
-        self.bytes.get(start..end)
+        let waiting = self.waiting.as_mut()?;
+        let end = waiting.ends.pop_front()?;
+        let start = std::mem::replace(&mut waiting.start, end);
+        waiting.bytes.get(start..end)
     }
 
     /// Datagrams that wait.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.waiting.as_ref().map_or(0, |waiting| waiting.ends.len())
     }
 
     /// Whether no datagram waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// Datagrams dropped because the queue was full.
@@ -75,17 +83,8 @@ impl DatagramQueue {
     /// Gives the memory back when no datagram waits.
     pub fn shrink(&mut self) {
         if self.is_empty() {
-            *self = Self { dropped: self.dropped, ..Self::with_limit(self.limit) };
+            self.waiting = None;
         }
-    }
-
-    /// Drops what has been popped from the front of the buffer.
-    fn compact(&mut self) {
-        self.bytes.drain(..self.start);
-        for end in &mut self.ends {
-            *end -= self.start;
-        }
-        self.start = 0;
     }
 }
 
@@ -97,16 +96,28 @@ impl Default for DatagramQueue {
 
 impl Output for DatagramQueue {
     fn output(&mut self, datagram: &[u8]) {
-        // At least half is waste where it is moved, so each byte is moved once at most.
-        if self.start > 0 && self.start >= self.bytes.len() - self.start {
-            self.compact();
-        }
-        if self.bytes.len() - self.start + datagram.len() > self.limit {
+        let waiting = self.waiting.get_or_insert_default();
+        waiting.compact();
+        if waiting.bytes.len() - waiting.start + datagram.len() > self.limit {
             self.dropped += 1;
             return;
         }
-        self.bytes.extend_from_slice(datagram);
-        self.ends.push_back(self.bytes.len());
+        waiting.bytes.extend_from_slice(datagram);
+        waiting.ends.push_back(waiting.bytes.len());
+    }
+}
+
+impl Waiting {
+    /// Closes the gap that popping left at the front, when it is at least half of the buffer: so
+    /// each byte is moved once at most.
+    fn compact(&mut self) {
+        if self.start > 0 && self.start >= self.bytes.len() - self.start {
+            self.bytes.drain(..self.start);
+            for end in &mut self.ends {
+                *end -= self.start;
+            }
+            self.start = 0;
+        }
     }
 }
 
@@ -122,6 +133,8 @@ mod tests {
             for _ in 0..round % 7 {
                 queue.output(&sent.to_le_bytes());
                 sent += 1;
+                let bytes = queue.waiting.as_ref().unwrap().bytes.len();
+                assert!(bytes <= 4 * (2 * queue.len() + 1), "popped bytes stay");
             }
             for _ in 0..round % 5 {
                 if let Some(datagram) = queue.pop() {
@@ -130,7 +143,6 @@ mod tests {
                 }
             }
             assert_eq!(queue.len(), (sent - popped) as usize);
-            assert!(queue.bytes.len() <= 8 * (queue.len() + 1), "popped bytes stay");
         }
         assert_eq!(queue.dropped(), 0);
     }

@@ -1,0 +1,67 @@
+//! What the drivers add to std's I/O errors.
+
+use crate::arq::{ConfigError, RecvError, SendError};
+use std::io;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The error inside an [`io::Error`] of this module.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A segment was sent as often as `dead_link` allows and never acknowledged. The session is
+    /// over: make a new one. Kind `TimedOut`.
+    #[error("the link is dead: no acknowledgement after {sends} sends of one segment")]
+    DeadLink {
+        /// `dead_link` of the config.
+        sends: u16,
+    },
+    /// Data is in flight and the peer has said nothing for this long. The session goes on if you
+    /// do, and this error ends when the peer is heard again. Kind `TimedOut`.
+    #[error("the peer is silent: {} ms without a datagram while data is in flight", waited.as_millis())]
+    PeerSilent {
+        /// The time without a datagram.
+        waited: Duration,
+    },
+    /// The message cannot be sent, now or later. Kind `InvalidInput`.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The message does not fit the buffer; it stays, call again with more room. Kind `InvalidInput`.
+    #[error(transparent)]
+    Recv(#[from] RecvError),
+    /// A field of the session's config is out of range. Kind `InvalidInput`.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A field of the listener's config must not be zero. Kind `InvalidInput`.
+    #[error("{field} must be more than zero")]
+    Zero {
+        /// The name of the field.
+        field: &'static str,
+    },
+}
+
+impl Error {
+    /// The error of this module inside `error`, if there is one.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error {
+            Error::DeadLink { .. } | Error::PeerSilent { .. } => io::ErrorKind::TimedOut,
+            Error::Send(SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
+                return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
+            }
+            Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Zero { .. } => io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Whether a call found nothing to do now.
+pub(super) fn would_block<T>(result: &io::Result<T>) -> bool {
+    matches!(result, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}

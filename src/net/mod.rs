@@ -1,0 +1,49 @@
+//! Sockets and the clock: bare KCP over std's `UdpSocket`. No thread, no runtime, no dependency.
+//!
+//! [`KcpSocket`] is one session on one socket, [`KcpListener`] many sessions on one socket. Both
+//! work the same way: the control blocks never see the socket; a *pump* reads the datagrams that
+//! wait, feeds them in, updates, sends what came out, and says when it wants to be called again.
+//! A game calls `pump` once a frame; a program without a loop of its own calls the blocking
+//! [`KcpSocket::recv`] or [`KcpListener::poll`], which pump while they wait.
+//!
+//! # What an error means
+//!
+//! The network is lossy and so is its error reporting: an ICMP "port unreachable", a full send
+//! buffer, a datagram too long for the path are packet loss. They are counted in [`SocketStats`],
+//! logged at most once a second, and KCP sends again. What comes back as an [`io::Error`] is:
+//!
+//! | kind | when | inside |
+//! |---|---|---|
+//! | `WouldBlock` | no message, no room to send, or the timeout you set has passed | nothing |
+//! | `TimedOut` | the peer is gone | [`Error::DeadLink`], [`Error::PeerSilent`] |
+//! | `InvalidInput` | a message too long, a buffer too small, a config out of range | [`Error`] |
+//! | any other | the socket itself failed | the system's error |
+//!
+//! [`Error::of`] finds the one inside.
+//!
+//! [`io::Error`]: std::io::Error
+
+mod clock;
+mod error;
+mod listener;
+mod port;
+mod socket;
+
+pub use clock::Clock;
+pub use error::Error;
+pub use listener::{CloseReason, Event, KcpListener, ListenerConfig, ListenerStats, Session, SessionId};
+pub use port::SocketStats;
+pub use socket::KcpSocket;
+
+use crate::arq::Config;
+use crate::wire::DatagramQueue;
+
+/// Room for what one flush can make of a full window, so that the queue between the control block
+/// and the socket drops nothing that the window allows.
+fn queue_for(config: &Config) -> DatagramQueue {
+    let window = usize::from(config.snd_wnd).saturating_mul(config.mtu.into());
+    DatagramQueue::with_limit(window.clamp(DatagramQueue::DEFAULT_LIMIT, MAX_QUEUE))
+}
+
+/// Most bytes that wait for a socket whose send buffer is full.
+const MAX_QUEUE: usize = 64 << 20;

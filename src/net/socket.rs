@@ -1,0 +1,397 @@
+//! One session on one UDP socket.
+
+use super::clock::Clock;
+use super::error::{Error, would_block};
+use super::port::{Port, SocketStats};
+use crate::arq::{Config, Kcp, Stats};
+use crate::seq::Conv;
+use crate::time::Time;
+use crate::wire::DatagramQueue;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::time::Duration;
+
+/// A KCP session over a UDP socket of its own, in bare KCP: any KCP program with the same `conv`
+/// can be the peer.
+///
+/// There are two ways to use it. A game loop calls [`pump`](Self::pump) once a frame and the
+/// `try_` calls, which never touch the socket:
+///
+/// ```no_run
+/// # use whitewater::{Config, Conv, net::KcpSocket};
+/// # fn frame() {}
+/// # fn main() -> std::io::Result<()> {
+/// let mut socket = KcpSocket::connect("game.example:4000", Conv(7), &Config::fast())?;
+/// let mut message = [0; 1200];
+/// loop {
+///     socket.pump()?;
+///     while let Ok(len) = socket.try_recv(&mut message) {
+///         println!("{} bytes", message[..len].len());
+///     }
+///     socket.try_send(b"input")?;
+///     frame();
+/// }
+/// # }
+/// ```
+///
+/// A program without a loop calls [`send`](Self::send), [`recv`](Self::recv) and
+/// [`drain`](Self::drain), which pump while they wait. Nothing pumps between calls: without one of
+/// them, and without `pump`, nothing is sent again and nothing is acknowledged.
+#[derive(Debug)]
+pub struct KcpSocket {
+    kcp: Kcp<DatagramQueue>,
+    port: Port,
+    peer: SocketAddr,
+    clock: Clock,
+    read_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+    peer_timeout: Option<Duration>,
+    eager: bool,
+    pumped: Time,
+    /// When a blocking call that finds what it wants should pump all the same.
+    pump_due: Time,
+    /// How long the peer has been silent while data was in flight, in time that was pumped: a
+    /// program that stood still does not blame its peer.
+    silent: Duration,
+}
+
+impl KcpSocket {
+    /// A session with `peer`, from a socket bound to a port that the system chooses.
+    ///
+    /// Nothing is sent yet and nobody is asked: bare KCP has no handshake.
+    ///
+    /// # Errors
+    ///
+    /// `peer` does not resolve, no socket, or `config` is out of range ([`Error::Config`]).
+    pub fn connect(peer: impl ToSocketAddrs, conv: Conv, config: &Config) -> io::Result<Self> {
+        let mut error = io::Error::new(io::ErrorKind::InvalidInput, "the peer's name has no address");
+        for address in peer.to_socket_addrs()? {
+            match connected(address) {
+                Ok(socket) => return Self::wrap(socket, conv, config),
+                Err(failed) => error = failed,
+            }
+        }
+        Err(error)
+    }
+
+    /// A session over a socket that is connected already. The socket becomes non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
+    pub fn wrap(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
+        let peer = socket.peer_addr()?;
+        Self::over(Port::new(socket, true)?, peer, conv, config)
+    }
+
+    /// A session with `peer` over a socket that is not connected. What comes from another address
+    /// is dropped and counted.
+    ///
+    /// # Errors
+    ///
+    /// The socket fails, or `config` is out of range ([`Error::Config`]).
+    pub fn wrap_to(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
+        Self::over(Port::new(socket, false)?, peer, conv, config)
+    }
+
+    fn over(port: Port, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
+        let kcp = Kcp::new(conv, config, super::queue_for(config)).map_err(Error::from)?;
+        Ok(Self {
+            kcp,
+            port,
+            peer,
+            clock: Clock::new(),
+            read_timeout: None,
+            write_timeout: None,
+            peer_timeout: Some(PEER_TIMEOUT),
+            eager: false,
+            pumped: Time::ZERO,
+            pump_due: Time::ZERO,
+            silent: Duration::ZERO,
+        })
+    }
+
+    /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
+    /// long it may be until the next call; `None` when nothing but a datagram makes work.
+    ///
+    /// It reads a bounded number of datagrams; when more wait, the answer is zero.
+    ///
+    /// # Errors
+    ///
+    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket has failed. What had arrived
+    /// can still be taken.
+    pub fn pump(&mut self) -> io::Result<Option<Duration>> {
+        let now = self.clock.now();
+        let Received { heard, more } = self.receive(now)?;
+        self.kcp.update(now);
+        if self.eager {
+            self.kcp.flush(now);
+        }
+        self.transmit();
+        self.check_peer(now, heard)?;
+        let wait = if more { Some(Duration::ZERO) } else { self.idle_for(now) };
+        self.pump_due = now + wait.map_or(self.interval(), |wait| wait.min(self.interval()));
+        Ok(wait)
+    }
+
+    /// Queues a message and pumps when that is due. Waits for room in the send queue, at most for
+    /// the write timeout. Returns the bytes queued: all of them, but in stream mode see
+    /// [`Kcp::send`].
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the write timeout passes, `InvalidInput` when the message is longer than
+    /// a message can be, `TimedOut` when the peer is gone.
+    pub fn send(&mut self, message: &[u8]) -> io::Result<usize> {
+        let deadline = self.deadline(self.write_timeout);
+        loop {
+            let sent = self.try_send(message);
+            if !would_block(&sent) {
+                self.pump_if_due()?;
+                return sent;
+            }
+            let wait = self.pump()?;
+            let sent = self.try_send(message);
+            if !would_block(&sent) {
+                return sent;
+            }
+            self.wait(wait, deadline)?;
+        }
+    }
+
+    /// Queues a message for the next flush. The socket is not touched.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the send queue is full, `InvalidInput` when the message is longer than a
+    /// message can be.
+    pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
+        Ok(self.kcp.send(message).map_err(Error::from)?)
+    }
+
+    /// Takes the next message, and pumps until there is one, at most for the read timeout.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the read timeout passes, `InvalidInput` when `buf` is too small (the
+    /// message stays), `TimedOut` when the peer is gone and every message it sent was taken.
+    pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let deadline = self.deadline(self.read_timeout);
+        loop {
+            let pumped = self.pump_if_due();
+            let received = self.try_recv(buf);
+            if !would_block(&received) {
+                return received;
+            }
+            self.wait(pumped?, deadline)?;
+        }
+    }
+
+    /// Takes the next message that [`pump`](Self::pump) has brought in. The socket is not touched.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when there is none, `InvalidInput` when `buf` is too small (the message stays).
+    pub fn try_recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(self.kcp.recv(buf).map_err(Error::from)?)
+    }
+
+    /// Sends everything that may be sent now instead of at the next interval.
+    pub fn flush(&mut self) {
+        self.kcp.flush(self.clock.now());
+        self.transmit();
+    }
+
+    /// Pumps until the peer has acknowledged everything, at most for `timeout`. Bare KCP says no
+    /// goodbye, so this is what to do before dropping the socket.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the time passes first, `TimedOut` when the peer is gone.
+    pub fn drain(&mut self, timeout: Duration) -> io::Result<()> {
+        let deadline = self.deadline(Some(timeout));
+        loop {
+            let wait = self.pump()?;
+            if self.kcp.wait_snd() == 0 {
+                return Ok(());
+            }
+            self.wait(wait, deadline)?;
+        }
+    }
+
+    /// Most time that [`recv`](Self::recv) waits; `None`, the default, is for ever.
+    pub const fn set_read_timeout(&mut self, timeout: Option<Duration>) {
+        self.read_timeout = timeout;
+    }
+
+    /// Most time that [`send`](Self::send) waits; `None`, the default, is for ever.
+    pub const fn set_write_timeout(&mut self, timeout: Option<Duration>) {
+        self.write_timeout = timeout;
+    }
+
+    /// How long the peer may be silent while data is in flight before it counts as gone; 30 s
+    /// unless set, `None` leaves it to `dead_link` alone. That one counts sends, and with a
+    /// back-off between them 20 sends take minutes to hours.
+    pub const fn set_peer_timeout(&mut self, timeout: Option<Duration>) {
+        self.peer_timeout = timeout;
+    }
+
+    /// Whether every pump flushes instead of only those after an interval: new messages and
+    /// acknowledgements leave at once, for more and smaller datagrams. Off unless set.
+    pub const fn set_eager(&mut self, eager: bool) {
+        self.eager = eager;
+    }
+
+    /// The session's counters and measurements.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.kcp.stats()
+    }
+
+    /// What the socket reported.
+    #[must_use]
+    pub const fn socket_stats(&self) -> SocketStats {
+        self.port.stats
+    }
+
+    /// The control block.
+    #[must_use]
+    pub const fn kcp(&self) -> &Kcp<DatagramQueue> {
+        &self.kcp
+    }
+
+    /// The control block, to configure it, or to send and receive without a copy.
+    pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
+        &mut self.kcp
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// The system does not know it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.port.local_addr()
+    }
+
+    /// The address of the other end.
+    #[must_use]
+    pub const fn peer_addr(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Feeds in what has arrived.
+    fn receive(&mut self, now: Time) -> io::Result<Received> {
+        let mut heard = false;
+        for _ in 0..DATAGRAMS_PER_PUMP {
+            let Some((datagram, from)) = self.port.recv()? else { return Ok(Received { heard, more: false }) };
+            if !same_address(from, self.peer) {
+                self.port.stats.strangers += 1;
+                log::trace!("dropped a datagram from {from}, a stranger");
+            } else if let Err(error) = self.kcp.input(now, datagram) {
+                self.port.stats.rejected += 1;
+                log::trace!("rejected a datagram from {from}: {error}");
+            } else {
+                heard = true;
+            }
+        }
+        Ok(Received { heard, more: true })
+    }
+
+    /// Hands what the control block has put out to the socket, as far as it has room.
+    fn transmit(&mut self) {
+        self.port.retry();
+        while !self.port.is_full()
+            && let Some(datagram) = self.kcp.output_mut().pop()
+        {
+            self.port.send(datagram, self.peer);
+        }
+    }
+
+    fn check_peer(&mut self, now: Time, heard: bool) -> io::Result<()> {
+        let step = now.since(self.pumped).min(LONGEST_STEP);
+        self.pumped = now;
+        let waiting = self.kcp.wait_snd() > 0 && !heard;
+        self.silent = if waiting { self.silent + step } else { Duration::ZERO };
+        if self.kcp.is_dead() {
+            return Err(Error::DeadLink { sends: self.kcp.config().dead_link }.into());
+        }
+        if self.peer_timeout.is_some_and(|timeout| self.silent >= timeout) {
+            return Err(Error::PeerSilent { waited: self.silent }.into());
+        }
+        Ok(())
+    }
+
+    /// How long nothing needs to be done, unless a datagram arrives.
+    fn idle_for(&self, now: Time) -> Option<Duration> {
+        let mut wait = self.kcp.check(now).map(|at| at.since(now));
+        if self.kcp.wait_snd() > 0 {
+            wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // check_peer counts
+        }
+        self.port.limit(wait)
+    }
+
+    fn pump_if_due(&mut self) -> io::Result<Option<Duration>> {
+        let now = self.clock.now();
+        if now < self.pump_due { Ok(Some(self.pump_due.since(now))) } else { self.pump() }
+    }
+
+    /// Waits for a datagram, for `wait` or until `deadline`; `WouldBlock` when that has passed.
+    fn wait(&mut self, wait: Option<Duration>, deadline: Option<Time>) -> io::Result<()> {
+        let left = match deadline {
+            Some(deadline) => {
+                let left = deadline.since(self.clock.now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Some(wait.map_or(left, |wait| wait.min(left)))
+            }
+            None => wait,
+        };
+        self.pump_due = Time::ZERO;
+        self.port.wait(left)
+    }
+
+    fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {
+        timeout.map(|timeout| self.clock.now() + timeout)
+    }
+
+    fn interval(&self) -> Duration {
+        Duration::from_millis(self.kcp.config().interval.into())
+    }
+}
+
+/// What one pump has read.
+struct Received {
+    /// The peer's, and accepted by the control block.
+    heard: bool,
+    /// There may be more.
+    more: bool,
+}
+
+/// A socket of the right family, connected to `peer`.
+fn connected(peer: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match peer {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(peer)?;
+    Ok(socket)
+}
+
+/// Whether two addresses are one: a dual-stack socket shows IPv4 peers as IPv6 ones.
+fn same_address(a: SocketAddr, b: SocketAddr) -> bool {
+    a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
+}
+
+/// Datagrams that one pump reads: eight default windows, well under a millisecond of work.
+const DATAGRAMS_PER_PUMP: usize = 256;
+
+/// Silence that ends a session unless set otherwise. A mobile handover takes seconds, no game
+/// waits for half a minute.
+const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest time between two pumps that counts as silence of the peer, and longest wait that a
+/// pump asks for while data is in flight.
+const LONGEST_STEP: Duration = Duration::from_secs(1);
