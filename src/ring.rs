@@ -2,183 +2,177 @@
 //! bytes that come and go in order. Both grow to what is asked of them and allocate nothing after.
 
 use crate::seq::Sn;
-use std::array;
 
-/// Values keyed by segment number, some missing. The held numbers lie in one span
-/// `[start, end)`; a value is found by its number modulo the capacity, never by a walk.
+/// Values keyed by segment number, some missing. The numbers lie in one span `[start, end)`; a value
+/// is found by its number modulo the capacity, never by a search.
 ///
-/// A word a [`Block`] says which of its slots are held, so that a walk over what is held skips
-/// what is not. Source of the idea: quinn-proto `connection/sent_packets.rs`.
+/// Source of the idea: quinn-proto `connection/sent_packets.rs`.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     /// None, or a power of two of them.
-    blocks: Box<[Block<T>]>,
+    slots: Box<[Option<T>]>,
     start: Sn,
     span: u32,
 }
 
-/// Neighbours by number, and which of them are there.
-#[derive(Clone, Debug)]
-struct Block<T> {
-    held: u32,
-    slots: [T; BLOCK as usize],
-}
-
-/// Slots of a [`Block`]: the bits of its word.
-const BLOCK: u32 = u32::BITS;
-
-impl<T: Default> Ring<T> {
+impl<T> Ring<T> {
     /// An empty ring whose first number is `start`. It owns no memory yet.
     #[must_use]
     pub fn new(start: Sn) -> Self {
-        Self { blocks: Box::default(), start, span: 0 }
+        Self { slots: Box::default(), start, span: 0 }
     }
 
     /// The oldest number of the span.
+    #[inline]
     #[must_use]
     pub const fn start(&self) -> Sn {
         self.start
     }
 
     /// The number after the newest of the span.
+    #[inline]
     #[must_use]
     pub const fn end(&self) -> Sn {
         self.start.add(self.span)
     }
 
-    /// Whether nothing is in the span.
+    /// Numbers in the span, held or not.
+    #[inline]
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.span == 0
+    pub const fn span(&self) -> u32 {
+        self.span
     }
 
     /// The value held at `sn`.
+    #[inline]
     #[must_use]
     pub fn get(&self, sn: Sn) -> Option<&T> {
         sn.offset_in(self.start, self.span)?;
-        let block = self.blocks.get(self.block_of(sn))?;
-        let slot = block.slots.get(slot_of(sn))?;
-        (block.held & bit_of(sn) != 0).then_some(slot)
+        self.slots.get(self.index(sn))?.as_ref()
     }
 
     /// The value held at `sn`, to change.
+    #[inline]
     #[must_use]
     pub fn get_mut(&mut self, sn: Sn) -> Option<&mut T> {
         sn.offset_in(self.start, self.span)?;
-        let index = self.block_of(sn);
-        let block = self.blocks.get_mut(index)?;
-        let slot = block.slots.get_mut(slot_of(sn))?;
-        (block.held & bit_of(sn) != 0).then_some(slot)
+        let index = self.index(sn);
+        self.slots.get_mut(index)?.as_mut()
     }
 
     /// Holds `value` at `sn`, which must not lie before the start nor 2^31 or more after it; the
     /// span and the memory grow up to it. Returns what was held there, or the refused value.
+    #[inline]
     pub fn insert(&mut self, sn: Sn, value: T) -> Option<T> {
         let Some(offset) = sn.offset_in(self.start, 1 << 31) else {
             return Some(value);
         };
         if offset >= self.span {
             self.span = offset + 1;
-            if self.span > self.capacity() {
+            if self.span as usize > self.slots.len() {
                 self.grow();
             }
         }
-        let index = self.block_of(sn);
-        let block = self.blocks.get_mut(index)?;
-        let slot = block.slots.get_mut(slot_of(sn))?;
-        let was_held = block.held & bit_of(sn) != 0;
-        block.held |= bit_of(sn);
-        let old = std::mem::replace(slot, value);
-        was_held.then_some(old)
+        let index = self.index(sn);
+        self.slots.get_mut(index)?.replace(value)
     }
 
     /// Holds `value` at the end of the span.
+    #[inline]
     pub fn push_back(&mut self, value: T) {
-        self.insert(self.end(), value);
-    }
-
-    /// Lets go of the value at `sn`; its number stays in the span.
-    pub fn remove(&mut self, sn: Sn) -> Option<T> {
-        sn.offset_in(self.start, self.span)?;
-        let index = self.block_of(sn);
-        let block = self.blocks.get_mut(index)?;
-        let slot = block.slots.get_mut(slot_of(sn))?;
-        let was_held = block.held & bit_of(sn) != 0;
-        block.held &= !bit_of(sn);
-        was_held.then(|| std::mem::take(slot))
-    }
-
-    /// Moves the start up to `sn`, within the span. What lies before must have been removed.
-    pub fn advance(&mut self, sn: Sn) {
-        if let Some(offset) = sn.offset_in(self.start, self.span + 1) {
-            debug_assert!(self.next_held(self.start, sn).is_none(), "advanced over a held value");
-            self.start = sn;
-            self.span -= offset;
+        if self.span as usize == self.slots.len() {
+            self.span += 1;
+            self.grow();
+        } else {
+            self.span += 1;
+        }
+        let index = self.index(self.end().sub(1));
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = Some(value);
         }
     }
 
-    /// The first held number in `[from, to)`; both within the span.
+    /// Takes the first number out of the span, and the value if one is held there.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let index = self.index(self.start);
+        self.span = self.span.checked_sub(1)?;
+        self.start = self.start.add(1);
+        self.slots.get_mut(index)?.take()
+    }
+
+    /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
+    /// values that were held.
+    #[inline]
+    pub fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
+        while self.span > 0 && self.start != end {
+            let index = self.index(self.start);
+            if let Some(slot) = self.slots.get_mut(index) {
+                if let Some(value) = slot {
+                    each(self.start, value);
+                }
+                *slot = None;
+            }
+            self.start = self.start.add(1);
+            self.span -= 1;
+        }
+    }
+
+    /// Lets go of the value at `sn`; its number stays in the span.
+    #[inline]
+    pub fn remove(&mut self, sn: Sn) -> Option<T> {
+        sn.offset_in(self.start, self.span)?;
+        let index = self.index(sn);
+        self.slots.get_mut(index)?.take()
+    }
+
+    /// The first held number of `[from, to)`, which lies within the span.
+    #[inline]
     #[must_use]
     pub fn next_held(&self, from: Sn, to: Sn) -> Option<Sn> {
-        let mut left = u32::try_from(to.distance(from)).unwrap_or(0);
         let mut sn = from;
-        while left > 0 {
-            let in_block = BLOCK - sn.0 % BLOCK;
-            let held = self.blocks.get(self.block_of(sn))?.held >> (sn.0 % BLOCK);
-            if held != 0 {
-                let skip = held.trailing_zeros();
-                return (skip < left).then_some(sn.add(skip));
+        while sn.is_before(to) {
+            if self.slots.get(self.index(sn))?.is_some() {
+                return Some(sn);
             }
-            left = left.saturating_sub(in_block);
-            sn = sn.add(in_block);
+            sn = sn.add(1);
         }
         None
     }
 
-    /// Gives the memory back when nothing is in the span.
+    /// Gives the memory back when the span is empty.
     pub fn shrink(&mut self) {
-        if self.is_empty() {
-            self.blocks = Box::default();
+        if self.span == 0 {
+            self.slots = Box::default();
         }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the span is at most 2^31, so are the slots")]
-    fn capacity(&self) -> u32 {
-        (self.blocks.len() as u32).saturating_mul(BLOCK)
     }
 
     /// Makes room for the span, whose last number is not held yet.
     #[cold]
     fn grow(&mut self) {
-        let count = self.span.div_ceil(BLOCK).next_power_of_two() as usize;
-        let fresh = (0..count).map(|_| Block { held: 0, slots: array::from_fn(|_| T::default()) }).collect();
-        let mut old = Self { blocks: std::mem::replace(&mut self.blocks, fresh), ..*self };
-        let (mut sn, end) = (self.start, self.start.add(old.capacity()));
-        while let Some(held) = old.next_held(sn, end) {
-            sn = held.add(1);
-            let value = old.remove(held).unwrap_or_default();
-            let index = self.block_of(held);
-            if let Some(block) = self.blocks.get_mut(index)
-                && let Some(slot) = block.slots.get_mut(slot_of(held))
-            {
-                block.held |= bit_of(held);
+        let count = (self.span as usize).next_power_of_two().max(SLOTS_MIN);
+        let fresh = std::iter::repeat_with(|| None).take(count).collect();
+        let mut old = std::mem::replace(&mut self.slots, fresh);
+        let first = self.start.0 as usize & old.len().wrapping_sub(1);
+        old.rotate_left(first.min(old.len()));
+        let mut sn = self.start;
+        for value in old {
+            let index = self.index(sn);
+            if let Some(slot) = self.slots.get_mut(index) {
                 *slot = value;
             }
+            sn = sn.add(1);
         }
     }
 
-    const fn block_of(&self, sn: Sn) -> usize {
-        (sn.0 / BLOCK) as usize & self.blocks.len().wrapping_sub(1)
+    #[inline]
+    const fn index(&self, sn: Sn) -> usize {
+        sn.0 as usize & self.slots.len().wrapping_sub(1)
     }
 }
 
-const fn slot_of(sn: Sn) -> usize {
-    (sn.0 % BLOCK) as usize
-}
-
-const fn bit_of(sn: Sn) -> u32 {
-    1 << (sn.0 % BLOCK)
-}
+/// Slots of the smallest ring that owns memory.
+const SLOTS_MIN: usize = 8;
 
 /// Bytes that come in at one end and go at the other, named by their position: the count of bytes
 /// pushed before them, wrapping at 2^32.
@@ -194,18 +188,21 @@ pub struct ByteRing {
 
 impl ByteRing {
     /// Position of the oldest byte held.
+    #[inline]
     #[must_use]
     pub const fn start(&self) -> u32 {
         self.start
     }
 
     /// Position of the byte that is pushed next.
+    #[inline]
     #[must_use]
     pub const fn end(&self) -> u32 {
         self.start.wrapping_add(self.len)
     }
 
     /// Bytes held.
+    #[inline]
     #[must_use]
     pub const fn len(&self) -> u32 {
         self.len
@@ -218,58 +215,53 @@ impl ByteRing {
     }
 
     /// Appends `bytes` and returns their position. The owner keeps the total below 2^31.
+    #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> u32 {
         let position = self.end();
-        let Ok(more) = u32::try_from(bytes.len()) else {
-            return position;
-        };
-        let need = self.len.saturating_add(more);
-        if need as usize > self.buf.len() {
-            self.grow(need);
-        }
-        let at = self.index(self.len);
-        self.len = need;
-        let before_the_edge = bytes.len().min(self.buf.len() - at);
-        if let Some((first, second)) = bytes.split_at_checked(before_the_edge) {
-            if let Some(room) = self.buf.get_mut(at..at + first.len()) {
-                room.copy_from_slice(first);
-            }
-            if !second.is_empty()
-                && let Some(room) = self.buf.get_mut(..second.len())
-            {
-                room.copy_from_slice(second);
-            }
-        }
+        self.reserve(bytes.len());
+        self.append(bytes);
         position
     }
 
-    /// The `len` bytes at `position`, in two parts where they lie across the edge of the buffer.
-    /// Empty when they are not held.
+    /// Appends `head` and `bytes`, and returns the position of `bytes`.
+    #[inline]
+    pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> u32 {
+        let len = N + bytes.len();
+        self.reserve(len);
+        let at = self.index(self.len);
+        match self.buf.get_mut(at..at.wrapping_add(len)).and_then(<[u8]>::split_first_chunk_mut) {
+            Some((to_head, room)) => {
+                *to_head = head;
+                room.copy_from_slice(bytes);
+                self.len = self.len.wrapping_add(len as u32);
+            }
+            None => {
+                self.append(&head);
+                self.append(bytes);
+            }
+        }
+        self.end().wrapping_sub(bytes.len() as u32)
+    }
+
+    /// The `len` bytes at `position`, which must be held, in two parts where they lie across the
+    /// edge of the buffer.
+    #[inline]
     #[must_use]
     pub fn slices(&self, position: u32, len: usize) -> (&[u8], &[u8]) {
-        let offset = position.wrapping_sub(self.start);
-        if offset as usize + len > self.len as usize {
-            return (&[], &[]);
-        }
-        let at = self.index(offset);
-        let end = at + len;
-        match self.buf.get(at..end) {
+        let at = self.index(position.wrapping_sub(self.start));
+        match self.buf.get(at..at.wrapping_add(len)) {
             Some(whole) => (whole, &[]),
-            None => (
-                self.buf.get(at..).unwrap_or_default(),
-                self.buf.get(..end.wrapping_sub(self.buf.len())).unwrap_or_default(),
-            ),
+            None => self.across_the_edge(at, len),
         }
     }
 
-    /// Lets go of all bytes before `position`.
+    /// Lets go of all bytes before `position`, which is held or the end.
+    #[inline]
     pub fn release_to(&mut self, position: u32) {
         let count = position.wrapping_sub(self.start);
-        if count <= self.len {
-            self.head = u32::try_from(self.index(count)).unwrap_or(0);
-            self.start = position;
-            self.len -= count;
-        }
+        self.head = self.index(count) as u32;
+        self.start = position;
+        self.len = self.len.wrapping_sub(count);
     }
 
     /// Gives the memory back when no byte is held.
@@ -280,7 +272,46 @@ impl ByteRing {
         }
     }
 
+    /// Makes room for `more` bytes.
+    #[inline]
+    fn reserve(&mut self, more: usize) {
+        if self.buf.len() - (self.len as usize) < more {
+            self.grow(more);
+        }
+    }
+
+    /// Appends `bytes`, for which there is room.
+    #[inline]
+    fn append(&mut self, bytes: &[u8]) {
+        let at = self.index(self.len);
+        if let Some(room) = self.buf.get_mut(at..at.wrapping_add(bytes.len())) {
+            room.copy_from_slice(bytes);
+        } else {
+            self.append_across_the_edge(at, bytes);
+        }
+        self.len = self.len.wrapping_add(bytes.len() as u32);
+    }
+
+    #[cold]
+    fn append_across_the_edge(&mut self, at: usize, bytes: &[u8]) {
+        if let Some((tail, (first, second))) = self.buf.len().checked_sub(at).and_then(|tail| Some((tail, bytes.split_at_checked(tail)?)))
+            && let Some(room) = self.buf.get_mut(at..at + tail)
+        {
+            room.copy_from_slice(first);
+            if let Some(room) = self.buf.get_mut(..second.len()) {
+                room.copy_from_slice(second);
+            }
+        }
+    }
+
+    #[cold]
+    fn across_the_edge(&self, at: usize, len: usize) -> (&[u8], &[u8]) {
+        let first = self.buf.get(at..).unwrap_or_default();
+        (first, self.buf.get(..len.saturating_sub(first.len())).unwrap_or_default())
+    }
+
     /// Where in `buf` the byte `offset` after the oldest one is or will be.
+    #[inline]
     const fn index(&self, offset: u32) -> usize {
         let index = self.head as usize + offset as usize;
         if index >= self.buf.len() { index - self.buf.len() } else { index }
@@ -288,8 +319,9 @@ impl ByteRing {
 
     /// In small steps, so that what is never used stays under 1/16.
     #[cold]
-    fn grow(&mut self, need: u32) {
-        let mut buf = vec![0; need as usize + need as usize / 16 + 64].into_boxed_slice();
+    fn grow(&mut self, more: usize) {
+        let need = self.len as usize + more;
+        let mut buf = vec![0; need + need / 16 + 64].into_boxed_slice();
         let (first, second) = self.slices(self.start, self.len as usize);
         if let Some((to_first, rest)) = buf.split_at_mut_checked(first.len()) {
             to_first.copy_from_slice(first);
@@ -311,7 +343,7 @@ mod tests {
     #[test]
     fn an_unused_ring_owns_no_memory() {
         assert_eq!(size_of::<Ring<[u64; 4]>>(), 24);
-        assert!(Ring::<u64>::new(Sn(7)).blocks.is_empty());
+        assert!(Ring::<u64>::new(Sn(7)).slots.is_empty());
         assert!(ByteRing::default().buf.is_empty());
     }
 
@@ -319,14 +351,14 @@ mod tests {
     enum Op {
         Insert(u32),
         Remove(u32),
-        AdvanceToHeld,
+        Pop,
     }
 
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
             4 => (0..200u32).prop_map(Op::Insert),
             4 => (0..200u32).prop_map(Op::Remove),
-            1 => Just(Op::AdvanceToHeld),
+            2 => Just(Op::Pop),
         ]
     }
 
@@ -344,11 +376,11 @@ mod tests {
                     Op::Remove(offset) => {
                         prop_assert_eq!(ring.remove(Sn(start).add(base + offset)), model.remove(&(base + offset)));
                     }
-                    Op::AdvanceToHeld => {
-                        let to = ring.next_held(ring.start(), ring.end()).unwrap_or(ring.end());
-                        ring.advance(to);
-                        base = to.0.wrapping_sub(start);
-                        prop_assert!(model.keys().all(|&key| key >= base));
+                    Op::Pop => {
+                        let was_empty = ring.span() == 0;
+                        prop_assert_eq!(ring.pop_front(), model.remove(&base));
+                        base += u32::from(!was_empty);
+                        prop_assert_eq!(ring.start(), Sn(start).add(base));
                     }
                 }
                 let (mut sn, mut held) = (ring.start(), Vec::new());
@@ -373,7 +405,6 @@ mod tests {
                 model.drain(..release as usize);
                 let (first, second) = ring.slices(ring.start, model.len());
                 prop_assert!(first.iter().chain(second).eq(model.iter()));
-                prop_assert!(ring.slices(ring.start, model.len() + 1).0.is_empty());
             }
         }
     }

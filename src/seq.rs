@@ -21,12 +21,14 @@ pub struct Sn(pub u32);
 
 impl Sn {
     /// The number `count` after this one.
+    #[inline]
     #[must_use]
     pub const fn add(self, count: u32) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
     /// The number `count` before this one.
+    #[inline]
     #[must_use]
     pub const fn sub(self, count: u32) -> Self {
         Self(self.0.wrapping_sub(count))
@@ -34,18 +36,21 @@ impl Sn {
 
     /// How far `self` lies after `earlier`; negative when it lies before. Source: ikcp.c
     /// `_itimediff`.
+    #[inline]
     #[must_use]
     pub const fn distance(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0).cast_signed()
     }
 
     /// Whether `self` lies before `other`, seen over the shorter way round.
+    #[inline]
     #[must_use]
     pub const fn is_before(self, other: Self) -> bool {
         self.distance(other) < 0
     }
 
     /// Slot of `self` in the window `[start, start + len)`, or `None` when it is outside.
+    #[inline]
     #[must_use]
     pub const fn offset_in(self, start: Self, len: u32) -> Option<u32> {
         let offset = self.0.wrapping_sub(start.0);

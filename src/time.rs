@@ -14,30 +14,35 @@ impl Time {
     pub const ZERO: Self = Self(0);
 
     /// The moment `micros` µs after the epoch.
+    #[inline]
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
     /// The moment `millis` ms after the epoch.
+    #[inline]
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1000))
     }
 
     /// µs since the epoch.
+    #[inline]
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
     /// Whole ms since the epoch.
+    #[inline]
     #[must_use]
     pub const fn as_millis(self) -> u64 {
         self.0 / 1000
     }
 
     /// How long ago `earlier` was; zero when it lies ahead.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
@@ -82,24 +87,28 @@ pub struct Millis(pub u32);
 
 impl Millis {
     /// ms from `earlier` to `self`; negative when `earlier` lies ahead. Source: ikcp.c `_itimediff`.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0).cast_signed()
     }
 
     /// The moment `ms` later.
+    #[inline]
     #[must_use]
     pub const fn add(self, ms: u32) -> Self {
         Self(self.0.wrapping_add(ms))
     }
 
     /// Whether this moment has come at `now`.
+    #[inline]
     #[must_use]
     pub const fn is_due(self, now: Self) -> bool {
         now.since(self) >= 0
     }
 
     /// The earlier of two moments less than 2^31 ms apart.
+    #[inline]
     #[must_use]
     pub const fn earlier(self, other: Self) -> Self {
         if other.since(self) < 0 { other } else { self }

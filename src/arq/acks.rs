@@ -28,15 +28,24 @@ impl AckList {
     ///
     /// At most two receive windows of them between two flushes, and one for a segment from further
     /// behind than that: such a peer needs our `una`, which any ACK carries. `false`: not taken.
+    #[inline]
     pub(super) fn push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
-        let reach = 2 * u32::from(rcv_wnd).max(STALE_MIN);
-        let is_stale = sn.is_before(rcv_nxt.sub(reach));
-        if self.list.len() >= 2 * usize::from(rcv_wnd) || (is_stale && self.has_stale) {
+        if self.list.len() >= 2 * usize::from(rcv_wnd) {
             return false;
         }
-        self.has_stale |= is_stale;
+        if sn.is_before(rcv_nxt) && !self.take_late(sn, rcv_nxt, rcv_wnd) {
+            return false;
+        }
         self.list.push((sn, ts));
         true
+    }
+
+    /// Whether a segment that has arrived before is to be acknowledged again.
+    fn take_late(&mut self, sn: Sn, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
+        let is_stale = sn.is_before(rcv_nxt.sub(2 * u32::from(rcv_wnd).max(STALE_MIN)));
+        let is_second = is_stale && self.has_stale;
+        self.has_stale |= is_stale;
+        !is_second
     }
 
     /// Sends them all. `header` is left with the `sn` and `ts` of the last one, which a window
@@ -45,7 +54,7 @@ impl AckList {
         header.cmd = Command::Ack;
         for &(sn, ts) in &self.list {
             (header.sn, header.ts) = (sn, ts);
-            packer.push(header, &[], &[]);
+            packer.push_empty(header);
         }
         self.list.clear();
         self.has_stale = false;

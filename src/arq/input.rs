@@ -8,7 +8,6 @@ use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, Segment, conv_of, segments};
 use bytes::Bytes;
-use std::time::Duration;
 
 impl<O: Output> Kcp<O> {
     /// Takes a datagram from the peer. Source: ikcp.c `ikcp_input`.
@@ -41,34 +40,28 @@ impl<O: Output> Kcp<O> {
         }
         self.counters.bytes_received += datagram.len() as u64;
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
-        let mut acked_bytes = 0;
-        let mut newest = NewestAck::default();
-        for segment in segments(datagram).flatten() {
+        let mut acked = Acked { bytes: 0, newest: None, has_sample: false };
+        for Segment { header, data } in segments(datagram).flatten() {
             self.counters.segments_received += 1;
-            self.rmt_wnd = segment.header.wnd;
-            acked_bytes += self.sender.acknowledge_before(segment.header.una).bytes;
-            match segment.header.cmd {
-                Command::Ack => {
-                    acked_bytes += self.acked(now, &segment.header);
-                    newest.see(segment.header.sn, segment.header.ts);
-                }
-                Command::Push => self.pushed(&segment, backing),
-                Command::Wask => self.probe.tell = true,
-                Command::Wins => {}
+            self.rmt_wnd = header.wnd;
+            if self.sender.una().is_before(header.una) {
+                acked.bytes += self.sender.acknowledge_before(header.una);
+            }
+            if header.cmd == Command::Ack {
+                self.acknowledged(now, header.sn, header.ts, &mut acked);
+            } else if header.cmd == Command::Push {
+                self.pushed(header.sn, header.ts, header.frg, data, backing);
+            } else if header.cmd == Command::Wask {
+                self.probe.tell = true;
             }
         }
-        if let Some((sn, ts)) = newest.ack {
-            self.passed_over(sn, ts);
-        }
-        if self.sender.in_flight == 0 {
-            self.timer.restart();
-        }
+        self.after_acks(&acked);
         let segments = self.sender.una().0.wrapping_sub(una.0);
         if segments > 0 {
             self.congestion.control_mut().on_ack(&Ack {
                 now,
                 segments,
-                bytes: acked_bytes,
+                bytes: acked.bytes,
                 in_flight,
                 rmt_wnd: self.rmt_wnd,
                 mss: self.config.mss(),
@@ -98,6 +91,7 @@ impl<O: Output> Kcp<O> {
         Ok(())
     }
 
+    #[inline]
     fn check_header(&self, header: &Header) -> Result<(), InputError> {
         let snd_nxt = self.sender.nxt;
         if snd_nxt.is_before(header.una) {
@@ -114,28 +108,48 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Frees an acknowledged segment and measures its round trip; returns the bytes freed.
-    fn acked(&mut self, now: Time, header: &Header) -> u32 {
-        if let Ok(rtt) = u32::try_from(now.wire().since(header.ts)) {
-            if rtt <= SAMPLE_MAX {
-                self.rtt.sample(rtt, &self.config);
-                self.congestion.control_mut().on_rtt(now, Duration::from_millis(rtt.into()));
-            } else {
-                self.counters.rejected.ts_age += 1;
+    /// Frees the segment `sn`, and measures the round trip of the transmission at `ts`.
+    #[inline]
+    fn acknowledged(&mut self, now: Time, sn: Sn, ts: Millis, acked: &mut Acked) {
+        match u32::try_from(now.wire().since(ts)) {
+            Ok(rtt @ 0..=SAMPLE_MAX) => {
+                self.rtt.sample(rtt);
+                self.congestion.on_rtt(now, rtt);
+                acked.has_sample = true;
             }
+            Ok(_) => self.counters.rejected.ts_age += 1,
+            Err(_) => {} // from a clock ahead of ours: not ours
         }
-        self.sender.acknowledge(header.sn).bytes
+        acked.bytes += self.sender.acknowledge(sn);
+        acked.see(sn, ts);
+    }
+
+    /// What follows from the ACKs of a datagram together.
+    fn after_acks(&mut self, acked: &Acked) {
+        if acked.has_sample {
+            self.rtt.update_rto(&self.config);
+        }
+        if self.sender.in_flight == 0 {
+            self.timer.restart();
+        }
+        let Some((sn, ts)) = acked.newest.filter(|(sn, _)| !sn.is_before(self.sender.una())) else {
+            return;
+        };
+        let work = self.work.get_or_insert_default();
+        if !work.passes.push(sn, ts) {
+            self.sender.count_passes(&mut work.passes);
+        }
     }
 
     /// Stores a segment of data and owes the peer an ACK of it.
-    fn pushed(&mut self, segment: &Segment<'_>, backing: Option<&Bytes>) {
-        let Header { sn, ts, frg, .. } = segment.header;
+    #[inline(never)]
+    fn pushed(&mut self, sn: Sn, ts: Millis, frg: u8, data: &[u8], backing: Option<&Bytes>) {
         let (rcv_nxt, rcv_wnd) = (self.receiver.nxt, self.config.rcv_wnd);
         if !sn.is_before(rcv_nxt.add(rcv_wnd.into())) {
             self.counters.rejected.window += 1;
             return;
         }
-        match self.receiver.store(sn, frg, segment.data, backing, rcv_wnd) {
+        match self.receiver.store(sn, frg, data, backing, rcv_wnd) {
             Stored::New => {}
             Stored::Duplicate => self.counters.duplicates += 1,
             Stored::BrokenChain => {
@@ -146,18 +160,6 @@ impl<O: Output> Kcp<O> {
         let work = self.work.get_or_insert_default();
         if !work.acks.push(sn, ts, rcv_nxt, rcv_wnd) {
             self.counters.rejected.ack_overflow += 1;
-        }
-    }
-
-    /// Notes that a datagram acknowledged `sn` before older segments. Source: ikcp.c
-    /// `ikcp_parse_fastack`.
-    fn passed_over(&mut self, sn: Sn, ts: Millis) {
-        if sn.is_before(self.sender.una()) {
-            return;
-        }
-        let work = self.work.get_or_insert_default();
-        if !work.passes.push(sn, ts) {
-            self.sender.count_passes(&mut work.passes);
         }
     }
 
@@ -176,20 +178,22 @@ impl<O: Output> Kcp<O> {
     }
 }
 
-/// The ACK of a datagram that later counts as passing over older segments.
-///
-/// Source: ikcp.c `ikcp_input` with `IKCP_FASTACK_CONSERVE`: the first one, unless a later one has
-/// a newer number and a newer time as well.
-#[derive(Default)]
-struct NewestAck {
-    ack: Option<(Sn, Millis)>,
+/// What the ACKs of a datagram add up to.
+struct Acked {
+    bytes: u32,
+    /// The ACK that counts as passing over older segments.
+    newest: Option<(Sn, Millis)>,
+    has_sample: bool,
 }
 
-impl NewestAck {
+impl Acked {
+    /// The first ACK counts, unless a later one has a newer number and a newer time as well.
+    /// Source: ikcp.c `ikcp_input` with `IKCP_FASTACK_CONSERVE`.
+    #[inline]
     fn see(&mut self, sn: Sn, ts: Millis) {
-        match self.ack {
+        match self.newest {
             Some((newest, latest)) if !newest.is_before(sn) || ts.since(latest) <= 0 => {}
-            _ => self.ack = Some((sn, ts)),
+            _ => self.newest = Some((sn, ts)),
         }
     }
 }

@@ -75,6 +75,8 @@ pub struct Kcp<O> {
     congestion: Congestion,
     probe: Probe,
     timer: Timer,
+    /// The largest mtu configured so far: segments cut for it may still wait.
+    mtu_max: u16,
     /// The peer's window as last heard, segments.
     rmt_wnd: u16,
     /// A segment has been sent `dead_link` times.
@@ -89,7 +91,7 @@ pub struct Kcp<O> {
 struct Work {
     acks: AckList,
     passes: Passes,
-    /// The datagram being packed.
+    /// Room for the datagram being packed.
     datagram: Vec<u8>,
 }
 
@@ -127,6 +129,7 @@ impl<O: Output> Kcp<O> {
             congestion: Congestion::Kcp(KcpControl::new()),
             probe: Probe::default(),
             timer: Timer::default(),
+            mtu_max: config.mtu,
             rmt_wnd: config::WND_RCV_MIN,
             dead: false,
             counters: Counters::default(),
@@ -165,9 +168,13 @@ impl<O: Output> Kcp<O> {
     /// [`RecvError::NoMessage`] until a whole one has arrived; [`RecvError::BufferTooSmall`] when
     /// it does not fit, and it stays.
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        let len = self.peek(buf)?;
-        self.consume();
-        Ok(len)
+        let need = self.peek_size().ok_or(RecvError::NoMessage)?;
+        let have = buf.len();
+        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
+        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
+        self.receiver.read(room);
+        self.after_read(was_closed);
+        Ok(need)
     }
 
     /// [`recv`](Self::recv), and the message stays.
@@ -179,15 +186,17 @@ impl<O: Output> Kcp<O> {
         let need = self.peek_size().ok_or(RecvError::NoMessage)?;
         let have = buf.len();
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
-        self.receiver.copy_to(room);
+        self.receiver.peek(room);
         Ok(need)
     }
 
     /// [`recv`](Self::recv) into a buffer of its own: without a copy where the message is one
     /// segment that [`input_bytes`](Self::input_bytes) kept.
     pub fn recv_bytes(&mut self) -> Option<Bytes> {
-        let message = self.receiver.bytes(self.peek_size()?);
-        self.consume();
+        let need = self.peek_size()?;
+        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
+        let message = self.receiver.read_bytes(need);
+        self.after_read(was_closed);
         Some(message)
     }
 
@@ -269,6 +278,7 @@ impl<O: Output> Kcp<O> {
     pub fn configure(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
         self.config = *config;
+        self.mtu_max = self.mtu_max.max(config.mtu);
         self.timer.look(); // what is in flight may count as lost by the new knobs
         Ok(())
     }
@@ -331,10 +341,9 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Lets go of the message that was read, and tells the peer when this opens the window.
-    fn consume(&mut self) {
-        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
-        self.receiver.consume();
+    /// Queues what a read has made room for, and tells the peer when this opens the window.
+    #[inline]
+    fn after_read(&mut self, was_closed: bool) {
         self.receiver.deliver(self.config.rcv_wnd);
         self.probe.tell |= was_closed && self.receiver.window(self.config.rcv_wnd) > 0;
     }
@@ -343,6 +352,7 @@ impl<O: Output> Kcp<O> {
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
         let Work { acks, passes, datagram } = work;
+        datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
             conv: self.conv,
@@ -355,12 +365,10 @@ impl<O: Output> Kcp<O> {
         };
         acks.flush(&mut header, &mut packer);
         self.probe.flush(&mut header, &mut packer);
-        header.cmd = Command::Push;
-        header.ts = now.wire();
         let mut transmit = Transmit {
             now,
-            header,
-            packer,
+            header: Header { cmd: Command::Push, ts: now.wire(), ..header },
+            packer: &mut packer,
             config: &self.config,
             rto: self.rtt.rto,
             sender: &mut self.sender,
@@ -370,8 +378,8 @@ impl<O: Output> Kcp<O> {
         };
         let resent = transmit.resend(passes);
         transmit.send_new(self.rmt_wnd);
-        transmit.packer.finish();
         self.dead |= transmit.most_sent >= self.config.dead_link;
+        packer.finish();
         self.counters.resends_timeout += resent.timeouts;
         self.counters.resends_fast += resent.fast;
         if resent != Resent::default() {

@@ -5,47 +5,65 @@ use crate::wire::{HEADER_LEN, Header, Output};
 
 /// Fills a datagram with segments and hands it over when the next one does not fit.
 pub(super) struct Packer<'a, O> {
-    datagram: &'a mut Vec<u8>,
+    /// Room for a datagram of the mtu, and for the largest segment that waits.
+    buffer: &'a mut [u8],
+    len: usize,
     mtu: usize,
     output: &'a mut O,
     counters: &'a mut Counters,
 }
 
 impl<'a, O: Output> Packer<'a, O> {
-    pub(super) fn new(
-        datagram: &'a mut Vec<u8>,
-        mtu: u16,
-        output: &'a mut O,
-        counters: &'a mut Counters,
-    ) -> Self {
-        datagram.clear();
-        datagram.reserve(mtu.into());
-        Self { datagram, mtu: mtu.into(), output, counters }
+    pub(super) fn new(buffer: &'a mut [u8], mtu: u16, output: &'a mut O, counters: &'a mut Counters) -> Self {
+        Self { buffer, len: 0, mtu: mtu.into(), output, counters }
     }
 
     /// Appends a segment whose data lies in two parts.
     #[inline]
-    pub(super) fn push(&mut self, header: &Header, first: &[u8], second: &[u8]) {
+    pub(super) fn push(&mut self, header: &Header, (first, second): (&[u8], &[u8])) {
         let len = first.len() + second.len();
-        if self.datagram.len() + HEADER_LEN + len > self.mtu {
+        if self.len + HEADER_LEN + len > self.mtu {
             self.finish();
         }
-        self.datagram.extend_from_slice(&header.to_bytes(u32::try_from(len).unwrap_or(0)));
-        if len != 0 {
-            self.datagram.extend_from_slice(first);
+        let end = self.len + HEADER_LEN + len;
+        if let Some(room) = self.buffer.get_mut(self.len..end)
+            && let Some((head, body)) = room.split_first_chunk_mut::<HEADER_LEN>()
+            && let Some((to_first, to_second)) = body.split_at_mut_checked(first.len())
+        {
+            *head = header.to_bytes(len as u32);
+            to_first.copy_from_slice(first);
             if !second.is_empty() {
-                self.datagram.extend_from_slice(second);
+                to_second.copy_from_slice(second);
             }
+            self.len = end;
+            self.counters.segments_sent += 1;
         }
-        self.counters.segments_sent += 1;
+    }
+
+    /// Appends a segment without data.
+    #[inline]
+    pub(super) fn push_empty(&mut self, header: &Header) {
+        if self.len + HEADER_LEN > self.mtu {
+            self.finish();
+        }
+        if let Some(room) = self.buffer.get_mut(self.len..)
+            && let Some(head) = room.first_chunk_mut::<HEADER_LEN>()
+        {
+            *head = header.to_bytes(0);
+            self.len += HEADER_LEN;
+            self.counters.segments_sent += 1;
+        }
     }
 
     /// Hands over what has been packed.
+    #[inline(never)]
     pub(super) fn finish(&mut self) {
-        if !self.datagram.is_empty() {
-            self.counters.bytes_sent += self.datagram.len() as u64;
-            self.output.output(self.datagram);
-            self.datagram.clear();
+        if let Some(datagram) = self.buffer.get(..self.len)
+            && self.len > 0
+        {
+            self.counters.bytes_sent += self.len as u64;
+            self.output.output(datagram);
         }
+        self.len = 0;
     }
 }

@@ -14,8 +14,13 @@ pub(super) struct Receiver {
     pub(super) nxt: Sn,
     /// Segments held from `nxt` on.
     pub(super) parked: u32,
+    /// `frg` of the segment before `nxt`.
+    last_frg: u8,
     /// The payloads, in the order in which they arrived: each after a [`Record`].
     log: ByteRing,
+    /// Segments that have been read and are still in the log, because one that arrived before them
+    /// has not.
+    read_early: u32,
     /// Payloads that are part of a datagram's buffer.
     shared: Option<Box<Ring<Bytes>>>,
 }
@@ -48,30 +53,29 @@ pub(super) enum Stored {
 
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
-        Self { ring: Ring::new(start), nxt: start, parked: 0, log: ByteRing::default(), shared: None }
+        let (ring, log) = (Ring::new(start), ByteRing::default());
+        Self { ring, nxt: start, parked: 0, last_frg: 0, log, read_early: 0, shared: None }
     }
 
     /// Segments that can be read, whole messages or not.
+    #[inline]
     #[expect(clippy::cast_sign_loss, reason = "nxt is never before the start")]
     pub(super) fn queued(&self) -> u32 {
         self.nxt.distance(self.ring.start()) as u32
     }
 
     /// Segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
+    #[inline]
     pub(super) fn window(&self, rcv_wnd: u16) -> u16 {
         rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
     }
 
-    /// Whether `sn` has arrived already; it must not lie beyond the window.
-    pub(super) fn has(&self, sn: Sn) -> bool {
-        sn.is_before(self.nxt) || self.ring.get(sn).is_some()
-    }
-
-    /// Stores a segment of the receive window that has not arrived before, and queues what is
+    /// Stores a segment of the receive window, unless it has arrived before, and queues what is
     /// complete up to it. Source: ikcp.c `ikcp_parse_data`.
     ///
     /// `backing` is the buffer that `data` is part of, where it can be kept: it is, instead of a
     /// copy, when `data` makes up much of it.
+    #[inline]
     pub(super) fn store(
         &mut self,
         sn: Sn,
@@ -80,35 +84,47 @@ impl Receiver {
         backing: Option<&Bytes>,
         rcv_wnd: u16,
     ) -> Stored {
-        if self.has(sn) {
-            return Stored::Duplicate;
-        }
-        if !self.continues_chain(sn, frg) {
+        let is_next = sn == self.nxt && self.parked == 0;
+        if !is_next {
+            if sn.is_before(self.nxt) || self.ring.get(sn).is_some() {
+                return Stored::Duplicate;
+            }
+            if !self.continues_chain(sn, frg) {
+                return Stored::BrokenChain;
+            }
+        } else if self.last_frg > 0 && frg != self.last_frg - 1 {
             return Stored::BrokenChain;
         }
         let len = u16::try_from(data.len()).unwrap_or(u16::MAX); // a datagram is no longer
-        let segment = match backing {
-            Some(backing) if len as usize >= SHARE_MIN.max(backing.len() / 4) => {
-                let start = self.ring.start();
-                let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(start)));
-                shared.insert(sn, backing.slice_ref(data));
-                Incoming { position: 0, len, frg, shared: true }
+        let (position, shared) = match backing {
+            Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
+                self.share(sn, backing.slice_ref(data));
+                (0, true)
             }
-            _ => {
-                self.log.push(&Record { sn, len: len.into() }.to_bytes());
-                Incoming { position: self.log.push(data), len, frg, shared: false }
-            }
+            _ => (self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data), false),
         };
-        self.ring.insert(sn, segment);
-        self.parked += 1;
-        self.deliver(rcv_wnd);
+        let segment = Incoming { position, len, frg, shared };
+        if is_next && self.queued() < rcv_wnd.into() {
+            self.ring.push_back(segment);
+            self.nxt = sn.add(1);
+            self.last_frg = frg;
+        } else {
+            self.ring.insert(sn, segment);
+            self.parked += 1;
+            self.deliver(rcv_wnd);
+        }
         Stored::New
     }
 
     /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`,
     /// `ikcp_recv`.
+    #[inline]
     pub(super) fn deliver(&mut self, rcv_wnd: u16) {
-        while self.parked > 0 && self.queued() < rcv_wnd.into() && self.ring.get(self.nxt).is_some() {
+        while self.parked > 0
+            && self.queued() < rcv_wnd.into()
+            && let Some(segment) = self.ring.get(self.nxt)
+        {
+            self.last_frg = segment.frg;
             self.nxt = self.nxt.add(1);
             self.parked -= 1;
         }
@@ -116,80 +132,66 @@ impl Receiver {
 
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
     /// `ikcp_peeksize`.
+    #[inline]
     pub(super) fn peek_size(&self) -> Option<usize> {
         let first = self.ring.get(self.ring.start()).filter(|_| self.queued() > 0)?;
-        if first.frg == 0 {
-            return Some(first.len.into());
-        }
-        if self.queued() <= first.frg.into() {
-            return None;
-        }
-        Some(self.message().map(|(_, segment)| usize::from(segment.len)).sum())
+        if first.frg == 0 { Some(first.len.into()) } else { self.sum_fragments(first.frg) }
     }
 
-    /// Copies the next message, which is all there, to `buf`.
-    pub(super) fn copy_to(&self, buf: &mut [u8]) {
+    #[inline(never)]
+    fn sum_fragments(&self, frg: u8) -> Option<usize> {
+        (self.queued() > frg.into())
+            .then(|| self.message().map(|(_, segment)| usize::from(segment.len)).sum())
+    }
+
+    /// Copies the next message, which is all there and fits, to `buf`.
+    pub(super) fn peek(&self, buf: &mut [u8]) {
         let mut at = 0;
         for (sn, segment) in self.message() {
-            let (first, second) = self.payload(sn, segment);
-            for part in [first, second] {
-                if let Some(to) = buf.get_mut(at..at + part.len()) {
-                    to.copy_from_slice(part);
-                    at += part.len();
-                }
+            at = copy(self.payload(sn, segment), buf, at);
+        }
+    }
+
+    /// Moves the next message, which is all there and fits, to `buf`.
+    #[inline]
+    pub(super) fn read(&mut self, buf: &mut [u8]) {
+        let mut at = 0;
+        loop {
+            let sn = self.ring.start();
+            let Some(segment) = self.ring.pop_front() else { break };
+            if segment.shared {
+                at = copy((self.shared_payload(sn), &[]), buf, at);
+                self.unshare(sn);
+            } else {
+                at = copy(self.log.slices(segment.position, segment.len.into()), buf, at);
+                self.let_go(&segment);
             }
-        }
-    }
-
-    /// The next message, which is all there and `len` bytes long; without a copy where it is one
-    /// segment that is shared.
-    pub(super) fn bytes(&self, len: usize) -> Bytes {
-        let start = self.ring.start();
-        if let Some(Incoming { frg: 0, shared: true, .. }) = self.ring.get(start)
-            && let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(start))
-        {
-            return bytes.clone();
-        }
-        let mut message = BytesMut::with_capacity(len);
-        for (sn, segment) in self.message() {
-            let (first, second) = self.payload(sn, segment);
-            message.extend_from_slice(first);
-            message.extend_from_slice(second);
-        }
-        message.freeze()
-    }
-
-    /// Lets go of the next message, which is all there.
-    pub(super) fn consume(&mut self) {
-        while let Some(segment) = self.ring.remove(self.ring.start()) {
-            let next = self.ring.start().add(1);
-            self.ring.advance(next);
             if segment.frg == 0 {
                 break;
             }
         }
+    }
+
+    /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
+    /// one segment that is shared.
+    pub(super) fn read_bytes(&mut self, len: usize) -> Bytes {
         let start = self.ring.start();
-        if let Some(shared) = &mut self.shared {
-            let to = if shared.end().is_before(start) { shared.end() } else { start };
-            let mut sn = shared.start();
-            while let Some(held) = shared.next_held(sn, to) {
-                shared.remove(held);
-                sn = held.add(1);
-            }
-            shared.advance(to);
-        }
-        while let Some(record) = self.oldest_record()
-            && record.sn.is_before(start)
+        if let Some(&Incoming { frg: 0, shared: true, .. }) = self.ring.get(start)
+            && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
         {
-            self.log.release_to(self.log.start().wrapping_add(Record::LEN + record.len));
+            self.ring.pop_front();
+            return bytes;
         }
+        let mut message = BytesMut::zeroed(len);
+        self.read(&mut message);
+        message.freeze()
     }
 
     /// Gives the memory back when nothing is held.
     pub(super) fn shrink(&mut self) {
         self.ring.shrink();
         self.log.shrink();
-        if self.ring.is_empty() {
+        if self.ring.span() == 0 {
             self.shared = None;
         }
     }
@@ -217,30 +219,95 @@ impl Receiver {
 
     fn payload(&self, sn: Sn, segment: &Incoming) -> (&[u8], &[u8]) {
         if segment.shared {
-            let bytes = self.shared.as_ref().and_then(|shared| shared.get(sn));
-            return (bytes.map_or(&[], |bytes| &bytes[..]), &[]);
+            return (self.shared_payload(sn), &[]);
         }
         self.log.slices(segment.position, segment.len.into())
     }
 
-    fn oldest_record(&self) -> Option<Record> {
-        let (first, second) = self.log.slices(self.log.start(), Record::LEN as usize);
-        let mut bytes = [0; Record::LEN as usize];
-        for (to, from) in bytes.iter_mut().zip(first.iter().chain(second)) {
-            *to = *from;
-        }
-        (!first.is_empty()).then(|| Record::from_bytes(bytes))
+    #[cold]
+    fn shared_payload(&self, sn: Sn) -> &[u8] {
+        self.shared.as_ref().and_then(|shared| shared.get(sn)).map_or(&[], |bytes| &bytes[..])
     }
+
+    /// Frees the payload of a segment that has been read, and those after it in the log that were
+    /// read before.
+    #[inline]
+    fn let_go(&mut self, segment: &Incoming) {
+        if self.log.start().wrapping_add(Record::LEN) != segment.position {
+            self.read_early += 1;
+            return;
+        }
+        self.log.release_to(segment.position.wrapping_add(segment.len.into()));
+        if self.read_early > 0 {
+            self.let_go_early();
+        }
+    }
+
+    #[inline(never)]
+    fn let_go_early(&mut self) {
+        while self.read_early > 0 {
+            let record = self.oldest_record();
+            if !record.sn.is_before(self.ring.start()) {
+                break;
+            }
+            self.read_early -= 1;
+            self.log.release_to(self.log.start().wrapping_add(Record::LEN + record.len));
+        }
+    }
+
+    fn oldest_record(&self) -> Record {
+        let mut bytes = [0; Record::LEN as usize];
+        copy(self.log.slices(self.log.start(), Record::LEN as usize), &mut bytes, 0);
+        Record::from_bytes(bytes)
+    }
+
+    #[cold]
+    fn share(&mut self, sn: Sn, data: Bytes) {
+        let start = self.ring.start();
+        let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(start)));
+        while shared.span() > 0 && shared.start().is_before(start) {
+            shared.pop_front();
+        }
+        if shared.span() == 0 {
+            **shared = Ring::new(start);
+        }
+        shared.insert(sn, data);
+    }
+
+    #[cold]
+    fn unshare(&mut self, sn: Sn) {
+        if let Some(shared) = &mut self.shared {
+            shared.remove(sn);
+        }
+    }
+}
+
+/// Copies two parts to `buf` from `at` on; returns where they end.
+#[inline]
+fn copy((first, second): (&[u8], &[u8]), buf: &mut [u8], at: usize) -> usize {
+    let middle = at + first.len();
+    if let Some(to) = buf.get_mut(at..middle) {
+        to.copy_from_slice(first);
+    }
+    if second.is_empty() {
+        return middle;
+    }
+    if let Some(to) = buf.get_mut(middle..middle + second.len()) {
+        to.copy_from_slice(second);
+    }
+    middle + second.len()
 }
 
 impl Record {
     const LEN: u32 = 8;
 
+    #[inline]
     fn to_bytes(&self) -> [u8; 8] {
         (u64::from(self.sn.0) << 32 | u64::from(self.len)).to_be_bytes()
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
+    #[inline]
     fn from_bytes(bytes: [u8; 8]) -> Self {
         let word = u64::from_be_bytes(bytes);
         Self { sn: Sn((word >> 32) as u32), len: word as u32 }

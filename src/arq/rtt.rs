@@ -20,12 +20,10 @@ impl Rtt {
         Self { srtt: 0, rttvar: 0, rto: RTO_DEFAULT, min: u32::MAX }
     }
 
-    /// Folds one round trip, ms, into the estimate and the RTO.
-    ///
-    /// The peer may hold an ACK for a flush interval, so the RTO stays at least that far above
-    /// `srtt`: RFC 6298 (2.3) with the interval where it has the clock granularity. A sample of
-    /// 0 ms leaves a fresh estimate unset, as in ikcp.c.
-    pub(super) fn sample(&mut self, rtt: u32, config: &Config) {
+    /// Folds one round trip, ms, into the estimate. A sample of 0 ms leaves a fresh estimate unset,
+    /// as in ikcp.c.
+    #[inline]
+    pub(super) fn sample(&mut self, rtt: u32) {
         if self.srtt == 0 {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -33,9 +31,16 @@ impl Rtt {
             self.rttvar = (3 * self.rttvar + rtt.abs_diff(self.srtt)) / 4;
             self.srtt = ((7 * self.srtt + rtt) / 8).max(1);
         }
+        self.min = self.min.min(rtt);
+    }
+
+    /// The RTO that follows from the estimate.
+    ///
+    /// The peer may hold an ACK for a flush interval, so the RTO stays at least that far above
+    /// `srtt`: RFC 6298 (2.3) with the interval where it has the clock granularity.
+    pub(super) fn update_rto(&mut self, config: &Config) {
         let rto = self.srtt + (4 * self.rttvar).max(config.interval.into());
         self.rto = rto.max(config.rto_min()).min(RTO_MAX.into());
-        self.min = self.min.min(rtt);
     }
 
     /// Shortest round trip measured, ms.
@@ -61,7 +66,8 @@ mod tests {
         let mut rtt = Rtt::new();
         let mut states = Vec::new();
         for sample in [0, 50, 50, 52, 48, 100] {
-            rtt.sample(sample, &Config::default());
+            rtt.sample(sample);
+            rtt.update_rto(&Config::default());
             states.push((rtt.srtt, rtt.rttvar, rtt.rto));
         }
         // tests/vectors: rto-samples-default
@@ -76,7 +82,8 @@ mod tests {
         fn the_rto_stays_in_its_bounds(samples in prop::collection::vec(0..=SAMPLE_MAX, 1..200)) {
             let mut rtt = Rtt::new();
             for sample in samples {
-                rtt.sample(sample, &Config::fast());
+                rtt.sample(sample);
+                rtt.update_rto(&Config::fast());
                 prop_assert!((30..=60_000).contains(&rtt.rto));
                 prop_assert!(rtt.srtt <= SAMPLE_MAX);
             }

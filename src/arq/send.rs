@@ -53,12 +53,6 @@ pub(super) enum Message<'a> {
     Shared(&'a Bytes),
 }
 
-/// What an acknowledgement freed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Freed {
-    pub(super) bytes: u32,
-}
-
 impl Sender {
     pub(super) fn new(start: Sn) -> Self {
         let (ring, bytes) = (Ring::new(start), ByteRing::default());
@@ -66,11 +60,13 @@ impl Sender {
     }
 
     /// The oldest number not acknowledged.
+    #[inline]
     pub(super) fn una(&self) -> Sn {
         self.ring.start()
     }
 
     /// Segments that wait.
+    #[inline]
     #[expect(clippy::cast_sign_loss, reason = "the ring ends at or after nxt")]
     pub(super) fn waiting(&self) -> u32 {
         self.ring.end().distance(self.nxt) as u32
@@ -84,6 +80,11 @@ impl Sender {
     pub(super) fn send(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
         let data = message.as_slice();
         let mss = usize::from(config.mss());
+        if data.len() <= mss && !config.stream {
+            self.check_room(1, data.len(), config)?;
+            self.push(message, 0, data, 0);
+            return Ok(data.len());
+        }
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
         let rest = data.len() - top_up;
         let mut segments = rest.div_ceil(mss);
@@ -92,81 +93,81 @@ impl Sender {
                 return Err(SendError::TooLong { len: data.len(), max: FRAGMENTS_MAX * mss });
             }
             segments = 0;
-        } else if segments == 0 && !config.stream {
-            segments = 1; // an empty message
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         self.check_room(segments, taken, config)?;
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
-        for index in 0..segments {
-            let left = segments - index - 1;
+        let mut at = top_up;
+        for (part, left) in tail.chunks(mss).zip((0..segments).rev()) {
             let frg = if config.stream { 0 } else { u8::try_from(left).unwrap_or(0) };
-            let start = (index * mss).min(tail.len());
-            let end = (start + mss).min(tail.len());
-            match message {
-                Message::Shared(bytes) if end - start >= SHARE_MIN => {
-                    self.push_shared(bytes.slice(top_up + start..top_up + end), frg);
-                }
-                _ => self.push_copy(tail.get(start..end).unwrap_or_default(), frg),
-            }
+            self.push(message, at, part, frg);
+            at += part.len();
         }
         Ok(taken)
     }
 
     /// Takes the next waiting segment into flight.
     #[inline]
-    pub(super) fn admit(&mut self, now: Millis, rto: u32, grace: u32) -> Option<(Sn, Outgoing)> {
-        let sn = self.nxt;
-        let segment = self.ring.get_mut(sn)?;
-        segment.ts = now;
-        segment.rto = rto;
-        segment.resend_at = now.add(rto + grace);
-        segment.xmit = 1;
+    pub(super) fn admit(&mut self, now: Millis, rto: u32, resend_at: Millis) -> Option<Outgoing> {
+        let segment = self.ring.get_mut(self.nxt)?;
+        (segment.ts, segment.rto, segment.resend_at, segment.xmit) = (now, rto, resend_at, 1);
         let segment = *segment;
-        self.nxt = sn.add(1);
+        self.nxt = self.nxt.add(1);
         self.in_flight += 1;
         self.waiting_bytes -= u32::from(segment.len);
-        Some((sn, segment))
+        Some(segment)
     }
 
     /// The payload of a segment, in two parts.
     #[inline]
     pub(super) fn payload(&self, sn: Sn, segment: &Outgoing) -> (&[u8], &[u8]) {
         if segment.shared {
-            let bytes = self.shared.as_ref().and_then(|shared| shared.get(sn));
-            return (bytes.map_or(&[], |bytes| &bytes[..]), &[]);
+            return (self.shared_payload(sn), &[]);
         }
         self.bytes.slices(segment.position, segment.len.into())
     }
 
-    /// Frees everything before `una`, which is at most `nxt`. Source: ikcp.c `ikcp_parse_una`.
-    #[inline]
-    pub(super) fn acknowledge_before(&mut self, una: Sn) -> Freed {
-        let mut freed = Freed::default();
-        if !self.una().is_before(una) {
-            return freed;
-        }
-        let mut sn = self.una();
-        while let Some(held) = self.ring.next_held(sn, una) {
-            freed.bytes += self.remove(held);
-            sn = held.add(1);
-        }
-        self.release();
-        freed
+    #[cold]
+    fn shared_payload(&self, sn: Sn) -> &[u8] {
+        self.shared.as_ref().and_then(|shared| shared.get(sn)).map_or(&[], |bytes| &bytes[..])
     }
 
-    /// Frees the segment `sn`, if it is in flight. Source: ikcp.c `ikcp_parse_ack`.
+    /// Frees everything before `una`, which is at most `nxt`, and returns the bytes. Source: ikcp.c
+    /// `ikcp_parse_una`.
+    #[inline(never)]
+    pub(super) fn acknowledge_before(&mut self, una: Sn) -> u32 {
+        let Self { ring, in_flight, shared, .. } = self;
+        let (mut bytes, mut segments) = (0, 0);
+        ring.pop_until(una, |sn, segment| {
+            segments += 1;
+            bytes += u32::from(segment.len);
+            if segment.shared
+                && let Some(shared) = shared
+            {
+                shared.remove(sn);
+            }
+        });
+        *in_flight -= segments;
+        self.advance();
+        bytes
+    }
+
+    /// Frees the segment `sn`, if it is in flight, and returns its bytes. Source: ikcp.c
+    /// `ikcp_parse_ack`.
     #[inline]
-    pub(super) fn acknowledge(&mut self, sn: Sn) -> Freed {
-        if sn.is_before(self.una()) || !sn.is_before(self.nxt) {
-            return Freed::default();
+    pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
+        if sn.is_before(self.una()) {
+            return 0;
         }
-        let bytes = self.remove(sn);
+        let Some(segment) = self.ring.remove(sn) else {
+            return 0;
+        };
+        self.freed(sn, &segment);
         if sn == self.una() {
-            self.release();
+            self.advance();
         }
-        Freed { bytes }
+        segment.len.into()
     }
 
     /// Counts the datagrams that passed segments over, and forgets them.
@@ -188,33 +189,33 @@ impl Sender {
     pub(super) fn shrink(&mut self) {
         self.ring.shrink();
         self.bytes.shrink();
-        if self.ring.is_empty() {
+        if self.ring.span() == 0 {
             self.shared = None;
         }
     }
 
-    fn remove(&mut self, sn: Sn) -> u32 {
-        let Some(segment) = self.ring.remove(sn) else {
-            return 0;
-        };
+    #[inline]
+    fn freed(&mut self, sn: Sn, segment: &Outgoing) {
         self.in_flight -= 1;
         if segment.shared
             && let Some(shared) = &mut self.shared
         {
             shared.remove(sn);
         }
-        segment.len.into()
     }
 
     /// Moves `una` to the oldest segment held. Source: ikcp.c `ikcp_shrink_buf`.
-    fn release(&mut self) {
-        let una = self.ring.next_held(self.una(), self.nxt).unwrap_or(self.nxt);
-        self.ring.advance(una);
+    fn advance(&mut self) {
+        while self.una() != self.nxt && self.ring.get(self.una()).is_none() {
+            self.ring.pop_front();
+        }
+        let una = self.una();
         let position = self.ring.get(una).map_or(self.bytes.end(), |segment| segment.position);
         self.bytes.release_to(position);
         if let Some(shared) = &mut self.shared {
-            let una = if shared.end().is_before(una) { shared.end() } else { una };
-            shared.advance(una);
+            while shared.span() > 0 && shared.start().is_before(una) {
+                shared.pop_front();
+            }
         }
     }
 
@@ -226,6 +227,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn check_room(&self, segments: usize, bytes: usize, config: &Config) -> Result<(), SendError> {
         let (waiting, waiting_bytes) = (self.waiting() as usize, self.waiting_bytes as usize);
         if waiting + segments > config.snd_queue as usize
@@ -251,23 +253,25 @@ impl Sender {
         }
     }
 
-    fn push_copy(&mut self, data: &[u8], frg: u8) {
-        let position = self.bytes.push(data);
-        self.push(Outgoing { position, frg, ..Outgoing::default() }, data.len());
-    }
-
-    fn push_shared(&mut self, data: Bytes, frg: u8) {
-        let position = self.bytes.end();
-        let (sn, len, una) = (self.ring.end(), data.len(), self.una());
-        let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(una)));
-        shared.insert(sn, data);
-        self.push(Outgoing { position, frg, shared: true, ..Outgoing::default() }, len);
-    }
-
-    fn push(&mut self, segment: Outgoing, len: usize) {
-        let len = u16::try_from(len).unwrap_or(u16::MAX);
-        self.ring.push_back(Outgoing { len, ..segment });
+    /// Queues a segment of `data`, which starts at `at` of `message`.
+    #[inline]
+    fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) {
+        let (position, shared) = match message {
+            Message::Shared(bytes) if data.len() >= SHARE_MIN => {
+                self.share(bytes.slice(at..at + data.len()));
+                (self.bytes.end(), true)
+            }
+            _ => (self.bytes.push(data), false),
+        };
+        let len = u16::try_from(data.len()).unwrap_or(u16::MAX); // at most mss
+        self.ring.push_back(Outgoing { position, len, frg, shared, ..Outgoing::default() });
         self.waiting_bytes += u32::from(len);
+    }
+
+    #[cold]
+    fn share(&mut self, data: Bytes) {
+        let (sn, una) = (self.ring.end(), self.una());
+        self.shared.get_or_insert_with(|| Box::new(Ring::new(una))).insert(sn, data);
     }
 }
 
@@ -289,8 +293,9 @@ impl Outgoing {
     }
 }
 
-impl Message<'_> {
-    fn as_slice(&self) -> &[u8] {
+impl<'a> Message<'a> {
+    #[inline]
+    fn as_slice(&self) -> &'a [u8] {
         match self {
             Self::Slice(data) => data,
             Self::Shared(bytes) => bytes,

@@ -55,7 +55,9 @@ impl From<Error> for io::Error {
             Error::Send(SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
-            Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Zero { .. } => io::ErrorKind::InvalidInput,
+            Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Zero { .. } => {
+                io::ErrorKind::InvalidInput
+            }
         };
         Self::new(kind, error)
     }

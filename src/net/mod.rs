@@ -21,6 +21,13 @@
 //!
 //! [`Error::of`] finds the one inside.
 //!
+//! # What std cannot do
+//!
+//! A socket's receive buffer keeps the system's size, on Linux some 90 full datagrams. A window
+//! larger than that comes as bursts that overflow it, which is loss: make the socket with another
+//! crate, with a larger buffer, and wrap it. Waiting is std's too: a blocking call wakes at once
+//! for a datagram, and within a millisecond for a timer.
+//!
 //! [`io::Error`]: std::io::Error
 
 mod clock;

@@ -161,7 +161,8 @@ impl Port {
     }
 
     fn try_send(&mut self, datagram: &[u8], to: SocketAddr) -> Result<(), Fault> {
-        let sent = if self.connected { self.socket.send(datagram) } else { self.socket.send_to(datagram, to) };
+        let sent =
+            if self.connected { self.socket.send(datagram) } else { self.socket.send_to(datagram, to) };
         let Err(error) = sent else { return Ok(()) };
         let fault = Fault::of(&error);
         match fault {

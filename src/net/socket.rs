@@ -28,8 +28,9 @@ use std::time::Duration;
 ///     while let Ok(len) = socket.try_recv(&mut message) {
 ///         println!("{} bytes", message[..len].len());
 ///     }
-///     socket.try_send(b"input")?;
 ///     frame();
+///     socket.try_send(b"input")?;
+///     socket.flush();
 /// }
 /// # }
 /// ```
@@ -130,7 +131,7 @@ impl KcpSocket {
         self.transmit();
         self.check_peer(now, heard)?;
         let wait = if more { Some(Duration::ZERO) } else { self.idle_for(now) };
-        self.pump_due = now + wait.map_or(self.interval(), |wait| wait.min(self.interval()));
+        self.pump_due = now + wait.unwrap_or(Duration::MAX).min(self.patience());
         Ok(wait)
     }
 
@@ -284,7 +285,9 @@ impl KcpSocket {
     fn receive(&mut self, now: Time) -> io::Result<Received> {
         let mut heard = false;
         for _ in 0..DATAGRAMS_PER_PUMP {
-            let Some((datagram, from)) = self.port.recv()? else { return Ok(Received { heard, more: false }) };
+            let Some((datagram, from)) = self.port.recv()? else {
+                return Ok(Received { heard, more: false });
+            };
             if !same_address(from, self.peer) {
                 self.port.stats.strangers += 1;
                 log::trace!("dropped a datagram from {from}, a stranger");
@@ -356,8 +359,10 @@ impl KcpSocket {
         timeout.map(|timeout| self.clock.now() + timeout)
     }
 
-    fn interval(&self) -> Duration {
-        Duration::from_millis(self.kcp.config().interval.into())
+    /// How long calls that need not wait may go on without a pump.
+    fn patience(&self) -> Duration {
+        let interval = if self.eager { 0 } else { self.kcp.config().interval };
+        Duration::from_millis(interval.into())
     }
 }
 

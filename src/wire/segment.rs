@@ -32,6 +32,7 @@ pub enum Command {
 }
 
 impl Command {
+    #[inline]
     const fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             81 => Some(Self::Push),
@@ -65,17 +66,19 @@ pub struct Header {
 
 impl Header {
     /// The 24 bytes of a header for `len` bytes of data.
+    #[inline]
     #[must_use]
     pub fn to_bytes(&self, len: u32) -> [u8; HEADER_LEN] {
-        let mut bytes = [0; HEADER_LEN];
+        let [wnd_low, wnd_high] = self.wnd.to_le_bytes();
         let words = [
             self.conv.0,
-            u32::from_le_bytes([self.cmd as u8, self.frg, self.wnd.to_le_bytes()[0], self.wnd.to_le_bytes()[1]]),
+            u32::from_le_bytes([self.cmd as u8, self.frg, wnd_low, wnd_high]),
             self.ts.0,
             self.sn.0,
             self.una.0,
             len,
         ];
+        let mut bytes = [0; HEADER_LEN];
         for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
             *to = word.to_le_bytes();
         }
@@ -167,6 +170,7 @@ pub enum DecodeError {
 ///
 /// Fewer than 24 bytes after the last one are no segment and no error, as in ikcp.c:
 /// [`Segments::trailing`] has them.
+#[inline]
 #[must_use]
 pub const fn segments(datagram: &[u8]) -> Segments<'_> {
     Segments { rest: datagram }
@@ -209,6 +213,7 @@ impl<'a> Iterator for Segments<'a> {
 
 /// The conversation that a datagram belongs to, by its first segment; `None` when it is too short
 /// to hold one. Source: ikcp.c `ikcp_getconv`.
+#[inline]
 #[must_use]
 pub fn conv_of(datagram: &[u8]) -> Option<Conv> {
     if datagram.len() < HEADER_LEN {

@@ -152,10 +152,19 @@ impl Congestion {
 
     /// Tells of a transmission; the built-in controller does not ask.
     #[inline]
-    pub(super) fn on_sent(&mut self, sent: &Sent) {
+    pub(super) fn on_sent(&mut self, sent: impl FnOnce() -> Sent) {
         if let Self::Custom(custom) = self {
+            let sent = sent();
             custom.pacer.spend(sent.len);
-            custom.control.on_sent(sent);
+            custom.control.on_sent(&sent);
+        }
+    }
+
+    /// Tells of a round trip; the built-in controller does not ask.
+    #[inline]
+    pub(super) fn on_rtt(&mut self, now: Time, rtt: u32) {
+        if let Self::Custom(custom) = self {
+            custom.control.on_rtt(now, Duration::from_millis(rtt.into()));
         }
     }
 

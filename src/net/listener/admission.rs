@@ -142,8 +142,10 @@ mod tests {
     fn an_address_opens_a_burst_and_then_so_many_a_second() {
         let mut rate = AcceptRate::new(4, 3);
         let here = host(address("10.0.0.1:1"));
-        let there = (2..=255).map(|d| IpAddr::from([10, 0, 0, d])).find(|&ip| rate.slot(ip) != rate.slot(here));
-        let taken = |rate: &mut AcceptRate, ms| (0..9).filter(|_| rate.take(Time::from_millis(ms), here)).count();
+        let there =
+            (2..=255).map(|d| IpAddr::from([10, 0, 0, d])).find(|&ip| rate.slot(ip) != rate.slot(here));
+        let taken =
+            |rate: &mut AcceptRate, ms| (0..9).filter(|_| rate.take(Time::from_millis(ms), here)).count();
         assert_eq!(taken(&mut rate, 0), 3);
         assert!(rate.take(Time::ZERO, there.unwrap()));
         assert_eq!(taken(&mut rate, 249), 0);

@@ -34,9 +34,12 @@ use std::time::Duration;
 ///     listener.poll(None)?;
 ///     while let Some(event) = listener.next_event() {
 ///         let Event::Readable(id) = event else { continue };
-///         let Some(session) = listener.session(id) else { continue };
-///         while let Ok(len) = session.recv(&mut message) {
-///             session.send(&message[..len])?;
+///         while let Some(session) = listener.session(id)
+///             && let Ok(len) = session.recv(&mut message)
+///         {
+///             if session.send(&message[..len]).is_err() {
+///                 listener.close(id); // it sends and does not read
+///             }
 ///         }
 ///     }
 /// }

@@ -113,7 +113,11 @@ fn only_data_of_the_first_window_opens_a_session() {
     ] {
         let mut hub = hub(config());
         hub.handle_datagram(Time::ZERO, peer(1, 1), &datagram);
-        assert_eq!((hub.len(), hub.stats.garbage, hub.stats.strays), (0, garbage, 1 - garbage), "{datagram:?}");
+        assert_eq!(
+            (hub.len(), hub.stats.garbage, hub.stats.strays),
+            (0, garbage, 1 - garbage),
+            "{datagram:?}"
+        );
         assert_eq!((events(&mut hub), hub.next_timeout()), (Vec::new(), None));
     }
     let mut hub = hub(config());
