@@ -68,10 +68,10 @@ impl<T> Ring<T> {
             return Some(value);
         };
         if offset >= self.span {
-            self.span = offset + 1;
-            if self.span as usize > self.slots.len() {
+            while offset as usize >= self.slots.len() {
                 self.grow();
             }
+            self.span = offset + 1;
         }
         let index = self.index(sn);
         self.slots.get_mut(index)?.replace(value)
@@ -81,14 +81,12 @@ impl<T> Ring<T> {
     #[inline]
     pub fn push_back(&mut self, value: T) {
         if self.span as usize == self.slots.len() {
-            self.span += 1;
             self.grow();
-        } else {
-            self.span += 1;
         }
-        let index = self.index(self.end().sub(1));
+        let index = self.index(self.end());
         if let Some(slot) = self.slots.get_mut(index) {
             *slot = Some(value);
+            self.span += 1;
         }
     }
 
@@ -147,10 +145,10 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Makes room for the span, whose last number is not held yet.
+    /// Doubles the capacity.
     #[cold]
     fn grow(&mut self) {
-        let count = (self.span as usize).next_power_of_two().max(SLOTS_MIN);
+        let count = (2 * self.slots.len()).max(SLOTS_MIN);
         let fresh = std::iter::repeat_with(|| None).take(count).collect();
         let mut old = std::mem::replace(&mut self.slots, fresh);
         let first = self.start.0 as usize & old.len().wrapping_sub(1);
@@ -181,10 +179,15 @@ pub struct ByteRing {
     buf: Box<[u8]>,
     /// Where in `buf` the oldest byte is.
     head: u32,
+    /// Where in `buf` the next byte goes; the end of `buf` is as good as its start.
+    tail: u32,
     len: u32,
     /// Position of the oldest byte.
     start: u32,
 }
+
+/// Most bytes that a [`ByteRing`] holds: positions are compared over half their range.
+pub const BYTES_MAX: usize = i32::MAX as usize;
 
 impl ByteRing {
     /// Position of the oldest byte held.
@@ -214,120 +217,130 @@ impl ByteRing {
         self.len == 0
     }
 
-    /// Appends `bytes` and returns their position. The owner keeps the total below 2^31.
+    /// Appends `bytes` and returns their position; `None`: there would be more than [`BYTES_MAX`].
     #[inline]
-    pub fn push(&mut self, bytes: &[u8]) -> u32 {
-        let position = self.end();
-        self.reserve(bytes.len());
-        self.append(bytes);
-        position
+    pub fn push(&mut self, bytes: &[u8]) -> Option<u32> {
+        self.push_both([], bytes)
     }
 
-    /// Appends `head` and `bytes`, and returns the position of `bytes`.
+    /// Appends `head` and `bytes`, and returns the position of `bytes`; `None`: there would be more
+    /// than [`BYTES_MAX`].
     #[inline]
-    pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> u32 {
+    pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> Option<u32> {
         let len = N + bytes.len();
-        self.reserve(len);
-        let at = self.index(self.len);
-        match self.buf.get_mut(at..at.wrapping_add(len)).and_then(<[u8]>::split_first_chunk_mut) {
-            Some((to_head, room)) => {
-                *to_head = head;
-                room.copy_from_slice(bytes);
-                self.len = self.len.wrapping_add(len as u32);
-            }
-            None => {
-                self.append(&head);
-                self.append(bytes);
-            }
+        let position = self.end().wrapping_add(N as u32);
+        if len <= self.buf.len() - self.len as usize
+            && let Some(rest) = self.buf.get_mut(self.tail as usize..)
+            && let Some(room) = rest.get_mut(..len)
+            && let Some((to_head, to_bytes)) = room.split_first_chunk_mut()
+        {
+            self.tail += len as u32;
+            self.len += len as u32;
+            *to_head = head;
+            to_bytes.copy_from_slice(bytes);
+            return Some(position);
         }
-        self.end().wrapping_sub(bytes.len() as u32)
+        self.append_both(&head, bytes).then_some(position)
     }
 
-    /// The `len` bytes at `position`, which must be held, in two parts where they lie across the
-    /// edge of the buffer.
+    /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
     #[inline]
-    #[must_use]
-    pub fn slices(&self, position: u32, len: usize) -> (&[u8], &[u8]) {
-        let at = self.index(position.wrapping_sub(self.start));
-        match self.buf.get(at..at.wrapping_add(len)) {
-            Some(whole) => (whole, &[]),
-            None => self.across_the_edge(at, len),
+    pub fn copy_to(&self, position: u32, to: &mut [u8]) {
+        let at = self.index(position);
+        match self.buf.get(at..).and_then(|from| from.get(..to.len())) {
+            Some(from) => to.copy_from_slice(from),
+            None => self.copy_across_the_edge(at, to),
+        }
+    }
+
+    /// Lets go of the `skip` oldest bytes and copies those after them to the whole of `to`, which
+    /// lets go of them as well. All must be held.
+    #[inline]
+    pub fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
+        let at = self.index(self.start.wrapping_add(skip));
+        let Some(from) = self.buf.get(at..).and_then(|from| from.get(..to.len())) else {
+            return self.pop_across_the_edge(skip, to);
+        };
+        let gone = skip + from.len() as u32;
+        self.head = (at + from.len()) as u32;
+        self.start = self.start.wrapping_add(gone);
+        self.len -= gone;
+        to.copy_from_slice(from);
+    }
+
+    #[cold]
+    fn pop_across_the_edge(&mut self, skip: u32, to: &mut [u8]) {
+        let position = self.start.wrapping_add(skip);
+        self.copy_to(position, to);
+        self.release_to(position.wrapping_add(to.len() as u32));
+    }
+
+    #[cold]
+    fn copy_across_the_edge(&self, at: usize, to: &mut [u8]) {
+        let from = self.buf.get(at..).unwrap_or_default();
+        if let Some((first, second)) = to.split_at_mut_checked(from.len()) {
+            first.copy_from_slice(from);
+            if let Some(from) = self.buf.get(..second.len()) {
+                second.copy_from_slice(from);
+            }
         }
     }
 
     /// Lets go of all bytes before `position`, which is held or the end.
     #[inline]
     pub fn release_to(&mut self, position: u32) {
-        let count = position.wrapping_sub(self.start);
-        self.head = self.index(count) as u32;
+        self.head = self.index(position) as u32;
+        self.len = self.len.wrapping_sub(position.wrapping_sub(self.start));
         self.start = position;
-        self.len = self.len.wrapping_sub(count);
     }
 
     /// Gives the memory back when no byte is held.
     pub fn shrink(&mut self) {
         if self.is_empty() {
-            self.buf = Box::default();
-            self.head = 0;
+            *self = Self { start: self.start, ..Self::default() };
         }
     }
 
-    /// Makes room for `more` bytes.
+    /// Where in `buf` the byte at `position` is or will be.
     #[inline]
-    fn reserve(&mut self, more: usize) {
-        if self.buf.len() - (self.len as usize) < more {
-            self.grow(more);
-        }
-    }
-
-    /// Appends `bytes`, for which there is room.
-    #[inline]
-    fn append(&mut self, bytes: &[u8]) {
-        let at = self.index(self.len);
-        if let Some(room) = self.buf.get_mut(at..at.wrapping_add(bytes.len())) {
-            room.copy_from_slice(bytes);
-        } else {
-            self.append_across_the_edge(at, bytes);
-        }
-        self.len = self.len.wrapping_add(bytes.len() as u32);
-    }
-
-    #[cold]
-    fn append_across_the_edge(&mut self, at: usize, bytes: &[u8]) {
-        if let Some((tail, (first, second))) = self.buf.len().checked_sub(at).and_then(|tail| Some((tail, bytes.split_at_checked(tail)?)))
-            && let Some(room) = self.buf.get_mut(at..at + tail)
-        {
-            room.copy_from_slice(first);
-            if let Some(room) = self.buf.get_mut(..second.len()) {
-                room.copy_from_slice(second);
-            }
-        }
-    }
-
-    #[cold]
-    fn across_the_edge(&self, at: usize, len: usize) -> (&[u8], &[u8]) {
-        let first = self.buf.get(at..).unwrap_or_default();
-        (first, self.buf.get(..len.saturating_sub(first.len())).unwrap_or_default())
-    }
-
-    /// Where in `buf` the byte `offset` after the oldest one is or will be.
-    #[inline]
-    const fn index(&self, offset: u32) -> usize {
-        let index = self.head as usize + offset as usize;
+    const fn index(&self, position: u32) -> usize {
+        let index = self.head as usize + position.wrapping_sub(self.start) as usize;
         if index >= self.buf.len() { index - self.buf.len() } else { index }
     }
 
-    /// In small steps, so that what is never used stays under 1/16.
+    /// Appends both across the edge or into a larger buffer. `false`: there is no room.
     #[cold]
-    fn grow(&mut self, more: usize) {
-        let need = self.len as usize + more;
+    fn append_both(&mut self, head: &[u8], bytes: &[u8]) -> bool {
+        let need = self.len as usize + head.len() + bytes.len();
+        if need > BYTES_MAX {
+            return false;
+        }
+        if need > self.buf.len() {
+            self.grow(need);
+        }
+        self.append(head);
+        self.append(bytes);
+        true
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let at = self.index(self.end());
+        let (first, second) = bytes.split_at_checked(self.buf.len() - at).unwrap_or((bytes, &[]));
+        if let Some(room) = self.buf.get_mut(at..at + first.len()) {
+            room.copy_from_slice(first);
+        }
+        if let Some(room) = self.buf.get_mut(..second.len()) {
+            room.copy_from_slice(second);
+        }
+        self.len += bytes.len() as u32;
+        self.tail = self.index(self.end()) as u32;
+    }
+
+    /// Takes a buffer for `need` bytes. In small steps, so that what is never used stays under 1/16.
+    fn grow(&mut self, need: usize) {
         let mut buf = vec![0; need + need / 16 + 64].into_boxed_slice();
-        let (first, second) = self.slices(self.start, self.len as usize);
-        if let Some((to_first, rest)) = buf.split_at_mut_checked(first.len()) {
-            to_first.copy_from_slice(first);
-            if let Some(to_second) = rest.get_mut(..second.len()) {
-                to_second.copy_from_slice(second);
-            }
+        if let Some(held) = buf.get_mut(..self.len as usize) {
+            self.copy_to(self.start, held);
         }
         self.buf = buf;
         self.head = 0;
@@ -397,14 +410,22 @@ mod tests {
             let mut ring = ByteRing { start: u32::MAX - 500, ..ByteRing::default() };
             let mut model = VecDeque::new();
             for (byte, count, release) in ops {
-                let position = ring.push(&vec![byte; count]);
+                let position = ring.push(&vec![byte; count]).unwrap();
                 prop_assert_eq!(position.wrapping_add(u32::try_from(count).unwrap()), ring.end());
                 model.extend(std::iter::repeat_n(byte, count));
                 let release = release.min(ring.len());
-                ring.release_to(ring.start.wrapping_add(release));
+                let skip = release / 3;
+                let mut popped = vec![0; (release - skip) as usize];
+                if byte % 2 == 0 {
+                    ring.pop_front(skip, &mut popped);
+                    prop_assert!(popped.iter().eq(model.iter().take(release as usize).skip(skip as usize)));
+                } else {
+                    ring.release_to(ring.start.wrapping_add(release));
+                }
                 model.drain(..release as usize);
-                let (first, second) = ring.slices(ring.start, model.len());
-                prop_assert!(first.iter().chain(second).eq(model.iter()));
+                let mut held = vec![0; model.len()];
+                ring.copy_to(ring.start, &mut held);
+                prop_assert!(held.iter().eq(model.iter()));
             }
         }
     }

@@ -52,9 +52,9 @@ impl AckList {
     /// probe in the same flush repeats, as in ikcp.c.
     pub(super) fn flush<O: Output>(&mut self, header: &mut Header, packer: &mut Packer<'_, O>) {
         header.cmd = Command::Ack;
-        for &(sn, ts) in &self.list {
-            (header.sn, header.ts) = (sn, ts);
-            packer.push_empty(header);
+        packer.push_all(header, &self.list);
+        if let Some(last) = self.list.last() {
+            (header.sn, header.ts) = *last;
         }
         self.list.clear();
         self.has_stale = false;

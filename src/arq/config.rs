@@ -120,9 +120,10 @@ impl Config {
     }
 
     /// Largest payload of a segment, bytes.
+    #[inline]
     #[must_use]
     pub fn mss(&self) -> u16 {
-        self.mtu.saturating_sub(OVERHEAD)
+        self.mtu.wrapping_sub(OVERHEAD) // a checked mtu is larger
     }
 
     /// Least RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.

@@ -6,7 +6,7 @@ use super::rtt::SAMPLE_MAX;
 use super::{InputError, Kcp};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
-use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, Segment, conv_of, segments};
+use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, Segment, conv_of};
 use bytes::Bytes;
 
 impl<O: Output> Kcp<O> {
@@ -41,19 +41,17 @@ impl<O: Output> Kcp<O> {
         self.counters.bytes_received += datagram.len() as u64;
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
         let mut acked = Acked { bytes: 0, newest: None, has_sample: false };
-        for Segment { header, data } in segments(datagram).flatten() {
-            self.counters.segments_received += 1;
-            self.rmt_wnd = header.wnd;
-            if self.sender.una().is_before(header.una) {
-                acked.bytes += self.sender.acknowledge_before(header.una);
-            }
-            if header.cmd == Command::Ack {
-                self.acknowledged(now, header.sn, header.ts, &mut acked);
-            } else if header.cmd == Command::Push {
-                self.pushed(header.sn, header.ts, header.frg, data, backing);
-            } else if header.cmd == Command::Wask {
-                self.probe.tell = true;
-            }
+        let mut rest = datagram;
+        while let Ok((segment, next)) = Segment::decode(rest) {
+            rest = match segment.header.cmd {
+                Command::Ack => self.take_acks(now, rest, &mut acked),
+                Command::Push => self.take_pushes(rest, backing, &mut acked),
+                Command::Wask | Command::Wins => {
+                    self.take_window(&segment.header, &mut acked);
+                    self.probe.tell |= segment.header.cmd == Command::Wask;
+                    next
+                }
+            };
         }
         self.after_acks(&acked);
         let segments = self.sender.una().0.wrapping_sub(una.0);
@@ -108,20 +106,76 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Frees the segment `sn`, and measures the round trip of the transmission at `ts`.
+    /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
-    fn acknowledged(&mut self, now: Time, sn: Sn, ts: Millis, acked: &mut Acked) {
-        match u32::try_from(now.wire().since(ts)) {
-            Ok(rtt @ 0..=SAMPLE_MAX) => {
-                self.rtt.sample(rtt);
-                self.congestion.on_rtt(now, rtt);
-                acked.has_sample = true;
-            }
-            Ok(_) => self.counters.rejected.ts_age += 1,
-            Err(_) => {} // from a clock ahead of ours: not ours
+    fn take_window(&mut self, header: &Header, acked: &mut Acked) {
+        self.counters.segments_received += 1;
+        self.rmt_wnd = header.wnd;
+        if self.sender.una().is_before(header.una) {
+            acked.bytes += self.sender.acknowledge_before(header.una);
         }
-        acked.bytes += self.sender.acknowledge(sn);
-        acked.see(sn, ts);
+    }
+
+    /// Takes ACKs off the front: each frees a segment and measures the round trip of the
+    /// transmission whose time it echoes.
+    fn take_acks<'a>(&mut self, now: Time, mut rest: &'a [u8], acked: &mut Acked) -> &'a [u8] {
+        let wire = now.wire();
+        while let Ok((Segment { header, .. }, next)) = Segment::decode(rest) {
+            if header.cmd != Command::Ack {
+                break;
+            }
+            rest = next;
+            self.take_window(&header, acked);
+            match u32::try_from(wire.since(header.ts)) {
+                Ok(rtt @ 0..=SAMPLE_MAX) => {
+                    self.rtt.sample(rtt);
+                    self.congestion.on_rtt(now, rtt);
+                    acked.has_sample = true;
+                }
+                Ok(_) => self.counters.rejected.ts_age += 1,
+                Err(_) => {} // from a clock ahead of ours: not ours
+            }
+            if !header.sn.is_before(self.sender.una()) {
+                acked.bytes += self.sender.acknowledge(header.sn);
+            }
+            acked.see(header.sn, header.ts);
+        }
+        rest
+    }
+
+    /// Takes PUSHes off the front: each is stored, and the peer is owed an ACK of it.
+    fn take_pushes<'a>(
+        &mut self,
+        mut rest: &'a [u8],
+        backing: Option<&Bytes>,
+        acked: &mut Acked,
+    ) -> &'a [u8] {
+        let rcv_wnd = self.config.rcv_wnd;
+        while let Ok((Segment { header, data }, next)) = Segment::decode(rest) {
+            if header.cmd != Command::Push {
+                break;
+            }
+            rest = next;
+            self.take_window(&header, acked);
+            let (sn, rcv_nxt) = (header.sn, self.receiver.nxt);
+            if !sn.is_before(rcv_nxt.add(rcv_wnd.into())) {
+                self.counters.rejected.window += 1;
+                continue;
+            }
+            match self.receiver.store(sn, header.frg, data, backing, rcv_wnd) {
+                Stored::New => {}
+                Stored::Duplicate => self.counters.duplicates += 1,
+                Stored::BrokenChain | Stored::NoRoom => {
+                    self.counters.rejected.fragment_chain += 1;
+                    continue;
+                }
+            }
+            let work = self.work.get_or_insert_default();
+            if !work.acks.push(sn, header.ts, rcv_nxt, rcv_wnd) {
+                self.counters.rejected.ack_overflow += 1;
+            }
+        }
+        rest
     }
 
     /// What follows from the ACKs of a datagram together.
@@ -138,28 +192,6 @@ impl<O: Output> Kcp<O> {
         let work = self.work.get_or_insert_default();
         if !work.passes.push(sn, ts) {
             self.sender.count_passes(&mut work.passes);
-        }
-    }
-
-    /// Stores a segment of data and owes the peer an ACK of it.
-    #[inline(never)]
-    fn pushed(&mut self, sn: Sn, ts: Millis, frg: u8, data: &[u8], backing: Option<&Bytes>) {
-        let (rcv_nxt, rcv_wnd) = (self.receiver.nxt, self.config.rcv_wnd);
-        if !sn.is_before(rcv_nxt.add(rcv_wnd.into())) {
-            self.counters.rejected.window += 1;
-            return;
-        }
-        match self.receiver.store(sn, frg, data, backing, rcv_wnd) {
-            Stored::New => {}
-            Stored::Duplicate => self.counters.duplicates += 1,
-            Stored::BrokenChain => {
-                self.counters.rejected.fragment_chain += 1;
-                return;
-            }
-        }
-        let work = self.work.get_or_insert_default();
-        if !work.acks.push(sn, ts, rcv_nxt, rcv_wnd) {
-            self.counters.rejected.ack_overflow += 1;
         }
     }
 

@@ -146,6 +146,7 @@ impl<O: Output> Kcp<O> {
     ///
     /// [`SendError::TooLong`] for more than 127 segments, [`SendError::QueueFull`] when enough
     /// waits; nothing is taken then.
+    #[inline]
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         self.sender.send(Message::Slice(message), &self.config)
     }
@@ -167,7 +168,16 @@ impl<O: Output> Kcp<O> {
     ///
     /// [`RecvError::NoMessage`] until a whole one has arrived; [`RecvError::BufferTooSmall`] when
     /// it does not fit, and it stays.
+    #[inline]
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        match self.receiver.read_simple(buf, self.config.rcv_wnd) {
+            Some(len) => Ok(len),
+            None => self.recv_any(buf),
+        }
+    }
+
+    #[inline(never)]
+    fn recv_any(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
         let need = self.peek_size().ok_or(RecvError::NoMessage)?;
         let have = buf.len();
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;

@@ -1,6 +1,8 @@
 //! Packs segments into datagrams.
 
 use super::stats::Counters;
+use crate::seq::Sn;
+use crate::time::Millis;
 use crate::wire::{HEADER_LEN, Header, Output};
 
 /// Fills a datagram with segments and hands it over when the next one does not fit.
@@ -10,48 +12,46 @@ pub(super) struct Packer<'a, O> {
     len: usize,
     mtu: usize,
     output: &'a mut O,
+    segments: u64,
     counters: &'a mut Counters,
 }
 
 impl<'a, O: Output> Packer<'a, O> {
     pub(super) fn new(buffer: &'a mut [u8], mtu: u16, output: &'a mut O, counters: &'a mut Counters) -> Self {
-        Self { buffer, len: 0, mtu: mtu.into(), output, counters }
+        Self { buffer, len: 0, mtu: mtu.into(), output, segments: 0, counters }
     }
 
-    /// Appends a segment whose data lies in two parts.
+    /// Appends a segment and returns the room for its `len` bytes of data.
     #[inline]
-    pub(super) fn push(&mut self, header: &Header, (first, second): (&[u8], &[u8])) {
-        let len = first.len() + second.len();
-        if self.len + HEADER_LEN + len > self.mtu {
+    pub(super) fn push(&mut self, header: &Header, len: u16) -> &mut [u8] {
+        let mut end = self.len + HEADER_LEN + usize::from(len);
+        if end > self.mtu {
             self.finish();
+            end = HEADER_LEN + usize::from(len);
         }
-        let end = self.len + HEADER_LEN + len;
-        if let Some(room) = self.buffer.get_mut(self.len..end)
-            && let Some((head, body)) = room.split_first_chunk_mut::<HEADER_LEN>()
-            && let Some((to_first, to_second)) = body.split_at_mut_checked(first.len())
-        {
-            *head = header.to_bytes(len as u32);
-            to_first.copy_from_slice(first);
-            if !second.is_empty() {
-                to_second.copy_from_slice(second);
+        let room = self.buffer.get_mut(self.len..end).and_then(|room| room.split_first_chunk_mut());
+        let Some((head, data)) = room else { return &mut [] };
+        *head = header.to_bytes(len.into());
+        self.len = end;
+        self.segments += 1;
+        data
+    }
+
+    /// Appends a segment like `header`, without data, for each of the numbers and times.
+    pub(super) fn push_all(&mut self, header: &Header, mut each: &[(Sn, Millis)]) {
+        while !each.is_empty() {
+            if self.len + HEADER_LEN > self.mtu {
+                self.finish();
             }
-            self.len = end;
-            self.counters.segments_sent += 1;
-        }
-    }
-
-    /// Appends a segment without data.
-    #[inline]
-    pub(super) fn push_empty(&mut self, header: &Header) {
-        if self.len + HEADER_LEN > self.mtu {
-            self.finish();
-        }
-        if let Some(room) = self.buffer.get_mut(self.len..)
-            && let Some(head) = room.first_chunk_mut::<HEADER_LEN>()
-        {
-            *head = header.to_bytes(0);
-            self.len += HEADER_LEN;
-            self.counters.segments_sent += 1;
+            let fit = (self.mtu - self.len) / HEADER_LEN;
+            let (fitting, later) = each.split_at_checked(fit).unwrap_or((each, &[]));
+            let room = self.buffer.get_mut(self.len..).unwrap_or_default();
+            for (bytes, &(sn, ts)) in room.as_chunks_mut().0.iter_mut().zip(fitting) {
+                *bytes = Header { sn, ts, ..*header }.to_bytes(0);
+            }
+            self.len += fitting.len() * HEADER_LEN;
+            self.segments += fitting.len() as u64;
+            each = later;
         }
     }
 
@@ -62,6 +62,7 @@ impl<'a, O: Output> Packer<'a, O> {
             && self.len > 0
         {
             self.counters.bytes_sent += self.len as u64;
+            self.counters.segments_sent += std::mem::take(&mut self.segments);
             self.output.output(datagram);
         }
         self.len = 0;

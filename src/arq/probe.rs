@@ -37,11 +37,11 @@ impl Probe {
     pub(super) fn flush<O: Output>(&mut self, header: &mut Header, packer: &mut Packer<'_, O>) {
         if self.ask {
             header.cmd = Command::Wask;
-            packer.push_empty(header);
+            packer.push(header, 0);
         }
         if self.tell {
             header.cmd = Command::Wins;
-            packer.push_empty(header);
+            packer.push(header, 0);
         }
         (self.ask, self.tell) = (false, false);
     }

@@ -49,6 +49,8 @@ pub(super) enum Stored {
     Duplicate,
     /// Its `frg` does not go on from its neighbour's: no honest peer sends that.
     BrokenChain,
+    /// No position is left for its bytes: a window of 2 GiB is full.
+    NoRoom,
 }
 
 impl Receiver {
@@ -101,7 +103,10 @@ impl Receiver {
                 self.share(sn, backing.slice_ref(data));
                 (0, true)
             }
-            _ => (self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data), false),
+            _ => match self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data) {
+                Some(position) => (position, false),
+                None => return Stored::NoRoom,
+            },
         };
         let segment = Incoming { position, len, frg, shared };
         if is_next && self.queued() < rcv_wnd.into() {
@@ -144,28 +149,41 @@ impl Receiver {
             .then(|| self.message().map(|(_, segment)| usize::from(segment.len)).sum())
     }
 
-    /// Copies the next message, which is all there and fits, to `buf`.
-    pub(super) fn peek(&self, buf: &mut [u8]) {
-        let mut at = 0;
+    /// Copies the next message, which is all there, to `buf`, which is as long.
+    pub(super) fn peek(&self, mut buf: &mut [u8]) {
         for (sn, segment) in self.message() {
-            at = copy(self.payload(sn, segment), buf, at);
+            buf = self.copy_payload(sn, segment, buf);
         }
     }
 
-    /// Moves the next message, which is all there and fits, to `buf`.
+    /// Moves the next message to `buf` in the most common case, and returns its length: one segment,
+    /// the oldest in the log, and nothing else to do after it. `None`: not so simple.
     #[inline]
-    pub(super) fn read(&mut self, buf: &mut [u8]) {
-        let mut at = 0;
+    pub(super) fn read_simple(&mut self, buf: &mut [u8], rcv_wnd: u16) -> Option<usize> {
+        let &Incoming { position, len, frg: 0, shared: false } = self.ring.get(self.ring.start())? else {
+            return None;
+        };
+        let queued = self.queued();
+        if queued == 0
+            || queued >= rcv_wnd.into()
+            || self.parked + self.read_early > 0
+            || self.log.start().wrapping_add(Record::LEN) != position
+        {
+            return None;
+        }
+        let to = buf.get_mut(..usize::from(len))?;
+        self.ring.pop_front();
+        self.log.pop_front(Record::LEN, to);
+        Some(len.into())
+    }
+
+    /// Moves the next message, which is all there, to `buf`, which is as long.
+    pub(super) fn read(&mut self, mut buf: &mut [u8]) {
         loop {
             let sn = self.ring.start();
             let Some(segment) = self.ring.pop_front() else { break };
-            if segment.shared {
-                at = copy((self.shared_payload(sn), &[]), buf, at);
-                self.unshare(sn);
-            } else {
-                at = copy(self.log.slices(segment.position, segment.len.into()), buf, at);
-                self.let_go(&segment);
-            }
+            buf = self.copy_payload(sn, &segment, buf);
+            self.let_go(sn, &segment);
             if segment.frg == 0 {
                 break;
             }
@@ -217,34 +235,33 @@ impl Receiver {
         })
     }
 
-    fn payload(&self, sn: Sn, segment: &Incoming) -> (&[u8], &[u8]) {
-        if segment.shared {
-            return (self.shared_payload(sn), &[]);
+    /// Copies the payload of a segment to the front of `buf` and returns the rest of it.
+    fn copy_payload<'a>(&self, sn: Sn, segment: &Incoming, buf: &'a mut [u8]) -> &'a mut [u8] {
+        let Some((to, rest)) = buf.split_at_mut_checked(segment.len.into()) else {
+            return &mut [];
+        };
+        if !segment.shared {
+            self.log.copy_to(segment.position, to);
+        } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
+            to.copy_from_slice(bytes);
         }
-        self.log.slices(segment.position, segment.len.into())
-    }
-
-    #[cold]
-    fn shared_payload(&self, sn: Sn) -> &[u8] {
-        self.shared.as_ref().and_then(|shared| shared.get(sn)).map_or(&[], |bytes| &bytes[..])
+        rest
     }
 
     /// Frees the payload of a segment that has been read, and those after it in the log that were
     /// read before.
-    #[inline]
-    fn let_go(&mut self, segment: &Incoming) {
+    fn let_go(&mut self, sn: Sn, segment: &Incoming) {
+        if segment.shared {
+            if let Some(shared) = &mut self.shared {
+                shared.remove(sn);
+            }
+            return;
+        }
         if self.log.start().wrapping_add(Record::LEN) != segment.position {
             self.read_early += 1;
             return;
         }
         self.log.release_to(segment.position.wrapping_add(segment.len.into()));
-        if self.read_early > 0 {
-            self.let_go_early();
-        }
-    }
-
-    #[inline(never)]
-    fn let_go_early(&mut self) {
         while self.read_early > 0 {
             let record = self.oldest_record();
             if !record.sn.is_before(self.ring.start()) {
@@ -257,7 +274,7 @@ impl Receiver {
 
     fn oldest_record(&self) -> Record {
         let mut bytes = [0; Record::LEN as usize];
-        copy(self.log.slices(self.log.start(), Record::LEN as usize), &mut bytes, 0);
+        self.log.copy_to(self.log.start(), &mut bytes);
         Record::from_bytes(bytes)
     }
 
@@ -273,29 +290,6 @@ impl Receiver {
         }
         shared.insert(sn, data);
     }
-
-    #[cold]
-    fn unshare(&mut self, sn: Sn) {
-        if let Some(shared) = &mut self.shared {
-            shared.remove(sn);
-        }
-    }
-}
-
-/// Copies two parts to `buf` from `at` on; returns where they end.
-#[inline]
-fn copy((first, second): (&[u8], &[u8]), buf: &mut [u8], at: usize) -> usize {
-    let middle = at + first.len();
-    if let Some(to) = buf.get_mut(at..middle) {
-        to.copy_from_slice(first);
-    }
-    if second.is_empty() {
-        return middle;
-    }
-    if let Some(to) = buf.get_mut(middle..middle + second.len()) {
-        to.copy_from_slice(second);
-    }
-    middle + second.len()
 }
 
 impl Record {
@@ -303,13 +297,13 @@ impl Record {
 
     #[inline]
     fn to_bytes(&self) -> [u8; 8] {
-        (u64::from(self.sn.0) << 32 | u64::from(self.len)).to_be_bytes()
+        (u64::from(self.sn.0) << 32 | u64::from(self.len)).to_ne_bytes()
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
     #[inline]
     fn from_bytes(bytes: [u8; 8]) -> Self {
-        let word = u64::from_be_bytes(bytes);
+        let word = u64::from_ne_bytes(bytes);
         Self { sn: Sn((word >> 32) as u32), len: word as u32 }
     }
 }

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::error::SendError;
 use super::loss::{Passes, back_off};
-use crate::ring::{ByteRing, Ring};
+use crate::ring::{BYTES_MAX, ByteRing, Ring};
 use crate::seq::Sn;
 use crate::time::Millis;
 use bytes::Bytes;
@@ -26,8 +26,9 @@ pub(super) struct Sender {
     shared: Option<Box<Ring<Bytes>>>,
 }
 
-/// A segment on its way out; 24 bytes.
+/// A segment on its way out; 24 bytes, of which those that sending fills in come last.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub(super) struct Outgoing {
     /// Where its payload starts, or would, if it is shared.
     position: u32,
@@ -72,19 +73,23 @@ impl Sender {
         self.ring.end().distance(self.nxt) as u32
     }
 
-    /// Cuts a message into segments and queues them; returns the bytes taken. Source: ikcp.c
-    /// `ikcp_send`.
-    ///
-    /// A stream fills up the last waiting segment first; where the rest would be too long for one
-    /// message, only that much is taken.
+    /// Queues a message, cut into segments; returns the bytes taken. Source: ikcp.c `ikcp_send`.
+    #[inline]
     pub(super) fn send(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
         let data = message.as_slice();
-        let mss = usize::from(config.mss());
-        if data.len() <= mss && !config.stream {
+        if data.len() <= config.mss().into() && !config.stream {
             self.check_room(1, data.len(), config)?;
-            self.push(message, 0, data, 0);
-            return Ok(data.len());
+            return self.push(message, 0, data, 0);
         }
+        self.send_cut(message, config)
+    }
+
+    /// A stream fills up the last waiting segment first; where the rest would be too long for one
+    /// message, only that much is taken.
+    #[inline(never)]
+    fn send_cut(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
+        let data = message.as_slice();
+        let mss = usize::from(config.mss());
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
         let rest = data.len() - top_up;
         let mut segments = rest.div_ceil(mss);
@@ -96,13 +101,15 @@ impl Sender {
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         self.check_room(segments, taken, config)?;
+        if self.bytes.len() as usize + taken > BYTES_MAX {
+            return Err(self.full());
+        }
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
         let mut at = top_up;
         for (part, left) in tail.chunks(mss).zip((0..segments).rev()) {
             let frg = if config.stream { 0 } else { u8::try_from(left).unwrap_or(0) };
-            self.push(message, at, part, frg);
-            at += part.len();
+            at += self.push(message, at, part, frg)?;
         }
         Ok(taken)
     }
@@ -119,18 +126,20 @@ impl Sender {
         Some(segment)
     }
 
-    /// The payload of a segment, in two parts.
+    /// Copies the payload of a segment to `to`, which is as long.
     #[inline]
-    pub(super) fn payload(&self, sn: Sn, segment: &Outgoing) -> (&[u8], &[u8]) {
+    pub(super) fn copy_payload(&self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
         if segment.shared {
-            return (self.shared_payload(sn), &[]);
+            return self.copy_shared(sn, to);
         }
-        self.bytes.slices(segment.position, segment.len.into())
+        self.bytes.copy_to(segment.position, to);
     }
 
     #[cold]
-    fn shared_payload(&self, sn: Sn) -> &[u8] {
-        self.shared.as_ref().and_then(|shared| shared.get(sn)).map_or(&[], |bytes| &bytes[..])
+    fn copy_shared(&self, sn: Sn, to: &mut [u8]) {
+        if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
+            to.copy_from_slice(bytes);
+        }
     }
 
     /// Frees everything before `una`, which is at most `nxt`, and returns the bytes. Source: ikcp.c
@@ -153,13 +162,10 @@ impl Sender {
         bytes
     }
 
-    /// Frees the segment `sn`, if it is in flight, and returns its bytes. Source: ikcp.c
+    /// Frees the segment `sn`, which is before `nxt`, if it is in flight; returns its bytes. Source: ikcp.c
     /// `ikcp_parse_ack`.
-    #[inline]
+    #[inline(never)]
     pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
-        if sn.is_before(self.una()) {
-            return 0;
-        }
         let Some(segment) = self.ring.remove(sn) else {
             return 0;
         };
@@ -229,14 +235,17 @@ impl Sender {
 
     #[inline]
     fn check_room(&self, segments: usize, bytes: usize, config: &Config) -> Result<(), SendError> {
-        let (waiting, waiting_bytes) = (self.waiting() as usize, self.waiting_bytes as usize);
-        if waiting + segments > config.snd_queue as usize
-            || waiting_bytes + bytes > config.snd_queue_bytes as usize
-            || self.bytes.len() as usize + bytes > BYTES_MAX
+        if self.waiting() as usize + segments > config.snd_queue as usize
+            || self.waiting_bytes as usize + bytes > config.snd_queue_bytes as usize
         {
-            return Err(SendError::QueueFull { segments: waiting, bytes: waiting_bytes });
+            return Err(self.full());
         }
         Ok(())
+    }
+
+    #[cold]
+    fn full(&self) -> SendError {
+        SendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
     }
 
     fn fill_last(&mut self, data: &[u8]) {
@@ -253,19 +262,20 @@ impl Sender {
         }
     }
 
-    /// Queues a segment of `data`, which starts at `at` of `message`.
+    /// Queues a segment of `data`, which starts at `at` of `message`; returns its length.
     #[inline]
-    fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) {
+    fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) -> Result<usize, SendError> {
         let (position, shared) = match message {
             Message::Shared(bytes) if data.len() >= SHARE_MIN => {
                 self.share(bytes.slice(at..at + data.len()));
                 (self.bytes.end(), true)
             }
-            _ => (self.bytes.push(data), false),
+            _ => (self.bytes.push(data).ok_or_else(|| self.full())?, false),
         };
-        let len = u16::try_from(data.len()).unwrap_or(u16::MAX); // at most mss
+        let len = data.len() as u16; // at most mss
         self.ring.push_back(Outgoing { position, len, frg, shared, ..Outgoing::default() });
         self.waiting_bytes += u32::from(len);
+        Ok(len.into())
     }
 
     #[cold]
@@ -307,5 +317,3 @@ impl<'a> Message<'a> {
 const FRAGMENTS_MAX: usize = 127;
 /// Least length worth sharing instead of copying, bytes.
 pub(super) const SHARE_MIN: usize = 256;
-/// Most bytes held: positions are compared over half their range.
-const BYTES_MAX: usize = i32::MAX as usize;

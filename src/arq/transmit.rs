@@ -62,7 +62,8 @@ impl<O: Output> Transmit<'_, '_, O> {
                 }
                 let segment = *segment;
                 (self.header.sn, self.header.frg) = (held, segment.frg);
-                self.packer.push(&self.header, self.sender.payload(held, &segment));
+                let room = self.packer.push(&self.header, segment.len);
+                self.sender.copy_payload(held, &segment, room);
                 self.most_sent = self.most_sent.max(segment.xmit);
                 self.tell_sent(segment.len, segment.xmit);
                 self.keep_deadline(&segment);
@@ -90,7 +91,8 @@ impl<O: Output> Transmit<'_, '_, O> {
             let sn = self.sender.nxt;
             let Some(segment) = self.sender.admit(wire, self.rto, resend_at) else { break };
             (self.header.sn, self.header.frg) = (sn, segment.frg);
-            self.packer.push(&self.header, self.sender.payload(sn, &segment));
+            let room = self.packer.push(&self.header, segment.len);
+            self.sender.copy_payload(sn, &segment, room);
             self.tell_sent(segment.len, segment.xmit);
         }
         if most > 0 && in_window != self.sender.nxt.0.wrapping_sub(self.sender.una().0) {

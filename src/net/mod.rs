@@ -34,6 +34,7 @@ mod clock;
 mod error;
 mod listener;
 mod port;
+mod silence;
 mod socket;
 
 pub use clock::Clock;

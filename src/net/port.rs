@@ -284,4 +284,17 @@ mod tests {
         port.wait(Some(Duration::from_secs(5))).unwrap();
         assert_eq!(port.recv().unwrap().map(|(datagram, _)| datagram), Some(&b"short"[..]));
     }
+
+    #[test]
+    fn what_a_full_send_buffer_did_not_take_leaves_later() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = socket.local_addr().unwrap();
+        let mut port = Port::new(socket, false).unwrap();
+        port.held = Some((b"late".to_vec(), to));
+        assert!(port.is_full() && port.limit(None) == Some(RETRY));
+        port.retry();
+        assert!(!port.is_full() && port.limit(None).is_none());
+        port.wait(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(port.recv().unwrap(), Some((&b"late"[..], to)));
+    }
 }

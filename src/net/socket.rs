@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::error::{Error, would_block};
 use super::port::{Port, SocketStats};
+use super::silence::{LONGEST_STEP, Silence};
 use crate::arq::{Config, Kcp, Stats};
 use crate::seq::Conv;
 use crate::time::Time;
@@ -46,14 +47,10 @@ pub struct KcpSocket {
     clock: Clock,
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
-    peer_timeout: Option<Duration>,
+    silence: Silence,
     eager: bool,
-    pumped: Time,
     /// When a blocking call that finds what it wants should pump all the same.
     pump_due: Time,
-    /// How long the peer has been silent while data was in flight, in time that was pumped: a
-    /// program that stood still does not blame its peer.
-    silent: Duration,
 }
 
 impl KcpSocket {
@@ -104,11 +101,9 @@ impl KcpSocket {
             clock: Clock::new(),
             read_timeout: None,
             write_timeout: None,
-            peer_timeout: Some(PEER_TIMEOUT),
+            silence: Silence::new(),
             eager: false,
-            pumped: Time::ZERO,
             pump_due: Time::ZERO,
-            silent: Duration::ZERO,
         })
     }
 
@@ -234,7 +229,7 @@ impl KcpSocket {
     /// unless set, `None` leaves it to `dead_link` alone. That one counts sends, and with a
     /// back-off between them 20 sends take minutes to hours.
     pub const fn set_peer_timeout(&mut self, timeout: Option<Duration>) {
-        self.peer_timeout = timeout;
+        self.silence.timeout = timeout;
     }
 
     /// Whether every pump flushes instead of only those after an interval: new messages and
@@ -312,15 +307,13 @@ impl KcpSocket {
     }
 
     fn check_peer(&mut self, now: Time, heard: bool) -> io::Result<()> {
-        let step = now.since(self.pumped).min(LONGEST_STEP);
-        self.pumped = now;
-        let waiting = self.kcp.wait_snd() > 0 && !heard;
-        self.silent = if waiting { self.silent + step } else { Duration::ZERO };
+        let in_flight = self.kcp.wait_snd() > 0;
+        let silent = self.silence.pumped(now, heard, in_flight);
         if self.kcp.is_dead() {
             return Err(Error::DeadLink { sends: self.kcp.config().dead_link }.into());
         }
-        if self.peer_timeout.is_some_and(|timeout| self.silent >= timeout) {
-            return Err(Error::PeerSilent { waited: self.silent }.into());
+        if let Some(waited) = silent {
+            return Err(Error::PeerSilent { waited }.into());
         }
         Ok(())
     }
@@ -329,7 +322,7 @@ impl KcpSocket {
     fn idle_for(&self, now: Time) -> Option<Duration> {
         let mut wait = self.kcp.check(now).map(|at| at.since(now));
         if self.kcp.wait_snd() > 0 {
-            wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // check_peer counts
+            wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // it counts as silence
         }
         self.port.limit(wait)
     }
@@ -392,11 +385,3 @@ fn same_address(a: SocketAddr, b: SocketAddr) -> bool {
 
 /// Datagrams that one pump reads: eight default windows, well under a millisecond of work.
 const DATAGRAMS_PER_PUMP: usize = 256;
-
-/// Silence that ends a session unless set otherwise. A mobile handover takes seconds, no game
-/// waits for half a minute.
-const PEER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Longest time between two pumps that counts as silence of the peer, and longest wait that a
-/// pump asks for while data is in flight.
-const LONGEST_STEP: Duration = Duration::from_secs(1);

@@ -36,7 +36,7 @@ pub(super) struct Hub {
 
 impl Hub {
     pub(super) fn new(config: ListenerConfig) -> Result<Self, ConfigError> {
-        Kcp::new(crate::seq::Conv(0), &config.kcp, queue_for(&config.kcp))?; // refuse it now, not at the first peer
+        config.kcp.check()?; // refuse it now, not at the first peer
         Ok(Self {
             sessions: HashMap::new(),
             by_key: HashMap::new(),
@@ -121,10 +121,13 @@ impl Hub {
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
-        if let Event::Readable(id) = event
+        if let Event::Readable(id) | Event::Writable(id) = event
             && let Some(session) = self.sessions.get_mut(&id)
         {
-            session.announced = false;
+            match event {
+                Event::Readable(_) => session.told_readable = false,
+                _ => session.told_writable = false,
+            }
         }
         Some(event)
     }
@@ -164,8 +167,8 @@ impl Hub {
         session.heard = now;
         session.shrunk = false;
         touch(&mut self.touched, id, session);
-        if !session.announced && session.kcp.peek_size().is_some() {
-            session.announced = true;
+        if !session.told_readable && session.kcp.peek_size().is_some() {
+            session.told_readable = true;
             self.events.push_back(Event::Readable(id));
         }
     }
@@ -210,7 +213,7 @@ impl Hub {
         let mut session = Session::new(kcp, key.peer, now);
         self.events.push_back(Event::Accepted(id));
         if session.kcp.peek_size().is_some() {
-            session.announced = true;
+            session.told_readable = true;
             self.events.push_back(Event::Readable(id));
         }
         touch(&mut self.touched, id, &mut session);
@@ -233,7 +236,9 @@ impl Hub {
         }
         if session.blocked && session.kcp.stats().snd_queue <= self.config.kcp.snd_queue / 2 {
             session.blocked = false;
-            self.events.push_back(Event::Writable(id));
+            if !std::mem::replace(&mut session.told_writable, true) {
+                self.events.push_back(Event::Writable(id));
+            }
         }
         let quiet_at = session.heard + QUIET;
         if !session.shrunk && now >= quiet_at && session.kcp.is_idle() {

@@ -66,7 +66,9 @@ pub struct Session {
     /// On the list of those with datagrams to send.
     pub(super) sending: bool,
     /// An event that it is readable is on its way.
-    pub(super) announced: bool,
+    pub(super) told_readable: bool,
+    /// An event that it is writable is on its way.
+    pub(super) told_writable: bool,
     /// A send found the queue full and waits for the event.
     pub(super) blocked: bool,
     /// Its memory has been given back since it was last heard.
@@ -83,7 +85,8 @@ impl Session {
             touched: false,
             flush: false,
             sending: false,
-            announced: false,
+            told_readable: false,
+            told_writable: false,
             blocked: false,
             shrunk: false,
         }
