@@ -138,6 +138,12 @@ impl<T> Ring<T> {
         None
     }
 
+    /// Starts an empty span at `start`.
+    pub fn restart(&mut self, start: Sn) {
+        self.start = start;
+        self.span = 0;
+    }
+
     /// Gives the memory back when the span is empty.
     pub fn shrink(&mut self) {
         if self.span == 0 {
@@ -225,7 +231,7 @@ impl ByteRing {
 
     /// Appends `head` and `bytes`, and returns the position of `bytes`; `None`: there would be more
     /// than [`BYTES_MAX`].
-    #[inline]
+    #[inline(always)]
     pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> Option<u32> {
         let len = N + bytes.len();
         let position = self.end().wrapping_add(N as u32);
@@ -243,8 +249,29 @@ impl ByteRing {
         self.append_both(&head, bytes).then_some(position)
     }
 
-    /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
+    /// The first `N` bytes held, if they do not lie across the edge of the buffer.
     #[inline]
+    #[must_use]
+    pub fn front<const N: usize>(&self) -> Option<[u8; N]> {
+        if (self.len as usize) < N {
+            return None;
+        }
+        self.buf.get(self.head as usize..)?.first_chunk().copied()
+    }
+
+    /// The `len` bytes at `position`, which must be held, in two parts where they lie across the
+    /// edge of the buffer.
+    #[must_use]
+    pub fn slices(&self, position: u32, len: usize) -> (&[u8], &[u8]) {
+        let from = self.buf.get(self.index(position)..).unwrap_or_default();
+        match from.get(..len) {
+            Some(whole) => (whole, &[]),
+            None => (from, self.buf.get(..len - from.len()).unwrap_or_default()),
+        }
+    }
+
+    /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
+    #[inline(always)]
     pub fn copy_to(&self, position: u32, to: &mut [u8]) {
         let at = self.index(position);
         match self.buf.get(at..).and_then(|from| from.get(..to.len())) {
@@ -255,7 +282,7 @@ impl ByteRing {
 
     /// Lets go of the `skip` oldest bytes and copies those after them to the whole of `to`, which
     /// lets go of them as well. All must be held.
-    #[inline]
+    #[inline(always)]
     pub fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
         let at = self.index(self.start.wrapping_add(skip));
         let Some(from) = self.buf.get(at..).and_then(|from| from.get(..to.len())) else {

@@ -1,0 +1,499 @@
+//! One control block under a script of calls, from an honest user and from any peer.
+//!
+//! Its twin gets the same calls in their other flavour (`send_bytes`, `input_bytes`, `recv_bytes`)
+//! and only those that succeeded: what it sends and counts must not differ. So a refused call has
+//! changed nothing, ever.
+
+use super::knobs;
+use super::script::{Script, payload};
+use bytes::Bytes;
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+use whitewater::arq::congestion::CongestionControl;
+use whitewater::wire::{Command, Header, Segment, segments};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, RecvError, Rejected, Sn, Stats, Time};
+
+/// Runs a script: conv, first numbers, start of the clock, a config, then operations [`op`].
+///
+/// # Panics
+///
+/// When the control block breaks a promise.
+pub fn kcp_input(script: &[u8]) {
+    kcp_input_measured(script, || 0);
+}
+
+/// [`kcp_input`] where `live` counts the bytes allocated by the process, so that a promise about
+/// memory can be broken too.
+///
+/// # Panics
+///
+/// When the control block breaks a promise.
+pub fn kcp_input_measured(script: &[u8], live: fn() -> usize) {
+    let mut script = Script::new(script);
+    let Some(mut rig) = Rig::new(&mut script, live) else { return };
+    while !script.is_done() && rig.segments < SEGMENTS_MAX {
+        let before = rig.subject.stats();
+        let clock = rig.now;
+        let updated = rig.step(&mut script);
+        let datagrams = rig.drain(&before);
+        rig.check_stats(&before);
+        rig.check_memory();
+        rig.check_wake(clock, updated, datagrams);
+    }
+}
+
+/// Operation bytes of a script, each with its arguments.
+pub mod op {
+    /// A config (`knobs`).
+    pub const CONFIGURE: u8 = 0;
+    /// Length u16, first payload byte u8.
+    pub const SEND: u8 = 1;
+    /// Room u16.
+    pub const RECV: u8 = 2;
+    /// ms u16, then an update.
+    pub const WAIT: u8 = 3;
+    /// µs u16, then an update.
+    pub const WAIT_MICROS: u8 = 4;
+    /// Until `check` says, then an update.
+    pub const SLEEP: u8 = 5;
+    /// No argument.
+    pub const FLUSH: u8 = 6;
+    /// Length u16, bytes of a datagram.
+    pub const DATAGRAM: u8 = 7;
+    /// Count u8, then segments (`Rig::segment`) of one datagram.
+    pub const SEGMENTS: u8 = 8;
+    /// Mask u16, wnd u16: an honest peer's ACKs of what the mask names in flight.
+    pub const ACK: u8 = 9;
+    /// Which u8: a datagram of our own comes back.
+    pub const ECHO: u8 = 10;
+    /// No argument.
+    pub const SHRINK: u8 = 11;
+    /// Window u16, payload bytes a second u32: another congestion controller.
+    pub const PACE: u8 = 12;
+    /// ms u32 forward, then an update.
+    pub const JUMP: u8 = 13;
+    /// ms u16 backward, then an update.
+    pub const BACK: u8 = 14;
+    /// How many there are: a byte means itself modulo this.
+    pub const COUNT: u8 = 15;
+}
+
+/// The control block, its twin, and what an onlooker knows of them.
+struct Rig {
+    subject: Kcp<DatagramQueue>,
+    twin: Kcp<DatagramQueue>,
+    conv: Conv,
+    now: Time,
+    /// The twin is sent shared buffers. They keep streams from filling up segments: no streams then.
+    shares: bool,
+    /// `set_congestion` was called.
+    paced: bool,
+    /// The largest value of each knob so far.
+    most: Config,
+    /// Payload accepted and not sent yet.
+    waiting: VecDeque<u8>,
+    /// What was sent, from `first` on, until `una` moves over it.
+    flying: VecDeque<Flying>,
+    first: Sn,
+    /// Number and time of every PUSH taken.
+    taken: HashSet<(u32, u32)>,
+    /// The last datagrams sent.
+    recent: VecDeque<Vec<u8>>,
+    /// Segments sent and looked at.
+    segments: usize,
+    /// What `check` said last.
+    wake: Option<Time>,
+    live: fn() -> usize,
+    /// Bytes that the subject holds.
+    held: usize,
+}
+
+struct Flying {
+    frg: u8,
+    data: Vec<u8>,
+    ts: Millis,
+    acked: bool,
+}
+
+impl Rig {
+    fn new(script: &mut Script<'_>, live: fn() -> usize) -> Option<Self> {
+        let shares = script.u8() & 1 != 0;
+        let conv = Conv(script.u32());
+        let (snd, rcv) = (Sn(script.u32()), Sn(script.u32()));
+        let now = Time::from_millis(script.u32().into());
+        let config = Self::config(shares, script);
+        let make = || Kcp::starting_at(conv, &config, DatagramQueue::with_limit(usize::MAX), snd, rcv);
+        let before = live();
+        let subject = make()
+            .inspect_err(|error| assert!(!(error.min..=error.max).contains(&error.value), "{error}"))
+            .ok()?;
+        let held = live().wrapping_sub(before);
+        Some(Self {
+            subject,
+            twin: make().ok()?,
+            conv,
+            now,
+            shares,
+            paced: false,
+            most: config,
+            waiting: VecDeque::new(),
+            flying: VecDeque::new(),
+            first: snd,
+            taken: HashSet::new(),
+            recent: VecDeque::new(),
+            segments: 0,
+            wake: None,
+            live,
+            held,
+        })
+    }
+
+    /// Does one operation; returns whether it was an update.
+    fn step(&mut self, script: &mut Script<'_>) -> bool {
+        match script.u8() % op::COUNT {
+            op::CONFIGURE => self.configure(&Self::config(self.shares, script)),
+            op::SEND => self.send(script.u16().into(), script.u8()),
+            op::RECV => self.recv(script.u16().into()),
+            op::WAIT => return self.update(self.now + Duration::from_millis(script.u16().into())),
+            op::WAIT_MICROS => return self.update(self.now + Duration::from_micros(script.u16().into())),
+            op::SLEEP => return self.update(self.subject.check(self.now).unwrap_or(self.now)),
+            op::FLUSH => self.both(|kcp, now| kcp.flush(now)),
+            op::DATAGRAM => {
+                let len = script.u16();
+                self.input(script.bytes(len.into()));
+            }
+            op::SEGMENTS => {
+                let mut datagram = Vec::new();
+                for _ in 0..=script.u8() % 8 {
+                    self.segment(script, &mut datagram);
+                }
+                self.input(&datagram);
+            }
+            op::ACK => self.acknowledge(script.u16(), script.u16()),
+            op::ECHO => {
+                let which = usize::from(script.u8());
+                if let Some(datagram) = self.recent.get(which % RECENT).cloned() {
+                    self.input(&datagram);
+                }
+            }
+            op::SHRINK => self.measured(Kcp::shrink),
+            op::PACE => {
+                let control = Fixed { window: script.u16().into(), rate: script.u32().into() };
+                self.paced = true;
+                self.both(|kcp, _| kcp.set_congestion(Box::new(control)));
+            }
+            op::JUMP => return self.update(self.now + Duration::from_millis(script.u32().into())),
+            _ => {
+                let back = u64::from(script.u16()) * 1000;
+                return self.update(Time::from_micros(self.now.as_micros().saturating_sub(back)));
+            }
+        }
+        false
+    }
+
+    fn configure(&mut self, config: &Config) {
+        let before = *self.subject.config();
+        if let Err(error) = self.measured(|kcp| kcp.configure(config)) {
+            assert!(!(error.min..=error.max).contains(&error.value), "{error}");
+            assert_eq!(*self.subject.config(), before);
+            return;
+        }
+        assert_eq!(self.twin.configure(config), Ok(()));
+        let most = &mut self.most;
+        most.mtu = most.mtu.max(config.mtu);
+        most.rcv_mtu = most.rcv_mtu.max(config.rcv_mtu);
+        most.snd_wnd = most.snd_wnd.max(config.snd_wnd);
+        most.rcv_wnd = most.rcv_wnd.max(config.rcv_wnd);
+        most.snd_queue = most.snd_queue.max(config.snd_queue);
+        most.snd_queue_bytes = most.snd_queue_bytes.max(config.snd_queue_bytes);
+    }
+
+    fn send(&mut self, len: usize, start: u8) {
+        let data = payload(len, start);
+        let Ok(taken) = self.measured(|kcp| kcp.send(&data)) else { return };
+        assert!(taken == len || (taken < len && self.subject.config().stream), "{taken} of {len}");
+        self.waiting.extend(data.iter().take(taken));
+        let twin = if self.shares { self.twin.send_bytes(Bytes::from(data)) } else { self.twin.send(&data) };
+        assert_eq!(twin, Ok(taken));
+    }
+
+    fn recv(&mut self, room: usize) {
+        let size = self.subject.peek_size();
+        let room = room.min(size.unwrap_or(0) + 16); // as good as more, and quicker to make
+        let (mut peeked, mut buf) = (vec![0; room], vec![0; room]);
+        let peek = self.subject.peek(&mut peeked);
+        let result = self.measured(|kcp| kcp.recv(&mut buf));
+        assert_eq!(result, peek);
+        match result {
+            Ok(len) => {
+                assert_eq!(size, Some(len));
+                assert_eq!(peeked, buf);
+                let message = self.twin.recv_bytes();
+                assert_eq!(message.as_deref(), buf.get(..len));
+            }
+            Err(RecvError::BufferTooSmall { have, need }) => {
+                assert!(have == room && need > have && size == Some(need));
+            }
+            Err(_) => assert_eq!(size, None),
+        }
+    }
+
+    fn update(&mut self, now: Time) -> bool {
+        self.now = now;
+        self.both(|kcp, now| kcp.update(now));
+        true
+    }
+
+    fn input(&mut self, datagram: &[u8]) {
+        let (now, before) = (self.now, self.subject.stats());
+        if self.measured(|kcp| kcp.input(now, datagram)).is_err() {
+            let after = self.subject.stats();
+            assert_eq!(after.rejected.total(), before.rejected.total() + 1);
+            assert_eq!(without_rejected(after), without_rejected(before));
+            return;
+        }
+        assert_eq!(self.twin.input_bytes(now, &Bytes::copy_from_slice(datagram)), Ok(()));
+        for segment in segments(datagram) {
+            let Header { conv, cmd, sn, ts, .. } = segment.expect("decodes, for it was taken").header;
+            assert_eq!(conv, self.conv);
+            match cmd {
+                Command::Push => {
+                    self.taken.insert((sn.0, ts.0));
+                }
+                Command::Ack => {
+                    if let Some(flying) = index_of(sn, self.first).and_then(|i| self.flying.get_mut(i)) {
+                        flying.acked = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Appends a segment whose numbers are near those that matter.
+    fn segment(&self, script: &mut Script<'_>, datagram: &mut Vec<u8>) {
+        let shape = script.u8();
+        let cmd = match shape % 4 {
+            0 | 1 => Command::Push,
+            2 => Command::Ack,
+            _ if shape & 4 == 0 => Command::Wask,
+            _ => Command::Wins,
+        };
+        let header = Header {
+            conv: if shape & 0x80 == 0 { self.conv } else { Conv(self.conv.0 ^ 1) },
+            cmd,
+            frg: script.u8(),
+            wnd: script.u16(),
+            ts: Millis(self.number(script)),
+            sn: Sn(self.number(script)),
+            una: Sn(self.number(script)),
+        };
+        let (len, start) = (usize::from(script.u16() % 2048), script.u8());
+        let from = datagram.len();
+        Segment { header, data: &payload(len, start) }.encode(datagram);
+        match shape & 0x60 {
+            0x40 => datagram.splice(from + 4..=from + 4, [85]).for_each(drop),
+            0x60 => datagram.splice(from + 21..=from + 21, [0xff]).for_each(drop),
+            _ => {}
+        }
+    }
+
+    /// A number: one byte says what it is near to, two how near, or four say all of it.
+    fn number(&self, script: &mut Script<'_>) -> u32 {
+        let stats = self.subject.stats();
+        let half = 1 << 31;
+        let wnd = self.subject.config().rcv_wnd.into();
+        let near = match script.u8() % 10 {
+            0 => return script.u32(),
+            1 => stats.snd_una.0,
+            2 => stats.snd_nxt.0,
+            3 => stats.rcv_nxt.0,
+            4 => stats.snd_una.0.wrapping_add(half),
+            5 => stats.rcv_nxt.0.wrapping_add(half),
+            6 => stats.rcv_nxt.0.wrapping_add(wnd),
+            7 => stats.rcv_nxt.0.wrapping_sub(wnd),
+            8 => self.now.wire().0,
+            _ => self.flying.back().map_or(0, |flying| flying.ts.0),
+        };
+        let [offset, _] = script.u16().to_le_bytes();
+        near.wrapping_add_signed(offset.cast_signed().into())
+    }
+
+    fn acknowledge(&mut self, mask: u16, wnd: u16) {
+        let mut datagram = Vec::new();
+        let (mut header, data) = (self.header(Command::Ack, wnd), []);
+        for (index, flying) in self.flying.iter().take(16).enumerate() {
+            if mask >> index & 1 != 0 {
+                header.sn = self.first.add(u32::try_from(index).unwrap_or_default());
+                header.ts = flying.ts;
+                Segment { header, data: &data }.encode(&mut datagram);
+            }
+        }
+        self.input(&datagram);
+    }
+
+    fn header(&self, cmd: Command, wnd: u16) -> Header {
+        Header { conv: self.conv, cmd, frg: 0, wnd, ts: Millis(0), sn: Sn(0), una: self.first }
+    }
+
+    fn config(shares: bool, script: &mut Script<'_>) -> Config {
+        let config = knobs::read(script);
+        Config { stream: config.stream && !shares, ..config }
+    }
+
+    fn both(&mut self, verb: impl Fn(&mut Kcp<DatagramQueue>, Time)) {
+        let now = self.now;
+        self.measured(|kcp| verb(kcp, now));
+        verb(&mut self.twin, now);
+    }
+
+    fn measured<R>(&mut self, verb: impl FnOnce(&mut Kcp<DatagramQueue>) -> R) -> R {
+        let before = (self.live)();
+        let result = verb(&mut self.subject);
+        self.held = self.held.wrapping_add((self.live)().wrapping_sub(before));
+        result
+    }
+}
+
+/// What is looked at after each operation.
+impl Rig {
+    /// Takes what was sent and looks at it; returns how many datagrams that were.
+    fn drain(&mut self, before: &Stats) -> usize {
+        let mut count = 0;
+        while let Some(datagram) = self.subject.output_mut().pop().map(<[u8]>::to_vec) {
+            assert_eq!(self.twin.output_mut().pop(), Some(&datagram[..]), "the twin sends something else");
+            self.check_datagram(&datagram);
+            self.recent.push_front(datagram);
+            self.recent.truncate(RECENT);
+            count += 1;
+        }
+        assert_eq!(self.twin.output_mut().pop(), None, "the twin sends more");
+        self.measured(|kcp| kcp.output_mut().shrink());
+        let stats = self.subject.stats();
+        let gone = index_of(stats.snd_una, before.snd_una).expect("snd_una goes forward");
+        self.flying.drain(..gone);
+        self.first = stats.snd_una;
+        count
+    }
+
+    fn check_datagram(&mut self, datagram: &[u8]) {
+        let (stats, config) = (self.subject.stats(), *self.subject.config());
+        assert!(!datagram.is_empty() && datagram.len() <= self.most.mtu.into(), "{} bytes", datagram.len());
+        let window = config.rcv_wnd.saturating_sub(u16::try_from(stats.rcv_queue).unwrap_or(u16::MAX));
+        let mut all = segments(datagram);
+        for segment in all.by_ref() {
+            let Segment { header, data } = segment.expect("what is sent decodes");
+            assert_eq!((header.conv, header.una, header.wnd), (self.conv, stats.rcv_nxt, window));
+            match header.cmd {
+                Command::Push => self.check_push(&header, data),
+                Command::Ack => {
+                    assert!(data.is_empty() && header.frg == 0);
+                    assert!(
+                        self.taken.contains(&(header.sn.0, header.ts.0)),
+                        "an ACK of nothing: {header:?}"
+                    );
+                }
+                Command::Wask | Command::Wins => assert!(data.is_empty() && header.frg == 0),
+            }
+            self.segments += 1;
+        }
+        assert!(all.trailing().is_empty());
+    }
+
+    /// New data goes out in order, and a resend has the bytes of the first time.
+    fn check_push(&mut self, header: &Header, data: &[u8]) {
+        assert_eq!(header.ts, self.now.wire());
+        let index = index_of(header.sn, self.first).expect("what is acknowledged is not sent");
+        if let Some(flying) = self.flying.get_mut(index) {
+            assert!(!flying.acked, "sn {} is resent after its ACK", header.sn);
+            assert!(flying.data == data && flying.frg == header.frg, "sn {} has changed", header.sn);
+            flying.ts = header.ts;
+            return;
+        }
+        assert_eq!(index, self.flying.len(), "sn {} follows on", header.sn);
+        assert!(self.waiting.make_contiguous().starts_with(data), "sn {}: not what was sent", header.sn);
+        self.waiting.drain(..data.len());
+        self.flying.push_back(Flying { frg: header.frg, data: data.to_vec(), ts: header.ts, acked: false });
+    }
+
+    fn check_stats(&self, before: &Stats) {
+        let (stats, twin, config) = (self.subject.stats(), self.twin.stats(), self.subject.config());
+        assert_eq!(without_rejected(stats), without_rejected(twin));
+        assert_eq!(self.subject.peek_size(), self.twin.peek_size());
+        assert_eq!(self.subject.is_dead(), self.twin.is_dead());
+
+        let span = index_of(stats.snd_nxt, stats.snd_una).expect("snd_una is at most snd_nxt");
+        assert_eq!(span, self.flying.len());
+        let unacked = self.flying.iter().filter(|flying| !flying.acked).count();
+        assert_eq!(stats.in_flight as usize, unacked);
+        assert_eq!(self.subject.wait_snd(), (stats.in_flight + stats.snd_queue) as usize);
+        assert!(stats.rcv_nxt.distance(before.rcv_nxt) >= 0);
+        if stats.snd_nxt != before.snd_nxt {
+            assert!(span <= config.snd_wnd.min(stats.rmt_wnd).into(), "{span} in flight");
+        }
+        if stats.snd_queue > before.snd_queue {
+            assert!(
+                stats.snd_queue <= config.snd_queue && self.waiting.len() <= config.snd_queue_bytes as usize
+            );
+        }
+        assert!(stats.rcv_queue <= self.most.rcv_wnd.into() && stats.rcv_buf <= self.most.rcv_wnd.into());
+        assert!(stats.rto <= Duration::from_secs(60) && stats.srtt <= Duration::from_secs(120));
+    }
+
+    /// The memory held is bounded by the knobs, whatever a peer does.
+    fn check_memory(&self) {
+        let most = &self.most;
+        let (snd_wnd, rcv_wnd) = (u64::from(most.snd_wnd), u64::from(most.rcv_wnd));
+        let outgoing = u64::from(most.snd_queue_bytes) + snd_wnd * u64::from(most.mtu);
+        let incoming = 3 * rcv_wnd * u64::from(most.rcv_mtu);
+        let slots = (u64::from(most.snd_queue) + snd_wnd).next_power_of_two() * 32
+            + (2 * rcv_wnd).next_power_of_two() * 16
+            + (2 * rcv_wnd).next_power_of_two() * 8;
+        let bound = (outgoing + incoming) / 16 * 17 + slots + 4 * u64::from(most.mtu) + 8192;
+        assert!(self.held as u64 <= bound, "{} bytes held, {bound} at most", self.held);
+    }
+
+    /// `check` names no time that is gone, none that is too late, and none at which nothing is done.
+    fn check_wake(&mut self, clock: Time, updated: bool, datagrams: usize) {
+        let wake = self.subject.check(self.now);
+        assert_eq!(wake, self.twin.check(self.now));
+        assert!(wake.is_none_or(|wake| wake >= self.now), "{wake:?} is before {}", self.now);
+        let stays_asleep = self.wake.is_none_or(|wake| wake > self.now) && clock <= self.now;
+        assert!(!updated || !stays_asleep || datagrams == 0, "{:?} was too late", self.wake);
+        assert!(!updated || wake != Some(self.now), "update at {} leaves work for then", self.now);
+        assert!(wake.is_some() || self.paced || self.subject.is_idle(), "work and no time for it");
+        self.wake = wake;
+    }
+}
+
+/// A window and a rate, whatever happens.
+#[derive(Clone, Copy, Debug)]
+struct Fixed {
+    window: u32,
+    rate: u64,
+}
+
+impl CongestionControl for Fixed {
+    fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.rate).filter(|rate| *rate != 0)
+    }
+}
+
+fn without_rejected(mut stats: Stats) -> Stats {
+    stats.rejected = Rejected::default();
+    stats
+}
+
+/// How far `sn` is after `from`; `None`: it is before.
+fn index_of(sn: Sn, from: Sn) -> Option<usize> {
+    usize::try_from(sn.distance(from)).ok()
+}
+
+/// Segments looked at after which a script ends: it has made its point.
+const SEGMENTS_MAX: usize = 100_000;
+/// Datagrams kept to come back.
+const RECENT: usize = 4;

@@ -2,6 +2,7 @@
 //! where it does not, `tests/regressions.rs` of the library replays those once found.
 
 pub mod input;
+pub mod knobs;
 pub mod pair;
 pub mod script;
 pub mod seeds;

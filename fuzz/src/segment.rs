@@ -44,7 +44,8 @@ pub fn segment_decode(datagram: &[u8]) {
 
 /// Why no segment starts here; `Ok` where too few bytes are left for one.
 fn plainly(bytes: &[u8]) -> Result<(), DecodeError> {
-    let &[_, _, _, _, cmd, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d, ref data @ ..] = bytes else {
+    let &[_, _, _, _, cmd, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d, ref data @ ..] = bytes
+    else {
         return Ok(());
     };
     let need = u32::from_le_bytes([a, b, c, d]);

@@ -47,8 +47,7 @@ impl<O: Output> Kcp<O> {
                 Command::Ack => self.take_acks(now, rest, &mut acked),
                 Command::Push => self.take_pushes(rest, backing, &mut acked),
                 Command::Wask | Command::Wins => {
-                    self.take_window(&segment.header, &mut acked);
-                    self.probe.tell |= segment.header.cmd == Command::Wask;
+                    self.take_probe(&segment.header, &mut acked);
                     next
                 }
             };
@@ -77,105 +76,112 @@ impl<O: Output> Kcp<O> {
         if have > max {
             return Err(InputError::TooLong { have, max });
         }
+        let (conv, snd_nxt, rcv_wnd) = (self.conv, self.sender.nxt, self.config.rcv_wnd);
         let mut rest = datagram;
         while let Some(found) = conv_of(rest) {
-            if found != self.conv {
-                return Err(InputError::Conv { expected: self.conv, found });
+            if found != conv {
+                return Err(InputError::Conv { expected: conv, found });
             }
-            let (segment, next) = Segment::decode(rest)?;
-            self.check_header(&segment.header)?;
-            rest = next;
+            let (Segment { header, .. }, next) = Segment::decode(rest)?;
+            if snd_nxt.is_before(header.una) {
+                return Err(InputError::Una { una: header.una, snd_nxt });
+            }
+            match header.cmd {
+                Command::Ack if !header.sn.is_before(snd_nxt) => {
+                    return Err(InputError::AckUnsent { sn: header.sn, snd_nxt });
+                }
+                Command::Push if u16::from(header.frg) >= rcv_wnd => {
+                    return Err(InputError::Fragment { frg: header.frg, rcv_wnd });
+                }
+                _ => rest = next,
+            }
         }
         Ok(())
     }
 
-    #[inline]
-    fn check_header(&self, header: &Header) -> Result<(), InputError> {
-        let snd_nxt = self.sender.nxt;
-        if snd_nxt.is_before(header.una) {
-            return Err(InputError::Una { una: header.una, snd_nxt });
-        }
-        match header.cmd {
-            Command::Ack if !header.sn.is_before(snd_nxt) => {
-                Err(InputError::AckUnsent { sn: header.sn, snd_nxt })
-            }
-            Command::Push if u16::from(header.frg) >= self.config.rcv_wnd => {
-                Err(InputError::Fragment { frg: header.frg, rcv_wnd: self.config.rcv_wnd })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What every segment tells: the peer's window, and what it expects next.
-    #[inline]
-    fn take_window(&mut self, header: &Header, acked: &mut Acked) {
-        self.counters.segments_received += 1;
-        self.rmt_wnd = header.wnd;
-        if self.sender.una().is_before(header.una) {
-            acked.bytes += self.sender.acknowledge_before(header.una);
-        }
-    }
-
     /// Takes ACKs off the front: each frees a segment and measures the round trip of the
     /// transmission whose time it echoes.
-    fn take_acks<'a>(&mut self, now: Time, mut rest: &'a [u8], acked: &mut Acked) -> &'a [u8] {
-        let wire = now.wire();
+    #[inline(never)]
+    fn take_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
+        let Self { sender, congestion, counters, rmt_wnd, .. } = self;
+        let (wire, mut rtt, mut rest) = (now.wire(), self.rtt, datagram);
         while let Ok((Segment { header, .. }, next)) = Segment::decode(rest) {
             if header.cmd != Command::Ack {
                 break;
             }
             rest = next;
-            self.take_window(&header, acked);
-            match u32::try_from(wire.since(header.ts)) {
-                Ok(rtt @ 0..=SAMPLE_MAX) => {
-                    self.rtt.sample(rtt);
-                    self.congestion.on_rtt(now, rtt);
-                    acked.has_sample = true;
-                }
-                Ok(_) => self.counters.rejected.ts_age += 1,
-                Err(_) => {} // from a clock ahead of ours: not ours
+            counters.segments_received += 1;
+            *rmt_wnd = header.wnd;
+            if sender.una().is_before(header.una) {
+                acked.bytes += sender.acknowledge_before(header.una);
             }
-            if !header.sn.is_before(self.sender.una()) {
-                acked.bytes += self.sender.acknowledge(header.sn);
+            let age = wire.since(header.ts);
+            if (0..=SAMPLE_MAX).contains(&age) {
+                rtt.sample(age.cast_unsigned());
+                congestion.on_rtt(now, age.cast_unsigned());
+                acked.has_sample = true;
+            } else {
+                // A time ahead of our clock is no error: it was not ours to echo.
+                counters.rejected.ts_age += u32::from(age > 0);
+            }
+            if !header.sn.is_before(sender.una()) {
+                acked.bytes += sender.acknowledge(header.sn);
             }
             acked.see(header.sn, header.ts);
         }
+        self.rtt = rtt;
         rest
     }
 
     /// Takes PUSHes off the front: each is stored, and the peer is owed an ACK of it.
+    #[inline(never)]
     fn take_pushes<'a>(
         &mut self,
-        mut rest: &'a [u8],
+        datagram: &'a [u8],
         backing: Option<&Bytes>,
         acked: &mut Acked,
     ) -> &'a [u8] {
-        let rcv_wnd = self.config.rcv_wnd;
+        let Self { sender, receiver, counters, rmt_wnd, .. } = self;
+        let acks = &mut self.work.get_or_insert_default().acks;
+        let (rcv_wnd, mut rest) = (self.config.rcv_wnd, datagram);
         while let Ok((Segment { header, data }, next)) = Segment::decode(rest) {
             if header.cmd != Command::Push {
                 break;
             }
             rest = next;
-            self.take_window(&header, acked);
-            let (sn, rcv_nxt) = (header.sn, self.receiver.nxt);
-            if !sn.is_before(rcv_nxt.add(rcv_wnd.into())) {
-                self.counters.rejected.window += 1;
-                continue;
+            counters.segments_received += 1;
+            *rmt_wnd = header.wnd;
+            if sender.una().is_before(header.una) {
+                acked.bytes += sender.acknowledge_before(header.una);
             }
-            match self.receiver.store(sn, header.frg, data, backing, rcv_wnd) {
+            let rcv_nxt = receiver.nxt;
+            match receiver.store(header.sn, header.frg, data, backing, rcv_wnd) {
                 Stored::New => {}
-                Stored::Duplicate => self.counters.duplicates += 1,
-                Stored::BrokenChain | Stored::NoRoom => {
-                    self.counters.rejected.fragment_chain += 1;
+                Stored::Duplicate => counters.duplicates += 1,
+                Stored::Beyond => {
+                    counters.rejected.window += 1;
+                    continue;
+                }
+                Stored::BrokenChain => {
+                    counters.rejected.fragment_chain += 1;
                     continue;
                 }
             }
-            let work = self.work.get_or_insert_default();
-            if !work.acks.push(sn, header.ts, rcv_nxt, rcv_wnd) {
-                self.counters.rejected.ack_overflow += 1;
+            if !acks.push(header.sn, header.ts, rcv_nxt, rcv_wnd) {
+                counters.rejected.ack_overflow += 1;
             }
         }
         rest
+    }
+
+    /// Takes a WASK or WINS.
+    fn take_probe(&mut self, header: &Header, acked: &mut Acked) {
+        self.counters.segments_received += 1;
+        self.rmt_wnd = header.wnd;
+        if self.sender.una().is_before(header.una) {
+            acked.bytes += self.sender.acknowledge_before(header.una);
+        }
+        self.probe.tell |= header.cmd == Command::Wask;
     }
 
     /// What follows from the ACKs of a datagram together.

@@ -1,45 +1,35 @@
 //! The receiving half: segments in, in any order, messages out.
 
-use super::send::SHARE_MIN;
-use crate::ring::{ByteRing, Ring};
+use super::parking::{Leaving, Parking};
+use crate::ring::ByteRing;
 use crate::seq::Sn;
 use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
 
-/// Segments from the oldest unread one to the newest that arrived, in one ring: up to `nxt` they
-/// are there without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
+/// What has arrived and has not been read.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    ring: Ring<Incoming>,
+    /// Segments without a gap before them (KCP's `rcv_queue`): each a [`Record`], then its payload.
+    queue: ByteRing,
+    /// Segments in the queue, whole messages or not.
+    pub(super) queued: u32,
     /// The number expected next.
     pub(super) nxt: Sn,
-    /// Segments held from `nxt` on.
+    /// Segments from `nxt` on that wait for earlier ones (KCP's `rcv_buf`).
     pub(super) parked: u32,
+    parking: Option<Box<Parking>>,
+    /// Payloads of queued segments that are part of a datagram's buffer, in their order.
+    shared: Option<Box<VecDeque<Bytes>>>,
     /// `frg` of the segment before `nxt`.
     last_frg: u8,
-    /// The payloads, in the order in which they arrived: each after a [`Record`].
-    log: ByteRing,
-    /// Segments that have been read and are still in the log, because one that arrived before them
-    /// has not.
-    read_early: u32,
-    /// Payloads that are part of a datagram's buffer.
-    shared: Option<Box<Ring<Bytes>>>,
 }
 
-/// A segment that arrived; 8 bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Incoming {
-    /// Where its payload starts, unless it is shared.
-    position: u32,
+/// Precedes the payload of a segment in the queue; the payload is not there if it is shared.
+#[derive(Clone, Copy)]
+struct Record {
     len: u16,
     frg: u8,
     shared: bool,
-}
-
-/// Says whose bytes follow in the log, so that they can be let go in the order in which they came
-/// although they are read in another.
-struct Record {
-    sn: Sn,
-    len: u32,
 }
 
 /// What became of a segment.
@@ -47,33 +37,33 @@ struct Record {
 pub(super) enum Stored {
     New,
     Duplicate,
+    /// It lies beyond the window, or no room is left.
+    Beyond,
     /// Its `frg` does not go on from its neighbour's: no honest peer sends that.
     BrokenChain,
-    /// No position is left for its bytes: a window of 2 GiB is full.
-    NoRoom,
 }
 
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
-        let (ring, log) = (Ring::new(start), ByteRing::default());
-        Self { ring, nxt: start, parked: 0, last_frg: 0, log, read_early: 0, shared: None }
-    }
-
-    /// Segments that can be read, whole messages or not.
-    #[inline]
-    #[expect(clippy::cast_sign_loss, reason = "nxt is never before the start")]
-    pub(super) fn queued(&self) -> u32 {
-        self.nxt.distance(self.ring.start()) as u32
+        Self {
+            queue: ByteRing::default(),
+            queued: 0,
+            nxt: start,
+            parked: 0,
+            parking: None,
+            shared: None,
+            last_frg: 0,
+        }
     }
 
     /// Segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
     #[inline]
     pub(super) fn window(&self, rcv_wnd: u16) -> u16 {
-        rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
+        rcv_wnd.saturating_sub(u16::try_from(self.queued).unwrap_or(u16::MAX))
     }
 
-    /// Stores a segment of the receive window, unless it has arrived before, and queues what is
-    /// complete up to it. Source: ikcp.c `ikcp_parse_data`.
+    /// Stores a segment, and queues what is complete up to it. Source: ikcp.c `ikcp_input`,
+    /// `ikcp_parse_data`.
     ///
     /// `backing` is the buffer that `data` is part of, where it can be kept: it is, instead of a
     /// copy, when `data` makes up much of it.
@@ -86,105 +76,119 @@ impl Receiver {
         backing: Option<&Bytes>,
         rcv_wnd: u16,
     ) -> Stored {
-        let is_next = sn == self.nxt && self.parked == 0;
-        if !is_next {
-            if sn.is_before(self.nxt) || self.ring.get(sn).is_some() {
-                return Stored::Duplicate;
+        // What most segments are: the next one, and nothing waits for it.
+        if sn == self.nxt
+            && self.parked == 0
+            && self.queued < rcv_wnd.into()
+            && (self.last_frg == 0 || frg == self.last_frg - 1)
+            && backing.is_none()
+        {
+            let record = Record { len: data.len() as u16, frg, shared: false };
+            if self.queue.push_both(record.to_bytes(), data).is_none() {
+                return Stored::Beyond;
             }
-            if !self.continues_chain(sn, frg) {
-                return Stored::BrokenChain;
-            }
-        } else if self.last_frg > 0 && frg != self.last_frg - 1 {
+            self.took_next(frg);
+            return Stored::New;
+        }
+        self.store_any(sn, frg, data, backing, rcv_wnd)
+    }
+
+    #[inline(never)]
+    fn store_any(&mut self, sn: Sn, frg: u8, data: &[u8], backing: Option<&Bytes>, rcv_wnd: u16) -> Stored {
+        if !sn.is_before(self.nxt.add(rcv_wnd.into())) {
+            return Stored::Beyond;
+        }
+        if sn.is_before(self.nxt) || self.parked_frg(sn).is_some() {
+            return Stored::Duplicate;
+        }
+        if !self.continues_chain(sn, frg) {
             return Stored::BrokenChain;
         }
-        let len = u16::try_from(data.len()).unwrap_or(u16::MAX); // a datagram is no longer
-        let (position, shared) = match backing {
-            Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
-                self.share(sn, backing.slice_ref(data));
-                (0, true)
-            }
-            _ => match self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data) {
-                Some(position) => (position, false),
-                None => return Stored::NoRoom,
-            },
-        };
-        let segment = Incoming { position, len, frg, shared };
-        if is_next && self.queued() < rcv_wnd.into() {
-            self.ring.push_back(segment);
-            self.nxt = sn.add(1);
-            self.last_frg = frg;
-        } else {
-            self.ring.insert(sn, segment);
-            self.parked += 1;
-            self.deliver(rcv_wnd);
+        let parking = self.parking.get_or_insert_with(|| Box::new(Parking::new()));
+        if !parking.park(self.nxt, sn, frg, data, backing) {
+            return Stored::Beyond;
         }
+        self.parked += 1;
+        self.deliver(rcv_wnd);
         Stored::New
     }
 
     /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`,
     /// `ikcp_recv`.
-    #[inline]
     pub(super) fn deliver(&mut self, rcv_wnd: u16) {
-        while self.parked > 0
-            && self.queued() < rcv_wnd.into()
-            && let Some(segment) = self.ring.get(self.nxt)
-        {
-            self.last_frg = segment.frg;
-            self.nxt = self.nxt.add(1);
+        while self.parked > 0 && self.queued < rcv_wnd.into() {
+            let Some(parking) = &mut self.parking else { break };
+            let (queue, shared) = (&mut self.queue, &mut self.shared);
+            let mut last_frg = 0;
+            let left = parking.leave(|frg, payload| {
+                last_frg = frg;
+                enqueue(queue, shared, frg, payload)
+            });
+            if !left {
+                break;
+            }
             self.parked -= 1;
+            self.took_next(last_frg);
         }
     }
 
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
     /// `ikcp_peeksize`.
-    #[inline]
     pub(super) fn peek_size(&self) -> Option<usize> {
-        let first = self.ring.get(self.ring.start()).filter(|_| self.queued() > 0)?;
-        if first.frg == 0 { Some(first.len.into()) } else { self.sum_fragments(first.frg) }
-    }
-
-    #[inline(never)]
-    fn sum_fragments(&self, frg: u8) -> Option<usize> {
-        (self.queued() > frg.into())
-            .then(|| self.message().map(|(_, segment)| usize::from(segment.len)).sum())
+        let mut records = self.records();
+        let (_, first) = records.next()?;
+        if self.queued <= first.frg.into() {
+            return None;
+        }
+        let rest: usize = records.take(first.frg.into()).map(|(_, record)| usize::from(record.len)).sum();
+        Some(usize::from(first.len) + rest)
     }
 
     /// Copies the next message, which is all there, to `buf`, which is as long.
     pub(super) fn peek(&self, mut buf: &mut [u8]) {
-        for (sn, segment) in self.message() {
-            buf = self.copy_payload(sn, segment, buf);
+        let mut shared = self.shared.iter().flat_map(|shared| shared.iter());
+        for (position, record) in self.records() {
+            let Some((to, rest)) = buf.split_at_mut_checked(record.len.into()) else { break };
+            if !record.shared {
+                self.queue.copy_to(position, to);
+            } else if let Some(bytes) = shared.next() {
+                to.copy_from_slice(bytes);
+            }
+            buf = rest;
+            if record.frg == 0 {
+                break;
+            }
         }
     }
 
-    /// Moves the next message to `buf` in the most common case, and returns its length: one segment,
-    /// the oldest in the log, and nothing else to do after it. `None`: not so simple.
+    /// Moves the next message to `buf` in the most common case and returns its length: one segment,
+    /// and nothing to do after it. `None`: not so simple.
     #[inline]
     pub(super) fn read_simple(&mut self, buf: &mut [u8], rcv_wnd: u16) -> Option<usize> {
-        let &Incoming { position, len, frg: 0, shared: false } = self.ring.get(self.ring.start())? else {
-            return None;
-        };
-        let queued = self.queued();
-        if queued == 0
-            || queued >= rcv_wnd.into()
-            || self.parked + self.read_early > 0
-            || self.log.start().wrapping_add(Record::LEN) != position
-        {
+        let record = Record::from_bytes(self.queue.front()?);
+        let to = buf.get_mut(..usize::from(record.len))?;
+        if record.frg > 0 || record.shared || self.parked > 0 || self.queued >= rcv_wnd.into() {
             return None;
         }
-        let to = buf.get_mut(..usize::from(len))?;
-        self.ring.pop_front();
-        self.log.pop_front(Record::LEN, to);
-        Some(len.into())
+        self.queued -= 1;
+        self.queue.pop_front(Record::LEN, to);
+        Some(record.len.into())
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
     pub(super) fn read(&mut self, mut buf: &mut [u8]) {
-        loop {
-            let sn = self.ring.start();
-            let Some(segment) = self.ring.pop_front() else { break };
-            buf = self.copy_payload(sn, &segment, buf);
-            self.let_go(sn, &segment);
-            if segment.frg == 0 {
+        while let Some(record) = self.front() {
+            let Some((to, rest)) = buf.split_at_mut_checked(record.len.into()) else { break };
+            if record.shared {
+                if let Some(bytes) = self.pop_shared() {
+                    to.copy_from_slice(&bytes);
+                }
+            } else {
+                self.queue.pop_front(Record::LEN, to);
+            }
+            self.queued -= 1;
+            buf = rest;
+            if record.frg == 0 {
                 break;
             }
         }
@@ -193,11 +197,10 @@ impl Receiver {
     /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
     /// one segment that is shared.
     pub(super) fn read_bytes(&mut self, len: usize) -> Bytes {
-        let start = self.ring.start();
-        if let Some(&Incoming { frg: 0, shared: true, .. }) = self.ring.get(start)
-            && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
+        if let Some(Record { frg: 0, shared: true, .. }) = self.front()
+            && let Some(bytes) = self.pop_shared()
         {
-            self.ring.pop_front();
+            self.queued -= 1;
             return bytes;
         }
         let mut message = BytesMut::zeroed(len);
@@ -207,103 +210,89 @@ impl Receiver {
 
     /// Gives the memory back when nothing is held.
     pub(super) fn shrink(&mut self) {
-        self.ring.shrink();
-        self.log.shrink();
-        if self.ring.span() == 0 {
+        self.queue.shrink();
+        if self.parked == 0 {
+            self.parking = None;
+        }
+        if self.shared.as_ref().is_some_and(|shared| shared.is_empty()) {
             self.shared = None;
         }
+    }
+
+    #[inline]
+    fn took_next(&mut self, frg: u8) {
+        self.nxt = self.nxt.add(1);
+        self.queued += 1;
+        self.last_frg = frg;
     }
 
     /// Within a message `frg` falls by one from segment to segment. Checked against the neighbours
     /// that are there, it holds for all that are.
     fn continues_chain(&self, sn: Sn, frg: u8) -> bool {
-        let before = self.ring.get(sn.sub(1)).map_or(0, |segment| segment.frg);
-        if before > 0 && frg != before - 1 {
-            return false;
-        }
-        frg == 0 || self.ring.get(sn.add(1)).is_none_or(|after| after.frg == frg - 1)
+        let before = if sn == self.nxt { Some(self.last_frg) } else { self.parked_frg(sn.sub(1)) };
+        let after = self.parked_frg(sn.add(1));
+        before.is_none_or(|before| before == 0 || frg == before - 1)
+            && (frg == 0 || after.is_none_or(|after| after == frg - 1))
     }
 
-    /// The segments of the next message, which is all there.
-    fn message(&self) -> impl Iterator<Item = (Sn, &Incoming)> {
-        let mut next = Some(self.ring.start());
-        std::iter::from_fn(move || {
-            let sn = next?;
-            let segment = self.ring.get(sn)?;
-            next = (segment.frg != 0).then(|| sn.add(1));
-            Some((sn, segment))
+    fn parked_frg(&self, sn: Sn) -> Option<u8> {
+        self.parking.as_ref().filter(|_| self.parked > 0)?.frg(sn)
+    }
+
+    /// The records of the queue, each with the position of its payload.
+    fn records(&self) -> impl Iterator<Item = (u32, Record)> {
+        let mut at = self.queue.start();
+        (0..self.queued).map(move |_| {
+            let mut bytes = [0; Record::LEN as usize];
+            self.queue.copy_to(at, &mut bytes);
+            let record = Record::from_bytes(bytes);
+            let position = at.wrapping_add(Record::LEN);
+            at = position.wrapping_add(if record.shared { 0 } else { record.len.into() });
+            (position, record)
         })
     }
 
-    /// Copies the payload of a segment to the front of `buf` and returns the rest of it.
-    fn copy_payload<'a>(&self, sn: Sn, segment: &Incoming, buf: &'a mut [u8]) -> &'a mut [u8] {
-        let Some((to, rest)) = buf.split_at_mut_checked(segment.len.into()) else {
-            return &mut [];
-        };
-        if !segment.shared {
-            self.log.copy_to(segment.position, to);
-        } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
-            to.copy_from_slice(bytes);
-        }
-        rest
+    fn front(&self) -> Option<Record> {
+        self.records().next().map(|(_, record)| record)
     }
 
-    /// Frees the payload of a segment that has been read, and those after it in the log that were
-    /// read before.
-    fn let_go(&mut self, sn: Sn, segment: &Incoming) {
-        if segment.shared {
-            if let Some(shared) = &mut self.shared {
-                shared.remove(sn);
-            }
-            return;
-        }
-        if self.log.start().wrapping_add(Record::LEN) != segment.position {
-            self.read_early += 1;
-            return;
-        }
-        self.log.release_to(segment.position.wrapping_add(segment.len.into()));
-        while self.read_early > 0 {
-            let record = self.oldest_record();
-            if !record.sn.is_before(self.ring.start()) {
-                break;
-            }
-            self.read_early -= 1;
-            self.log.release_to(self.log.start().wrapping_add(Record::LEN + record.len));
-        }
+    fn pop_shared(&mut self) -> Option<Bytes> {
+        self.queue.pop_front(Record::LEN, &mut []);
+        self.shared.as_mut()?.pop_front()
     }
+}
 
-    fn oldest_record(&self) -> Record {
-        let mut bytes = [0; Record::LEN as usize];
-        self.log.copy_to(self.log.start(), &mut bytes);
-        Record::from_bytes(bytes)
-    }
-
-    #[cold]
-    fn share(&mut self, sn: Sn, data: Bytes) {
-        let start = self.ring.start();
-        let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(start)));
-        while shared.span() > 0 && shared.start().is_before(start) {
-            shared.pop_front();
+/// Appends a parked segment to the queue. `false`: there is no room.
+fn enqueue(
+    queue: &mut ByteRing,
+    shared: &mut Option<Box<VecDeque<Bytes>>>,
+    frg: u8,
+    payload: Leaving<'_>,
+) -> bool {
+    match payload {
+        Leaving::Copied(first, second) => {
+            let record = Record { len: (first.len() + second.len()) as u16, frg, shared: false };
+            queue.push_both(record.to_bytes(), first).is_some() && queue.push(second).is_some()
         }
-        if shared.span() == 0 {
-            **shared = Ring::new(start);
+        Leaving::Shared(bytes) => {
+            let record = Record { len: bytes.len() as u16, frg, shared: true };
+            shared.get_or_insert_default().push_back(bytes);
+            queue.push(&record.to_bytes()).is_some()
         }
-        shared.insert(sn, data);
     }
 }
 
 impl Record {
-    const LEN: u32 = 8;
+    const LEN: u32 = 4;
 
     #[inline]
-    fn to_bytes(&self) -> [u8; 8] {
-        (u64::from(self.sn.0) << 32 | u64::from(self.len)).to_ne_bytes()
+    fn to_bytes(self) -> [u8; 4] {
+        let [low, high] = self.len.to_ne_bytes();
+        [low, high, self.frg, u8::from(self.shared)]
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
     #[inline]
-    fn from_bytes(bytes: [u8; 8]) -> Self {
-        let word = u64::from_ne_bytes(bytes);
-        Self { sn: Sn((word >> 32) as u32), len: word as u32 }
+    fn from_bytes([low, high, frg, shared]: [u8; 4]) -> Self {
+        Self { len: u16::from_ne_bytes([low, high]), frg, shared: shared != 0 }
     }
 }

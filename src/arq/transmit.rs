@@ -65,7 +65,9 @@ impl<O: Output> Transmit<'_, '_, O> {
                 let room = self.packer.push(&self.header, segment.len);
                 self.sender.copy_payload(held, &segment, room);
                 self.most_sent = self.most_sent.max(segment.xmit);
-                self.tell_sent(segment.len, segment.xmit);
+                let (now, in_flight) = (self.now, self.sender.in_flight);
+                let Outgoing { len, xmit, .. } = segment;
+                self.congestion.on_sent(|| Sent { now, sn: held, len, xmit, in_flight });
                 self.keep_deadline(&segment);
             } else {
                 let segment = *segment;
@@ -84,16 +86,23 @@ impl<O: Output> Transmit<'_, '_, O> {
         let resend_at = wire.add(self.rto + grace);
         let in_window = self.sender.nxt.0.wrapping_sub(self.sender.una().0);
         let most = self.sender.waiting().min(window.saturating_sub(in_window));
+        let Self { header, packer, sender, congestion, now, rto, .. } = self;
         for _ in 0..most {
-            if !self.congestion.allows() {
+            if !congestion.allows() {
                 break;
             }
-            let sn = self.sender.nxt;
-            let Some(segment) = self.sender.admit(wire, self.rto, resend_at) else { break };
-            (self.header.sn, self.header.frg) = (sn, segment.frg);
-            let room = self.packer.push(&self.header, segment.len);
-            self.sender.copy_payload(sn, &segment, room);
-            self.tell_sent(segment.len, segment.xmit);
+            header.sn = sender.nxt;
+            let Some(segment) = sender.admit(wire, *rto, resend_at) else { break };
+            header.frg = segment.frg;
+            let room = packer.push(header, segment.len);
+            sender.copy_payload(header.sn, &segment, room);
+            congestion.on_sent(|| Sent {
+                now: *now,
+                sn: header.sn,
+                len: segment.len,
+                xmit: segment.xmit,
+                in_flight: sender.in_flight,
+            });
         }
         if most > 0 && in_window != self.sender.nxt.0.wrapping_sub(self.sender.una().0) {
             self.timer.sent(resend_at);
@@ -111,12 +120,5 @@ impl<O: Output> Transmit<'_, '_, O> {
         if due(segment, self.now.wire(), self.config) == Due::FastResend {
             self.timer.look();
         }
-    }
-
-    /// Tells the congestion controller of the segment that the header describes.
-    #[inline]
-    fn tell_sent(&mut self, len: u16, xmit: u16) {
-        let (now, sn, in_flight) = (self.now, self.header.sn, self.sender.in_flight);
-        self.congestion.on_sent(|| Sent { now, sn, len, xmit, in_flight });
     }
 }

@@ -84,6 +84,16 @@ impl Header {
         }
         bytes
     }
+
+    /// Reads a header; `Err`: the byte in place of the command.
+    #[inline]
+    pub(crate) fn parse(bytes: &[u8; HEADER_LEN]) -> Result<Self, u8> {
+        let [cmd, frg, wnd @ ..] = word(bytes, 1).to_le_bytes();
+        let cmd = Command::from_byte(cmd).ok_or(cmd)?;
+        let (wnd, ts) = (u16::from_le_bytes(wnd), Millis(word(bytes, 2)));
+        let (conv, sn, una) = (Conv(word(bytes, 0)), Sn(word(bytes, 3)), Sn(word(bytes, 4)));
+        Ok(Self { conv, cmd, frg, wnd, ts, sn, una })
+    }
 }
 
 /// A segment, its data where the datagram has it.
@@ -105,28 +115,14 @@ impl<'a> Segment<'a> {
     /// a command that is none.
     #[inline]
     pub fn decode(input: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
-        let Some((header, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
+        let Some((head, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
             return Err(DecodeError::HeaderTruncated { have: input.len() });
         };
-        let ([conv, [cmd, frg, wnd @ ..], ts, sn, una, len], []) = header.as_chunks::<4>() else {
-            return Err(DecodeError::HeaderTruncated { have: input.len() });
+        let need = word(head, 5);
+        let Some((data, rest)) = rest.split_at_checked(need as usize) else {
+            return Err(DecodeError::DataTruncated { have: rest.len(), need });
         };
-        let len = u32::from_le_bytes(*len);
-        let Some((data, rest)) = usize::try_from(len).ok().and_then(|len| rest.split_at_checked(len)) else {
-            return Err(DecodeError::DataTruncated { have: rest.len(), need: len });
-        };
-        let Some(cmd) = Command::from_byte(*cmd) else {
-            return Err(DecodeError::Command { found: *cmd });
-        };
-        let header = Header {
-            conv: Conv(u32::from_le_bytes(*conv)),
-            cmd,
-            frg: *frg,
-            wnd: u16::from_le_bytes(*wnd),
-            ts: Millis(u32::from_le_bytes(*ts)),
-            sn: Sn(u32::from_le_bytes(*sn)),
-            una: Sn(u32::from_le_bytes(*una)),
-        };
+        let header = Header::parse(head).map_err(|found| DecodeError::Command { found })?;
         Ok((Self { header, data }, rest))
     }
 
@@ -216,10 +212,13 @@ impl<'a> Iterator for Segments<'a> {
 #[inline]
 #[must_use]
 pub fn conv_of(datagram: &[u8]) -> Option<Conv> {
-    if datagram.len() < HEADER_LEN {
-        return None;
-    }
-    Some(Conv(u32::from_le_bytes(*datagram.first_chunk()?)))
+    Some(Conv(word(datagram.first_chunk()?, 0)))
+}
+
+/// The 32-bit word at `index` of a header.
+#[inline]
+fn word(header: &[u8; HEADER_LEN], index: usize) -> u32 {
+    u32::from_le_bytes(header.as_chunks::<4>().0.get(index).copied().unwrap_or_default())
 }
 
 #[cfg(test)]

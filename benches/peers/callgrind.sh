@@ -1,0 +1,99 @@
+#!/bin/sh
+# Instructions a delivered segment, by callgrind: a run with twice the messages less a run with
+# once, so that what setting up costs cancels out.
+#
+#   callgrind.sh                              the table, all implementations
+#   callgrind.sh table PEER..                 the table, these implementations (ww ikcp.c kcp bare)
+#   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
+set -eu
+cd "$(dirname "$0")"
+cargo build --release --quiet
+peers=${CARGO_TARGET_DIR:-target}/release/peers
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Runs PEER SIZE WINDOW LOSS COUNT. Leaves the messages delivered, then "instructions file:function"
+# lines, in the file named last.
+count() {
+    delivered=$(valgrind --tool=callgrind --callgrind-out-file="$work/out" "$peers" one "$1" "$2" "$3" "$4" "$5" 2>/dev/null)
+    {
+        echo "$delivered"
+        # Columns are "1,234  file:function [object]"; a name may hold blanks.
+        callgrind_annotate --threshold=100 --auto=no --tree=none --show-percs=no "$work/out" |
+            sed -n 's/^ *\([0-9][0-9,]*\) *\(PROGRAM TOTALS\|.*:.*\)$/\1 \2/p' |
+            sed -e 's/ \[[^]]*\]$//' -e ':comma' -e 's/^\([0-9]*\),/\1/' -e 't comma'
+    } >"$6"
+}
+
+# The shorter run and the longer one. A wide window needs more messages for its round trips to be
+# shared out evenly.
+both() {
+    if [ "$3" -gt 1024 ]; then n=65536; else n=20000; fi
+    count "$1" "$2" "$3" "$4" "$n" "$work/once"
+    count "$1" "$2" "$3" "$4" $((2 * n)) "$work/twice"
+}
+
+# Prints "total without-memcpy", instructions a segment.
+per_segment() {
+    both "$@"
+    awk '
+        FNR == 1 { sign = (FILENAME ~ /once$/) ? -1 : 1; delivered += sign * $1; next }
+        /PROGRAM TOTALS/ { total += sign * $1; next }
+        /:(__)?mem(cpy|move|set)/ { copied += sign * $1 }
+        END { printf "%.0f %.0f\n", total / delivered, (total - copied) / delivered }
+    ' "$work/once" "$work/twice"
+}
+
+# Prints the functions, then what was inlined into them by file.
+profile() {
+    both "$@"
+    awk '
+        FNR == 1 { sign = (FILENAME ~ /once$/) ? -1 : 1; delivered += sign * $1; next }
+        {
+            count = sign * $1
+            sub(/^[0-9]+ /, "")
+            from = $0
+            sub(/^.*\/(library|src)\//, "", from)
+            files[from] += count
+            sub(/^[^:]*:/, "")
+            functions[$0] += count
+        }
+        END {
+            for (name in functions) print "1", functions[name] / delivered, name
+            for (name in files) print "2", files[name] / delivered, name
+        }
+    ' "$work/once" "$work/twice" | sort -k1,1n -k2,2nr |
+        awk '$1 != part { part = $1; print (part == 1) ? "by function" : "by file and function" }
+            $2 >= 0.5 { count = $2; sub(/^[^ ]* [^ ]* /, ""); printf "%9.1f  %s\n", count, $0 }'
+}
+
+table() {
+    printf 'instructions a segment: total (without memcpy, memmove, memset)\n'
+    for load in '64 128 0' '1376 128 0' '64 128 10' '64 8192 10'; do
+        printf '%-12s' "$load"
+        for peer in "$@"; do
+            # Bare copying does not end on a path that loses.
+            case $peer$load in bare*10) continue ;; esac
+            # $load is three words.
+            # shellcheck disable=SC2086
+            per_segment "$peer" $load >"$work/counts"
+            read -r total lean <"$work/counts"
+            printf '  %s %s (%s)' "$peer" "$total" "$lean"
+            case $load in
+                '64 128 10') echo "$lean" >"$work/narrow-$peer" ;;
+                '64 8192 10') awk -v wide="$lean" '{ printf " [%.2fx of 128]", wide / $1 }' "$work/narrow-$peer" ;;
+            esac
+        done
+        printf '\n'
+    done
+}
+
+case ${1:-table} in
+    profile) shift && profile "$@" ;;
+    table)
+        [ $# -eq 0 ] || shift
+        [ $# -gt 0 ] || set -- ww ikcp.c kcp bare
+        table "$@"
+        ;;
+    *) sed -n '2,7s/^# \{0,1\}//p' "${0##*/}" && exit 1 ;;
+esac

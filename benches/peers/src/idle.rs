@@ -1,0 +1,76 @@
+//! What a session costs while it does nothing: an update without anything due, and its memory.
+
+use crate::heap;
+use crate::ikcp::Ikcp;
+use crate::pipe::{Link, Load, MSS, Peer, Pipe, Port, TICK, Whitewater, full_window};
+use crate::rust::Rust;
+use crate::table::{self, Spread};
+use std::time::Instant;
+
+pub(crate) fn table() {
+    println!("ns of an update each {TICK} ms with a full window in flight and nothing due [least..most]");
+    for window in [128, 1024, 8192] {
+        let peers = [
+            (Whitewater::NAME, update::<Whitewater>(window)),
+            (Ikcp::NAME, update::<Ikcp>(window)),
+            (Rust::NAME, update::<Rust>(window)),
+        ];
+        println!("window {window:4}  {}", table::spreads("ns", &peers));
+    }
+
+    heap::start();
+    println!(
+        "bytes of an idle session: control block + heap; then after 1000 messages of 1376 B in a window of 128"
+    );
+    memory::<Whitewater>(size_of::<whitewater::Kcp<Port>>());
+    memory::<Ikcp>(0);
+    memory::<Rust>(size_of::<kcp::Kcp<Port>>());
+    shrunk();
+}
+
+const SAMPLES: usize = 201;
+/// Within the first RTO of 200 ms.
+const UPDATES: u32 = 19;
+
+fn update<P: Peer>(window: u16) -> Spread {
+    let sample = || {
+        let mut peer: P = full_window(64, window, &Link::nowhere());
+        let start = Instant::now();
+        (1..=UPDATES).for_each(|tick| peer.update(tick * TICK));
+        start.elapsed().as_secs_f64() * 1e9 / f64::from(UPDATES)
+    };
+    Spread::of((0..SAMPLES).map(|_| sample()).collect())
+}
+
+/// `inline` bytes of the control block are not on the heap.
+fn memory<P: Peer>(inline: usize) {
+    let port = Link::nowhere();
+    let fresh = heap::of(P::new(128, port.clone()));
+    let (sender, receiver, _path) = worked::<P>();
+    println!(
+        "{}  {inline} + {fresh} = {}; then heap of the sender {}, of the receiver {}",
+        P::NAME,
+        inline + fresh,
+        heap::of(sender),
+        heap::of(receiver)
+    );
+}
+
+/// What [`whitewater::Kcp::shrink`] gives back; the others have nothing like it.
+fn shrunk() {
+    let (mut sender, mut receiver, _path) = worked::<Whitewater>();
+    sender.0.shrink();
+    receiver.0.shrink();
+    println!(
+        "ww after shrink: heap of the sender {}, of the receiver {}",
+        heap::of(sender),
+        heap::of(receiver)
+    );
+}
+
+/// The two ends of a conversation that is over for now.
+fn worked<P: Peer>() -> (P, P, [Port; 2]) {
+    let mut pipe = Pipe::<P>::new(Load { size: MSS, window: 128, loss: 1 });
+    pipe.deliver(1000);
+    pipe.drain()
+}

@@ -1,0 +1,52 @@
+//! whitewater, ikcp.c (in kcp-sys) and the crate kcp side by side, in one run: the same driver,
+//! the same path, the same seeds. Ratios of one run are worth more than any single figure.
+//!
+//! ```text
+//! cargo run --release -- pipe [ROUNDS]                     ns a segment, by size, window and loss
+//! cargo run --release -- one PEER SIZE WINDOW LOSS COUNT   one run of that, for callgrind.sh
+//! cargo run --release -- forged                            µs of a datagram of forged ACKs
+//! cargo run --release -- idle                              ns of an update; bytes of an idle session
+//! cargo run --release -- memory                            bytes a segment, allocations a message
+//! ```
+
+mod bare;
+mod forged;
+mod heap;
+mod idle;
+mod ikcp;
+mod memory;
+#[path = "../../pipe/mod.rs"]
+mod pipe;
+mod runs;
+mod rust;
+mod table;
+
+use std::env;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["pipe"] => runs::table(5),
+        ["pipe", rounds] => runs::table(number(rounds)),
+        ["one", peer, size, window, loss, count] => {
+            let load = pipe::Load { size: number(size), window: number(window), loss: number(loss) };
+            runs::one(peer, load, number(count));
+        }
+        ["forged"] => forged::table(),
+        ["idle"] => idle::table(),
+        ["memory"] => memory::table(),
+        _ => {
+            eprintln!(
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory"
+            );
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn number<N: std::str::FromStr>(arg: &str) -> N {
+    arg.parse().unwrap_or_else(|_| panic!("{arg} is not a number"))
+}

@@ -1,0 +1,51 @@
+//! whitewater as a [`Peer`].
+
+use super::{CONV, Peer, Port};
+use whitewater::{Config, Conv, Kcp, Output, RecvError, Time};
+
+pub(crate) struct Whitewater(pub(crate) Kcp<Port>);
+
+impl Output for Port {
+    fn output(&mut self, datagram: &[u8]) {
+        self.carry(datagram);
+    }
+}
+
+impl Peer for Whitewater {
+    const NAME: &'static str = "ww";
+
+    fn new(window: u16, port: Port) -> Self {
+        let config = Config {
+            snd_wnd: window,
+            rcv_wnd: window.max(Config::default().rcv_wnd),
+            snd_queue: 4 * u32::from(window),
+            snd_queue_bytes: 1 << 30,
+            ..Config::turbo()
+        };
+        Self(Kcp::new(Conv(CONV), &config, port).expect("the configuration is valid"))
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        self.0.send(message).expect("the send queue has room");
+    }
+
+    fn recv(&mut self, buf: &mut [u8]) -> Option<usize> {
+        match self.0.recv(buf) {
+            Ok(len) => Some(len),
+            Err(RecvError::NoMessage) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn input(&mut self, now: u32, datagram: &[u8]) {
+        self.0.input(Time::from_millis(now.into()), datagram).expect("the datagram is valid");
+    }
+
+    fn update(&mut self, now: u32) {
+        self.0.update(Time::from_millis(now.into()));
+    }
+
+    fn wait_snd(&self) -> usize {
+        self.0.wait_snd()
+    }
+}

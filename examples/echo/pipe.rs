@@ -1,0 +1,232 @@
+//! stdin and stdout joined to one session, as a stream of bytes in each direction.
+//!
+//! Bare KCP has no end of a stream. Here it is an empty message, sent when everything before it
+//! has been acknowledged: programs that do not know it take it for nothing.
+
+use crate::args::Args;
+use crate::gone;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use whitewater::net::KcpSocket;
+use whitewater::wire::{Command, segments};
+use whitewater::{Config, Conv, Sn};
+
+pub(crate) fn connect(args: &Args, to: SocketAddr) -> Result<(), String> {
+    let conv = args.conv.unwrap_or(Conv(1));
+    let socket = KcpSocket::connect(to, conv, &args.config()).map_err(|error| format!("{to}: {error}"))?;
+    run(args, socket, false)
+}
+
+pub(crate) fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
+    let socket = UdpSocket::bind(at).map_err(|error| format!("cannot listen on {at}: {error}"))?;
+    let socket = first_peer(args, socket).map_err(|error| format!("{at}: {error}"))?;
+    run(args, socket, true)
+}
+
+/// Waits for the datagram that opens a session, and leaves it for the session to read.
+fn first_peer(args: &Args, socket: UdpSocket) -> io::Result<KcpSocket> {
+    let mut buf = vec![0; 1 << 16];
+    loop {
+        let (len, peer) = socket.peek_from(&mut buf)?;
+        let mut segments = segments(buf.get(..len).unwrap_or_default());
+        if let Some(Ok(first)) = segments.next()
+            && args.conv.is_none_or(|conv| conv == first.header.conv)
+            && (first.header.cmd, first.header.una) == (Command::Push, Sn(0))
+        {
+            return KcpSocket::wrap_to(socket, peer, first.header.conv, &args.config());
+        }
+        socket.recv_from(&mut buf)?; // not what we wait for
+    }
+}
+
+fn run(args: &Args, mut socket: KcpSocket, listening: bool) -> Result<(), String> {
+    socket.set_peer_timeout(Some(args.timeout));
+    socket.set_eager(args.eager);
+    let (stdin, (stdout, writer)) = (read_stdin(&socket), write_stdout());
+    let mut pipe = Pipe {
+        listening,
+        linger: args.linger,
+        timeout: args.timeout,
+        socket,
+        stdin,
+        stdout,
+        received: 0,
+        unsent: Vec::new(),
+        unwritten: Vec::new(),
+        input_ended: false,
+        end_sent: false,
+        peer_ended: false,
+        moved: Instant::now(),
+    };
+    let done = pipe.run();
+    let Pipe { socket, stdout, .. } = pipe;
+    drop(stdout); // the writer ends when it has written everything
+    let written = writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+    written.map_err(|error| format!("stdout: {error}"))?;
+    done.map_err(|error| gone(&socket, &error))
+}
+
+struct Pipe {
+    listening: bool,
+    linger: Duration,
+    timeout: Duration,
+    socket: KcpSocket,
+    stdin: Receiver<io::Result<Vec<u8>>>,
+    stdout: SyncSender<Vec<u8>>,
+    /// Read, and not yet taken by the send queue.
+    unsent: Vec<u8>,
+    /// Received, and not yet taken by the writer.
+    unwritten: Vec<u8>,
+    input_ended: bool,
+    end_sent: bool,
+    peer_ended: bool,
+    /// Segments received so far, of any kind.
+    received: u64,
+    /// When there last was a sign of life, of stdin or of the peer.
+    moved: Instant,
+}
+
+impl Pipe {
+    fn run(&mut self) -> io::Result<()> {
+        loop {
+            self.send()?;
+            match self.receive() {
+                // Everything is there; only the mark of the end, or its answer, has nobody to go to.
+                Err(error) if error.kind() == ErrorKind::TimedOut && self.end_sent => return Ok(()),
+                received => received?,
+            }
+            let received = self.socket.stats().segments_received;
+            if std::mem::replace(&mut self.received, received) != received {
+                self.moved = Instant::now();
+            }
+            if self.patience().is_some_and(|patience| self.moved.elapsed() >= patience) {
+                break;
+            }
+        }
+        if self.peer_ended || self.silent_peer() {
+            return Ok(());
+        }
+        Err(io::Error::other("the peer went silent and never said that it was done"))
+    }
+
+    fn silent_peer(&self) -> bool {
+        self.socket.stats().rcv_nxt == Sn(0)
+    }
+
+    /// How much silence ends the pipe as it stands now.
+    fn patience(&self) -> Option<Duration> {
+        let all_there = self.unwritten.is_empty() && self.socket.kcp().wait_snd() == 0;
+        match (self.end_sent, self.peer_ended) {
+            (true, true) => self.unwritten.is_empty().then_some(FAREWELL),
+            (true, false) if self.silent_peer() => Some(self.linger), // it has nothing to say
+            (true, false) => Some(self.timeout),                      // it may know no mark of the end
+            (false, true) if self.listening && all_there => Some(self.linger),
+            (false, _) => None,
+        }
+    }
+
+    /// stdin to the session, as far as there is room; at the end of all, the mark.
+    fn send(&mut self) -> io::Result<()> {
+        while !self.input_ended {
+            if self.unsent.is_empty() {
+                match self.stdin.try_recv() {
+                    Ok(bytes) => self.unsent = bytes?,
+                    Err(TryRecvError::Empty) => return Ok(()),
+                    Err(TryRecvError::Disconnected) => self.input_ended = true,
+                }
+                continue;
+            }
+            self.moved = Instant::now();
+            match self.socket.try_send(&self.unsent) {
+                Ok(len) => drop(self.unsent.drain(..len)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        if self.socket.kcp().wait_snd() > 0 && !self.end_sent {
+            self.moved = Instant::now();
+        } else if !self.end_sent {
+            // To a stream an empty message adds nothing, so it is not sent as one.
+            let messages = Config { stream: false, ..*self.socket.kcp().config() };
+            self.socket.kcp_mut().configure(&messages).map_err(io::Error::other)?;
+            self.socket.try_send(b"")?;
+            self.end_sent = true;
+        }
+        Ok(())
+    }
+
+    /// The session to stdout. When the writer is behind it stops reading, and the window closes.
+    fn receive(&mut self) -> io::Result<()> {
+        if self.unwritten.is_empty() {
+            let mut buf = [0; 1 << 16];
+            self.socket.set_read_timeout(Some(STDIN_EVERY));
+            match self.socket.recv(&mut buf) {
+                Ok(0) => self.peer_ended = true,
+                Ok(len) => self.unwritten.extend_from_slice(buf.get(..len).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            self.moved = Instant::now();
+        } else {
+            self.socket.pump()?;
+            thread::sleep(STDIN_EVERY);
+        }
+        match self.stdout.try_send(std::mem::take(&mut self.unwritten)) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(bytes)) => {
+                self.unwritten = bytes;
+                Ok(())
+            }
+            Err(TrySendError::Disconnected(_)) => Err(io::Error::other("nobody takes what is received")),
+        }
+    }
+}
+
+/// Reads stdin in a thread of its own: it may block for ever, and so it is never waited for.
+fn read_stdin(socket: &KcpSocket) -> Receiver<io::Result<Vec<u8>>> {
+    let most = usize::from(socket.kcp().config().mss()) * 64; // a send takes at most 127 segments
+    let (sender, receiver) = sync_channel(4);
+    thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        loop {
+            let mut buf = vec![0; most.min(1 << 16)];
+            let read = match stdin.read(&mut buf) {
+                Ok(0) => return,
+                Ok(len) => {
+                    buf.truncate(len);
+                    Ok(buf)
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let failed = read.is_err();
+            if sender.send(read).is_err() || failed {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Writes stdout in a thread of its own, which ends with the sender.
+fn write_stdout() -> (SyncSender<Vec<u8>>, JoinHandle<io::Result<()>>) {
+    let (sender, receiver) = sync_channel::<Vec<u8>>(64);
+    let writer = thread::spawn(move || {
+        let mut stdout = io::stdout().lock();
+        for bytes in receiver {
+            stdout.write_all(&bytes)?;
+            stdout.flush()?;
+        }
+        Ok(())
+    });
+    (sender, writer)
+}
+
+/// How often stdin is looked at while nothing is received.
+const STDIN_EVERY: Duration = Duration::from_millis(10);
+
+/// Quiet after both ends have ended: time to acknowledge again what the peer missed.
+const FAREWELL: Duration = Duration::from_millis(700);

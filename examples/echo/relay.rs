@@ -1,0 +1,82 @@
+//! A lossy network in a box: a UDP port that passes datagrams on, late, or not at all.
+
+use crate::args::Link;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A datagram on its way; of two due at once, the one that came first goes first.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+struct OnTheWay {
+    due: Instant,
+    number: u64,
+    to: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+/// Passes datagrams between `to` and whoever sent to `socket` last. The threads run until the
+/// process ends.
+pub(crate) fn start(socket: UdpSocket, to: SocketAddr, link: Link) -> io::Result<()> {
+    let (sender, receiver) = channel();
+    let out = socket.try_clone()?;
+    thread::spawn(move || receive(&socket, to, link, &sender));
+    thread::spawn(move || deliver(&out, &receiver));
+    Ok(())
+}
+
+fn receive(socket: &UdpSocket, server: SocketAddr, link: Link, way: &Sender<OnTheWay>) {
+    let mut client = None;
+    let mut chance = [Chance(link.seed), Chance(link.seed ^ u64::MAX)];
+    let mut buf = vec![0; 1 << 16];
+    for number in 0.. {
+        // An error is ICMP about an end that has gone: loss.
+        let Ok((len, from)) = socket.recv_from(&mut buf) else { continue };
+        let [up, down] = &mut chance;
+        let (to, chance) = if from == server { (client, down) } else { (Some(server), up) };
+        if from != server {
+            client = Some(from);
+        }
+        let (lost, late) = (chance.next() < link.loss, link.jitter.mul_f64(chance.next()));
+        let Some(to) = to.filter(|_| !lost) else { continue };
+        let bytes = buf.get(..len).unwrap_or_default().to_vec();
+        if way.send(OnTheWay { due: Instant::now() + link.delay + late, number, to, bytes }).is_err() {
+            return;
+        }
+    }
+}
+
+fn deliver(socket: &UdpSocket, way: &Receiver<OnTheWay>) {
+    let mut waiting = BinaryHeap::new();
+    loop {
+        let now = Instant::now();
+        while let Some(Reverse(OnTheWay { due, .. })) = waiting.peek()
+            && *due <= now
+            && let Some(Reverse(OnTheWay { to, bytes, .. })) = waiting.pop()
+        {
+            let _ = socket.send_to(&bytes, to); // a failed send is one more loss
+        }
+        let wait = waiting.peek().map_or(Duration::MAX, |Reverse(next)| next.due - now);
+        match way.recv_timeout(wait) {
+            Ok(datagram) => waiting.push(Reverse(datagram)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Numbers from 0 to 1 that depend on the seed only. Source: splitmix64.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) as f64 / u64::MAX as f64
+    }
+}

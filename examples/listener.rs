@@ -1,0 +1,58 @@
+//! Many KCP sessions on one UDP socket: an echo server in an event loop, and three clients to
+//! visit it.
+
+#![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+use whitewater::net::{Event, KcpListener, KcpSocket, ListenerConfig};
+use whitewater::{Config, Conv};
+
+fn main() -> io::Result<()> {
+    let limits = ListenerConfig {
+        kcp: Config::turbo(),
+        max_sessions: 100,
+        idle_timeout: Duration::from_secs(1),
+        ..ListenerConfig::default()
+    };
+    let mut listener = KcpListener::bind("127.0.0.1:0", limits)?;
+    let address = listener.local_addr()?;
+    let clients = [1, 2, 3].map(|conv| thread::spawn(move || client(address, Conv(conv))));
+
+    let mut message = vec![0; 1 << 16];
+    let mut closed = 0;
+    while closed < clients.len() {
+        listener.poll(None)?;
+        while let Some(event) = listener.next_event() {
+            println!("{event:?}");
+            match event {
+                Event::Readable(id) => {
+                    while let Some(session) = listener.session(id)
+                        && let Ok(len) = session.recv(&mut message)
+                    {
+                        if session.send(&message[..len]).is_err() {
+                            listener.close(id); // it sends and does not read
+                        }
+                    }
+                }
+                Event::Closed { .. } => closed += 1,
+                _ => {}
+            }
+        }
+    }
+    println!("{:?}", listener.stats());
+    clients.into_iter().try_for_each(|client| client.join().unwrap_or(Ok(())))
+}
+
+fn client(to: SocketAddr, conv: Conv) -> io::Result<()> {
+    let mut socket = KcpSocket::connect(to, conv, &Config::turbo())?;
+    let mut buf = [0; 64];
+    for round in 1..=3 {
+        socket.send(format!("message {round} of client {conv}").as_bytes())?;
+        let len = socket.recv(&mut buf)?;
+        println!("    {}", String::from_utf8_lossy(&buf[..len]));
+    }
+    socket.drain(Duration::from_secs(1))
+}

@@ -1,0 +1,59 @@
+//! A [`Config`] in a script: 25 bytes, two a knob.
+
+use super::script::Script;
+use whitewater::Config;
+
+/// Reads a config; every knob is in its range unless the first byte asks for whatever comes.
+pub fn read(script: &mut Script<'_>) -> Config {
+    let flags = script.u8();
+    let mut knob = |min, max| if flags & RAW != 0 { script.u16() } else { script.in_range(min, max) };
+    let mtu = knob(50, u16::MAX - 28);
+    Config {
+        mtu,
+        rcv_mtu: knob(mtu.clamp(50, 65_507), 65_507),
+        snd_wnd: knob(1, u16::MAX),
+        rcv_wnd: knob(128, u16::MAX),
+        nodelay: u8::try_from(knob(0, 2)).unwrap_or(u8::MAX),
+        interval: knob(10, 5000),
+        fast_resend: knob(0, u16::MAX),
+        min_rto: Some(knob(0, 60_000)).filter(|_| flags & MIN_RTO != 0),
+        fast_limit: knob(0, u16::MAX),
+        dead_link: knob(1, u16::MAX),
+        snd_queue: knob(1, u16::MAX).into(),
+        snd_queue_bytes: u32::from(mtu) + u32::from(knob(0, u16::MAX)) * QUEUE_UNIT,
+        nc: flags & NC != 0,
+        stream: flags & STREAM != 0,
+        ..Config::default()
+    }
+}
+
+/// Writes a config in range so that [`read`] gives it back, but for limits of the send queue that
+/// a script cannot name exactly.
+pub fn write(config: &Config, script: &mut Vec<u8>) {
+    let flag = |set, flag| if set { flag } else { 0 };
+    script.push(flag(config.stream, STREAM) | flag(config.nc, NC) | flag(config.min_rto.is_some(), MIN_RTO));
+    let queue_bytes = config.snd_queue_bytes.saturating_sub(config.mtu.into()) / QUEUE_UNIT;
+    for knob in [
+        config.mtu - 50,
+        config.rcv_mtu - config.mtu,
+        config.snd_wnd - 1,
+        config.rcv_wnd - 128,
+        config.nodelay.into(),
+        config.interval - 10,
+        config.fast_resend,
+        config.min_rto.unwrap_or_default(),
+        config.fast_limit,
+        config.dead_link - 1,
+        u16::try_from(config.snd_queue - 1).unwrap_or(u16::MAX - 1),
+        u16::try_from(queue_bytes).unwrap_or(u16::MAX),
+    ] {
+        script.extend_from_slice(&knob.to_le_bytes());
+    }
+}
+
+const STREAM: u8 = 1;
+const NC: u8 = 2;
+const MIN_RTO: u8 = 4;
+const RAW: u8 = 0x80;
+/// Step of `snd_queue_bytes` in a script.
+const QUEUE_UNIT: u32 = 256;

@@ -1,0 +1,215 @@
+//! Imports point down, only `net` knows a clock or a socket, and a file stays one idea.
+
+use std::fs;
+use std::path::Path;
+
+/// The top-level modules, lowest layer first. A module uses its own layer and those below.
+const LAYERS: [&[&str]; 4] = [&["seq", "time", "ring"], &["wire"], &["arq"], &["net"]];
+/// The only module that may name [`OUTSIDE`].
+const DRIVER: &str = "net";
+/// What makes the same seed give other bytes.
+const OUTSIDE: [&str; 6] = [
+    "std::net",
+    "core::net",
+    "std::thread",
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "std::time::UNIX_EPOCH",
+];
+/// Most lines of a file, its tests not counted.
+const MOST_LINES: usize = 450;
+
+#[test]
+fn imports_point_down_and_only_net_looks_outside() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = sources(&src, "");
+    for module in LAYERS.into_iter().flatten() {
+        assert!(
+            files.iter().any(|(file, _)| top_module(file) == *module),
+            "no file of layer module {module}"
+        );
+    }
+    let found: Vec<_> = files.iter().flat_map(|(file, text)| violations(file, text)).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn every_kind_of_violation_is_seen() {
+    for (file, text, expected) in [
+        ("wire/segment.rs", "use crate::arq::Kcp;", "arq"),
+        ("wire/mod.rs", "use crate::{seq::Sn, arq::{Kcp}};", "arq"),
+        ("seq.rs", "fn f() -> crate::wire::Segment { }", "wire"),
+        ("arq/congestion/mod.rs", "use super::super::net::KcpSocket;", "net"),
+        ("arq/mod.rs", "pub(crate) use super::net;", "net"),
+        ("wire/mod.rs", "use crate::Kcp;", "re-export"),
+        ("wire/mod.rs", "use crate::*;", "re-export"),
+        ("bits.rs", "", "layer"),
+        ("arq/rtt.rs", "use std::{fmt, time::{Duration, Instant}};", "std::time::Instant"),
+        ("arq/rtt.rs", "use std::time;\nfn f() { time::Instant::now(); }", "std::time::Instant"),
+        ("arq/rtt.rs", "let now = std::time::SystemTime::now();", "std::time::SystemTime"),
+        ("wire/output.rs", "use std::net::UdpSocket;", "std::net"),
+        ("ring.rs", &"\n".repeat(MOST_LINES + 1), "lines"),
+    ] {
+        let found = violations(file, text);
+        assert!(found.len() == 1, "{file}: {text:?}: {found:?}");
+        assert!(found.iter().all(|line| line.starts_with(file) && line.contains(expected)), "{found:?}");
+    }
+}
+
+#[test]
+fn what_is_allowed_passes() {
+    for (file, text) in [
+        ("lib.rs", "pub use crate::arq::Kcp; pub use net::KcpSocket;"),
+        (
+            "arq/mod.rs",
+            "use crate::{seq::Sn, wire::{self, Output}}; use super::time::Time; use std::time::Duration;",
+        ),
+        ("ring.rs", "use crate::seq::Sn; use super::seq; fn f() { crate::time::Time::ZERO; }"),
+        (
+            "arq/congestion/mod.rs",
+            "use super::rtt::Rtt; use super::super::seq::Sn; pub(in crate::arq) fn f() {}",
+        ),
+        ("wire/mod.rs", "//! Used by [`crate::arq`].\n// crate::net\n"),
+        ("wire/mod.rs", "use crate::seq::Sn;\n#[cfg(test)]\nmod tests { use crate::arq::Kcp; }"),
+        ("net/clock.rs", "use std::time::Instant; use std::net::UdpSocket; use crate::arq::Kcp;"),
+    ] {
+        assert_eq!(violations(file, text), Vec::<String>::new(), "{file}: {text:?}");
+    }
+}
+
+/// What is wrong with the file `file`, a path relative to `src/`.
+fn violations(file: &str, text: &str) -> Vec<String> {
+    let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or(text);
+    let lines = text.lines().count();
+    let mut found = Vec::new();
+    if lines > MOST_LINES {
+        found.push(format!("{file}: {lines} lines, {MOST_LINES} at most"));
+    }
+    if file == "lib.rs" {
+        return found;
+    }
+    let own = top_module(file);
+    let Some(own_layer) = layer(own) else {
+        found.push(format!("{file}: give module {own} a layer"));
+        return found;
+    };
+    let code: Vec<_> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let mut std_modules = Vec::new();
+    for path in paths(&tokens(&code.join("\n"))) {
+        if let Some(target) = in_crate(file, &path) {
+            match layer(target) {
+                Some(layer) if layer <= own_layer => {}
+                Some(_) => found.push(format!("{file}: {} points up to {target}", path.join("::"))),
+                None => found.push(format!("{file}: {} is a re-export, name its module", path.join("::"))),
+            }
+        }
+        let mut full = path.join("::");
+        if let [root @ ("std" | "core"), module] = path.as_slice() {
+            std_modules.push((*module, *root));
+        } else if let Some((module, root)) =
+            std_modules.iter().find(|(module, _)| path.first() == Some(module))
+        {
+            full = format!("{root}::{module}::{}", path.get(1..).unwrap_or_default().join("::"));
+        }
+        let names = |outside: &str| full == outside || full.starts_with(&format!("{outside}::"));
+        if let Some(outside) = OUTSIDE.into_iter().find(|outside| names(outside)).filter(|_| own != DRIVER) {
+            found.push(format!("{file}: {outside} outside {DRIVER}"));
+        }
+    }
+    found
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&module))
+}
+
+fn top_module(file: &str) -> &str {
+    file.split('/').next().unwrap_or(file).trim_end_matches(".rs")
+}
+
+/// The top-level module that `path` in `file` names, `None` when it stays below or leaves the crate.
+fn in_crate<'a>(file: &str, path: &[&'a str]) -> Option<&'a str> {
+    let supers = path.iter().take_while(|part| **part == "super").count();
+    let depth = file.trim_end_matches("/mod.rs").split('/').count();
+    let skip = match path {
+        ["crate", ..] => 1,
+        ["super", ..] if supers == depth => supers,
+        _ => return None,
+    };
+    path.get(skip).copied()
+}
+
+/// Every path in the tokens, use groups written out: `a::{b, c::d}` is `a::b` and `a::c::d`.
+fn paths<'a>(tokens: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut rest = tokens;
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        rest = take_path(rest, Vec::new(), &mut found);
+    }
+    found
+}
+
+/// Takes one path with all its groups, or one token that starts none; returns what follows.
+fn take_path<'t, 'a>(
+    tokens: &'t [&'a str],
+    mut path: Vec<&'a str>,
+    found: &mut Vec<Vec<&'a str>>,
+) -> &'t [&'a str] {
+    match tokens {
+        [name, "::", rest @ ..] if is_name(name) => {
+            path.push(name);
+            let ["{", ..] = rest else {
+                return take_path(rest, path, found);
+            };
+            let mut rest = rest.get(1..).unwrap_or_default();
+            while !matches!(rest, [] | ["}", ..]) {
+                rest = take_path(rest, path.clone(), found);
+            }
+            rest.get(1..).unwrap_or_default()
+        }
+        [name, rest @ ..] => {
+            if is_name(name) || (*name == "*" && !path.is_empty()) {
+                path.push(name);
+                found.push(path);
+            }
+            rest
+        }
+        [] => tokens,
+    }
+}
+
+fn is_name(token: &str) -> bool {
+    token.starts_with(|first: char| first == '_' || first.is_alphabetic())
+}
+
+fn tokens(code: &str) -> Vec<&str> {
+    let mut rest = code.trim_start();
+    let mut tokens = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let end = if rest.starts_with("::") {
+            2
+        } else if is_name(rest) {
+            rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
+        let (token, after) = rest.split_at(end);
+        tokens.push(token);
+        rest = after.trim_start();
+    }
+    tokens
+}
+
+/// Path relative to `src/` and text of every file below `dir`.
+fn sources(dir: &Path, prefix: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = format!("{prefix}{}", entry.file_name().display());
+        if entry.path().is_dir() {
+            found.extend(sources(&entry.path(), &format!("{name}/")));
+        } else if name.ends_with(".rs") {
+            found.extend(fs::read_to_string(entry.path()).map(|text| (name, text)));
+        }
+    }
+    found
+}

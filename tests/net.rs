@@ -1,0 +1,341 @@
+//! The drivers over real sockets on loopback. What needs no socket is tested in virtual time,
+//! beside the code; here no test depends on how fast the machine is.
+
+#![cfg(feature = "net")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has found something"
+)]
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+use whitewater::net::{CloseReason, Error, Event, KcpListener, KcpSocket, ListenerConfig};
+use whitewater::{Config, Conv};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn listener(config: ListenerConfig) -> KcpListener {
+    KcpListener::bind("127.0.0.1:0", ListenerConfig { kcp: Config::turbo(), ..config }).unwrap()
+}
+
+fn client(listener: &KcpListener, conv: u32) -> KcpSocket {
+    connect(listener.local_addr().unwrap(), conv)
+}
+
+fn connect(to: SocketAddr, conv: u32) -> KcpSocket {
+    let mut socket = KcpSocket::connect(to, Conv(conv), &Config::turbo()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE));
+    socket
+}
+
+/// Pumps and echoes until `done`, which sees every event.
+fn serve(listener: &mut KcpListener, mut done: impl FnMut(&KcpListener, Option<Event>) -> bool) {
+    let start = Instant::now();
+    let mut message = vec![0; 1 << 16];
+    loop {
+        assert!(start.elapsed() < PATIENCE, "{:?}", listener.stats());
+        listener.poll(Some(Duration::from_millis(5))).unwrap();
+        let event = listener.next_event();
+        if let Some(Event::Readable(id)) = event
+            && let Some(session) = listener.session(id)
+        {
+            while let Ok(len) = session.recv(&mut message) {
+                session.send(&message[..len]).unwrap();
+            }
+        }
+        if done(listener, event) {
+            return;
+        }
+    }
+}
+
+/// A port of this host on which nobody listens, and that the system gives to nobody.
+fn nobody() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1))
+}
+
+#[test]
+fn messages_of_every_size_come_back() {
+    let mut listener = listener(ListenerConfig::default());
+    let mut socket = client(&listener, 7);
+    let peer = thread::spawn(move || {
+        let mut buf = vec![0; 1 << 16];
+        for len in [0, 1, 100, 1376, 1377, 5000, 60_000] {
+            let message: Vec<u8> = (0..len).map(|at| (at * 31 + len) as u8).collect();
+            assert_eq!(socket.send(&message).unwrap(), len);
+            assert_eq!(socket.recv(&mut buf).unwrap(), len);
+            assert!(buf[..len] == message);
+        }
+        socket.drain(PATIENCE).unwrap();
+        assert_eq!(socket.kcp().wait_snd(), 0);
+        let rejected = (socket.socket_stats().rejected, socket.socket_stats().strangers);
+        assert_eq!(rejected, (0, 0));
+    });
+    serve(&mut listener, |_, _| peer.is_finished());
+    peer.join().unwrap();
+    let id = listener.ids().next().unwrap();
+    assert_eq!((listener.len(), listener.session(id).unwrap().conv()), (1, Conv(7)));
+}
+
+#[test]
+fn sessions_of_one_address_do_not_mix() {
+    let mut listener = listener(ListenerConfig::default());
+    let to = listener.local_addr().unwrap();
+    let peers: Vec<_> = (0..8u32)
+        .map(|conv| {
+            thread::spawn(move || {
+                let mut socket = connect(to, conv);
+                let mut buf = [0; 16];
+                for round in 0..20u32 {
+                    socket.send(&(conv * 1000 + round).to_le_bytes()).unwrap();
+                    let len = socket.recv(&mut buf).unwrap();
+                    assert_eq!(buf[..len], (conv * 1000 + round).to_le_bytes());
+                }
+            })
+        })
+        .collect();
+    serve(&mut listener, |_, _| peers.iter().all(thread::JoinHandle::is_finished));
+    for peer in peers {
+        peer.join().unwrap();
+    }
+    assert_eq!(listener.stats().accepted, 8);
+}
+
+#[test]
+fn a_stream_gets_through_a_full_send_queue() {
+    let config = Config { stream: true, snd_queue: 16, ..Config::turbo() };
+    let limits = ListenerConfig { kcp: config, ..ListenerConfig::default() };
+    let mut listener = KcpListener::bind("127.0.0.1:0", limits).unwrap();
+    let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
+    let data: Vec<u8> = (0..300_000u32).map(|at| (at / 7) as u8).collect();
+    let sent = data.clone();
+    let peer = thread::spawn(move || {
+        socket.set_write_timeout(Some(PATIENCE));
+        let mut rest = &sent[..];
+        while !rest.is_empty() {
+            let len = socket.send(&rest[..rest.len().min(4000)]).unwrap();
+            rest = &rest[len..];
+        }
+        socket.drain(PATIENCE).unwrap();
+    });
+    let (mut received, mut buf) = (Vec::new(), [0; 2000]);
+    while received.len() < data.len() {
+        assert!(listener.poll(Some(PATIENCE)).unwrap());
+        while let Some(event) = listener.next_event() {
+            let Event::Readable(id) = event else { continue };
+            while let Ok(len) = listener.session(id).unwrap().recv(&mut buf) {
+                received.extend_from_slice(&buf[..len]);
+            }
+        }
+    }
+    assert!(received == data);
+    serve(&mut listener, |_, _| peer.is_finished());
+    peer.join().unwrap();
+}
+
+/// The UDP socket of the `kcp` crate's control block.
+struct Wire(UdpSocket);
+
+impl Write for Wire {
+    fn write(&mut self, datagram: &[u8]) -> io::Result<usize> {
+        self.0.send(datagram)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_peer_by_other_hands_is_served() {
+    let mut listener = listener(ListenerConfig::default());
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(listener.local_addr().unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let peer = thread::spawn(move || {
+        let mut kcp = kcp::Kcp::new(7, Wire(socket.try_clone().unwrap()));
+        kcp.set_nodelay(true, 10, 2, true);
+        let message: Vec<u8> = (0..20_000u32).map(|at| (at / 3) as u8).collect();
+        kcp.send(&message).unwrap();
+        let (start, mut buf) = (Instant::now(), vec![0; 1 << 16]);
+        while start.elapsed() < PATIENCE {
+            kcp.update(start.elapsed().as_millis() as u32).unwrap();
+            if let Ok(len) = socket.recv(&mut buf) {
+                kcp.input(&buf[..len]).unwrap();
+            }
+            if let Ok(len) = kcp.recv(&mut buf) {
+                return assert!(buf[..len] == message);
+            }
+        }
+        panic!("no echo");
+    });
+    serve(&mut listener, |_, _| peer.is_finished());
+    peer.join().unwrap();
+}
+
+#[test]
+fn strangers_and_garbage_open_nothing() {
+    let mut listener = listener(ListenerConfig::default());
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(listener.local_addr().unwrap()).unwrap();
+    for datagram in [&b"hello"[..], &[81; 24], &[0; 1000], &[]] {
+        stranger.send(datagram).unwrap();
+    }
+    serve(&mut listener, |listener, _| listener.stats().garbage == 4);
+    assert!(listener.is_empty() && listener.stats().accepted == 0);
+    stranger.set_nonblocking(true).unwrap();
+    assert_eq!(stranger.recv(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock, "an answer");
+}
+
+#[test]
+fn a_socket_that_is_not_connected_hears_its_peer_only() {
+    let mut listener = listener(ListenerConfig::default());
+    let own = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
+    let mut socket =
+        KcpSocket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &Config::turbo()).unwrap();
+    let peer = thread::spawn(move || {
+        socket.send(b"to the listener").unwrap();
+        let len = socket.recv(&mut [0; 16]).unwrap();
+        assert_eq!((len, socket.socket_stats().strangers), (15, 1));
+    });
+    serve(&mut listener, |_, _| peer.is_finished());
+    peer.join().unwrap();
+}
+
+#[test]
+fn a_full_listener_serves_who_is_there() {
+    let mut listener = listener(ListenerConfig { max_sessions: 2, ..ListenerConfig::default() });
+    let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
+    for socket in &mut sockets {
+        socket.try_send(b"let me in").unwrap();
+        socket.flush();
+    }
+    serve(&mut listener, |listener, _| listener.stats().refused_full >= 2);
+    assert_eq!((listener.len(), listener.stats().accepted), (2, 2));
+}
+
+#[test]
+fn one_address_gets_its_share_only() {
+    let limits = ListenerConfig { max_sessions_per_address: 3, ..ListenerConfig::default() };
+    let mut listener = listener(limits);
+    let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
+    for socket in &mut sockets {
+        socket.try_send(b"let me in").unwrap();
+        socket.flush();
+    }
+    serve(&mut listener, |listener, _| listener.stats().refused_per_address >= 2);
+    assert_eq!((listener.len(), listener.stats().refused_full), (3, 0));
+}
+
+#[test]
+fn a_silent_session_ends_and_its_peer_may_come_back() {
+    let limits = ListenerConfig { idle_timeout: Duration::from_millis(100), ..ListenerConfig::default() };
+    let mut listener = listener(limits);
+    let mut socket = client(&listener, 1);
+    socket.try_send(b"then nothing").unwrap();
+    socket.flush();
+    let mut closed = Vec::new();
+    serve(&mut listener, |_, event| {
+        closed.extend(event.and_then(|event| match event {
+            Event::Closed { reason, .. } => Some(reason),
+            _ => None,
+        }));
+        !closed.is_empty()
+    });
+    assert_eq!((closed, listener.len()), (vec![CloseReason::Idle], 0));
+    let mut again = client(&listener, 1);
+    again.try_send(b"here I am").unwrap();
+    again.flush();
+    serve(&mut listener, |listener, _| listener.stats().accepted == 2);
+}
+
+#[test]
+fn a_port_that_nobody_listens_on_is_loss_and_then_a_silent_peer() {
+    let mut socket = connect(nobody(), 1);
+    socket.set_peer_timeout(Some(Duration::from_millis(300)));
+    socket.send(b"anyone?").unwrap();
+    let error = socket.recv(&mut [0; 16]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert!(matches!(Error::of(&error), Some(Error::PeerSilent { .. })), "{error:?}");
+    assert!(socket.socket_stats().unreachable > 0, "{:?}", socket.socket_stats());
+    assert_eq!(socket.drain(PATIENCE).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(socket.pump().unwrap_err().kind(), ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_segment_sent_too_often_is_a_dead_link() {
+    let config = Config { dead_link: 3, ..Config::turbo() };
+    let mut socket = KcpSocket::connect(nobody(), Conv(1), &config).unwrap();
+    socket.send(b"anyone?").unwrap();
+    let error = socket.recv(&mut [0; 16]).unwrap_err();
+    assert_eq!((error.kind(), Error::of(&error)), (ErrorKind::TimedOut, Some(&Error::DeadLink { sends: 3 })));
+}
+
+#[test]
+fn a_listener_outlives_peers_that_vanish() {
+    let mut listener = listener(ListenerConfig::default());
+    let mut gone = client(&listener, 1);
+    gone.try_send(b"and away").unwrap();
+    gone.flush();
+    drop(gone); // the echo meets a closed port, and ICMP says so
+    serve(&mut listener, |listener, _| listener.stats().accepted == 1);
+    let mut socket = client(&listener, 2);
+    let peer = thread::spawn(move || {
+        socket.send(b"still there?").unwrap();
+        assert_eq!(socket.recv(&mut [0; 16]).unwrap(), 12);
+    });
+    serve(&mut listener, |_, _| peer.is_finished());
+    peer.join().unwrap();
+}
+
+#[test]
+fn a_blocking_call_waits_as_long_as_it_was_told() {
+    let mut socket = connect(nobody(), 1);
+    for wait in [0, 3, 40] {
+        let wait = Duration::from_millis(wait);
+        socket.set_read_timeout(Some(wait));
+        let start = Instant::now();
+        assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!((wait..PATIENCE).contains(&start.elapsed()), "{:?}", start.elapsed());
+    }
+    let config = Config { snd_queue: 1, ..Config::turbo() };
+    let mut socket = KcpSocket::connect(nobody(), Conv(1), &config).unwrap();
+    socket.set_write_timeout(Some(Duration::from_millis(30)));
+    let error = (0..1000).find_map(|_| socket.send(b"message").err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_pump_says_when_it_wants_to_be_called_again() {
+    let mut socket = connect(nobody(), 1);
+    assert_eq!(socket.pump().unwrap(), None, "nothing to do");
+    socket.pump().unwrap();
+    socket.try_send(b"something to do").unwrap();
+    let wait = socket.pump().unwrap().unwrap();
+    assert!(wait <= Duration::from_secs(1), "{wait:?}");
+    assert_eq!(socket.try_recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn what_cannot_work_is_said_by_name() {
+    let error = KcpSocket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().starts_with("mtu is 20"), "{error}");
+    let mut socket = connect(nobody(), 1);
+    let error = socket.send(&vec![0; 1 << 20]).unwrap_err();
+    assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");
+    let listener = listener(ListenerConfig::default());
+    let taken = KcpListener::bind(listener.local_addr().unwrap(), ListenerConfig::default());
+    assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
+    let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
+    assert!(KcpSocket::wrap(unconnected, Conv(1), &Config::fast()).is_err());
+    let error = KcpSocket::connect("127.0.0.1:99999", Conv(1), &Config::fast()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}

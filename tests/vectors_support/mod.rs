@@ -1,0 +1,9 @@
+//! The parts of `tests/vectors.rs`: the recording (`trace`), ikcp.c's interface on top of `Kcp`
+//! (`adapter`, `rewrite`), the table of `docs/DEVIATIONS.md` (`deviations`), one trace (`replay`), all (`suite`).
+
+mod adapter;
+pub(crate) mod deviations;
+mod replay;
+mod rewrite;
+pub(crate) mod suite;
+mod trace;
