@@ -103,17 +103,18 @@ impl<T> Ring<T> {
     /// values that were held.
     #[inline]
     pub fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
-        while self.span > 0 && self.start != end {
-            let index = self.index(self.start);
-            if let Some(slot) = self.slots.get_mut(index) {
-                if let Some(value) = slot {
-                    each(self.start, value);
-                }
-                *slot = None;
+        let mut sn = self.start;
+        while sn != end {
+            let index = self.index(sn);
+            let Some(slot) = self.slots.get_mut(index) else { break };
+            if let Some(value) = slot {
+                each(sn, value);
             }
-            self.start = self.start.add(1);
-            self.span -= 1;
+            *slot = None;
+            sn = sn.add(1);
         }
+        self.span = self.span.saturating_sub(sn.0.wrapping_sub(self.start.0));
+        self.start = sn;
     }
 
     /// Lets go of the value at `sn`; its number stays in the span.

@@ -6,7 +6,7 @@ use super::rtt::SAMPLE_MAX;
 use super::{InputError, Kcp};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
-use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, Segment, conv_of};
+use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, RawHeader, Segment};
 use bytes::Bytes;
 
 impl<O: Output> Kcp<O> {
@@ -42,13 +42,17 @@ impl<O: Output> Kcp<O> {
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
         let mut acked = Acked { bytes: 0, newest: None, has_sample: false };
         let mut rest = datagram;
-        while let Ok((segment, next)) = Segment::decode(rest) {
-            rest = match segment.header.cmd {
-                Command::Ack => self.take_acks(now, rest, &mut acked),
+        while let Some((head, next)) = RawHeader::split(rest)
+            && let Ok(header) = head.header()
+        {
+            rest = match header.cmd {
                 Command::Push => self.take_pushes(rest, backing, &mut acked),
+                Command::Ack => self.take_acks(now, &header, head.kind(), rest, &mut acked),
                 Command::Wask | Command::Wins => {
-                    self.take_probe(&segment.header, &mut acked);
-                    next
+                    self.counters.segments_received += 1;
+                    self.take_window(&header, &mut acked);
+                    self.probe.tell |= header.cmd == Command::Wask;
+                    next.get(head.len() as usize..).unwrap_or_default()
                 }
             };
         }
@@ -76,58 +80,88 @@ impl<O: Output> Kcp<O> {
         if have > max {
             return Err(InputError::TooLong { have, max });
         }
-        let (conv, snd_nxt, rcv_wnd) = (self.conv, self.sender.nxt, self.config.rcv_wnd);
-        let mut rest = datagram;
-        while let Some(found) = conv_of(rest) {
+        let (conv, snd_nxt) = (self.conv, self.sender.nxt);
+        let (mut rest, mut checked) = (datagram, None);
+        while let Some((head, next)) = RawHeader::split(rest) {
+            let (found, need) = (head.conv(), head.len());
             if found != conv {
                 return Err(InputError::Conv { expected: conv, found });
             }
-            let (Segment { header, .. }, next) = Segment::decode(rest)?;
-            if snd_nxt.is_before(header.una) {
-                return Err(InputError::Una { una: header.una, snd_nxt });
+            let Some(next) = next.get(need as usize..) else {
+                return Err(InputError::Length { have: next.len(), need });
+            };
+            let is_ack = match checked {
+                Some((kind, is_ack)) if kind == head.kind() => is_ack,
+                _ => self.check_kind(head)?,
+            };
+            checked = Some((head.kind(), is_ack));
+            let (sn, una) = (head.sn(), head.una());
+            if snd_nxt.is_before(una) {
+                return Err(InputError::Una { una, snd_nxt });
             }
-            match header.cmd {
-                Command::Ack if !header.sn.is_before(snd_nxt) => {
-                    return Err(InputError::AckUnsent { sn: header.sn, snd_nxt });
-                }
-                Command::Push if u16::from(header.frg) >= rcv_wnd => {
-                    return Err(InputError::Fragment { frg: header.frg, rcv_wnd });
-                }
-                _ => rest = next,
+            if is_ack && !sn.is_before(snd_nxt) {
+                return Err(InputError::AckUnsent { sn, snd_nxt });
             }
+            rest = next;
         }
         Ok(())
     }
 
-    /// Takes ACKs off the front: each frees a segment and measures the round trip of the
-    /// transmission whose time it echoes.
+    /// Checks command and `frg`. `true`: it is an ACK.
     #[inline(never)]
-    fn take_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
-        let Self { sender, congestion, counters, rmt_wnd, .. } = self;
+    fn check_kind(&self, head: RawHeader<'_>) -> Result<bool, InputError> {
+        let Header { cmd, frg, .. } = head.header().map_err(|found| InputError::Command { found })?;
+        let rcv_wnd = self.config.rcv_wnd;
+        if cmd == Command::Push && u16::from(frg) >= rcv_wnd {
+            return Err(InputError::Fragment { frg, rcv_wnd });
+        }
+        Ok(cmd == Command::Ack)
+    }
+
+    /// What every segment tells: the peer's window, and what it expects next.
+    #[inline]
+    fn take_window(&mut self, header: &Header, acked: &mut Acked) {
+        self.rmt_wnd = header.wnd;
+        if self.sender.una().is_before(header.una) {
+            acked.bytes += self.sender.acknowledge_before(header.una);
+        }
+    }
+
+    /// Takes ACKs off the front that have the window of the first in common: each frees a segment
+    /// and measures the round trip of the transmission whose time it echoes.
+    #[inline(never)]
+    fn take_acks<'a>(
+        &mut self,
+        now: Time,
+        first: &Header,
+        kind: u32,
+        datagram: &'a [u8],
+        acked: &mut Acked,
+    ) -> &'a [u8] {
+        self.rmt_wnd = first.wnd;
         let (wire, mut rtt, mut rest) = (now.wire(), self.rtt, datagram);
-        while let Ok((Segment { header, .. }, next)) = Segment::decode(rest) {
-            if header.cmd != Command::Ack {
-                break;
+        while let Some((head, after)) = RawHeader::split(rest)
+            && head.kind() == kind
+            && let Some(after) = after.get(head.len() as usize..)
+        {
+            rest = after;
+            self.counters.segments_received += 1;
+            if self.sender.una().is_before(head.una()) {
+                acked.bytes += self.sender.acknowledge_before(head.una());
             }
-            rest = next;
-            counters.segments_received += 1;
-            *rmt_wnd = header.wnd;
-            if sender.una().is_before(header.una) {
-                acked.bytes += sender.acknowledge_before(header.una);
-            }
-            let age = wire.since(header.ts);
+            let age = wire.since(head.ts());
             if (0..=SAMPLE_MAX).contains(&age) {
                 rtt.sample(age.cast_unsigned());
-                congestion.on_rtt(now, age.cast_unsigned());
+                self.congestion.on_rtt(now, age.cast_unsigned());
                 acked.has_sample = true;
             } else {
                 // A time ahead of our clock is no error: it was not ours to echo.
-                counters.rejected.ts_age += u32::from(age > 0);
+                self.counters.rejected.ts_age += u32::from(age > 0);
             }
-            if !header.sn.is_before(sender.una()) {
-                acked.bytes += sender.acknowledge(header.sn);
+            if !head.sn().is_before(self.sender.una()) {
+                acked.bytes += self.sender.acknowledge(head.sn());
             }
-            acked.see(header.sn, header.ts);
+            acked.see(head.sn(), head.ts());
         }
         self.rtt = rtt;
         rest
@@ -172,16 +206,6 @@ impl<O: Output> Kcp<O> {
             }
         }
         rest
-    }
-
-    /// Takes a WASK or WINS.
-    fn take_probe(&mut self, header: &Header, acked: &mut Acked) {
-        self.counters.segments_received += 1;
-        self.rmt_wnd = header.wnd;
-        if self.sender.una().is_before(header.una) {
-            acked.bytes += self.sender.acknowledge_before(header.una);
-        }
-        self.probe.tell |= header.cmd == Command::Wask;
     }
 
     /// What follows from the ACKs of a datagram together.

@@ -79,7 +79,8 @@ impl Sender {
         let data = message.as_slice();
         if data.len() <= config.mss().into() && !config.stream {
             self.check_room(1, data.len(), config)?;
-            return self.push(message, 0, data, 0);
+            self.push(message, 0, data, 0);
+            return Ok(data.len());
         }
         self.send_cut(message, config)
     }
@@ -101,15 +102,13 @@ impl Sender {
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         self.check_room(segments, taken, config)?;
-        if self.bytes.len() as usize + taken > BYTES_MAX {
-            return Err(self.full());
-        }
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
         let mut at = top_up;
         for (part, left) in tail.chunks(mss).zip((0..segments).rev()) {
             let frg = if config.stream { 0 } else { u8::try_from(left).unwrap_or(0) };
-            at += self.push(message, at, part, frg)?;
+            self.push(message, at, part, frg);
+            at += part.len();
         }
         Ok(taken)
     }
@@ -237,6 +236,7 @@ impl Sender {
     fn check_room(&self, segments: usize, bytes: usize, config: &Config) -> Result<(), SendError> {
         if self.waiting() as usize + segments > config.snd_queue as usize
             || self.waiting_bytes as usize + bytes > config.snd_queue_bytes as usize
+            || self.bytes.len() as usize + bytes > BYTES_MAX
         {
             return Err(self.full());
         }
@@ -262,20 +262,22 @@ impl Sender {
         }
     }
 
-    /// Queues a segment of `data`, which starts at `at` of `message`; returns its length.
+    /// Queues a segment of `data`, which starts at `at` of `message`; there is room.
     #[inline]
-    fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) -> Result<usize, SendError> {
-        let (position, shared) = match message {
+    fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) {
+        let shared = match message {
             Message::Shared(bytes) if data.len() >= SHARE_MIN => {
                 self.share(bytes.slice(at..at + data.len()));
-                (self.bytes.end(), true)
+                true
             }
-            _ => (self.bytes.push(data).ok_or_else(|| self.full())?, false),
+            _ => false,
         };
-        let len = data.len() as u16; // at most mss
+        let (position, len) = (self.bytes.end(), data.len() as u16); // at most mss
         self.ring.push_back(Outgoing { position, len, frg, shared, ..Outgoing::default() });
         self.waiting_bytes += u32::from(len);
-        Ok(len.into())
+        if !shared {
+            self.bytes.push(data);
+        }
     }
 
     #[cold]

@@ -86,7 +86,8 @@ impl<O: Output> Transmit<'_, '_, O> {
         let resend_at = wire.add(self.rto + grace);
         let in_window = self.sender.nxt.0.wrapping_sub(self.sender.una().0);
         let most = self.sender.waiting().min(window.saturating_sub(in_window));
-        let Self { header, packer, sender, congestion, now, rto, .. } = self;
+        let Self { packer, sender, congestion, now, rto, .. } = self;
+        let mut header = self.header;
         for _ in 0..most {
             if !congestion.allows() {
                 break;
@@ -94,7 +95,7 @@ impl<O: Output> Transmit<'_, '_, O> {
             header.sn = sender.nxt;
             let Some(segment) = sender.admit(wire, *rto, resend_at) else { break };
             header.frg = segment.frg;
-            let room = packer.push(header, segment.len);
+            let room = packer.push(&header, segment.len);
             sender.copy_payload(header.sn, &segment, room);
             congestion.on_sent(|| Sent {
                 now: *now,

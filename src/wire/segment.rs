@@ -84,15 +84,64 @@ impl Header {
         }
         bytes
     }
+}
 
-    /// Reads a header; `Err`: the byte in place of the command.
+/// A header where it lies in the datagram, its fields read when they are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct RawHeader<'a>(&'a [u8; HEADER_LEN]);
+
+impl<'a> RawHeader<'a> {
+    /// Takes a header off the front.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8; HEADER_LEN]) -> Result<Self, u8> {
-        let [cmd, frg, wnd @ ..] = word(bytes, 1).to_le_bytes();
+    pub(crate) fn split(input: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (head, rest) = input.split_first_chunk()?;
+        Some((Self(head), rest))
+    }
+
+    #[inline]
+    pub(crate) fn conv(self) -> Conv {
+        Conv(self.word(0))
+    }
+
+    /// `cmd`, `frg` and `wnd` in one number: the segments of a flush mostly have them in common.
+    #[inline]
+    pub(crate) fn kind(self) -> u32 {
+        self.word(1)
+    }
+
+    #[inline]
+    pub(crate) fn ts(self) -> Millis {
+        Millis(self.word(2))
+    }
+
+    #[inline]
+    pub(crate) fn sn(self) -> Sn {
+        Sn(self.word(3))
+    }
+
+    #[inline]
+    pub(crate) fn una(self) -> Sn {
+        Sn(self.word(4))
+    }
+
+    /// Bytes of data announced.
+    #[inline]
+    pub(crate) fn len(self) -> u32 {
+        self.word(5)
+    }
+
+    /// All of it; `Err`: the byte in place of the command.
+    #[inline]
+    pub(crate) fn header(self) -> Result<Header, u8> {
+        let [cmd, frg, wnd @ ..] = self.kind().to_le_bytes();
         let cmd = Command::from_byte(cmd).ok_or(cmd)?;
-        let (wnd, ts) = (u16::from_le_bytes(wnd), Millis(word(bytes, 2)));
-        let (conv, sn, una) = (Conv(word(bytes, 0)), Sn(word(bytes, 3)), Sn(word(bytes, 4)));
-        Ok(Self { conv, cmd, frg, wnd, ts, sn, una })
+        let wnd = u16::from_le_bytes(wnd);
+        Ok(Header { conv: self.conv(), cmd, frg, wnd, ts: self.ts(), sn: self.sn(), una: self.una() })
+    }
+
+    #[inline]
+    fn word(self, index: usize) -> u32 {
+        u32::from_le_bytes(self.0.as_chunks().0.get(index).copied().unwrap_or_default())
     }
 }
 
@@ -115,14 +164,14 @@ impl<'a> Segment<'a> {
     /// a command that is none.
     #[inline]
     pub fn decode(input: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
-        let Some((head, rest)) = input.split_first_chunk::<HEADER_LEN>() else {
+        let Some((head, rest)) = RawHeader::split(input) else {
             return Err(DecodeError::HeaderTruncated { have: input.len() });
         };
-        let need = word(head, 5);
+        let need = head.len();
         let Some((data, rest)) = rest.split_at_checked(need as usize) else {
             return Err(DecodeError::DataTruncated { have: rest.len(), need });
         };
-        let header = Header::parse(head).map_err(|found| DecodeError::Command { found })?;
+        let header = head.header().map_err(|found| DecodeError::Command { found })?;
         Ok((Self { header, data }, rest))
     }
 
@@ -212,13 +261,7 @@ impl<'a> Iterator for Segments<'a> {
 #[inline]
 #[must_use]
 pub fn conv_of(datagram: &[u8]) -> Option<Conv> {
-    Some(Conv(word(datagram.first_chunk()?, 0)))
-}
-
-/// The 32-bit word at `index` of a header.
-#[inline]
-fn word(header: &[u8; HEADER_LEN], index: usize) -> u32 {
-    u32::from_le_bytes(header.as_chunks::<4>().0.get(index).copied().unwrap_or_default())
+    RawHeader::split(datagram).map(|(head, _)| head.conv())
 }
 
 #[cfg(test)]
