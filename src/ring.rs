@@ -129,14 +129,15 @@ impl<T> Ring<T> {
     #[inline]
     #[must_use]
     pub fn next_held(&self, from: Sn, to: Sn) -> Option<Sn> {
-        let mut sn = from;
-        while sn.is_before(to) {
-            if self.slots.get(self.index(sn))?.is_some() {
-                return Some(sn);
-            }
-            sn = sn.add(1);
+        let left = u32::try_from(to.distance(from)).ok()?;
+        let slots = self.slots.get(self.index(from)..)?;
+        let until_the_edge = slots.len().min(left as usize);
+        if let Some(skip) = slots.get(..until_the_edge)?.iter().position(Option::is_some) {
+            return Some(from.add(skip as u32));
         }
-        None
+        let after = from.add(until_the_edge as u32);
+        let across = self.slots.get(..(left as usize) - until_the_edge)?;
+        across.iter().position(Option::is_some).map(|skip| after.add(skip as u32))
     }
 
     /// Starts an empty span at `start`.
@@ -237,8 +238,7 @@ impl ByteRing {
         let len = N + bytes.len();
         let position = self.end().wrapping_add(N as u32);
         if len <= self.buf.len() - self.len as usize
-            && let Some(rest) = self.buf.get_mut(self.tail as usize..)
-            && let Some(room) = rest.get_mut(..len)
+            && let Some(room) = self.buf.get_mut(self.tail as usize..(self.tail as usize).wrapping_add(len))
             && let Some((to_head, to_bytes)) = room.split_first_chunk_mut()
         {
             self.tail += len as u32;
@@ -250,32 +250,11 @@ impl ByteRing {
         self.append_both(&head, bytes).then_some(position)
     }
 
-    /// The first `N` bytes held, if they do not lie across the edge of the buffer.
-    #[inline]
-    #[must_use]
-    pub fn front<const N: usize>(&self) -> Option<[u8; N]> {
-        if (self.len as usize) < N {
-            return None;
-        }
-        self.buf.get(self.head as usize..)?.first_chunk().copied()
-    }
-
-    /// The `len` bytes at `position`, which must be held, in two parts where they lie across the
-    /// edge of the buffer.
-    #[must_use]
-    pub fn slices(&self, position: u32, len: usize) -> (&[u8], &[u8]) {
-        let from = self.buf.get(self.index(position)..).unwrap_or_default();
-        match from.get(..len) {
-            Some(whole) => (whole, &[]),
-            None => (from, self.buf.get(..len - from.len()).unwrap_or_default()),
-        }
-    }
-
     /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
     #[inline(always)]
     pub fn copy_to(&self, position: u32, to: &mut [u8]) {
         let at = self.index(position);
-        match self.buf.get(at..).and_then(|from| from.get(..to.len())) {
+        match self.buf.get(at..at.wrapping_add(to.len())) {
             Some(from) => to.copy_from_slice(from),
             None => self.copy_across_the_edge(at, to),
         }
@@ -286,7 +265,7 @@ impl ByteRing {
     #[inline(always)]
     pub fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
         let at = self.index(self.start.wrapping_add(skip));
-        let Some(from) = self.buf.get(at..).and_then(|from| from.get(..to.len())) else {
+        let Some(from) = self.buf.get(at..at.wrapping_add(to.len())) else {
             return self.pop_across_the_edge(skip, to);
         };
         let gone = skip + from.len() as u32;

@@ -51,8 +51,14 @@ const BACK_OFF_MAX: u32 = 1 << 30;
 /// are noted, and one walk in the next flush counts them all.
 #[derive(Debug, Default)]
 pub(super) struct Passes {
-    /// The newest number that a datagram acknowledged, and the time echoed for it.
-    list: Vec<(Sn, Millis)>,
+    list: Vec<Pass>,
+}
+
+/// The newest number that a datagram acknowledged, and the time echoed for it.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    sn: Sn,
+    ts: Millis,
 }
 
 impl Passes {
@@ -66,48 +72,51 @@ impl Passes {
 
     /// Notes a datagram. `false`: no room for more, they are to be counted first.
     pub(super) fn push(&mut self, sn: Sn, ts: Millis) -> bool {
-        self.list.push((sn, ts));
+        self.list.push(Pass { sn, ts });
         self.list.len() < PASSES_MAX
     }
 
-    /// What the noted datagrams have in common, for quick answers to most questions. Asked will be
-    /// about numbers from `base` on.
-    pub(super) fn summary(&self, base: Sn) -> PassSummary<'_> {
-        let offsets = || self.list.iter().map(|(sn, _)| u32::try_from(sn.distance(base)).unwrap_or(0));
-        let oldest = self.list.iter().map(|&(_, ts)| ts).reduce(Millis::earlier);
-        PassSummary {
-            list: &self.list,
-            all_beyond: base.add(offsets().min().unwrap_or(0)),
-            none_beyond: base.add(offsets().max().unwrap_or(0)),
-            oldest: oldest.unwrap_or_default(),
-        }
+    /// Makes the noted datagrams ready for questions about segments from `una` on, in their order.
+    pub(super) fn sorted(&mut self, una: Sn) -> SortedPasses<'_> {
+        // Mostly they are in order already: ACKs come back as the segments went out.
+        self.list.sort_unstable_by_key(|pass| pass.sn.distance(una));
+        let oldest = self.list.iter().map(|pass| pass.ts).reduce(Millis::earlier).unwrap_or_default();
+        SortedPasses { list: &self.list, oldest }
     }
 }
 
-/// Noted datagrams, made ready by [`Passes::summary`].
-pub(super) struct PassSummary<'a> {
-    list: &'a [(Sn, Millis)],
-    all_beyond: Sn,
-    /// No datagram acknowledged anything at or after this.
-    pub(super) none_beyond: Sn,
+/// Noted datagrams by the number that they acknowledged, made by [`Passes::sorted`].
+pub(super) struct SortedPasses<'a> {
+    /// Those that passed over the segment asked about last.
+    list: &'a [Pass],
+    /// The oldest time echoed by any.
     oldest: Millis,
 }
 
-impl PassSummary<'_> {
+impl SortedPasses<'_> {
+    /// The number at which, and after which, no segment was passed over.
+    pub(super) fn end(&self, una: Sn) -> Sn {
+        self.list.last().map_or(una, |pass| pass.sn)
+    }
+
     /// How many datagrams passed over the segment `sn`, last sent at `ts`: acknowledged a later one
-    /// that was not sent before it. Source: ikcp.c `ikcp_parse_fastack`, `IKCP_FASTACK_CONSERVE`.
-    pub(super) fn count(&self, sn: Sn, ts: Millis) -> u16 {
-        if !sn.is_before(self.none_beyond) {
-            return 0;
+    /// that was not sent before it. To be asked in the order of the segments. Source: ikcp.c
+    /// `ikcp_parse_fastack`, `IKCP_FASTACK_CONSERVE`.
+    #[inline]
+    pub(super) fn count(&mut self, sn: Sn, ts: Millis) -> u16 {
+        while let [first, rest @ ..] = self.list
+            && !sn.is_before(first.sn)
+        {
+            self.list = rest;
         }
-        let count = if sn.is_before(self.all_beyond) && self.oldest.since(ts) >= 0 {
+        let count = if self.oldest.since(ts) >= 0 {
             self.list.len()
         } else {
-            self.list.iter().filter(|(newest, echo)| sn.is_before(*newest) && echo.since(ts) >= 0).count()
+            self.list.iter().filter(|pass| pass.ts.since(ts) >= 0).count()
         };
-        u16::try_from(count).unwrap_or(u16::MAX)
+        count as u16 // at most PASSES_MAX
     }
 }
 
 /// Datagrams noted before they are counted.
-const PASSES_MAX: usize = 64;
+const PASSES_MAX: usize = 256;

@@ -12,7 +12,6 @@ mod input;
 mod loss;
 mod packer;
 mod pacing;
-mod parking;
 mod probe;
 mod recv;
 mod rtt;
@@ -339,7 +338,7 @@ impl<O: Output> Kcp<O> {
             rmt_wnd: self.rmt_wnd,
             in_flight: self.sender.in_flight,
             snd_queue: self.sender.waiting(),
-            rcv_queue: self.receiver.queued,
+            rcv_queue: self.receiver.queued(),
             rcv_buf: self.receiver.parked,
             segments_sent: self.counters.segments_sent,
             segments_received: self.counters.segments_received,

@@ -1,35 +1,45 @@
 //! The receiving half: segments in, in any order, messages out.
 
-use super::parking::{Leaving, Parking};
-use crate::ring::ByteRing;
+use super::send::SHARE_MIN;
+use crate::ring::{ByteRing, Ring};
 use crate::seq::Sn;
 use bytes::{Bytes, BytesMut};
-use std::collections::VecDeque;
 
-/// What has arrived and has not been read.
+/// Segments from the oldest unread one to the newest that arrived, in one ring: up to `nxt` they
+/// are there without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// Segments without a gap before them (KCP's `rcv_queue`): each a [`Record`], then its payload.
-    queue: ByteRing,
-    /// Segments in the queue, whole messages or not.
-    pub(super) queued: u32,
+    ring: Ring<Incoming>,
     /// The number expected next.
     pub(super) nxt: Sn,
-    /// Segments from `nxt` on that wait for earlier ones (KCP's `rcv_buf`).
+    /// Segments held from `nxt` on.
     pub(super) parked: u32,
-    parking: Option<Box<Parking>>,
-    /// Payloads of queued segments that are part of a datagram's buffer, in their order.
-    shared: Option<Box<VecDeque<Bytes>>>,
+    /// The payloads, in the order in which they arrived: each after a [`Record`].
+    log: ByteRing,
+    /// Segments that have been read and are still in the log, because one that arrived before them
+    /// has not.
+    read_early: u32,
     /// `frg` of the segment before `nxt`.
     last_frg: u8,
+    /// Payloads that are part of a datagram's buffer.
+    shared: Option<Box<Ring<Bytes>>>,
 }
 
-/// Precedes the payload of a segment in the queue; the payload is not there if it is shared.
-#[derive(Clone, Copy)]
-struct Record {
+/// A segment that arrived; 8 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Incoming {
+    /// Where its payload starts, unless it is shared.
+    position: u32,
     len: u16,
     frg: u8,
     shared: bool,
+}
+
+/// Says whose bytes follow in the log, so that they can be let go in the order in which they came
+/// although they are read in another.
+struct Record {
+    sn: Sn,
+    len: u32,
 }
 
 /// What became of a segment.
@@ -45,21 +55,20 @@ pub(super) enum Stored {
 
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
-        Self {
-            queue: ByteRing::default(),
-            queued: 0,
-            nxt: start,
-            parked: 0,
-            parking: None,
-            shared: None,
-            last_frg: 0,
-        }
+        let (ring, log) = (Ring::new(start), ByteRing::default());
+        Self { ring, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, shared: None }
+    }
+
+    /// Segments that can be read, whole messages or not.
+    #[inline]
+    pub(super) fn queued(&self) -> u32 {
+        self.nxt.0.wrapping_sub(self.ring.start().0)
     }
 
     /// Segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
     #[inline]
     pub(super) fn window(&self, rcv_wnd: u16) -> u16 {
-        rcv_wnd.saturating_sub(u16::try_from(self.queued).unwrap_or(u16::MAX))
+        rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
     }
 
     /// Stores a segment, and queues what is complete up to it. Source: ikcp.c `ikcp_input`,
@@ -76,131 +85,122 @@ impl Receiver {
         backing: Option<&Bytes>,
         rcv_wnd: u16,
     ) -> Stored {
-        // What most segments are: the next one, and nothing waits for it.
-        if sn == self.nxt
-            && self.parked == 0
-            && self.queued < rcv_wnd.into()
-            && (self.last_frg == 0 || frg == self.last_frg - 1)
-            && backing.is_none()
-        {
-            let record = Record { len: data.len() as u16, frg, shared: false };
-            if self.queue.push_both(record.to_bytes(), data).is_none() {
-                return Stored::Beyond;
+        let is_next = sn == self.nxt && self.parked == 0;
+        if is_next {
+            // Most segments are: the next one, while nothing waits for it.
+            if self.last_frg > 0 && frg != self.last_frg - 1 {
+                return Stored::BrokenChain;
             }
-            self.took_next(frg);
-            return Stored::New;
+        } else if let Err(stored) = self.check(sn, frg, rcv_wnd) {
+            return stored;
         }
-        self.store_any(sn, frg, data, backing, rcv_wnd)
-    }
-
-    #[inline(never)]
-    fn store_any(&mut self, sn: Sn, frg: u8, data: &[u8], backing: Option<&Bytes>, rcv_wnd: u16) -> Stored {
-        if !sn.is_before(self.nxt.add(rcv_wnd.into())) {
-            return Stored::Beyond;
+        let len = data.len() as u16; // a datagram is no longer
+        let segment = match backing {
+            Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
+                self.share(sn, backing.slice_ref(data));
+                Incoming { position: 0, len, frg, shared: true }
+            }
+            _ => match self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data) {
+                Some(position) => Incoming { position, len, frg, shared: false },
+                None => return Stored::Beyond,
+            },
+        };
+        if is_next && self.queued() < rcv_wnd.into() {
+            self.ring.push_back(segment);
+            self.nxt = sn.add(1);
+            self.last_frg = frg;
+        } else {
+            self.ring.insert(sn, segment);
+            self.parked += 1;
+            self.deliver(rcv_wnd);
         }
-        if sn.is_before(self.nxt) || self.parked_frg(sn).is_some() {
-            return Stored::Duplicate;
-        }
-        if !self.continues_chain(sn, frg) {
-            return Stored::BrokenChain;
-        }
-        let parking = self.parking.get_or_insert_with(|| Box::new(Parking::new()));
-        if !parking.park(self.nxt, sn, frg, data, backing) {
-            return Stored::Beyond;
-        }
-        self.parked += 1;
-        self.deliver(rcv_wnd);
         Stored::New
     }
 
     /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`,
     /// `ikcp_recv`.
+    #[inline]
     pub(super) fn deliver(&mut self, rcv_wnd: u16) {
-        while self.parked > 0 && self.queued < rcv_wnd.into() {
-            let Some(parking) = &mut self.parking else { break };
-            let (queue, shared) = (&mut self.queue, &mut self.shared);
-            let mut last_frg = 0;
-            let left = parking.leave(|frg, payload| {
-                last_frg = frg;
-                enqueue(queue, shared, frg, payload)
-            });
-            if !left {
-                break;
-            }
+        while self.parked > 0
+            && self.queued() < rcv_wnd.into()
+            && let Some(segment) = self.ring.get(self.nxt)
+        {
+            self.last_frg = segment.frg;
+            self.nxt = self.nxt.add(1);
             self.parked -= 1;
-            self.took_next(last_frg);
         }
     }
 
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
     /// `ikcp_peeksize`.
     pub(super) fn peek_size(&self) -> Option<usize> {
-        let mut records = self.records();
-        let (_, first) = records.next()?;
-        if self.queued <= first.frg.into() {
+        let first = self.ring.get(self.ring.start()).filter(|_| self.queued() > 0)?;
+        if self.queued() <= first.frg.into() {
             return None;
         }
-        let rest: usize = records.take(first.frg.into()).map(|(_, record)| usize::from(record.len)).sum();
-        Some(usize::from(first.len) + rest)
+        Some(self.message().map(|(_, segment)| usize::from(segment.len)).sum())
     }
 
     /// Copies the next message, which is all there, to `buf`, which is as long.
     pub(super) fn peek(&self, mut buf: &mut [u8]) {
-        let mut shared = self.shared.iter().flat_map(|shared| shared.iter());
-        for (position, record) in self.records() {
-            let Some((to, rest)) = buf.split_at_mut_checked(record.len.into()) else { break };
-            if !record.shared {
-                self.queue.copy_to(position, to);
-            } else if let Some(bytes) = shared.next() {
-                to.copy_from_slice(bytes);
-            }
+        for (sn, segment) in self.message() {
+            let Some((to, rest)) = buf.split_at_mut_checked(segment.len.into()) else { break };
+            self.copy_payload(sn, segment, to);
             buf = rest;
-            if record.frg == 0 {
-                break;
-            }
         }
     }
 
     /// Moves the next message to `buf` in the most common case and returns its length: one segment,
-    /// and nothing to do after it. `None`: not so simple.
+    /// not shared, and the window is open. `None`: not so simple.
     #[inline]
     pub(super) fn read_simple(&mut self, buf: &mut [u8], rcv_wnd: u16) -> Option<usize> {
-        let record = Record::from_bytes(self.queue.front()?);
-        let to = buf.get_mut(..usize::from(record.len))?;
-        if record.frg > 0 || record.shared || self.parked > 0 || self.queued >= rcv_wnd.into() {
+        let Some(&Incoming { position, len, frg: 0, shared: false }) = self.ring.get(self.ring.start())
+        else {
             return None;
+        };
+        if self.queued().wrapping_sub(1) >= u32::from(rcv_wnd) - 1 {
+            return None; // none is queued, or as many as the window holds
         }
-        self.queued -= 1;
-        self.queue.pop_front(Record::LEN, to);
-        Some(record.len.into())
+        let to = buf.get_mut(..usize::from(len))?;
+        self.ring.pop_front();
+        if self.log.start().wrapping_add(Record::LEN) == position && self.read_early == 0 {
+            self.log.pop_front(Record::LEN, to);
+        } else {
+            self.log.copy_to(position, to);
+            self.let_go(position, len);
+        }
+        if self.parked > 0 {
+            self.deliver(rcv_wnd);
+        }
+        Some(len.into())
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
     pub(super) fn read(&mut self, mut buf: &mut [u8]) {
-        while let Some(record) = self.front() {
-            let Some((to, rest)) = buf.split_at_mut_checked(record.len.into()) else { break };
-            if record.shared {
-                if let Some(bytes) = self.pop_shared() {
-                    to.copy_from_slice(&bytes);
-                }
-            } else {
-                self.queue.pop_front(Record::LEN, to);
+        let mut more = true;
+        while more {
+            let sn = self.ring.start();
+            let Some(segment) = self.ring.pop_front() else { break };
+            let Some((to, rest)) = buf.split_at_mut_checked(segment.len.into()) else { break };
+            self.copy_payload(sn, &segment, to);
+            if !segment.shared {
+                self.let_go(segment.position, segment.len);
+            } else if let Some(shared) = &mut self.shared {
+                shared.remove(sn);
             }
-            self.queued -= 1;
             buf = rest;
-            if record.frg == 0 {
-                break;
-            }
+            more = segment.frg > 0;
         }
     }
 
     /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
     /// one segment that is shared.
     pub(super) fn read_bytes(&mut self, len: usize) -> Bytes {
-        if let Some(Record { frg: 0, shared: true, .. }) = self.front()
-            && let Some(bytes) = self.pop_shared()
+        let start = self.ring.start();
+        if let Some(&Incoming { frg: 0, shared: true, .. }) = self.ring.get(start)
+            && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
         {
-            self.queued -= 1;
+            self.ring.pop_front();
             return bytes;
         }
         let mut message = BytesMut::zeroed(len);
@@ -210,89 +210,101 @@ impl Receiver {
 
     /// Gives the memory back when nothing is held.
     pub(super) fn shrink(&mut self) {
-        self.queue.shrink();
-        if self.parked == 0 {
-            self.parking = None;
-        }
-        if self.shared.as_ref().is_some_and(|shared| shared.is_empty()) {
+        self.ring.shrink();
+        self.log.shrink();
+        if self.ring.span() == 0 {
             self.shared = None;
         }
     }
 
-    #[inline]
-    fn took_next(&mut self, frg: u8) {
-        self.nxt = self.nxt.add(1);
-        self.queued += 1;
-        self.last_frg = frg;
+    /// Checks a segment that is not simply the next one.
+    #[inline(never)]
+    fn check(&self, sn: Sn, frg: u8, rcv_wnd: u16) -> Result<(), Stored> {
+        if !sn.is_before(self.nxt.add(rcv_wnd.into())) {
+            return Err(Stored::Beyond);
+        }
+        if sn.is_before(self.nxt) || self.ring.get(sn).is_some() {
+            return Err(Stored::Duplicate);
+        }
+        // Within a message frg falls by one from segment to segment. Checked against the neighbours
+        // that are there, it holds for all that are.
+        let before = if sn == self.nxt { self.last_frg } else { self.frg_of(sn.sub(1)).unwrap_or(0) };
+        if (before > 0 && frg != before - 1)
+            || (frg > 0 && self.frg_of(sn.add(1)).is_some_and(|after| after != frg - 1))
+        {
+            return Err(Stored::BrokenChain);
+        }
+        Ok(())
     }
 
-    /// Within a message `frg` falls by one from segment to segment. Checked against the neighbours
-    /// that are there, it holds for all that are.
-    fn continues_chain(&self, sn: Sn, frg: u8) -> bool {
-        let before = if sn == self.nxt { Some(self.last_frg) } else { self.parked_frg(sn.sub(1)) };
-        let after = self.parked_frg(sn.add(1));
-        before.is_none_or(|before| before == 0 || frg == before - 1)
-            && (frg == 0 || after.is_none_or(|after| after == frg - 1))
+    fn frg_of(&self, sn: Sn) -> Option<u8> {
+        self.ring.get(sn).map(|segment| segment.frg)
     }
 
-    fn parked_frg(&self, sn: Sn) -> Option<u8> {
-        self.parking.as_ref().filter(|_| self.parked > 0)?.frg(sn)
-    }
-
-    /// The records of the queue, each with the position of its payload.
-    fn records(&self) -> impl Iterator<Item = (u32, Record)> {
-        let mut at = self.queue.start();
-        (0..self.queued).map(move |_| {
-            let mut bytes = [0; Record::LEN as usize];
-            self.queue.copy_to(at, &mut bytes);
-            let record = Record::from_bytes(bytes);
-            let position = at.wrapping_add(Record::LEN);
-            at = position.wrapping_add(if record.shared { 0 } else { record.len.into() });
-            (position, record)
+    /// The segments of the next message, which is all there.
+    fn message(&self) -> impl Iterator<Item = (Sn, &Incoming)> {
+        let mut next = Some(self.ring.start());
+        std::iter::from_fn(move || {
+            let sn = next?;
+            let segment = self.ring.get(sn)?;
+            next = (segment.frg != 0).then(|| sn.add(1));
+            Some((sn, segment))
         })
     }
 
-    fn front(&self) -> Option<Record> {
-        self.records().next().map(|(_, record)| record)
+    fn copy_payload(&self, sn: Sn, segment: &Incoming, to: &mut [u8]) {
+        if !segment.shared {
+            self.log.copy_to(segment.position, to);
+        } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
+            to.copy_from_slice(bytes);
+        }
     }
 
-    fn pop_shared(&mut self) -> Option<Bytes> {
-        self.queue.pop_front(Record::LEN, &mut []);
-        self.shared.as_mut()?.pop_front()
+    /// Frees a payload that has been read, and those after it in the log that were read before.
+    fn let_go(&mut self, position: u32, len: u16) {
+        if self.log.start().wrapping_add(Record::LEN) != position {
+            self.read_early += 1;
+            return;
+        }
+        self.log.release_to(position.wrapping_add(len.into()));
+        while self.read_early > 0 {
+            let mut bytes = [0; Record::LEN as usize];
+            self.log.copy_to(self.log.start(), &mut bytes);
+            let record = Record::from_bytes(bytes);
+            if !record.sn.is_before(self.ring.start()) {
+                break;
+            }
+            self.read_early -= 1;
+            self.log.release_to(self.log.start().wrapping_add(Record::LEN + record.len));
+        }
     }
-}
 
-/// Appends a parked segment to the queue. `false`: there is no room.
-fn enqueue(
-    queue: &mut ByteRing,
-    shared: &mut Option<Box<VecDeque<Bytes>>>,
-    frg: u8,
-    payload: Leaving<'_>,
-) -> bool {
-    match payload {
-        Leaving::Copied(first, second) => {
-            let record = Record { len: (first.len() + second.len()) as u16, frg, shared: false };
-            queue.push_both(record.to_bytes(), first).is_some() && queue.push(second).is_some()
+    #[cold]
+    fn share(&mut self, sn: Sn, data: Bytes) {
+        let start = self.ring.start();
+        let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(start)));
+        while shared.span() > 0 && shared.start().is_before(start) {
+            shared.pop_front();
         }
-        Leaving::Shared(bytes) => {
-            let record = Record { len: bytes.len() as u16, frg, shared: true };
-            shared.get_or_insert_default().push_back(bytes);
-            queue.push(&record.to_bytes()).is_some()
+        if shared.span() == 0 {
+            shared.restart(start);
         }
+        shared.insert(sn, data);
     }
 }
 
 impl Record {
-    const LEN: u32 = 4;
+    const LEN: u32 = 8;
 
     #[inline]
-    fn to_bytes(self) -> [u8; 4] {
-        let [low, high] = self.len.to_ne_bytes();
-        [low, high, self.frg, u8::from(self.shared)]
+    fn to_bytes(&self) -> [u8; 8] {
+        (u64::from(self.sn.0) << 32 | u64::from(self.len)).to_ne_bytes()
     }
 
     #[inline]
-    fn from_bytes([low, high, frg, shared]: [u8; 4]) -> Self {
-        Self { len: u16::from_ne_bytes([low, high]), frg, shared: shared != 0 }
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
+    fn from_bytes(bytes: [u8; 8]) -> Self {
+        let word = u64::from_ne_bytes(bytes);
+        Self { sn: Sn((word >> 32) as u32), len: word as u32 }
     }
 }

@@ -179,9 +179,9 @@ impl Sender {
     #[cold]
     pub(super) fn count_passes(&mut self, passes: &mut Passes) {
         let una = self.una();
-        let passed = passes.summary(una);
-        let mut sn = una;
-        while let Some(held) = self.ring.next_held(sn, passed.none_beyond) {
+        let mut passed = passes.sorted(una);
+        let (mut sn, end) = (una, passed.end(una));
+        while let Some(held) = self.ring.next_held(sn, end) {
             if let Some(segment) = self.ring.get_mut(held) {
                 segment.fastack = segment.fastack.saturating_add(passed.count(held, segment.ts));
             }

@@ -32,7 +32,7 @@ impl<O: Output> Kcp<O> {
             "nsnd_que" => self.sender.waiting().into(),
             "nsnd_buf" => self.sender.in_flight.into(),
             "nrcv_buf" => self.receiver.parked.into(),
-            "nrcv_que" => self.receiver.queued.into(),
+            "nrcv_que" => self.receiver.queued().into(),
             "ackcount" => i64::try_from(self.acks_due()).ok()?,
             "probe" => i64::from(self.probe.ask) + 2 * i64::from(self.probe.tell),
             "probe_wait" => self.probe.wait.into(),

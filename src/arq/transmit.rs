@@ -42,8 +42,8 @@ impl<O: Output> Transmit<'_, '_, O> {
             return resent;
         }
         let mut sn = self.sender.una();
-        let passed = passes.summary(sn);
-        let end = if look { self.sender.nxt } else { passed.none_beyond };
+        let mut passed = passes.sorted(sn);
+        let end = if look { self.sender.nxt } else { passed.end(sn) };
         if look {
             self.timer.restart();
         }
