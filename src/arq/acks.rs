@@ -20,10 +20,6 @@ impl AckList {
         self.list.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// Owes the peer an ACK of `sn`, where `rcv_nxt` is expected next.
     ///
     /// At most two receive windows of them between two flushes, and one for a segment from further

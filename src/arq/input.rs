@@ -213,8 +213,10 @@ impl<O: Output> Kcp<O> {
         if acked.has_sample {
             self.rtt.update_rto(&self.config);
         }
-        if self.sender.in_flight == 0 {
-            self.timer.restart();
+        if self.sender.in_flight == 0
+            && let Some(work) = &mut self.work
+        {
+            work.deadlines.clear();
         }
         let Some((sn, ts)) = acked.newest.filter(|(sn, _)| !sn.is_before(self.sender.una())) else {
             return;

@@ -7,6 +7,7 @@
 mod acks;
 mod config;
 pub mod congestion;
+mod deadlines;
 mod error;
 mod input;
 mod loss;
@@ -31,6 +32,7 @@ use crate::wire::{Command, Header, Output};
 use acks::AckList;
 use bytes::Bytes;
 use congestion::{Congestion, CongestionControl, KcpControl, Loss};
+use deadlines::Deadlines;
 use loss::Passes;
 use packer::Packer;
 use probe::Probe;
@@ -91,6 +93,7 @@ pub struct Kcp<O> {
 struct Work {
     acks: AckList,
     passes: Passes,
+    deadlines: Deadlines,
     /// Room for the datagram being packed.
     datagram: Vec<u8>,
 }
@@ -289,7 +292,9 @@ impl<O: Output> Kcp<O> {
         config.check()?;
         self.config = *config;
         self.mtu_max = self.mtu_max.max(config.mtu);
-        self.timer.look(); // what is in flight may count as lost by the new knobs
+        if let Some(work) = &mut self.work {
+            work.deadlines.look(); // what is in flight may count as lost by the new knobs
+        }
         Ok(())
     }
 
@@ -315,7 +320,7 @@ impl<O: Output> Kcp<O> {
     pub fn shrink(&mut self) {
         self.sender.shrink();
         self.receiver.shrink();
-        if self.work.as_ref().is_some_and(|work| work.acks.is_empty() && work.passes.is_empty()) {
+        if self.sender.in_flight == 0 && self.acks_due() == 0 && !self.has_passes() {
             self.work = None;
         }
     }
@@ -361,7 +366,7 @@ impl<O: Output> Kcp<O> {
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let Work { acks, passes, datagram } = work;
+        let Work { acks, passes, deadlines, datagram } = work;
         datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
@@ -383,7 +388,7 @@ impl<O: Output> Kcp<O> {
             rto: self.rtt.rto,
             sender: &mut self.sender,
             congestion: &mut self.congestion,
-            timer: &mut self.timer,
+            deadlines,
             most_sent: 0,
         };
         let resent = transmit.resend(passes);
@@ -418,7 +423,7 @@ impl<O: Output> Kcp<O> {
         self.acks_due() > 0
             || self.probe.ask
             || self.probe.tell
-            || self.timer.is_resend_due(now)
+            || self.work.as_ref().is_some_and(|work| work.deadlines.is_due(now))
             || self.has_passes()
             || (self.sender.waiting() > 0 && self.room() > 0)
     }
@@ -434,7 +439,8 @@ impl<O: Output> Kcp<O> {
             return Some(now);
         }
         let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
-        let resend = self.timer.resend_at(now);
+        let resend = self.work.as_ref().and_then(|work| work.deadlines.due_at(now.wire()));
+        let resend = resend.map(|at| now.when(at));
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };
         let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));

@@ -1,17 +1,12 @@
-//! When to flush, and when the next segment counts as lost.
+//! When to flush.
 
 use crate::time::{Millis, Time};
 
-/// The two deadlines of a control block. They are kept, so that nothing is walked to find out that
-/// nothing is due.
+/// The beat of the flushes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timer {
     /// When `update` flushes next; `None`: it has not been called. Source: ikcp.c `ts_flush`.
     pub(super) flush: Option<Millis>,
-    /// A time at or before that of the first segment that times out; `None`: none is in flight.
-    resend: Option<Millis>,
-    /// A segment may be lost already, whatever the time.
-    look: bool,
 }
 
 impl Timer {
@@ -32,31 +27,6 @@ impl Timer {
     /// When `update` flushes next; `None`: whenever it is called.
     pub(super) fn flush_at(&self, now: Time) -> Option<Time> {
         self.flush.filter(|at| is_near(now.wire(), *at)).map(|at| now.when(at))
-    }
-
-    /// Whether to look for lost segments among all in flight.
-    pub(super) fn is_resend_due(&self, now: Millis) -> bool {
-        self.look || self.resend.is_some_and(|at| at.is_due(now))
-    }
-
-    /// When to look for lost segments.
-    pub(super) fn resend_at(&self, now: Time) -> Option<Time> {
-        self.resend.map(|at| if self.look { now } else { now.when(at) })
-    }
-
-    /// A segment was sent that counts as lost at `resend_at`.
-    pub(super) fn sent(&mut self, resend_at: Millis) {
-        self.resend = Some(self.resend.map_or(resend_at, |at| at.earlier(resend_at)));
-    }
-
-    /// All in flight are about to be looked at.
-    pub(super) fn restart(&mut self) {
-        (self.resend, self.look) = (None, false);
-    }
-
-    /// The next flush is to look for lost segments.
-    pub(super) fn look(&mut self) {
-        self.look = true;
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::config::Config;
 use super::congestion::{Congestion, Sent};
+use super::deadlines::Deadlines;
 use super::loss::{Due, Passes, due};
 use super::packer::Packer;
 use super::send::{Outgoing, Sender};
-use super::timer::Timer;
 use super::window;
+use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{Header, Output};
 
@@ -19,7 +20,7 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) rto: u32,
     pub(super) sender: &'a mut Sender,
     pub(super) congestion: &'a mut Congestion,
-    pub(super) timer: &'a mut Timer,
+    pub(super) deadlines: &'a mut Deadlines,
     /// Sends of the segment that was sent most often.
     pub(super) most_sent: u16,
 }
@@ -32,20 +33,21 @@ pub(super) struct Resent {
 }
 
 impl<O: Output> Transmit<'_, '_, O> {
-    /// Sends again what is lost. Before the deadline only segments that acknowledgements passed
-    /// over are looked at, and without those none.
+    /// Sends again what is lost. Looked at are segments that acknowledgements passed over, and those
+    /// whose time may be out.
     pub(super) fn resend(&mut self, passes: &mut Passes) -> Resent {
         let mut resent = Resent::default();
         let wire = self.now.wire();
-        let look = self.timer.is_resend_due(wire);
-        if !look && passes.is_empty() {
+        let time_is_out = self.deadlines.is_due(wire);
+        if !time_is_out && passes.is_empty() {
             return resent;
         }
-        let mut sn = self.sender.una();
+        let (mut sn, nxt) = (self.sender.una(), self.sender.nxt);
         let mut passed = passes.sorted(sn);
-        let end = if look { self.sender.nxt } else { passed.end(sn) };
-        if look {
-            self.timer.restart();
+        let mut end = passed.end(sn);
+        if time_is_out {
+            let old = self.deadlines.look_up_to(wire, nxt);
+            end = if end.is_before(old) { old } else { end };
         }
         while let Some(held) = self.sender.ring.next_held(sn, end) {
             sn = held.add(1);
@@ -68,10 +70,10 @@ impl<O: Output> Transmit<'_, '_, O> {
                 let (now, in_flight) = (self.now, self.sender.in_flight);
                 let Outgoing { len, xmit, .. } = segment;
                 self.congestion.on_sent(|| Sent { now, sn: held, len, xmit, in_flight });
-                self.keep_deadline(&segment);
+                self.keep_deadline(held, &segment);
             } else {
                 let segment = *segment;
-                self.keep_deadline(&segment);
+                self.keep_deadline(held, &segment);
             }
         }
         passes.clear();
@@ -84,7 +86,8 @@ impl<O: Output> Transmit<'_, '_, O> {
         let wire = self.now.wire();
         let grace = if self.config.nodelay == 0 { self.rto / 8 } else { 0 };
         let resend_at = wire.add(self.rto + grace);
-        let in_window = self.sender.nxt.0.wrapping_sub(self.sender.una().0);
+        let first = self.sender.nxt;
+        let in_window = first.0.wrapping_sub(self.sender.una().0);
         let most = self.sender.waiting().min(window.saturating_sub(in_window));
         let Self { packer, sender, congestion, now, rto, .. } = self;
         let mut header = self.header;
@@ -105,8 +108,8 @@ impl<O: Output> Transmit<'_, '_, O> {
                 in_flight: sender.in_flight,
             });
         }
-        if most > 0 && in_window != self.sender.nxt.0.wrapping_sub(self.sender.una().0) {
-            self.timer.sent(resend_at);
+        if sender.nxt != first {
+            self.deadlines.sent(first, resend_at, sender.una());
             self.most_sent = self.most_sent.max(1);
         }
         if self.sender.waiting() == 0 && self.sender.in_flight < window {
@@ -116,10 +119,10 @@ impl<O: Output> Transmit<'_, '_, O> {
 
     /// Keeps the deadline of a segment that was looked at. It may be due once more already: because
     /// the budget is spent, or because a timeout does not forget who passed it over, as in ikcp.c.
-    fn keep_deadline(&mut self, segment: &Outgoing) {
-        self.timer.sent(segment.resend_at);
+    fn keep_deadline(&mut self, sn: Sn, segment: &Outgoing) {
+        self.deadlines.keep(segment.resend_at);
         if due(segment, self.now.wire(), self.config) == Due::FastResend {
-            self.timer.look();
+            self.deadlines.again(sn, self.now.wire());
         }
     }
 }
