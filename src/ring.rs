@@ -250,6 +250,16 @@ impl ByteRing {
         self.append_both(&head, bytes).then_some(position)
     }
 
+    /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.
+    #[inline]
+    #[must_use]
+    pub fn front<const N: usize>(&self) -> Option<&[u8; N]> {
+        if (self.len as usize) < N {
+            return None;
+        }
+        self.buf.get(self.head as usize..)?.first_chunk()
+    }
+
     /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
     #[inline(always)]
     pub fn copy_to(&self, position: u32, to: &mut [u8]) {
@@ -296,9 +306,16 @@ impl ByteRing {
     /// Lets go of all bytes before `position`, which is held or the end.
     #[inline]
     pub fn release_to(&mut self, position: u32) {
-        self.head = self.index(position) as u32;
-        self.len = self.len.wrapping_sub(position.wrapping_sub(self.start));
-        self.start = position;
+        self.release(position.wrapping_sub(self.start));
+    }
+
+    /// Lets go of the `count` oldest bytes, which are held.
+    #[inline]
+    pub fn release(&mut self, count: u32) {
+        let index = self.head as usize + count as usize;
+        self.head = if index >= self.buf.len() { index - self.buf.len() } else { index } as u32;
+        self.len = self.len.wrapping_sub(count);
+        self.start = self.start.wrapping_add(count);
     }
 
     /// Gives the memory back when no byte is held.

@@ -217,13 +217,14 @@ impl<O: Output> Kcp<O> {
             && let Some(work) = &mut self.work
         {
             work.deadlines.clear();
+            work.suspects.clear();
         }
         let Some((sn, ts)) = acked.newest.filter(|(sn, _)| !sn.is_before(self.sender.una())) else {
             return;
         };
         let work = self.work.get_or_insert_default();
         if !work.passes.push(sn, ts) {
-            self.sender.count_passes(&mut work.passes);
+            self.sender.count_passes(&mut work.passes, &mut work.suspects);
         }
     }
 

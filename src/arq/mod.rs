@@ -18,6 +18,7 @@ mod recv;
 mod rtt;
 mod send;
 mod stats;
+mod suspects;
 mod timer;
 mod trace;
 mod transmit;
@@ -40,6 +41,7 @@ use recv::Receiver;
 use rtt::Rtt;
 use send::{Message, Sender};
 use stats::Counters;
+use suspects::Suspects;
 use std::time::Duration;
 use timer::Timer;
 use transmit::{Resent, Transmit};
@@ -94,6 +96,7 @@ struct Work {
     acks: AckList,
     passes: Passes,
     deadlines: Deadlines,
+    suspects: Suspects,
     /// Room for the datagram being packed.
     datagram: Vec<u8>,
 }
@@ -366,7 +369,7 @@ impl<O: Output> Kcp<O> {
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let Work { acks, passes, deadlines, datagram } = work;
+        let Work { acks, passes, deadlines, suspects, datagram } = work;
         datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
@@ -389,6 +392,7 @@ impl<O: Output> Kcp<O> {
             sender: &mut self.sender,
             congestion: &mut self.congestion,
             deadlines,
+            suspects,
             most_sent: 0,
         };
         let resent = transmit.resend(passes);

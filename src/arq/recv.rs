@@ -227,18 +227,19 @@ impl Receiver {
             return Err(Stored::Duplicate);
         }
         // Within a message frg falls by one from segment to segment. Checked against the neighbours
-        // that are there, it holds for all that are.
-        let before = if sn == self.nxt { self.last_frg } else { self.frg_of(sn.sub(1)).unwrap_or(0) };
+        // that are there, it holds for all that are. The one before nxt may have been read.
+        let before = if sn == self.nxt { self.last_frg } else { self.frg_or_0(sn.sub(1)) };
         if (before > 0 && frg != before - 1)
-            || (frg > 0 && self.frg_of(sn.add(1)).is_some_and(|after| after != frg - 1))
+            || (frg > 0 && self.ring.get(sn.add(1)).is_some_and(|after| after.frg != frg - 1))
         {
             return Err(Stored::BrokenChain);
         }
         Ok(())
     }
 
-    fn frg_of(&self, sn: Sn) -> Option<u8> {
-        self.ring.get(sn).map(|segment| segment.frg)
+    #[inline]
+    fn frg_or_0(&self, sn: Sn) -> u8 {
+        self.ring.get(sn).map_or(0, |segment| segment.frg)
     }
 
     /// The segments of the next message, which is all there.
@@ -266,17 +267,25 @@ impl Receiver {
             self.read_early += 1;
             return;
         }
-        self.log.release_to(position.wrapping_add(len.into()));
+        self.log.release(Record::LEN + u32::from(len));
         while self.read_early > 0 {
-            let mut bytes = [0; Record::LEN as usize];
-            self.log.copy_to(self.log.start(), &mut bytes);
-            let record = Record::from_bytes(bytes);
+            let record = self.oldest_record();
             if !record.sn.is_before(self.ring.start()) {
                 break;
             }
             self.read_early -= 1;
-            self.log.release_to(self.log.start().wrapping_add(Record::LEN + record.len));
+            self.log.release(Record::LEN + record.len);
         }
+    }
+
+    #[inline]
+    fn oldest_record(&self) -> Record {
+        if let Some(bytes) = self.log.front() {
+            return Record::from_bytes(*bytes);
+        }
+        let mut bytes = [0; Record::LEN as usize];
+        self.log.copy_to(self.log.start(), &mut bytes);
+        Record::from_bytes(bytes)
     }
 
     #[cold]

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::error::SendError;
 use super::loss::{Passes, back_off};
+use super::suspects::Suspects;
 use crate::ring::{BYTES_MAX, ByteRing, Ring};
 use crate::seq::Sn;
 use crate::time::Millis;
@@ -165,28 +166,31 @@ impl Sender {
     /// `ikcp_parse_ack`.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
-        let Some(segment) = self.ring.remove(sn) else {
+        let Some(&Outgoing { len, shared, .. }) = self.ring.get(sn) else {
             return 0;
         };
-        self.freed(sn, &segment);
+        self.ring.remove(sn);
+        self.in_flight -= 1;
+        if shared && let Some(shared) = &mut self.shared {
+            shared.remove(sn);
+        }
         if sn == self.una() {
             self.advance();
         }
-        segment.len.into()
+        len.into()
     }
 
     /// Counts the datagrams that passed segments over, and forgets them.
     #[cold]
-    pub(super) fn count_passes(&mut self, passes: &mut Passes) {
+    pub(super) fn count_passes(&mut self, passes: &mut Passes, suspects: &mut Suspects) {
         let una = self.una();
         let mut passed = passes.sorted(una);
-        let (mut sn, end) = (una, passed.end(una));
-        while let Some(held) = self.ring.next_held(sn, end) {
-            if let Some(segment) = self.ring.get_mut(held) {
-                segment.fastack = segment.fastack.saturating_add(passed.count(held, segment.ts));
-            }
-            sn = held.add(1);
-        }
+        suspects.extend(&self.ring, una, passed.end(una));
+        suspects.each(|sn| {
+            let Some(segment) = self.ring.get_mut(sn) else { return false };
+            segment.fastack = segment.fastack.saturating_add(passed.count(sn, segment.ts));
+            true
+        });
         passes.clear();
     }
 
@@ -196,16 +200,6 @@ impl Sender {
         self.bytes.shrink();
         if self.ring.span() == 0 {
             self.shared = None;
-        }
-    }
-
-    #[inline]
-    fn freed(&mut self, sn: Sn, segment: &Outgoing) {
-        self.in_flight -= 1;
-        if segment.shared
-            && let Some(shared) = &mut self.shared
-        {
-            shared.remove(sn);
         }
     }
 

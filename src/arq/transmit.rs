@@ -3,9 +3,10 @@
 use super::config::Config;
 use super::congestion::{Congestion, Sent};
 use super::deadlines::Deadlines;
-use super::loss::{Due, Passes, due};
+use super::loss::{Due, Passes, SortedPasses, due};
 use super::packer::Packer;
 use super::send::{Outgoing, Sender};
+use super::suspects::Suspects;
 use super::window;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -21,6 +22,7 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) sender: &'a mut Sender,
     pub(super) congestion: &'a mut Congestion,
     pub(super) deadlines: &'a mut Deadlines,
+    pub(super) suspects: &'a mut Suspects,
     /// Sends of the segment that was sent most often.
     pub(super) most_sent: u16,
 }
@@ -42,42 +44,59 @@ impl<O: Output> Transmit<'_, '_, O> {
         if !time_is_out && passes.is_empty() {
             return resent;
         }
-        let (mut sn, nxt) = (self.sender.una(), self.sender.nxt);
-        let mut passed = passes.sorted(sn);
-        let mut end = passed.end(sn);
+        let (una, nxt) = (self.sender.una(), self.sender.nxt);
+        let mut passed = passes.sorted(una);
+        let mut end = passed.end(una);
         if time_is_out {
             let old = self.deadlines.look_up_to(wire, nxt);
             end = if end.is_before(old) { old } else { end };
         }
-        while let Some(held) = self.sender.ring.next_held(sn, end) {
-            sn = held.add(1);
-            let Some(segment) = self.sender.ring.get_mut(held) else { break };
-            segment.fastack = segment.fastack.saturating_add(passed.count(held, segment.ts));
-            let why = due(segment, wire, self.config);
-            if why != Due::NotYet && self.congestion.allows() {
-                if why == Due::Timeout {
-                    segment.resend_after_timeout(wire, self.rto, self.config.nodelay);
-                    resent.timeouts += 1;
-                } else {
-                    segment.resend_fast(wire);
-                    resent.fast += 1;
-                }
-                let segment = *segment;
-                (self.header.sn, self.header.frg) = (held, segment.frg);
-                let room = self.packer.push(&self.header, segment.len);
-                self.sender.copy_payload(held, &segment, room);
-                self.most_sent = self.most_sent.max(segment.xmit);
-                let (now, in_flight) = (self.now, self.sender.in_flight);
-                let Outgoing { len, xmit, .. } = segment;
-                self.congestion.on_sent(|| Sent { now, sn: held, len, xmit, in_flight });
-                self.keep_deadline(held, &segment);
-            } else {
-                let segment = *segment;
-                self.keep_deadline(held, &segment);
-            }
-        }
+        let mut suspects = std::mem::take(self.suspects);
+        suspects.extend(&self.sender.ring, una, end);
+        suspects.each(|sn| self.look_at(sn, &mut passed, &mut resent));
+        *self.suspects = suspects;
         passes.clear();
         resent
+    }
+
+    /// Counts who passed the segment `sn` over, and sends it again if it is lost. `false`: it is not
+    /// in flight any more.
+    fn look_at(&mut self, sn: Sn, passed: &mut SortedPasses<'_>, resent: &mut Resent) -> bool {
+        let Some(segment) = self.sender.ring.get_mut(sn) else {
+            return false;
+        };
+        let wire = self.now.wire();
+        segment.fastack = segment.fastack.saturating_add(passed.count(sn, segment.ts));
+        let why = due(segment, wire, self.config);
+        if why == Due::NotYet {
+            self.deadlines.keep(segment.resend_at);
+            return true;
+        }
+        if !self.congestion.allows() {
+            self.deadlines.again(sn, wire);
+            return true;
+        }
+        if why == Due::Timeout {
+            segment.resend_after_timeout(wire, self.rto, self.config.nodelay);
+            resent.timeouts += 1;
+        } else {
+            segment.resend_fast(wire);
+            resent.fast += 1;
+        }
+        let segment = *segment;
+        (self.header.sn, self.header.frg) = (sn, segment.frg);
+        let room = self.packer.push(&self.header, segment.len);
+        self.sender.copy_payload(sn, &segment, room);
+        self.most_sent = self.most_sent.max(segment.xmit);
+        let (now, in_flight) = (self.now, self.sender.in_flight);
+        let Outgoing { len, xmit, .. } = segment;
+        self.congestion.on_sent(|| Sent { now, sn, len, xmit, in_flight });
+        self.deadlines.keep(segment.resend_at);
+        if due(&segment, wire, self.config) != Due::NotYet {
+            // A timeout does not forget who passed the segment over, as in ikcp.c.
+            self.deadlines.again(sn, wire);
+        }
+        true
     }
 
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.
@@ -114,15 +133,6 @@ impl<O: Output> Transmit<'_, '_, O> {
         }
         if self.sender.waiting() == 0 && self.sender.in_flight < window {
             self.congestion.control_mut().on_app_limited(self.sender.in_flight);
-        }
-    }
-
-    /// Keeps the deadline of a segment that was looked at. It may be due once more already: because
-    /// the budget is spent, or because a timeout does not forget who passed it over, as in ikcp.c.
-    fn keep_deadline(&mut self, sn: Sn, segment: &Outgoing) {
-        self.deadlines.keep(segment.resend_at);
-        if due(segment, self.now.wire(), self.config) == Due::FastResend {
-            self.deadlines.again(sn, self.now.wire());
         }
     }
 }

@@ -1,0 +1,40 @@
+//! The segments in flight that may be lost.
+
+use super::send::Outgoing;
+use crate::ring::Ring;
+use crate::seq::Sn;
+
+/// Segments that acknowledgements passed over, or that are older than their first deadline, in
+/// order. Only these are looked at when lost ones are looked for; each segment is found once.
+#[derive(Debug, Default)]
+pub(super) struct Suspects {
+    list: Vec<Sn>,
+    /// No segment from here on is a suspect.
+    end: Sn,
+}
+
+impl Suspects {
+    /// Suspects all segments in flight, from `una` on, up to `end`.
+    pub(super) fn extend(&mut self, ring: &Ring<Outgoing>, una: Sn, end: Sn) {
+        if self.end.is_before(una) || self.list.is_empty() {
+            self.end = una;
+        }
+        while let Some(sn) = ring.next_held(self.end, end) {
+            self.list.push(sn);
+            self.end = sn.add(1);
+        }
+        if self.end.is_before(end) {
+            self.end = end;
+        }
+    }
+
+    /// Gives `look` every suspect that is in flight still, and forgets the others.
+    pub(super) fn each(&mut self, mut look: impl FnMut(Sn) -> bool) {
+        self.list.retain(|&sn| look(sn));
+    }
+
+    /// Nothing is in flight.
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+    }
+}
