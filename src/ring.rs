@@ -237,8 +237,9 @@ impl ByteRing {
     pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> Option<u32> {
         let len = N + bytes.len();
         let position = self.end().wrapping_add(N as u32);
+        let at = self.tail as usize;
         if len <= self.buf.len() - self.len as usize
-            && let Some(room) = self.buf.get_mut(self.tail as usize..(self.tail as usize).wrapping_add(len))
+            && let Some(room) = self.buf.get_mut(at..at.wrapping_add(len))
             && let Some((to_head, to_bytes)) = room.split_first_chunk_mut()
         {
             self.tail += len as u32;

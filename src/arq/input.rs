@@ -80,38 +80,37 @@ impl<O: Output> Kcp<O> {
         if have > max {
             return Err(InputError::TooLong { have, max });
         }
-        let (conv, snd_nxt) = (self.conv, self.sender.nxt);
-        let (mut rest, mut checked) = (datagram, None);
+        let (mut rest, mut good, mut is_ack) = (datagram, None, false);
         while let Some((head, next)) = RawHeader::split(rest) {
-            let (found, need) = (head.conv(), head.len());
-            if found != conv {
-                return Err(InputError::Conv { expected: conv, found });
+            if good != Some(head.common()) {
+                is_ack = self.check_common(head, next)?;
+                good = Some(head.common());
             }
-            let Some(next) = next.get(need as usize..) else {
-                return Err(InputError::Length { have: next.len(), need });
-            };
-            let is_ack = match checked {
-                Some((kind, is_ack)) if kind == head.kind() => is_ack,
-                _ => self.check_kind(head)?,
-            };
-            checked = Some((head.kind(), is_ack));
-            let (sn, una) = (head.sn(), head.una());
-            if snd_nxt.is_before(una) {
-                return Err(InputError::Una { una, snd_nxt });
+            let (have, need) = (next.len(), head.len());
+            rest = next.get(need as usize..).ok_or(InputError::Length { have, need })?;
+            if is_ack && !head.sn().is_before(self.sender.nxt) {
+                return Err(InputError::AckUnsent { sn: head.sn(), snd_nxt: self.sender.nxt });
             }
-            if is_ack && !sn.is_before(snd_nxt) {
-                return Err(InputError::AckUnsent { sn, snd_nxt });
-            }
-            rest = next;
         }
         Ok(())
     }
 
-    /// Checks command and `frg`. `true`: it is an ACK.
+    /// Checks what the segments of a flush mostly have in common, in the order of ikcp.c. `true`: it
+    /// is an ACK.
     #[inline(never)]
-    fn check_kind(&self, head: RawHeader<'_>) -> Result<bool, InputError> {
-        let Header { cmd, frg, .. } = head.header().map_err(|found| InputError::Command { found })?;
-        let rcv_wnd = self.config.rcv_wnd;
+    fn check_common(&self, head: RawHeader<'_>, rest: &[u8]) -> Result<bool, InputError> {
+        if head.conv() != self.conv {
+            return Err(InputError::Conv { expected: self.conv, found: head.conv() });
+        }
+        if rest.len() < head.len() as usize {
+            return Err(InputError::Length { have: rest.len(), need: head.len() });
+        }
+        let Header { cmd, frg, una, .. } =
+            head.header().map_err(|found| InputError::Command { found })?;
+        let (snd_nxt, rcv_wnd) = (self.sender.nxt, self.config.rcv_wnd);
+        if snd_nxt.is_before(una) {
+            return Err(InputError::Una { una, snd_nxt });
+        }
         if cmd == Command::Push && u16::from(frg) >= rcv_wnd {
             return Err(InputError::Fragment { frg, rcv_wnd });
         }

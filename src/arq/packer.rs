@@ -24,15 +24,16 @@ impl<'a, O: Output> Packer<'a, O> {
     /// Appends a segment and returns the room for its `len` bytes of data.
     #[inline]
     pub(super) fn push(&mut self, header: &Header, len: u16) -> &mut [u8] {
-        let mut end = self.len + HEADER_LEN + usize::from(len);
-        if end > self.mtu {
+        let need = HEADER_LEN + usize::from(len);
+        if self.len + need > self.mtu {
             self.finish();
-            end = HEADER_LEN + usize::from(len);
         }
-        let room = self.buffer.get_mut(self.len..end).and_then(|room| room.split_first_chunk_mut());
-        let Some((head, data)) = room else { return &mut [] };
+        let room = self.buffer.get_mut(self.len..).and_then(|room| room.get_mut(..need));
+        let Some((head, data)) = room.and_then(<[u8]>::split_first_chunk_mut) else {
+            return &mut [];
+        };
         *head = header.to_bytes(len.into());
-        self.len = end;
+        self.len += need;
         self.segments += 1;
         data
     }

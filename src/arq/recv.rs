@@ -85,36 +85,55 @@ impl Receiver {
         backing: Option<&Bytes>,
         rcv_wnd: u16,
     ) -> Stored {
-        let is_next = sn == self.nxt && self.parked == 0;
-        if is_next {
-            // Most segments are: the next one, while nothing waits for it.
-            if self.last_frg > 0 && frg != self.last_frg - 1 {
-                return Stored::BrokenChain;
-            }
-        } else if let Err(stored) = self.check(sn, frg, rcv_wnd) {
-            return stored;
-        }
-        let len = data.len() as u16; // a datagram is no longer
-        let segment = match backing {
-            Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
-                self.share(sn, backing.slice_ref(data));
-                Incoming { position: 0, len, frg, shared: true }
-            }
-            _ => match self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data) {
-                Some(position) => Incoming { position, len, frg, shared: false },
-                None => return Stored::Beyond,
-            },
-        };
-        if is_next && self.queued() < rcv_wnd.into() {
+        // Most segments are the next one, while nothing waits for it.
+        if sn == self.nxt
+            && self.parked == 0
+            && self.queued() < rcv_wnd.into()
+            && (self.last_frg == 0 || frg == self.last_frg - 1)
+            && backing.is_none()
+            && let Some(segment) = self.log(sn, frg, data)
+        {
             self.ring.push_back(segment);
             self.nxt = sn.add(1);
             self.last_frg = frg;
-        } else {
-            self.ring.insert(sn, segment);
-            self.parked += 1;
-            self.deliver(rcv_wnd);
+            return Stored::New;
         }
+        self.store_any(sn, frg, data, backing, rcv_wnd)
+    }
+
+    #[inline(never)]
+    fn store_any(&mut self, sn: Sn, frg: u8, data: &[u8], backing: Option<&Bytes>, rcv_wnd: u16) -> Stored {
+        if !sn.is_before(self.nxt.add(rcv_wnd.into())) {
+            return Stored::Beyond;
+        }
+        if sn.is_before(self.nxt) || self.ring.get(sn).is_some() {
+            return Stored::Duplicate;
+        }
+        if !self.continues_chain(sn, frg) {
+            return Stored::BrokenChain;
+        }
+        let segment = match backing {
+            Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
+                self.share(sn, backing.slice_ref(data));
+                Some(Incoming { position: 0, len: data.len() as u16, frg, shared: true })
+            }
+            _ => self.log(sn, frg, data),
+        };
+        let Some(segment) = segment else {
+            return Stored::Beyond;
+        };
+        self.ring.insert(sn, segment);
+        self.parked += 1;
+        self.deliver(rcv_wnd);
         Stored::New
+    }
+
+    /// Copies the data of a segment to the log; `None`: there is no room.
+    #[inline]
+    fn log(&mut self, sn: Sn, frg: u8, data: &[u8]) -> Option<Incoming> {
+        let len = data.len() as u16; // a datagram is no longer
+        let position = self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data)?;
+        Some(Incoming { position, len, frg, shared: false })
     }
 
     /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`,
@@ -163,16 +182,20 @@ impl Receiver {
         }
         let to = buf.get_mut(..usize::from(len))?;
         self.ring.pop_front();
-        if self.log.start().wrapping_add(Record::LEN) == position && self.read_early == 0 {
+        if self.log.start().wrapping_add(Record::LEN) == position && self.parked + self.read_early == 0 {
             self.log.pop_front(Record::LEN, to);
         } else {
-            self.log.copy_to(position, to);
-            self.let_go(position, len);
-        }
-        if self.parked > 0 {
-            self.deliver(rcv_wnd);
+            self.read_disordered(position, to, rcv_wnd);
         }
         Some(len.into())
+    }
+
+    /// Copies a payload from the midst of the log, or with segments parked.
+    #[inline(never)]
+    fn read_disordered(&mut self, position: u32, to: &mut [u8], rcv_wnd: u16) {
+        self.log.copy_to(position, to);
+        self.let_go(position, to.len() as u16);
+        self.deliver(rcv_wnd);
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
@@ -217,29 +240,14 @@ impl Receiver {
         }
     }
 
-    /// Checks a segment that is not simply the next one.
-    #[inline(never)]
-    fn check(&self, sn: Sn, frg: u8, rcv_wnd: u16) -> Result<(), Stored> {
-        if !sn.is_before(self.nxt.add(rcv_wnd.into())) {
-            return Err(Stored::Beyond);
-        }
-        if sn.is_before(self.nxt) || self.ring.get(sn).is_some() {
-            return Err(Stored::Duplicate);
-        }
-        // Within a message frg falls by one from segment to segment. Checked against the neighbours
-        // that are there, it holds for all that are. The one before nxt may have been read.
-        let before = if sn == self.nxt { self.last_frg } else { self.frg_or_0(sn.sub(1)) };
-        if (before > 0 && frg != before - 1)
-            || (frg > 0 && self.ring.get(sn.add(1)).is_some_and(|after| after.frg != frg - 1))
-        {
-            return Err(Stored::BrokenChain);
-        }
-        Ok(())
-    }
-
+    /// Within a message `frg` falls by one from segment to segment. Checked against the neighbours
+    /// that are there, it holds for all that are. The one before `nxt` may have been read.
     #[inline]
-    fn frg_or_0(&self, sn: Sn) -> u8 {
-        self.ring.get(sn).map_or(0, |segment| segment.frg)
+    fn continues_chain(&self, sn: Sn, frg: u8) -> bool {
+        let frg_of = |sn| self.ring.get(sn).map(|segment| segment.frg);
+        let before = if sn == self.nxt { self.last_frg } else { frg_of(sn.sub(1)).unwrap_or(0) };
+        (before == 0 || frg == before - 1)
+            && (frg == 0 || frg_of(sn.add(1)).is_none_or(|after| after == frg - 1))
     }
 
     /// The segments of the next message, which is all there.

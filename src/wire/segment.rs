@@ -69,15 +69,11 @@ impl Header {
     #[inline]
     #[must_use]
     pub fn to_bytes(&self, len: u32) -> [u8; HEADER_LEN] {
-        let [wnd_low, wnd_high] = self.wnd.to_le_bytes();
-        let words = [
-            self.conv.0,
-            u32::from_le_bytes([self.cmd as u8, self.frg, wnd_low, wnd_high]),
-            self.ts.0,
-            self.sn.0,
-            self.una.0,
-            len,
-        ];
+        let [low, high] = self.wnd.to_le_bytes();
+        let kind = u32::from_le_bytes([self.cmd as u8, self.frg, low, high]);
+        // Three wide writes: whoever copies the datagram next reads it in wide pieces.
+        let pair = |first: u32, second: u32| u64::from(second) << 32 | u64::from(first);
+        let words = [pair(self.conv.0, kind), pair(self.ts.0, self.sn.0), pair(self.una.0, len)];
         let mut bytes = [0; HEADER_LEN];
         for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
             *to = word.to_le_bytes();
@@ -103,10 +99,17 @@ impl<'a> RawHeader<'a> {
         Conv(self.word(0))
     }
 
-    /// `cmd`, `frg` and `wnd` in one number: the segments of a flush mostly have them in common.
+    /// `cmd`, `frg` and `wnd` in one number.
     #[inline]
     pub(crate) fn kind(self) -> u32 {
         self.word(1)
+    }
+
+    /// All that the segments of a flush mostly have in common: `conv` and `una`, `cmd`, `frg`
+    /// and `wnd`.
+    #[inline]
+    pub(crate) fn common(self) -> (u64, Sn) {
+        (u64::from(self.kind()) << 32 | u64::from(self.word(0)), self.una())
     }
 
     #[inline]
