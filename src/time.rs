@@ -113,6 +113,13 @@ impl Millis {
     pub const fn earlier(self, other: Self) -> Self {
         if other.since(self) < 0 { other } else { self }
     }
+
+    /// The later of two moments less than 2^31 ms apart.
+    #[inline]
+    #[must_use]
+    pub const fn later(self, other: Self) -> Self {
+        if other.since(self) > 0 { other } else { self }
+    }
 }
 
 #[cfg(test)]

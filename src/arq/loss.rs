@@ -80,8 +80,10 @@ impl Passes {
     pub(super) fn sorted(&mut self, una: Sn) -> SortedPasses<'_> {
         // Mostly they are in order already: ACKs come back as the segments went out.
         self.list.sort_unstable_by_key(|pass| pass.sn.distance(una));
-        let oldest = self.list.iter().map(|pass| pass.ts).reduce(Millis::earlier).unwrap_or_default();
-        SortedPasses { list: &self.list, oldest }
+        let times = || self.list.iter().map(|pass| pass.ts);
+        let oldest = times().reduce(Millis::earlier).unwrap_or_default();
+        let newest = times().reduce(Millis::later).unwrap_or_default();
+        SortedPasses { list: &self.list, oldest, newest }
     }
 }
 
@@ -89,8 +91,9 @@ impl Passes {
 pub(super) struct SortedPasses<'a> {
     /// Those that passed over the segment asked about last.
     list: &'a [Pass],
-    /// The oldest time echoed by any.
+    /// The oldest time echoed by any, and the newest.
     oldest: Millis,
+    newest: Millis,
 }
 
 impl SortedPasses<'_> {
@@ -111,6 +114,8 @@ impl SortedPasses<'_> {
         }
         let count = if self.oldest.since(ts) >= 0 {
             self.list.len()
+        } else if self.newest.since(ts) < 0 {
+            0
         } else {
             self.list.iter().filter(|pass| pass.ts.since(ts) >= 0).count()
         };

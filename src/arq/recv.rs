@@ -21,6 +21,8 @@ pub(super) struct Receiver {
     read_early: u32,
     /// `frg` of the segment before `nxt`.
     last_frg: u8,
+    /// Segments were left parked because the queue was full.
+    was_full: bool,
     /// Payloads that are part of a datagram's buffer.
     shared: Option<Box<Ring<Bytes>>>,
 }
@@ -56,7 +58,7 @@ pub(super) enum Stored {
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
         let (ring, log) = (Ring::new(start), ByteRing::default());
-        Self { ring, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, shared: None }
+        Self { ring, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, was_full: false, shared: None }
     }
 
     /// Segments that can be read, whole messages or not.
@@ -148,6 +150,7 @@ impl Receiver {
             self.nxt = self.nxt.add(1);
             self.parked -= 1;
         }
+        self.was_full = self.queued() >= rcv_wnd.into();
     }
 
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
@@ -177,25 +180,24 @@ impl Receiver {
         else {
             return None;
         };
-        if self.queued().wrapping_sub(1) >= u32::from(rcv_wnd) - 1 {
+        if self.queued().wrapping_sub(1) >= u32::from(rcv_wnd) - 1 || self.was_full {
             return None; // none is queued, or as many as the window holds
         }
         let to = buf.get_mut(..usize::from(len))?;
         self.ring.pop_front();
-        if self.log.start().wrapping_add(Record::LEN) == position && self.parked + self.read_early == 0 {
+        if self.log.start().wrapping_add(Record::LEN) == position && self.read_early == 0 {
             self.log.pop_front(Record::LEN, to);
         } else {
-            self.read_disordered(position, to, rcv_wnd);
+            self.read_disordered(position, to);
         }
         Some(len.into())
     }
 
-    /// Copies a payload from the midst of the log, or with segments parked.
+    /// Copies a payload from a log that is not in order.
     #[inline(never)]
-    fn read_disordered(&mut self, position: u32, to: &mut [u8], rcv_wnd: u16) {
+    fn read_disordered(&mut self, position: u32, to: &mut [u8]) {
         self.log.copy_to(position, to);
         self.let_go(position, to.len() as u16);
-        self.deliver(rcv_wnd);
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
@@ -270,6 +272,7 @@ impl Receiver {
     }
 
     /// Frees a payload that has been read, and those after it in the log that were read before.
+    #[inline(always)]
     fn let_go(&mut self, position: u32, len: u16) {
         if self.log.start().wrapping_add(Record::LEN) != position {
             self.read_early += 1;
