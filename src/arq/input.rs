@@ -105,8 +105,7 @@ impl<O: Output> Kcp<O> {
         if rest.len() < head.len() as usize {
             return Err(InputError::Length { have: rest.len(), need: head.len() });
         }
-        let Header { cmd, frg, una, .. } =
-            head.header().map_err(|found| InputError::Command { found })?;
+        let Header { cmd, frg, una, .. } = head.header().map_err(|found| InputError::Command { found })?;
         let (snd_nxt, rcv_wnd) = (self.sender.nxt, self.config.rcv_wnd);
         if snd_nxt.is_before(una) {
             return Err(InputError::Una { una, snd_nxt });

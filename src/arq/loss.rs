@@ -119,7 +119,7 @@ impl SortedPasses<'_> {
         } else {
             self.list.iter().filter(|pass| pass.ts.since(ts) >= 0).count()
         };
-        count as u16 // at most PASSES_MAX
+        u16::try_from(count).unwrap_or(u16::MAX)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The receiving half: segments in, in any order, messages out.
 
-use super::send::SHARE_MIN;
+use super::send::{SHARE_MIN, segment_len};
 use crate::ring::{ByteRing, Ring};
 use crate::seq::Sn;
 use bytes::{Bytes, BytesMut};
@@ -117,7 +117,7 @@ impl Receiver {
         let segment = match backing {
             Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
                 self.share(sn, backing.slice_ref(data));
-                Some(Incoming { position: 0, len: data.len() as u16, frg, shared: true })
+                Some(Incoming { position: 0, len: segment_len(data), frg, shared: true })
             }
             _ => self.log(sn, frg, data),
         };
@@ -133,7 +133,7 @@ impl Receiver {
     /// Copies the data of a segment to the log; `None`: there is no room.
     #[inline]
     fn log(&mut self, sn: Sn, frg: u8, data: &[u8]) -> Option<Incoming> {
-        let len = data.len() as u16; // a datagram is no longer
+        let len = segment_len(data);
         let position = self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data)?;
         Some(Incoming { position, len, frg, shared: false })
     }
@@ -197,7 +197,7 @@ impl Receiver {
     #[inline(never)]
     fn read_disordered(&mut self, position: u32, to: &mut [u8]) {
         self.log.copy_to(position, to);
-        self.let_go(position, to.len() as u16);
+        self.let_go(position, segment_len(to));
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.

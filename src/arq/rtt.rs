@@ -71,8 +71,7 @@ mod tests {
             states.push((rtt.srtt, rtt.rttvar, rtt.rto));
         }
         // tests/vectors: rto-samples-default
-        let want =
-            [(0, 0, 100), (50, 25, 150), (50, 18, 150), (50, 14, 150), (49, 11, 149), (55, 21, 155)];
+        let want = [(0, 0, 100), (50, 25, 150), (50, 18, 150), (50, 14, 150), (49, 11, 149), (55, 21, 155)];
         assert_eq!(states, want);
         assert_eq!(rtt.min(), Some(0));
     }

@@ -266,7 +266,7 @@ impl Sender {
             }
             _ => false,
         };
-        let (position, len) = (self.bytes.end(), data.len() as u16); // at most mss
+        let (position, len) = (self.bytes.end(), segment_len(data));
         self.ring.push_back(Outgoing { position, len, frg, shared, ..Outgoing::default() });
         self.waiting_bytes += u32::from(len);
         if !shared {
@@ -307,6 +307,13 @@ impl<'a> Message<'a> {
             Self::Shared(bytes) => bytes,
         }
     }
+}
+
+/// Length of the data of a segment, which fits a datagram.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a datagram has less than 65,536 bytes")]
+pub(super) fn segment_len(data: &[u8]) -> u16 {
+    data.len() as u16
 }
 
 /// Most fragments of a message. Source: ikcp.c `ikcp_send`, which refuses `IKCP_WND_RCV` or more.

@@ -3,11 +3,11 @@
 use super::config::Config;
 use super::congestion::{Congestion, Sent};
 use super::deadlines::Deadlines;
+use super::flush::window;
 use super::loss::{Due, Passes, SortedPasses, due};
 use super::packer::Packer;
 use super::send::{Outgoing, Sender};
 use super::suspects::Suspects;
-use super::window;
 use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{Header, Output};

@@ -290,7 +290,8 @@ mod tests {
         let mut bytes = Vec::new();
         push(b"hi").encode(&mut bytes);
         let want = [
-            0x44, 0x33, 0x22, 0x11, 81, 5, 0x02, 0x01, 6, 5, 4, 3, 10, 9, 8, 7, 14, 13, 12, 11, 2, 0, 0, 0, b'h', b'i',
+            0x44, 0x33, 0x22, 0x11, 81, 5, 0x02, 0x01, 6, 5, 4, 3, 10, 9, 8, 7, 14, 13, 12, 11, 2, 0, 0, 0,
+            b'h', b'i',
         ];
         assert_eq!(bytes, want);
     }

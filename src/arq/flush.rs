@@ -1,0 +1,131 @@
+//! A flush: what is due leaves in datagrams; and when the next one is due.
+
+use super::congestion::{Congestion, Loss};
+use super::packer::Packer;
+use super::transmit::{Resent, Transmit};
+use super::{Config, Kcp, Work};
+use crate::seq::Sn;
+use crate::time::{Millis, Time};
+use crate::wire::{Command, Header, Output};
+
+impl<O: Output> Kcp<O> {
+    /// Sends what is due: acknowledgements, probes, lost segments, new ones. Source: ikcp.c
+    /// `ikcp_flush`.
+    pub fn flush(&mut self, now: Time) {
+        self.congestion.refill(now);
+        self.probe.tick(now.wire(), self.rmt_wnd);
+        if self.has_work(now.wire()) {
+            let mut work = self.work.take().unwrap_or_default();
+            self.flush_work(now, &mut work);
+            self.work = Some(work);
+        }
+        self.congestion.control_mut().on_tick(now, self.config.mss());
+    }
+
+    /// When [`update`](Self::update) has something to do next, provided that nothing is sent,
+    /// received or changed before. It may be early, never late; `None`: idle, nothing to wake for.
+    ///
+    /// Source: ikcp.c `ikcp_check`, which answers within an interval always.
+    #[must_use]
+    pub fn check(&self, now: Time) -> Option<Time> {
+        let due = self.next_work(now)?;
+        Some(self.timer.flush_at(now).map_or(now, |flush| flush.max(due)))
+    }
+
+    /// The body of a flush that has something to send or to count.
+    fn flush_work(&mut self, now: Time, work: &mut Work) {
+        let prior_window = self.congestion.control().window();
+        let Work { acks, passes, deadlines, suspects, datagram } = work;
+        datagram.resize(self.mtu_max.into(), 0);
+        let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
+        let mut header = Header {
+            conv: self.conv,
+            cmd: Command::Ack,
+            frg: 0,
+            wnd: self.receiver.window(self.config.rcv_wnd),
+            ts: Millis(0),
+            sn: Sn(0),
+            una: self.receiver.nxt,
+        };
+        acks.flush(&mut header, &mut packer);
+        self.probe.flush(&mut header, &mut packer);
+        let mut transmit = Transmit {
+            now,
+            header: Header { cmd: Command::Push, ts: now.wire(), ..header },
+            packer: &mut packer,
+            config: &self.config,
+            rto: self.rtt.rto,
+            sender: &mut self.sender,
+            congestion: &mut self.congestion,
+            deadlines,
+            suspects,
+            most_sent: 0,
+        };
+        let resent = transmit.resend(passes);
+        transmit.send_new(self.rmt_wnd);
+        self.dead |= transmit.most_sent >= self.config.dead_link;
+        packer.finish();
+        self.counters.resends_timeout += resent.timeouts;
+        self.counters.resends_fast += resent.fast;
+        if resent != Resent::default() {
+            self.congestion.control_mut().on_loss(&Loss {
+                now,
+                timeouts: resent.timeouts,
+                fast: resent.fast,
+                in_flight: self.sender.nxt.0.wrapping_sub(self.sender.una().0),
+                prior_window,
+                fast_resend: self.config.fast_resend,
+                mss: self.config.mss(),
+            });
+        }
+    }
+
+    /// Whether a flush would send or count anything.
+    fn has_work(&self, now: Millis) -> bool {
+        self.acks_due() > 0
+            || self.probe.ask
+            || self.probe.tell
+            || self.work.as_ref().is_some_and(|work| work.deadlines.is_due(now))
+            || self.has_passes()
+            || (self.sender.waiting() > 0 && self.room() > 0)
+    }
+
+    /// When a flush would send or count anything.
+    fn next_work(&self, now: Time) -> Option<Time> {
+        if self.acks_due() > 0
+            || self.probe.ask
+            || self.probe.tell
+            || (self.rmt_wnd == 0 && self.probe.wait == 0)
+            || (self.config.fast_resend > 0 && self.has_passes())
+        {
+            return Some(now);
+        }
+        let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
+        let resend = self.work.as_ref().and_then(|work| work.deadlines.due_at(now.wire()));
+        let resend = resend.map(|at| now.when(at));
+        let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
+        let data = if may_send { Some(now) } else { resend };
+        let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
+        [probe, paced].into_iter().flatten().min()
+    }
+
+    /// Segments that may still be taken into flight.
+    fn room(&self) -> u32 {
+        window(&self.config, self.rmt_wnd, &self.congestion)
+            .saturating_sub(self.sender.nxt.0.wrapping_sub(self.sender.una().0))
+    }
+
+    /// The built-in controller lets nothing out before the first flush has ended.
+    fn never_flushed(&self) -> bool {
+        self.congestion.control().window() == 0 && self.rmt_wnd > 0
+    }
+}
+
+/// Segments that may be in flight.
+pub(super) fn window(config: &Config, rmt_wnd: u16, congestion: &Congestion) -> u32 {
+    let window = u32::from(config.snd_wnd.min(rmt_wnd));
+    match congestion {
+        Congestion::Kcp(_) if config.nc => window,
+        _ => window.min(congestion.control().window()),
+    }
+}

@@ -1,0 +1,235 @@
+/// Bytes that come in at one end and go at the other, named by their position: the count of bytes
+/// pushed before them, wrapping at 2^32.
+#[derive(Clone, Debug, Default)]
+pub struct ByteRing {
+    buf: Box<[u8]>,
+    /// Where in `buf` the oldest byte is.
+    head: u32,
+    /// Where in `buf` the next byte goes; the end of `buf` is as good as its start.
+    tail: u32,
+    len: u32,
+    /// Position of the oldest byte.
+    start: u32,
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "lengths and indices are at most BYTES_MAX")]
+impl ByteRing {
+    /// Position of the oldest byte held.
+    #[inline]
+    #[must_use]
+    pub const fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// Position of the byte that is pushed next.
+    #[inline]
+    #[must_use]
+    pub const fn end(&self) -> u32 {
+        self.start.wrapping_add(self.len)
+    }
+
+    /// Bytes held.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether no byte is held.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `bytes` and returns their position; `None`: there would be more than [`BYTES_MAX`].
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Option<u32> {
+        self.push_both([], bytes)
+    }
+
+    /// Appends `head` and `bytes`, and returns the position of `bytes`; `None`: there would be more
+    /// than [`BYTES_MAX`].
+    #[inline(always)]
+    pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> Option<u32> {
+        let len = N + bytes.len();
+        let position = self.end().wrapping_add(N as u32);
+        let at = self.tail as usize;
+        if len <= self.buf.len() - self.len as usize
+            && let Some(room) = self.buf.get_mut(at..at.wrapping_add(len))
+            && let Some((to_head, to_bytes)) = room.split_first_chunk_mut()
+        {
+            self.tail += len as u32;
+            self.len += len as u32;
+            *to_head = head;
+            to_bytes.copy_from_slice(bytes);
+            return Some(position);
+        }
+        self.append_both(&head, bytes).then_some(position)
+    }
+
+    /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.
+    #[inline]
+    #[must_use]
+    pub fn front<const N: usize>(&self) -> Option<&[u8; N]> {
+        if (self.len as usize) < N {
+            return None;
+        }
+        self.buf.get(self.head as usize..)?.first_chunk()
+    }
+
+    /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
+    #[inline(always)]
+    pub fn copy_to(&self, position: u32, to: &mut [u8]) {
+        let at = self.index(position);
+        match self.buf.get(at..at.wrapping_add(to.len())) {
+            Some(from) => to.copy_from_slice(from),
+            None => self.copy_across_the_edge(at, to),
+        }
+    }
+
+    /// Lets go of the `skip` oldest bytes and copies those after them to the whole of `to`, which
+    /// lets go of them as well. All must be held.
+    #[inline(always)]
+    pub fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
+        let at = self.index(self.start.wrapping_add(skip));
+        let Some(from) = self.buf.get(at..at.wrapping_add(to.len())) else {
+            return self.pop_across_the_edge(skip, to);
+        };
+        let gone = skip + from.len() as u32;
+        self.head = (at + from.len()) as u32;
+        self.start = self.start.wrapping_add(gone);
+        self.len -= gone;
+        to.copy_from_slice(from);
+    }
+
+    #[cold]
+    fn pop_across_the_edge(&mut self, skip: u32, to: &mut [u8]) {
+        let position = self.start.wrapping_add(skip);
+        self.copy_to(position, to);
+        self.release_to(position.wrapping_add(to.len() as u32));
+    }
+
+    #[cold]
+    fn copy_across_the_edge(&self, at: usize, to: &mut [u8]) {
+        let from = self.buf.get(at..).unwrap_or_default();
+        if let Some((first, second)) = to.split_at_mut_checked(from.len()) {
+            first.copy_from_slice(from);
+            if let Some(from) = self.buf.get(..second.len()) {
+                second.copy_from_slice(from);
+            }
+        }
+    }
+
+    /// Lets go of all bytes before `position`, which is held or the end.
+    #[inline]
+    pub fn release_to(&mut self, position: u32) {
+        self.release(position.wrapping_sub(self.start));
+    }
+
+    /// Lets go of the `count` oldest bytes, which are held.
+    #[inline]
+    pub fn release(&mut self, count: u32) {
+        let index = self.head as usize + count as usize;
+        self.head = if index >= self.buf.len() { index - self.buf.len() } else { index } as u32;
+        self.len = self.len.wrapping_sub(count);
+        self.start = self.start.wrapping_add(count);
+    }
+
+    /// Gives the memory back when no byte is held.
+    pub fn shrink(&mut self) {
+        if self.is_empty() {
+            *self = Self { start: self.start, ..Self::default() };
+        }
+    }
+
+    /// Where in `buf` the byte at `position` is or will be.
+    #[inline]
+    const fn index(&self, position: u32) -> usize {
+        let index = self.head as usize + position.wrapping_sub(self.start) as usize;
+        if index >= self.buf.len() { index - self.buf.len() } else { index }
+    }
+
+    /// Appends both across the edge or into a larger buffer. `false`: there is no room.
+    #[cold]
+    fn append_both(&mut self, head: &[u8], bytes: &[u8]) -> bool {
+        let need = self.len as usize + head.len() + bytes.len();
+        if need > BYTES_MAX {
+            return false;
+        }
+        if need > self.buf.len() {
+            self.grow(need);
+        }
+        self.append(head);
+        self.append(bytes);
+        true
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let at = self.index(self.end());
+        let (first, second) = bytes.split_at_checked(self.buf.len() - at).unwrap_or((bytes, &[]));
+        if let Some(room) = self.buf.get_mut(at..at + first.len()) {
+            room.copy_from_slice(first);
+        }
+        if let Some(room) = self.buf.get_mut(..second.len()) {
+            room.copy_from_slice(second);
+        }
+        self.len += bytes.len() as u32;
+        self.tail = self.index(self.end()) as u32;
+    }
+
+    /// Takes a buffer for `need` bytes. In small steps, so that what is never used stays under 1/16.
+    fn grow(&mut self, need: usize) {
+        let mut buf = vec![0; need + need / 16 + 64].into_boxed_slice();
+        if let Some(held) = buf.get_mut(..self.len as usize) {
+            self.copy_to(self.start, held);
+        }
+        self.buf = buf;
+        self.head = 0;
+    }
+}
+
+/// Most bytes that a [`ByteRing`] holds: positions are compared over half their range.
+pub const BYTES_MAX: usize = i32::MAX as usize;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn an_unused_ring_owns_no_memory_and_slack_stays_small() {
+        let mut ring = ByteRing::default();
+        assert!(ring.buf.is_empty());
+        for _ in 0..10_000 {
+            ring.push(&[0; 100]).unwrap();
+            assert!(ring.buf.len() - ring.len as usize <= ring.len as usize / 16 + 164);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn byte_ring_behaves_like_a_queue(ops in prop::collection::vec((any::<u8>(), 0..300usize, 0..400u32), 1..100)) {
+            let mut ring = ByteRing { start: u32::MAX - 500, ..ByteRing::default() };
+            let mut model = VecDeque::new();
+            for (byte, count, release) in ops {
+                let position = ring.push(&vec![byte; count]).unwrap();
+                prop_assert_eq!(position.wrapping_add(u32::try_from(count).unwrap()), ring.end());
+                model.extend(std::iter::repeat_n(byte, count));
+                let release = release.min(ring.len());
+                let skip = release / 3;
+                let mut popped = vec![0; (release - skip) as usize];
+                if byte % 2 == 0 {
+                    ring.pop_front(skip, &mut popped);
+                    prop_assert!(popped.iter().eq(model.iter().take(release as usize).skip(skip as usize)));
+                } else {
+                    ring.release_to(ring.start.wrapping_add(release));
+                }
+                model.drain(..release as usize);
+                let mut held = vec![0; model.len()];
+                ring.copy_to(ring.start, &mut held);
+                prop_assert!(held.iter().eq(model.iter()));
+            }
+        }
+    }
+}

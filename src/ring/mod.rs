@@ -1,0 +1,244 @@
+//! Storage without searches: [`Ring`] keeps what is keyed by a segment number, [`ByteRing`] the
+//! bytes that come and go in order. Both grow to what is asked of them and allocate nothing after.
+
+mod bytes;
+
+pub use bytes::{BYTES_MAX, ByteRing};
+
+use crate::seq::Sn;
+
+/// Values keyed by segment number, some missing. The numbers lie in one span `[start, end)`; a value
+/// is found by its number modulo the capacity, never by a search.
+///
+/// Source of the idea: quinn-proto `connection/sent_packets.rs`.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    /// None, or a power of two of them.
+    slots: Box<[Option<T>]>,
+    start: Sn,
+    span: u32,
+}
+
+impl<T> Ring<T> {
+    /// An empty ring whose first number is `start`. It owns no memory yet.
+    #[must_use]
+    pub fn new(start: Sn) -> Self {
+        Self { slots: Box::default(), start, span: 0 }
+    }
+
+    /// The oldest number of the span.
+    #[inline]
+    #[must_use]
+    pub const fn start(&self) -> Sn {
+        self.start
+    }
+
+    /// The number after the newest of the span.
+    #[inline]
+    #[must_use]
+    pub const fn end(&self) -> Sn {
+        self.start.add(self.span)
+    }
+
+    /// Numbers in the span, held or not.
+    #[inline]
+    #[must_use]
+    pub const fn span(&self) -> u32 {
+        self.span
+    }
+
+    /// The value held at `sn`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, sn: Sn) -> Option<&T> {
+        sn.offset_in(self.start, self.span)?;
+        self.slots.get(self.index(sn))?.as_ref()
+    }
+
+    /// The value held at `sn`, to change.
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, sn: Sn) -> Option<&mut T> {
+        sn.offset_in(self.start, self.span)?;
+        let index = self.index(sn);
+        self.slots.get_mut(index)?.as_mut()
+    }
+
+    /// Holds `value` at `sn`, which must not lie before the start nor 2^31 or more after it; the
+    /// span and the memory grow up to it. Returns what was held there, or the refused value.
+    #[inline]
+    pub fn insert(&mut self, sn: Sn, value: T) -> Option<T> {
+        let Some(offset) = sn.offset_in(self.start, 1 << 31) else {
+            return Some(value);
+        };
+        if offset >= self.span {
+            while offset as usize >= self.slots.len() {
+                self.grow();
+            }
+            self.span = offset + 1;
+        }
+        let index = self.index(sn);
+        self.slots.get_mut(index)?.replace(value)
+    }
+
+    /// Holds `value` at the end of the span.
+    #[inline]
+    pub fn push_back(&mut self, value: T) {
+        if self.span as usize == self.slots.len() {
+            self.grow();
+        }
+        let index = self.index(self.end());
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = Some(value);
+            self.span += 1;
+        }
+    }
+
+    /// Takes the first number out of the span, and the value if one is held there.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let index = self.index(self.start);
+        self.span = self.span.checked_sub(1)?;
+        self.start = self.start.add(1);
+        self.slots.get_mut(index)?.take()
+    }
+
+    /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
+    /// values that were held.
+    #[inline]
+    pub fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
+        let mut sn = self.start;
+        while sn != end {
+            let index = self.index(sn);
+            let Some(slot) = self.slots.get_mut(index) else { break };
+            if let Some(value) = slot {
+                each(sn, value);
+            }
+            *slot = None;
+            sn = sn.add(1);
+        }
+        self.span = self.span.saturating_sub(sn.0.wrapping_sub(self.start.0));
+        self.start = sn;
+    }
+
+    /// Lets go of the value at `sn`; its number stays in the span.
+    #[inline]
+    pub fn remove(&mut self, sn: Sn) -> Option<T> {
+        sn.offset_in(self.start, self.span)?;
+        let index = self.index(sn);
+        self.slots.get_mut(index)?.take()
+    }
+
+    /// The first held number of `[from, to)`, which lies within the span.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "a span is at most 2^31")]
+    pub fn next_held(&self, from: Sn, to: Sn) -> Option<Sn> {
+        let left = u32::try_from(to.distance(from)).ok()?;
+        let slots = self.slots.get(self.index(from)..)?;
+        let until_the_edge = slots.len().min(left as usize);
+        if let Some(skip) = slots.get(..until_the_edge)?.iter().position(Option::is_some) {
+            return Some(from.add(skip as u32));
+        }
+        let after = from.add(until_the_edge as u32);
+        let across = self.slots.get(..(left as usize) - until_the_edge)?;
+        across.iter().position(Option::is_some).map(|skip| after.add(skip as u32))
+    }
+
+    /// Starts an empty span at `start`.
+    pub fn restart(&mut self, start: Sn) {
+        self.start = start;
+        self.span = 0;
+    }
+
+    /// Gives the memory back when the span is empty.
+    pub fn shrink(&mut self) {
+        if self.span == 0 {
+            self.slots = Box::default();
+        }
+    }
+
+    /// Doubles the capacity.
+    #[cold]
+    fn grow(&mut self) {
+        let count = (2 * self.slots.len()).max(SLOTS_MIN);
+        let fresh = std::iter::repeat_with(|| None).take(count).collect();
+        let mut old = std::mem::replace(&mut self.slots, fresh);
+        let first = self.start.0 as usize & old.len().wrapping_sub(1);
+        old.rotate_left(first.min(old.len()));
+        let mut sn = self.start;
+        for value in old {
+            let index = self.index(sn);
+            if let Some(slot) = self.slots.get_mut(index) {
+                *slot = value;
+            }
+            sn = sn.add(1);
+        }
+    }
+
+    #[inline]
+    const fn index(&self, sn: Sn) -> usize {
+        sn.0 as usize & self.slots.len().wrapping_sub(1)
+    }
+}
+
+/// Slots of the smallest ring that owns memory.
+const SLOTS_MIN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn an_unused_ring_owns_no_memory() {
+        assert_eq!(size_of::<Ring<[u64; 4]>>(), 24);
+        assert!(Ring::<u64>::new(Sn(7)).slots.is_empty());
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Insert(u32),
+        Remove(u32),
+        Pop,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            4 => (0..200u32).prop_map(Op::Insert),
+            4 => (0..200u32).prop_map(Op::Remove),
+            2 => Just(Op::Pop),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn ring_behaves_like_a_map(start: u32, ops in prop::collection::vec(op(), 1..400)) {
+            let mut ring = Ring::new(Sn(start));
+            let mut model = BTreeMap::new(); // by distance from the first start
+            let mut base = 0;
+            for (value, op) in ops.into_iter().enumerate() {
+                match op {
+                    Op::Insert(offset) => {
+                        prop_assert_eq!(ring.insert(Sn(start).add(base + offset), value), model.insert(base + offset, value));
+                    }
+                    Op::Remove(offset) => {
+                        prop_assert_eq!(ring.remove(Sn(start).add(base + offset)), model.remove(&(base + offset)));
+                    }
+                    Op::Pop => {
+                        let was_empty = ring.span() == 0;
+                        prop_assert_eq!(ring.pop_front(), model.remove(&base));
+                        base += u32::from(!was_empty);
+                        prop_assert_eq!(ring.start(), Sn(start).add(base));
+                    }
+                }
+                let (mut sn, mut held) = (ring.start(), Vec::new());
+                while let Some(found) = ring.next_held(sn, ring.end()) {
+                    held.push((found.0.wrapping_sub(start), *ring.get(found).unwrap()));
+                    sn = found.add(1);
+                }
+                prop_assert_eq!(held, model.clone().into_iter().collect::<Vec<_>>());
+            }
+        }
+    }
+}
