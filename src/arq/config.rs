@@ -23,7 +23,7 @@ pub struct Config {
     /// Largest datagram sent, bytes, headers included: 50 to 65,507.
     pub mtu: u16,
     /// Largest datagram accepted from the peer, bytes: `mtu` to 65,507. With `rcv_wnd` it bounds
-    /// the memory that a peer can fill: less than 2 x `rcv_wnd` x `rcv_mtu` bytes of messages.
+    /// the memory that a peer can fill: less than 3 x `rcv_wnd` x `rcv_mtu` bytes of messages.
     pub rcv_mtu: u16,
     /// Segments that may be in flight: 1 to 65,535.
     pub snd_wnd: u16,

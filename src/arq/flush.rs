@@ -63,10 +63,15 @@ impl<O: Output> Kcp<O> {
         };
         let resent = transmit.resend(passes);
         transmit.send_new(self.rmt_wnd);
-        self.dead |= transmit.most_sent >= self.config.dead_link;
+        let most_sent = transmit.most_sent;
         packer.finish();
-        self.counters.resends_timeout += resent.timeouts;
-        self.counters.resends_fast += resent.fast;
+        if most_sent >= self.config.dead_link && !self.dead {
+            log::debug!("conv {}: a segment was sent {most_sent} times, the link is dead", self.conv);
+            self.dead = true;
+        }
+        let counters = &mut self.counters;
+        counters.resends_timeout = counters.resends_timeout.saturating_add(resent.timeouts);
+        counters.resends_fast = counters.resends_fast.saturating_add(resent.fast);
         if resent != Resent::default() {
             self.congestion.control_mut().on_loss(&Loss {
                 now,

@@ -3,6 +3,7 @@
 use super::congestion::Ack;
 use super::recv::Stored;
 use super::rtt::SAMPLE_MAX;
+use super::stats::count;
 use super::{InputError, Kcp};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
@@ -152,9 +153,8 @@ impl<O: Output> Kcp<O> {
                 rtt.sample(age.cast_unsigned());
                 self.congestion.on_rtt(now, age.cast_unsigned());
                 acked.has_sample = true;
-            } else {
-                // A time ahead of our clock is no error: it was not ours to echo.
-                self.counters.rejected.ts_age += u32::from(age > 0);
+            } else if age > 0 {
+                count(&mut self.counters.rejected.ts_age); // a time ahead of our clock is no error
             }
             if !head.sn().is_before(self.sender.una()) {
                 acked.bytes += self.sender.acknowledge(head.sn());
@@ -189,18 +189,18 @@ impl<O: Output> Kcp<O> {
             let rcv_nxt = receiver.nxt;
             match receiver.store(header.sn, header.frg, data, backing, rcv_wnd) {
                 Stored::New => {}
-                Stored::Duplicate => counters.duplicates += 1,
+                Stored::Duplicate => count(&mut counters.duplicates),
                 Stored::Beyond => {
-                    counters.rejected.window += 1;
+                    count(&mut counters.rejected.window);
                     continue;
                 }
                 Stored::BrokenChain => {
-                    counters.rejected.fragment_chain += 1;
+                    count(&mut counters.rejected.fragment_chain);
                     continue;
                 }
             }
             if !acks.push(header.sn, header.ts, rcv_nxt, rcv_wnd) {
-                counters.rejected.ack_overflow += 1;
+                count(&mut counters.rejected.ack_overflow);
             }
         }
         rest
@@ -228,7 +228,7 @@ impl<O: Output> Kcp<O> {
 
     fn count_rejected(&mut self, error: &InputError) {
         let rejected = &mut self.counters.rejected;
-        *match error {
+        count(match error {
             InputError::TooShort { .. } => &mut rejected.too_short,
             InputError::TooLong { .. } => &mut rejected.too_long,
             InputError::Conv { .. } => &mut rejected.conv,
@@ -237,7 +237,7 @@ impl<O: Output> Kcp<O> {
             InputError::Una { .. } => &mut rejected.una,
             InputError::AckUnsent { .. } => &mut rejected.ack_unsent,
             InputError::Fragment { .. } => &mut rejected.fragment,
-        } += 1;
+        });
     }
 }
 

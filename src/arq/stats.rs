@@ -121,6 +121,12 @@ impl Rejected {
     }
 }
 
+/// Counts one more, up to the end of the counter: strangers may count it up for years.
+#[inline]
+pub(super) fn count(counter: &mut u32) {
+    *counter = counter.saturating_add(1);
+}
+
 /// The counting half of [`Stats`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
