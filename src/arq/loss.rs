@@ -112,6 +112,9 @@ impl SortedPasses<'_> {
         {
             self.list = rest;
         }
+        if self.list.is_empty() {
+            return 0;
+        }
         let count = if self.oldest.since(ts) >= 0 {
             self.list.len()
         } else if self.newest.since(ts) < 0 {

@@ -19,16 +19,16 @@ impl Suspects {
         if self.end.is_before(una) || self.list.is_empty() {
             self.end = una;
         }
-        while let Some(sn) = ring.next_held(self.end, end) {
-            self.list.push(sn);
-            self.end = sn.add(1);
-        }
-        if self.end.is_before(end) {
-            self.end = end;
+        while self.end.is_before(end) {
+            if ring.get(self.end).is_some() {
+                self.list.push(self.end);
+            }
+            self.end = self.end.add(1);
         }
     }
 
     /// Gives `look` every suspect that is in flight still, and forgets the others.
+    #[inline]
     pub(super) fn each(&mut self, mut look: impl FnMut(Sn) -> bool) {
         self.list.retain(|&sn| look(sn));
     }

@@ -61,21 +61,24 @@ impl<O: Output> Transmit<'_, '_, O> {
 
     /// Counts who passed the segment `sn` over, and sends it again if it is lost. `false`: it is not
     /// in flight any more.
+    #[inline]
     fn look_at(&mut self, sn: Sn, passed: &mut SortedPasses<'_>, resent: &mut Resent) -> bool {
         let Some(segment) = self.sender.ring.get_mut(sn) else {
             return false;
         };
-        let wire = self.now.wire();
         segment.fastack = segment.fastack.saturating_add(passed.count(sn, segment.ts));
-        let why = due(segment, wire, self.config);
-        if why == Due::NotYet {
-            self.deadlines.keep(segment.resend_at);
-            return true;
+        match due(segment, self.now.wire(), self.config) {
+            Due::NotYet => self.deadlines.keep(segment.resend_at),
+            _ if !self.congestion.allows() => self.deadlines.again(sn, self.now.wire()),
+            why => self.resend_one(sn, why, resent),
         }
-        if !self.congestion.allows() {
-            self.deadlines.again(sn, wire);
-            return true;
-        }
+        true
+    }
+
+    #[inline(never)]
+    fn resend_one(&mut self, sn: Sn, why: Due, resent: &mut Resent) {
+        let wire = self.now.wire();
+        let Some(segment) = self.sender.ring.get_mut(sn) else { return };
         if why == Due::Timeout {
             segment.resend_after_timeout(wire, self.rto, self.config.nodelay);
             resent.timeouts += 1;
@@ -96,7 +99,6 @@ impl<O: Output> Transmit<'_, '_, O> {
             // A timeout does not forget who passed the segment over, as in ikcp.c.
             self.deadlines.again(sn, wire);
         }
-        true
     }
 
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.

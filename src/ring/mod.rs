@@ -129,21 +129,6 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
-    /// The first held number of `[from, to)`, which lies within the span.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "a span is at most 2^31")]
-    pub fn next_held(&self, from: Sn, to: Sn) -> Option<Sn> {
-        let left = u32::try_from(to.distance(from)).ok()?;
-        let slots = self.slots.get(self.index(from)..)?;
-        let until_the_edge = slots.len().min(left as usize);
-        if let Some(skip) = slots.get(..until_the_edge)?.iter().position(Option::is_some) {
-            return Some(from.add(skip as u32));
-        }
-        let after = from.add(until_the_edge as u32);
-        let across = self.slots.get(..(left as usize) - until_the_edge)?;
-        across.iter().position(Option::is_some).map(|skip| after.add(skip as u32))
-    }
-
     /// Starts an empty span at `start`.
     pub fn restart(&mut self, start: Sn) {
         self.start = start;
@@ -232,11 +217,9 @@ mod tests {
                         prop_assert_eq!(ring.start(), Sn(start).add(base));
                     }
                 }
-                let (mut sn, mut held) = (ring.start(), Vec::new());
-                while let Some(found) = ring.next_held(sn, ring.end()) {
-                    held.push((found.0.wrapping_sub(start), *ring.get(found).unwrap()));
-                    sn = found.add(1);
-                }
+                let held: Vec<_> = (0..ring.span())
+                    .filter_map(|offset| Some((base + offset, *ring.get(ring.start().add(offset))?)))
+                    .collect();
                 prop_assert_eq!(held, model.clone().into_iter().collect::<Vec<_>>());
             }
         }
