@@ -1,4 +1,39 @@
-#![doc = "Game packets over UDP."]
+#![cfg_attr(feature = "net", doc = include_str!("../README.md"))]
+#![cfg_attr(not(feature = "net"), doc = "KCP, reliable messages over UDP, as a control block without I/O.")]
+//!
+//! # The layers
+//!
+//! A module uses its own layer and those below, never above; `tests/layers.rs` holds that.
+//!
+//! ```text
+//!            your game: messages out, messages in
+//!  ─────────────────────────────────────────────────────────────────────
+//!   net      KcpSocket, KcpListener          a socket and a clock: the
+//!            pump: datagrams in, time, datagrams out    only layer with them
+//!  ─────────────────────────────────────────────────────────────────────
+//!   arq      Kcp: send recv input update flush check
+//!              send  recv                     segments on their way out and in
+//!              acks  probe                    what the peer is owed and asked
+//!              rtt  timer                     round trips, the beat of the flushes
+//!              loss  deadlines  suspects      which segments are lost, where to look
+//!              congestion  pacing             how much may leave
+//!              flush  transmit  packer        all of that into datagrams
+//!              config  error  stats           what is set, refused, counted
+//!  ─────────────────────────────────────────────────────────────────────
+//!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
+//!                                             finished datagrams go
+//!  ─────────────────────────────────────────────────────────────────────
+//!   values   Sn, Conv (seq)   Time, Millis (time)   Ring, ByteRing (ring)
+//! ```
+//!
+//! A datagram comes in: `net` reads it, [`Kcp::input`] checks all of it and then applies it segment by segment. One goes out:
+//! [`Kcp::flush`] decides what is due, packs it and hands each datagram to the [`Output`]. Nothing calls up: a part returns values,
+//! its owner acts. The time comes in with each call, so the same calls give the same bytes.
+#![cfg_attr(feature = "net", doc = "")]
+#![cfg_attr(
+    feature = "net",
+    doc = "Begin with [`net::KcpSocket`] for one session, [`net::KcpListener`] for many on one socket, or [`Kcp`] to bring your own I/O."
+)]
 
 pub mod arq;
 #[cfg(feature = "net")]

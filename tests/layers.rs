@@ -200,14 +200,14 @@ fn tokens(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Path relative to `src/` and text of every file below `dir`.
+/// Path relative to `src/` and text of every file below `dir`, but for modules of tests.
 fn sources(dir: &Path, prefix: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = format!("{prefix}{}", entry.file_name().display());
         if entry.path().is_dir() {
             found.extend(sources(&entry.path(), &format!("{name}/")));
-        } else if name.ends_with(".rs") {
+        } else if name.ends_with(".rs") && !name.ends_with("/tests.rs") {
             found.extend(fs::read_to_string(entry.path()).map(|text| (name, text)));
         }
     }

@@ -4,13 +4,16 @@
 //! and only those that succeeded: what it sends and counts must not differ. So a refused call has
 //! changed nothing, ever.
 
+mod watch;
+
+use super::inbox::Inbox;
 use super::knobs;
 use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 use whitewater::arq::congestion::CongestionControl;
-use whitewater::wire::{Command, Header, Segment, segments};
+use whitewater::wire::{Command, HEADER_LEN, Header, Segment, segments};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, RecvError, Rejected, Sn, Stats, Time};
 
 /// Runs a script: conv, first numbers, start of the clock, a config, then operations [`op`].
@@ -70,12 +73,14 @@ pub mod op {
     pub const SHRINK: u8 = 11;
     /// Window u16, payload bytes a second u32: another congestion controller.
     pub const PACE: u8 = 12;
-    /// ms u32 forward, then an update.
+    /// Half of u32 ms forward, less than the wire's clock can tell from back, then an update.
     pub const JUMP: u8 = 13;
     /// ms u16 backward, then an update.
     pub const BACK: u8 = 14;
+    /// First number less the one expected i16, how many u8, shape u8: a peer's PUSHes.
+    pub const PUSHES: u8 = 15;
     /// How many there are: a byte means itself modulo this.
-    pub const COUNT: u8 = 15;
+    pub const COUNT: u8 = 16;
 }
 
 /// The control block, its twin, and what an onlooker knows of them.
@@ -95,6 +100,8 @@ struct Rig {
     /// What was sent, from `first` on, until `una` moves over it.
     flying: VecDeque<Flying>,
     first: Sn,
+    /// What the peer's PUSHes come to.
+    inbox: Inbox,
     /// Number and time of every PUSH taken.
     taken: HashSet<(u32, u32)>,
     /// The last datagrams sent.
@@ -139,6 +146,7 @@ impl Rig {
             waiting: VecDeque::new(),
             flying: VecDeque::new(),
             first: snd,
+            inbox: Inbox::new(rcv),
             taken: HashSet::new(),
             recent: VecDeque::new(),
             segments: 0,
@@ -182,7 +190,11 @@ impl Rig {
                 self.paced = true;
                 self.both(|kcp, _| kcp.set_congestion(Box::new(control)));
             }
-            op::JUMP => return self.update(self.now + Duration::from_millis(script.u32().into())),
+            op::JUMP => return self.update(self.now + Duration::from_millis((script.u32() / 2).into())),
+            op::PUSHES => {
+                let from = i32::from(script.u16().cast_signed());
+                self.pushes(from, script.u8(), script.u8());
+            }
             _ => {
                 let back = u64::from(script.u16()) * 1000;
                 return self.update(Time::from_micros(self.now.as_micros().saturating_sub(back)));
@@ -222,7 +234,9 @@ impl Rig {
         let room = room.min(size.unwrap_or(0) + 16); // as good as more, and quicker to make
         let (mut peeked, mut buf) = (vec![0; room], vec![0; room]);
         let peek = self.subject.peek(&mut peeked);
+        let was_closed = self.window() == 0;
         let result = self.measured(|kcp| kcp.recv(&mut buf));
+        assert!(!was_closed || self.window() == 0 || !self.subject.is_idle(), "the peer is not told");
         assert_eq!(result, peek);
         match result {
             Ok(len) => {
@@ -230,11 +244,15 @@ impl Rig {
                 assert_eq!(peeked, buf);
                 let message = self.twin.recv_bytes();
                 assert_eq!(message.as_deref(), buf.get(..len));
+                assert_eq!(message.map(Vec::from), self.inbox.pop(self.subject.config().rcv_wnd));
             }
             Err(RecvError::BufferTooSmall { have, need }) => {
                 assert!(have == room && need > have && size == Some(need));
             }
-            Err(_) => assert_eq!(size, None),
+            Err(_) => {
+                assert_eq!(size, None);
+                assert_eq!(self.inbox.peek(), None);
+            }
         }
     }
 
@@ -254,11 +272,13 @@ impl Rig {
         }
         assert_eq!(self.twin.input_bytes(now, &Bytes::copy_from_slice(datagram)), Ok(()));
         for segment in segments(datagram) {
-            let Header { conv, cmd, sn, ts, .. } = segment.expect("decodes, for it was taken").header;
+            let Segment { header, data } = segment.expect("decodes, for it was taken");
+            let Header { conv, cmd, frg, sn, ts, .. } = header;
             assert_eq!(conv, self.conv);
             match cmd {
                 Command::Push => {
                     self.taken.insert((sn.0, ts.0));
+                    self.inbox.push(sn, frg, data, self.subject.config().rcv_wnd);
                 }
                 Command::Ack => {
                     if let Some(flying) = index_of(sn, self.first).and_then(|i| self.flying.get_mut(i)) {
@@ -319,6 +339,28 @@ impl Rig {
         near.wrapping_add_signed(offset.cast_signed().into())
     }
 
+    /// Small segments in order, of whole messages or of none.
+    fn pushes(&mut self, from: i32, count: u8, shape: u8) {
+        let data = payload(usize::from(shape >> 4), shape);
+        let rcv_nxt = self.subject.stats().rcv_nxt.0;
+        let mut datagram = Vec::new();
+        for index in 0..count {
+            let frg = match shape % 4 {
+                0 | 1 => 0,
+                2 => count - 1 - index,
+                _ => 6 - index % 7,
+            };
+
+            let sn = Sn(rcv_nxt.wrapping_add_signed(from).wrapping_add(index.into()));
+            let header = Header { frg, sn, ts: self.now.wire(), ..self.header(Command::Push, 128) };
+            Segment { header, data: &data }.encode(&mut datagram);
+        }
+        let most = usize::from(self.subject.config().rcv_mtu) / (HEADER_LEN + data.len());
+        for datagram in datagram.chunks(most * (HEADER_LEN + data.len())) {
+            self.input(datagram);
+        }
+    }
+
     fn acknowledge(&mut self, mask: u16, wnd: u16) {
         let mut datagram = Vec::new();
         let (mut header, data) = (self.header(Command::Ack, wnd), []);
@@ -334,6 +376,12 @@ impl Rig {
 
     fn header(&self, cmd: Command, wnd: u16) -> Header {
         Header { conv: self.conv, cmd, frg: 0, wnd, ts: Millis(0), sn: Sn(0), una: self.first }
+    }
+
+    /// The window that is advertised.
+    fn window(&self) -> u16 {
+        let queued = u16::try_from(self.subject.stats().rcv_queue).unwrap_or(u16::MAX);
+        self.subject.config().rcv_wnd.saturating_sub(queued)
     }
 
     fn config(shares: bool, script: &mut Script<'_>) -> Config {
@@ -352,117 +400,6 @@ impl Rig {
         let result = verb(&mut self.subject);
         self.held = self.held.wrapping_add((self.live)().wrapping_sub(before));
         result
-    }
-}
-
-/// What is looked at after each operation.
-impl Rig {
-    /// Takes what was sent and looks at it; returns how many datagrams that were.
-    fn drain(&mut self, before: &Stats) -> usize {
-        let mut count = 0;
-        while let Some(datagram) = self.subject.output_mut().pop().map(<[u8]>::to_vec) {
-            assert_eq!(self.twin.output_mut().pop(), Some(&datagram[..]), "the twin sends something else");
-            self.check_datagram(&datagram);
-            self.recent.push_front(datagram);
-            self.recent.truncate(RECENT);
-            count += 1;
-        }
-        assert_eq!(self.twin.output_mut().pop(), None, "the twin sends more");
-        self.measured(|kcp| kcp.output_mut().shrink());
-        let stats = self.subject.stats();
-        let gone = index_of(stats.snd_una, before.snd_una).expect("snd_una goes forward");
-        self.flying.drain(..gone);
-        self.first = stats.snd_una;
-        count
-    }
-
-    fn check_datagram(&mut self, datagram: &[u8]) {
-        let (stats, config) = (self.subject.stats(), *self.subject.config());
-        assert!(!datagram.is_empty() && datagram.len() <= self.most.mtu.into(), "{} bytes", datagram.len());
-        let window = config.rcv_wnd.saturating_sub(u16::try_from(stats.rcv_queue).unwrap_or(u16::MAX));
-        let mut all = segments(datagram);
-        for segment in all.by_ref() {
-            let Segment { header, data } = segment.expect("what is sent decodes");
-            assert_eq!((header.conv, header.una, header.wnd), (self.conv, stats.rcv_nxt, window));
-            match header.cmd {
-                Command::Push => self.check_push(&header, data),
-                Command::Ack => {
-                    assert!(data.is_empty() && header.frg == 0);
-                    assert!(
-                        self.taken.contains(&(header.sn.0, header.ts.0)),
-                        "an ACK of nothing: {header:?}"
-                    );
-                }
-                Command::Wask | Command::Wins => assert!(data.is_empty() && header.frg == 0),
-            }
-            self.segments += 1;
-        }
-        assert!(all.trailing().is_empty());
-    }
-
-    /// New data goes out in order, and a resend has the bytes of the first time.
-    fn check_push(&mut self, header: &Header, data: &[u8]) {
-        assert_eq!(header.ts, self.now.wire());
-        let index = index_of(header.sn, self.first).expect("what is acknowledged is not sent");
-        if let Some(flying) = self.flying.get_mut(index) {
-            assert!(!flying.acked, "sn {} is resent after its ACK", header.sn);
-            assert!(flying.data == data && flying.frg == header.frg, "sn {} has changed", header.sn);
-            flying.ts = header.ts;
-            return;
-        }
-        assert_eq!(index, self.flying.len(), "sn {} follows on", header.sn);
-        assert!(self.waiting.make_contiguous().starts_with(data), "sn {}: not what was sent", header.sn);
-        self.waiting.drain(..data.len());
-        self.flying.push_back(Flying { frg: header.frg, data: data.to_vec(), ts: header.ts, acked: false });
-    }
-
-    fn check_stats(&self, before: &Stats) {
-        let (stats, twin, config) = (self.subject.stats(), self.twin.stats(), self.subject.config());
-        assert_eq!(without_rejected(stats), without_rejected(twin));
-        assert_eq!(self.subject.peek_size(), self.twin.peek_size());
-        assert_eq!(self.subject.is_dead(), self.twin.is_dead());
-
-        let span = index_of(stats.snd_nxt, stats.snd_una).expect("snd_una is at most snd_nxt");
-        assert_eq!(span, self.flying.len());
-        let unacked = self.flying.iter().filter(|flying| !flying.acked).count();
-        assert_eq!(stats.in_flight as usize, unacked);
-        assert_eq!(self.subject.wait_snd(), (stats.in_flight + stats.snd_queue) as usize);
-        assert!(stats.rcv_nxt.distance(before.rcv_nxt) >= 0);
-        if stats.snd_nxt != before.snd_nxt {
-            assert!(span <= config.snd_wnd.min(stats.rmt_wnd).into(), "{span} in flight");
-        }
-        if stats.snd_queue > before.snd_queue {
-            assert!(
-                stats.snd_queue <= config.snd_queue && self.waiting.len() <= config.snd_queue_bytes as usize
-            );
-        }
-        assert!(stats.rcv_queue <= self.most.rcv_wnd.into() && stats.rcv_buf <= self.most.rcv_wnd.into());
-        assert!(stats.rto <= Duration::from_secs(60) && stats.srtt <= Duration::from_secs(120));
-    }
-
-    /// The memory held is bounded by the knobs, whatever a peer does.
-    fn check_memory(&self) {
-        let most = &self.most;
-        let (snd_wnd, rcv_wnd) = (u64::from(most.snd_wnd), u64::from(most.rcv_wnd));
-        let outgoing = u64::from(most.snd_queue_bytes) + snd_wnd * u64::from(most.mtu);
-        let incoming = 3 * rcv_wnd * u64::from(most.rcv_mtu);
-        let slots = (u64::from(most.snd_queue) + snd_wnd).next_power_of_two() * 32
-            + (2 * rcv_wnd).next_power_of_two() * 16
-            + (2 * rcv_wnd).next_power_of_two() * 8;
-        let bound = (outgoing + incoming) / 16 * 17 + slots + 4 * u64::from(most.mtu) + 8192;
-        assert!(self.held as u64 <= bound, "{} bytes held, {bound} at most", self.held);
-    }
-
-    /// `check` names no time that is gone, none that is too late, and none at which nothing is done.
-    fn check_wake(&mut self, clock: Time, updated: bool, datagrams: usize) {
-        let wake = self.subject.check(self.now);
-        assert_eq!(wake, self.twin.check(self.now));
-        assert!(wake.is_none_or(|wake| wake >= self.now), "{wake:?} is before {}", self.now);
-        let stays_asleep = self.wake.is_none_or(|wake| wake > self.now) && clock <= self.now;
-        assert!(!updated || !stays_asleep || datagrams == 0, "{:?} was too late", self.wake);
-        assert!(!updated || wake != Some(self.now), "update at {} leaves work for then", self.now);
-        assert!(wake.is_some() || self.paced || self.subject.is_idle(), "work and no time for it");
-        self.wake = wake;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What must hold for every input, each a function of bytes: the fuzz targets search for inputs
 //! where it does not, `tests/regressions.rs` of the library replays those once found.
 
+pub mod inbox;
 pub mod input;
 pub mod knobs;
 pub mod pair;

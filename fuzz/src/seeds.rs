@@ -146,7 +146,7 @@ impl End {
         } else if let Ok(ms) = u16::try_from(last.wrapping_sub(now)) {
             self.push(op::BACK, &ms.to_le_bytes());
         } else {
-            self.push(op::JUMP, &step.to_le_bytes());
+            self.push(op::JUMP, &step.saturating_mul(2).to_le_bytes());
         }
         if self.first_now == 0 {
             self.first_now = last;

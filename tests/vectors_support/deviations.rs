@@ -143,7 +143,7 @@ impl Deviations {
     }
 
     /// Tests that are not in `tests/` or `src/`, and traces that are not in the public set.
-    pub(crate) fn missing_references(&self) -> Vec<String> {
+    pub(crate) fn missing_references(&self) -> BTreeSet<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut code = String::new();
         for folder in ["tests", "src"] {

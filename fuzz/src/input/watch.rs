@@ -1,0 +1,121 @@
+//! What is looked at after each operation.
+
+use super::{Flying, RECENT, Rig, index_of, without_rejected};
+use std::time::Duration;
+use whitewater::wire::{Command, Header, Segment, segments};
+use whitewater::{Stats, Time};
+
+impl Rig {
+    /// Takes what was sent and looks at it; returns how many datagrams that were.
+    pub(super) fn drain(&mut self, before: &Stats) -> usize {
+        let (mut count, mut acks) = (0, 0);
+        while let Some(datagram) = self.subject.output_mut().pop().map(<[u8]>::to_vec) {
+            assert_eq!(self.twin.output_mut().pop(), Some(&datagram[..]), "the twin sends something else");
+            acks += self.check_datagram(&datagram);
+            self.recent.push_front(datagram);
+            self.recent.truncate(RECENT);
+            count += 1;
+        }
+        assert_eq!(self.twin.output_mut().pop(), None, "the twin sends more");
+        assert!(acks <= 2 * u32::from(self.most.rcv_wnd), "{acks} ACKs at once");
+        self.measured(|kcp| kcp.output_mut().shrink());
+        let stats = self.subject.stats();
+        let gone = index_of(stats.snd_una, before.snd_una).expect("snd_una goes forward");
+        self.flying.drain(..gone);
+        self.first = stats.snd_una;
+        count
+    }
+
+    /// Looks at a datagram; returns how many ACKs are in it.
+    fn check_datagram(&mut self, datagram: &[u8]) -> u32 {
+        let rcv_nxt = self.subject.stats().rcv_nxt;
+        assert!(!datagram.is_empty() && datagram.len() <= self.most.mtu.into(), "{} bytes", datagram.len());
+        let window = self.window();
+        let mut acks = 0;
+        let mut all = segments(datagram);
+        for segment in all.by_ref() {
+            let Segment { header, data } = segment.expect("what is sent decodes");
+            assert_eq!((header.conv, header.una, header.wnd), (self.conv, rcv_nxt, window));
+            match header.cmd {
+                Command::Push => self.check_push(&header, data),
+                Command::Ack => {
+                    acks += 1;
+                    assert!(data.is_empty() && header.frg == 0);
+                    assert!(
+                        self.taken.contains(&(header.sn.0, header.ts.0)),
+                        "an ACK of nothing: {header:?}"
+                    );
+                }
+                Command::Wask | Command::Wins => assert!(data.is_empty() && header.frg == 0),
+            }
+            self.segments += 1;
+        }
+        assert!(all.trailing().is_empty());
+        acks
+    }
+
+    /// New data goes out in order, and a resend has the bytes of the first time.
+    fn check_push(&mut self, header: &Header, data: &[u8]) {
+        assert_eq!(header.ts, self.now.wire());
+        let index = index_of(header.sn, self.first).expect("what is acknowledged is not sent");
+        if let Some(flying) = self.flying.get_mut(index) {
+            assert!(!flying.acked, "sn {} is resent after its ACK", header.sn);
+            assert!(flying.data == data && flying.frg == header.frg, "sn {} has changed", header.sn);
+            flying.ts = header.ts;
+            return;
+        }
+        assert_eq!(index, self.flying.len(), "sn {} follows on", header.sn);
+        assert!(self.waiting.make_contiguous().starts_with(data), "sn {}: not what was sent", header.sn);
+        self.waiting.drain(..data.len());
+        self.flying.push_back(Flying { frg: header.frg, data: data.to_vec(), ts: header.ts, acked: false });
+    }
+
+    pub(super) fn check_stats(&self, before: &Stats) {
+        let (stats, twin, config) = (self.subject.stats(), self.twin.stats(), self.subject.config());
+        assert_eq!(without_rejected(stats), without_rejected(twin));
+        assert_eq!(self.subject.peek_size(), self.twin.peek_size());
+        assert_eq!(self.subject.is_dead(), self.twin.is_dead());
+
+        let span = index_of(stats.snd_nxt, stats.snd_una).expect("snd_una is at most snd_nxt");
+        assert_eq!(span, self.flying.len());
+        let unacked = self.flying.iter().filter(|flying| !flying.acked).count();
+        assert_eq!(stats.in_flight as usize, unacked);
+        assert_eq!(self.subject.wait_snd(), (stats.in_flight + stats.snd_queue) as usize);
+        assert_eq!((stats.rcv_nxt, stats.rcv_queue as usize, stats.rcv_buf as usize), self.inbox.state());
+        if stats.snd_nxt != before.snd_nxt {
+            assert!(span <= config.snd_wnd.min(stats.rmt_wnd).into(), "{span} in flight");
+        }
+        if stats.snd_queue > before.snd_queue {
+            assert!(
+                stats.snd_queue <= config.snd_queue && self.waiting.len() <= config.snd_queue_bytes as usize
+            );
+        }
+        assert!(stats.rcv_queue <= self.most.rcv_wnd.into() && stats.rcv_buf <= self.most.rcv_wnd.into());
+        assert!(stats.rto <= Duration::from_secs(60) && stats.srtt <= Duration::from_secs(120));
+    }
+
+    /// The memory held is bounded by the knobs, whatever a peer does.
+    pub(super) fn check_memory(&self) {
+        let most = &self.most;
+        let (snd_wnd, rcv_wnd) = (u64::from(most.snd_wnd), u64::from(most.rcv_wnd));
+        let outgoing = u64::from(most.snd_queue_bytes) + snd_wnd * u64::from(most.mtu);
+        let incoming = 3 * rcv_wnd * u64::from(most.rcv_mtu);
+        let slots = (u64::from(most.snd_queue) + snd_wnd).next_power_of_two() * 32
+            + (2 * rcv_wnd).next_power_of_two() * 16
+            + (2 * rcv_wnd).next_power_of_two() * 8;
+        let bound = (outgoing + incoming) / 16 * 17 + slots + 4 * u64::from(most.mtu) + 8192;
+        assert!(self.held as u64 <= bound, "{} bytes held, {bound} at most", self.held);
+    }
+
+    /// `check` names no time that is gone, none that is too late, and none at which nothing is done.
+    pub(super) fn check_wake(&mut self, clock: Time, updated: bool, datagrams: usize) {
+        let wake = self.subject.check(self.now);
+        assert_eq!(wake, self.twin.check(self.now));
+        assert!(wake.is_none_or(|wake| wake >= self.now), "{wake:?} is before {}", self.now);
+        let stays_asleep = self.wake.is_none_or(|wake| wake > self.now) && clock <= self.now;
+        assert!(!updated || !stays_asleep || datagrams == 0, "{:?} was too late", self.wake);
+        assert!(!updated || wake != Some(self.now), "update at {} leaves work for then", self.now);
+        assert!(wake.is_some() || self.paced || self.subject.is_idle(), "work and no time for it");
+        self.wake = wake;
+    }
+}

@@ -1,0 +1,190 @@
+//! The hex in docs/WIRE.md is what the code sends, means what the document says, and is taken or
+//! refused as it says.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
+
+use whitewater::wire::{Segment, segments};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+
+const DOCUMENT: &str = include_str!("../docs/WIRE.md");
+const CONV: Conv = Conv(0x1122_3344);
+
+#[test]
+fn an_exchange_of_three_messages() {
+    let (mut alice, mut bob) = (kcp(Config::fast()), kcp(Config::fast()));
+    let documented = datagrams("exchange");
+    let [there, back, last] = &documented[..] else { panic!("three datagrams") };
+    alice.send(b"hi").unwrap();
+    alice.send(b"kcp").unwrap();
+    assert_eq!(flush_one(&mut alice, 5), *there);
+    bob.input(Time::from_millis(40), there).unwrap();
+    bob.send(b"ok").unwrap();
+    assert_eq!(flush_one(&mut bob, 40), *back);
+    alice.input(Time::from_millis(75), back).unwrap();
+    assert_eq!(flush_one(&mut alice, 80), *last);
+    bob.input(Time::from_millis(115), last).unwrap();
+    assert!(alice.is_idle() && bob.is_idle());
+}
+
+#[test]
+fn a_message_in_fragments() {
+    let mut alice = kcp(Config { mtu: 50, ..Config::fast() });
+    alice.send(b"a message longer than one segment").unwrap();
+    assert_eq!(flush(&mut alice, 5), datagrams("fragments"));
+}
+
+#[test]
+fn a_stream_fills_segments() {
+    let mut alice = kcp(Config { stream: true, ..Config::fast() });
+    alice.send(b"hello ").unwrap();
+    alice.send(b"world").unwrap();
+    assert_eq!(flush(&mut alice, 5), datagrams("stream"));
+}
+
+#[test]
+fn a_closed_window_is_asked_for_and_told() {
+    let (mut alice, mut bob) = (kcp(Config::fast()), kcp(Config::fast()));
+    let documented = datagrams("probe");
+    let [ask, closed, open] = &documented[..] else { panic!("three datagrams") };
+    let window = alice.config().snd_wnd;
+    for _ in 0..bob.config().rcv_wnd / window {
+        for _ in 0..window {
+            alice.send(b"unread").unwrap();
+        }
+        for datagram in flush(&mut alice, 0) {
+            bob.input(Time::ZERO, &datagram).unwrap();
+        }
+        for datagram in flush(&mut bob, 0) {
+            alice.input(Time::ZERO, &datagram).unwrap();
+        }
+    }
+    assert_eq!(alice.stats().rmt_wnd, 0);
+    assert!(flush(&mut alice, 20).is_empty());
+    assert!(flush(&mut alice, 5000).is_empty());
+    assert_eq!(flush_one(&mut alice, 5020), *ask);
+    bob.input(Time::from_millis(5050), ask).unwrap();
+    assert_eq!(flush_one(&mut bob, 5060), *closed);
+    bob.recv(&mut [0; 6]).unwrap();
+    assert_eq!(flush_one(&mut bob, 6000), *open);
+}
+
+#[test]
+fn what_is_ignored_changes_nothing() {
+    let documented = datagrams("ignored");
+    assert!(documented.len() >= 8);
+    for pair in documented.chunks(2) {
+        let [decorated, plain] = pair else { panic!("pairs") };
+        assert_ne!(decorated, plain);
+        let after = [decorated, plain].map(|datagram| {
+            let mut alice = with_two_in_flight();
+            alice.input(Time::from_millis(40), datagram).unwrap();
+            let mut message = [0; 8];
+            let received = alice.recv(&mut message);
+            let out = flush(&mut alice, 45);
+            let stats = alice.stats();
+            (received, message, out, stats.snd_una, stats.in_flight, stats.rcv_nxt, stats.srtt, stats.rmt_wnd)
+        });
+        assert_eq!(after[0], after[1]);
+    }
+}
+
+#[test]
+fn what_is_refused_changes_nothing_but_a_counter() {
+    let lines = block("refused").filter(|line| !line.starts_with(';'));
+    let mut count = 0;
+    for line in lines {
+        let (hex, comment) = line.split_once(';').unwrap();
+        let (name, _) = comment.trim().split_once(':').unwrap();
+        let mut alice = with_two_in_flight();
+        let before = alice.stats();
+        let error = alice.input(Time::from_millis(40), &unhex(hex)).unwrap_err();
+        let found = format!("{error:?}");
+        assert_eq!(found.split(' ').next(), Some(name), "{line}");
+        let mut after = alice.stats();
+        assert_eq!(after.rejected.total(), 1);
+        after.rejected = before.rejected;
+        assert_eq!(before, after, "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 7, "every kind but TooLong");
+}
+
+#[test]
+fn the_comments_say_what_the_bytes_mean() {
+    let mut count = 0;
+    for name in ["exchange", "fragments", "stream", "probe"] {
+        for line in block(name).filter(|line| !line.is_empty() && !line.starts_with(';')) {
+            let (hex, comment) = line.split_once(';').unwrap();
+            let bytes = unhex(hex);
+            let (segment, rest) = Segment::decode(&bytes).unwrap();
+            assert!(rest.is_empty(), "a segment a line");
+            assert_eq!(describe(&segment), comment.trim());
+            count += 1;
+        }
+    }
+    assert_eq!(count, 12);
+}
+
+/// A block that has sent the segments 0 and 1 at 5 ms and heard nothing.
+fn with_two_in_flight() -> Kcp<DatagramQueue> {
+    let mut alice = kcp(Config::fast());
+    alice.send(b"hi").unwrap();
+    alice.send(b"kcp").unwrap();
+    flush(&mut alice, 5);
+    alice
+}
+
+fn kcp(config: Config) -> Kcp<DatagramQueue> {
+    Kcp::new(CONV, &config, DatagramQueue::new()).unwrap()
+}
+
+fn flush(kcp: &mut Kcp<DatagramQueue>, ms: u64) -> Vec<Vec<u8>> {
+    kcp.flush(Time::from_millis(ms));
+    let mut datagrams = Vec::new();
+    while let Some(datagram) = kcp.output_mut().pop() {
+        assert!(segments(datagram).all(|segment| segment.is_ok()));
+        datagrams.push(datagram.to_vec());
+    }
+    datagrams
+}
+
+fn flush_one(kcp: &mut Kcp<DatagramQueue>, ms: u64) -> Vec<u8> {
+    let mut datagrams = flush(kcp, ms);
+    assert_eq!(datagrams.len(), 1);
+    datagrams.remove(0)
+}
+
+fn describe(segment: &Segment<'_>) -> String {
+    let Segment { header, data } = segment;
+    let cmd = format!("{:?}", header.cmd).to_uppercase();
+    let numbers = format!("ts {} sn {} una {}", header.ts.0, header.sn, header.una);
+    let text = if data.is_empty() { String::new() } else { format!(" {:?}", String::from_utf8_lossy(data)) };
+    format!("{cmd} frg {} wnd {} {numbers}{text}", header.frg, header.wnd)
+}
+
+/// The datagrams of a block: an empty line, or one with nothing but a comment, is between two.
+fn datagrams(name: &str) -> Vec<Vec<u8>> {
+    let mut datagrams = vec![Vec::new()];
+    for line in block(name) {
+        let hex = line.split(';').next().unwrap_or_default();
+        if hex.is_empty() {
+            datagrams.push(Vec::new());
+        }
+        datagrams.last_mut().unwrap().extend(unhex(hex));
+    }
+    datagrams.retain(|datagram| !datagram.is_empty());
+    datagrams
+}
+
+/// The lines of the block that starts with "```hex NAME".
+fn block(name: &str) -> impl Iterator<Item = &'static str> {
+    let start = format!("```hex {name}\n");
+    let (_, rest) = DOCUMENT.split_once(&start).unwrap_or_else(|| panic!("no block {name}"));
+    rest.split("```").next().unwrap_or_default().lines()
+}
+
+fn unhex(hex: &str) -> Vec<u8> {
+    let digits: Vec<_> = hex.chars().filter(|c| !c.is_whitespace()).collect();
+    let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
