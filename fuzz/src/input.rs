@@ -264,7 +264,10 @@ impl Rig {
 
     fn input(&mut self, datagram: &[u8]) {
         let (now, before) = (self.now, self.subject.stats());
-        if self.measured(|kcp| kcp.input(now, datagram)).is_err() {
+        let judged = self.judge(datagram);
+        let taken = self.measured(|kcp| kcp.input(now, datagram));
+        assert_eq!(taken, judged);
+        if taken.is_err() {
             let after = self.subject.stats();
             assert_eq!(after.rejected.total(), before.rejected.total() + 1);
             assert_eq!(without_rejected(after), without_rejected(before));

@@ -2,8 +2,8 @@
 
 use super::{Flying, RECENT, Rig, index_of, without_rejected};
 use std::time::Duration;
-use whitewater::wire::{Command, Header, Segment, segments};
-use whitewater::{Stats, Time};
+use whitewater::wire::{Command, HEADER_LEN, Header, Segment, conv_of, segments};
+use whitewater::{InputError, Stats, Time};
 
 impl Rig {
     /// Takes what was sent and looks at it; returns how many datagrams that were.
@@ -24,6 +24,37 @@ impl Rig {
         self.flying.drain(..gone);
         self.first = stats.snd_una;
         count
+    }
+
+    /// Whether a datagram is to be taken: segment by segment, in the order of ikcp.c.
+    pub(super) fn judge(&self, datagram: &[u8]) -> Result<(), InputError> {
+        let (stats, config) = (self.subject.stats(), self.subject.config());
+        let (have, max) = (datagram.len(), usize::from(config.rcv_mtu));
+        if have < HEADER_LEN {
+            return Err(InputError::TooShort { have });
+        }
+        if have > max {
+            return Err(InputError::TooLong { have, max });
+        }
+        let (mut rest, snd_nxt, rcv_wnd) = (datagram, stats.snd_nxt, config.rcv_wnd);
+        while let Some(found) = conv_of(rest) {
+            if found != self.conv {
+                return Err(InputError::Conv { expected: self.conv, found });
+            }
+            let (Segment { header, .. }, after) = Segment::decode(rest).map_err(InputError::from)?;
+            let Header { cmd, frg, sn, una, .. } = header;
+            match cmd {
+                _ if una.distance(snd_nxt) > 0 => return Err(InputError::Una { una, snd_nxt }),
+                Command::Ack if sn.distance(snd_nxt) >= 0 => {
+                    return Err(InputError::AckUnsent { sn, snd_nxt });
+                }
+                Command::Push if u16::from(frg) >= rcv_wnd => {
+                    return Err(InputError::Fragment { frg, rcv_wnd });
+                }
+                _ => rest = after,
+            }
+        }
+        Ok(())
     }
 
     /// Looks at a datagram; returns how many ACKs are in it.

@@ -1,0 +1,226 @@
+//! What a session costs in memory: nothing a message, little a segment, nothing when it is quiet.
+//! Bytes and calls as the allocator counts them.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use allocation_counter::{AllocationInfo, measure};
+use common::{Link, LinkConfig, Raw, kcp, numbered};
+use std::time::Duration;
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+
+/// A sender that always has more to send, a receiver, and what their calls allocated. Only what
+/// happens inside of the control blocks is counted.
+struct Flow {
+    alice: Kcp<DatagramQueue>,
+    bob: Kcp<DatagramQueue>,
+    there: Link,
+    back: Link,
+    now: Time,
+    message: Vec<u8>,
+    buf: Vec<u8>,
+    received: u32,
+    allocations: u64,
+}
+
+impl Flow {
+    fn new(window: u16, len: usize, loss: f64) -> Self {
+        let config = Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..Config::turbo() };
+        let link = LinkConfig::lossy(loss);
+        Self {
+            alice: kcp(&config),
+            bob: kcp(&config),
+            there: Link::new(link, 1, 1),
+            back: Link::new(link, 1, 2),
+            now: Time::ZERO,
+            message: numbered(1, len),
+            buf: vec![0; 1400],
+            received: 0,
+            allocations: 0,
+        }
+    }
+
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(1);
+        let Self { alice, bob, there, back, now, message, buf, received, allocations } = self;
+        let mut count = |call: &mut dyn FnMut()| *allocations += measure(call).count_total;
+        while let Some(datagram) = there.arrive(*now) {
+            count(&mut || bob.input(*now, &datagram).unwrap());
+            there.recycle(datagram);
+        }
+        while let Some(datagram) = back.arrive(*now) {
+            count(&mut || alice.input(*now, &datagram).unwrap());
+            back.recycle(datagram);
+        }
+        count(&mut || {
+            while bob.recv(buf).is_ok() {
+                *received += 1;
+            }
+            while alice.send(message).is_ok() {}
+            alice.update(*now);
+            bob.update(*now);
+        });
+        while let Some(datagram) = alice.output_mut().pop() {
+            there.send(*now, datagram);
+        }
+        while let Some(datagram) = bob.output_mut().pop() {
+            back.send(*now, datagram);
+        }
+    }
+
+    /// Lets `time` pass while `lost` of the datagrams to bob get lost.
+    fn run(&mut self, time: Duration, lost: f64) {
+        self.there.set(LinkConfig::lossy(lost));
+        for _ in 0..time.as_millis() {
+            self.step();
+        }
+    }
+}
+
+#[test]
+fn a_message_allocates_nothing_in_a_steady_state() {
+    for (window, len) in [(128, 64), (128, 1376), (1024, 64), (1024, 1376)] {
+        for loss in [0.0, 0.1] {
+            let mut flow = Flow::new(window, len, loss);
+            // Until everything is as full as it can get: a break, then the first that is lost again.
+            flow.run(Duration::from_secs(1), loss);
+            for _ in 0..20 {
+                flow.run(Duration::from_millis(20), 1.0);
+                flow.run(Duration::from_millis(1000), loss);
+            }
+            let (before, received) = (flow.allocations, flow.received);
+            flow.run(Duration::from_secs(5), loss);
+            let messages = flow.received - received;
+            println!(
+                "window {window}, {len} B, loss {loss}: {before} allocations to warm up, {messages} messages"
+            );
+            assert!(messages > u32::from(window) * 10, "{messages}");
+            // Under loss a buffer may still have to grow for the longest row of losses so far.
+            let allowed = if loss > 0.0 { u64::from(messages / 10_000 + 1) } else { 0 };
+            let allocations = flow.allocations - before;
+            assert!(
+                allocations <= allowed,
+                "window {window}, {len} B, loss {loss}: {allocations} for {messages} messages"
+            );
+        }
+    }
+}
+
+/// Heap bytes that what `build` returns owns.
+fn heap<T>(build: impl FnOnce() -> T) -> (i64, T) {
+    let mut built = None;
+    let AllocationInfo { bytes_current, .. } = measure(|| built = Some(build()));
+    (bytes_current, built.unwrap())
+}
+
+type Plain = Kcp<fn(&[u8])>;
+
+fn plain(config: &Config) -> Plain {
+    Kcp::new(Conv(common::CONV), config, (|_: &[u8]| ()) as fn(&[u8])).unwrap()
+}
+
+#[test]
+fn an_idle_session_costs_at_most_384_bytes_all_in() {
+    let (fresh, _kcp) = heap(|| plain(&Config::turbo()));
+    let size = size_of::<Plain>();
+    println!("{size} bytes, {fresh} on the heap");
+    assert_eq!(fresh, 0, "a fresh session owns no heap");
+    assert!(size <= 384, "{size} bytes");
+    // Nor does one that is updated and has nothing to do.
+    let (idle, _kcp) = heap(|| {
+        let mut kcp = plain(&Config::turbo());
+        (0..1000).for_each(|ms| kcp.update(Time::from_millis(ms)));
+        kcp
+    });
+    assert_eq!(idle, 0);
+}
+
+#[test]
+fn a_used_session_owns_no_heap_after_shrink() {
+    for len in [1, 64, 1376, 20_000] {
+        let (heap, kcp) = heap(|| {
+            let mut bob = plain(&Config::turbo());
+            for number in 0..50 {
+                bob.send(&numbered(number, len)).unwrap();
+            }
+            bob.send_bytes(vec![1; len].into()).unwrap();
+            let mut now = Time::ZERO;
+            while bob.wait_snd() > 0 {
+                bob.update(now);
+                let una = bob.stats().snd_nxt.0;
+                bob.input(now, &Raw { una, ..Raw::ack(una - 1, 0) }.bytes()).unwrap();
+                now = now + Duration::from_millis(10);
+            }
+            for sn in [2, 1, 4, 3, 0, 5] {
+                let push = Raw { una: bob.stats().snd_nxt.0, ..Raw::push(sn, &vec![1; len.min(1400)]) };
+                bob.input_bytes(now, &push.bytes().into()).unwrap();
+                bob.input(now, &push.bytes()).unwrap();
+                while bob.recv_bytes().is_some() {}
+            }
+            bob.update(now);
+            assert!(bob.is_idle());
+            bob.shrink();
+            bob
+        });
+        assert_eq!(heap, 0, "messages of {len} bytes");
+        drop(kcp);
+    }
+}
+
+#[test]
+fn shrink_takes_nothing_away_that_is_needed() {
+    let mut kcp = plain(&Config { snd_wnd: 2, ..Config::turbo() });
+    for number in 0..4 {
+        kcp.send(&numbered(number, 100)).unwrap();
+    }
+    kcp.flush(Time::ZERO);
+    for sn in [0, 2] {
+        kcp.input(Time::ZERO, &Raw::push(sn, &numbered(9, 300)).bytes()).unwrap();
+    }
+    let stats = kcp.stats();
+    kcp.shrink();
+    assert_eq!((kcp.stats(), kcp.wait_snd(), kcp.is_idle()), (stats, 4, false));
+    assert_eq!(kcp.recv_bytes().unwrap(), numbered(9, 300));
+    kcp.shrink();
+    kcp.input(Time::ZERO, &Raw::push(1, &numbered(8, 300)).bytes()).unwrap();
+    assert_eq!([(); 2].map(|()| kcp.recv_bytes().unwrap()), [numbered(8, 300), numbered(9, 300)]);
+}
+
+/// Heap bytes of a session with so many segments in flight, a window of which it is.
+fn in_flight(segments: u16, len: usize) -> i64 {
+    let config = Config {
+        snd_wnd: segments,
+        rcv_wnd: segments.max(128),
+        snd_queue: segments.into(),
+        snd_queue_bytes: 1 << 24,
+        ..Config::turbo()
+    };
+    let (bytes, kcp) = heap(|| {
+        let mut kcp = plain(&config);
+        kcp.input(Time::ZERO, &Raw::wins(segments).bytes()).unwrap();
+        for _ in 0..segments {
+            kcp.send(&vec![0x5a; len]).unwrap();
+        }
+        kcp.update(Time::ZERO);
+        kcp
+    });
+    assert_eq!(kcp.stats().in_flight, segments.into());
+    bytes
+}
+
+/// What a window in flight takes beyond its payload and what one segment in flight takes anyway:
+/// the datagram being packed, above all.
+#[test]
+fn a_segment_in_flight_costs_at_most_32_bytes_beyond_its_payload() {
+    for (window, len, most) in
+        [(128, 64, 32.0), (8192, 64, 32.0), (128, 1376, 32.0 + 86.0), (8192, 1376, 32.0 + 86.0)]
+    {
+        let payload = i64::from(window - 1) * i64::try_from(len).unwrap();
+        let bytes = (in_flight(window, len) - in_flight(1, len) - payload) as f64 / f64::from(window - 1);
+        println!("window {window}, {len} B: {bytes:.2} bytes a segment beyond its payload");
+        // The buffer of the payloads grows by 1/16: for large segments that is more than the rest.
+        assert!(bytes <= most, "window {window}, {len} B: {bytes}");
+    }
+}

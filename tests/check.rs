@@ -1,0 +1,186 @@
+//! `check` is never late: what is updated only when it says so behaves like what is updated all
+//! the time, and what is idle is left alone.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::{Drive, LinkConfig, Pair, Raw, Rng, Setup, drain, kcp, numbered, presets, raw_segments};
+use proptest::prelude::*;
+use std::time::Duration;
+use whitewater::{Config, Sn, Time};
+
+/// Any knobs, any link, any beginning.
+fn setup(seed: u64) -> Setup {
+    let mut rng = Rng::new(seed, 77);
+    let mut any = |end| rng.below(end);
+    let configs = [(); 2].map(|()| Config {
+        mtu: [50, 300, 1400][any(3)],
+        snd_wnd: [1, 8, 32, 256][any(4)],
+        rcv_wnd: [128, 256][any(2)],
+        nodelay: [0, 1, 2][any(3)],
+        interval: [10, 20, 40, 100, 1000][any(5)],
+        fast_resend: [0, 1, 2][any(3)],
+        nc: any(3) > 0,
+        min_rto: [None, Some(1), Some(400)][any(3)],
+        ..Config::default()
+    });
+    let chance = |percent| f64::from(u32::try_from(percent).unwrap()) / 100.0;
+    let links = [(); 2].map(|()| LinkConfig {
+        delay: Duration::from_millis([0, 3, 40][any(3)]),
+        jitter: Duration::from_millis([0, 0, 20][any(3)]),
+        loss: chance([0, 0, 10, 25][any(4)]),
+        reorder: chance([0, 10][any(2)]),
+        late: Duration::from_millis(30),
+        duplicate: chance([0, 10][any(2)]),
+    });
+    let clock = |any: &mut dyn FnMut(usize) -> usize| {
+        Time::from_micros([0, 1 << 40, (1 << 31) * 1000 - 300_000, (1 << 32) * 1000 - 300_001][any(4)])
+    };
+    let clocks = [clock(&mut any), clock(&mut any)];
+    let start = |any: &mut dyn FnMut(usize) -> usize| Sn([0, u32::MAX - 5, (1 << 31) - 5][any(3)]);
+    let starts = [start(&mut any), start(&mut any)];
+    Setup { configs, links, starts, clocks, ..Setup::new(Config::default(), LinkConfig::clean(), seed) }
+}
+
+/// Sends, waits and pauses of the reader in any order; then everything arrives.
+fn traffic(pair: &mut Pair, seed: u64, mut between: impl FnMut(&mut Pair, &mut Rng)) {
+    let mut rng = Rng::new(seed, 78);
+    for number in 0..40 {
+        let len = rng.below(700);
+        if rng.below(3) == 0 {
+            pair.reply(numbered(number, len));
+        } else {
+            pair.send(numbered(number, len));
+        }
+        pair.bob.reads = rng.below(10) > 0;
+        pair.read(rng.below(4));
+        between(pair, &mut rng);
+        pair.run_for(Duration::from_micros(rng.below(60_000) as u64));
+    }
+    pair.bob.reads = true;
+    pair.read(usize::MAX);
+    assert!(pair.run_until_idle(Duration::from_secs(20_000)), "never went quiet");
+    pair.assert_delivered();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn check_is_never_late_and_none_when_idle(seed: u64) {
+        let mut pair = setup(seed).pair();
+        traffic(&mut pair, seed, |pair, rng| {
+            // Whenever it is called before the time that `check` gave, `update` has nothing to do.
+            let now = pair.now();
+            for end in [&mut pair.alice, &mut pair.bob] {
+                let time = end.time(now);
+                let ahead = match end.kcp.check(time) {
+                    None => 10_000_000,
+                    Some(at) => usize::try_from(at.since(time).as_micros()).unwrap(),
+                };
+                if ahead > 0 {
+                    end.kcp.update(time + Duration::from_micros(rng.below(ahead) as u64 / 1000 * 1000));
+                    assert_eq!(drain(&mut end.kcp), Vec::<Vec<u8>>::new(), "{ahead} µs early, and it had work");
+                }
+            }
+        });
+        // A window that was closed when last heard of is asked for until it is known to be open.
+        pair.run_for(Duration::from_secs(3600));
+        prop_assert_eq!(pair.next_event(), None);
+        for end in [&mut pair.alice, &mut pair.bob] {
+            let late = Time::from_millis(1 << 45);
+            prop_assert_eq!(end.kcp.check(late), None);
+            end.kcp.update(late);
+            prop_assert!(drain(&mut end.kcp).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_check_drives_delivers_what_ticking_delivers(seed: u64) {
+        let [check, tick, flush] = [Drive::Check, Drive::Tick, Drive::Flush].map(|drive| {
+            let mut pair = Setup { drive, ..setup(seed) }.pair();
+            traffic(&mut pair, seed, |_, _| ());
+            (pair.bob.received.clone(), pair.alice.received.clone())
+        });
+        prop_assert!(check == tick && tick == flush);
+    }
+}
+
+#[test]
+fn an_idle_session_is_never_woken() {
+    for (name, config) in presets() {
+        let mut fresh = kcp(&config);
+        assert_eq!(fresh.check(Time::ZERO), None, "{name}");
+        fresh.update(Time::ZERO);
+        assert_eq!(fresh.check(Time::ZERO), None, "{name}");
+
+        let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+        pair.send_numbered(50);
+        assert!(pair.run_until_idle(Duration::from_secs(10)), "{name}: never went quiet");
+        let updates = (pair.alice.updates, pair.bob.updates);
+        pair.run_for(Duration::from_secs(86_400));
+        assert_eq!((pair.next_event(), (pair.alice.updates, pair.bob.updates)), (None, updates), "{name}");
+    }
+}
+
+#[test]
+fn an_update_with_nothing_due_emits_nothing_and_changes_nothing() {
+    for (name, config) in presets() {
+        let mut alice = kcp(&config);
+        alice.update(Time::ZERO);
+        let stats = alice.stats();
+        for ms in 0..1000 {
+            alice.update(Time::from_millis(ms));
+            assert!(alice.output().is_empty(), "{name}");
+        }
+        assert_eq!(alice.stats(), stats, "{name}");
+    }
+}
+
+#[test]
+fn a_wait_for_an_ack_is_one_wake_at_the_time_of_the_resend() {
+    let mut alice = kcp(&Config::turbo());
+    alice.update(Time::ZERO);
+    alice.send(b"lost").unwrap();
+    assert_eq!(alice.check(Time::from_millis(3)), Some(Time::from_millis(10)), "at the next flush");
+    assert_eq!(
+        alice.check(Time::from_millis(12)),
+        Some(Time::from_millis(12)),
+        "or at once, if that is past"
+    );
+    alice.update(Time::from_millis(12));
+    assert_eq!(alice.output().len(), 1);
+    for ms in [12, 100, 211] {
+        assert_eq!(alice.check(Time::from_millis(ms)), Some(Time::from_millis(212)));
+    }
+    alice.update(Time::from_millis(212));
+    assert_eq!(alice.output().len(), 2);
+}
+
+#[test]
+fn what_arrives_is_acknowledged_at_the_next_beat() {
+    let mut bob = kcp(&Config::fast());
+    bob.update(Time::from_millis(100));
+    for (arrives, wakes) in [(101, 120), (119, 120), (120, 120), (133, 133)] {
+        let at = Time::from_millis(arrives);
+        bob.input(at, &Raw::push(0, b"hi").bytes()).unwrap();
+        assert_eq!(bob.check(at), Some(Time::from_millis(wakes)));
+    }
+    bob.update(Time::from_millis(133));
+    assert_eq!((bob.output().len(), bob.check(Time::from_millis(133))), (1, None));
+}
+
+#[test]
+fn a_full_window_waits_for_acks_and_not_for_the_clock() {
+    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo() });
+    for number in 0..5 {
+        alice.send(&numbered(number, 10)).unwrap();
+    }
+    alice.update(Time::ZERO);
+    assert_eq!(raw_segments(drain(&mut alice)).len(), 2);
+    assert_eq!(alice.check(Time::from_millis(1)), Some(Time::from_millis(200)), "the resend, not the queue");
+    alice.input(Time::from_millis(40), &Raw { una: 1, ..Raw::wins(128) }.bytes()).unwrap();
+    assert_eq!(alice.check(Time::from_millis(40)), Some(Time::from_millis(40)));
+}

@@ -1,0 +1,26 @@
+//! Two control blocks joined by a bad link, in virtual time: same seed, same bytes.
+//!
+//! [`link`] is one direction of the path, [`pair`] drives both ends from event to event, [`wire`]
+//! writes and reads datagrams by hand.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(unused_imports, reason = "each test binary uses its part")]
+
+mod link;
+mod pair;
+mod wire;
+
+pub(crate) use link::{Link, LinkConfig, Rng};
+pub(crate) use pair::{Drive, End, Pair, Setup, kcp, numbered};
+use whitewater::Config;
+pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
+
+/// Every preset and its name.
+pub(crate) fn presets() -> [(&'static str, Config); 4] {
+    [
+        ("default", Config::default()),
+        ("normal", Config::normal()),
+        ("fast", Config::fast()),
+        ("turbo", Config::turbo()),
+    ]
+}

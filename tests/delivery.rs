@@ -1,0 +1,184 @@
+//! Every message arrives once, in order and as it was sent, whatever the network does; and what
+//! that costs.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::{Drive, LinkConfig, Pair, Setup, numbered, presets};
+use std::time::Duration;
+use whitewater::{Config, Time};
+
+const DRIVES: [Drive; 3] = [Drive::Check, Drive::Tick, Drive::Flush];
+
+/// Both ends send 60 messages of 100 bytes a second, for 5 s; the largest delay of one of them.
+fn play(pair: &mut Pair) -> Duration {
+    let tick = Duration::from_micros(16_667);
+    for number in 0..300 {
+        pair.send(numbered(number, 100));
+        pair.reply(numbered(1000 + number, 100));
+        pair.run_for(tick);
+    }
+    assert!(pair.run_until_idle(Duration::from_secs(60)), "never went quiet");
+    let sent_at = |number: usize| Time::ZERO + tick * u32::try_from(number).unwrap();
+    let delays = [&pair.alice, &pair.bob]
+        .map(|end| end.received_at.iter().enumerate().map(|(number, at)| at.since(sent_at(number))).max());
+    delays.into_iter().flatten().max().unwrap()
+}
+
+#[test]
+fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
+    for ((name, config), drive) in
+        presets().into_iter().flat_map(|preset| DRIVES.map(|drive| (preset, drive)))
+    {
+        let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::clean(), 1) }.pair();
+        pair.send_numbered(200);
+        assert!(pair.run_until_idle(Duration::from_secs(10)), "{name}: never went quiet");
+        pair.assert_delivered();
+        let payload: usize = pair.alice.sent.iter().map(Vec::len).sum();
+        let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
+        assert_eq!((pair.resends(), alice.duplicates, bob.duplicates), (0, 0, 0), "{name}");
+        assert_eq!((alice.segments_sent, bob.segments_sent), (200, 200), "{name}");
+        assert_eq!((alice.bytes_sent, bob.bytes_sent), (payload as u64 + 200 * 24, 200 * 24), "{name}");
+    }
+}
+
+#[test]
+fn loss_costs_resends_but_no_message() {
+    // Loss in % and resends of 1000 messages, at least and at most: acknowledgements get lost as well.
+    for (loss, least, most) in [(1, 10, 40), (5, 50, 120), (10, 100, 240), (20, 250, 550), (30, 450, 1100)] {
+        for (name, config) in presets() {
+            let (mut messages, mut resends) = (0, 0);
+            for (drive, seed) in DRIVES.into_iter().flat_map(|drive| (1..=10).map(move |seed| (drive, seed)))
+            {
+                let link = LinkConfig::lossy(f64::from(loss) / 100.0);
+                let mut pair = Setup { drive, ..Setup::new(config, link, seed) }.pair();
+                pair.send_numbered(200);
+                let limit = if config.nc { 30 } else { 400 };
+                assert!(
+                    pair.run_until_idle(Duration::from_secs(limit)),
+                    "{name}, {loss} %: never went quiet"
+                );
+                pair.assert_delivered();
+                messages += 200;
+                resends += pair.resends();
+            }
+            let price = resends * 1000 / messages;
+            assert!((least..=most).contains(&price), "{name}, {loss} %: {price} resends of 1000");
+        }
+    }
+}
+
+#[test]
+fn reordering_costs_a_few_resends_but_no_message() {
+    let link = LinkConfig { reorder: 0.2, late: Duration::from_millis(25), ..LinkConfig::clean() };
+    for ((name, config), seed) in
+        presets().into_iter().flat_map(|preset| (1..=5).map(move |seed| (preset, seed)))
+    {
+        let mut pair = Setup { drive: Drive::Flush, ..Setup::new(config, link, seed) }.pair();
+        play(&mut pair);
+        pair.assert_delivered();
+        let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
+        assert_eq!(pair.resends(), alice.duplicates + bob.duplicates, "{name}: nothing was lost");
+        let most = if config.nodelay > 0 { 40 } else { 0 };
+        assert!(pair.resends() <= most, "{name}: {} needless resends of 600", pair.resends());
+    }
+}
+
+#[test]
+fn copies_are_delivered_once_and_cost_an_ack_each() {
+    let link = LinkConfig { duplicate: 0.3, ..LinkConfig::clean() };
+    for ((name, config), seed) in
+        presets().into_iter().flat_map(|preset| (1..=5).map(move |seed| (preset, seed)))
+    {
+        let setup = Setup { links: [link, LinkConfig::clean()], ..Setup::new(config, link, seed) };
+        let mut pair = setup.pair();
+        pair.send_numbered(200);
+        assert!(pair.run_until_idle(Duration::from_secs(20)), "{name}: never went quiet");
+        pair.assert_delivered();
+        let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
+        assert!((20..=120).contains(&bob.duplicates), "{name}: {} copies of 200", bob.duplicates);
+        assert_eq!((alice.segments_sent, pair.resends()), (200, 0), "{name}");
+        assert_eq!(bob.segments_sent, 200 + u64::from(bob.duplicates), "{name}");
+    }
+}
+
+#[test]
+fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst() {
+    for (name, config) in presets() {
+        for (drive, seed) in DRIVES.into_iter().flat_map(|drive| (1..=10).map(move |seed| (drive, seed))) {
+            let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::mobile(), seed) }.pair();
+            let worst = play(&mut pair);
+            pair.assert_delivered();
+            let limit = if config.nc { Duration::from_millis(500) } else { Duration::from_secs(15) };
+            assert!(worst <= limit, "{name}, {drive:?}: a message was {worst:?} under way");
+            let resends = pair.resends();
+            assert!((10..=100).contains(&resends), "{name}, {drive:?}: {resends} resends of 600");
+        }
+    }
+}
+
+#[test]
+fn updating_when_check_says_delivers_as_well_as_ticking_and_wakes_less() {
+    for (name, config) in presets() {
+        let [(check, wakes), (tick, ticks)] = [Drive::Check, Drive::Tick].map(|drive| {
+            let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::lossy(0.02), 3) }.pair();
+            for number in 0..30 {
+                pair.send(numbered(number, 100));
+                pair.run_for(Duration::from_secs(1));
+            }
+            assert!(pair.run_until_idle(Duration::from_secs(60)), "{name}: never went quiet");
+            pair.assert_delivered();
+            let late = pair
+                .bob
+                .received_at
+                .iter()
+                .enumerate()
+                .map(|(number, at)| at.since(Time::from_millis(1000 * number as u64)));
+            (late.sum::<Duration>() / 30, pair.alice.updates + pair.bob.updates)
+        });
+        assert!(check <= tick, "{name}: {check:?} on average, {tick:?} by ticking");
+        assert!(
+            wakes <= 30 * 4 && ticks >= 2 * 30 * 1000 / u32::from(config.interval),
+            "{name}: {wakes} wakes"
+        );
+    }
+}
+
+#[test]
+fn a_break_of_three_seconds_costs_time_but_no_message() {
+    for ((name, config), seed) in
+        presets().into_iter().flat_map(|preset| (1..=3).map(move |seed| (preset, seed)))
+    {
+        let mut pair = Pair::new(config, LinkConfig::clean(), seed);
+        pair.send_numbered(20);
+        for loss in [0.0, 1.0, 0.0] {
+            for end in [&mut pair.alice, &mut pair.bob] {
+                end.link.set(LinkConfig::lossy(loss));
+            }
+            pair.send_numbered(10);
+            pair.run_for(Duration::from_secs(3));
+        }
+        assert!(pair.run_until_idle(Duration::from_secs(20)), "{name}: never went quiet");
+        pair.assert_delivered();
+        assert!(!pair.alice.kcp.is_dead(), "{name}");
+    }
+}
+
+#[test]
+fn the_same_seed_sends_the_same_bytes() {
+    let run = |seed| {
+        let mut pair = Pair::new(Config::fast(), LinkConfig::mobile(), seed);
+        play(&mut pair);
+        (
+            pair.now(),
+            pair.alice.kcp.stats(),
+            pair.bob.kcp.stats(),
+            pair.alice.link.digest(),
+            pair.bob.link.digest(),
+        )
+    };
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5), run(6));
+}

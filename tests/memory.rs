@@ -1,0 +1,160 @@
+//! The memory that a peer can fill is bounded by the config, whatever it sends. Bytes on the heap,
+//! as the allocator counts them.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use bytes::Bytes;
+use common::{Raw, kcp};
+use whitewater::{Config, DatagramQueue, Kcp, Time};
+
+/// A datagram of one segment, as large as it may be.
+fn large(sn: u32) -> Raw {
+    Raw::push(sn, &[0x5a; 1476])
+}
+
+/// Bytes on the heap that `attack` leaves a receiver with, and at most on the way.
+fn filled(rcv_wnd: u16, shares: bool, attack: impl FnOnce(&mut dyn FnMut(Raw), u32)) -> (u64, u64) {
+    let mut kept = None;
+    let info = allocation_counter::measure(|| {
+        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo() });
+        attack(&mut |segment| input(&mut bob, shares, &segment), rcv_wnd.into());
+        kept = Some(bob);
+    });
+    (u64::try_from(info.bytes_current).unwrap(), info.bytes_max)
+}
+
+fn input(bob: &mut Kcp<DatagramQueue>, shares: bool, segment: &Raw) {
+    let datagram = segment.bytes();
+    if shares {
+        // In a buffer of the largest datagram, as a driver has it.
+        let mut buffer = vec![0; 1500];
+        buffer[..datagram.len()].copy_from_slice(&datagram);
+        bob.input_bytes(Time::ZERO, &Bytes::from(buffer).slice(..datagram.len())).unwrap();
+    } else {
+        bob.input(Time::ZERO, &datagram).unwrap();
+    }
+}
+
+/// Segments in the order of an attack that leaves nothing to be read.
+type Attack = fn(&mut dyn FnMut(Raw), u32);
+
+const ATTACKS: [(&str, Attack); 6] = [
+    ("in order, past the window", |input, wnd| (0..3 * wnd).for_each(|sn| input(large(sn)))),
+    ("backwards, then again ahead of what closes the gap", |input, wnd| {
+        (0..wnd).rev().for_each(|sn| input(large(sn)));
+        (wnd..2 * wnd).rev().for_each(|sn| input(large(sn)));
+    }),
+    ("the newest first, then all before it but one", |input, wnd| {
+        input(large(wnd - 1));
+        (0..wnd - 2).rev().for_each(|sn| input(large(sn)));
+        (wnd..2 * wnd).for_each(|sn| input(large(sn)));
+    }),
+    ("each second one", |input, wnd| {
+        for first in [1, 0] {
+            (first..3 * wnd).step_by(2).for_each(|sn| input(large(sn)));
+        }
+    }),
+    ("just as much of a datagram as is shared", |input, wnd| {
+        (0..2 * wnd).for_each(|sn| input(Raw::push(sn, &[0x5a; 376])));
+    }),
+    ("nothing in them", |input, wnd| (1..2 * wnd).for_each(|sn| input(Raw::push(sn, b"")))),
+];
+
+#[test]
+fn a_receiver_holds_no_more_than_two_windows_of_datagrams() {
+    let mut over = Vec::new();
+    for (rcv_wnd, shares) in [(128, false), (128, true), (1024, false), (1024, true)] {
+        for (name, attack) in ATTACKS {
+            let (left, most) = filled(rcv_wnd, shares, attack);
+            println!("{rcv_wnd}, shares {shares}, {name}: {left} bytes, at most {most}");
+            // 100 bytes a segment for everything around its payload.
+            let limit = 2 * u64::from(rcv_wnd) * (1500 + 100);
+            over.extend(
+                (left > limit || most > 2 * limit).then_some((name, rcv_wnd, shares, left, most, limit)),
+            );
+        }
+    }
+    assert!(over.is_empty(), "name, window, shares; bytes left, at most on the way, allowed: {over:#?}");
+}
+
+#[test]
+fn a_flood_of_duplicates_and_of_forged_numbers_fills_lists_of_a_few_kilobytes() {
+    let attacks: [(&str, Attack); 3] = [
+        ("far past", |input, _| {
+            (0..100_000u32).for_each(|sn| input(Raw::push(u32::MAX - 600 - sn, &[1; 100])))
+        }),
+        ("duplicates", |input, _| (0..100_000).for_each(|copy| input(Raw::push(copy % 2, &[1; 100])))),
+        ("far ahead", |input, wnd| (0..100_000).for_each(|sn| input(Raw::push(wnd + 1 + sn, &[1; 100])))),
+    ];
+    for (name, attack) in attacks {
+        let (left, most) = filled(128, false, attack);
+        // Two windows of ACKs, 8 bytes each, in a list that doubles.
+        assert!(
+            left <= 2 * 128 * 8 * 2 + 2000 && most <= left + 4000,
+            "{name}: {left} bytes, at most {most}"
+        );
+    }
+}
+
+#[test]
+fn a_flood_of_acks_fills_lists_of_a_few_kilobytes() {
+    let mut alice = kcp(&Config::turbo());
+    for _ in 0..32 {
+        alice.send(b"x").unwrap();
+    }
+    alice.flush(Time::ZERO);
+    let info = allocation_counter::measure(|| {
+        for copy in 0..100_000 {
+            alice.input(Time::ZERO, &Raw::ack(31 - copy % 4, 0).bytes()).unwrap();
+        }
+    });
+    // 256 datagrams are noted before they are counted, 8 bytes each.
+    assert!((0..=4096).contains(&info.bytes_current), "{info:?}");
+}
+
+#[test]
+fn what_is_refused_allocates_nothing() {
+    let config = Config { snd_queue: 2, ..Config::turbo() };
+    let (mut alice, bad) = (
+        kcp(&config),
+        [
+            Raw { una: 1, ..Raw::push(0, &[1; 1000]) }.bytes(),
+            Raw::datagram(&[Raw::push(0, &[1; 1000]), Raw::ack(0, 0)]),
+            Raw { frg: 128, ..Raw::push(0, &[1; 1000]) }.bytes(),
+            vec![0; 1501],
+            vec![0; 24],
+            Vec::new(),
+        ],
+    );
+    alice.send(b"x").unwrap();
+    alice.send(b"y").unwrap();
+    let mut errors = 0;
+    let info = allocation_counter::measure(|| {
+        for bad in &bad {
+            errors += usize::from(alice.input(Time::ZERO, bad).is_err());
+        }
+        errors += usize::from(alice.send(&[0; 1000]).is_err());
+        errors += usize::from(alice.send(&[0; 1 << 18]).is_err());
+        errors += usize::from(alice.recv(&mut [0; 10]).is_err());
+    });
+    assert_eq!((errors, info.count_total), (bad.len() + 3, 0));
+}
+
+#[test]
+fn a_sender_holds_what_its_limits_allow_and_a_sixteenth() {
+    for (snd_queue, len) in [(4096, 1024), (1 << 16, 64)] {
+        let config = Config { snd_queue, ..Config::turbo() };
+        let mut kept = None;
+        let info = allocation_counter::measure(|| {
+            let mut alice = kcp(&config);
+            while alice.send(&vec![1; len]).is_ok() {}
+            kept = Some(alice);
+        });
+        let limit = i64::from(config.snd_queue_bytes) * 17 / 16 + i64::from(snd_queue) * 24 + 1000;
+        assert!(info.bytes_current <= limit, "{info:?}, {limit}");
+        assert_eq!(kept.map(|alice| alice.wait_snd()), Some(snd_queue as usize));
+    }
+}

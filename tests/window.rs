@@ -1,0 +1,219 @@
+//! The windows of both ends bound what is under way and what is held, and a closed one opens again.
+
+#[cfg(test)]
+mod common;
+
+use common::{Drive, LinkConfig, Pair, Raw, Setup, flushed, kcp, numbered, numbers};
+use std::time::Duration;
+use whitewater::wire::Command;
+use whitewater::{Config, Time};
+
+#[test]
+fn no_more_than_the_send_window_is_in_flight() {
+    let mut alice = kcp(&Config { snd_wnd: 5, ..Config::turbo() });
+    for number in 0..20 {
+        alice.send(&numbered(number, 100)).unwrap();
+    }
+    assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0, 1, 2, 3, 4]);
+    assert_eq!(flushed(&mut alice, 10), []);
+    alice.input(Time::from_millis(20), &Raw { una: 2, ..Raw::ack(3, 0) }.bytes()).unwrap();
+    // 3 is acknowledged, and yet the window starts at 2.
+    assert_eq!(numbers(&flushed(&mut alice, 20), Command::Push), [5, 6]);
+    assert_eq!((alice.stats().in_flight, alice.stats().snd_queue), (4, 13));
+}
+
+#[test]
+fn no_more_than_the_peers_window_is_in_flight() {
+    let mut alice = kcp(&Config::turbo());
+    alice.input(Time::ZERO, &Raw::wins(3).bytes()).unwrap();
+    for number in 0..20 {
+        alice.send(&numbered(number, 100)).unwrap();
+    }
+    assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0, 1, 2]);
+    alice.input(Time::from_millis(10), &Raw::wins(7).bytes()).unwrap();
+    assert_eq!(numbers(&flushed(&mut alice, 10), Command::Push), [3, 4, 5, 6]);
+    alice.input(Time::from_millis(20), &Raw::wins(1).bytes()).unwrap();
+    assert_eq!(flushed(&mut alice, 20), [], "it shrank below what is in flight");
+}
+
+#[test]
+fn a_large_window_is_one_flight_and_one_round_trip() {
+    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo() };
+    let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+    pair.alice.kcp.input(Time::ZERO, &Raw::wins(8192).bytes()).unwrap();
+    for number in 0..8192 {
+        pair.send(numbered(number, 64));
+    }
+    assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
+    pair.assert_delivered();
+    assert_eq!((pair.resends(), pair.alice.link.sent), (0, 8192 / 15 + 1));
+    assert!(pair.now() <= Time::from_millis(80), "{}", pair.now());
+}
+
+#[test]
+fn what_is_ready_to_be_read_closes_the_window_and_holds_no_more_than_two_of_them() {
+    for drive in [Drive::Check, Drive::Tick, Drive::Flush] {
+        let config = Config { snd_wnd: 1024, ..Config::turbo() };
+        let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::lossy(0.05), 2) }.pair();
+        pair.bob.reads = false;
+        for number in 0..600 {
+            pair.send(numbered(number, 100));
+        }
+        pair.run_for(Duration::from_secs(4));
+        let bob = pair.bob.kcp.stats();
+        assert_eq!((bob.rcv_queue, pair.alice.kcp.stats().rmt_wnd), (128, 0), "{drive:?}");
+        assert!(bob.rcv_buf <= 128, "{drive:?}: {} held behind a full queue", bob.rcv_buf);
+        pair.bob.reads = true;
+        pair.read(usize::MAX);
+        assert!(pair.run_until_idle(Duration::from_secs(20)), "{drive:?}: never went quiet");
+        pair.assert_delivered();
+    }
+}
+
+#[test]
+fn a_closed_window_is_probed_after_5_s_and_then_each_time_half_as_long_again_up_to_2_minutes() {
+    let mut alice = kcp(&Config::turbo());
+    alice.update(Time::ZERO);
+    alice.input(Time::ZERO, &Raw::wins(0).bytes()).unwrap();
+    alice.send(b"waits").unwrap();
+    let (mut now, mut asked, mut updates) = (Time::ZERO, vec![10], 0);
+    while let Some(at) = alice.check(now).filter(|at| *at < Time::from_millis(1_000_000)) {
+        now = at;
+        alice.update(now);
+        updates += 1;
+        let sent = common::raw_segments(common::drain(&mut alice));
+        assert!(sent.iter().all(|segment| segment.cmd == Command::Wask), "{sent:?}");
+        asked.extend(sent.iter().map(|_| now.as_millis()));
+    }
+    let waits: Vec<_> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(waits[..9], [5000, 7500, 11_250, 16_875, 25_312, 37_968, 56_952, 85_428, 120_000]);
+    assert!(waits[9..].iter().all(|wait| *wait == 120_000), "{waits:?}");
+    assert_eq!(updates, asked.len(), "one wake a question, and one to start");
+}
+
+#[test]
+fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
+    for (read, wins) in [(1, 1), (128, 128)] {
+        let mut pair = Pair::new(Config { snd_wnd: 128, ..Config::turbo() }, LinkConfig::clean(), 1);
+        pair.bob.reads = false;
+        for number in 0..200 {
+            pair.send(numbered(number, 100));
+        }
+        pair.run_for(Duration::from_secs(2));
+        assert_eq!(pair.alice.kcp.stats().rmt_wnd, 0);
+        let (start, resends) = (pair.now(), pair.resends());
+        pair.read(read);
+        assert!(pair.run_until(Duration::from_secs(1), |pair| pair.alice.kcp.stats().rmt_wnd == wins));
+        assert!(pair.now().since(start) <= Duration::from_millis(40), "{:?}", pair.now().since(start));
+        pair.bob.reads = true;
+        pair.read(usize::MAX);
+        assert!(pair.run_until_idle(Duration::from_secs(2)), "never went quiet");
+        pair.assert_delivered();
+        assert_eq!(pair.resends(), resends);
+    }
+}
+
+#[test]
+fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
+    let mut pair = Pair::new(Config { snd_wnd: 128, ..Config::turbo() }, LinkConfig::clean(), 1);
+    pair.bob.reads = false;
+    for number in 0..200 {
+        pair.send(numbered(number, 100));
+    }
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!((pair.alice.kcp.stats().rmt_wnd, pair.alice.kcp.wait_snd()), (0, 72));
+    pair.bob.link.set(LinkConfig::lossy(1.0));
+    pair.read(128);
+    pair.run_for(Duration::from_secs(1));
+    pair.bob.link.set(LinkConfig::clean());
+    pair.bob.reads = true;
+    assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
+    pair.assert_delivered();
+    // Closed after 40 ms, probed 5 s later; then a round trip to ask and two for the rest.
+    assert!((5.0..5.3).contains(&pair.now().since(Time::ZERO).as_secs_f64()), "{}", pair.now());
+}
+
+#[test]
+fn a_slow_reader_gets_everything_and_is_never_sent_more_than_it_has_room_for() {
+    for (seed, loss) in [(1, 0.0), (2, 0.1)] {
+        let config = Config { snd_wnd: 256, ..Config::turbo() };
+        let mut pair = Pair::new(config, LinkConfig::lossy(loss), seed);
+        pair.bob.reads = false;
+        for number in 0..1000 {
+            pair.send(numbered(number, 100));
+        }
+        while pair.bob.received.len() < 1000 {
+            pair.run_for(Duration::from_millis(50));
+            pair.read(20);
+            let bob = pair.bob.kcp.stats();
+            assert!(bob.rcv_queue <= 128 && bob.rcv_buf <= 128, "{bob:?}");
+            assert!(pair.now() < Time::from_millis(20_000), "{bob:?}");
+        }
+        assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
+        pair.assert_delivered();
+        let (resends, window) = (pair.resends(), pair.bob.kcp.stats().rejected.window);
+        assert_eq!(window, 0, "a segment left that the window had no room for");
+        assert!(resends <= if loss > 0.0 { 400 } else { 0 }, "{resends} of 1000 at {loss}");
+    }
+}
+
+#[test]
+fn windows_may_change_while_running() {
+    for seed in 1..=10 {
+        let config = Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo() };
+        let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
+        let windows = [(8, 128), (300, 1024), (1, 200), (64, 4096), (32, 128), (256, 256)];
+        for (step, (snd_wnd, rcv_wnd)) in windows.into_iter().enumerate() {
+            for number in 0..100 {
+                pair.send(numbered(100 * step + number, 300));
+                pair.reply(numbered(100 * step + number, 100));
+            }
+            pair.alice.configure(|config| config.snd_wnd = snd_wnd);
+            pair.bob.configure(|config| config.rcv_wnd = rcv_wnd);
+            pair.run_for(Duration::from_millis(300));
+            let bob = pair.bob.kcp.stats();
+            assert!(bob.rcv_queue + bob.rcv_buf <= 2 * 4096, "{bob:?}");
+        }
+        assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");
+        pair.assert_delivered();
+    }
+}
+
+#[test]
+fn a_smaller_send_window_holds_back_until_the_flight_fits_it() {
+    let mut alice = kcp(&Config { snd_wnd: 64, ..Config::turbo() });
+    for number in 0..100 {
+        alice.send(&numbered(number, 10)).unwrap();
+    }
+    assert_eq!(flushed(&mut alice, 0).len(), 64);
+    alice.configure(&Config { snd_wnd: 10, ..*alice.config() }).unwrap();
+    for (una, new) in [(30, 0), (54, 0), (55, 1), (64, 9), (65, 1)] {
+        alice.input(Time::from_millis(20), &Raw { una, ..Raw::wins(128) }.bytes()).unwrap();
+        assert_eq!(flushed(&mut alice, 20).len(), new, "una {una}");
+    }
+}
+
+#[test]
+fn a_smaller_receive_window_keeps_what_has_arrived() {
+    let config = Config { snd_wnd: 512, rcv_wnd: 512, ..Config::turbo() };
+    let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+    pair.bob.reads = false;
+    pair.alice.kcp.input(Time::ZERO, &Raw::wins(512).bytes()).unwrap();
+    for number in 0..600 {
+        pair.send(numbered(number, 50));
+    }
+    pair.run_for(Duration::from_millis(35)); // the first 512 have arrived, and nothing has gone back
+    pair.bob.configure(|config| config.rcv_wnd = 128);
+    pair.run_for(Duration::from_millis(200));
+    assert_eq!((pair.bob.kcp.stats().rcv_queue, pair.alice.kcp.stats().rmt_wnd), (512, 0));
+    pair.read(384);
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(pair.alice.kcp.stats().rmt_wnd, 0, "as full as it is large now");
+    pair.bob.reads = true;
+    pair.read(1);
+    assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
+    pair.read(usize::MAX);
+    assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
+    pair.assert_delivered();
+    assert_eq!(pair.resends(), 0);
+}
