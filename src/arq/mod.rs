@@ -273,7 +273,9 @@ impl<O: Output> Kcp<O> {
         config.check()?;
         self.config = *config;
         self.mtu_max = self.mtu_max.max(config.mtu);
-        if let Some(work) = &mut self.work {
+        if let Some(work) = &mut self.work
+            && self.sender.in_flight > 0
+        {
             work.deadlines.look(); // what is in flight may count as lost by the new knobs
         }
         Ok(())

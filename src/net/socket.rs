@@ -108,7 +108,8 @@ impl KcpSocket {
     }
 
     /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
-    /// long it may be until the next call; `None` when nothing but a datagram makes work.
+    /// long it may be until the next call; `None` when nothing but a datagram, a send or a read makes
+    /// work: a read of a full queue opens the window, which the peer is to be told.
     ///
     /// It reads a bounded number of datagrams; when more wait, the answer is zero.
     ///

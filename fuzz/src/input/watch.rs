@@ -44,7 +44,7 @@ impl Rig {
             let (Segment { header, .. }, after) = Segment::decode(rest).map_err(InputError::from)?;
             let Header { cmd, frg, sn, una, .. } = header;
             match cmd {
-                _ if una.distance(snd_nxt) > 0 => return Err(InputError::Una { una, snd_nxt }),
+                _ if snd_nxt.distance(una) < 0 => return Err(InputError::Una { una, snd_nxt }),
                 Command::Ack if sn.distance(snd_nxt) >= 0 => {
                     return Err(InputError::AckUnsent { sn, snd_nxt });
                 }
