@@ -87,7 +87,7 @@ pub(crate) fn unread_fields() -> BTreeSet<String> {
 }
 
 /// What the table says and this set does not show: a trace that a row names and in which its rule
-/// does not fire, or, in the public set, a row with families in no trace of which it fires.
+/// does not fire, or, in the public set, a row with families that fires nowhere at all.
 pub(crate) fn unseen_deviations() -> Vec<String> {
     let replays: Vec<_> = reports().flat_map(|report| &report.replays).collect();
     let is_public = env::var_os(FOLDER).is_none();
@@ -97,9 +97,9 @@ pub(crate) fn unseen_deviations() -> Vec<String> {
         for pattern in &row.patterns {
             let named = replays.iter().filter(|replay| matches(pattern, public_name(&replay.name)));
             let fires: Vec<_> = named.map(|replay| replay.fired().any(|rule| rule.id() == row.id)).collect();
+            seen |= fires.contains(&true);
             if pattern.contains('*') {
                 families.push(*pattern);
-                seen |= fires.contains(&true);
             } else if fires.contains(&false) {
                 unseen.push(format!("{} {pattern}", row.id));
             }

@@ -45,7 +45,7 @@ impl Rig {
             let Header { cmd, frg, sn, una, .. } = header;
             match cmd {
                 _ if snd_nxt.distance(una) < 0 => return Err(InputError::Una { una, snd_nxt }),
-                Command::Ack if sn.distance(snd_nxt) >= 0 => {
+                Command::Ack if !sn.is_before(snd_nxt) => {
                     return Err(InputError::AckUnsent { sn, snd_nxt });
                 }
                 Command::Push if u16::from(frg) >= rcv_wnd => {
