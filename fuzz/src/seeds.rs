@@ -117,7 +117,7 @@ impl End {
             }
             "send" => {
                 let hex = call["hex"].as_str().map(unhex).unwrap_or_default();
-                let len = u16::try_from(hex.len().max(call["len"].as_u64().unwrap_or(0) as usize));
+                let len = u16::try_from(call["len"].as_u64().unwrap_or(hex.len() as u64));
                 let start = hex.first().copied().unwrap_or(number("pay").to_le_bytes()[0]);
                 self.push(op::SEND, &len.unwrap_or(u16::MAX).to_le_bytes());
                 self.operations.push(start);
