@@ -26,10 +26,13 @@ fn recorded_traces_hold_as_scripts() {
 #[test]
 fn inputs_that_once_failed_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
+    let mut count = 0;
     for (target, property) in fuzz::TARGETS {
         for entry in fs::read_dir(folder.join(target)).into_iter().flatten().flatten() {
             println!("{}", entry.path().display());
             property(&fs::read(entry.path()).expect("the input can be read"));
+            count += 1;
         }
     }
+    assert!(count > 0, "no input in {}", folder.display());
 }

@@ -1,9 +1,9 @@
 //! A flush: what is due leaves in datagrams; and when the next one is due.
 
-use super::congestion::{Congestion, Loss};
+use super::congestion::Loss;
 use super::packer::Packer;
 use super::transmit::{Resent, Transmit};
-use super::{Config, Kcp, Work};
+use super::{Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Command, Header, Output};
@@ -116,21 +116,13 @@ impl<O: Output> Kcp<O> {
 
     /// Segments that may still be taken into flight.
     fn room(&self) -> u32 {
-        window(&self.config, self.rmt_wnd, &self.congestion)
+        self.congestion
+            .limit(&self.config, self.rmt_wnd)
             .saturating_sub(self.sender.nxt.0.wrapping_sub(self.sender.una().0))
     }
 
     /// The built-in controller lets nothing out before the first flush has ended.
     fn never_flushed(&self) -> bool {
         self.congestion.control().window() == 0 && self.rmt_wnd > 0
-    }
-}
-
-/// Segments that may be in flight.
-pub(super) fn window(config: &Config, rmt_wnd: u16, congestion: &Congestion) -> u32 {
-    let window = u32::from(config.snd_wnd.min(rmt_wnd));
-    match congestion {
-        Congestion::Kcp(_) if config.nc => window,
-        _ => window.min(congestion.control().window()),
     }
 }

@@ -3,7 +3,7 @@
 //! [`due`] decides and changes nothing; the sender commits when budget and datagram allow it.
 
 use super::config::Config;
-use super::send::Outgoing;
+use super::outgoing::Outgoing;
 use crate::seq::Sn;
 use crate::time::Millis;
 
@@ -30,20 +30,6 @@ pub(super) fn due(segment: &Outgoing, now: Millis, config: &Config) -> Due {
         Due::NotYet
     }
 }
-
-/// RTO of a segment after one more timeout, ms. Source: ikcp.c `ikcp_flush`, where it has no end
-/// and the comparison of times flips at 2^31 ms.
-pub(super) fn back_off(segment_rto: u32, rto: u32, nodelay: u8) -> u32 {
-    let step = match nodelay {
-        0 => segment_rto.max(rto),
-        1 => segment_rto / 2,
-        _ => rto / 2,
-    };
-    (segment_rto + step).min(BACK_OFF_MAX)
-}
-
-/// Longest RTO of a segment, ms: half the reach of the wire's clock.
-const BACK_OFF_MAX: u32 = 1 << 30;
 
 /// The acknowledgements since the last flush that passed segments over: one a datagram.
 ///

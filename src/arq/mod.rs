@@ -14,6 +14,7 @@ mod error;
 mod flush;
 mod input;
 mod loss;
+mod outgoing;
 mod pacing;
 mod packer;
 mod probe;

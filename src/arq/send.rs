@@ -2,7 +2,8 @@
 
 use super::config::Config;
 use super::error::SendError;
-use super::loss::{Passes, back_off};
+use super::loss::Passes;
+use super::outgoing::Outgoing;
 use super::suspects::Suspects;
 use crate::ring::{BYTES_MAX, ByteRing, Ring};
 use crate::seq::Sn;
@@ -25,27 +26,6 @@ pub(super) struct Sender {
     bytes: ByteRing,
     /// Payloads that are part of the user's buffers.
     shared: Option<Box<Ring<Bytes>>>,
-}
-
-/// A segment on its way out; 24 bytes, of which those that sending fills in come last.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(super) struct Outgoing {
-    /// Where its payload starts, or would, if it is shared.
-    position: u32,
-    pub(super) len: u16,
-    pub(super) frg: u8,
-    shared: bool,
-    /// When it was sent last.
-    pub(super) ts: Millis,
-    /// When it counts as lost.
-    pub(super) resend_at: Millis,
-    /// Its own timeout, ms, which grows with every one.
-    rto: u32,
-    /// How often it has been sent.
-    pub(super) xmit: u16,
-    /// Datagrams that acknowledged later segments.
-    pub(super) fastack: u16,
 }
 
 /// A message as the user hands it over.
@@ -278,24 +258,6 @@ impl Sender {
     fn share(&mut self, data: Bytes) {
         let (sn, una) = (self.ring.end(), self.una());
         self.shared.get_or_insert_with(|| Box::new(Ring::new(una))).insert(sn, data);
-    }
-}
-
-impl Outgoing {
-    /// Commits a resend because the time was out. Source: ikcp.c `ikcp_flush`.
-    pub(super) fn resend_after_timeout(&mut self, now: Millis, rto: u32, nodelay: u8) {
-        self.xmit = self.xmit.saturating_add(1);
-        self.rto = back_off(self.rto, rto, nodelay);
-        self.ts = now;
-        self.resend_at = now.add(self.rto);
-    }
-
-    /// Commits a resend because later segments were acknowledged. Source: ikcp.c `ikcp_flush`.
-    pub(super) fn resend_fast(&mut self, now: Millis) {
-        self.xmit = self.xmit.saturating_add(1);
-        self.fastack = 0;
-        self.ts = now;
-        self.resend_at = now.add(self.rto);
     }
 }
 

@@ -3,10 +3,10 @@
 use super::config::Config;
 use super::congestion::{Congestion, Sent};
 use super::deadlines::Deadlines;
-use super::flush::window;
 use super::loss::{Due, Passes, SortedPasses, due};
+use super::outgoing::Outgoing;
 use super::packer::Packer;
-use super::send::{Outgoing, Sender};
+use super::send::Sender;
 use super::suspects::Suspects;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -103,7 +103,7 @@ impl<O: Output> Transmit<'_, '_, O> {
 
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.
     pub(super) fn send_new(&mut self, rmt_wnd: u16) {
-        let window = window(self.config, rmt_wnd, self.congestion);
+        let window = self.congestion.limit(self.config, rmt_wnd);
         let wire = self.now.wire();
         let grace = if self.config.nodelay == 0 { self.rto / 8 } else { 0 };
         let resend_at = wire.add(self.rto + grace);

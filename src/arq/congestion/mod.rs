@@ -7,6 +7,7 @@ mod unlimited;
 pub use kcp::KcpControl;
 pub use unlimited::Unlimited;
 
+use super::config::Config;
 use super::pacing::Pacer;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -147,6 +148,15 @@ impl Congestion {
         match self {
             Self::Kcp(control) => control,
             Self::Custom(custom) => &mut *custom.control,
+        }
+    }
+
+    /// Segments that may be in flight.
+    pub(super) fn limit(&self, config: &Config, rmt_wnd: u16) -> u32 {
+        let windows = u32::from(config.snd_wnd.min(rmt_wnd));
+        match self {
+            Self::Kcp(_) if config.nc => windows,
+            _ => windows.min(self.control().window()),
         }
     }
 

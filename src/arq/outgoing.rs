@@ -1,0 +1,56 @@
+//! A segment on its way out, and what sending it again changes in it.
+
+use crate::time::Millis;
+
+/// A segment on its way out; 24 bytes, of which those that sending fills in come last.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Outgoing {
+    /// Where its payload starts, or would, if it is shared.
+    pub(super) position: u32,
+    pub(super) len: u16,
+    pub(super) frg: u8,
+    pub(super) shared: bool,
+    /// When it was sent last.
+    pub(super) ts: Millis,
+    /// When it counts as lost.
+    pub(super) resend_at: Millis,
+    /// Its own timeout, ms, which grows with every one.
+    pub(super) rto: u32,
+    /// How often it has been sent.
+    pub(super) xmit: u16,
+    /// Datagrams that acknowledged later segments.
+    pub(super) fastack: u16,
+}
+
+impl Outgoing {
+    /// Commits a resend because the time was out. Source: ikcp.c `ikcp_flush`.
+    pub(super) fn resend_after_timeout(&mut self, now: Millis, rto: u32, nodelay: u8) {
+        self.xmit = self.xmit.saturating_add(1);
+        self.rto = back_off(self.rto, rto, nodelay);
+        self.ts = now;
+        self.resend_at = now.add(self.rto);
+    }
+
+    /// Commits a resend because later segments were acknowledged. Source: ikcp.c `ikcp_flush`.
+    pub(super) fn resend_fast(&mut self, now: Millis) {
+        self.xmit = self.xmit.saturating_add(1);
+        self.fastack = 0;
+        self.ts = now;
+        self.resend_at = now.add(self.rto);
+    }
+}
+
+/// RTO of a segment after one more timeout, ms. Source: ikcp.c `ikcp_flush`, where it has no end
+/// and the comparison of times flips at 2^31 ms.
+fn back_off(segment_rto: u32, rto: u32, nodelay: u8) -> u32 {
+    let step = match nodelay {
+        0 => segment_rto.max(rto),
+        1 => segment_rto / 2,
+        _ => rto / 2,
+    };
+    (segment_rto + step).min(BACK_OFF_MAX)
+}
+
+/// Longest RTO of a segment, ms: half the reach of the wire's clock.
+const BACK_OFF_MAX: u32 = 1 << 30;
