@@ -99,6 +99,29 @@ fn a_refused_datagram_changes_nothing_whatever_byte_is_wrong() {
 }
 
 #[test]
+fn a_datagram_is_refused_if_and_only_if_one_of_its_segments_is() {
+    // Alike as those of a flush, where one look may do for several; then any byte of any of them.
+    let alike = [
+        [3, 4, 5].map(|sn| Raw { una: 3, ..Raw::ack(sn, 5_000_000) }),
+        [2, 3, 4].map(|sn| Raw { una: 3, frg: 1, ..Raw::push(sn, b"data") }),
+        [0, 0, 0].map(|_| Raw { una: 3, ..Raw::wask() }),
+    ];
+    for segments in alike {
+        let len = segments[0].bytes().len();
+        let datagram = Raw::datagram(&segments);
+        assert_eq!(busy().input(NOW, &datagram), Ok(()));
+        for at in (0..datagram.len()).filter(|at| !(20..24).contains(&(at % len))) {
+            for flip in [1, 8, 0x80, 0xff] {
+                let mut bad = datagram.clone();
+                bad[at] ^= flip;
+                let one_is = bad.chunks(len).any(|segment| busy().input(NOW, segment).is_err());
+                assert_eq!(refused(&bad).is_some(), one_is, "byte {at} by {flip}: {:?}", segments[0]);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_datagram_cut_short_is_refused_unless_it_ends_where_a_segment_ends() {
     let honest = honest();
     for len in 0..honest.len() {
