@@ -334,6 +334,31 @@ fn a_rate_that_falls_to_0_stops_resends_as_well_and_they_go_on_later() {
 }
 
 #[test]
+fn a_fast_resend_that_the_budget_stops_leaves_when_there_is_one() {
+    let recorder = Recorder::new(1000, None);
+    let mut alice = kcp(&Config::turbo());
+    alice.set_congestion(Box::new(recorder.clone()));
+    for number in 0..4 {
+        alice.send(&numbered(number, 10)).unwrap();
+    }
+    alice.update(Time::ZERO);
+    recorder.set_rate(Some(0));
+    for sn in [1, 2] {
+        alice.input(Time::from_millis(20), &Raw::ack(sn, 0).bytes()).unwrap();
+    }
+    drain(&mut alice);
+    for ms in (20..50).step_by(10) {
+        alice.update(Time::from_millis(ms));
+        assert_eq!((alice.output().len(), alice.check(Time::from_millis(ms))), (0, None));
+    }
+    recorder.set_rate(Some(1_000_000));
+    assert_eq!(alice.check(Time::from_millis(45)), Some(Time::from_millis(50)));
+    alice.update(Time::from_millis(50));
+    assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), [0]);
+    assert_eq!((alice.stats().resends_fast, alice.stats().resends_timeout), (1, 0));
+}
+
+#[test]
 fn a_paced_sender_is_woken_no_more_than_once_a_segment_or_an_interval() {
     for rate in [1000, 50_000, 1_000_000] {
         let (pair, sends) = paced(rate, 500, 200, Drive::Check);

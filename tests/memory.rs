@@ -197,3 +197,27 @@ fn a_sender_holds_what_its_limits_allow_and_a_sixteenth() {
         assert_eq!(kept.map(|alice| alice.wait_snd()), Some(snd_queue as usize));
     }
 }
+
+#[test]
+fn a_payload_shared_now_and_then_costs_no_more_than_another() {
+    let message = vec![1; 1000];
+    let mut kept = None;
+    let info = allocation_counter::measure(|| {
+        let (mut alice, mut bob) = (kcp(&Config::turbo()), kcp(&Config::turbo()));
+        for sn in 0..100_000 {
+            let shares = sn % 20_000 == 0;
+            let len = if shares { 1000 } else { 10 };
+            let datagram = Raw::push(sn, &message[..len]).bytes();
+            bob.input_bytes(Time::ZERO, &datagram.into()).unwrap();
+            assert_eq!(bob.recv_bytes().map(|message| message.len()), Some(len));
+            alice.send_bytes(Bytes::copy_from_slice(&message[..len])).unwrap();
+            alice.flush(Time::ZERO);
+            common::drain(&mut alice);
+            alice.input(Time::ZERO, &Raw { una: sn + 1, ..Raw::ack(sn, 0) }.bytes()).unwrap();
+            bob.flush(Time::ZERO);
+            common::drain(&mut bob);
+        }
+        kept = Some((alice, bob));
+    });
+    assert!(info.bytes_current < 20_000, "{info:?}");
+}

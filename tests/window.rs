@@ -217,3 +217,18 @@ fn a_smaller_receive_window_keeps_what_has_arrived() {
     pair.assert_delivered();
     assert_eq!(pair.resends(), 0);
 }
+
+#[test]
+fn a_larger_receive_window_lets_in_what_waits_behind_a_full_queue() {
+    let mut bob = kcp(&Config::turbo());
+    for sn in 0..256 {
+        bob.input(Time::ZERO, &Raw::push(sn, &sn.to_le_bytes()).bytes()).unwrap();
+    }
+    assert_eq!((bob.stats().rcv_queue, bob.stats().rcv_buf), (128, 128));
+    bob.configure(&Config { rcv_wnd: 512, ..Config::turbo() }).unwrap();
+    let mut buf = [0; 4];
+    for sn in 0..256u32 {
+        assert_eq!((bob.recv(&mut buf), buf), (Ok(4), sn.to_le_bytes()));
+    }
+    assert_eq!(numbers(&flushed(&mut bob, 10), Command::Ack).len(), 256);
+}

@@ -256,8 +256,12 @@ impl Sender {
 
     #[cold]
     fn share(&mut self, data: Bytes) {
-        let (sn, una) = (self.ring.end(), self.una());
-        self.shared.get_or_insert_with(|| Box::new(Ring::new(una))).insert(sn, data);
+        let sn = self.ring.end();
+        let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(sn)));
+        if shared.span() == 0 {
+            shared.restart(sn);
+        }
+        shared.insert(sn, data);
     }
 }
 
