@@ -20,19 +20,26 @@ impl AckList {
         self.list.len()
     }
 
+    /// How many more are taken until the next flush: two receive windows of them in all.
+    pub(super) fn room(&self, rcv_wnd: u16) -> usize {
+        (2 * usize::from(rcv_wnd)).saturating_sub(self.list.len())
+    }
+
+    /// Owes the peer an ACK of `sn`, for which there is room.
+    #[inline]
+    pub(super) fn push(&mut self, sn: Sn, ts: Millis) {
+        self.list.push((sn, ts));
+    }
+
     /// Owes the peer an ACK of `sn`, where `rcv_nxt` is expected next.
     ///
-    /// At most two receive windows of them between two flushes, and one for a segment from further
-    /// behind than that: such a peer needs our `una`, which any ACK carries. `false`: not taken.
-    #[inline]
-    pub(super) fn push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
-        if self.list.len() >= 2 * usize::from(rcv_wnd) {
+    /// Only one for a segment from further behind than two windows: such a peer needs our `una`,
+    /// which any ACK carries. `false`: not taken.
+    pub(super) fn try_push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
+        if self.room(rcv_wnd) == 0 || (sn.is_before(rcv_nxt) && !self.take_late(sn, rcv_nxt, rcv_wnd)) {
             return false;
         }
-        if sn.is_before(rcv_nxt) && !self.take_late(sn, rcv_nxt, rcv_wnd) {
-            return false;
-        }
-        self.list.push((sn, ts));
+        self.push(sn, ts);
         true
     }
 
@@ -68,9 +75,9 @@ mod tests {
     fn one_flush_owes_at_most_two_windows_and_one_stale_ack() {
         let mut acks = AckList::default();
         let stale = Sn(0).sub(513);
-        assert!(acks.push(stale, Millis(1), Sn(0), 128));
-        assert!(!acks.push(stale, Millis(2), Sn(0), 128));
-        let taken = (0..1000).filter(|&i| acks.push(Sn(i % 128), Millis(i), Sn(0), 128)).count();
+        assert!(acks.try_push(stale, Millis(1), Sn(0), 128));
+        assert!(!acks.try_push(stale, Millis(2), Sn(0), 128));
+        let taken = (0..1000).filter(|&i| acks.try_push(Sn(i % 128), Millis(i), Sn(0), 128)).count();
         assert_eq!(taken, 255);
         assert_eq!(acks.len(), 256);
     }

@@ -173,34 +173,43 @@ impl<O: Output> Kcp<O> {
         backing: Option<&Bytes>,
         acked: &mut Acked,
     ) -> &'a [u8] {
-        let Self { sender, receiver, counters, rmt_wnd, .. } = self;
-        let acks = &mut self.work.get_or_insert_default().acks;
-        let (rcv_wnd, mut rest) = (self.config.rcv_wnd, datagram);
-        while let Ok((Segment { header, data }, next)) = Segment::decode(rest) {
-            if header.cmd != Command::Push {
-                break;
+        let rcv_wnd = self.config.rcv_wnd;
+        let mut rest = datagram;
+        while let Ok((Segment { header, data }, next)) = Segment::decode(rest)
+            && header.cmd == Command::Push
+        {
+            self.take_window(&header, acked);
+            let acks = &mut self.work.get_or_insert_default().acks;
+            if backing.is_none() {
+                let (mut stored, room) = (0, acks.room(rcv_wnd));
+                let row = self.receiver.store_row(rest, room, rcv_wnd, |sn, ts| {
+                    stored += 1;
+                    acks.push(sn, ts);
+                });
+                if !row.is_empty() {
+                    self.counters.segments_received += stored;
+                    rest = rest.get(row.len()..).unwrap_or_default();
+                    continue;
+                }
             }
+            self.counters.segments_received += 1;
+            let segment = rest.get(..HEADER_LEN + data.len()).unwrap_or_default();
             rest = next;
-            counters.segments_received += 1;
-            *rmt_wnd = header.wnd;
-            if sender.una().is_before(header.una) {
-                acked.bytes += sender.acknowledge_before(header.una);
-            }
-            let rcv_nxt = receiver.nxt;
-            match receiver.store(header.sn, header.frg, data, backing, rcv_wnd) {
+            let rcv_nxt = self.receiver.nxt;
+            match self.receiver.store(segment, backing, rcv_wnd) {
                 Stored::New => {}
-                Stored::Duplicate => count(&mut counters.duplicates),
+                Stored::Duplicate => count(&mut self.counters.duplicates),
                 Stored::Beyond => {
-                    count(&mut counters.rejected.window);
+                    count(&mut self.counters.rejected.window);
                     continue;
                 }
                 Stored::BrokenChain => {
-                    count(&mut counters.rejected.fragment_chain);
+                    count(&mut self.counters.rejected.fragment_chain);
                     continue;
                 }
             }
-            if !acks.push(header.sn, header.ts, rcv_nxt, rcv_wnd) {
-                count(&mut counters.rejected.ack_overflow);
+            if !acks.try_push(header.sn, header.ts, rcv_nxt, rcv_wnd) {
+                count(&mut self.counters.rejected.ack_overflow);
             }
         }
         rest

@@ -17,6 +17,7 @@ mod loss;
 mod outgoing;
 mod pacing;
 mod packer;
+mod place;
 mod probe;
 mod recv;
 mod rtt;
@@ -178,7 +179,7 @@ impl<O: Output> Kcp<O> {
     /// it does not fit, and it stays.
     #[inline]
     pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        match self.receiver.read_simple(buf, self.config.rcv_wnd) {
+        match self.receiver.read_simple(buf) {
             Some(len) => Ok(len),
             None => self.recv_any(buf),
         }
@@ -186,6 +187,9 @@ impl<O: Output> Kcp<O> {
 
     #[inline(never)]
     fn recv_any(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        if let Some(len) = self.receiver.read_one(buf) {
+            return Ok(len);
+        }
         let need = self.peek_size().ok_or(RecvError::NoMessage)?;
         let have = buf.len();
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;

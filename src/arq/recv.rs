@@ -1,47 +1,45 @@
 //! The receiving half: segments in, in any order, messages out.
 
-use super::send::{SHARE_MIN, segment_len};
-use crate::ring::{ByteRing, Ring};
+use super::place::{Found, Place};
+use super::send::SHARE_MIN;
+use crate::ring::{BYTES_MAX, ByteRing, Ring};
 use crate::seq::Sn;
+use crate::time::Millis;
+use crate::wire::{HEADER_LEN, RawHeader};
 use bytes::{Bytes, BytesMut};
 
-/// Segments from the oldest unread one to the newest that arrived, in one ring: up to `nxt` they
-/// are there without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
+/// Segments from the oldest unread one to the newest that arrived: up to `nxt` they are there
+/// without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
+///
+/// They lie in a log as they came, each with its header. One that came in its turn is at the front
+/// of the log when its turn to be read has come; where the others are says the index.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    ring: Ring<Incoming>,
+    /// Starts at the oldest unread segment.
+    index: Ring<Place>,
     /// The number expected next.
     pub(super) nxt: Sn,
     /// Segments held from `nxt` on.
     pub(super) parked: u32,
-    /// The payloads, in the order in which they arrived: each after a [`Record`].
     log: ByteRing,
     /// Segments that have been read and are still in the log, because one that arrived before them
     /// has not.
     read_early: u32,
     /// `frg` of the segment before `nxt`.
     last_frg: u8,
-    /// Segments were left parked because the queue was full.
-    was_full: bool,
+    /// The queue is full: segments may be left parked for that.
+    is_full: bool,
     /// Payloads that are part of a datagram's buffer.
     shared: Option<Box<Ring<Bytes>>>,
 }
 
-/// A segment that arrived; 8 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Incoming {
-    /// Where its payload starts, unless it is shared.
-    position: u32,
-    len: u16,
+/// A segment in its place.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Where its header is in the log; `None`: it is shared.
+    position: Option<u32>,
+    len: usize,
     frg: u8,
-    shared: bool,
-}
-
-/// Says whose bytes follow in the log, so that they can be let go in the order in which they came
-/// although they are read in another.
-struct Record {
-    sn: Sn,
-    len: u32,
 }
 
 /// What became of a segment.
@@ -57,14 +55,14 @@ pub(super) enum Stored {
 
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
-        let (ring, log) = (Ring::new(start), ByteRing::default());
-        Self { ring, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, was_full: false, shared: None }
+        let (index, log) = (Ring::new(start), ByteRing::default());
+        Self { index, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, is_full: false, shared: None }
     }
 
     /// Segments that can be read, whole messages or not.
     #[inline]
     pub(super) fn queued(&self) -> u32 {
-        self.nxt.0.wrapping_sub(self.ring.start().0)
+        self.nxt.0.wrapping_sub(self.index.start().0)
     }
 
     /// Segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
@@ -73,159 +71,187 @@ impl Receiver {
         rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
     }
 
+    /// Stores the row of segments at the front of `datagram`, at most `most` of them: new ones that
+    /// are messages of their own, each the next after the one before, alike but for their times,
+    /// which `each` gets with the numbers. Returns the row. It is empty where the first segment does not
+    /// start one; [`store`](Self::store) says what is with that.
+    pub(super) fn store_row<'a>(
+        &mut self,
+        datagram: &'a [u8],
+        most: usize,
+        rcv_wnd: u16,
+        mut each: impl FnMut(Sn, Millis),
+    ) -> &'a [u8] {
+        let Some((first, _)) = RawHeader::split(datagram) else { return &[] };
+        let in_turn = first.sn() == self.nxt && self.parked == 0;
+        let end = if in_turn { self.index.start() } else { self.nxt }.add(rcv_wnd.into());
+        if first.frg() != 0
+            || first.sn().is_before(self.nxt)
+            || self.frg_before(first.sn()) != 0
+            || self.log.len() as usize + datagram.len() > BYTES_MAX
+        {
+            return &[];
+        }
+        let (mut sn, mut rest, mut count) = (first.sn(), datagram, 0);
+        while count < most
+            && sn.is_before(end)
+            && let Some((head, data)) = RawHeader::split(rest)
+            && head.sn() == sn
+            && head.common() == first.common()
+            && let Some(after) = data.get(head.len() as usize..)
+        {
+            if !in_turn {
+                if self.index.get(sn).is_some() {
+                    break;
+                }
+                self.index.insert(sn, Place::in_log(self.log.end(), datagram.len() - rest.len()));
+            }
+            each(sn, head.ts());
+            sn = sn.add(1);
+            rest = after;
+            count += 1;
+        }
+        let row = datagram.get(..datagram.len() - rest.len()).unwrap_or_default();
+        self.log.push(row);
+        if in_turn {
+            self.nxt = sn;
+            self.is_full = sn == end;
+        } else {
+            self.parked += sn.0.wrapping_sub(first.sn().0);
+            self.deliver(rcv_wnd);
+        }
+        row
+    }
+
     /// Stores a segment, and queues what is complete up to it. Source: ikcp.c `ikcp_input`,
     /// `ikcp_parse_data`.
     ///
     /// `backing` is the buffer that `data` is part of, where it can be kept: it is, instead of a
     /// copy, when `data` makes up much of it.
-    #[inline]
-    pub(super) fn store(
-        &mut self,
-        sn: Sn,
-        frg: u8,
-        data: &[u8],
-        backing: Option<&Bytes>,
-        rcv_wnd: u16,
-    ) -> Stored {
-        // Most segments are the next one, while nothing waits for it.
-        if sn == self.nxt
-            && self.parked == 0
-            && self.queued() < rcv_wnd.into()
-            && (self.last_frg == 0 || frg == self.last_frg - 1)
-            && backing.is_none()
-            && let Some(segment) = self.log(sn, frg, data)
-        {
-            self.ring.push_back(segment);
-            self.nxt = sn.add(1);
-            self.last_frg = frg;
-            return Stored::New;
-        }
-        self.store_any(sn, frg, data, backing, rcv_wnd)
-    }
-
     #[inline(never)]
-    fn store_any(&mut self, sn: Sn, frg: u8, data: &[u8], backing: Option<&Bytes>, rcv_wnd: u16) -> Stored {
+    pub(super) fn store(&mut self, segment: &[u8], backing: Option<&Bytes>, rcv_wnd: u16) -> Stored {
+        let Some((head, data)) = RawHeader::split(segment) else {
+            return Stored::BrokenChain;
+        };
+        let (sn, frg) = (head.sn(), head.frg());
         if !sn.is_before(self.nxt.add(rcv_wnd.into())) {
             return Stored::Beyond;
         }
-        if sn.is_before(self.nxt) || self.ring.get(sn).is_some() {
+        if sn.is_before(self.nxt) || self.index.get(sn).is_some() {
             return Stored::Duplicate;
         }
         if !self.continues_chain(sn, frg) {
             return Stored::BrokenChain;
         }
-        let segment = match backing {
+        let place = match backing {
             Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
                 self.share(sn, backing.slice_ref(data));
-                Some(Incoming { position: 0, len: segment_len(data), frg, shared: true })
+                Place::shared(frg)
             }
-            _ => self.log(sn, frg, data),
+            _ => match self.log.push(segment) {
+                Some(position) => Place::in_log(position, 0),
+                None => return Stored::Beyond,
+            },
         };
-        let Some(segment) = segment else {
-            return Stored::Beyond;
-        };
-        self.ring.insert(sn, segment);
+        self.index.insert(sn, place);
         self.parked += 1;
         self.deliver(rcv_wnd);
         Stored::New
     }
 
-    /// Copies the data of a segment to the log; `None`: there is no room.
-    #[inline]
-    fn log(&mut self, sn: Sn, frg: u8, data: &[u8]) -> Option<Incoming> {
-        let len = segment_len(data);
-        let position = self.log.push_both(Record { sn, len: len.into() }.to_bytes(), data)?;
-        Some(Incoming { position, len, frg, shared: false })
-    }
-
     /// Queues what has become complete, up to the window. Source: ikcp.c `ikcp_parse_data`,
     /// `ikcp_recv`.
-    #[inline]
     pub(super) fn deliver(&mut self, rcv_wnd: u16) {
-        while self.parked > 0
-            && self.queued() < rcv_wnd.into()
-            && let Some(segment) = self.ring.get(self.nxt)
-        {
-            self.last_frg = segment.frg;
+        let before = self.nxt;
+        let end = self.index.start().add(rcv_wnd.into());
+        while self.parked > 0 && self.nxt.is_before(end) && self.index.get(self.nxt).is_some() {
             self.nxt = self.nxt.add(1);
             self.parked -= 1;
         }
-        self.was_full = self.queued() >= rcv_wnd.into();
+        if self.nxt != before {
+            self.last_frg = self.frg_of(self.nxt.sub(1)).unwrap_or(0);
+        }
+        self.is_full = !self.nxt.is_before(end);
     }
 
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
     /// `ikcp_peeksize`.
     pub(super) fn peek_size(&self) -> Option<usize> {
-        let first = self.ring.get(self.ring.start()).filter(|_| self.queued() > 0)?;
+        if self.queued() == 0 {
+            return None;
+        }
+        let first = self.locate(self.index.start())?;
+        if first.frg == 0 {
+            return Some(first.len);
+        }
         if self.queued() <= first.frg.into() {
             return None;
         }
-        Some(self.message().map(|(_, segment)| usize::from(segment.len)).sum())
+        Some(self.message().map(|(_, part)| part.len).sum())
     }
 
     /// Copies the next message, which is all there, to `buf`, which is as long.
     pub(super) fn peek(&self, mut buf: &mut [u8]) {
-        for (sn, segment) in self.message() {
-            let Some((to, rest)) = buf.split_at_mut_checked(segment.len.into()) else { break };
-            self.copy_payload(sn, segment, to);
+        for (sn, part) in self.message() {
+            let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
+            self.copy_payload(sn, part, to);
             buf = rest;
         }
     }
 
     /// Moves the next message to `buf` in the most common case and returns its length: one segment,
-    /// not shared, and the window is open. `None`: not so simple.
+    /// at the front of the log, and nothing waits for it to be read. `None`: not so simple.
     #[inline]
-    pub(super) fn read_simple(&mut self, buf: &mut [u8], rcv_wnd: u16) -> Option<usize> {
-        let Some(&Incoming { position, len, frg: 0, shared: false }) = self.ring.get(self.ring.start())
-        else {
+    pub(super) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
+        let head = RawHeader::of(self.log.front()?);
+        if head.sn() != self.index.start() || head.frg() != 0 || self.read_early > 0 || self.is_full {
             return None;
-        };
-        if self.queued().wrapping_sub(1) >= u32::from(rcv_wnd) - 1 || self.was_full {
-            return None; // none is queued, or as many as the window holds
         }
-        let to = buf.get_mut(..usize::from(len))?;
-        self.ring.pop_front();
-        if self.log.start().wrapping_add(Record::LEN) == position && self.read_early == 0 {
-            self.log.pop_front(Record::LEN, to);
-        } else {
-            self.read_disordered(position, to);
-        }
-        Some(len.into())
+        let to = buf.get_mut(..head.len() as usize)?;
+        self.index.step();
+        self.log.pop_front(SKIP, to);
+        Some(to.len())
     }
 
-    /// Copies a payload from a log that is not in order.
-    #[inline(never)]
-    fn read_disordered(&mut self, position: u32, to: &mut [u8]) {
-        self.log.copy_to(position, to);
-        self.let_go(position, segment_len(to));
+    /// The same of a segment that is anywhere in the log.
+    pub(super) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
+        let Part { position: Some(position), len, frg: 0 } = self.locate(self.index.start())? else {
+            return None;
+        };
+        let to = buf.get_mut(..len).filter(|_| !self.is_full && self.queued() > 0)?;
+        self.index.step();
+        self.log.copy_to(position.wrapping_add(SKIP), to);
+        self.let_go(position, len);
+        Some(len)
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
     pub(super) fn read(&mut self, mut buf: &mut [u8]) {
         let mut more = true;
         while more {
-            let sn = self.ring.start();
-            let Some(segment) = self.ring.pop_front() else { break };
-            let Some((to, rest)) = buf.split_at_mut_checked(segment.len.into()) else { break };
-            self.copy_payload(sn, &segment, to);
-            if !segment.shared {
-                self.let_go(segment.position, segment.len);
+            let sn = self.index.start();
+            let Some(part) = self.locate(sn) else { break };
+            let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
+            self.index.step();
+            self.copy_payload(sn, part, to);
+            if let Some(position) = part.position {
+                self.let_go(position, part.len);
             } else if let Some(shared) = &mut self.shared {
                 shared.remove(sn);
             }
             buf = rest;
-            more = segment.frg > 0;
+            more = part.frg > 0;
         }
     }
 
     /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
     /// one segment that is shared.
     pub(super) fn read_bytes(&mut self, len: usize) -> Bytes {
-        let start = self.ring.start();
-        if let Some(&Incoming { frg: 0, shared: true, .. }) = self.ring.get(start)
+        let start = self.index.start();
+        if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
             && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
         {
-            self.ring.pop_front();
+            self.index.step();
             return bytes;
         }
         let mut message = BytesMut::zeroed(len);
@@ -235,73 +261,96 @@ impl Receiver {
 
     /// Gives the memory back when nothing is held.
     pub(super) fn shrink(&mut self) {
-        self.ring.shrink();
+        self.index.shrink();
         self.log.shrink();
-        if self.ring.span() == 0 {
+        if self.queued() == 0 && self.parked == 0 {
             self.shared = None;
         }
     }
 
     /// Within a message `frg` falls by one from segment to segment. Checked against the neighbours
-    /// that are there, it holds for all that are. The one before `nxt` may have been read.
-    #[inline]
+    /// that are there, it holds for all that are.
     fn continues_chain(&self, sn: Sn, frg: u8) -> bool {
-        let frg_of = |sn| self.ring.get(sn).map(|segment| segment.frg);
-        let before = if sn == self.nxt { self.last_frg } else { frg_of(sn.sub(1)).unwrap_or(0) };
+        let before = self.frg_before(sn);
         (before == 0 || frg == before - 1)
-            && (frg == 0 || frg_of(sn.add(1)).is_none_or(|after| after == frg - 1))
+            && (frg == 0 || self.frg_of(sn.add(1)).is_none_or(|after| after == frg - 1))
     }
 
-    /// The segments of the next message, which is all there.
-    fn message(&self) -> impl Iterator<Item = (Sn, &Incoming)> {
-        let mut next = Some(self.ring.start());
-        std::iter::from_fn(move || {
-            let sn = next?;
-            let segment = self.ring.get(sn)?;
-            next = (segment.frg != 0).then(|| sn.add(1));
-            Some((sn, segment))
+    /// `frg` of the segment before `sn`, which is not before `nxt`; 0 if that has not arrived. The
+    /// one before `nxt` may have been read.
+    #[inline]
+    fn frg_before(&self, sn: Sn) -> u8 {
+        if sn == self.nxt { self.last_frg } else { self.frg_of(sn.sub(1)).unwrap_or(0) }
+    }
+
+    /// `frg` of a segment of the index.
+    #[inline]
+    fn frg_of(&self, sn: Sn) -> Option<u8> {
+        Some(match self.index.get(sn)?.find() {
+            Found::InLog(position) => RawHeader::of(&self.log.read(position)).frg(),
+            Found::Shared { frg } => frg,
         })
     }
 
-    fn copy_payload(&self, sn: Sn, segment: &Incoming, to: &mut [u8]) {
-        if !segment.shared {
-            self.log.copy_to(segment.position, to);
+    /// The segment `sn`, which is in the index or next to be read.
+    #[inline]
+    fn locate(&self, sn: Sn) -> Option<Part> {
+        let position = match self.index.get(sn).map(|place| place.find()) {
+            Some(Found::InLog(position)) => position,
+            Some(Found::Shared { frg }) => {
+                let len = self.shared.as_ref()?.get(sn)?.len();
+                return Some(Part { position: None, len, frg });
+            }
+            None if self.log.is_empty() => return None,
+            None => self.log.start(),
+        };
+        let bytes = self.log.read(position);
+        let head = RawHeader::of(&bytes);
+        let part = Part { position: Some(position), len: head.len() as usize, frg: head.frg() };
+        (head.sn() == sn).then_some(part)
+    }
+
+    /// The segments of the next message, which is all there.
+    fn message(&self) -> impl Iterator<Item = (Sn, Part)> {
+        let mut next = Some(self.index.start());
+        std::iter::from_fn(move || {
+            let sn = next?;
+            let part = self.locate(sn)?;
+            next = (part.frg != 0).then(|| sn.add(1));
+            Some((sn, part))
+        })
+    }
+
+    fn copy_payload(&self, sn: Sn, part: Part, to: &mut [u8]) {
+        if let Some(position) = part.position {
+            self.log.copy_to(position.wrapping_add(SKIP), to);
         } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
             to.copy_from_slice(bytes);
         }
     }
 
-    /// Frees a payload that has been read, and those after it in the log that were read before.
-    #[inline(always)]
-    fn let_go(&mut self, position: u32, len: u16) {
-        if self.log.start().wrapping_add(Record::LEN) != position {
+    /// Frees a segment that has been read, and those after it in the log that were read before.
+    #[inline]
+    fn let_go(&mut self, position: u32, len: usize) {
+        if !self.log.starts_at(position) {
             self.read_early += 1;
             return;
         }
-        self.log.release(Record::LEN + u32::from(len));
+        self.log.release(len + HEADER_LEN);
         while self.read_early > 0 {
-            let record = self.oldest_record();
-            if !record.sn.is_before(self.ring.start()) {
+            let bytes = self.log.read(self.log.start());
+            let head = RawHeader::of(&bytes);
+            if !head.sn().is_before(self.index.start()) {
                 break;
             }
             self.read_early -= 1;
-            self.log.release(Record::LEN + record.len);
+            self.log.release(head.len() as usize + HEADER_LEN);
         }
-    }
-
-    #[inline]
-    fn oldest_record(&self) -> Record {
-        if let Some(bytes) = self.log.front() {
-            return Record::from_bytes(*bytes);
-        }
-        let mut bytes = [0; Record::LEN as usize];
-        self.log.copy_to(self.log.start(), &mut bytes);
-        Record::from_bytes(bytes)
     }
 
     #[cold]
     fn share(&mut self, sn: Sn, data: Bytes) {
-        let start = self.ring.start();
+        let start = self.index.start();
         let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(start)));
         while shared.span() > 0 && shared.start().is_before(start) {
             shared.pop_front();
@@ -313,18 +362,5 @@ impl Receiver {
     }
 }
 
-impl Record {
-    const LEN: u32 = 8;
-
-    #[inline]
-    fn to_bytes(&self) -> [u8; 8] {
-        (u64::from(self.sn.0) << 32 | u64::from(self.len)).to_ne_bytes()
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
-    fn from_bytes(bytes: [u8; 8]) -> Self {
-        let word = u64::from_ne_bytes(bytes);
-        Self { sn: Sn((word >> 32) as u32), len: word as u32 }
-    }
-}
+/// From the start of a segment to its data.
+const SKIP: u32 = HEADER_LEN as u32;

@@ -1,5 +1,5 @@
 /// Bytes that come in at one end and go at the other, named by their position: the count of bytes
-/// pushed before them, wrapping at 2^32.
+/// pushed before them, of which 31 bits are enough.
 #[derive(Clone, Debug, Default)]
 pub struct ByteRing {
     buf: Box<[u8]>,
@@ -44,27 +44,16 @@ impl ByteRing {
     /// Appends `bytes` and returns their position; `None`: there would be more than [`BYTES_MAX`].
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Option<u32> {
-        self.push_both([], bytes)
-    }
-
-    /// Appends `head` and `bytes`, and returns the position of `bytes`; `None`: there would be more
-    /// than [`BYTES_MAX`].
-    #[inline(always)]
-    pub fn push_both<const N: usize>(&mut self, head: [u8; N], bytes: &[u8]) -> Option<u32> {
-        let len = N + bytes.len();
-        let position = self.end().wrapping_add(N as u32);
-        let at = self.tail as usize;
-        if len <= self.buf.len() - self.len as usize
-            && let Some(room) = self.buf.get_mut(at..at.wrapping_add(len))
-            && let Some((to_head, to_bytes)) = room.split_first_chunk_mut()
+        let (position, at) = (self.end(), self.tail as usize);
+        if bytes.len() <= self.buf.len() - self.len as usize
+            && let Some(room) = self.buf.get_mut(at..at.wrapping_add(bytes.len()))
         {
-            self.tail += len as u32;
-            self.len += len as u32;
-            *to_head = head;
-            to_bytes.copy_from_slice(bytes);
+            self.tail += bytes.len() as u32;
+            self.len += bytes.len() as u32;
+            room.copy_from_slice(bytes);
             return Some(position);
         }
-        self.append_both(&head, bytes).then_some(position)
+        self.push_slowly(bytes).then_some(position)
     }
 
     /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.
@@ -75,6 +64,15 @@ impl ByteRing {
             return None;
         }
         self.buf.get(self.head as usize..)?.first_chunk()
+    }
+
+    /// The `N` bytes from `position` on, which must be held.
+    #[inline]
+    #[must_use]
+    pub fn read<const N: usize>(&self, position: u32) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.copy_to(position, &mut bytes);
+        bytes
     }
 
     /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
@@ -120,19 +118,26 @@ impl ByteRing {
         }
     }
 
+    /// Whether the oldest byte held is at `position`.
+    #[inline]
+    #[must_use]
+    pub const fn starts_at(&self, position: u32) -> bool {
+        self.offset(position) == 0
+    }
+
     /// Lets go of all bytes before `position`, which is held or the end.
     #[inline]
     pub fn release_to(&mut self, position: u32) {
-        self.release(position.wrapping_sub(self.start));
+        self.release(self.offset(position));
     }
 
     /// Lets go of the `count` oldest bytes, which are held.
     #[inline]
-    pub fn release(&mut self, count: u32) {
-        let index = self.head as usize + count as usize;
+    pub fn release(&mut self, count: usize) {
+        let index = self.head as usize + count;
         self.head = if index >= self.buf.len() { index - self.buf.len() } else { index } as u32;
-        self.len = self.len.wrapping_sub(count);
-        self.start = self.start.wrapping_add(count);
+        self.len = self.len.wrapping_sub(count as u32);
+        self.start = self.start.wrapping_add(count as u32);
     }
 
     /// Gives the memory back when no byte is held.
@@ -142,24 +147,29 @@ impl ByteRing {
         }
     }
 
+    /// Bytes held before `position`.
+    #[inline]
+    const fn offset(&self, position: u32) -> usize {
+        (position.wrapping_sub(self.start) as usize) & BYTES_MAX
+    }
+
     /// Where in `buf` the byte at `position` is or will be.
     #[inline]
     const fn index(&self, position: u32) -> usize {
-        let index = self.head as usize + position.wrapping_sub(self.start) as usize;
+        let index = self.head as usize + self.offset(position);
         if index >= self.buf.len() { index - self.buf.len() } else { index }
     }
 
-    /// Appends both across the edge or into a larger buffer. `false`: there is no room.
+    /// Appends across the edge or into a larger buffer. `false`: there is no room.
     #[cold]
-    fn append_both(&mut self, head: &[u8], bytes: &[u8]) -> bool {
-        let need = self.len as usize + head.len() + bytes.len();
+    fn push_slowly(&mut self, bytes: &[u8]) -> bool {
+        let need = self.len as usize + bytes.len();
         if need > BYTES_MAX {
             return false;
         }
         if need > self.buf.len() {
             self.grow(need);
         }
-        self.append(head);
         self.append(bytes);
         true
     }

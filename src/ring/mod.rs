@@ -103,6 +103,16 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
+    /// Moves the start past its number, whether or not there is a span; lets go of the value.
+    #[inline]
+    pub fn step(&mut self) {
+        if self.span > 0 {
+            self.pop_front();
+        } else {
+            self.start = self.start.add(1);
+        }
+    }
+
     /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
     /// values that were held.
     #[inline]

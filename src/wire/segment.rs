@@ -94,6 +94,12 @@ impl<'a> RawHeader<'a> {
         Some((Self(head), rest))
     }
 
+    /// The header in these bytes.
+    #[inline]
+    pub(crate) fn of(bytes: &'a [u8; HEADER_LEN]) -> Self {
+        Self(bytes)
+    }
+
     #[inline]
     pub(crate) fn conv(self) -> Conv {
         Conv(self.word(0))
@@ -103,6 +109,12 @@ impl<'a> RawHeader<'a> {
     #[inline]
     pub(crate) fn kind(self) -> u32 {
         self.word(1)
+    }
+
+    #[inline]
+    pub(crate) fn frg(self) -> u8 {
+        let [_, frg, ..] = self.kind().to_le_bytes();
+        frg
     }
 
     /// All that the segments of a flush mostly have in common: `conv` and `una`, `cmd`, `frg`
