@@ -7,7 +7,7 @@ use super::stats::count;
 use super::{InputError, Kcp};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
-use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Output, RawHeader, Segment};
+use crate::wire::{Command, DecodeError, HEADER_LEN, Output, RawHeader};
 use bytes::Bytes;
 
 impl<O: Output> Kcp<O> {
@@ -43,17 +43,17 @@ impl<O: Output> Kcp<O> {
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
         let mut acked = Acked { bytes: 0, newest: None, has_sample: false };
         let mut rest = datagram;
-        while let Some((head, next)) = RawHeader::split(rest)
-            && let Ok(header) = head.header()
+        while let Some((head, data)) = RawHeader::split(rest)
+            && let Ok(cmd) = head.cmd()
         {
-            rest = match header.cmd {
+            rest = match cmd {
                 Command::Push => self.take_pushes(rest, backing, &mut acked),
-                Command::Ack => self.take_acks(now, &header, head.kind(), rest, &mut acked),
+                Command::Ack => self.take_acks(now, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;
-                    self.take_window(&header, &mut acked);
-                    self.probe.tell |= header.cmd == Command::Wask;
-                    next.get(head.len() as usize..).unwrap_or_default()
+                    self.take_window(head, &mut acked);
+                    self.probe.tell |= cmd == Command::Wask;
+                    data.get(head.len() as usize..).unwrap_or_default()
                 }
             };
         }
@@ -81,70 +81,81 @@ impl<O: Output> Kcp<O> {
         if have > max {
             return Err(InputError::TooLong { have, max });
         }
-        let (mut rest, mut good, mut is_ack) = (datagram, None, false);
-        while let Some((head, next)) = RawHeader::split(rest) {
-            if good != Some(head.common()) {
-                is_ack = self.check_common(head, next)?;
-                good = Some(head.common());
-            }
-            let (have, need) = (next.len(), head.len());
-            rest = next.get(need as usize..).ok_or(InputError::Length { have, need })?;
-            if is_ack && !head.sn().is_before(self.sender.nxt) {
-                return Err(InputError::AckUnsent { sn: head.sn(), snd_nxt: self.sender.nxt });
-            }
+        let mut rest = datagram;
+        while let Some((head, data)) = RawHeader::split(rest) {
+            rest = match self.check_first(head, data)? {
+                Command::Ack => self.check_acks(head, rest)?,
+                _ => check_alike(head, data)?,
+            };
         }
         Ok(())
     }
 
-    /// Checks what the segments of a flush mostly have in common, in the order of ikcp.c. `true`: it
-    /// is an ACK.
-    #[inline(never)]
-    fn check_common(&self, head: RawHeader<'_>, rest: &[u8]) -> Result<bool, InputError> {
+    /// Checks a segment, in the order of ikcp.c, for all that those after it mostly have in common
+    /// with it.
+    fn check_first(&self, head: RawHeader<'_>, data: &[u8]) -> Result<Command, InputError> {
         if head.conv() != self.conv {
             return Err(InputError::Conv { expected: self.conv, found: head.conv() });
         }
-        if rest.len() < head.len() as usize {
-            return Err(InputError::Length { have: rest.len(), need: head.len() });
+        if data.len() < head.len() as usize {
+            return Err(InputError::Length { have: data.len(), need: head.len() });
         }
-        let Header { cmd, frg, una, .. } = head.header().map_err(|found| InputError::Command { found })?;
-        let (snd_nxt, rcv_wnd) = (self.sender.nxt, self.config.rcv_wnd);
+        let cmd = head.cmd().map_err(|found| InputError::Command { found })?;
+        let (una, snd_nxt) = (head.una(), self.sender.nxt);
         if snd_nxt.is_before(una) {
             return Err(InputError::Una { una, snd_nxt });
         }
+        let (frg, rcv_wnd) = (head.frg(), self.config.rcv_wnd);
         if cmd == Command::Push && u16::from(frg) >= rcv_wnd {
             return Err(InputError::Fragment { frg, rcv_wnd });
         }
-        Ok(cmd == Command::Ack)
+        Ok(cmd)
+    }
+
+    /// Checks the numbers of the ACKs at the front of `datagram` that are like the `first`, which is
+    /// checked otherwise; returns the rest.
+    fn check_acks<'a>(&self, first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
+        let snd_nxt = self.sender.nxt;
+        let (chunks, _) = datagram.as_chunks();
+        let mut rest = datagram;
+        for head in chunks.iter().map(RawHeader::of) {
+            if head.common() != first.common() {
+                break;
+            }
+            if !head.sn().is_before(snd_nxt) {
+                return Err(InputError::AckUnsent { sn: head.sn(), snd_nxt });
+            }
+            rest = rest.get(HEADER_LEN..).unwrap_or_default();
+            if head.len() > 0 {
+                let (have, need) = (rest.len(), head.len());
+                return rest.get(need as usize..).ok_or(InputError::Length { have, need });
+            }
+        }
+        Ok(rest)
     }
 
     /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
-    fn take_window(&mut self, header: &Header, acked: &mut Acked) {
-        self.rmt_wnd = header.wnd;
-        if self.sender.una().is_before(header.una) {
-            acked.bytes += self.sender.acknowledge_before(header.una);
+    fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+        self.rmt_wnd = head.wnd();
+        if self.sender.una().is_before(head.una()) {
+            acked.bytes += self.sender.acknowledge_before(head.una());
         }
     }
 
     /// Takes ACKs off the front that have the window of the first in common: each frees a segment
     /// and measures the round trip of the transmission whose time it echoes.
     #[inline(never)]
-    fn take_acks<'a>(
-        &mut self,
-        now: Time,
-        first: &Header,
-        kind: u32,
-        datagram: &'a [u8],
-        acked: &mut Acked,
-    ) -> &'a [u8] {
-        self.rmt_wnd = first.wnd;
-        let (wire, mut rtt, mut rest) = (now.wire(), self.rtt, datagram);
-        while let Some((head, after)) = RawHeader::split(rest)
-            && head.kind() == kind
-            && let Some(after) = after.get(head.len() as usize..)
-        {
-            rest = after;
-            self.counters.segments_received += 1;
+    fn take_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
+        let (chunks, _) = datagram.as_chunks();
+        let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
+        self.rmt_wnd = first.wnd();
+        let (wire, mut rtt, mut taken, mut data) = (now.wire(), self.rtt, 0, 0);
+        for head in chunks.iter().map(RawHeader::of) {
+            if head.kind() != first.kind() || data > 0 {
+                break;
+            }
+            (taken, data) = (taken + 1, head.len() as usize);
             if self.sender.una().is_before(head.una()) {
                 acked.bytes += self.sender.acknowledge_before(head.una());
             }
@@ -162,7 +173,8 @@ impl<O: Output> Kcp<O> {
             acked.see(head.sn(), head.ts());
         }
         self.rtt = rtt;
-        rest
+        self.counters.segments_received += taken as u64;
+        datagram.get(taken * HEADER_LEN + data..).unwrap_or_default()
     }
 
     /// Takes PUSHes off the front: each is stored, and the peer is owed an ACK of it.
@@ -175,27 +187,24 @@ impl<O: Output> Kcp<O> {
     ) -> &'a [u8] {
         let rcv_wnd = self.config.rcv_wnd;
         let mut rest = datagram;
-        while let Ok((Segment { header, data }, next)) = Segment::decode(rest)
-            && header.cmd == Command::Push
+        while let Some((head, _)) = RawHeader::split(rest)
+            && head.cmd() == Ok(Command::Push)
         {
-            self.take_window(&header, acked);
+            self.take_window(head, acked);
             let acks = &mut self.work.get_or_insert_default().acks;
             if backing.is_none() {
-                let (mut stored, room) = (0, acks.room(rcv_wnd));
-                let row = self.receiver.store_row(rest, room, rcv_wnd, |sn, ts| {
-                    stored += 1;
-                    acks.push(sn, ts);
-                });
-                if !row.is_empty() {
-                    self.counters.segments_received += stored;
-                    rest = rest.get(row.len()..).unwrap_or_default();
+                let most = acks.room(rcv_wnd);
+                let row = self.receiver.store_row(rest, most, rcv_wnd, |sn, ts| acks.push(sn, ts));
+                if row.count > 0 {
+                    self.counters.segments_received += row.count as u64;
+                    rest = rest.get(row.bytes..).unwrap_or_default();
                     continue;
                 }
             }
             self.counters.segments_received += 1;
-            let segment = rest.get(..HEADER_LEN + data.len()).unwrap_or_default();
-            rest = next;
             let rcv_nxt = self.receiver.nxt;
+            let (segment, after) = rest.split_at_checked(HEADER_LEN + head.len() as usize).unwrap_or_default();
+            rest = after;
             match self.receiver.store(segment, backing, rcv_wnd) {
                 Stored::New => {}
                 Stored::Duplicate => count(&mut self.counters.duplicates),
@@ -208,7 +217,7 @@ impl<O: Output> Kcp<O> {
                     continue;
                 }
             }
-            if !acks.try_push(header.sn, header.ts, rcv_nxt, rcv_wnd) {
+            if !acks.try_push(head.sn(), head.ts(), rcv_nxt, rcv_wnd) {
                 count(&mut self.counters.rejected.ack_overflow);
             }
         }
@@ -250,6 +259,20 @@ impl<O: Output> Kcp<O> {
     }
 }
 
+/// Checks the lengths of the segments after the `first`, whose bytes but for the header are at the
+/// front of `datagram`, as long as they are like it; returns the rest.
+fn check_alike<'a>(first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
+    let (mut head, mut data) = (first, datagram);
+    loop {
+        let (have, need) = (data.len(), head.len());
+        let rest = data.get(need as usize..).ok_or(InputError::Length { have, need })?;
+        match RawHeader::split(rest) {
+            Some((next, after)) if next.common() == first.common() => (head, data) = (next, after),
+            _ => return Ok(rest),
+        }
+    }
+}
+
 /// What the ACKs of a datagram add up to.
 struct Acked {
     bytes: u32,
@@ -264,7 +287,7 @@ impl Acked {
     #[inline]
     fn see(&mut self, sn: Sn, ts: Millis) {
         match self.newest {
-            Some((newest, latest)) if !newest.is_before(sn) || ts.since(latest) <= 0 => {}
+            Some((newest, latest)) if ts.since(latest) <= 0 || !newest.is_before(sn) => {}
             _ => self.newest = Some((sn, ts)),
         }
     }

@@ -3,7 +3,7 @@
 //! [`due`] decides and changes nothing; the sender commits when budget and datagram allow it.
 
 use super::config::Config;
-use super::outgoing::Outgoing;
+use super::outgoing::Flight;
 use crate::seq::Sn;
 use crate::time::Millis;
 
@@ -17,7 +17,7 @@ pub(super) enum Due {
 
 /// Decides and changes nothing. Source: ikcp.c `ikcp_flush`.
 #[inline]
-pub(super) fn due(segment: &Outgoing, now: Millis, config: &Config) -> Due {
+pub(super) fn due(segment: &Flight, now: Millis, config: &Config) -> Due {
     let fast = config.fast_resend;
     if segment.resend_at.is_due(now) {
         Due::Timeout

@@ -2,7 +2,7 @@
 
 use crate::time::Millis;
 
-/// A segment on its way out; 24 bytes, of which those that sending fills in come last.
+/// A segment on its way out; 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Outgoing {
@@ -11,6 +11,13 @@ pub(super) struct Outgoing {
     pub(super) len: u16,
     pub(super) frg: u8,
     pub(super) shared: bool,
+    pub(super) flight: Flight,
+}
+
+/// What sending fills in.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Flight {
     /// When it was sent last.
     pub(super) ts: Millis,
     /// When it counts as lost.
@@ -23,19 +30,28 @@ pub(super) struct Outgoing {
     pub(super) fastack: u16,
 }
 
-impl Outgoing {
+impl Flight {
+    /// The first transmission. Without nodelay it has an eighth more time. Source: ikcp.c
+    /// `ikcp_flush`.
+    pub(super) fn first(now: Millis, rto: u32, nodelay: u8) -> Self {
+        let grace = if nodelay == 0 { rto / 8 } else { 0 };
+        Self { ts: now, resend_at: now.add(rto + grace), rto, xmit: 1, fastack: 0 }
+    }
+
     /// Commits a resend because the time was out. Source: ikcp.c `ikcp_flush`.
     pub(super) fn resend_after_timeout(&mut self, now: Millis, rto: u32, nodelay: u8) {
-        self.xmit = self.xmit.saturating_add(1);
         self.rto = back_off(self.rto, rto, nodelay);
-        self.ts = now;
-        self.resend_at = now.add(self.rto);
+        self.resend(now);
     }
 
     /// Commits a resend because later segments were acknowledged. Source: ikcp.c `ikcp_flush`.
     pub(super) fn resend_fast(&mut self, now: Millis) {
-        self.xmit = self.xmit.saturating_add(1);
         self.fastack = 0;
+        self.resend(now);
+    }
+
+    fn resend(&mut self, now: Millis) {
+        self.xmit = self.xmit.saturating_add(1);
         self.ts = now;
         self.resend_at = now.add(self.rto);
     }

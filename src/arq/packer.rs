@@ -24,16 +24,17 @@ impl<'a, O: Output> Packer<'a, O> {
     /// Appends a segment and returns the room for its `len` bytes of data.
     #[inline]
     pub(super) fn push(&mut self, header: &Header, len: u16) -> &mut [u8] {
-        let need = HEADER_LEN + usize::from(len);
-        if self.len + need > self.mtu {
+        let mut end = self.len + HEADER_LEN + usize::from(len);
+        if end > self.mtu {
+            end -= self.len;
             self.finish();
         }
-        let room = self.buffer.get_mut(self.len..).and_then(|room| room.get_mut(..need));
+        let room = self.buffer.get_mut(self.len..end);
         let Some((head, data)) = room.and_then(<[u8]>::split_first_chunk_mut) else {
             return &mut [];
         };
         *head = header.to_bytes(len.into());
-        self.len += need;
+        self.len = end;
         self.segments += 1;
         data
     }

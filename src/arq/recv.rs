@@ -42,6 +42,14 @@ struct Part {
     frg: u8,
 }
 
+/// Segments stored together.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Row {
+    pub(super) count: usize,
+    /// With their headers.
+    pub(super) bytes: usize,
+}
+
 /// What became of a segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stored {
@@ -73,16 +81,16 @@ impl Receiver {
 
     /// Stores the row of segments at the front of `datagram`, at most `most` of them: new ones that
     /// are messages of their own, each the next after the one before, alike but for their times,
-    /// which `each` gets with the numbers. Returns the row. It is empty where the first segment does not
-    /// start one; [`store`](Self::store) says what is with that.
-    pub(super) fn store_row<'a>(
+    /// which `each` gets with the numbers. The row is empty where the first segment does not start
+    /// one; [`store`](Self::store) says what is with that.
+    pub(super) fn store_row(
         &mut self,
-        datagram: &'a [u8],
+        datagram: &[u8],
         most: usize,
         rcv_wnd: u16,
         mut each: impl FnMut(Sn, Millis),
-    ) -> &'a [u8] {
-        let Some((first, _)) = RawHeader::split(datagram) else { return &[] };
+    ) -> Row {
+        let Some((first, _)) = RawHeader::split(datagram) else { return Row::default() };
         let in_turn = first.sn() == self.nxt && self.parked == 0;
         let end = if in_turn { self.index.start() } else { self.nxt }.add(rcv_wnd.into());
         if first.frg() != 0
@@ -90,7 +98,7 @@ impl Receiver {
             || self.frg_before(first.sn()) != 0
             || self.log.len() as usize + datagram.len() > BYTES_MAX
         {
-            return &[];
+            return Row::default();
         }
         let (mut sn, mut rest, mut count) = (first.sn(), datagram, 0);
         while count < most
@@ -111,8 +119,8 @@ impl Receiver {
             rest = after;
             count += 1;
         }
-        let row = datagram.get(..datagram.len() - rest.len()).unwrap_or_default();
-        self.log.push(row);
+        let bytes = datagram.len() - rest.len();
+        self.log.push(datagram.get(..bytes).unwrap_or_default());
         if in_turn {
             self.nxt = sn;
             self.is_full = sn == end;
@@ -120,7 +128,7 @@ impl Receiver {
             self.parked += sn.0.wrapping_sub(first.sn().0);
             self.deliver(rcv_wnd);
         }
-        row
+        Row { count, bytes }
     }
 
     /// Stores a segment, and queues what is complete up to it. Source: ikcp.c `ikcp_input`,

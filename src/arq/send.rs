@@ -3,11 +3,10 @@
 use super::config::Config;
 use super::error::SendError;
 use super::loss::Passes;
-use super::outgoing::Outgoing;
+use super::outgoing::{Flight, Outgoing};
 use super::suspects::Suspects;
 use crate::ring::{BYTES_MAX, ByteRing, Ring};
 use crate::seq::Sn;
-use crate::time::Millis;
 use bytes::Bytes;
 
 /// Segments from the oldest unacknowledged one to the last that waits, in one ring: up to `nxt`
@@ -26,6 +25,13 @@ pub(super) struct Sender {
     bytes: ByteRing,
     /// Payloads that are part of the user's buffers.
     shared: Option<Box<Ring<Bytes>>>,
+}
+
+/// Where the data of segments is.
+#[derive(Clone, Copy)]
+pub(super) struct Payloads<'a> {
+    bytes: &'a ByteRing,
+    shared: Option<&'a Ring<Bytes>>,
 }
 
 /// A message as the user hands it over.
@@ -94,32 +100,37 @@ impl Sender {
         Ok(taken)
     }
 
-    /// Takes the next waiting segment into flight.
+    /// Takes the `most` next waiting segments into flight, until `each` says of one that it stays.
+    /// `each` gets the segment and a reader of its payload.
     #[inline]
-    pub(super) fn admit(&mut self, now: Millis, rto: u32, resend_at: Millis) -> Option<Outgoing> {
-        let segment = self.ring.get_mut(self.nxt)?;
-        (segment.ts, segment.rto, segment.resend_at, segment.xmit) = (now, rto, resend_at, 1);
-        let segment = *segment;
-        self.nxt = self.nxt.add(1);
-        self.in_flight += 1;
-        self.waiting_bytes -= u32::from(segment.len);
-        Some(segment)
+    pub(super) fn admit(
+        &mut self,
+        most: u32,
+        flight: Flight,
+        mut each: impl FnMut(Sn, &Outgoing, &Payloads<'_>) -> bool,
+    ) {
+        let payloads = Payloads { bytes: &self.bytes, shared: self.shared.as_deref() };
+        let (mut sn, mut bytes) = (self.nxt, 0);
+        'segments: for slots in self.ring.slots_mut(sn, most) {
+            for slot in slots {
+                let Some(segment) = slot else { break 'segments };
+                if !each(sn, segment, &payloads) {
+                    break 'segments;
+                }
+                segment.flight = flight;
+                bytes += u32::from(segment.len);
+                sn = sn.add(1);
+            }
+        }
+        self.in_flight += sn.0.wrapping_sub(self.nxt.0);
+        self.waiting_bytes -= bytes;
+        self.nxt = sn;
     }
 
-    /// Copies the payload of a segment to `to`, which is as long.
+    /// Reads payloads.
     #[inline]
-    pub(super) fn copy_payload(&self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
-        if segment.shared {
-            return self.copy_shared(sn, to);
-        }
-        self.bytes.copy_to(segment.position, to);
-    }
-
-    #[cold]
-    fn copy_shared(&self, sn: Sn, to: &mut [u8]) {
-        if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
-            to.copy_from_slice(bytes);
-        }
+    pub(super) fn payloads(&self) -> Payloads<'_> {
+        Payloads { bytes: &self.bytes, shared: self.shared.as_deref() }
     }
 
     /// Frees everything before `una`, which is at most `nxt`, and returns the bytes. Source: ikcp.c
@@ -168,7 +179,8 @@ impl Sender {
         suspects.extend(&self.ring, una, passed.end(una));
         suspects.each(|sn| {
             let Some(segment) = self.ring.get_mut(sn) else { return false };
-            segment.fastack = segment.fastack.saturating_add(passed.count(sn, segment.ts));
+            let flight = &mut segment.flight;
+            flight.fastack = flight.fastack.saturating_add(passed.count(sn, flight.ts));
             true
         });
         passes.clear();
@@ -262,6 +274,24 @@ impl Sender {
             shared.restart(sn);
         }
         shared.insert(sn, data);
+    }
+}
+
+impl Payloads<'_> {
+    /// Copies the payload of a segment to `to`, which is as long.
+    #[inline]
+    pub(super) fn copy(&self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
+        if segment.shared {
+            return self.copy_shared(sn, to);
+        }
+        self.bytes.copy_to(segment.position, to);
+    }
+
+    #[cold]
+    fn copy_shared(&self, sn: Sn, to: &mut [u8]) {
+        if let Some(bytes) = self.shared.and_then(|shared| shared.get(sn)) {
+            to.copy_from_slice(bytes);
+        }
     }
 }
 

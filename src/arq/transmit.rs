@@ -4,7 +4,7 @@ use super::config::Config;
 use super::congestion::{Congestion, Sent};
 use super::deadlines::Deadlines;
 use super::loss::{Due, Passes, SortedPasses, due};
-use super::outgoing::Outgoing;
+use super::outgoing::{Flight, Outgoing};
 use super::packer::Packer;
 use super::send::Sender;
 use super::suspects::Suspects;
@@ -66,9 +66,10 @@ impl<O: Output> Transmit<'_, '_, O> {
         let Some(segment) = self.sender.ring.get_mut(sn) else {
             return false;
         };
-        segment.fastack = segment.fastack.saturating_add(passed.count(sn, segment.ts));
-        match due(segment, self.now.wire(), self.config) {
-            Due::NotYet => self.deadlines.keep(segment.resend_at),
+        let flight = &mut segment.flight;
+        flight.fastack = flight.fastack.saturating_add(passed.count(sn, flight.ts));
+        match due(flight, self.now.wire(), self.config) {
+            Due::NotYet => self.deadlines.keep(flight.resend_at),
             _ if !self.congestion.allows() => self.deadlines.again(sn, self.now.wire()),
             why => self.resend_one(sn, why, resent),
         }
@@ -80,22 +81,22 @@ impl<O: Output> Transmit<'_, '_, O> {
         let wire = self.now.wire();
         let Some(segment) = self.sender.ring.get_mut(sn) else { return };
         if why == Due::Timeout {
-            segment.resend_after_timeout(wire, self.rto, self.config.nodelay);
+            segment.flight.resend_after_timeout(wire, self.rto, self.config.nodelay);
             resent.timeouts += 1;
         } else {
-            segment.resend_fast(wire);
+            segment.flight.resend_fast(wire);
             resent.fast += 1;
         }
         let segment = *segment;
         (self.header.sn, self.header.frg) = (sn, segment.frg);
         let room = self.packer.push(&self.header, segment.len);
-        self.sender.copy_payload(sn, &segment, room);
-        self.most_sent = self.most_sent.max(segment.xmit);
+        self.sender.payloads().copy(sn, &segment, room);
+        self.most_sent = self.most_sent.max(segment.flight.xmit);
         let (now, in_flight) = (self.now, self.sender.in_flight);
-        let Outgoing { len, xmit, .. } = segment;
+        let Outgoing { len, flight: Flight { xmit, .. }, .. } = segment;
         self.congestion.on_sent(|| Sent { now, sn, len, xmit, in_flight });
-        self.deadlines.keep(segment.resend_at);
-        if due(&segment, wire, self.config) != Due::NotYet {
+        self.deadlines.keep(segment.flight.resend_at);
+        if due(&segment.flight, wire, self.config) != Due::NotYet {
             // A timeout does not forget who passed the segment over, as in ikcp.c.
             self.deadlines.again(sn, wire);
         }
@@ -105,32 +106,25 @@ impl<O: Output> Transmit<'_, '_, O> {
     pub(super) fn send_new(&mut self, rmt_wnd: u16) {
         let window = self.congestion.limit(self.config, rmt_wnd);
         let wire = self.now.wire();
-        let grace = if self.config.nodelay == 0 { self.rto / 8 } else { 0 };
-        let resend_at = wire.add(self.rto + grace);
+        let flight = Flight::first(wire, self.rto, self.config.nodelay);
         let first = self.sender.nxt;
         let in_window = first.0.wrapping_sub(self.sender.una().0);
         let most = self.sender.waiting().min(window.saturating_sub(in_window));
-        let Self { packer, sender, congestion, now, rto, .. } = self;
-        let mut header = self.header;
-        for _ in 0..most {
+        let Self { packer, sender, congestion, now, .. } = self;
+        let (mut header, before) = (self.header, first.sub(sender.in_flight));
+        sender.admit(most, flight, |sn, segment, payloads| {
             if !congestion.allows() {
-                break;
+                return false;
             }
-            header.sn = sender.nxt;
-            let Some(segment) = sender.admit(wire, *rto, resend_at) else { break };
-            header.frg = segment.frg;
+            (header.sn, header.frg) = (sn, segment.frg);
             let room = packer.push(&header, segment.len);
-            sender.copy_payload(header.sn, &segment, room);
-            congestion.on_sent(|| Sent {
-                now: *now,
-                sn: header.sn,
-                len: segment.len,
-                xmit: segment.xmit,
-                in_flight: sender.in_flight,
-            });
-        }
+            payloads.copy(sn, segment, room);
+            let in_flight = sn.0.wrapping_sub(before.0) + 1;
+            congestion.on_sent(|| Sent { now: *now, sn, len: segment.len, xmit: flight.xmit, in_flight });
+            true
+        });
         if sender.nxt != first {
-            self.deadlines.sent(first, resend_at, sender.una());
+            self.deadlines.sent(first, flight.resend_at, sender.una());
             self.most_sent = self.most_sent.max(1);
         }
         if self.sender.waiting() == 0 && self.sender.in_flight < window {

@@ -131,6 +131,16 @@ impl<T> Ring<T> {
         self.start = sn;
     }
 
+    /// The slots of the `count` numbers from `first` on, fewer at the end of the span, in two parts.
+    #[inline]
+    pub fn slots_mut(&mut self, first: Sn, count: u32) -> [&mut [Option<T>]; 2] {
+        let left = self.span.saturating_sub(first.0.wrapping_sub(self.start.0));
+        let count = count.min(left) as usize;
+        let (after, from) = self.slots.split_at_mut_checked(self.index(first)).unwrap_or_default();
+        let in_first = count.min(from.len());
+        [from.get_mut(..in_first).unwrap_or_default(), after.get_mut(..count - in_first).unwrap_or_default()]
+    }
+
     /// Lets go of the value at `sn`; its number stays in the span.
     #[inline]
     pub fn remove(&mut self, sn: Sn) -> Option<T> {

@@ -117,6 +117,19 @@ impl<'a> RawHeader<'a> {
         frg
     }
 
+    #[inline]
+    pub(crate) fn wnd(self) -> u16 {
+        let [_, _, low, high] = self.kind().to_le_bytes();
+        u16::from_le_bytes([low, high])
+    }
+
+    /// What the segment is for; `Err`: the byte in its place.
+    #[inline]
+    pub(crate) fn cmd(self) -> Result<Command, u8> {
+        let [cmd, ..] = self.kind().to_le_bytes();
+        Command::from_byte(cmd).ok_or(cmd)
+    }
+
     /// All that the segments of a flush mostly have in common: `conv` and `una`, `cmd`, `frg`
     /// and `wnd`.
     #[inline]
@@ -148,9 +161,7 @@ impl<'a> RawHeader<'a> {
     /// All of it; `Err`: the byte in place of the command.
     #[inline]
     pub(crate) fn header(self) -> Result<Header, u8> {
-        let [cmd, frg, wnd @ ..] = self.kind().to_le_bytes();
-        let cmd = Command::from_byte(cmd).ok_or(cmd)?;
-        let wnd = u16::from_le_bytes(wnd);
+        let (cmd, frg, wnd) = (self.cmd()?, self.frg(), self.wnd());
         Ok(Header { conv: self.conv(), cmd, frg, wnd, ts: self.ts(), sn: self.sn(), una: self.una() })
     }
 
