@@ -90,10 +90,10 @@ impl<P: Peer> Pipe<P> {
         carry(&self.there, &mut self.receiver, self.now);
         carry(&self.back, &mut self.sender, self.now);
         while let Some(len) = self.receiver.recv(&mut self.buf) {
-            assert_eq!(self.buf.get(..len).and_then(number_of), Some(self.received), "{}", P::NAME);
+            assert!(is_numbered(&self.buf[..len], self.received), "{}: message {}", P::NAME, self.received);
             self.received += 1;
         }
-        while self.sender.wait_snd() < self.queued {
+        for _ in self.sender.wait_snd()..self.queued {
             if let Some(number) = self.message.first_chunk_mut() {
                 *number = self.sent.to_le_bytes();
             }
@@ -193,6 +193,7 @@ fn carry(link: &Port, peer: &mut impl Peer, now: u32) {
     }
 }
 
-fn number_of(message: &[u8]) -> Option<u64> {
-    message.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+/// Whether this is the message of that number.
+fn is_numbered(message: &[u8], number: u64) -> bool {
+    message.first_chunk() == Some(&number.to_le_bytes())
 }

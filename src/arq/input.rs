@@ -117,21 +117,24 @@ impl<O: Output> Kcp<O> {
     fn check_acks<'a>(&self, first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
         let snd_nxt = self.sender.nxt;
         let (chunks, _) = datagram.as_chunks();
-        let mut rest = datagram;
+        let mut alike = 0;
         for head in chunks.iter().map(RawHeader::of) {
-            if head.common() != first.common() {
+            if head.common() != first.common() || head.len() > 0 {
                 break;
             }
             if !head.sn().is_before(snd_nxt) {
                 return Err(InputError::AckUnsent { sn: head.sn(), snd_nxt });
             }
-            rest = rest.get(HEADER_LEN..).unwrap_or_default();
-            if head.len() > 0 {
-                let (have, need) = (rest.len(), head.len());
-                return rest.get(need as usize..).ok_or(InputError::Length { have, need });
-            }
+            alike += 1;
         }
-        Ok(rest)
+        if alike > 0 {
+            return Ok(datagram.get(alike * HEADER_LEN..).unwrap_or_default());
+        }
+        // An ACK with data, which is legal and means nothing.
+        if !first.sn().is_before(snd_nxt) {
+            return Err(InputError::AckUnsent { sn: first.sn(), snd_nxt });
+        }
+        Ok(datagram.get(HEADER_LEN + first.len() as usize..).unwrap_or_default())
     }
 
     /// What every segment tells: the peer's window, and what it expects next.
@@ -150,12 +153,13 @@ impl<O: Output> Kcp<O> {
         let (chunks, _) = datagram.as_chunks();
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
         self.rmt_wnd = first.wnd();
-        let (wire, mut rtt, mut taken, mut data) = (now.wire(), self.rtt, 0, 0);
+        let (wire, mut rtt) = (now.wire(), self.rtt);
+        let mut taken = 0;
         for head in chunks.iter().map(RawHeader::of) {
-            if head.kind() != first.kind() || data > 0 {
+            if head.kind() != first.kind() || (head.len() > 0 && taken > 0) {
                 break;
             }
-            (taken, data) = (taken + 1, head.len() as usize);
+            taken += 1;
             if self.sender.una().is_before(head.una()) {
                 acked.bytes += self.sender.acknowledge_before(head.una());
             }
@@ -171,9 +175,13 @@ impl<O: Output> Kcp<O> {
                 acked.bytes += self.sender.acknowledge(head.sn());
             }
             acked.see(head.sn(), head.ts());
+            if head.len() > 0 {
+                break;
+            }
         }
         self.rtt = rtt;
         self.counters.segments_received += taken as u64;
+        let data = if taken == 1 { first.len() as usize } else { 0 };
         datagram.get(taken * HEADER_LEN + data..).unwrap_or_default()
     }
 

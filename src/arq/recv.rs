@@ -100,19 +100,17 @@ impl Receiver {
         {
             return Row::default();
         }
+        let most = most.min(usize::try_from(end.distance(first.sn())).unwrap_or(0));
         let (mut sn, mut rest, mut count) = (first.sn(), datagram, 0);
         while count < most
-            && sn.is_before(end)
             && let Some((head, data)) = RawHeader::split(rest)
             && head.sn() == sn
             && head.common() == first.common()
             && let Some(after) = data.get(head.len() as usize..)
         {
-            if !in_turn {
-                if self.index.get(sn).is_some() {
-                    break;
-                }
-                self.index.insert(sn, Place::in_log(self.log.end(), datagram.len() - rest.len()));
+            let place = Place::in_log(self.log.end(), datagram.len() - rest.len());
+            if !in_turn && !self.index.insert_new(sn, place) {
+                break;
             }
             each(sn, head.ts());
             sn = sn.add(1);
@@ -223,14 +221,19 @@ impl Receiver {
 
     /// The same of a segment that is anywhere in the log.
     pub(super) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
-        let Part { position: Some(position), len, frg: 0 } = self.locate(self.index.start())? else {
+        let sn = self.index.start();
+        let position = self.position(sn)?;
+        let mut reader = self.log.reader(position);
+        let bytes = reader.next_chunk();
+        let head = RawHeader::of(&bytes);
+        if head.sn() != sn || head.frg() != 0 || self.is_full {
             return None;
-        };
-        let to = buf.get_mut(..len).filter(|_| !self.is_full && self.queued() > 0)?;
+        }
+        let to = buf.get_mut(..head.len() as usize)?;
+        reader.copy_next(to);
         self.index.step();
-        self.log.copy_to(position.wrapping_add(SKIP), to);
-        self.let_go(position, len);
-        Some(len)
+        self.let_go(position, to.len());
+        Some(to.len())
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
@@ -295,24 +298,30 @@ impl Receiver {
     #[inline]
     fn frg_of(&self, sn: Sn) -> Option<u8> {
         Some(match self.index.get(sn)?.find() {
-            Found::InLog(position) => RawHeader::of(&self.log.read(position)).frg(),
+            Found::InLog(position) => RawHeader::of(&self.log.reader(position).next_chunk()).frg(),
             Found::Shared { frg } => frg,
         })
     }
 
-    /// The segment `sn`, which is in the index or next to be read.
+    /// Where in the log the segment `sn` is, which is in the index or, if it is in the log at all,
+    /// next to be read; `None`: it is shared, or the log is empty.
     #[inline]
+    fn position(&self, sn: Sn) -> Option<u32> {
+        match self.index.get(sn).map(|place| place.find()) {
+            Some(Found::InLog(position)) => Some(position),
+            Some(Found::Shared { .. }) => None,
+            None => (!self.log.is_empty()).then(|| self.log.start()),
+        }
+    }
+
+    /// The segment `sn`, which is in the index or next to be read.
     fn locate(&self, sn: Sn) -> Option<Part> {
-        let position = match self.index.get(sn).map(|place| place.find()) {
-            Some(Found::InLog(position)) => position,
-            Some(Found::Shared { frg }) => {
-                let len = self.shared.as_ref()?.get(sn)?.len();
-                return Some(Part { position: None, len, frg });
-            }
-            None if self.log.is_empty() => return None,
-            None => self.log.start(),
-        };
-        let bytes = self.log.read(position);
+        if let Some(Found::Shared { frg }) = self.index.get(sn).map(|place| place.find()) {
+            let len = self.shared.as_ref()?.get(sn)?.len();
+            return Some(Part { position: None, len, frg });
+        }
+        let position = self.position(sn)?;
+        let bytes = self.log.reader(position).next_chunk();
         let head = RawHeader::of(&bytes);
         let part = Part { position: Some(position), len: head.len() as usize, frg: head.frg() };
         (head.sn() == sn).then_some(part)
@@ -346,7 +355,7 @@ impl Receiver {
         }
         self.log.release(len + HEADER_LEN);
         while self.read_early > 0 {
-            let bytes = self.log.read(self.log.start());
+            let bytes = self.log.reader(self.log.start()).next_chunk();
             let head = RawHeader::of(&bytes);
             if !head.sn().is_before(self.index.start()) {
                 break;

@@ -5,7 +5,7 @@ use super::error::SendError;
 use super::loss::Passes;
 use super::outgoing::{Flight, Outgoing};
 use super::suspects::Suspects;
-use crate::ring::{BYTES_MAX, ByteRing, Ring};
+use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
 use crate::seq::Sn;
 use bytes::Bytes;
 
@@ -27,10 +27,9 @@ pub(super) struct Sender {
     shared: Option<Box<Ring<Bytes>>>,
 }
 
-/// Where the data of segments is.
-#[derive(Clone, Copy)]
+/// Reads the payloads of segments one after another.
 pub(super) struct Payloads<'a> {
-    bytes: &'a ByteRing,
+    reader: Reader<'a>,
     shared: Option<&'a Ring<Bytes>>,
 }
 
@@ -106,31 +105,34 @@ impl Sender {
     pub(super) fn admit(
         &mut self,
         most: u32,
-        flight: Flight,
-        mut each: impl FnMut(Sn, &Outgoing, &Payloads<'_>) -> bool,
+        flight: &Flight,
+        mut each: impl FnMut(Sn, &Outgoing, &mut Payloads<'_>) -> bool,
     ) {
-        let payloads = Payloads { bytes: &self.bytes, shared: self.shared.as_deref() };
-        let (mut sn, mut bytes) = (self.nxt, 0);
+        let mut sn = self.nxt;
+        let Some(first) = self.ring.get(sn) else { return };
+        let mut payloads = Payloads { reader: self.bytes.reader(first.position), shared: self.shared.as_deref() };
+        let mut bytes = 0;
         'segments: for slots in self.ring.slots_mut(sn, most) {
             for slot in slots {
                 let Some(segment) = slot else { break 'segments };
-                if !each(sn, segment, &payloads) {
+                if !each(sn, segment, &mut payloads) {
                     break 'segments;
                 }
-                segment.flight = flight;
+                segment.flight = *flight;
                 bytes += u32::from(segment.len);
                 sn = sn.add(1);
             }
         }
-        self.in_flight += sn.0.wrapping_sub(self.nxt.0);
+        let taken = sn.0.wrapping_sub(self.nxt.0);
+        self.in_flight += taken;
         self.waiting_bytes -= bytes;
         self.nxt = sn;
     }
 
-    /// Reads payloads.
-    #[inline]
-    pub(super) fn payloads(&self) -> Payloads<'_> {
-        Payloads { bytes: &self.bytes, shared: self.shared.as_deref() }
+    /// Copies the payload of a segment to `to`, which is as long.
+    pub(super) fn copy_payload(&self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
+        let reader = self.bytes.reader(segment.position);
+        Payloads { reader, shared: self.shared.as_deref() }.copy_next(sn, segment, to);
     }
 
     /// Frees everything before `una`, which is at most `nxt`, and returns the bytes. Source: ikcp.c
@@ -157,10 +159,9 @@ impl Sender {
     /// `ikcp_parse_ack`.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
-        let Some(&Outgoing { len, shared, .. }) = self.ring.get(sn) else {
+        let Some(Outgoing { len, shared, .. }) = self.ring.remove(sn) else {
             return 0;
         };
-        self.ring.remove(sn);
         self.in_flight -= 1;
         if shared && let Some(shared) = &mut self.shared {
             shared.remove(sn);
@@ -259,7 +260,7 @@ impl Sender {
             _ => false,
         };
         let (position, len) = (self.bytes.end(), segment_len(data));
-        self.ring.push_back(Outgoing { position, len, frg, shared, ..Outgoing::default() });
+        self.ring.push_back(Outgoing { position, len, frg, shared, flight: Flight::default() });
         self.waiting_bytes += u32::from(len);
         if !shared {
             self.bytes.push(data);
@@ -278,13 +279,13 @@ impl Sender {
 }
 
 impl Payloads<'_> {
-    /// Copies the payload of a segment to `to`, which is as long.
+    /// Copies the payload of the next segment to `to`, which is as long.
     #[inline]
-    pub(super) fn copy(&self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
+    pub(super) fn copy_next(&mut self, sn: Sn, segment: &Outgoing, to: &mut [u8]) {
         if segment.shared {
             return self.copy_shared(sn, to);
         }
-        self.bytes.copy_to(segment.position, to);
+        self.reader.copy_next(to);
     }
 
     #[cold]

@@ -90,7 +90,7 @@ impl<O: Output> Transmit<'_, '_, O> {
         let segment = *segment;
         (self.header.sn, self.header.frg) = (sn, segment.frg);
         let room = self.packer.push(&self.header, segment.len);
-        self.sender.payloads().copy(sn, &segment, room);
+        self.sender.copy_payload(sn, &segment, room);
         self.most_sent = self.most_sent.max(segment.flight.xmit);
         let (now, in_flight) = (self.now, self.sender.in_flight);
         let Outgoing { len, flight: Flight { xmit, .. }, .. } = segment;
@@ -105,30 +105,38 @@ impl<O: Output> Transmit<'_, '_, O> {
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.
     pub(super) fn send_new(&mut self, rmt_wnd: u16) {
         let window = self.congestion.limit(self.config, rmt_wnd);
-        let wire = self.now.wire();
-        let flight = Flight::first(wire, self.rto, self.config.nodelay);
+        let flight = Flight::first(self.now.wire(), self.rto, self.config.nodelay);
         let first = self.sender.nxt;
         let in_window = first.0.wrapping_sub(self.sender.una().0);
         let most = self.sender.waiting().min(window.saturating_sub(in_window));
+        if most > 0 {
+            self.send_row(most, &flight);
+        }
+        let sender = &mut *self.sender;
+        if sender.nxt != first {
+            self.deadlines.sent(first, flight.resend_at, sender.una());
+            self.most_sent = self.most_sent.max(1);
+        }
+        if sender.waiting() == 0 && sender.in_flight < window {
+            self.congestion.control_mut().on_app_limited(sender.in_flight);
+        }
+    }
+
+    /// Sends the `most` next segments, as far as pacing allows.
+    #[inline(never)]
+    fn send_row(&mut self, most: u32, flight: &Flight) {
         let Self { packer, sender, congestion, now, .. } = self;
-        let (mut header, before) = (self.header, first.sub(sender.in_flight));
+        let (mut header, before) = (self.header, sender.nxt.sub(sender.in_flight));
         sender.admit(most, flight, |sn, segment, payloads| {
             if !congestion.allows() {
                 return false;
             }
             (header.sn, header.frg) = (sn, segment.frg);
             let room = packer.push(&header, segment.len);
-            payloads.copy(sn, segment, room);
+            payloads.copy_next(sn, segment, room);
             let in_flight = sn.0.wrapping_sub(before.0) + 1;
             congestion.on_sent(|| Sent { now: *now, sn, len: segment.len, xmit: flight.xmit, in_flight });
             true
         });
-        if sender.nxt != first {
-            self.deadlines.sent(first, flight.resend_at, sender.una());
-            self.most_sent = self.most_sent.max(1);
-        }
-        if self.sender.waiting() == 0 && self.sender.in_flight < window {
-            self.congestion.control_mut().on_app_limited(self.sender.in_flight);
-        }
     }
 }

@@ -66,23 +66,17 @@ impl ByteRing {
         self.buf.get(self.head as usize..)?.first_chunk()
     }
 
-    /// The `N` bytes from `position` on, which must be held.
-    #[inline]
-    #[must_use]
-    pub fn read<const N: usize>(&self, position: u32) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.copy_to(position, &mut bytes);
-        bytes
-    }
-
     /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
     #[inline(always)]
     pub fn copy_to(&self, position: u32, to: &mut [u8]) {
-        let at = self.index(position);
-        match self.buf.get(at..at.wrapping_add(to.len())) {
-            Some(from) => to.copy_from_slice(from),
-            None => self.copy_across_the_edge(at, to),
-        }
+        self.reader(position).copy_next(to);
+    }
+
+    /// A reader of the bytes from `position` on, which are held or the end.
+    #[inline]
+    #[must_use]
+    pub fn reader(&self, position: u32) -> Reader<'_> {
+        Reader { buf: &self.buf, at: self.index(position) }
     }
 
     /// Lets go of the `skip` oldest bytes and copies those after them to the whole of `to`, which
@@ -105,17 +99,6 @@ impl ByteRing {
         let position = self.start.wrapping_add(skip);
         self.copy_to(position, to);
         self.release_to(position.wrapping_add(to.len() as u32));
-    }
-
-    #[cold]
-    fn copy_across_the_edge(&self, at: usize, to: &mut [u8]) {
-        let from = self.buf.get(at..).unwrap_or_default();
-        if let Some((first, second)) = to.split_at_mut_checked(from.len()) {
-            first.copy_from_slice(from);
-            if let Some(from) = self.buf.get(..second.len()) {
-                second.copy_from_slice(from);
-            }
-        }
     }
 
     /// Whether the oldest byte held is at `position`.
@@ -195,6 +178,47 @@ impl ByteRing {
         }
         self.buf = buf;
         self.head = 0;
+    }
+}
+
+/// Reads on and on, made by [`ByteRing::reader`].
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    buf: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// Copies the next bytes, which must be held, to the whole of `to`.
+    #[inline(always)]
+    pub fn copy_next(&mut self, to: &mut [u8]) {
+        let end = self.at.wrapping_add(to.len());
+        match self.buf.get(self.at..end) {
+            Some(from) => {
+                to.copy_from_slice(from);
+                self.at = end;
+            }
+            None => self.copy_across_the_edge(to),
+        }
+    }
+
+    /// Takes the next `N` bytes, which must be held.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_chunk<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.copy_next(&mut bytes);
+        bytes
+    }
+
+    #[cold]
+    fn copy_across_the_edge(&mut self, to: &mut [u8]) {
+        let from = self.buf.get(self.at..).unwrap_or_default();
+        if let Some((first, second)) = to.split_at_mut_checked(from.len()) {
+            first.copy_from_slice(from);
+            self.at = 0;
+            self.copy_next(second);
+        }
     }
 }
 

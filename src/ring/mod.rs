@@ -3,7 +3,7 @@
 
 mod bytes;
 
-pub use bytes::{BYTES_MAX, ByteRing};
+pub use bytes::{BYTES_MAX, ByteRing, Reader};
 
 use crate::seq::Sn;
 
@@ -81,6 +81,25 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.replace(value)
     }
 
+    /// Holds `value` at `sn`, as [`insert`](Self::insert) does, if nothing is held there. `false`: it
+    /// was refused.
+    #[inline]
+    pub fn insert_new(&mut self, sn: Sn, value: T) -> bool {
+        let Some(offset) = sn.offset_in(self.start, 1 << 31) else { return false };
+        if offset >= self.span {
+            while offset as usize >= self.slots.len() {
+                self.grow();
+            }
+            self.span = offset + 1;
+        }
+        let index = self.index(sn);
+        match self.slots.get_mut(index) {
+            Some(slot @ None) => *slot = Some(value),
+            _ => return false,
+        }
+        true
+    }
+
     /// Holds `value` at the end of the span.
     #[inline]
     pub fn push_back(&mut self, value: T) {
@@ -118,16 +137,16 @@ impl<T> Ring<T> {
     #[inline]
     pub fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
         let mut sn = self.start;
-        while sn != end {
-            let index = self.index(sn);
-            let Some(slot) = self.slots.get_mut(index) else { break };
-            if let Some(value) = slot {
-                each(sn, value);
+        for slots in self.slots_mut(sn, end.0.wrapping_sub(sn.0)) {
+            for slot in slots {
+                if let Some(value) = slot {
+                    each(sn, value);
+                }
+                *slot = None;
+                sn = sn.add(1);
             }
-            *slot = None;
-            sn = sn.add(1);
         }
-        self.span = self.span.saturating_sub(sn.0.wrapping_sub(self.start.0));
+        self.span -= sn.0.wrapping_sub(self.start.0);
         self.start = sn;
     }
 
