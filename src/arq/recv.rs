@@ -210,12 +210,15 @@ impl Receiver {
     #[inline]
     pub(super) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
         let head = RawHeader::of(self.log.front()?);
-        if head.sn() != self.index.start() || head.frg() != 0 || self.read_early > 0 || self.is_full {
+        if head.sn() != self.index.start() || head.frg() != 0 || self.is_full {
             return None;
         }
         let to = buf.get_mut(..head.len() as usize)?;
         self.index.step();
         self.log.pop_front(SKIP, to);
+        if self.read_early > 0 {
+            self.let_go_early();
+        }
         Some(to.len())
     }
 
@@ -354,14 +357,27 @@ impl Receiver {
             return;
         }
         self.log.release(len + HEADER_LEN);
+        self.let_go_early();
+    }
+
+    /// Frees the segments at the front of the log that were read before those in front of them.
+    #[inline(never)]
+    fn let_go_early(&mut self) {
         while self.read_early > 0 {
-            let bytes = self.log.reader(self.log.start()).next_chunk();
-            let head = RawHeader::of(&bytes);
-            if !head.sn().is_before(self.index.start()) {
-                break;
-            }
+            let len = match self.log.front().map(RawHeader::of) {
+                Some(head) if !head.sn().is_before(self.index.start()) => break,
+                Some(head) => head.len(),
+                None => {
+                    let bytes = self.log.reader(self.log.start()).next_chunk();
+                    let head = RawHeader::of(&bytes);
+                    if !head.sn().is_before(self.index.start()) {
+                        break;
+                    }
+                    head.len()
+                }
+            };
             self.read_early -= 1;
-            self.log.release(head.len() as usize + HEADER_LEN);
+            self.log.release(len as usize + HEADER_LEN);
         }
     }
 

@@ -62,24 +62,43 @@ impl Sender {
     /// Queues a message, cut into segments; returns the bytes taken. Source: ikcp.c `ikcp_send`.
     #[inline]
     pub(super) fn send(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
-        let data = message.as_slice();
-        if data.len() <= config.mss().into() && !config.stream {
-            self.check_room(1, data.len(), config)?;
-            self.push(message, 0, data, 0);
-            return Ok(data.len());
+        match message {
+            Message::Slice(data) if self.send_simple(data, config) => Ok(data.len()),
+            _ => self.send_any(message, config),
         }
-        self.send_cut(message, config)
+    }
+
+    /// Queues a message in the most common case: one segment, for which there is room everywhere.
+    /// `false`: not so simple.
+    #[inline]
+    fn send_simple(&mut self, data: &[u8], config: &Config) -> bool {
+        if data.len() > config.mss().into()
+            || config.stream
+            || self.ring.is_full()
+            || !self.has_room(1, data.len(), config)
+        {
+            return false;
+        }
+        let Some((position, room)) = self.bytes.extend(data.len()) else { return false };
+        let len = segment_len(data);
+        self.ring.push_back(Outgoing { position, len, ..Outgoing::default() });
+        self.waiting_bytes += u32::from(len);
+        room.copy_from_slice(data);
+        true
     }
 
     /// A stream fills up the last waiting segment first; where the rest would be too long for one
     /// message, only that much is taken.
     #[inline(never)]
-    fn send_cut(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
+    fn send_any(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
         let data = message.as_slice();
         let mss = usize::from(config.mss());
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
         let rest = data.len() - top_up;
         let mut segments = rest.div_ceil(mss);
+        if data.is_empty() && !config.stream {
+            segments = 1;
+        }
         if segments > FRAGMENTS_MAX {
             if top_up == 0 {
                 return Err(SendError::TooLong { len: data.len(), max: FRAGMENTS_MAX * mss });
@@ -87,11 +106,16 @@ impl Sender {
             segments = 0;
         }
         let taken = if segments == 0 { top_up } else { data.len() };
-        self.check_room(segments, taken, config)?;
+        if !self.has_room(segments, taken, config) || self.bytes.len() as usize + taken > BYTES_MAX {
+            let (segments, bytes) = (self.waiting() as usize, self.waiting_bytes as usize);
+            return Err(SendError::QueueFull { segments, bytes });
+        }
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
         let mut at = top_up;
-        for (part, left) in tail.chunks(mss).zip((0..segments).rev()) {
+        for left in (0..segments).rev() {
+            let part = tail.get(at - top_up..).unwrap_or_default();
+            let part = part.get(..mss).unwrap_or(part);
             let frg = if config.stream { 0 } else { u8::try_from(left).unwrap_or(0) };
             self.push(message, at, part, frg);
             at += part.len();
@@ -220,19 +244,9 @@ impl Sender {
     }
 
     #[inline]
-    fn check_room(&self, segments: usize, bytes: usize, config: &Config) -> Result<(), SendError> {
-        if self.waiting() as usize + segments > config.snd_queue as usize
-            || self.waiting_bytes as usize + bytes > config.snd_queue_bytes as usize
-            || self.bytes.len() as usize + bytes > BYTES_MAX
-        {
-            return Err(self.full());
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn full(&self) -> SendError {
-        SendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
+    fn has_room(&self, segments: usize, bytes: usize, config: &Config) -> bool {
+        self.waiting() as usize + segments <= config.snd_queue as usize
+            && self.waiting_bytes as usize + bytes <= config.snd_queue_bytes as usize
     }
 
     fn fill_last(&mut self, data: &[u8]) {
@@ -250,7 +264,6 @@ impl Sender {
     }
 
     /// Queues a segment of `data`, which starts at `at` of `message`; there is room.
-    #[inline]
     fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) {
         let shared = match message {
             Message::Shared(bytes) if data.len() >= SHARE_MIN => {
@@ -260,11 +273,11 @@ impl Sender {
             _ => false,
         };
         let (position, len) = (self.bytes.end(), segment_len(data));
-        self.ring.push_back(Outgoing { position, len, frg, shared, flight: Flight::default() });
-        self.waiting_bytes += u32::from(len);
         if !shared {
             self.bytes.push(data);
         }
+        self.ring.push_back(Outgoing { position, len, frg, shared, ..Outgoing::default() });
+        self.waiting_bytes += u32::from(len);
     }
 
     #[cold]

@@ -44,16 +44,26 @@ impl ByteRing {
     /// Appends `bytes` and returns their position; `None`: there would be more than [`BYTES_MAX`].
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Option<u32> {
-        let (position, at) = (self.end(), self.tail as usize);
-        if bytes.len() <= self.buf.len() - self.len as usize
-            && let Some(room) = self.buf.get_mut(at..at.wrapping_add(bytes.len()))
-        {
-            self.tail += bytes.len() as u32;
-            self.len += bytes.len() as u32;
+        if let Some((position, room)) = self.extend(bytes.len()) {
             room.copy_from_slice(bytes);
             return Some(position);
         }
+        let position = self.end();
         self.push_slowly(bytes).then_some(position)
+    }
+
+    /// Appends `len` bytes for the caller to fill in, and returns their position; `None`: they would
+    /// lie across the edge of the buffer, or need a larger one.
+    #[inline]
+    pub fn extend(&mut self, len: usize) -> Option<(u32, &mut [u8])> {
+        let (position, at) = (self.end(), self.tail as usize);
+        if len > self.buf.len() - self.len as usize {
+            return None;
+        }
+        let room = self.buf.get_mut(at..at.wrapping_add(len))?;
+        self.tail += len as u32;
+        self.len += len as u32;
+        Some((position, room))
     }
 
     /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.

@@ -47,6 +47,13 @@ impl<T> Ring<T> {
         self.span
     }
 
+    /// Whether another number takes more memory.
+    #[inline]
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.span as usize == self.slots.len()
+    }
+
     /// The value held at `sn`.
     #[inline]
     #[must_use]
@@ -103,7 +110,7 @@ impl<T> Ring<T> {
     /// Holds `value` at the end of the span.
     #[inline]
     pub fn push_back(&mut self, value: T) {
-        if self.span as usize == self.slots.len() {
+        if self.is_full() {
             self.grow();
         }
         let index = self.index(self.end());
