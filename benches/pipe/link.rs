@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::MTU;
 
-/// Delays each datagram alike, loses some by a seeded generator, and takes its buffers back: in a
+/// Delays each datagram alike, loses some by a seeded generator, and uses its buffers again: in a
 /// steady state it copies and does not allocate.
 pub(crate) struct Link {
     clock: u32,
@@ -15,8 +15,16 @@ pub(crate) struct Link {
     lost_below: u64,
     random: u64,
     bytes: u64,
-    under_way: VecDeque<(u32, Vec<u8>)>,
-    spare: Vec<Vec<u8>>,
+    under_way: VecDeque<UnderWay>,
+    buffers: Vec<[u8; MTU]>,
+    /// Buffers in which nothing is under way.
+    spare: Vec<usize>,
+}
+
+struct UnderWay {
+    at: u32,
+    buffer: usize,
+    len: usize,
 }
 
 impl Link {
@@ -29,7 +37,8 @@ impl Link {
             random: seed,
             bytes: 0,
             under_way: VecDeque::with_capacity(room),
-            spare: (0..room).map(|_| Vec::with_capacity(MTU)).collect(),
+            buffers: vec![[0; MTU]; room],
+            spare: (0..room).collect(),
         })))
     }
 
@@ -43,15 +52,17 @@ impl Link {
         if self.lost_below > 0 && self.next_number() < self.lost_below {
             return;
         }
-        let mut buf = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(MTU));
-        buf.clear();
-        buf.extend_from_slice(datagram);
-        self.under_way.push_back((self.clock + self.delay, buf));
+        let buffer = self.spare.pop().expect("there is room for all that is under way");
+        self.buffers[buffer][..datagram.len()].copy_from_slice(datagram);
+        self.under_way.push_back(UnderWay { at: self.clock + self.delay, buffer, len: datagram.len() });
     }
 
-    fn arrive(&mut self, now: u32) -> Option<(u32, Vec<u8>)> {
-        let (at, _) = self.under_way.front()?;
-        if *at <= now { self.under_way.pop_front() } else { None }
+    fn deliver(&mut self, now: u32, mut take: impl FnMut(u32, &[u8])) {
+        while let Some(&UnderWay { at, buffer, len }) = self.under_way.front().filter(|next| next.at <= now) {
+            self.under_way.pop_front();
+            take(at, &self.buffers[buffer][..len]);
+            self.spare.push(buffer);
+        }
     }
 
     /// 32 random bits. Source: `SplitMix64`, <https://prng.di.unimi.it/splitmix64.c>.
@@ -76,13 +87,9 @@ impl Port {
         self.0.borrow_mut().carry(datagram);
     }
 
-    /// The oldest datagram that is there at `now`, and when it came.
-    pub(crate) fn arrive(&self, now: u32) -> Option<(u32, Vec<u8>)> {
-        self.0.borrow_mut().arrive(now)
-    }
-
-    pub(crate) fn recycle(&self, buf: Vec<u8>) {
-        self.0.borrow_mut().spare.push(buf);
+    /// Gives `take` each datagram that is there at `now`, and when it came.
+    pub(crate) fn deliver(&self, now: u32, take: impl FnMut(u32, &[u8])) {
+        self.0.borrow_mut().deliver(now, take);
     }
 
     pub(crate) fn set_clock(&self, now: u32) {

@@ -87,8 +87,8 @@ impl<P: Peer> Pipe<P> {
         self.now += TICK;
         self.there.set_clock(self.now);
         self.back.set_clock(self.now);
-        carry(&self.there, &mut self.receiver, self.now);
-        carry(&self.back, &mut self.sender, self.now);
+        self.there.deliver(self.now, |at, datagram| self.receiver.input(at, datagram));
+        self.back.deliver(self.now, |at, datagram| self.sender.input(at, datagram));
         while let Some(len) = self.receiver.recv(&mut self.buf) {
             assert!(is_numbered(&self.buf[..len], self.received), "{}: message {}", P::NAME, self.received);
             self.received += 1;
@@ -184,14 +184,6 @@ pub(crate) const ACKS_A_DATAGRAM: u16 = 58;
 pub(crate) const TICK: u32 = 10;
 /// ms on the way, each direction: half a round trip of 50 ms.
 const DELAY: u32 = 25;
-
-/// Hands what has arrived to `peer`, each datagram at its own time.
-fn carry(link: &Port, peer: &mut impl Peer, now: u32) {
-    while let Some((at, datagram)) = link.arrive(now) {
-        peer.input(at, &datagram);
-        link.recycle(datagram);
-    }
-}
 
 /// Whether this is the message of that number.
 fn is_numbered(message: &[u8], number: u64) -> bool {

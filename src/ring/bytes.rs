@@ -180,16 +180,27 @@ impl ByteRing {
         self.tail = self.index(self.end()) as u32;
     }
 
-    /// Takes a buffer for `need` bytes. In small steps, so that what is never used stays under 1/16.
+    /// Makes the buffer long enough for `need` bytes. In small steps, so that what is never used
+    /// stays little; mostly the memory is extended where it is.
     fn grow(&mut self, need: usize) {
-        let mut buf = vec![0; need + need / 16 + 64].into_boxed_slice();
-        if let Some(held) = buf.get_mut(..self.len as usize) {
-            self.copy_to(self.start, held);
+        let (before, held) = (self.buf.len(), self.head as usize + self.len as usize);
+        let mut buf = std::mem::take(&mut self.buf).into_vec();
+        let count = need + (need / 16).min(GROWTH_MAX) + GROWTH_MIN;
+        buf.reserve_exact(count - before);
+        buf.resize(count, 0);
+        if held > before {
+            let head = count - (before - self.head as usize);
+            buf.copy_within(self.head as usize..before, head);
+            self.head = head as u32;
         }
-        self.buf = buf;
-        self.head = 0;
+        self.buf = buf.into_boxed_slice();
     }
 }
+
+/// Least bytes that a buffer grows by beyond what is needed.
+const GROWTH_MIN: usize = 64;
+/// Most bytes of that; less than the sixteenth for a buffer of more than 768 KiB.
+const GROWTH_MAX: usize = 48 << 10;
 
 /// Reads on and on, made by [`ByteRing::reader`].
 #[derive(Clone, Debug)]
