@@ -75,7 +75,8 @@ impl Model {
         let numbers: Vec<_> = self.in_flight.keys().copied().collect();
         let new = self.room(window);
         for sn in numbers {
-            let Some(time_is_out) = self.lost(&self.in_flight[&sn], now) else { continue };
+            let segment = self.in_flight.get(&sn).unwrap();
+            let Some(time_is_out) = self.lost(segment, now) else { continue };
             let segment = self.in_flight.get_mut(&sn).unwrap();
             if time_is_out {
                 segment.rto += match self.config.nodelay {

@@ -232,3 +232,24 @@ fn a_larger_receive_window_lets_in_what_waits_behind_a_full_queue() {
     }
     assert_eq!(numbers(&flushed(&mut bob, 10), Command::Ack).len(), 256);
 }
+
+#[test]
+fn a_smaller_receive_window_that_a_read_opens_is_told() {
+    let wide = |rcv_wnd| Config { rcv_wnd, ..Config::turbo() };
+    let mut bob = kcp(&wide(512));
+    for sn in 0..200 {
+        bob.input(Time::ZERO, &Raw::push(sn, b"held").bytes()).unwrap();
+    }
+    bob.configure(&wide(200)).unwrap();
+    flushed(&mut bob, 10);
+    assert_eq!(bob.recv(&mut [0; 4]), Ok(4));
+    let told: Vec<_> = flushed(&mut bob, 20).iter().map(|raw| (raw.cmd, raw.wnd)).collect();
+    assert!(told == [(Command::Wins, 1)], "{told:?}");
+    bob.configure(&wide(128)).unwrap();
+    bob.input(Time::ZERO, &Raw::push(200, b"late").bytes()).unwrap();
+    assert_eq!((bob.stats().rcv_queue, bob.stats().rcv_buf), (199, 1));
+    for left in (0..200).rev() {
+        assert_eq!(bob.recv(&mut [0; 4]), Ok(4));
+        assert_eq!(bob.stats().rcv_queue + bob.stats().rcv_buf, left);
+    }
+}

@@ -53,14 +53,15 @@ impl Link {
             return;
         }
         let buffer = self.spare.pop().expect("there is room for all that is under way");
-        self.buffers[buffer][..datagram.len()].copy_from_slice(datagram);
+        let room = self.buffers.get_mut(buffer).and_then(|buffer| buffer.get_mut(..datagram.len()));
+        room.expect("a datagram is as long as the mtu").copy_from_slice(datagram);
         self.under_way.push_back(UnderWay { at: self.clock + self.delay, buffer, len: datagram.len() });
     }
 
     fn deliver(&mut self, now: u32, mut take: impl FnMut(u32, &[u8])) {
         while let Some(&UnderWay { at, buffer, len }) = self.under_way.front().filter(|next| next.at <= now) {
             self.under_way.pop_front();
-            take(at, &self.buffers[buffer][..len]);
+            take(at, self.buffers.get(buffer).and_then(|buffer| buffer.get(..len)).unwrap_or_default());
             self.spare.push(buffer);
         }
     }

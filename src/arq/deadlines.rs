@@ -87,8 +87,11 @@ impl Deadlines {
     }
 
     /// Nothing is in flight.
+    #[inline]
     pub(super) fn clear(&mut self) {
-        self.young.clear();
+        if !self.young.is_empty() {
+            self.young.clear();
+        }
         (self.old, self.look) = (None, false);
     }
 

@@ -17,7 +17,6 @@ mod loss;
 mod outgoing;
 mod pacing;
 mod packer;
-mod place;
 mod probe;
 mod recv;
 mod rtt;
@@ -278,6 +277,7 @@ impl<O: Output> Kcp<O> {
         config.check()?;
         self.config = *config;
         self.mtu_max = self.mtu_max.max(config.mtu);
+        self.receiver.set_window(config.rcv_wnd);
         if let Some(work) = &mut self.work
             && self.sender.in_flight > 0
         {

@@ -134,7 +134,8 @@ impl Sender {
     ) {
         let mut sn = self.nxt;
         let Some(first) = self.ring.get(sn) else { return };
-        let mut payloads = Payloads { reader: self.bytes.reader(first.position), shared: self.shared.as_deref() };
+        let mut payloads =
+            Payloads { reader: self.bytes.reader(first.position), shared: self.shared.as_deref() };
         let mut bytes = 0;
         'segments: for slots in self.ring.slots_mut(sn, most) {
             for slot in slots {

@@ -1,12 +1,15 @@
 //! The receiving half: segments in, in any order, messages out.
 
-use super::place::{Found, Place};
+mod place;
+mod read;
+
 use super::send::SHARE_MIN;
 use crate::ring::{BYTES_MAX, ByteRing, Ring};
 use crate::seq::Sn;
 use crate::time::Millis;
-use crate::wire::{HEADER_LEN, RawHeader};
-use bytes::{Bytes, BytesMut};
+use crate::wire::RawHeader;
+use bytes::Bytes;
+use place::{Found, Place};
 
 /// Segments from the oldest unread one to the newest that arrived: up to `nxt` they are there
 /// without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
@@ -27,19 +30,10 @@ pub(super) struct Receiver {
     read_early: u32,
     /// `frg` of the segment before `nxt`.
     last_frg: u8,
-    /// The queue is full: segments may be left parked for that.
-    is_full: bool,
+    /// The queue has been full since the last read: segments may be left parked for that.
+    was_full: bool,
     /// Payloads that are part of a datagram's buffer.
     shared: Option<Box<Ring<Bytes>>>,
-}
-
-/// A segment in its place.
-#[derive(Clone, Copy)]
-struct Part {
-    /// Where its header is in the log; `None`: it is shared.
-    position: Option<u32>,
-    len: usize,
-    frg: u8,
 }
 
 /// Segments stored together.
@@ -64,7 +58,7 @@ pub(super) enum Stored {
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
         let (index, log) = (Ring::new(start), ByteRing::default());
-        Self { index, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, is_full: false, shared: None }
+        Self { index, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, was_full: false, shared: None }
     }
 
     /// Segments that can be read, whole messages or not.
@@ -79,10 +73,26 @@ impl Receiver {
         rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
     }
 
+    /// Stores a segment that is the next, a message of its own, and has room. `false`: it is not.
+    #[inline]
+    pub(super) fn store_next(&mut self, head: RawHeader<'_>, segment: &[u8], rcv_wnd: u16) -> bool {
+        let in_turn = head.sn() == self.nxt && self.parked == 0;
+        let queued = self.queued() + 1;
+        if !in_turn || head.frg() != 0 || self.last_frg != 0 || queued > rcv_wnd.into() {
+            return false;
+        }
+        let Some((_, room)) = self.log.extend(segment.len()) else { return false };
+        self.nxt = self.nxt.add(1);
+        self.was_full = queued == rcv_wnd.into();
+        room.copy_from_slice(segment);
+        true
+    }
+
     /// Stores the row of segments at the front of `datagram`, at most `most` of them: new ones that
     /// are messages of their own, each the next after the one before, alike but for their times,
     /// which `each` gets with the numbers. The row is empty where the first segment does not start
     /// one; [`store`](Self::store) says what is with that.
+    #[inline]
     pub(super) fn store_row(
         &mut self,
         datagram: &[u8],
@@ -117,11 +127,14 @@ impl Receiver {
             rest = after;
             count += 1;
         }
+        if count == 0 {
+            return Row::default();
+        }
         let bytes = datagram.len() - rest.len();
         self.log.push(datagram.get(..bytes).unwrap_or_default());
         if in_turn {
             self.nxt = sn;
-            self.is_full = sn == end;
+            self.was_full = !sn.is_before(end);
         } else {
             self.parked += sn.0.wrapping_sub(first.sn().0);
             self.deliver(rcv_wnd);
@@ -177,100 +190,12 @@ impl Receiver {
         if self.nxt != before {
             self.last_frg = self.frg_of(self.nxt.sub(1)).unwrap_or(0);
         }
-        self.is_full = !self.nxt.is_before(end);
+        self.was_full = !self.nxt.is_before(end);
     }
 
-    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
-    /// `ikcp_peeksize`.
-    pub(super) fn peek_size(&self) -> Option<usize> {
-        if self.queued() == 0 {
-            return None;
-        }
-        let first = self.locate(self.index.start())?;
-        if first.frg == 0 {
-            return Some(first.len);
-        }
-        if self.queued() <= first.frg.into() {
-            return None;
-        }
-        Some(self.message().map(|(_, part)| part.len).sum())
-    }
-
-    /// Copies the next message, which is all there, to `buf`, which is as long.
-    pub(super) fn peek(&self, mut buf: &mut [u8]) {
-        for (sn, part) in self.message() {
-            let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
-            self.copy_payload(sn, part, to);
-            buf = rest;
-        }
-    }
-
-    /// Moves the next message to `buf` in the most common case and returns its length: one segment,
-    /// at the front of the log, and nothing waits for it to be read. `None`: not so simple.
-    #[inline]
-    pub(super) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
-        let head = RawHeader::of(self.log.front()?);
-        if head.sn() != self.index.start() || head.frg() != 0 || self.is_full {
-            return None;
-        }
-        let to = buf.get_mut(..head.len() as usize)?;
-        self.index.step();
-        self.log.pop_front(SKIP, to);
-        if self.read_early > 0 {
-            self.let_go_early();
-        }
-        Some(to.len())
-    }
-
-    /// The same of a segment that is anywhere in the log.
-    pub(super) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
-        let sn = self.index.start();
-        let position = self.position(sn)?;
-        let mut reader = self.log.reader(position);
-        let bytes = reader.next_chunk();
-        let head = RawHeader::of(&bytes);
-        if head.sn() != sn || head.frg() != 0 || self.is_full {
-            return None;
-        }
-        let to = buf.get_mut(..head.len() as usize)?;
-        reader.copy_next(to);
-        self.index.step();
-        self.let_go(position, to.len());
-        Some(to.len())
-    }
-
-    /// Moves the next message, which is all there, to `buf`, which is as long.
-    pub(super) fn read(&mut self, mut buf: &mut [u8]) {
-        let mut more = true;
-        while more {
-            let sn = self.index.start();
-            let Some(part) = self.locate(sn) else { break };
-            let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
-            self.index.step();
-            self.copy_payload(sn, part, to);
-            if let Some(position) = part.position {
-                self.let_go(position, part.len);
-            } else if let Some(shared) = &mut self.shared {
-                shared.remove(sn);
-            }
-            buf = rest;
-            more = part.frg > 0;
-        }
-    }
-
-    /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
-    /// one segment that is shared.
-    pub(super) fn read_bytes(&mut self, len: usize) -> Bytes {
-        let start = self.index.start();
-        if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
-            && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
-        {
-            self.index.step();
-            return bytes;
-        }
-        let mut message = BytesMut::zeroed(len);
-        self.read(&mut message);
-        message.freeze()
+    /// The window has changed.
+    pub(super) fn set_window(&mut self, rcv_wnd: u16) {
+        self.was_full |= self.queued() >= rcv_wnd.into();
     }
 
     /// Gives the memory back when nothing is held.
@@ -306,81 +231,6 @@ impl Receiver {
         })
     }
 
-    /// Where in the log the segment `sn` is, which is in the index or, if it is in the log at all,
-    /// next to be read; `None`: it is shared, or the log is empty.
-    #[inline]
-    fn position(&self, sn: Sn) -> Option<u32> {
-        match self.index.get(sn).map(|place| place.find()) {
-            Some(Found::InLog(position)) => Some(position),
-            Some(Found::Shared { .. }) => None,
-            None => (!self.log.is_empty()).then(|| self.log.start()),
-        }
-    }
-
-    /// The segment `sn`, which is in the index or next to be read.
-    fn locate(&self, sn: Sn) -> Option<Part> {
-        if let Some(Found::Shared { frg }) = self.index.get(sn).map(|place| place.find()) {
-            let len = self.shared.as_ref()?.get(sn)?.len();
-            return Some(Part { position: None, len, frg });
-        }
-        let position = self.position(sn)?;
-        let bytes = self.log.reader(position).next_chunk();
-        let head = RawHeader::of(&bytes);
-        let part = Part { position: Some(position), len: head.len() as usize, frg: head.frg() };
-        (head.sn() == sn).then_some(part)
-    }
-
-    /// The segments of the next message, which is all there.
-    fn message(&self) -> impl Iterator<Item = (Sn, Part)> {
-        let mut next = Some(self.index.start());
-        std::iter::from_fn(move || {
-            let sn = next?;
-            let part = self.locate(sn)?;
-            next = (part.frg != 0).then(|| sn.add(1));
-            Some((sn, part))
-        })
-    }
-
-    fn copy_payload(&self, sn: Sn, part: Part, to: &mut [u8]) {
-        if let Some(position) = part.position {
-            self.log.copy_to(position.wrapping_add(SKIP), to);
-        } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
-            to.copy_from_slice(bytes);
-        }
-    }
-
-    /// Frees a segment that has been read, and those after it in the log that were read before.
-    #[inline]
-    fn let_go(&mut self, position: u32, len: usize) {
-        if !self.log.starts_at(position) {
-            self.read_early += 1;
-            return;
-        }
-        self.log.release(len + HEADER_LEN);
-        self.let_go_early();
-    }
-
-    /// Frees the segments at the front of the log that were read before those in front of them.
-    #[inline(never)]
-    fn let_go_early(&mut self) {
-        while self.read_early > 0 {
-            let len = match self.log.front().map(RawHeader::of) {
-                Some(head) if !head.sn().is_before(self.index.start()) => break,
-                Some(head) => head.len(),
-                None => {
-                    let bytes = self.log.reader(self.log.start()).next_chunk();
-                    let head = RawHeader::of(&bytes);
-                    if !head.sn().is_before(self.index.start()) {
-                        break;
-                    }
-                    head.len()
-                }
-            };
-            self.read_early -= 1;
-            self.log.release(len as usize + HEADER_LEN);
-        }
-    }
-
     #[cold]
     fn share(&mut self, sn: Sn, data: Bytes) {
         let start = self.index.start();
@@ -394,6 +244,3 @@ impl Receiver {
         shared.insert(sn, data);
     }
 }
-
-/// From the start of a segment to its data.
-const SKIP: u32 = HEADER_LEN as u32;

@@ -1,0 +1,190 @@
+//! Messages out: looked at and taken.
+
+use super::Receiver;
+use super::place::Found;
+use crate::seq::Sn;
+use crate::wire::{HEADER_LEN, RawHeader};
+use bytes::{Bytes, BytesMut};
+
+/// A segment in its place.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Where its header is in the log; `None`: it is shared.
+    position: Option<u32>,
+    len: usize,
+    frg: u8,
+}
+
+impl Receiver {
+    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
+    /// `ikcp_peeksize`.
+    pub(in crate::arq) fn peek_size(&self) -> Option<usize> {
+        if self.queued() == 0 {
+            return None;
+        }
+        let first = self.locate(self.index.start())?;
+        if first.frg == 0 {
+            return Some(first.len);
+        }
+        if self.queued() <= first.frg.into() {
+            return None;
+        }
+        Some(self.message().map(|(_, part)| part.len).sum())
+    }
+
+    /// Copies the next message, which is all there, to `buf`, which is as long.
+    pub(in crate::arq) fn peek(&self, mut buf: &mut [u8]) {
+        for (sn, part) in self.message() {
+            let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
+            self.copy_payload(sn, part, to);
+            buf = rest;
+        }
+    }
+
+    /// Moves the next message to `buf` in the most common case and returns its length: one segment,
+    /// at the front of the log, and nothing waits for it to be read. `None`: not so simple.
+    #[inline]
+    pub(in crate::arq) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
+        let head = RawHeader::of(self.log.front()?);
+        if head.sn() != self.index.start() || head.frg() != 0 || self.was_full {
+            return None;
+        }
+        let to = buf.get_mut(..head.len() as usize)?;
+        self.index.step();
+        self.log.pop_front(SKIP, to);
+        if self.read_early > 0 {
+            self.let_go_early();
+        }
+        Some(to.len())
+    }
+
+    /// The same of a segment that is anywhere in the log.
+    pub(in crate::arq) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
+        let sn = self.index.start();
+        let position = self.position(sn)?;
+        let mut reader = self.log.reader(position);
+        let bytes = reader.next_chunk();
+        let head = RawHeader::of(&bytes);
+        if head.sn() != sn || head.frg() != 0 || self.was_full {
+            return None;
+        }
+        let to = buf.get_mut(..head.len() as usize)?;
+        reader.copy_next(to);
+        self.index.step();
+        self.let_go(position, to.len());
+        Some(to.len())
+    }
+
+    /// Moves the next message, which is all there, to `buf`, which is as long.
+    pub(in crate::arq) fn read(&mut self, mut buf: &mut [u8]) {
+        let mut more = true;
+        while more {
+            let sn = self.index.start();
+            let Some(part) = self.locate(sn) else { break };
+            let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
+            self.index.step();
+            self.copy_payload(sn, part, to);
+            if let Some(position) = part.position {
+                self.let_go(position, part.len);
+            } else if let Some(shared) = &mut self.shared {
+                shared.remove(sn);
+            }
+            buf = rest;
+            more = part.frg > 0;
+        }
+    }
+
+    /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
+    /// one segment that is shared.
+    pub(in crate::arq) fn read_bytes(&mut self, len: usize) -> Bytes {
+        let start = self.index.start();
+        if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
+            && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
+        {
+            self.index.step();
+            return bytes;
+        }
+        let mut message = BytesMut::zeroed(len);
+        self.read(&mut message);
+        message.freeze()
+    }
+
+    /// Where in the log the segment `sn` is, which is in the index or, if it is in the log at all,
+    /// next to be read; `None`: it is shared, or the log is empty.
+    #[inline]
+    fn position(&self, sn: Sn) -> Option<u32> {
+        match self.index.get(sn).map(|place| place.find()) {
+            Some(Found::InLog(position)) => Some(position),
+            Some(Found::Shared { .. }) => None,
+            None => (!self.log.is_empty()).then(|| self.log.start()),
+        }
+    }
+
+    /// The segment `sn`, which is in the index or next to be read.
+    fn locate(&self, sn: Sn) -> Option<Part> {
+        if let Some(Found::Shared { frg }) = self.index.get(sn).map(|place| place.find()) {
+            let len = self.shared.as_ref()?.get(sn)?.len();
+            return Some(Part { position: None, len, frg });
+        }
+        let position = self.position(sn)?;
+        let bytes = self.log.reader(position).next_chunk();
+        let head = RawHeader::of(&bytes);
+        let part = Part { position: Some(position), len: head.len() as usize, frg: head.frg() };
+        (head.sn() == sn).then_some(part)
+    }
+
+    /// The segments of the next message, which is all there.
+    fn message(&self) -> impl Iterator<Item = (Sn, Part)> {
+        let mut next = Some(self.index.start());
+        std::iter::from_fn(move || {
+            let sn = next?;
+            let part = self.locate(sn)?;
+            next = (part.frg != 0).then(|| sn.add(1));
+            Some((sn, part))
+        })
+    }
+
+    fn copy_payload(&self, sn: Sn, part: Part, to: &mut [u8]) {
+        if let Some(position) = part.position {
+            self.log.copy_to(position.wrapping_add(SKIP), to);
+        } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
+            to.copy_from_slice(bytes);
+        }
+    }
+
+    /// Frees a segment that has been read, and those after it in the log that were read before.
+    #[inline]
+    fn let_go(&mut self, position: u32, len: usize) {
+        if !self.log.starts_at(position) {
+            self.read_early += 1;
+            return;
+        }
+        self.log.release(len + HEADER_LEN);
+        self.let_go_early();
+    }
+
+    /// Frees the segments at the front of the log that were read before those in front of them.
+    #[inline(never)]
+    fn let_go_early(&mut self) {
+        while self.read_early > 0 {
+            let len = match self.log.front().map(RawHeader::of) {
+                Some(head) if !head.sn().is_before(self.index.start()) => break,
+                Some(head) => head.len(),
+                None => {
+                    let bytes = self.log.reader(self.log.start()).next_chunk();
+                    let head = RawHeader::of(&bytes);
+                    if !head.sn().is_before(self.index.start()) {
+                        break;
+                    }
+                    head.len()
+                }
+            };
+            self.read_early -= 1;
+            self.log.release(len as usize + HEADER_LEN);
+        }
+    }
+}
+
+/// From the start of a segment to its data.
+#[expect(clippy::cast_possible_truncation, reason = "it is 24")]
+const SKIP: u32 = HEADER_LEN as u32;
