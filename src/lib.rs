@@ -11,6 +11,9 @@
 //!   net      KcpSocket, KcpListener          a socket and a clock: the
 //!            pump: datagrams in, time, datagrams out    only layer with them
 //!  ─────────────────────────────────────────────────────────────────────
+//!   sim      Link  Pair  scenario             bad links and both ends in
+//!                                             virtual time, by a seed
+//!  ─────────────────────────────────────────────────────────────────────
 //!   arq      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
 //!              acks  probe                    what the peer is owed and asked
@@ -40,6 +43,7 @@ pub mod arq;
 pub mod net;
 pub mod ring;
 pub mod seq;
+pub mod sim;
 pub mod time;
 pub mod wire;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
-const LAYERS: [&[&str]; 4] = [&["seq", "time", "ring"], &["wire"], &["arq"], &["net"]];
+const LAYERS: [&[&str]; 5] = [&["seq", "time", "ring"], &["wire"], &["arq"], &["sim"], &["net"]];
 /// The only module that may name [`OUTSIDE`].
 const DRIVER: &str = "net";
 /// What makes the same seed give other bytes.

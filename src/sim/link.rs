@@ -1,0 +1,219 @@
+//! One direction of a path.
+
+use super::bottleneck::Queue;
+use super::config::{LinkConfig, LinkError};
+use super::loss::LossState;
+use super::rng::Rng;
+use super::stats::{IP_AND_UDP, LinkStats};
+use crate::time::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// One direction of a path: it delays, loses, reorders, doubles and damages datagrams, by a seed.
+///
+/// Buffers are used again, so a steady state does not allocate.
+///
+/// ```
+/// use std::time::Duration;
+/// use whitewater::Time;
+/// use whitewater::sim::{Link, LinkConfig};
+///
+/// let mut link = Link::new(LinkConfig::with_rtt(Duration::from_millis(60)), 7, 1)?;
+/// link.send(Time::ZERO, b"hello");
+/// assert_eq!(link.next_arrival(), Some(Time::from_millis(30)));
+/// assert_eq!(link.arrive(Time::from_millis(29)), None);
+/// assert_eq!(link.arrive(Time::from_millis(30)), Some(&b"hello"[..]));
+/// # Ok::<(), whitewater::sim::LinkError>(())
+/// ```
+#[derive(Debug)]
+pub struct Link {
+    config: LinkConfig,
+    rng: Rng,
+    loss: LossState,
+    damage: Rng,
+    queue: Queue,
+    under_way: BinaryHeap<Reverse<UnderWay>>,
+    /// When the last datagram that kept its place arrives.
+    last: Time,
+    /// The datagram that arrived last.
+    arrived: Vec<u8>,
+    spare: Vec<Vec<u8>>,
+    stats: LinkStats,
+    /// Datagrams and copies under way so far; orders those of one moment.
+    count: u64,
+    digest: u64,
+}
+
+/// In the order of arrival.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct UnderWay {
+    at: Time,
+    count: u64,
+    datagram: Vec<u8>,
+}
+
+impl Link {
+    /// A link with the random numbers of stream `stream`. Loss bursts and damage have streams of
+    /// their own, 100 and 200 further.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(config: LinkConfig, seed: u64, stream: u64) -> Result<Self, LinkError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            rng: Rng::new(seed, stream),
+            loss: LossState::new(Rng::new(seed, stream.wrapping_add(100))),
+            damage: Rng::new(seed, stream.wrapping_add(200)),
+            queue: Queue::default(),
+            under_way: BinaryHeap::new(),
+            last: Time::ZERO,
+            arrived: Vec::new(),
+            spare: Vec::new(),
+            stats: LinkStats::default(),
+            count: 0,
+            digest: 0,
+        })
+    }
+
+    /// Changes what happens to datagrams from now on. Those under way arrive as they would have.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range; nothing has changed then.
+    pub fn set(&mut self, config: LinkConfig) -> Result<(), LinkError> {
+        config.check()?;
+        self.config = config;
+        Ok(())
+    }
+
+    /// What happens to datagrams.
+    #[must_use]
+    pub const fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Takes a datagram, in the order of time. Four random numbers each, lost or not: so another
+    /// chance of one thing leaves all others as they were.
+    pub fn send(&mut self, now: Time, datagram: &[u8]) {
+        let [loses, delays, reorders, doubles] = [(); 4].map(|()| self.rng.fraction());
+        self.note(now, datagram);
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(datagram);
+        let damaged = self.config.corruption.apply(&mut self.damage, &mut bytes);
+        let Some(departure) = self.pass(now, datagram.len(), loses) else {
+            self.spare.push(bytes);
+            return;
+        };
+        let arrival = self.arrival(departure, delays, reorders);
+        self.stats.corrupted += u64::from(damaged);
+        if doubles < self.config.duplicate {
+            self.stats.duplicated += 1;
+            let mut copy = self.spare.pop().unwrap_or_default();
+            copy.clone_from(&bytes);
+            self.push(arrival, bytes);
+            self.push(arrival + Duration::from_micros(1) + self.config.jitter, copy);
+        } else {
+            self.push(arrival, bytes);
+        }
+    }
+
+    /// When the next datagram arrives.
+    #[must_use]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.under_way.peek().map(|Reverse(next)| next.at)
+    }
+
+    /// Takes the next datagram that has arrived.
+    pub fn arrive(&mut self, now: Time) -> Option<&[u8]> {
+        if self.next_arrival()? > now {
+            return None;
+        }
+        let Reverse(next) = self.under_way.pop()?;
+        self.spare.push(std::mem::replace(&mut self.arrived, next.datagram));
+        self.stats.delivered += 1;
+        Some(&self.arrived)
+    }
+
+    /// Whether no datagram is under way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// What became of the datagrams so far.
+    #[must_use]
+    pub const fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    /// A number that depends on every byte given to the link and its time: equal runs have it equal.
+    #[must_use]
+    pub const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Counts a datagram and folds it into the digest.
+    fn note(&mut self, now: Time, datagram: &[u8]) {
+        self.stats.sent += 1;
+        self.stats.bytes += datagram.len() as u64;
+        let words = datagram.chunks(8).map(|chunk| {
+            let bytes = chunk.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte));
+            bytes.wrapping_add(chunk.len() as u64) // a zero at the end counts
+        });
+        for word in std::iter::once(now.as_micros()).chain(words) {
+            self.digest = (self.digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
+    }
+
+    /// When a datagram has passed the bottleneck; `None`: it does not arrive.
+    fn pass(&mut self, now: Time, len: usize, loses: f64) -> Option<Time> {
+        let (size, config, stats) = (len.saturating_add(IP_AND_UDP), &self.config, &mut self.stats);
+        if config.mtu.is_some_and(|mtu| size > mtu) {
+            stats.too_large += 1;
+            return None;
+        }
+        let mut departure = now;
+        if let Some(bottleneck) = config.bottleneck {
+            let Some(left) = self.queue.depart(now, size, bottleneck) else {
+                stats.dropped += 1;
+                return None;
+            };
+            departure = left;
+            stats.queued += 1;
+            stats.queue_delay = stats.queue_delay.saturating_add(left.since(now));
+            stats.queue_delay_max = stats.queue_delay_max.max(left.since(now));
+        }
+        let lost = self.loss.loses(&config.loss, departure, loses);
+        if config.is_out(now) {
+            stats.cut_off += 1;
+        } else if lost {
+            stats.lost += 1;
+        } else {
+            return Some(departure);
+        }
+        None
+    }
+
+    /// When a datagram arrives that has passed the bottleneck.
+    fn arrival(&mut self, departure: Time, delays: f64, reorders: f64) -> Time {
+        let arrival = departure + self.config.delay + self.config.jitter(delays);
+        if reorders < self.config.reorder {
+            self.stats.late += 1;
+            return arrival + self.config.late;
+        }
+        if !self.config.in_order {
+            return arrival;
+        }
+        self.last = self.last.max(arrival);
+        self.last
+    }
+
+    fn push(&mut self, at: Time, datagram: Vec<u8>) {
+        self.count += 1;
+        self.under_way.push(Reverse(UnderWay { at, count: self.count, datagram }));
+    }
+}

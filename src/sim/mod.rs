@@ -1,0 +1,35 @@
+//! A network in virtual time, by a seed: bad links, two ends, and what their traffic costs.
+//!
+//! Nothing here reads a clock or a global random number, so the same seed gives the same bytes on
+//! every run, and an hour of a game takes a second.
+//!
+//! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck
+//!   with its queue, an mtu, outages. [`LinkConfig`] says how much of each.
+//!
+//! # Presets
+//!
+//! One direction each. Jitter keeps the order; packets are 28 bytes larger than their datagrams, and at
+//! most 1500 bytes.
+//!
+//! | | delay | jitter | lost | reordered, copied | bottleneck, queue |
+//! |---|---|---|---|---|---|
+//! | [`lan`](LinkConfig::lan) | 0.2 ms | 0.05 ms | - | - | 1000 Mbit/s, 512 kB |
+//! | [`wifi`](LinkConfig::wifi) | 10 ms | 6 ms | 1 % | - | 50 Mbit/s, 256 kB |
+//! | [`mobile`](LinkConfig::mobile) | 35 ms | 15 ms | 80 % for 100 ms each 2 s, else 0.5 % | 1 % come 20 ms late, 0.2 % twice | 10 Mbit/s, 256 kB |
+//! | [`congested`](LinkConfig::congested) | 30 ms | 5 ms | 3 % | - | 2 Mbit/s, 64 kB |
+
+mod bottleneck;
+mod config;
+mod corruption;
+mod link;
+mod loss;
+mod rng;
+mod stats;
+
+pub use bottleneck::Bottleneck;
+pub use config::{LinkConfig, LinkError};
+pub use corruption::Corruption;
+pub use link::Link;
+pub use loss::Loss;
+pub use rng::Rng;
+pub use stats::{IP_AND_UDP, LinkStats};
