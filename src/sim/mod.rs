@@ -5,6 +5,8 @@
 //!
 //! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck
 //!   with its queue, an mtu, outages. [`LinkConfig`] says how much of each.
+//! - [`Pair`] runs two [`Peer`]s over two links from event to event; [`KcpEnd`] is a control block as a
+//!   peer, [`Group`] several of them on one path.
 //!
 //! # Presets
 //!
@@ -21,15 +23,21 @@
 mod bottleneck;
 mod config;
 mod corruption;
+mod end;
+mod group;
 mod link;
 mod loss;
+mod pair;
 mod rng;
 mod stats;
 
 pub use bottleneck::Bottleneck;
 pub use config::{LinkConfig, LinkError};
 pub use corruption::Corruption;
+pub use end::{Clock, Drive, KcpEnd};
+pub use group::Group;
 pub use link::Link;
 pub use loss::Loss;
+pub use pair::{Pair, Peer};
 pub use rng::Rng;
 pub use stats::{IP_AND_UDP, LinkStats};

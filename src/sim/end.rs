@@ -1,0 +1,165 @@
+//! A control block as a peer: who calls `update`, and when.
+
+use super::pair::Peer;
+use super::stats::IP_AND_UDP;
+use crate::arq::{Config, ConfigError, Kcp, SendError};
+use crate::seq::Conv;
+use crate::time::Time;
+use crate::wire::DatagramQueue;
+use std::time::Duration;
+
+/// Who says when `update` is called, and whether `flush` is called besides.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "two switches with names")]
+pub struct Drive {
+    /// When `update` is called.
+    pub clock: Clock,
+    /// Whether `flush` is called after each message sent and each datagram received.
+    pub flush: bool,
+}
+
+/// When `update` is called.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Clock {
+    /// When [`Kcp::check`] says: nothing waits for a beat that has been silent.
+    Check,
+    /// As by a loop that calls `ikcp_update` each ms: flushes are `interval` apart, whatever happens.
+    /// Those that have nothing to do are left out, which nobody notices.
+    Beat,
+}
+
+impl Drive {
+    /// Driven by [`Kcp::check`], as [`net`](crate#the-layers) does.
+    pub const CHECK: Self = Self { clock: Clock::Check, flush: false };
+    /// Driven by a loop that calls `update` each ms, as most users of ikcp.c do.
+    pub const BEAT: Self = Self { clock: Clock::Beat, flush: false };
+
+    /// The same, with a `flush` after each message sent and each datagram received.
+    #[must_use]
+    pub const fn flushing(self) -> Self {
+        Self { flush: true, ..self }
+    }
+}
+
+/// A control block that drives itself: one end of a [`Pair`](super::Pair).
+#[derive(Debug)]
+pub struct KcpEnd {
+    kcp: Kcp<DatagramQueue>,
+    drive: Drive,
+    /// The first beat.
+    first: Time,
+    /// When anything was last called; `None`: the first update is still to come.
+    called: Option<Time>,
+    datagrams: u64,
+    bytes: u64,
+}
+
+impl KcpEnd {
+    /// A control block of conversation `conv`. With [`Clock::Beat`] its first beat is
+    /// at `first`.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(conv: Conv, config: &Config, drive: Drive, first: Time) -> Result<Self, ConfigError> {
+        let kcp = Kcp::new(conv, config, DatagramQueue::with_limit(usize::MAX))?;
+        Ok(Self { kcp, drive, first, called: None, datagrams: 0, bytes: 0 })
+    }
+
+    /// Sends a message and returns the bytes taken; see [`Kcp::send`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kcp::send`].
+    pub fn send(&mut self, now: Time, message: &[u8]) -> Result<usize, SendError> {
+        let taken = self.kcp.send(message)?;
+        self.after_call(now);
+        Ok(taken)
+    }
+
+    /// Writes the next message to `message`, in place of what is there; `false`: there is none.
+    pub fn recv(&mut self, message: &mut Vec<u8>) -> bool {
+        let Some(len) = self.kcp.peek_size() else {
+            return false;
+        };
+        message.resize(len, 0);
+        self.kcp.recv(message).is_ok()
+    }
+
+    /// The control block.
+    #[must_use]
+    pub const fn kcp(&self) -> &Kcp<DatagramQueue> {
+        &self.kcp
+    }
+
+    /// The control block, to change.
+    pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
+        &mut self.kcp
+    }
+
+    /// Bytes sent, with [`IP_AND_UDP`] for each datagram.
+    #[must_use]
+    pub const fn wire_bytes(&self) -> u64 {
+        self.bytes + self.datagrams * IP_AND_UDP as u64
+    }
+
+    /// Datagrams sent.
+    #[must_use]
+    pub const fn datagrams(&self) -> u64 {
+        self.datagrams
+    }
+
+    /// Segments sent again.
+    #[must_use]
+    pub fn resends(&self) -> u64 {
+        let stats = self.kcp.stats();
+        u64::from(stats.resends_timeout) + u64::from(stats.resends_fast)
+    }
+
+    fn after_call(&mut self, now: Time) {
+        if self.drive.flush {
+            self.kcp.flush(now);
+        }
+        self.called = self.called.map(|_| now);
+    }
+
+    /// The first beat from `due` on that has not passed. Of one moment, a beat comes before a call.
+    fn beat(&self, due: Time, called: Time) -> Time {
+        let from = due.max(called + Duration::from_micros(1)).since(self.first).as_micros();
+        let interval = u128::from(self.kcp.config().interval) * 1000;
+        let beats = from.div_ceil(interval.max(1));
+        self.first + Duration::from_micros(u64::try_from(beats * interval).unwrap_or(u64::MAX))
+    }
+}
+
+impl Peer for KcpEnd {
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        let _ = self.kcp.input(now, datagram); // a bad one has been counted
+        self.after_call(now);
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.kcp.update(now);
+        self.called = Some(now);
+    }
+
+    fn next_wake(&self, now: Time) -> Option<Time> {
+        match (self.drive.clock, self.called) {
+            (Clock::Check, _) => self.kcp.check(now),
+            (Clock::Beat, None) => Some(self.first), // with nothing to send, too: it opens the first window
+            (Clock::Beat, Some(called)) => self.kcp.check(now).map(|due| self.beat(due, called)),
+        }
+    }
+
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        let Some(next) = self.kcp.output_mut().pop() else {
+            return false;
+        };
+        datagram.clear();
+        datagram.extend_from_slice(next);
+        self.datagrams += 1;
+        self.bytes += next.len() as u64;
+        true
+    }
+}

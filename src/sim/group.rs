@@ -1,0 +1,59 @@
+//! Several peers on one path.
+
+use super::pair::Peer;
+use crate::seq::Conv;
+use crate::time::Time;
+use crate::wire;
+
+/// Several peers that share the path of a [`Pair`](super::Pair): its bottleneck, its losses. Each
+/// datagram goes to the one whose conversation it carries; those of nobody are dropped.
+#[derive(Debug)]
+pub struct Group<P> {
+    members: Vec<(Conv, P)>,
+}
+
+impl<P: Peer> Group<P> {
+    /// Peers by their conversations, which must differ. Of one moment, the first is polled first.
+    #[must_use]
+    pub const fn new(members: Vec<(Conv, P)>) -> Self {
+        Self { members }
+    }
+
+    /// The peer at `index`, in the order in which they were given.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&P> {
+        self.members.get(index).map(|(_, peer)| peer)
+    }
+
+    /// The peer at `index`, to change.
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut P> {
+        self.members.get_mut(index).map(|(_, peer)| peer)
+    }
+
+    fn peers(&mut self) -> impl Iterator<Item = &mut P> {
+        self.members.iter_mut().map(|(_, peer)| peer)
+    }
+}
+
+impl<P: Peer> Peer for Group<P> {
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        let conv = wire::conv_of(datagram);
+        if let Some((_, peer)) = self.members.iter_mut().find(|(own, _)| Some(*own) == conv) {
+            peer.input(now, datagram);
+        }
+    }
+
+    fn poll(&mut self, now: Time) {
+        for peer in self.peers().filter(|peer| peer.next_wake(now).is_some_and(|at| at <= now)) {
+            peer.poll(now);
+        }
+    }
+
+    fn next_wake(&self, now: Time) -> Option<Time> {
+        self.members.iter().filter_map(|(_, peer)| peer.next_wake(now)).min()
+    }
+
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        self.peers().any(|peer| peer.pop_datagram(datagram))
+    }
+}

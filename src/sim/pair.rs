@@ -1,0 +1,159 @@
+//! Two peers and the path between them, run from event to event.
+
+use super::link::Link;
+use crate::time::Time;
+use std::time::Duration;
+
+/// One end of a path, without I/O: a control block, a session, or anything else that takes
+/// datagrams and the time and gives datagrams.
+pub trait Peer {
+    /// Takes a datagram from the other end. It may be damaged.
+    fn input(&mut self, now: Time, datagram: &[u8]);
+
+    /// Does what is due at `now`; the time that [`next_wake`](Self::next_wake) gave has come.
+    fn poll(&mut self, now: Time);
+
+    /// When to be polled next, if nothing comes in before; `None`: no need to. A time that has
+    /// passed is one that has come.
+    fn next_wake(&self, now: Time) -> Option<Time>;
+
+    /// Writes the next datagram for the other end to `datagram`, in place of what is there; `false`:
+    /// there is none.
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool;
+}
+
+/// Two peers, the links between them and a virtual clock that jumps from event to event.
+///
+/// Whoever calls a peer between two steps calls it at [`now`](Self::now); what it wants to send
+/// leaves at that moment.
+///
+/// ```
+/// use std::time::Duration;
+/// use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
+/// use whitewater::{Config, Conv, Time};
+///
+/// let end = || KcpEnd::new(Conv(7), &Config::fast(), Drive::CHECK, Time::ZERO);
+/// let link = |stream| Link::new(LinkConfig::mobile(), 42, stream);
+/// let mut pair = Pair::new(end()?, end()?, [link(1)?, link(2)?]);
+/// pair.alice.send(pair.now(), b"hello")?;
+///
+/// let mut message = Vec::new();
+/// let arrived = pair.run_until(Duration::from_secs(1), |pair| pair.bob.recv(&mut message));
+/// assert!(arrived && message == b"hello");
+/// println!("after {}", pair.now());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Pair<A, B> {
+    /// One peer.
+    pub alice: A,
+    /// The other.
+    pub bob: B,
+    /// The ways from alice to bob and from bob to alice.
+    pub links: [Link; 2],
+    now: Time,
+    steps: u64,
+    /// Steps since the clock moved.
+    steps_now: u32,
+    datagram: Vec<u8>,
+}
+
+impl<A: Peer, B: Peer> Pair<A, B> {
+    /// Two peers; `links` lead from alice to bob and from bob to alice. It is [`Time::ZERO`].
+    pub const fn new(alice: A, bob: B, links: [Link; 2]) -> Self {
+        Self { alice, bob, links, now: Time::ZERO, steps: 0, steps_now: 0, datagram: Vec::new() }
+    }
+
+    /// The moment reached.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events so far: what a run costs.
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// When something happens next; `None`: never.
+    pub fn next_event(&mut self) -> Option<Time> {
+        self.collect();
+        let Self { alice, bob, links: [there, back], now, .. } = self;
+        let wakes = [alice.next_wake(*now), bob.next_wake(*now)];
+        wakes.into_iter().chain([there.next_arrival(), back.next_arrival()]).flatten().min()
+    }
+
+    /// Goes on to the next event and lets it happen; `false`: there is none up to `until`.
+    ///
+    /// Of one moment, peers are polled before datagrams come in.
+    pub fn step(&mut self, until: Time) -> bool {
+        let Some(next) = self.next_event().map(|at| self.not_for_ever(at)).filter(|at| *at <= until) else {
+            return false;
+        };
+        self.steps += 1;
+        self.steps_now = if next > self.now { 0 } else { self.steps_now + 1 };
+        self.now = self.now.max(next);
+        let now = self.now;
+        for peer in [&mut self.alice as &mut dyn Peer, &mut self.bob] {
+            if peer.next_wake(now).is_some_and(|at| at <= now) {
+                peer.poll(now);
+            }
+        }
+        self.collect();
+        let Self { alice, bob, links: [there, back], .. } = self;
+        carry(there, bob, now);
+        carry(back, alice, now);
+        self.collect();
+        true
+    }
+
+    /// Lets time pass up to `until`, and all that happens up to then, that moment included.
+    pub fn run_to(&mut self, until: Time) {
+        while self.step(until) {}
+        self.now = self.now.max(until);
+    }
+
+    /// Lets `duration` pass.
+    pub fn run_for(&mut self, duration: Duration) {
+        self.run_to(self.now + duration);
+    }
+
+    /// Lets time pass until `done`, which is asked after each event. `false`: nothing happens any
+    /// more, or not before `limit` has passed.
+    pub fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let until = self.now + limit;
+        while !done(self) {
+            if !self.step(until) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Gives the links what the peers want to send.
+    fn collect(&mut self) {
+        let Self { alice, bob, links: [there, back], now, datagram, .. } = self;
+        while alice.pop_datagram(datagram) {
+            there.send(*now, datagram);
+        }
+        while bob.pop_datagram(datagram) {
+            back.send(*now, datagram);
+        }
+    }
+
+    /// The time of the next event, later than now once in a while: a peer that wants to be polled
+    /// at once again and again does not stop the clock.
+    fn not_for_ever(&self, next: Time) -> Time {
+        if self.steps_now < STEPS_AT_ONCE { next } else { next.max(self.now + Duration::from_micros(1)) }
+    }
+}
+
+/// Hands `peer` what has arrived.
+fn carry(link: &mut Link, peer: &mut impl Peer, now: Time) {
+    while let Some(datagram) = link.arrive(now) {
+        peer.input(now, datagram);
+    }
+}
+
+/// Most steps before the clock goes on by a µs whatever the peers say.
+const STEPS_AT_ONCE: u32 = 1000;
