@@ -7,6 +7,7 @@
 //!   with its queue, an mtu, outages. [`LinkConfig`] says how much of each.
 //! - [`Pair`] runs two [`Peer`]s over two links from event to event; [`KcpEnd`] is a control block as a
 //!   peer, [`Group`] several of them on one path.
+//! - [`scenario`] sends known traffic and measures latencies, bytes and resends.
 //!
 //! # Presets
 //!
@@ -19,6 +20,23 @@
 //! | [`wifi`](LinkConfig::wifi) | 10 ms | 6 ms | 1 % | - | 50 Mbit/s, 256 kB |
 //! | [`mobile`](LinkConfig::mobile) | 35 ms | 15 ms | 80 % for 100 ms each 2 s, else 0.5 % | 1 % come 20 ms late, 0.2 % twice | 10 Mbit/s, 256 kB |
 //! | [`congested`](LinkConfig::congested) | 30 ms | 5 ms | 3 % | - | 2 Mbit/s, 64 kB |
+//!
+//! # Example
+//!
+//! A minute of 60 messages a second over a phone's link, in both common modes:
+//!
+//! ```
+//! use whitewater::sim::LinkConfig;
+//! use whitewater::sim::scenario::{Mode, Scenario, Workload};
+//!
+//! for mode in [Mode::fast(), Mode::turbo_flush()] {
+//!     let report = Scenario::new(Workload::input60(), LinkConfig::mobile(), mode).run(1..=2)?;
+//!     let latency = report.latency();
+//!     assert_eq!((report.delivered, report.sent), (7200, 7200));
+//!     println!("mean {:?}, p99 {:?}, {} resends", latency.mean, latency.p99, report.resends);
+//! }
+//! # Ok::<(), whitewater::sim::scenario::ScenarioError>(())
+//! ```
 
 mod bottleneck;
 mod config;
@@ -29,6 +47,7 @@ mod link;
 mod loss;
 mod pair;
 mod rng;
+pub mod scenario;
 mod stats;
 
 pub use bottleneck::Bottleneck;

@@ -1,0 +1,264 @@
+//! Panels of scenarios that modes are judged by.
+
+use super::{Latency, Mode, Report, Scenario, ScenarioError, Workload};
+use crate::sim::{Bottleneck, LinkConfig, Loss};
+use std::time::Duration;
+
+/// A panel of cells, one workload or a few over many links.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Family {
+    /// What tables call it.
+    pub name: &'static str,
+    /// Its cells.
+    pub cells: Vec<Cell>,
+}
+
+/// A workload over a link, the same in both directions.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Cell {
+    /// What tables call it: the workload, its round trip in ms and its loss.
+    pub name: String,
+    /// What is sent.
+    pub workload: Workload,
+    /// Each direction.
+    pub link: LinkConfig,
+}
+
+impl Family {
+    /// [`Workload::input60`] over round trips of 20, 60 and 150 ms with 1, 5, 10 and 20 % lost.
+    #[must_use]
+    pub fn input() -> Self {
+        Self::grid("input", &[Workload::input60()], &LOSSES)
+    }
+
+    /// [`Workload::snap20`] over the same.
+    #[must_use]
+    pub fn snap() -> Self {
+        Self::grid("snap", &[Workload::snap20()], &LOSSES)
+    }
+
+    /// [`Workload::chunk32k`] over the same.
+    #[must_use]
+    pub fn chunk() -> Self {
+        Self::grid("chunk", &[Workload::chunk32k()], &LOSSES)
+    }
+
+    /// [`Workload::sparse1`] over the same.
+    #[must_use]
+    pub fn sparse() -> Self {
+        Self::grid("sparse", &[Workload::sparse1()], &LOSSES)
+    }
+
+    /// Input in one direction, snapshots in the other, over the same.
+    #[must_use]
+    pub fn duplex() -> Self {
+        Self::grid("duplex", &[Workload::duplex()], &LOSSES)
+    }
+
+    /// Input, snapshots and chunks with 30 % lost.
+    #[must_use]
+    pub fn harsh() -> Self {
+        Self::grid("harsh", &GAME, &[30])
+    }
+
+    /// Input, snapshots and chunks with nothing lost.
+    #[must_use]
+    pub fn clean() -> Self {
+        Self::grid("clean", &GAME, &[0])
+    }
+
+    /// Input, snapshots and chunks through bursts of 50 ms each second and of 100 ms each two.
+    #[must_use]
+    pub fn ge() -> Self {
+        let mut cells = Vec::new();
+        for (good, bad) in [(950, 50), (1900, 100)] {
+            let [good, bad] = [good, bad].map(Duration::from_millis);
+            let loss = Loss::Bursts { good, bad, in_good: 0.005, in_bad: 0.8 };
+            for rtt in FAR {
+                let link = LinkConfig { loss, ..path(rtt) };
+                let bursts = format!("{rtt} ms, bursts of {} ms", bad.as_millis());
+                cells.extend(GAME.map(|workload| Cell::new(workload, &bursts, &link)));
+            }
+        }
+        Self { name: "ge", cells }
+    }
+
+    /// Input, snapshots and chunks that overtake each other by up to 0.1 and 0.4 round trips; 2 % get
+    /// lost, 2 % come twice.
+    #[must_use]
+    pub fn reorder() -> Self {
+        let mut cells = Vec::new();
+        for (percent, rtt) in [10, 40].into_iter().flat_map(|percent| FAR.map(|rtt| (percent, rtt))) {
+            let link = LinkConfig {
+                jitter: Duration::from_millis(rtt) * percent / 100,
+                in_order: false,
+                loss: Loss::Random(0.02),
+                duplicate: 0.02,
+                ..path(rtt)
+            };
+            let jitter = format!("{rtt} ms, {percent} % of it jitter");
+            cells.extend(GAME.map(|workload| Cell::new(workload, &jitter, &link)));
+        }
+        Self { name: "reorder", cells }
+    }
+
+    /// [`Workload::chunk32k`] through 20 Mbit/s with a queue of 256 kB.
+    #[must_use]
+    pub fn rate() -> Self {
+        let mut cells = Vec::new();
+        for (rtt, percent) in [20, 60].into_iter().flat_map(|rtt| [0, 1, 5, 10].map(|loss| (rtt, loss))) {
+            let bottleneck = Some(Bottleneck { rate: 20_000_000, queue: 256_000 });
+            let link = LinkConfig { bottleneck, ..lossy(rtt, percent) };
+            cells.push(Cell::new(Workload::chunk32k(), &format!("{rtt} ms, {percent} %, 20 Mbit/s"), &link));
+        }
+        Self { name: "rate", cells }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all() -> [Self; 10] {
+        [
+            Self::input(),
+            Self::snap(),
+            Self::chunk(),
+            Self::sparse(),
+            Self::harsh(),
+            Self::clean(),
+            Self::ge(),
+            Self::reorder(),
+            Self::duplex(),
+            Self::rate(),
+        ]
+    }
+
+    /// Runs every cell in `mode`; the reports are in the order of the cells.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Scenario::run`].
+    pub fn run(
+        &self,
+        mode: &Mode,
+        seeds: impl IntoIterator<Item = u64> + Clone,
+    ) -> Result<Vec<Report>, ScenarioError> {
+        self.cells.iter().map(|cell| cell.scenario(mode).run(seeds.clone())).collect()
+    }
+
+    /// Every workload over every round trip with every loss, percent.
+    fn grid(name: &'static str, workloads: &[Workload], losses: &[u32]) -> Self {
+        let mut cells = Vec::new();
+        for workload in workloads {
+            for (rtt, percent) in RTTS.into_iter().flat_map(|rtt| losses.iter().map(move |loss| (rtt, *loss)))
+            {
+                cells.push(Cell::new(*workload, &format!("{rtt} ms, {percent} %"), &lossy(rtt, percent)));
+            }
+        }
+        Self { name, cells }
+    }
+}
+
+impl Cell {
+    fn new(workload: Workload, path: &str, link: &LinkConfig) -> Self {
+        Self { name: format!("{}, {path}", workload.name), workload, link: link.clone() }
+    }
+
+    /// The cell in `mode`.
+    #[must_use]
+    pub fn scenario(&self, mode: &Mode) -> Scenario {
+        Scenario::new(self.workload, self.link.clone(), mode.clone())
+    }
+}
+
+/// The ratio of one mode to another over a family: geometric means over its cells, of the same
+/// seeds. Less is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Score {
+    /// Of the mean latencies.
+    pub mean: f64,
+    /// Of the 95th percentiles.
+    pub p95: f64,
+    /// Of the 99th percentiles.
+    pub p99: f64,
+    /// Of the longest latencies, each the mean of those of the seeds.
+    pub max: f64,
+    /// Of the bytes on the wire.
+    pub bytes: f64,
+}
+
+impl Score {
+    /// The score of `ours` against `base`, reports of the same cells. Not a number where there is
+    /// none, or one has no latencies.
+    #[must_use]
+    pub fn of(ours: &[Report], base: &[Report]) -> Self {
+        let latencies = |reports: &[Report]| reports.iter().map(Report::latency).collect::<Vec<_>>();
+        let both: Vec<_> = latencies(ours).into_iter().zip(latencies(base)).collect();
+        let ratio = |of: fn(&Latency) -> Duration| {
+            geometric_mean(both.iter().map(|(ours, base)| of(ours).as_secs_f64() / of(base).as_secs_f64()))
+        };
+        let bytes = ours.iter().zip(base).map(|(ours, base)| ours.bytes() as f64 / base.bytes() as f64);
+        Self {
+            mean: ratio(|latency| latency.mean),
+            p95: ratio(|latency| latency.p95),
+            p99: ratio(|latency| latency.p99),
+            max: ratio(|latency| latency.max),
+            bytes: geometric_mean(bytes),
+        }
+    }
+}
+
+fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = ratios.fold((0.0, 0.0), |(sum, count), ratio| (sum + ratio.ln(), count + 1.0));
+    (sum / count).exp()
+}
+
+/// A path of `rtt` ms that loses nothing: jitter of a tenth, in order.
+fn path(rtt: u64) -> LinkConfig {
+    let rtt = Duration::from_millis(rtt);
+    LinkConfig { jitter: rtt / 10, ..LinkConfig::with_rtt(rtt) }
+}
+
+/// A path of `rtt` ms that loses `percent` % each way.
+fn lossy(rtt: u64, percent: u32) -> LinkConfig {
+    LinkConfig { loss: Loss::Random(f64::from(percent) / 100.0), ..path(rtt) }
+}
+
+const GAME: [Workload; 3] = [Workload::input60(), Workload::snap20(), Workload::chunk32k()];
+/// Round trips, ms.
+const RTTS: [u64; 3] = [20, 60, 150];
+/// Round trips of families that need some, ms.
+const FAR: [u64; 2] = [60, 150];
+/// Lost each way, percent.
+const LOSSES: [u32; 4] = [1, 5, 10, 20];
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Run;
+    use super::*;
+
+    #[test]
+    fn families_have_their_cells() {
+        let sizes = Family::all().map(|family| (family.name, family.cells.len()));
+        let grids = [("input", 12), ("snap", 12), ("chunk", 12), ("sparse", 12), ("harsh", 9), ("clean", 9)];
+        assert_eq!(sizes[..6], grids);
+        assert_eq!(sizes[6..], [("ge", 12), ("reorder", 12), ("duplex", 12), ("rate", 8)]);
+        for cell in Family::all().iter().flat_map(|family| &family.cells) {
+            assert_eq!(cell.link.check(), Ok(()), "{}", cell.name);
+        }
+    }
+
+    #[test]
+    fn a_score_is_a_geometric_mean_of_ratios() {
+        let report = |ms: u64, bytes| {
+            let latencies = vec![Duration::from_millis(ms); 3];
+            let run = Run { latencies, bytes: [bytes, bytes], ..Run::default() };
+            Report { runs: vec![run], ..Report::default() }
+        };
+        let score = Score::of(&[report(10, 5), report(80, 5)], &[report(20, 5), report(20, 20)]);
+        assert!((score.mean - 2f64.sqrt()).abs() < 1e-9 && score.mean == score.p99, "{score:?}");
+        assert!((score.bytes - 0.5).abs() < 1e-9, "{score:?}");
+        assert!(Score::of(&[], &[]).mean.is_nan());
+    }
+}

@@ -1,0 +1,125 @@
+//! Known traffic over a bad link, and what it costs: latencies, bytes, resends.
+//!
+//! A [`Scenario`] is [`Flow`]s (a [`Workload`] in a [`Mode`]) over two links. It is run for some
+//! seeds, and the [`Report`] has all of them together. [`Family`] is a panel of scenarios that a mode
+//! is judged by, and [`Score`] its ratio to another.
+
+mod family;
+mod flow;
+mod message;
+mod mode;
+mod report;
+mod run;
+mod workload;
+
+pub use family::{Cell, Family, Score};
+pub use mode::{EndMode, Mode};
+pub use report::{Latency, Report, Run, percentile};
+pub use workload::{Answer, Start, Traffic, Workload};
+
+use crate::arq::{ConfigError, SendError};
+use crate::sim::{LinkConfig, LinkError, Loss};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Flows over one path.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "flows and links")]
+pub struct Scenario {
+    /// Sessions that share the path, mostly one.
+    pub flows: Vec<Flow>,
+    /// The ways from alice to bob and from bob to alice.
+    pub links: [LinkConfig; 2],
+}
+
+/// A session and its traffic.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "what and how")]
+pub struct Flow {
+    /// What is sent.
+    pub workload: Workload,
+    /// How both ends are configured and driven.
+    pub mode: Mode,
+}
+
+impl Scenario {
+    /// One session, both directions of its path alike.
+    #[must_use]
+    pub fn new(workload: Workload, link: LinkConfig, mode: Mode) -> Self {
+        Self { flows: vec![Flow { workload, mode }], links: [link.clone(), link] }
+    }
+
+    /// KCP's own test: [`Workload::upstream`] over a path that loses exactly 5 of each 100 packets
+    /// each way and takes 30 ms and 0 to 31 ms more, in order. Source: KCP test.cpp,
+    /// `LatencySimulator(10, 60, 125)`.
+    #[must_use]
+    pub fn upstream(mode: Mode) -> Self {
+        let link = LinkConfig {
+            delay: Duration::from_millis(30),
+            jitter: Duration::from_millis(31),
+            jitter_step: Duration::from_millis(1),
+            loss: Loss::Deck { lost: 5, of: 100 },
+            ..LinkConfig::default()
+        };
+        Self::new(Workload::upstream(), link, mode)
+    }
+
+    /// Runs the scenario once a seed, and returns what was measured of the first flow.
+    ///
+    /// # Errors
+    ///
+    /// When the configs are out of range, a send queue is full or a message is not what was sent.
+    pub fn run(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Report, ScenarioError> {
+        Ok(self.run_flows(seeds)?.into_iter().next().unwrap_or_default())
+    }
+
+    /// The same, with a report for each flow.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn run_flows(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Vec<Report>, ScenarioError> {
+        let mut reports = vec![Report::default(); self.flows.len()];
+        for seed in seeds {
+            run::run(self, seed, &mut reports)?;
+        }
+        Ok(reports)
+    }
+}
+
+/// Why a scenario gave no report.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// A mode has a bad config.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A link has a bad config.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A message was not taken: the queue of the mode is too short for the workload.
+    #[error("seed {seed}, flow {flow}: message {index} was not taken: {error}")]
+    Send {
+        /// The seed.
+        seed: u64,
+        /// The flow.
+        flow: u32,
+        /// The message.
+        index: u32,
+        /// Why not.
+        error: SendError,
+    },
+    /// A message came that is not the next one, byte for byte: one is missing, or the link damages
+    /// datagrams and the session does not notice.
+    #[error("seed {seed}, flow {flow}: not message {index} came but another {len} bytes")]
+    Message {
+        /// The seed.
+        seed: u64,
+        /// The flow.
+        flow: u32,
+        /// The message expected.
+        index: u32,
+        /// Bytes of the one that came.
+        len: usize,
+    },
+}

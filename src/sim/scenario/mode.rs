@@ -1,0 +1,113 @@
+//! How the two ends of a session are configured and driven.
+
+use crate::arq::Config;
+use crate::arq::congestion::CongestionControl;
+use crate::sim::Drive;
+
+/// How the two ends of a session are configured and driven, under a name for tables.
+///
+/// A mode is a value: make others from [`Mode::new`] or change the fields.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "made for `Mode { .., ..Mode::fast() }`")]
+pub struct Mode {
+    /// What tables call it.
+    pub name: String,
+    /// Alice's end and bob's.
+    pub ends: [EndMode; 2],
+}
+
+/// How one end is configured and driven.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "made for `EndMode { .., ..EndMode::new(..) }`")]
+pub struct EndMode {
+    /// The knobs.
+    pub config: Config,
+    /// Who calls `update` and `flush`.
+    pub drive: Drive,
+    /// Makes a congestion controller; `None`: that of KCP, by `Config::nc`.
+    pub congestion: Option<fn() -> Box<dyn CongestionControl>>,
+}
+
+impl Mode {
+    /// Both ends alike.
+    #[must_use]
+    pub fn new(name: impl Into<String>, config: Config, drive: Drive) -> Self {
+        Self { name: name.into(), ends: [EndMode::new(config, drive); 2] }
+    }
+
+    /// The same with windows of so many segments, for more in flight than a game has.
+    #[must_use]
+    pub fn with_window(mut self, segments: u16) -> Self {
+        for end in &mut self.ends {
+            (end.config.snd_wnd, end.config.rcv_wnd) = (segments, segments);
+        }
+        self
+    }
+
+    /// KCP (0, 10, 0, 0): with its congestion window, which 50 messages a second outgrow when some
+    /// get lost.
+    #[must_use]
+    pub fn default_window() -> Self {
+        Self::new("default", Config { nc: false, ..normal() }, Drive::BEAT)
+    }
+
+    /// KCP (0, 10, 0, 1): `normal` in its test.cpp.
+    #[must_use]
+    pub fn normal() -> Self {
+        Self::new("normal", normal(), Drive::BEAT)
+    }
+
+    /// KCP (1, 10, 2, 1), [`Config::turbo`] here: what everything else is compared with.
+    #[must_use]
+    pub fn fast() -> Self {
+        Self::new("fast", Config { nodelay: 1, fast_resend: 2, ..normal() }, Drive::BEAT)
+    }
+
+    /// KCP (2, 10, 1, 1) with a least RTO of 10 ms: what newer copies of its test.cpp set at alice's
+    /// end for `fast`, where older ones have [`Mode::fast`].
+    #[must_use]
+    pub fn turbo() -> Self {
+        Self::new("turbo", turbo(), Drive::BEAT)
+    }
+
+    /// [`Mode::turbo`] that flushes after each message sent and each datagram received.
+    #[must_use]
+    pub fn turbo_flush() -> Self {
+        Self::new("turbo+flush", turbo(), Drive::BEAT.flushing())
+    }
+
+    /// The modes of KCP that others are compared with, the slowest first.
+    #[must_use]
+    pub fn baselines() -> [Self; 5] {
+        [Self::default_window(), Self::normal(), Self::fast(), Self::turbo(), Self::turbo_flush()]
+    }
+}
+
+impl EndMode {
+    /// An end with KCP's congestion control.
+    #[must_use]
+    pub const fn new(config: Config, drive: Drive) -> Self {
+        Self { config, drive, congestion: None }
+    }
+}
+
+/// (0, 10, 0, 1), with the windows of test.cpp and a queue as long as ikcp.c's: without end.
+fn normal() -> Config {
+    Config {
+        interval: 10,
+        nc: true,
+        snd_wnd: WINDOW,
+        rcv_wnd: WINDOW,
+        snd_queue: 1 << 24,
+        snd_queue_bytes: 1 << 30,
+        ..Config::default()
+    }
+}
+
+/// (2, 10, 1, 1) with a least RTO of 10 ms.
+fn turbo() -> Config {
+    Config { nodelay: 2, fast_resend: 1, min_rto: Some(10), ..normal() }
+}
+
+/// Segments. Source: KCP test.cpp.
+const WINDOW: u16 = 128;

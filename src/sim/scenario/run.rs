@@ -1,0 +1,122 @@
+//! One run of a scenario, by one seed.
+
+use super::flow::FlowState;
+use super::mode::EndMode;
+use super::report::{Report, Run};
+use super::workload::Start;
+use super::{Scenario, ScenarioError};
+use crate::seq::Conv;
+use crate::sim::{Group, KcpEnd, Link, Pair, Rng};
+use crate::time::Time;
+use std::time::Duration;
+
+/// Runs `scenario` once and adds what was measured to the report of each flow.
+pub(super) fn run(scenario: &Scenario, seed: u64, reports: &mut [Report]) -> Result<(), ScenarioError> {
+    let mut running = Running::new(scenario, seed)?;
+    while !running.is_done() && running.step()? {}
+    running.report(reports);
+    Ok(())
+}
+
+/// A run under way.
+struct Running {
+    flows: Vec<FlowState>,
+    pair: Pair<Group<KcpEnd>, Group<KcpEnd>>,
+    deadline: Time,
+}
+
+impl Running {
+    fn new(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
+        let (mut alices, mut bobs, mut flows) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, flow) in (0..).zip(&scenario.flows) {
+            let (conv, [alice, bob]) = (Conv(number), &flow.mode.ends);
+            let ([alice_beat, bob_beat], start) = starts(flow.workload.start, seed, number.into());
+            alices.push((conv, end(conv, alice, alice_beat)?));
+            bobs.push((conv, end(conv, bob, bob_beat)?));
+            flows.push(FlowState::new(flow.workload, seed, number, start));
+        }
+        let [there, back] = &scenario.links;
+        let links = [Link::new(there.clone(), seed, 1)?, Link::new(back.clone(), seed, 2)?];
+        let deadline = flows.iter().map(FlowState::ends_at).max().unwrap_or_default() + PATIENCE;
+        Ok(Self { flows, pair: Pair::new(Group::new(alices), Group::new(bobs), links), deadline })
+    }
+
+    fn is_done(&self) -> bool {
+        self.flows.iter().all(FlowState::is_done)
+    }
+
+    /// Lets the next thing happen: a message to send, a reader to start, an event of the network.
+    /// `false`: nothing does, or not in time.
+    fn step(&mut self) -> Result<bool, ScenarioError> {
+        let next = self.flows.iter().filter_map(FlowState::next_at).min();
+        let until = next.map_or(self.deadline, |at| at.min(self.deadline));
+        if !self.pair.step(until) {
+            self.pair.run_to(until);
+            if next != Some(until) {
+                return Ok(false);
+            }
+            self.each_flow(FlowState::act)?;
+        }
+        self.each_flow(FlowState::receive)?;
+        Ok(true)
+    }
+
+    fn each_flow(
+        &mut self,
+        mut act: impl FnMut(&mut FlowState, Time, &mut KcpEnd, &mut KcpEnd) -> Result<(), ScenarioError>,
+    ) -> Result<(), ScenarioError> {
+        let (now, pair) = (self.pair.now(), &mut self.pair);
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            if let (Some(alice), Some(bob)) = (pair.alice.get_mut(index), pair.bob.get_mut(index)) {
+                act(flow, now, alice, bob)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(self, reports: &mut [Report]) {
+        let Self { flows, pair, .. } = self;
+        for (index, (flow, report)) in flows.into_iter().zip(reports).enumerate() {
+            let (Some(alice), Some(bob)) = (pair.alice.get(index), pair.bob.get(index)) else { continue };
+            let sent = flow.wanted();
+            let run = Run {
+                bytes: [alice.wire_bytes(), bob.wire_bytes()],
+                datagrams: [alice.datagrams(), bob.datagrams()],
+                links: [pair.links[0].stats(), pair.links[1].stats()],
+                ..flow.into_run()
+            };
+            report.add(run, sent, alice.resends() + bob.resends());
+        }
+    }
+}
+
+/// The first beats of both ends and the first message of a flow.
+fn starts(start: Start, seed: u64, flow: u64) -> ([Time; 2], Time) {
+    match start {
+        Start::At { beat, traffic } => ([Time::ZERO + beat; 2], Time::ZERO + traffic),
+        Start::Random => {
+            let within = |stream| INTERVAL.mul_f64(Rng::new(seed, stream + FLOW_STREAMS * flow).fraction());
+            let beats = BEAT_STREAMS.map(|stream| Time::ZERO + within(stream));
+            (beats, Time::ZERO + 2 * INTERVAL + within(START_STREAM))
+        }
+    }
+}
+
+fn end(conv: Conv, mode: &EndMode, beat: Time) -> Result<KcpEnd, ScenarioError> {
+    let mut end = KcpEnd::new(conv, &mode.config, mode.drive, beat)?;
+    if let Some(make) = mode.congestion {
+        end.kcp_mut().set_congestion(make());
+    }
+    Ok(end)
+}
+
+/// What beats and starts are spread over.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// How long after the last message the last delivery is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Random numbers for the first beat of alice and of bob; the links have streams 1 and 2.
+const BEAT_STREAMS: [u64; 2] = [777, 778];
+/// Random numbers for the first message.
+const START_STREAM: u64 = 999;
+/// From a flow's streams to those of the next.
+const FLOW_STREAMS: u64 = 1000;
