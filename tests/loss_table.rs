@@ -1,0 +1,127 @@
+//! Latency, bytes and resends of every workload over every link in every mode of KCP, as checked-in
+//! tables: a change of any figure shows as a diff. All in virtual time: same seeds, same figures.
+//!
+//! Accept a change that is meant with `INSTA_UPDATE=always cargo test --release --test loss_table`.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use insta::assert_snapshot;
+use std::time::Duration;
+use whitewater::sim::scenario::{Latency, Mode, Report, Scenario, Workload};
+use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+
+/// The links of a game, worst last.
+fn links() -> Vec<(&'static str, LinkConfig)> {
+    let path = LinkConfig { jitter: ms(6), ..LinkConfig::with_rtt(ms(60)) };
+    let lossy = |loss| LinkConfig { loss, ..path.clone() };
+    let bursts = Loss::Bursts { good: ms(1900), bad: ms(100), in_good: 0.005, in_bad: 0.8 };
+    vec![
+        ("lan", LinkConfig::lan()),
+        ("wifi", LinkConfig::wifi()),
+        ("mobile", LinkConfig::mobile()),
+        ("congested", LinkConfig::congested()),
+        ("60 ms, 1 %", lossy(Loss::Random(0.01))),
+        ("60 ms, 10 %", lossy(Loss::Random(0.1))),
+        ("60 ms, bursts", lossy(bursts)),
+        ("60 ms, reordered", LinkConfig { jitter: ms(24), in_order: false, duplicate: 0.02, ..path }),
+        (
+            "150 ms, 20 %",
+            LinkConfig { loss: Loss::Random(0.2), jitter: ms(15), ..LinkConfig::with_rtt(ms(150)) },
+        ),
+    ]
+}
+
+#[test]
+fn input_60_hz() {
+    assert_snapshot!(table(Workload::input60(), &links(), Mode::baselines()));
+}
+
+#[test]
+fn tiny_60_hz() {
+    assert_snapshot!(table(Workload::tiny60(), &links(), Mode::baselines()));
+}
+
+#[test]
+fn snapshots_20_hz() {
+    assert_snapshot!(table(Workload::snap20(), &links(), Mode::baselines()));
+}
+
+#[test]
+fn chunks_of_32_kib() {
+    assert_snapshot!(table(Workload::chunk32k(), &links(), Mode::baselines()));
+}
+
+#[test]
+fn sparse_1_hz() {
+    assert_snapshot!(table(Workload::sparse1(), &links(), Mode::baselines()));
+}
+
+#[test]
+fn duplex() {
+    assert_snapshot!(table(Workload::duplex(), &links(), Mode::baselines()));
+}
+
+#[test]
+fn reopened_window() {
+    assert_snapshot!(table(Workload::reopen(), &links(), Mode::baselines()));
+}
+
+/// 20 Mbit/s with a queue of one round trip of 60 ms, and of five; with windows larger than that.
+#[test]
+fn bulk() {
+    let narrow = |queue, loss| LinkConfig {
+        bottleneck: Some(Bottleneck { rate: 20_000_000, queue }),
+        loss: Loss::Random(loss),
+        ..LinkConfig::with_rtt(ms(60))
+    };
+    let links = [
+        ("20 Mbit/s, 150 kB", narrow(150_000, 0.0)),
+        ("20 Mbit/s, 150 kB, 1 %", narrow(150_000, 0.01)),
+        ("20 Mbit/s, 750 kB", narrow(750_000, 0.0)),
+        ("20 Mbit/s, 750 kB, 1 %", narrow(750_000, 0.01)),
+    ];
+    let modes = Mode::baselines().map(|mode| mode.with_window(1024));
+    assert_snapshot!(table(Workload::bulk(), &links, modes));
+}
+
+/// KCP's test.cpp: the figures of its own README are 156 and 571 ms for normal, 138 and 392 for fast.
+#[test]
+fn upstream_echo() {
+    let mut table = String::from(HEAD);
+    for mode in Mode::baselines() {
+        let report = Scenario::upstream(mode.clone()).run(1..=20).unwrap();
+        table += &row("60 to 125 ms, 10 %", &mode, &report);
+    }
+    assert_snapshot!(table);
+}
+
+fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 5]) -> String {
+    let mut table = String::from(HEAD);
+    for (name, link) in links {
+        for mode in &modes {
+            let report = Scenario::new(workload, link.clone(), mode.clone()).run(SEEDS).unwrap();
+            table += &row(name, mode, &report);
+        }
+    }
+    table
+}
+
+fn row(link: &str, mode: &Mode, report: &Report) -> String {
+    let Latency { mean, p50, p95, p99, p999, max, .. } = report.latency();
+    let latencies = [mean, p50, p95, p99, p999, max]
+        .map(|latency| format!("{:>9.1}", latency.as_secs_f64() * 1e3))
+        .join(" ");
+    let kb = report.bytes() as f64 / 1e3 / report.runs.len() as f64;
+    let lost = report.sent - report.delivered;
+    format!("{link:22} {:12} {latencies} {kb:>8.1} {:>7} {lost:>7}\n", mode.name, report.resends)
+}
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Latencies in ms, pooled over the seeds, the longest as the mean of theirs; kB on the wire a seed;
+/// segments sent again and messages that never came, of all seeds.
+const HEAD: &str = "link                   mode              mean       p50       p95       p99     p99.9       max       kB resends undelivered\n";
+
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
