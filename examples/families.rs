@@ -7,6 +7,7 @@
 
 use std::error::Error;
 use std::time::{Duration, Instant};
+use whitewater::Modern;
 use whitewater::sim::LinkConfig;
 use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
 
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         print_upstream(10 * seeds)?;
     }
     println!("mean / p95 / p99 / max / bytes, as ratios to KCP fast\n");
-    println!("| family | normal | turbo | turbo+flush |\n|---|---|---|---|");
+    println!("| family | turbo | turbo+flush | modern |\n|---|---|---|---|");
     for family in Family::all().iter().filter(|family| is_wanted(family.name)) {
         print_family(family, seeds)?;
     }
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn print_family(family: &Family, seeds: u64) -> Result<(), Box<dyn Error>> {
     let base = family.run(&Mode::fast(), 1..=seeds)?;
     let mut row = format!("| {} |", family.name);
-    for mode in [Mode::normal(), Mode::turbo(), Mode::turbo_flush()] {
+    for mode in [Mode::turbo(), Mode::turbo_flush(), Mode::modern(Modern::default())] {
         let Score { mean, p95, p99, max, bytes, .. } = Score::of(&family.run(&mode, 1..=seeds)?, &base);
         row += &format!(" {mean:.2}/{p95:.2}/{p99:.2}/{max:.2}/{bytes:.2} |");
     }

@@ -48,7 +48,7 @@ pub mod time;
 pub mod wire;
 
 pub use arq::{
-    Config, ConfigError, InputError, Kcp, Recovery, RecvError, Rejected, SendError, Stats,
+    Config, ConfigError, InputError, Kcp, Modern, Recovery, RecvError, Rejected, SendError, Stats,
     congestion::CongestionControl,
 };
 pub use seq::{Conv, Sn};

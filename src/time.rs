@@ -55,6 +55,19 @@ impl Time {
         Millis(self.as_millis() as u32)
     }
 
+    /// The low half of the µs, which names a transmission: it wraps at 2^32 (71 minutes).
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "a name needs no more")]
+    pub(crate) const fn token(self) -> Millis {
+        Millis(self.0 as u32)
+    }
+
+    /// The moment `duration` ago.
+    #[must_use]
+    pub(crate) fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+    }
+
     /// The first moment at which the wire's clock shows `at`, or `self` when it already has.
     #[must_use]
     pub(crate) fn when(self, at: Millis) -> Self {

@@ -1,6 +1,7 @@
 //! The knobs of a control block.
 
 use super::error::ConfigError;
+use super::modern::Modern;
 use crate::wire::HEADER_LEN;
 use std::ops::RangeInclusive;
 
@@ -63,6 +64,9 @@ pub enum Recovery {
     /// The decisions of ikcp.c 2.1.1, but for docs/DEVIATIONS.md.
     #[default]
     Classic,
+    /// By time, at once, without the knobs `nodelay`, `interval`, `fast_resend`, `min_rto` and
+    /// `fast_limit`. docs/BEHAVIOUR.md has it, docs/TUNING.md what it is worth.
+    Modern(Modern),
 }
 
 impl Config {
@@ -105,7 +109,7 @@ impl Config {
             dead_link,
             snd_queue,
             snd_queue_bytes,
-            recovery: Recovery::Classic,
+            recovery,
         } = *self; // a new field fails to compile until it is handled
         in_range("mtu", mtu, 50..=MTU_MAX)?;
         in_range("rcv_mtu", rcv_mtu, mtu..=MTU_MAX)?;
@@ -116,7 +120,11 @@ impl Config {
         in_range("min_rto", min_rto.unwrap_or_default(), 0..=RTO_MAX)?;
         in_range("dead_link", dead_link, 1..=u16::MAX)?;
         in_range("snd_queue", snd_queue, 1..=1 << 24)?;
-        in_range("snd_queue_bytes", snd_queue_bytes, mtu.into()..=1 << 30)
+        in_range("snd_queue_bytes", snd_queue_bytes, mtu.into()..=1 << 30)?;
+        match recovery {
+            Recovery::Classic => Ok(()),
+            Recovery::Modern(modern) => in_range("deviations", modern.deviations, 1..=8),
+        }
     }
 
     /// Largest payload of a segment, bytes.

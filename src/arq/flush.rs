@@ -1,6 +1,8 @@
 //! A flush: what is due leaves in datagrams; and when the next one is due.
 
+use super::config::Recovery;
 use super::congestion::Loss;
+use super::outgoing::Flight;
 use super::packer::Packer;
 use super::transmit::{Resent, Transmit};
 use super::{Kcp, Work};
@@ -14,7 +16,7 @@ impl<O: Output> Kcp<O> {
     pub fn flush(&mut self, now: Time) {
         self.congestion.refill(now);
         self.probe.tick(now.wire(), self.rmt_wnd);
-        if self.has_work(now.wire()) {
+        if self.has_work(now) {
             let mut work = self.work.take().unwrap_or_default();
             self.flush_work(now, &mut work);
             self.work = Some(work);
@@ -29,13 +31,16 @@ impl<O: Output> Kcp<O> {
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
         let due = self.next_work(now)?;
+        if self.is_at_once() {
+            return Some(due);
+        }
         Some(self.timer.flush_at(now).map_or(now, |flush| flush.max(due)))
     }
 
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let Work { acks, passes, deadlines, suspects, datagram } = work;
+        let Work { acks, classic, by_time, datagram } = work;
         datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
@@ -49,20 +54,27 @@ impl<O: Output> Kcp<O> {
         };
         acks.flush(&mut header, &mut packer);
         self.probe.flush(&mut header, &mut packer);
+        let first = self.sender.nxt;
         let mut transmit = Transmit {
             now,
             header: Header { cmd: Command::Push, ts: now.wire(), ..header },
             packer: &mut packer,
             config: &self.config,
-            rto: self.rtt.rto,
             sender: &mut self.sender,
             congestion: &mut self.congestion,
-            deadlines,
-            suspects,
             most_sent: 0,
         };
-        let resent = transmit.resend(passes);
-        transmit.send_new(self.rmt_wnd);
+        let resent = if let Recovery::Modern(modern) = &self.config.recovery {
+            by_time.flush(&mut transmit, self.rmt_wnd, &self.rtt, modern)
+        } else {
+            let resent = classic.resend(&mut transmit, self.rtt.rto);
+            let flight = Flight::first(now.wire(), self.rtt.rto, self.config.nodelay);
+            transmit.send_new(self.rmt_wnd, &flight);
+            if transmit.sender.nxt != first {
+                classic.deadlines.sent(first, flight.resend_at, transmit.sender.una());
+            }
+            resent
+        };
         let most_sent = transmit.most_sent;
         packer.finish();
         if most_sent >= self.config.dead_link && !self.dead {
@@ -86,12 +98,11 @@ impl<O: Output> Kcp<O> {
     }
 
     /// Whether a flush would send or count anything.
-    fn has_work(&self, now: Millis) -> bool {
+    fn has_work(&self, now: Time) -> bool {
         self.acks_due() > 0
             || self.probe.ask
             || self.probe.tell
-            || self.work.as_ref().is_some_and(|work| work.deadlines.is_due(now))
-            || self.has_passes()
+            || self.may_be_lost(now)
             || (self.sender.waiting() > 0 && self.room() > 0)
     }
 
@@ -106,12 +117,27 @@ impl<O: Output> Kcp<O> {
             return Some(now);
         }
         let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
-        let resend = self.work.as_ref().and_then(|work| work.deadlines.due_at(now.wire()));
-        let resend = resend.map(|at| now.when(at));
+        let resend = self.work.as_ref().and_then(|work| self.resend_at(work, now));
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };
         let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
         [probe, paced].into_iter().flatten().min()
+    }
+
+    /// Whether a flush would find lost segments, or something to count.
+    fn may_be_lost(&self, now: Time) -> bool {
+        self.work.as_ref().is_some_and(|work| match &self.config.recovery {
+            Recovery::Classic => work.classic.has_work(now.wire()),
+            Recovery::Modern(_) => self.resend_at(work, now).is_some_and(|at| at <= now),
+        })
+    }
+
+    /// When a segment in flight may count as lost.
+    fn resend_at(&self, work: &Work, now: Time) -> Option<Time> {
+        match &self.config.recovery {
+            Recovery::Classic => work.classic.deadlines.due_at(now.wire()).map(|at| now.when(at)),
+            Recovery::Modern(modern) => work.by_time.due_at(now, &self.rtt, modern),
+        }
     }
 
     /// Segments that may still be taken into flight.

@@ -9,6 +9,7 @@ use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Command, DecodeError, HEADER_LEN, Output, RawHeader};
 use bytes::Bytes;
+use std::time::Duration;
 
 impl<O: Output> Kcp<O> {
     /// Takes a datagram from the peer. Source: ikcp.c `ikcp_input`.
@@ -81,6 +82,7 @@ impl<O: Output> Kcp<O> {
         {
             rest = match cmd {
                 Command::Push => self.take_pushes(rest, backing, &mut acked),
+                Command::Ack if self.is_modern => self.take_ack_by_time(now, rest, &mut acked),
                 Command::Ack => self.take_acks(now, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;
@@ -90,8 +92,12 @@ impl<O: Output> Kcp<O> {
                 }
             };
         }
-        self.after_acks(&acked);
         let segments = self.sender.una().0.wrapping_sub(una.0);
+        if self.is_modern {
+            self.after_acks_by_time(now, &acked, segments > 0 || self.sender.in_flight < in_flight);
+        } else {
+            self.after_acks(&acked);
+        }
         if segments > 0 {
             self.congestion.control_mut().on_ack(&Ack {
                 now,
@@ -172,7 +178,7 @@ impl<O: Output> Kcp<O> {
 
     /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
-    fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+    pub(super) fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
         self.rmt_wnd = head.wnd();
         if self.sender.una().is_before(head.una()) {
             acked.bytes += self.sender.acknowledge_before(head.una());
@@ -199,7 +205,7 @@ impl<O: Output> Kcp<O> {
             let age = wire.since(head.ts());
             if (0..=SAMPLE_MAX).contains(&age) {
                 rtt.sample(age.cast_unsigned());
-                self.congestion.on_rtt(now, age.cast_unsigned());
+                self.congestion.on_rtt(now, Duration::from_millis(age.cast_unsigned().into()));
                 acked.has_sample = true;
             } else if age > 0 {
                 count(&mut self.counters.rejected.ts_age); // a time ahead of our clock is no error
@@ -275,15 +281,12 @@ impl<O: Output> Kcp<O> {
         if self.sender.in_flight == 0
             && let Some(work) = &mut self.work
         {
-            work.deadlines.clear();
-            work.suspects.clear();
+            work.classic.clear();
         }
-        let Some((sn, ts)) = acked.newest.filter(|(sn, _)| !sn.is_before(self.sender.una())) else {
-            return;
-        };
-        let work = self.work.get_or_insert_default();
-        if !work.passes.push(sn, ts) {
-            self.sender.count_passes(&mut work.passes, &mut work.suspects);
+        if let Some((sn, ts)) = acked.newest
+            && !sn.is_before(self.sender.una())
+        {
+            self.work.get_or_insert_default().classic.pass(sn, ts, &mut self.sender);
         }
     }
 
@@ -318,11 +321,11 @@ fn check_alike<'a>(first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8],
 }
 
 /// What the ACKs of a datagram add up to.
-struct Acked {
-    bytes: u32,
+pub(super) struct Acked {
+    pub(super) bytes: u32,
     /// The ACK that counts as passing over older segments.
     newest: Option<(Sn, Millis)>,
-    has_sample: bool,
+    pub(super) has_sample: bool,
 }
 
 impl Acked {

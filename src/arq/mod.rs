@@ -7,13 +7,13 @@
 //! and asked.
 
 mod acks;
+mod classic;
 mod config;
 pub mod congestion;
-mod deadlines;
 mod error;
 mod flush;
 mod input;
-mod loss;
+pub(crate) mod modern;
 mod outgoing;
 mod pacing;
 mod packer;
@@ -22,13 +22,13 @@ mod recv;
 mod rtt;
 mod send;
 mod stats;
-mod suspects;
 mod timer;
 mod trace;
 mod transmit;
 
 pub use config::{Config, Recovery};
 pub use error::{ConfigError, InputError, RecvError, SendError};
+pub use modern::Modern;
 pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};
@@ -36,16 +36,15 @@ use crate::time::Time;
 use crate::wire::Output;
 use acks::AckList;
 use bytes::Bytes;
+use classic::Classic;
 use congestion::{Congestion, CongestionControl, KcpControl};
-use deadlines::Deadlines;
-use loss::Passes;
+use modern::ByTime;
 use probe::Probe;
 use recv::Receiver;
 use rtt::Rtt;
 use send::{Message, Sender};
 use stats::Counters;
 use std::time::Duration;
-use suspects::Suspects;
 use timer::Timer;
 
 /// A KCP control block: one end of a session.
@@ -87,6 +86,8 @@ pub struct Kcp<O> {
     rmt_wnd: u16,
     /// A segment has been sent `dead_link` times.
     dead: bool,
+    /// Recovery by time is in force, and `rtt` in µs; else it is in ms.
+    is_modern: bool,
     counters: Counters,
     work: Option<Box<Work>>,
     output: O,
@@ -96,9 +97,8 @@ pub struct Kcp<O> {
 #[derive(Debug, Default)]
 struct Work {
     acks: AckList,
-    passes: Passes,
-    deadlines: Deadlines,
-    suspects: Suspects,
+    classic: Classic,
+    by_time: ByTime,
     /// Room for the datagram being packed.
     datagram: Vec<u8>,
 }
@@ -140,6 +140,7 @@ impl<O: Output> Kcp<O> {
             mtu_max: config.mtu,
             rmt_wnd: config::WND_RCV_MIN,
             dead: false,
+            is_modern: config.recovery != Recovery::Classic,
             counters: Counters::default(),
             work: None,
             output,
@@ -231,7 +232,7 @@ impl<O: Output> Kcp<O> {
     /// Flushes if the interval has passed since the last time. To be called at least every
     /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
-        if self.timer.tick(now.wire(), self.config.interval) {
+        if self.is_at_once() || self.timer.tick(now.wire(), self.config.interval) {
             self.flush(now);
         }
     }
@@ -275,14 +276,30 @@ impl<O: Output> Kcp<O> {
     /// When a field is out of range; nothing has changed then.
     pub fn configure(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
+        self.set_recovery(config.recovery)?;
         self.config = *config;
         self.mtu_max = self.mtu_max.max(config.mtu);
         self.receiver.set_window(config.rcv_wnd);
         if let Some(work) = &mut self.work
             && self.sender.in_flight > 0
         {
-            work.deadlines.look(); // what is in flight may count as lost by the new knobs
+            work.classic.deadlines.look(); // what is in flight may count as lost by the new knobs
         }
+        Ok(())
+    }
+
+    /// Takes another recovery, which measures time in other units.
+    fn set_recovery(&mut self, recovery: Recovery) -> Result<(), ConfigError> {
+        let is_modern = recovery != Recovery::Classic;
+        if is_modern == self.is_modern {
+            return Ok(());
+        }
+        if self.sender.in_flight > 0 {
+            let field = "segments in flight while `recovery` changes";
+            return Err(ConfigError { field, value: self.sender.in_flight.into(), min: 0, max: 0 });
+        }
+        self.is_modern = is_modern;
+        self.rtt = Rtt::new();
         Ok(())
     }
 
@@ -316,16 +333,16 @@ impl<O: Output> Kcp<O> {
     /// What has been counted, and how things stand.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let ms = |ms: u32| Duration::from_millis(ms.into());
+        let tick = if self.is_modern { Duration::from_micros(1) } else { Duration::from_millis(1) };
         let control = self.congestion.control();
         Stats {
             snd_una: self.sender.una(),
             snd_nxt: self.sender.nxt,
             rcv_nxt: self.receiver.nxt,
-            srtt: ms(self.rtt.srtt),
-            rttvar: ms(self.rtt.rttvar),
-            min_rtt: self.rtt.min().map(ms),
-            rto: ms(self.rtt.rto),
+            srtt: tick * self.rtt.srtt,
+            rttvar: tick * self.rtt.rttvar,
+            min_rtt: self.rtt.min().map(|min| tick * min),
+            rto: tick * self.rtt.rto,
             cwnd: control.window(),
             ssthresh: control.ssthresh(),
             rmt_wnd: self.rmt_wnd,
@@ -351,11 +368,17 @@ impl<O: Output> Kcp<O> {
         self.probe.tell |= was_closed && self.receiver.window(self.config.rcv_wnd) > 0;
     }
 
+    /// Whether what is due leaves at once, and not at the next beat.
+    #[inline]
+    fn is_at_once(&self) -> bool {
+        matches!(self.config.recovery, Recovery::Modern(Modern { at_once: true, .. }))
+    }
+
     fn acks_due(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.acks.len())
     }
 
     fn has_passes(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| !work.passes.is_empty())
+        self.work.as_ref().is_some_and(|work| work.classic.has_passes())
     }
 }

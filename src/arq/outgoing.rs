@@ -14,11 +14,11 @@ pub(super) struct Outgoing {
     pub(super) flight: Flight,
 }
 
-/// What sending fills in.
+/// What sending fills in. Recovery by time uses only `ts` and `xmit`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Flight {
-    /// When it was sent last.
+    /// What it was sent with last: the time, or a token made of it.
     pub(super) ts: Millis,
     /// When it counts as lost.
     pub(super) resend_at: Millis,
@@ -28,6 +28,14 @@ pub(super) struct Flight {
     pub(super) xmit: u16,
     /// Datagrams that acknowledged later segments.
     pub(super) fastack: u16,
+}
+
+/// Whether and why a segment is to be sent again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Due {
+    NotYet,
+    Timeout,
+    FastResend,
 }
 
 impl Flight {
@@ -50,9 +58,14 @@ impl Flight {
         self.resend(now);
     }
 
-    fn resend(&mut self, now: Millis) {
+    /// Commits a resend with the token `ts`.
+    pub(super) fn resend_as(&mut self, ts: Millis) {
         self.xmit = self.xmit.saturating_add(1);
-        self.ts = now;
+        self.ts = ts;
+    }
+
+    fn resend(&mut self, now: Millis) {
+        self.resend_as(now);
         self.resend_at = now.add(self.rto);
     }
 }

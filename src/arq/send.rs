@@ -2,9 +2,7 @@
 
 use super::config::Config;
 use super::error::SendError;
-use super::loss::Passes;
 use super::outgoing::{Flight, Outgoing};
-use super::suspects::Suspects;
 use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
 use crate::seq::Sn;
 use bytes::Bytes;
@@ -195,21 +193,6 @@ impl Sender {
             self.advance();
         }
         len.into()
-    }
-
-    /// Counts the datagrams that passed segments over, and forgets them.
-    #[cold]
-    pub(super) fn count_passes(&mut self, passes: &mut Passes, suspects: &mut Suspects) {
-        let una = self.una();
-        let mut passed = passes.sorted(una);
-        suspects.extend(&self.ring, una, passed.end(una));
-        suspects.each(|sn| {
-            let Some(segment) = self.ring.get_mut(sn) else { return false };
-            let flight = &mut segment.flight;
-            flight.fastack = flight.fastack.saturating_add(passed.count(sn, flight.ts));
-            true
-        });
-        passes.clear();
     }
 
     /// Gives the memory back when nothing is held.

@@ -172,9 +172,9 @@ impl Congestion {
 
     /// Tells of a round trip; the built-in controller does not ask.
     #[inline]
-    pub(super) fn on_rtt(&mut self, now: Time, rtt: u32) {
+    pub(super) fn on_rtt(&mut self, now: Time, rtt: Duration) {
         if let Self::Custom(custom) = self {
-            custom.control.on_rtt(now, Duration::from_millis(rtt.into()));
+            custom.control.on_rtt(now, rtt);
         }
     }
 

@@ -1,7 +1,7 @@
 //! How the two ends of a session are configured and driven.
 
-use crate::arq::Config;
 use crate::arq::congestion::CongestionControl;
+use crate::arq::{Config, Modern, Recovery};
 use crate::sim::Drive;
 
 /// How the two ends of a session are configured and driven, under a name for tables.
@@ -74,6 +74,12 @@ impl Mode {
     #[must_use]
     pub fn turbo_flush() -> Self {
         Self::new("turbo+flush", turbo(), Drive::BEAT.flushing())
+    }
+
+    /// [`Recovery::Modern`] with these parts, at both ends.
+    #[must_use]
+    pub fn modern(parts: Modern) -> Self {
+        Self::new("modern", Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
     }
 
     /// The modes of KCP that others are compared with, the slowest first.

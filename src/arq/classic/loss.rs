@@ -2,18 +2,10 @@
 //!
 //! [`due`] decides and changes nothing; the sender commits when budget and datagram allow it.
 
-use super::config::Config;
-use super::outgoing::Flight;
+use crate::arq::config::Config;
+use crate::arq::outgoing::{Due, Flight};
 use crate::seq::Sn;
 use crate::time::Millis;
-
-/// Whether and why a segment is to be sent again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Due {
-    NotYet,
-    Timeout,
-    FastResend,
-}
 
 /// Decides and changes nothing. Source: ikcp.c `ikcp_flush`.
 #[inline]

@@ -1,6 +1,6 @@
 //! The segments in flight that may be lost.
 
-use super::outgoing::Outgoing;
+use crate::arq::outgoing::Outgoing;
 use crate::ring::Ring;
 use crate::seq::Sn;
 

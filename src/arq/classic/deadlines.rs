@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Batches get old as their deadlines pass, which most segments do not live to see. Of the old ones
 /// the first deadline is kept.
 #[derive(Debug, Default)]
-pub(super) struct Deadlines {
+pub(in crate::arq) struct Deadlines {
     /// The batches, their deadlines rising.
     young: VecDeque<Batch>,
     /// A time at or before the first deadline of the segments before the young.
@@ -31,7 +31,7 @@ struct Batch {
 impl Deadlines {
     /// Segments from `first` on were sent for the first time, that count as lost at `at`. All
     /// before `una` have been acknowledged.
-    pub(super) fn sent(&mut self, first: Sn, at: Millis, una: Sn) {
+    pub(in crate::arq) fn sent(&mut self, first: Sn, at: Millis, una: Sn) {
         while self.young.get(1).is_some_and(|second| !una.is_before(second.first)) {
             self.young.pop_front();
         }
@@ -47,18 +47,18 @@ impl Deadlines {
 
     /// Whether to look for lost segments.
     #[inline]
-    pub(super) fn is_due(&self, now: Millis) -> bool {
+    pub(in crate::arq) fn is_due(&self, now: Millis) -> bool {
         self.look || self.first().is_some_and(|at| at.is_due(now))
     }
 
     /// When to look for lost segments; `None`: none is in flight.
-    pub(super) fn due_at(&self, now: Millis) -> Option<Millis> {
+    pub(in crate::arq) fn due_at(&self, now: Millis) -> Option<Millis> {
         if self.look { Some(now) } else { self.first() }
     }
 
     /// Starts to look for lost segments. Returns the number up to which to look, at most `nxt`:
     /// [`Self::keep`] is to be called for each that is in flight before it.
-    pub(super) fn look_up_to(&mut self, now: Millis, nxt: Sn) -> Sn {
+    pub(in crate::arq) fn look_up_to(&mut self, now: Millis, nxt: Sn) -> Sn {
         if std::mem::take(&mut self.look) {
             self.young.clear();
         }
@@ -71,24 +71,24 @@ impl Deadlines {
 
     /// A segment was looked at, and counts as lost at `at`.
     #[inline]
-    pub(super) fn keep(&mut self, at: Millis) {
+    pub(in crate::arq) fn keep(&mut self, at: Millis) {
         self.old = Some(self.old.map_or(at, |old| old.earlier(at)));
     }
 
     /// The segment `sn` was looked at `now`, and is to be looked at by the next flush again.
-    pub(super) fn again(&mut self, sn: Sn, now: Millis) {
+    pub(in crate::arq) fn again(&mut self, sn: Sn, now: Millis) {
         self.keep(now);
         self.look |= self.young.front().is_some_and(|batch| !sn.is_before(batch.first));
     }
 
     /// The next flush is to look at all segments.
-    pub(super) fn look(&mut self) {
+    pub(in crate::arq) fn look(&mut self) {
         self.look = true;
     }
 
     /// Nothing is in flight.
     #[inline]
-    pub(super) fn clear(&mut self) {
+    pub(in crate::arq) fn clear(&mut self) {
         if !self.young.is_empty() {
             self.young.clear();
         }

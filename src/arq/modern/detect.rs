@@ -1,0 +1,132 @@
+//! Whether a transmission is lost. [`Rack::due`] decides and changes nothing.
+
+use super::Modern;
+use crate::arq::outgoing::Due;
+use crate::arq::rtt::Rtt;
+use crate::seq::Sn;
+use crate::time::Time;
+use std::time::Duration;
+
+/// What is known of the transmissions that have arrived.
+///
+/// Source: RFC 8985 (RACK-TLP), for the time of the newest that arrived and the allowance for
+/// reordering; RFC 9002 for the timeout.
+#[derive(Debug, Default)]
+pub(in crate::arq) struct Rack {
+    /// The newest transmission known to have arrived, and its round trip.
+    newest: Option<(Sent, Duration)>,
+    /// Sixteenths of the shortest round trip by which later ones may overtake: 0 to 16.
+    reorder: u8,
+    /// When anything was last acknowledged, or began to wait for it.
+    progress: Time,
+    /// While nothing is acknowledged: when one more is sent to find out whether the path is back.
+    probe_at: Time,
+    /// The last token.
+    token: Time,
+}
+
+/// A transmission: when it left, and of which segment it was. What leaves together leaves in order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Sent {
+    pub(super) at: Time,
+    pub(super) sn: Sn,
+}
+
+impl Sent {
+    /// Whether this one left before `other`.
+    fn is_before(self, other: Self) -> bool {
+        self.at < other.at || (self.at == other.at && self.sn.is_before(other.sn))
+    }
+}
+
+impl Rack {
+    /// The token of what leaves at `now`: no two are alike.
+    pub(in crate::arq) fn token(&mut self, now: Time) -> Time {
+        self.token = now.max(self.token + Duration::from_micros(1));
+        self.token
+    }
+
+    /// A transmission has arrived. `true`: it is the newest so far, and its round trip is worth
+    /// measuring.
+    pub(super) fn arrived(&mut self, sent: Sent, now: Time) -> bool {
+        let is_newest = self.newest.is_none_or(|(newest, _)| newest.is_before(sent));
+        if is_newest {
+            self.newest = Some((sent, now.since(sent.at)));
+        }
+        is_newest
+    }
+
+    /// Something was acknowledged, or the first segment is about to be sent.
+    pub(in crate::arq) fn progress(&mut self, now: Time) {
+        self.progress = now;
+        self.probe_at = Time::ZERO;
+    }
+
+    /// A segment was sent again although it had not been lost.
+    pub(super) fn was_spurious(&mut self) {
+        self.reorder = (self.reorder + 1).min(REORDER_MAX);
+    }
+
+    /// Whether a transmission is lost.
+    pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Due {
+        if self.overtaken_at(sent, rtt, modern).is_some_and(|at| at <= now) {
+            return Due::FastResend;
+        }
+        let at = sent.at + timeout(rtt, modern);
+        let at = if self.is_silent(now, rtt, modern) { at.max(self.probe_at) } else { at };
+        if at <= now { Due::Timeout } else { Due::NotYet }
+    }
+
+    /// When it will be, if nothing arrives before.
+    pub(super) fn due_at(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Time {
+        let at = sent.at + timeout(rtt, modern);
+        let at = if self.is_silent(now, rtt, modern) { at.max(self.probe_at) } else { at };
+        self.overtaken_at(sent, rtt, modern).map_or(at, |overtaken| overtaken.min(at))
+    }
+
+    /// Whether nothing has been acknowledged for so long that the path may be down.
+    pub(super) fn is_silent(&self, now: Time, rtt: &Rtt, modern: &Modern) -> bool {
+        now.since(self.progress) > timeout(rtt, modern).mul_f32(SILENT)
+    }
+
+    /// One segment was sent to find out whether the path is back.
+    pub(super) fn probed(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
+        let wait = timeout(rtt, modern).max(now.since(self.progress) / PROBES);
+        self.probe_at = now + wait.min(PROBE_MAX);
+    }
+
+    /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
+    fn overtaken_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Option<Time> {
+        let (_, newest_rtt) = self.newest.filter(|(newest, _)| modern.by_time && sent.is_before(*newest))?;
+        let allowance = micros(rtt.min().unwrap_or(0)) * self.reorder.into() / 16;
+        Some(sent.at + newest_rtt + allowance)
+    }
+}
+
+/// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
+pub(in crate::arq) fn timeout(rtt: &Rtt, modern: &Modern) -> Duration {
+    if rtt.srtt == 0 {
+        return FIRST;
+    }
+    let deviation = micros(rtt.rttvar) * modern.deviations.into();
+    (micros(rtt.srtt) + deviation.max(GRANULARITY)).max(TIMEOUT_MIN)
+}
+
+fn micros(micros: u32) -> Duration {
+    Duration::from_micros(micros.into())
+}
+
+/// Timeout before the first round trip is measured.
+const FIRST: Duration = Duration::from_millis(200);
+/// Least timeout.
+const TIMEOUT_MIN: Duration = Duration::from_millis(5);
+/// Least distance of the timeout from the round trip.
+const GRANULARITY: Duration = Duration::from_millis(2);
+/// Most of the allowance for reordering: the shortest round trip.
+const REORDER_MAX: u8 = 16;
+/// Timeouts without an acknowledgement after which the path may be down.
+const SILENT: f32 = 2.5;
+/// While the path may be down, time grows by this share between two probes.
+const PROBES: u32 = 32;
+/// Longest time between two probes.
+const PROBE_MAX: Duration = Duration::from_secs(60);

@@ -1,0 +1,49 @@
+//! Recovery by time: what is lost follows from when it was sent and when later ones arrived, not
+//! from counting; the clock runs in µs, and what is due leaves at once.
+//!
+//! The wire stays KCP's. The `ts` of a PUSH is only ever echoed, so here it is a token: the µs at
+//! which it left, made unique, so that an ACK names the very transmission that arrived.
+
+mod detect;
+mod flights;
+mod input;
+mod resend;
+
+use detect::{Rack, Sent, timeout};
+use flights::Flights;
+pub(super) use resend::ByTime;
+
+/// The parts of [`Recovery::Modern`](super::Recovery::Modern), each of which can be switched off to
+/// see what it is worth. docs/TUNING.md has the figures.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `Modern { .., ..Modern::default() }`")]
+pub struct Modern {
+    /// Send and acknowledge at once, whenever [`Kcp::update`](super::Kcp::update) is called; else at
+    /// the beat of `interval`.
+    pub at_once: bool,
+    /// A segment is lost when one sent later has arrived, or else when its time is out; without,
+    /// only when its time is out.
+    pub by_time: bool,
+    /// The timeout is the smoothed round trip and this many mean deviations: 1 to 8.
+    pub deviations: u8,
+    /// The timeout of a segment does not grow while the peer acknowledges anything; without, it
+    /// doubles each time.
+    pub steady: bool,
+    /// Leave out acknowledgements that `una` says as well.
+    pub thin_acks: bool,
+    /// Ask for a closed window after 200 ms, not 5 s, and tell four times that it has opened.
+    pub early_probes: bool,
+}
+
+impl Default for Modern {
+    fn default() -> Self {
+        Self {
+            at_once: true,
+            by_time: true,
+            deviations: 4,
+            steady: true,
+            thin_acks: true,
+            early_probes: true,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Sends again what is lost by time.
+
+use super::{Flights, Modern, Rack};
+use crate::arq::outgoing::{Due, Flight};
+use crate::arq::rtt::Rtt;
+use crate::arq::transmit::{Resent, Transmit};
+use crate::time::Time;
+use crate::wire::Output;
+
+/// What finding lost segments by time keeps.
+#[derive(Debug, Default)]
+pub(in crate::arq) struct ByTime {
+    pub(in crate::arq) rack: Rack,
+    pub(in crate::arq) flights: Flights,
+}
+
+impl ByTime {
+    /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
+    pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Time> {
+        self.flights.oldest().map(|sent| self.rack.due_at(sent, now, rtt, modern))
+    }
+
+    /// Sends again what is lost, and what is new.
+    pub(in crate::arq) fn flush<O: Output>(
+        &mut self,
+        transmit: &mut Transmit<'_, '_, O>,
+        rmt_wnd: u16,
+        rtt: &Rtt,
+        modern: &Modern,
+    ) -> Resent {
+        let (now, first) = (transmit.now, transmit.sender.nxt);
+        let token = self.rack.token(now);
+        transmit.header.ts = token.token();
+        let resent = self.resend(transmit, token, rtt, modern);
+        if transmit.sender.in_flight == 0 {
+            self.rack.progress(now);
+        }
+        let flight = Flight { ts: token.token(), xmit: 1, ..Flight::default() };
+        transmit.send_new(rmt_wnd, &flight);
+        if transmit.sender.nxt != first {
+            self.flights.push(first, transmit.sender.nxt, token);
+        }
+        resent
+    }
+
+    /// Sends again what is lost, the oldest transmission first, with the token `token`. While nothing
+    /// is acknowledged at all, one segment now and then has to do.
+    fn resend<O: Output>(
+        &mut self,
+        transmit: &mut Transmit<'_, '_, O>,
+        token: Time,
+        rtt: &Rtt,
+        modern: &Modern,
+    ) -> Resent {
+        let Self { rack, flights } = self;
+        let mut resent = Resent::default();
+        let now = transmit.now;
+        while let Some(row) = flights.front(transmit.sender.una()) {
+            let why = rack.due(row.oldest(), now, rtt, modern);
+            if why == Due::NotYet {
+                break;
+            }
+            let sn = row.first;
+            let Transmit { sender, congestion, .. } = &mut *transmit;
+            let segment = sender.ring.get_mut(sn).filter(|segment| segment.flight.ts == row.sent.token());
+            let Some(segment) = segment else {
+                flights.step(); // acknowledged, or sent again since
+                continue;
+            };
+            if !congestion.allows() {
+                break;
+            }
+            segment.flight.resend_as(token.token());
+            let segment = *segment;
+            transmit.send_again(sn, &segment);
+            flights.step();
+            flights.push(sn, sn.add(1), token);
+            if why == Due::FastResend {
+                resent.fast += 1;
+                continue;
+            }
+            resent.timeouts += 1;
+            if rack.is_silent(now, rtt, modern) {
+                rack.probed(now, rtt, modern);
+            }
+        }
+        resent
+    }
+}
