@@ -60,10 +60,10 @@ fn knobs() -> Vec<Knob> {
     let bulk: &[Load] = &[SNAPSHOTS, MAPS];
     let (ms, frame) = (Some(Duration::from_millis(1)), Some(MINUTE / INPUTS.count));
     let presets = [
-        ("default", Config::default()),
-        ("normal", Config::normal()),
-        ("fast", Config::fast()),
-        ("turbo", Config::turbo()),
+        ("default", Config::default().classic()),
+        ("normal", Config::normal().classic()),
+        ("fast", Config::fast().classic()),
+        ("turbo", Config::turbo().classic()),
     ];
     let drives = [
         ("check", CHECK),
@@ -73,7 +73,7 @@ fn knobs() -> Vec<Knob> {
         ("frame, flush", Drive { beat: frame, flush: true }),
     ];
     let preset = |(name, config): (&str, _)| (name.to_owned(), config, CHECK);
-    let drive = |(name, drive): (&str, _)| (name.to_owned(), Config::fast(), drive);
+    let drive = |(name, drive): (&str, _)| (name.to_owned(), Config::fast().classic(), drive);
     vec![
         Knob { name: "preset", loads: game, values: presets.map(preset).into() },
         Knob { name: "drive", loads: game, values: drives.map(drive).into() },
@@ -100,7 +100,7 @@ fn knob<T: Display + Copy, const N: usize>(
     turn: fn(&mut Config, T),
 ) -> Knob {
     let turned = |value: T| {
-        let mut config = Config::fast();
+        let mut config = Config::fast().classic();
         turn(&mut config, value);
         (value.to_string(), config, CHECK)
     };
@@ -260,7 +260,7 @@ fn print_dead_link() -> Result<(), Box<dyn Error>> {
     for nodelay in 0..=2 {
         let mut row = format!("| {nodelay} |");
         for dead_link in [5, 10, 20] {
-            let config = Config { nodelay, dead_link, ..Config::fast() };
+            let config = Config { nodelay, dead_link, ..Config::fast().classic() };
             let mut kcp = Kcp::new(Conv(1), &config, |_: &[u8]| ())?;
             kcp.send(b"anybody there?")?;
             let mut now = Time::ZERO;

@@ -27,7 +27,12 @@ struct Flow {
 
 impl Flow {
     fn new(window: u16, len: usize, loss: f64) -> Self {
-        let config = Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..Config::turbo() };
+        let config = Config {
+            snd_wnd: window,
+            rcv_wnd: window,
+            snd_queue: window.into(),
+            ..Config::turbo().classic()
+        };
         let link = LinkConfig::lossy(loss);
         let bob = grown(&config, len);
         let snd = bob.stats().rcv_nxt;
@@ -142,14 +147,14 @@ fn plain(config: &Config) -> Plain {
 
 #[test]
 fn an_idle_session_costs_at_most_384_bytes_all_in() {
-    let (fresh, _kcp) = heap(|| plain(&Config::turbo()));
+    let (fresh, _kcp) = heap(|| plain(&Config::turbo().classic()));
     let size = size_of::<Plain>();
     println!("{size} bytes, {fresh} on the heap");
     assert_eq!(fresh, 0, "a fresh session owns no heap");
     assert!(size <= 384, "{size} bytes");
     // Nor does one that is updated and has nothing to do.
     let (idle, _kcp) = heap(|| {
-        let mut kcp = plain(&Config::turbo());
+        let mut kcp = plain(&Config::turbo().classic());
         (0..1000).for_each(|ms| kcp.update(Time::from_millis(ms)));
         kcp
     });
@@ -160,7 +165,7 @@ fn an_idle_session_costs_at_most_384_bytes_all_in() {
 fn a_used_session_owns_no_heap_after_shrink() {
     for len in [1, 64, 1376, 20_000] {
         let (heap, kcp) = heap(|| {
-            let mut bob = plain(&Config::turbo());
+            let mut bob = plain(&Config::turbo().classic());
             for number in 0..50 {
                 bob.send(&numbered(number, len)).unwrap();
             }
@@ -190,7 +195,7 @@ fn a_used_session_owns_no_heap_after_shrink() {
 
 #[test]
 fn shrink_takes_nothing_away_that_is_needed() {
-    let mut kcp = plain(&Config { snd_wnd: 2, ..Config::turbo() });
+    let mut kcp = plain(&Config { snd_wnd: 2, ..Config::turbo().classic() });
     for number in 0..4 {
         kcp.send(&numbered(number, 100)).unwrap();
     }
@@ -214,7 +219,7 @@ fn in_flight(segments: u16, len: usize) -> i64 {
         rcv_wnd: segments.max(128),
         snd_queue: segments.into(),
         snd_queue_bytes: 1 << 24,
-        ..Config::turbo()
+        ..Config::turbo().classic()
     };
     let (bytes, kcp) = heap(|| {
         let mut kcp = plain(&config);

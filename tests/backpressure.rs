@@ -20,7 +20,7 @@ fn filled(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 
 #[test]
 fn every_queue_has_a_limit() {
-    let config = Config { snd_queue: 10, snd_queue_bytes: 2000, ..Config::turbo() };
+    let config = Config { snd_queue: 10, snd_queue_bytes: 2000, ..Config::turbo().classic() };
     let full = |segments, bytes| Err(SendError::QueueFull { segments, bytes });
 
     let mut by_segments = filled(&config, 10);
@@ -51,7 +51,8 @@ fn config_conv() -> whitewater::Conv {
 #[test]
 fn a_refused_message_leaves_nothing_behind() {
     for stream in [false, true] {
-        let config = Config { snd_queue: 10, snd_queue_bytes: 3000, stream, snd_wnd: 4, ..Config::turbo() };
+        let config =
+            Config { snd_queue: 10, snd_queue_bytes: 3000, stream, snd_wnd: 4, ..Config::turbo().classic() };
         let build = || {
             let mut alice = kcp(&config);
             alice.send(&numbered(1, 1300)).unwrap();
@@ -78,7 +79,7 @@ fn a_refused_message_leaves_nothing_behind() {
 
 #[test]
 fn a_message_is_taken_whole_or_not_at_all() {
-    let config = Config { mtu: 50, snd_queue: 10, ..Config::turbo() };
+    let config = Config { mtu: 50, snd_queue: 10, ..Config::turbo().classic() };
     let mut alice = filled(&config, 6);
     assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(SendError::QueueFull { segments: 6, bytes: 6 }));
     assert_eq!((alice.send(&[0; 4 * 26]), alice.wait_snd()), (Ok(104), 10));
@@ -86,7 +87,7 @@ fn a_message_is_taken_whole_or_not_at_all() {
 
 #[test]
 fn what_is_in_flight_does_not_count_and_the_queue_clears_as_the_window_moves() {
-    let config = Config { snd_queue: 10, snd_wnd: 4, ..Config::turbo() };
+    let config = Config { snd_queue: 10, snd_wnd: 4, ..Config::turbo().classic() };
     let mut alice = filled(&config, 10);
     let full = Err(SendError::QueueFull { segments: 10, bytes: 10 });
     assert_eq!(alice.send(b"x"), full);
@@ -106,7 +107,7 @@ fn what_is_in_flight_does_not_count_and_the_queue_clears_as_the_window_moves() {
 
 #[test]
 fn a_stream_may_top_up_a_segment_of_a_full_queue() {
-    let config = Config { mtu: 50, snd_queue: 2, stream: true, ..Config::turbo() };
+    let config = Config { mtu: 50, snd_queue: 2, stream: true, ..Config::turbo().classic() };
     let mut alice = kcp(&config);
     assert_eq!(alice.send(&[1; 26 + 20]), Ok(46));
     assert_eq!(alice.send(&[2; 7]), Err(SendError::QueueFull { segments: 2, bytes: 46 }));
@@ -116,7 +117,7 @@ fn a_stream_may_top_up_a_segment_of_a_full_queue() {
 
 #[test]
 fn a_larger_limit_applies_at_once_and_a_smaller_one_refuses_until_it_is_met() {
-    let config = Config { snd_queue: 5, snd_wnd: 2, ..Config::turbo() };
+    let config = Config { snd_queue: 5, snd_wnd: 2, ..Config::turbo().classic() };
     let mut alice = filled(&config, 5);
     alice.configure(&Config { snd_queue: 6, ..config }).unwrap();
     assert_eq!(alice.send(b"x"), Ok(1));
@@ -132,7 +133,8 @@ fn a_larger_limit_applies_at_once_and_a_smaller_one_refuses_until_it_is_met() {
 #[test]
 fn a_sender_that_waits_when_the_queue_is_full_gets_everything_through() {
     for seed in 1..=5 {
-        let config = Config { snd_queue: 20, snd_queue_bytes: 8000, snd_wnd: 64, ..Config::turbo() };
+        let config =
+            Config { snd_queue: 20, snd_queue_bytes: 8000, snd_wnd: 64, ..Config::turbo().classic() };
         let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
         let (mut number, mut refused) = (0, 0);
         while number < 1000 {

@@ -42,7 +42,7 @@ fn shared_buffers_send_the_same_bytes_at_the_same_times() {
 
 #[test]
 fn a_stream_delivers_its_bytes_from_shared_buffers_too() {
-    let config = Config { stream: true, snd_wnd: 128, ..Config::turbo() };
+    let config = Config { stream: true, snd_wnd: 128, ..Config::turbo().classic() };
     for seed in 1..=5 {
         let setup = Setup::new(config, LinkConfig::lossy(0.1), seed);
         let lens = [3, 300, 1, 5000, 255, 256, 0, 1376];
@@ -53,7 +53,7 @@ fn a_stream_delivers_its_bytes_from_shared_buffers_too() {
 #[test]
 fn mixed_calls_keep_the_order() {
     for seed in 1..=5 {
-        let mut pair = Pair::new(Config::turbo(), LinkConfig::lossy(0.1), seed);
+        let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::lossy(0.1), seed);
         let messages: Vec<_> = (0..100).map(|number| numbered(number, 200 + number * 13)).collect();
         for (number, message) in messages.iter().enumerate() {
             if number % 2 == 0 {
@@ -69,7 +69,7 @@ fn mixed_calls_keep_the_order() {
 
 #[test]
 fn a_message_of_a_large_segment_is_part_of_its_datagram() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     let message = numbered(1, 1376);
     for sn in [0, 2, 1] {
         let datagram = Bytes::from(Raw::push(sn, &message).bytes());
@@ -88,7 +88,7 @@ fn a_message_of_a_large_segment_is_part_of_its_datagram() {
 
 #[test]
 fn a_datagram_lives_as_long_as_its_large_messages_and_no_longer() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     let two = Raw::datagram(&[Raw::push(0, &numbered(1, 600)), Raw::push(1, &numbered(2, 600))]);
     let datagram = Bytes::from(two);
     bob.input_bytes(Time::ZERO, &datagram).unwrap();
@@ -103,7 +103,7 @@ fn a_datagram_lives_as_long_as_its_large_messages_and_no_longer() {
 
 #[test]
 fn small_payloads_and_small_parts_are_copied_rather_than_keep_a_datagram() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     let small = Bytes::from(Raw::push(0, &numbered(1, 255)).bytes());
     bob.input_bytes(Time::ZERO, &small).unwrap();
     let filler = Raw { data: vec![0; 1100], ..Raw::wins(128) };
@@ -116,7 +116,7 @@ fn small_payloads_and_small_parts_are_copied_rather_than_keep_a_datagram() {
 
 #[test]
 fn a_message_sent_is_shared_until_it_is_acknowledged_and_every_send_reads_it() {
-    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo() });
+    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo().classic() });
     let message = Bytes::from(numbered(1, 4000)); // three segments
     alice.send_bytes(message.clone()).unwrap();
     assert!(!message.is_unique());
@@ -136,7 +136,7 @@ fn a_message_sent_is_shared_until_it_is_acknowledged_and_every_send_reads_it() {
 
 #[test]
 fn acks_out_of_order_let_go_of_what_they_acknowledge() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     let messages: Vec<_> = (0..5).map(|number| Bytes::from(numbered(number, 300))).collect();
     for message in &messages {
         alice.send_bytes(message.clone()).unwrap();
@@ -152,7 +152,7 @@ fn acks_out_of_order_let_go_of_what_they_acknowledge() {
 
 #[test]
 fn a_short_message_is_copied_and_lets_go_of_its_buffer_at_once() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     let message = Bytes::from(numbered(1, 255));
     assert_eq!(alice.send_bytes(message.clone()), Ok(255));
     assert!(message.is_unique());
@@ -161,7 +161,7 @@ fn a_short_message_is_copied_and_lets_go_of_its_buffer_at_once() {
 
 #[test]
 fn a_bad_datagram_is_not_kept() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     let bad = Raw::datagram(&[Raw::push(0, &numbered(1, 1000)), Raw { una: 1, ..Raw::wins(1) }]);
     let bad = Bytes::from(bad);
     assert!(bob.input_bytes(Time::ZERO, &bad).is_err());

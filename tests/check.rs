@@ -24,7 +24,7 @@ fn setup(seed: u64) -> Setup {
         fast_resend: [0, 1, 2][any(3)],
         nc: any(3) > 0,
         min_rto: [None, Some(1), Some(400)][any(3)],
-        ..Config::default()
+        ..Config::default().classic()
     });
     let chance = |percent| f64::from(u32::try_from(percent).unwrap()) / 100.0;
     let links = [(); 2].map(|()| LinkConfig {
@@ -41,7 +41,13 @@ fn setup(seed: u64) -> Setup {
     let clocks = [clock(&mut any), clock(&mut any)];
     let start = |any: &mut dyn FnMut(usize) -> usize| Sn([0, u32::MAX - 5, (1 << 31) - 5][any(3)]);
     let starts = [start(&mut any), start(&mut any)];
-    Setup { configs, links, starts, clocks, ..Setup::new(Config::default(), LinkConfig::clean(), seed) }
+    Setup {
+        configs,
+        links,
+        starts,
+        clocks,
+        ..Setup::new(Config::default().classic(), LinkConfig::clean(), seed)
+    }
 }
 
 /// Sends, waits and pauses of the reader in any order; then everything arrives.
@@ -141,7 +147,7 @@ fn an_update_with_nothing_due_emits_nothing_and_changes_nothing() {
 
 #[test]
 fn a_wait_for_an_ack_is_one_wake_at_the_time_of_the_resend() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.update(Time::ZERO);
     alice.send(b"lost").unwrap();
     assert_eq!(alice.check(Time::from_millis(3)), Some(Time::from_millis(10)), "at the next flush");
@@ -161,7 +167,7 @@ fn a_wait_for_an_ack_is_one_wake_at_the_time_of_the_resend() {
 
 #[test]
 fn what_arrives_is_acknowledged_at_the_next_beat() {
-    let mut bob = kcp(&Config::fast());
+    let mut bob = kcp(&Config::fast().classic());
     bob.update(Time::from_millis(100));
     for (arrives, wakes) in [(101, 120), (119, 120), (120, 120), (133, 133)] {
         let at = Time::from_millis(arrives);
@@ -174,7 +180,7 @@ fn what_arrives_is_acknowledged_at_the_next_beat() {
 
 #[test]
 fn a_full_window_waits_for_acks_and_not_for_the_clock() {
-    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo() });
+    let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo().classic() });
     for number in 0..5 {
         alice.send(&numbered(number, 10)).unwrap();
     }

@@ -102,7 +102,7 @@ fn sent(events: &[Event]) -> Vec<(Sn, u16, u16, u32)> {
 #[test]
 fn a_controller_sees_what_was_sent() {
     let recorder = Recorder::new(3, None);
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
     for number in 0..5 {
         alice.send(&numbered(number, 100 + number)).unwrap();
@@ -152,7 +152,7 @@ fn a_controller_sees_what_was_sent() {
 #[test]
 fn a_controller_sees_fast_resends_as_such() {
     let recorder = Recorder::new(100, None);
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
     for number in 0..5 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -174,7 +174,7 @@ fn a_controller_sees_fast_resends_as_such() {
 fn what_a_controller_sees_adds_up_to_what_happened() {
     for seed in 1..=5 {
         let recorder = Recorder::new(20, None);
-        let mut pair = Pair::new(Config::turbo(), LinkConfig::mobile(), seed);
+        let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::mobile(), seed);
         pair.alice.kcp.set_congestion(Box::new(recorder.clone()));
         pair.send_numbered(300);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");
@@ -207,7 +207,7 @@ fn what_a_controller_sees_adds_up_to_what_happened() {
 #[test]
 fn the_window_of_a_controller_holds_and_may_change() {
     let recorder = Recorder::new(4, None);
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
     for number in 0..50 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -220,7 +220,7 @@ fn the_window_of_a_controller_holds_and_may_change() {
 
 #[test]
 fn without_a_limit_only_the_windows_of_both_ends_hold() {
-    let mut alice = kcp(&Config { nc: false, ..Config::turbo() });
+    let mut alice = kcp(&Config { nc: false, ..Config::turbo().classic() });
     alice.set_congestion(Box::new(Unlimited::default()));
     for number in 0..200 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -235,7 +235,7 @@ fn without_a_limit_only_the_windows_of_both_ends_hold() {
 /// sends: when, number, how often.
 fn paced(rate: u64, len: usize, count: usize, drive: Drive) -> (Pair, Vec<(Time, u32, u16)>) {
     let recorder = Recorder::new(1000, Some(rate));
-    let mut pair = Setup { drive, ..Setup::new(Config::turbo(), LinkConfig::clean(), 1) }.pair();
+    let mut pair = Setup { drive, ..Setup::new(Config::turbo().classic(), LinkConfig::clean(), 1) }.pair();
     pair.alice.kcp.set_congestion(Box::new(recorder.clone()));
     for number in 0..count {
         pair.send(numbered(number, len));
@@ -288,7 +288,7 @@ fn a_rate_is_kept_however_small_it_is() {
 #[test]
 fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
     let recorder = Recorder::new(1000, Some(0));
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
     alice.send(b"waits").unwrap();
     alice.update(Time::ZERO);
@@ -319,7 +319,7 @@ fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
 #[test]
 fn a_rate_that_falls_to_0_stops_resends_as_well_and_they_go_on_later() {
     let recorder = Recorder::new(1000, None);
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
     alice.send(b"gets lost").unwrap();
     assert_eq!(flushed(&mut alice, 0).len(), 1);
@@ -336,7 +336,7 @@ fn a_rate_that_falls_to_0_stops_resends_as_well_and_they_go_on_later() {
 #[test]
 fn a_fast_resend_that_the_budget_stops_leaves_when_there_is_one() {
     let recorder = Recorder::new(1000, None);
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
     for number in 0..4 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -375,7 +375,8 @@ fn a_paced_sender_is_woken_no_more_than_once_a_segment_or_an_interval() {
 fn a_paced_sender_delivers_under_loss() {
     for seed in 1..=5 {
         let recorder = Recorder::new(64, Some(200_000));
-        let mut pair = Pair::new(Config { snd_wnd: 64, ..Config::turbo() }, LinkConfig::lossy(0.1), seed);
+        let mut pair =
+            Pair::new(Config { snd_wnd: 64, ..Config::turbo().classic() }, LinkConfig::lossy(0.1), seed);
         pair.alice.kcp.set_congestion(Box::new(recorder));
         pair.send_numbered(500);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");

@@ -27,7 +27,7 @@ fn best(mut run: impl FnMut() -> (Duration, u32)) -> f64 {
 }
 
 fn config(window: u16) -> Config {
-    Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..Config::turbo() }
+    Config { snd_wnd: window, rcv_wnd: window, snd_queue: window.into(), ..Config::turbo().classic() }
 }
 
 fn full_window(window: u16) -> Kcp<DatagramQueue> {
@@ -140,7 +140,7 @@ fn cost_does_not_grow_with_the_window() {
 #[test]
 fn a_stream_appends_in_place() {
     // Copying the segment at each byte would allocate 946 KB a segment.
-    let mut alice = kcp(&Config { stream: true, ..Config::turbo() });
+    let mut alice = kcp(&Config { stream: true, ..Config::turbo().classic() });
     let info = measure(|| {
         for _ in 0..10 * 1376 {
             alice.send(b"x").unwrap();

@@ -48,14 +48,14 @@ fn each_nodelay_backs_off_at_its_own_rate() {
         (1, [0, 200, 500, 950, 1625, 2637, 4155]),
         (2, [0, 200, 500, 900, 1400, 2000, 2700]),
     ] {
-        assert_eq!(sends(&Config { nodelay, ..Config::turbo() }, 7).0, want, "nodelay {nodelay}");
+        assert_eq!(sends(&Config { nodelay, ..Config::turbo().classic() }, 7).0, want, "nodelay {nodelay}");
     }
 }
 
 #[test]
 fn the_back_off_ends() {
     for (nodelay, count) in [(0, 30), (1, 50)] {
-        let config = Config { nodelay, dead_link: u16::MAX, ..Config::turbo() };
+        let config = Config { nodelay, dead_link: u16::MAX, ..Config::turbo().classic() };
         let (times, _) = sends(&config, count);
         let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longest = 1 << 30;
@@ -95,7 +95,7 @@ fn a_peer_that_answers_anything_is_not_dead_at_30_percent_loss() {
 
 #[test]
 fn resends_into_a_closed_window_count_as_well() {
-    let mut alice = kcp(&Config { dead_link: 3, ..Config::turbo() });
+    let mut alice = kcp(&Config { dead_link: 3, ..Config::turbo().classic() });
     alice.send(&numbered(1, 10)).unwrap();
     assert_eq!(flushed(&mut alice, 0).len(), 1);
     alice.input(Time::from_millis(10), &Raw::wins(0).bytes()).unwrap();

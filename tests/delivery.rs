@@ -169,7 +169,7 @@ fn a_break_of_three_seconds_costs_time_but_no_message() {
 #[test]
 fn the_same_seed_sends_the_same_bytes() {
     let run = |seed| {
-        let mut pair = Pair::new(Config::fast(), LinkConfig::mobile(), seed);
+        let mut pair = Pair::new(Config::fast().classic(), LinkConfig::mobile(), seed);
         play(&mut pair);
         (
             pair.now(),

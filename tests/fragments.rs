@@ -11,7 +11,7 @@ use whitewater::{Config, RecvError, SendError, Time};
 
 /// Least mtu, so that many fragments are few bytes.
 fn small() -> Config {
-    Config { mtu: 50, snd_wnd: 256, rcv_wnd: 256, ..Config::turbo() }
+    Config { mtu: 50, snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() }
 }
 
 const MSS: usize = 26;
@@ -89,7 +89,7 @@ fn the_largest_message_gets_through_the_smallest_windows() {
 
 #[test]
 fn an_empty_message_is_a_message_and_costs_a_header() {
-    let mut pair = Pair::new(Config::turbo(), LinkConfig::clean(), 1);
+    let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::clean(), 1);
     for len in [0, 3, 0, 0] {
         pair.send(numbered(1, len));
     }
@@ -129,7 +129,7 @@ fn an_incomplete_message_is_no_message() {
 
 #[test]
 fn a_stream_shares_segments_and_its_bytes_arrive_as_sent() {
-    let config = Config { stream: true, ..Config::turbo() };
+    let config = Config { stream: true, ..Config::turbo().classic() };
     let mut pair = Pair::new(config, LinkConfig::clean(), 1);
     for number in 0..1000 {
         pair.send(numbered(number, 10));
@@ -167,7 +167,7 @@ fn a_stream_of_any_sends_arrives_as_sent_under_loss() {
 
 #[test]
 fn nothing_added_to_a_stream_sends_nothing() {
-    let mut alice = kcp(&Config { stream: true, ..Config::turbo() });
+    let mut alice = kcp(&Config { stream: true, ..Config::turbo().classic() });
     assert_eq!((alice.send(b""), alice.wait_snd(), alice.check(Time::ZERO)), (Ok(0), 0, None));
     assert_eq!((alice.send(b"some"), alice.send(b""), alice.wait_snd()), (Ok(4), Ok(0), 1));
     assert_eq!(flushed(&mut alice, 0), [Raw::push(0, b"some")]);
@@ -213,7 +213,7 @@ fn a_sender_that_repeats_what_was_not_taken_streams_everything() {
 #[test]
 fn a_datagram_is_filled_up_to_the_mtu_and_no_further() {
     for len in [1, 100, 652, 664, 665, 1376] {
-        let mut alice = kcp(&Config::turbo());
+        let mut alice = kcp(&Config::turbo().classic());
         for number in 0..30 {
             alice.send(&numbered(number, len)).unwrap();
         }

@@ -17,7 +17,7 @@ const NOW: Time = Time::from_millis(5_000_100);
 /// An end in the middle of things: it has sent and waits to send, it has received in order and out
 /// of order, it owes acknowledgements.
 fn busy() -> Kcp<DatagramQueue> {
-    let mut kcp = kcp(&Config { snd_wnd: 8, ..Config::turbo() });
+    let mut kcp = kcp(&Config { snd_wnd: 8, ..Config::turbo().classic() });
     kcp.input(Time::from_millis(5_000_000), &Raw::push(0, b"first").bytes()).unwrap();
     for number in 0..12 {
         kcp.send(&numbered(number, 50 * number)).unwrap();
@@ -224,7 +224,7 @@ fn an_echo_older_than_two_rtos_is_no_sample() {
 
 #[test]
 fn the_worst_round_trip_that_is_believed_is_forgotten_in_some_dozen() {
-    let mut kcp = kcp(&Config::turbo());
+    let mut kcp = kcp(&Config::turbo().classic());
     let mut now = NOW;
     for number in 0..60 {
         kcp.send(b"x").unwrap();
@@ -268,14 +268,14 @@ fn a_bad_later_segment_changes_nothing() {
 #[test]
 fn a_fragment_beyond_the_window_is_refused() {
     for (frg, rcv_wnd) in [(128, 128), (200, 128), (255, 255), (200, 200)] {
-        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo() });
+        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
         let poison = Raw { frg, ..Raw::push(0, b"never whole") };
         assert_eq!(bob.input(NOW, &poison.bytes()), Err(InputError::Fragment { frg, rcv_wnd }));
         assert_eq!(bob.stats().rejected.fragment, 1);
         bob.input(NOW, &Raw::push(0, b"whole").bytes()).unwrap();
         assert_eq!(bob.recv_bytes().as_deref(), Some(&b"whole"[..]));
     }
-    let mut bob = kcp(&Config { rcv_wnd: 256, ..Config::turbo() });
+    let mut bob = kcp(&Config { rcv_wnd: 256, ..Config::turbo().classic() });
     for sn in 0..=255 {
         bob.input(NOW, &Raw { frg: u8::try_from(255 - sn).unwrap(), ..Raw::push(sn, b"x") }.bytes()).unwrap();
     }
@@ -302,7 +302,7 @@ fn a_broken_fragment_chain_is_dropped() {
         &[(5, 2, true), (6, 2, false), (6, 1, true), (4, 1, false), (4, 3, true)],
     ];
     for case in cases {
-        let mut bob = kcp(&Config::turbo());
+        let mut bob = kcp(&Config::turbo().classic());
         let (mut dropped, mut kept) = (0, Vec::new());
         for (sn, frg, keeps) in case {
             bob.input(NOW, &Raw { frg: *frg, ..Raw::push(*sn, b"part") }.bytes()).unwrap();
@@ -318,7 +318,7 @@ fn a_broken_fragment_chain_is_dropped() {
 
 #[test]
 fn a_message_is_never_glued_from_two_or_cut_short() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for (sn, frg, data) in
         [(0, 1, "one "), (1, 1, "two "), (1, 0, "end"), (2, 2, "a"), (3, 0, "b"), (3, 1, "b"), (4, 0, "c")]
     {
@@ -331,7 +331,7 @@ fn a_message_is_never_glued_from_two_or_cut_short() {
 #[test]
 fn the_ack_list_is_bounded() {
     // 100,000 segments from further behind than any window: one acknowledgement tells all.
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..100_000u32 {
         let far = Raw { ts: sn, ..Raw::push(u32::MAX - 1000 - sn, b"forged") };
         bob.input(NOW, &far.bytes()).unwrap();
@@ -342,7 +342,7 @@ fn the_ack_list_is_bounded() {
 
     // A flood of duplicates, of what has been read or is parked: two windows of acknowledgements.
     for rcv_wnd in [128, 1000] {
-        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo() });
+        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
         for sn in 0..100 {
             bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
             bob.recv_bytes().unwrap();
@@ -364,7 +364,7 @@ fn the_ack_list_is_bounded() {
 
 #[test]
 fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..256 {
         bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
         if sn % 100 == 99 {
@@ -378,7 +378,7 @@ fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
 
 #[test]
 fn a_segment_beyond_the_window_is_dropped_without_an_ack() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for (sn, fits) in [(127, true), (128, false), (1 << 30, false), (i32::MAX.cast_unsigned(), false)] {
         bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
         assert_eq!(numbers(&flushed(&mut bob, 5_000_100), Command::Ack).len(), usize::from(fits), "{sn}");
@@ -389,7 +389,7 @@ fn a_segment_beyond_the_window_is_dropped_without_an_ack() {
 #[test]
 fn the_receiver_holds_at_most_two_windows_of_segments() {
     for rcv_wnd in [128, 1000] {
-        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo() });
+        let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
         // Nobody reads; the peer ignores the window, in order, backwards and with gaps.
         for sn in (0..3000).chain((0..3000).rev()).chain((0..6000).step_by(3)) {
             bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
@@ -404,7 +404,7 @@ fn the_receiver_holds_at_most_two_windows_of_segments() {
 
 #[test]
 fn the_first_segment_of_a_number_counts() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for (sn, data) in [(1, "second"), (1, "forged"), (0, "first"), (0, "forged"), (1, "forged")] {
         bob.input(NOW, &Raw::push(sn, data.as_bytes()).bytes()).unwrap();
     }
@@ -424,7 +424,7 @@ fn data_of_segments_that_have_none_is_skipped() {
 
 #[test]
 fn a_flood_of_questions_is_answered_once_a_flush() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for round in 0..3 {
         for _ in 0..10_000 {
             bob.input(NOW, &Raw::wask().bytes()).unwrap();
@@ -436,7 +436,7 @@ fn a_flood_of_questions_is_answered_once_a_flush() {
 #[test]
 fn forged_acks_make_a_flight_leave_no_more_often_than_the_fast_limit() {
     // A datagram of 58 ACKs for the newest of 8192 segments in flight passes over all others.
-    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo() };
+    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
     let mut alice = kcp(&config);
     alice.input(NOW, &Raw::wins(8192).bytes()).unwrap();
     for _ in 0..8192 {
@@ -464,7 +464,7 @@ fn forged_acks_make_a_flight_leave_no_more_often_than_the_fast_limit() {
 
 #[test]
 fn a_window_of_any_size_is_only_a_bound() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.input(NOW, &Raw::wins(65_535).bytes()).unwrap();
     for _ in 0..100 {
         alice.send(b"x").unwrap();
@@ -475,9 +475,9 @@ fn a_window_of_any_size_is_only_a_bound() {
 #[test]
 fn an_honest_pair_goes_on_while_a_third_forges_datagrams_that_are_refused() {
     for seed in 1..=3 {
-        let mut pair = Pair::new(Config::turbo(), LinkConfig::lossy(0.05), seed);
+        let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::lossy(0.05), seed);
         let clean = {
-            let mut pair = Pair::new(Config::turbo(), LinkConfig::lossy(0.05), seed);
+            let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::lossy(0.05), seed);
             pair.send_numbered(300);
             assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
             (pair.now(), pair.alice.link.digest(), pair.bob.link.digest())

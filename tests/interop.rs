@@ -184,7 +184,8 @@ fn nothing_is_resent_to_the_crate_kcp_on_a_clean_link() {
 #[test]
 fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
     for (seed, mtu) in [(1, 50), (2, 576), (3, 1500)] {
-        let config = Config { snd_wnd: 128, rcv_wnd: 256, mtu, snd_queue: 1 << 16, ..Config::turbo() };
+        let config =
+            Config { snd_wnd: 128, rcv_wnd: 256, mtu, snd_queue: 1 << 16, ..Config::turbo().classic() };
         let mut game = Match::new(&config, LinkConfig::mobile(), seed);
         let sent: Vec<_> = (0..100).map(|number| numbered(number, number * 31 % 3000)).collect();
         for message in &sent {
@@ -199,7 +200,7 @@ fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
 
 #[test]
 fn a_window_that_closed_at_either_end_opens_for_the_other() {
-    let config = Config { snd_wnd: 256, ..Config::turbo() };
+    let config = Config { snd_wnd: 256, ..Config::turbo().classic() };
     let sent: Vec<_> = (0..400).map(|number| numbered(number, 100)).collect();
     for ours_sends in [true, false] {
         let mut game = Match::new(&config, LinkConfig::clean(), 1);

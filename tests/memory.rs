@@ -48,7 +48,7 @@ impl Victim {
 fn filled(rcv_wnd: u16, shares: bool, attack: Attack) -> (u64, u64) {
     let mut kept = None;
     let info = allocation_counter::measure(|| {
-        let bob = kcp(&Config { rcv_wnd, ..Config::turbo() });
+        let bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
         let mut victim = Victim { bob, shares };
         attack(&mut victim, rcv_wnd.into());
         kept = Some(victim);
@@ -140,7 +140,7 @@ fn a_flood_of_duplicates_and_of_forged_numbers_fills_lists_of_a_few_kilobytes() 
 
 #[test]
 fn a_flood_of_acks_fills_lists_of_a_few_kilobytes() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     for _ in 0..32 {
         alice.send(b"x").unwrap();
     }
@@ -156,7 +156,7 @@ fn a_flood_of_acks_fills_lists_of_a_few_kilobytes() {
 
 #[test]
 fn what_is_refused_allocates_nothing() {
-    let config = Config { snd_queue: 2, ..Config::turbo() };
+    let config = Config { snd_queue: 2, ..Config::turbo().classic() };
     let (mut alice, bad) = (
         kcp(&config),
         [
@@ -185,7 +185,7 @@ fn what_is_refused_allocates_nothing() {
 #[test]
 fn a_sender_holds_what_its_limits_allow_and_a_sixteenth() {
     for (snd_queue, len) in [(4096, 1024), (1 << 16, 64)] {
-        let config = Config { snd_queue, ..Config::turbo() };
+        let config = Config { snd_queue, ..Config::turbo().classic() };
         let mut kept = None;
         let info = allocation_counter::measure(|| {
             let mut alice = kcp(&config);
@@ -203,7 +203,7 @@ fn a_payload_shared_now_and_then_costs_no_more_than_another() {
     let message = vec![1; 1000];
     let mut kept = None;
     let info = allocation_counter::measure(|| {
-        let (mut alice, mut bob) = (kcp(&Config::turbo()), kcp(&Config::turbo()));
+        let (mut alice, mut bob) = (kcp(&Config::turbo().classic()), kcp(&Config::turbo().classic()));
         for sn in 0..100_000 {
             let shares = sn % 20_000 == 0;
             let len = if shares { 1000 } else { 10 };

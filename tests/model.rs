@@ -134,7 +134,7 @@ fn any_config(rng: &mut Rng) -> Config {
         fast_limit: pick(&[0, 1, 5], any(3)),
         nc: any(3) > 0,
         min_rto: Some(pick(&[1, 30, 150], any(3))),
-        ..Config::turbo()
+        ..Config::turbo().classic()
     }
 }
 
@@ -245,7 +245,7 @@ proptest! {
 #[test]
 fn the_earliest_deadline_counts_whoever_has_it() {
     // The first segment was sent with an RTO of 200 ms, the third with 30 ms after a round trip of 5.
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     let at = |ms| Time::from_millis(ms);
     alice.send(b"lost").unwrap();
     alice.send(b"quick").unwrap();
@@ -262,7 +262,7 @@ fn the_earliest_deadline_counts_whoever_has_it() {
 
 #[test]
 fn new_knobs_apply_to_what_is_in_flight_at_once() {
-    let mut alice = kcp(&Config { fast_resend: 5, ..Config::turbo() });
+    let mut alice = kcp(&Config { fast_resend: 5, ..Config::turbo().classic() });
     let at = |ms| Time::from_millis(ms);
     for _ in 0..4 {
         alice.send(b"x").unwrap();
@@ -273,13 +273,13 @@ fn new_knobs_apply_to_what_is_in_flight_at_once() {
     }
     alice.update(at(10));
     drain(&mut alice);
-    alice.configure(&Config { fast_resend: 2, ..Config::turbo() }).unwrap();
+    alice.configure(&Config { fast_resend: 2, ..Config::turbo().classic() }).unwrap();
     assert_eq!(alice.check(at(11)), Some(at(20)));
     alice.update(at(20));
     assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), [0]);
     // And that was it: the next is the timeout of the last.
     assert_eq!(alice.check(at(20)), Some(at(200)));
-    let mut idle = kcp(&Config::turbo());
-    idle.configure(&Config::fast()).unwrap();
+    let mut idle = kcp(&Config::turbo().classic());
+    idle.configure(&Config::fast().classic()).unwrap();
     assert_eq!(idle.check(at(20)), None);
 }

@@ -15,12 +15,12 @@ fn sizes(alice: &mut whitewater::Kcp<whitewater::DatagramQueue>, ms: u64) -> Vec
 
 #[test]
 fn a_smaller_mtu_keeps_queued_segments_whole() {
-    let (mut alice, mut bob) = (kcp(&Config::turbo()), kcp(&Config::turbo()));
+    let (mut alice, mut bob) = (kcp(&Config::turbo().classic()), kcp(&Config::turbo().classic()));
     let messages = [numbered(0, 1376), numbered(1, 3), numbered(2, 3000), numbered(3, 100)];
     for message in &messages[..3] {
         alice.send(message).unwrap();
     }
-    alice.configure(&Config { mtu: 50, ..Config::turbo() }).unwrap();
+    alice.configure(&Config { mtu: 50, ..Config::turbo().classic() }).unwrap();
     alice.send(&messages[3]).unwrap();
     alice.flush(Time::ZERO);
     let datagrams = drain(&mut alice);
@@ -38,11 +38,11 @@ fn a_smaller_mtu_keeps_queued_segments_whole() {
 
 #[test]
 fn a_smaller_mtu_keeps_what_is_in_flight_whole() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     let message = numbered(0, 5000);
     alice.send(&message).unwrap();
     let first = flushed(&mut alice, 0);
-    alice.configure(&Config { mtu: 100, ..Config::turbo() }).unwrap();
+    alice.configure(&Config { mtu: 100, ..Config::turbo().classic() }).unwrap();
     let again = flushed(&mut alice, 200);
     let same = |push: &Raw| Raw { ts: 0, ..push.clone() };
     assert_eq!(again.iter().map(same).collect::<Vec<_>>(), first);
@@ -51,7 +51,7 @@ fn a_smaller_mtu_keeps_what_is_in_flight_whole() {
 
 #[test]
 fn a_larger_mtu_packs_what_waits_closer_and_cuts_what_comes_larger() {
-    let small = Config { mtu: 124, ..Config::turbo() };
+    let small = Config { mtu: 124, ..Config::turbo().classic() };
     let mut alice = kcp(&small);
     alice.send(&numbered(0, 1000)).unwrap();
     alice.configure(&Config { mtu: 1240, ..small }).unwrap();
@@ -61,7 +61,7 @@ fn a_larger_mtu_packs_what_waits_closer_and_cuts_what_comes_larger() {
 
 #[test]
 fn a_stream_fills_segments_up_to_the_mtu_of_the_moment() {
-    let config = |mtu| Config { mtu, stream: true, ..Config::turbo() };
+    let config = |mtu| Config { mtu, stream: true, ..Config::turbo().classic() };
     let mut alice = kcp(&config(124));
     alice.send(&numbered(0, 30)).unwrap();
     alice.configure(&config(224)).unwrap();
@@ -78,7 +78,7 @@ fn a_stream_fills_segments_up_to_the_mtu_of_the_moment() {
 fn a_changing_mtu_loses_and_damages_nothing() {
     for stream in [false, true] {
         for seed in 1..=10 {
-            let config = Config { stream, snd_wnd: 128, ..Config::turbo() };
+            let config = Config { stream, snd_wnd: 128, ..Config::turbo().classic() };
             let mut pair = Pair::new(config, LinkConfig::lossy(0.05), seed);
             let mut rng = Rng::new(seed, 9);
             for number in 0..100 {
@@ -103,12 +103,12 @@ fn a_changing_mtu_loses_and_damages_nothing() {
 
 #[test]
 fn no_datagram_is_larger_than_the_largest_mtu_so_far_and_none_waits_for_a_larger() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     let mut largest = 0;
     let mut rng = Rng::new(7, 1);
     for round in 0..200 {
         let mtu = u16::try_from(50 + rng.below(1350)).unwrap();
-        alice.configure(&Config { mtu, snd_wnd: u16::MAX, ..Config::turbo() }).unwrap();
+        alice.configure(&Config { mtu, snd_wnd: u16::MAX, ..Config::turbo().classic() }).unwrap();
         largest = largest.max(usize::from(mtu));
         alice.send(&numbered(round, rng.below(2 * usize::from(mtu)))).unwrap();
         let sizes = sizes(&mut alice, 0);
@@ -120,7 +120,7 @@ fn no_datagram_is_larger_than_the_largest_mtu_so_far_and_none_waits_for_a_larger
 
 #[test]
 fn a_datagram_above_rcv_mtu_is_refused_and_one_of_it_is_not() {
-    let config = Config { mtu: 1400, rcv_mtu: 1400, ..Config::turbo() };
+    let config = Config { mtu: 1400, rcv_mtu: 1400, ..Config::turbo().classic() };
     let mut bob = kcp(&config);
     let push = |len| Raw::push(0, &numbered(1, len)).bytes();
     assert_eq!(bob.input(Time::ZERO, &push(1377)), Err(InputError::TooLong { have: 1401, max: 1400 }));
@@ -134,8 +134,13 @@ fn a_datagram_above_rcv_mtu_is_refused_and_one_of_it_is_not() {
 
 #[test]
 fn the_largest_mtu_carries_the_largest_messages() {
-    let config =
-        Config { mtu: 65_507, rcv_mtu: 65_507, snd_wnd: 128, snd_queue_bytes: 1 << 25, ..Config::turbo() };
+    let config = Config {
+        mtu: 65_507,
+        rcv_mtu: 65_507,
+        snd_wnd: 128,
+        snd_queue_bytes: 1 << 25,
+        ..Config::turbo().classic()
+    };
     let links = [LinkConfig::lossy(0.1), LinkConfig::clean()];
     let mut pair = Setup { links, ..Setup::new(config, LinkConfig::clean(), 1) }.pair();
     let len = 127 * 65_483;

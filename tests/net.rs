@@ -20,7 +20,7 @@ use whitewater::{Config, Conv};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn listener(config: ListenerConfig) -> KcpListener {
-    KcpListener::bind("127.0.0.1:0", ListenerConfig { kcp: Config::turbo(), ..config }).unwrap()
+    KcpListener::bind("127.0.0.1:0", ListenerConfig { kcp: Config::turbo().classic(), ..config }).unwrap()
 }
 
 fn client(listener: &KcpListener, conv: u32) -> KcpSocket {
@@ -28,7 +28,7 @@ fn client(listener: &KcpListener, conv: u32) -> KcpSocket {
 }
 
 fn connect(to: SocketAddr, conv: u32) -> KcpSocket {
-    let mut socket = KcpSocket::connect(to, Conv(conv), &Config::turbo()).unwrap();
+    let mut socket = KcpSocket::connect(to, Conv(conv), &Config::turbo().classic()).unwrap();
     socket.set_read_timeout(Some(PATIENCE));
     socket
 }
@@ -108,7 +108,7 @@ fn sessions_of_one_address_do_not_mix() {
 
 #[test]
 fn a_stream_gets_through_a_full_send_queue() {
-    let config = Config { stream: true, snd_queue: 16, ..Config::turbo() };
+    let config = Config { stream: true, snd_queue: 16, ..Config::turbo().classic() };
     let limits = ListenerConfig { kcp: config, ..ListenerConfig::default() };
     let mut listener = KcpListener::bind("127.0.0.1:0", limits).unwrap();
     let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
@@ -199,7 +199,7 @@ fn a_socket_that_is_not_connected_hears_its_peer_only() {
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
     let mut socket =
-        KcpSocket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &Config::turbo()).unwrap();
+        KcpSocket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &Config::turbo().classic()).unwrap();
     let peer = thread::spawn(move || {
         socket.send(b"to the listener").unwrap();
         let len = socket.recv(&mut [0; 16]).unwrap();
@@ -271,7 +271,7 @@ fn a_port_that_nobody_listens_on_is_loss_and_then_a_silent_peer() {
 
 #[test]
 fn a_segment_sent_too_often_is_a_dead_link() {
-    let config = Config { dead_link: 3, ..Config::turbo() };
+    let config = Config { dead_link: 3, ..Config::turbo().classic() };
     let mut socket = KcpSocket::connect(nobody(), Conv(1), &config).unwrap();
     socket.send(b"anyone?").unwrap();
     let error = socket.recv(&mut [0; 16]).unwrap_err();
@@ -305,7 +305,7 @@ fn a_blocking_call_waits_as_long_as_it_was_told() {
         assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock);
         assert!((wait..PATIENCE).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
-    let config = Config { snd_queue: 1, ..Config::turbo() };
+    let config = Config { snd_queue: 1, ..Config::turbo().classic() };
     let mut socket = KcpSocket::connect(nobody(), Conv(1), &config).unwrap();
     socket.set_write_timeout(Some(Duration::from_millis(30)));
     let error = (0..1000).find_map(|_| socket.send(b"message").err()).unwrap();
@@ -325,7 +325,8 @@ fn a_pump_says_when_it_wants_to_be_called_again() {
 
 #[test]
 fn what_cannot_work_is_said_by_name() {
-    let error = KcpSocket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast() }).unwrap_err();
+    let error =
+        KcpSocket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast().classic() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().starts_with("mtu is 20"), "{error}");
     let mut socket = connect(nobody(), 1);
@@ -335,7 +336,7 @@ fn what_cannot_work_is_said_by_name() {
     let taken = KcpListener::bind(listener.local_addr().unwrap(), ListenerConfig::default());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
     let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
-    assert!(KcpSocket::wrap(unconnected, Conv(1), &Config::fast()).is_err());
-    let error = KcpSocket::connect("127.0.0.1:99999", Conv(1), &Config::fast()).unwrap_err();
+    assert!(KcpSocket::wrap(unconnected, Conv(1), &Config::fast().classic()).is_err());
+    let error = KcpSocket::connect("127.0.0.1:99999", Conv(1), &Config::fast().classic()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }

@@ -93,7 +93,7 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     let error = damaged.run(11..=11).unwrap_err();
     assert!(matches!(error, ScenarioError::Message { seed: 11, flow: 0, len: 1200, .. }), "{error}");
 
-    let config = Config { snd_queue: 10, ..Config::fast() };
+    let config = Config { snd_queue: 10, ..Config::fast().classic() };
     let short = Scenario::new(Workload::bulk(), lossy(0.0), Mode::new("short", config, Drive::CHECK));
     let error = short.run(1..=1).unwrap_err();
     assert!(

@@ -37,7 +37,7 @@ fn in_flight(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 #[test]
 fn a_restarted_receiver_acks_what_it_cannot_deliver() {
     // T4. Bare KCP cannot tell; a session has a handshake.
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     bob.input(ms(0), &Raw::push(50, b"from before the restart").bytes()).unwrap();
     assert_eq!(flushed(&mut bob, 10), [Raw { ts: 0, ..Raw::ack(50, 0) }]);
     assert_eq!((bob.peek_size(), bob.stats().rcv_buf), (None, 1));
@@ -51,7 +51,7 @@ fn acks_of_one_datagram_count_as_one_from_the_first() {
     // T7. Sent are 0 to 5, lost is 1.
     let acks: Vec<_> = [0, 2, 3, 4, 5].map(|sn| Raw { una: 1, ..Raw::ack(sn, 0) }).to_vec();
     let resent = |datagrams: &[Vec<u8>]| {
-        let mut alice = in_flight(&Config { fast_resend: 1, ..Config::turbo() }, 6);
+        let mut alice = in_flight(&Config { fast_resend: 1, ..Config::turbo().classic() }, 6);
         for datagram in datagrams {
             alice.input(ms(30), datagram).unwrap();
         }
@@ -64,7 +64,7 @@ fn acks_of_one_datagram_count_as_one_from_the_first() {
 #[test]
 fn the_window_of_the_peer_is_taken_from_any_segment_however_old() {
     // T9. A reordered datagram closes it until the probe after 5 s.
-    let mut pair = Pair::new(Config::turbo(), LinkConfig::clean(), 1);
+    let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::clean(), 1);
     pair.send_numbered(5);
     assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
     let stale = Raw { una: 1, wnd: 0, ..Raw::ack(0, 0) };
@@ -92,7 +92,7 @@ fn with_a_congestion_window_the_first_flush_sends_no_data() {
 #[test]
 fn slow_start_ends_at_2_and_grows_a_step_a_datagram() {
     // T13. The window that each of 8 round trips of one cumulative acknowledgement starts with.
-    let mut alice = kcp(&Config::normal());
+    let mut alice = kcp(&Config::normal().classic());
     for number in 0..100 {
         alice.send(&numbered(number, 1376)).unwrap();
     }
@@ -110,7 +110,7 @@ fn slow_start_ends_at_2_and_grows_a_step_a_datagram() {
 #[test]
 fn input_measures_with_the_time_it_is_given() {
     // T14. Updated last at 0, acknowledged at 37.5 ms, and not at the next update.
-    let mut alice = kcp(&Config { interval: 100, ..Config::turbo() });
+    let mut alice = kcp(&Config { interval: 100, ..Config::turbo().classic() });
     alice.send(b"ping").unwrap();
     alice.update(ms(0));
     assert_eq!(drain(&mut alice).len(), 1);
@@ -129,7 +129,7 @@ fn input_measures_with_the_time_it_is_given() {
 #[test]
 fn a_round_trip_of_0_ms_is_none_yet() {
     // T15. On a LAN each sample starts over until one is not 0.
-    let mut alice = in_flight(&Config::turbo(), 4);
+    let mut alice = in_flight(&Config::turbo().classic(), 4);
     for (sn, at, srtt) in [(0, 0, 0), (1, 0, 0), (2, 8, 8), (3, 16, 9)] {
         alice.input(ms(at), &Raw { una: sn + 1, ..Raw::ack(sn, 0) }.bytes()).unwrap();
         assert_eq!(alice.stats().srtt, Duration::from_millis(srtt), "{sn}");
@@ -140,7 +140,7 @@ fn a_round_trip_of_0_ms_is_none_yet() {
 #[test]
 fn questions_and_answers_about_windows_carry_the_last_ack_of_the_flush() {
     // T18.
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     let segments =
         [Raw { ts: 776, ..Raw::push(0, b"a") }, Raw { ts: 777, ..Raw::push(1, b"b") }, Raw::wask()];
     bob.input(ms(0), &Raw::datagram(&segments)).unwrap();
@@ -155,7 +155,7 @@ fn questions_and_answers_about_windows_carry_the_last_ack_of_the_flush() {
 fn a_clock_that_steps_back_stops_the_flushes_for_at_most_10_s() {
     // T19. `Time` asks for a monotonic clock; without one nothing is lost for good.
     for (back, silent) in [(5000, 5010), (9990, 10_000), (10_000, 0), (60_000, 0)] {
-        let mut alice = kcp(&Config::turbo());
+        let mut alice = kcp(&Config::turbo().classic());
         alice.update(ms(100_000));
         alice.send(b"hello").unwrap();
         let start = 100_000 - back;
@@ -170,7 +170,7 @@ fn a_clock_that_steps_back_stops_the_flushes_for_at_most_10_s() {
 #[test]
 fn a_clock_that_jumps_ahead_times_out_what_is_in_flight_once() {
     // T19, the other way.
-    let mut alice = in_flight(&Config::turbo(), 10);
+    let mut alice = in_flight(&Config::turbo().classic(), 10);
     alice.update(ms(3_600_000));
     assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), (0..10).collect::<Vec<_>>());
     alice.update(ms(3_600_010));
@@ -181,7 +181,7 @@ fn a_clock_that_jumps_ahead_times_out_what_is_in_flight_once() {
 #[test]
 fn a_timeout_does_not_clear_the_count_of_later_acks() {
     // T22. One later ACK before the timeout and one after it make a fast resend.
-    let mut alice = in_flight(&Config::turbo(), 4);
+    let mut alice = in_flight(&Config::turbo().classic(), 4);
     alice.input(ms(30), &Raw::ack(1, 0).bytes()).unwrap();
     assert_eq!(numbers(&flushed(&mut alice, 200), Command::Push), [0, 2, 3]);
     alice.input(ms(230), &Raw::ack(2, 200).bytes()).unwrap();
@@ -193,7 +193,7 @@ fn a_timeout_does_not_clear_the_count_of_later_acks() {
 fn timeouts_use_up_the_fast_resends_of_a_segment() {
     // T23. After `fast_limit` sends, of whatever kind, later ACKs mean nothing.
     for (timeouts, fast) in [(0, 3), (2, 1), (3, 0)] {
-        let mut alice = in_flight(&Config { fast_resend: 1, fast_limit: 3, ..Config::turbo() }, 20);
+        let mut alice = in_flight(&Config { fast_resend: 1, fast_limit: 3, ..Config::turbo().classic() }, 20);
         let mut now = 0;
         for _ in 0..timeouts {
             now += 10_000;
@@ -213,7 +213,7 @@ fn a_timeout_halves_the_window_as_it_was_before_the_flush() {
     // T28. Grown to 9 by the peer's window, with one segment in flight.
     let mut control = KcpControl::new();
     control.on_tick(ms(0), 1376);
-    let mut alice = kcp(&Config { snd_wnd: 4, ..Config::normal() });
+    let mut alice = kcp(&Config { snd_wnd: 4, ..Config::normal().classic() });
     alice.flush(ms(0));
     let mut now = 0;
     while alice.stats().cwnd < 9 {
@@ -233,27 +233,27 @@ fn a_timeout_halves_the_window_as_it_was_before_the_flush() {
 #[test]
 fn a_receive_window_that_the_wire_cannot_tell_is_refused() {
     // T8. 65,536 would be told as 0. The type of the knob leaves no way to ask for it.
-    assert_eq!(Config { rcv_wnd: u16::MAX, ..Config::turbo() }.check(), Ok(()));
-    let error = Config { rcv_wnd: 127, ..Config::turbo() }.check().unwrap_err();
+    assert_eq!(Config { rcv_wnd: u16::MAX, ..Config::turbo().classic() }.check(), Ok(()));
+    let error = Config { rcv_wnd: 127, ..Config::turbo().classic() }.check().unwrap_err();
     assert!(matches!(error, ConfigError { field: "rcv_wnd", value: 127, min: 128, max: 65_535, .. }));
-    let mut bob = kcp(&Config { rcv_wnd: u16::MAX, ..Config::turbo() });
+    let mut bob = kcp(&Config { rcv_wnd: u16::MAX, ..Config::turbo().classic() });
     bob.input(ms(0), &Raw::wask().bytes()).unwrap();
     assert_eq!(flushed(&mut bob, 0), [Raw::wins(u16::MAX)]);
 }
 
 #[test]
 fn a_refused_config_changes_nothing() {
-    let mut alice = kcp(&Config::turbo());
-    assert!(alice.configure(&Config { mtu: 1000, interval: 1, ..Config::turbo() }).is_err());
-    assert_eq!(*alice.config(), Config::turbo());
-    let bad = Config { dead_link: 0, ..Config::turbo() };
+    let mut alice = kcp(&Config::turbo().classic());
+    assert!(alice.configure(&Config { mtu: 1000, interval: 1, ..Config::turbo().classic() }).is_err());
+    assert_eq!(*alice.config(), Config::turbo().classic());
+    let bad = Config { dead_link: 0, ..Config::turbo().classic() };
     assert!(Kcp::new(Conv(1), &bad, DatagramQueue::new()).is_err());
 }
 
 #[test]
 fn flush_needs_no_update_before() {
     // Q22.
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.send(b"at once").unwrap();
     alice.flush(ms(12_345));
     let sent = raw_segments(drain(&mut alice));
@@ -274,7 +274,7 @@ fn conv_of_needs_a_whole_header() {
 #[test]
 fn a_probe_runs_with_nothing_to_send_and_ends_when_the_window_opens() {
     // Q13.
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.update(ms(0));
     alice.input(ms(0), &Raw::wins(0).bytes()).unwrap();
     alice.update(ms(10));
@@ -288,15 +288,15 @@ fn a_probe_runs_with_nothing_to_send_and_ends_when_the_window_opens() {
 #[test]
 fn a_knob_for_the_least_rto_applies_from_the_next_sample_on() {
     // Q21.
-    let mut alice = in_flight(&Config::turbo(), 3);
+    let mut alice = in_flight(&Config::turbo().classic(), 3);
     let ack = |sn: u32| Raw { una: sn + 1, ..Raw::ack(sn, 0) }.bytes();
     alice.input(ms(5), &ack(0)).unwrap();
     assert_eq!(alice.stats().rto, Duration::from_millis(30), "the least with nodelay");
-    alice.configure(&Config { min_rto: Some(70), ..Config::turbo() }).unwrap();
+    alice.configure(&Config { min_rto: Some(70), ..Config::turbo().classic() }).unwrap();
     assert_eq!(alice.stats().rto, Duration::from_millis(30));
     alice.input(ms(5), &ack(1)).unwrap();
     assert_eq!(alice.stats().rto, Duration::from_millis(70));
-    alice.configure(&Config { nodelay: 0, ..Config::turbo() }).unwrap();
+    alice.configure(&Config { nodelay: 0, ..Config::turbo().classic() }).unwrap();
     alice.input(ms(5), &ack(2)).unwrap();
     assert_eq!((alice.stats().rto, alice.stats().snd_una), (Duration::from_millis(100), Sn(3)));
 }

@@ -10,7 +10,7 @@ use whitewater::{Config, Time};
 
 #[test]
 fn no_more_than_the_send_window_is_in_flight() {
-    let mut alice = kcp(&Config { snd_wnd: 5, ..Config::turbo() });
+    let mut alice = kcp(&Config { snd_wnd: 5, ..Config::turbo().classic() });
     for number in 0..20 {
         alice.send(&numbered(number, 100)).unwrap();
     }
@@ -24,7 +24,7 @@ fn no_more_than_the_send_window_is_in_flight() {
 
 #[test]
 fn no_more_than_the_peers_window_is_in_flight() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.input(Time::ZERO, &Raw::wins(3).bytes()).unwrap();
     for number in 0..20 {
         alice.send(&numbered(number, 100)).unwrap();
@@ -38,7 +38,7 @@ fn no_more_than_the_peers_window_is_in_flight() {
 
 #[test]
 fn a_large_window_is_one_flight_and_one_round_trip() {
-    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo() };
+    let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
     let mut pair = Pair::new(config, LinkConfig::clean(), 1);
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(8192).bytes()).unwrap();
     for number in 0..8192 {
@@ -53,7 +53,7 @@ fn a_large_window_is_one_flight_and_one_round_trip() {
 #[test]
 fn what_is_ready_to_be_read_closes_the_window_and_holds_no_more_than_two_of_them() {
     for drive in [Drive::Check, Drive::Tick, Drive::Flush] {
-        let config = Config { snd_wnd: 1024, ..Config::turbo() };
+        let config = Config { snd_wnd: 1024, ..Config::turbo().classic() };
         let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::lossy(0.05), 2) }.pair();
         pair.bob.reads = false;
         for number in 0..600 {
@@ -72,7 +72,7 @@ fn what_is_ready_to_be_read_closes_the_window_and_holds_no_more_than_two_of_them
 
 #[test]
 fn a_closed_window_is_probed_after_5_s_and_then_each_time_half_as_long_again_up_to_2_minutes() {
-    let mut alice = kcp(&Config::turbo());
+    let mut alice = kcp(&Config::turbo().classic());
     alice.update(Time::ZERO);
     alice.input(Time::ZERO, &Raw::wins(0).bytes()).unwrap();
     alice.send(b"waits").unwrap();
@@ -94,7 +94,8 @@ fn a_closed_window_is_probed_after_5_s_and_then_each_time_half_as_long_again_up_
 #[test]
 fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
     for (read, wins) in [(1, 1), (128, 128)] {
-        let mut pair = Pair::new(Config { snd_wnd: 128, ..Config::turbo() }, LinkConfig::clean(), 1);
+        let mut pair =
+            Pair::new(Config { snd_wnd: 128, ..Config::turbo().classic() }, LinkConfig::clean(), 1);
         pair.bob.reads = false;
         for number in 0..200 {
             pair.send(numbered(number, 100));
@@ -115,7 +116,7 @@ fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
 
 #[test]
 fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
-    let mut pair = Pair::new(Config { snd_wnd: 128, ..Config::turbo() }, LinkConfig::clean(), 1);
+    let mut pair = Pair::new(Config { snd_wnd: 128, ..Config::turbo().classic() }, LinkConfig::clean(), 1);
     pair.bob.reads = false;
     for number in 0..200 {
         pair.send(numbered(number, 100));
@@ -136,7 +137,7 @@ fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
 #[test]
 fn a_slow_reader_gets_everything_and_is_never_sent_more_than_it_has_room_for() {
     for (seed, loss) in [(1, 0.0), (2, 0.1)] {
-        let config = Config { snd_wnd: 256, ..Config::turbo() };
+        let config = Config { snd_wnd: 256, ..Config::turbo().classic() };
         let mut pair = Pair::new(config, LinkConfig::lossy(loss), seed);
         pair.bob.reads = false;
         for number in 0..1000 {
@@ -160,7 +161,7 @@ fn a_slow_reader_gets_everything_and_is_never_sent_more_than_it_has_room_for() {
 #[test]
 fn windows_may_change_while_running() {
     for seed in 1..=10 {
-        let config = Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo() };
+        let config = Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() };
         let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
         let windows = [(8, 128), (300, 1024), (1, 200), (64, 4096), (32, 128), (256, 256)];
         for (step, (snd_wnd, rcv_wnd)) in windows.into_iter().enumerate() {
@@ -181,7 +182,7 @@ fn windows_may_change_while_running() {
 
 #[test]
 fn a_smaller_send_window_holds_back_until_the_flight_fits_it() {
-    let mut alice = kcp(&Config { snd_wnd: 64, ..Config::turbo() });
+    let mut alice = kcp(&Config { snd_wnd: 64, ..Config::turbo().classic() });
     for number in 0..100 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -195,7 +196,7 @@ fn a_smaller_send_window_holds_back_until_the_flight_fits_it() {
 
 #[test]
 fn a_smaller_receive_window_keeps_what_has_arrived() {
-    let config = Config { snd_wnd: 512, rcv_wnd: 512, ..Config::turbo() };
+    let config = Config { snd_wnd: 512, rcv_wnd: 512, ..Config::turbo().classic() };
     let mut pair = Pair::new(config, LinkConfig::clean(), 1);
     pair.bob.reads = false;
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(512).bytes()).unwrap();
@@ -220,12 +221,12 @@ fn a_smaller_receive_window_keeps_what_has_arrived() {
 
 #[test]
 fn a_larger_receive_window_lets_in_what_waits_behind_a_full_queue() {
-    let mut bob = kcp(&Config::turbo());
+    let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..256 {
         bob.input(Time::ZERO, &Raw::push(sn, &sn.to_le_bytes()).bytes()).unwrap();
     }
     assert_eq!((bob.stats().rcv_queue, bob.stats().rcv_buf), (128, 128));
-    bob.configure(&Config { rcv_wnd: 512, ..Config::turbo() }).unwrap();
+    bob.configure(&Config { rcv_wnd: 512, ..Config::turbo().classic() }).unwrap();
     let mut buf = [0; 4];
     for sn in 0..256u32 {
         assert_eq!((bob.recv(&mut buf), buf), (Ok(4), sn.to_le_bytes()));
@@ -235,7 +236,7 @@ fn a_larger_receive_window_lets_in_what_waits_behind_a_full_queue() {
 
 #[test]
 fn a_smaller_receive_window_that_a_read_opens_is_told() {
-    let wide = |rcv_wnd| Config { rcv_wnd, ..Config::turbo() };
+    let wide = |rcv_wnd| Config { rcv_wnd, ..Config::turbo().classic() };
     let mut bob = kcp(&wide(512));
     for sn in 0..200 {
         bob.input(Time::ZERO, &Raw::push(sn, b"held").bytes()).unwrap();

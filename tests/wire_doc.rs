@@ -11,7 +11,7 @@ const CONV: Conv = Conv(0x1122_3344);
 
 #[test]
 fn an_exchange_of_three_messages() {
-    let (mut alice, mut bob) = (kcp(Config::fast()), kcp(Config::fast()));
+    let (mut alice, mut bob) = (kcp(Config::fast().classic()), kcp(Config::fast().classic()));
     let documented = datagrams("exchange");
     let [there, back, last] = &documented[..] else { panic!("three datagrams") };
     alice.send(b"hi").unwrap();
@@ -28,14 +28,14 @@ fn an_exchange_of_three_messages() {
 
 #[test]
 fn a_message_in_fragments() {
-    let mut alice = kcp(Config { mtu: 50, ..Config::fast() });
+    let mut alice = kcp(Config { mtu: 50, ..Config::fast().classic() });
     alice.send(b"a message longer than one segment").unwrap();
     assert_eq!(flush(&mut alice, 5), datagrams("fragments"));
 }
 
 #[test]
 fn a_stream_fills_segments() {
-    let mut alice = kcp(Config { stream: true, ..Config::fast() });
+    let mut alice = kcp(Config { stream: true, ..Config::fast().classic() });
     alice.send(b"hello ").unwrap();
     alice.send(b"world").unwrap();
     assert_eq!(flush(&mut alice, 5), datagrams("stream"));
@@ -43,7 +43,7 @@ fn a_stream_fills_segments() {
 
 #[test]
 fn a_closed_window_is_asked_for_and_told() {
-    let (mut alice, mut bob) = (kcp(Config::fast()), kcp(Config::fast()));
+    let (mut alice, mut bob) = (kcp(Config::fast().classic()), kcp(Config::fast().classic()));
     let documented = datagrams("probe");
     let [ask, closed, open] = &documented[..] else { panic!("three datagrams") };
     let window = alice.config().snd_wnd;
@@ -127,7 +127,7 @@ fn the_comments_say_what_the_bytes_mean() {
 
 /// A block that has sent the segments 0 and 1 at 5 ms and heard nothing.
 fn with_two_in_flight() -> Kcp<DatagramQueue> {
-    let mut alice = kcp(Config::fast());
+    let mut alice = kcp(Config::fast().classic());
     alice.send(b"hi").unwrap();
     alice.send(b"kcp").unwrap();
     flush(&mut alice, 5);

@@ -39,7 +39,7 @@ fn run(setup: Setup) -> (Time, Vec<Time>, Vec<Time>, [u32; 6], [u64; 4]) {
 #[test]
 fn a_run_across_the_edge_of_the_segment_numbers_is_like_any_other() {
     for (drive, seed) in [(Drive::Check, 1), (Drive::Tick, 2), (Drive::Flush, 3)] {
-        let setup = Setup { drive, ..Setup::new(Config::turbo(), LinkConfig::mobile(), seed) };
+        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), LinkConfig::mobile(), seed) };
         let want = run(setup);
         for before in [1, 40, 100, 299] {
             for edge in [0, 1 << 31] {
@@ -53,7 +53,7 @@ fn a_run_across_the_edge_of_the_segment_numbers_is_like_any_other() {
 #[test]
 fn a_run_across_the_edge_of_the_clock_is_like_any_other() {
     for (drive, seed) in [(Drive::Check, 1), (Drive::Tick, 2), (Drive::Flush, 3)] {
-        let setup = Setup { drive, ..Setup::new(Config::turbo(), LinkConfig::mobile(), seed) };
+        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), LinkConfig::mobile(), seed) };
         let want = run(setup);
         for (edge, before) in EDGES.into_iter().flat_map(|edge| [1, 30, 1000, 2399].map(|ms| (edge, ms))) {
             let clocks = [Time::from_millis(edge - before), Time::from_millis(edge / 2 + 7)];
@@ -78,7 +78,7 @@ fn both_may_wrap_at_once_with_every_preset() {
 #[test]
 fn probes_keep_their_times_across_the_edge_of_the_clock() {
     let asked = |clock: u64| {
-        let mut alice = kcp(&Config::turbo());
+        let mut alice = kcp(&Config::turbo().classic());
         let mut now = Time::from_millis(clock);
         alice.input(now, &Raw::wins(0).bytes()).unwrap();
         let mut asked = Vec::new();
@@ -99,7 +99,8 @@ fn probes_keep_their_times_across_the_edge_of_the_clock() {
 fn a_duplicate_from_before_the_edge_is_a_duplicate_after_it() {
     let rcv = Sn(u32::MAX);
     let mut bob =
-        Kcp::starting_at(Conv(common::CONV), &Config::turbo(), DatagramQueue::new(), Sn(0), rcv).unwrap();
+        Kcp::starting_at(Conv(common::CONV), &Config::turbo().classic(), DatagramQueue::new(), Sn(0), rcv)
+            .unwrap();
     for (sn, duplicates) in
         [(u32::MAX, 0), (0, 0), (u32::MAX, 1), (0, 2), (u32::MAX - 100, 3), (2, 3), (1, 3)]
     {

@@ -20,7 +20,7 @@ impl Peer for Whitewater {
             rcv_wnd: window.max(Config::default().rcv_wnd),
             snd_queue: 4 * u32::from(window),
             snd_queue_bytes: 1 << 30,
-            ..Config::turbo()
+            ..Config::turbo().classic()
         };
         Self(Kcp::new(Conv(CONV), &config, port).expect("the configuration is valid"))
     }

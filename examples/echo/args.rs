@@ -57,7 +57,7 @@ pub(crate) struct Load {
 
 impl Args {
     pub(crate) fn config(&self) -> Config {
-        self.presets.first().map_or_else(Config::fast, |(_, config)| *config)
+        self.presets.first().map_or_else(|| Config::fast().classic(), |(_, config)| *config)
     }
 
     /// Reads the command line, or says in one line what is wrong with it.
@@ -185,10 +185,10 @@ impl Flags<'_> {
     fn presets(&self, mode: Mode) -> Result<Vec<(&'static str, Config)>, String> {
         let wanted = self.value("--preset").or(if matches!(mode, Mode::Demo) { None } else { Some("fast") });
         let all = [
-            ("default", Config::default()),
-            ("normal", Config::normal()),
-            ("fast", Config::fast()),
-            ("turbo", Config::turbo()),
+            ("default", Config::default().classic()),
+            ("normal", Config::normal().classic()),
+            ("fast", Config::fast().classic()),
+            ("turbo", Config::turbo().classic()),
         ];
         let mut presets = Vec::new();
         for (name, preset) in all {

@@ -23,7 +23,7 @@ pub fn read(script: &mut Script<'_>) -> Config {
         snd_queue_bytes: u32::from(mtu) + u32::from(knob(0, u16::MAX)) * QUEUE_UNIT,
         nc: flags & NC != 0,
         stream: flags & STREAM != 0,
-        ..Config::default()
+        ..Config::default().classic()
     }
 }
 

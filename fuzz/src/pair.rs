@@ -357,7 +357,7 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
         dead_link: 1 + dead_link,
         snd_queue: script.in_range(1, 512).into(),
         snd_queue_bytes: u32::from(mtu) + u32::from(script.u16()),
-        ..Config::default()
+        ..Config::default().classic()
     }
 }
 

@@ -51,6 +51,19 @@ impl AckList {
         !is_second
     }
 
+    /// Leaves out those that `rcv_nxt` says as well, but for the last: its echo tells the peer which
+    /// of its transmissions arrived.
+    pub(super) fn thin(&mut self, rcv_nxt: Sn) {
+        let covered = |&(sn, _): &(Sn, Millis)| sn.is_before(rcv_nxt);
+        if let Some(last) = self.list.iter().rposition(covered) {
+            let mut at = 0;
+            self.list.retain(|ack| {
+                at += 1;
+                at == last + 1 || !covered(ack)
+            });
+        }
+    }
+
     /// Sends them all. `header` is left with the `sn` and `ts` of the last one, which a window
     /// probe in the same flush repeats, as in ikcp.c.
     pub(super) fn flush<O: Output>(&mut self, header: &mut Header, packer: &mut Packer<'_, O>) {
@@ -80,5 +93,17 @@ mod tests {
         let taken = (0..1000).filter(|&i| acks.try_push(Sn(i % 128), Millis(i), Sn(0), 128)).count();
         assert_eq!(taken, 255);
         assert_eq!(acks.len(), 256);
+    }
+
+    #[test]
+    fn what_una_says_is_left_out_but_for_the_last() {
+        let mut acks = AckList::default();
+        for sn in [3, 7, 4, 5, 9] {
+            acks.push(Sn(sn), Millis(sn));
+        }
+        acks.thin(Sn(6));
+        assert_eq!(acks.list, [7, 5, 9].map(|sn| (Sn(sn), Millis(sn))));
+        acks.thin(Sn(0));
+        assert_eq!(acks.len(), 3);
     }
 }

@@ -58,15 +58,21 @@ pub struct Config {
 }
 
 /// How loss is found and answered. It changes what an end decides, never what the bytes mean.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Recovery {
     /// The decisions of ikcp.c 2.1.1, but for docs/DEVIATIONS.md.
-    #[default]
     Classic,
     /// By time, at once, without the knobs `nodelay`, `interval`, `fast_resend`, `min_rto` and
     /// `fast_limit`. docs/BEHAVIOUR.md has it, docs/TUNING.md what it is worth.
     Modern(Modern),
+}
+
+impl Default for Recovery {
+    /// By time, with all its parts.
+    fn default() -> Self {
+        Self::Modern(Modern::default())
+    }
 }
 
 impl Config {
@@ -86,6 +92,12 @@ impl Config {
     #[must_use]
     pub fn turbo() -> Self {
         Self { interval: 10, ..Self::fast() }
+    }
+
+    /// The same knobs with [`Recovery::Classic`]: what ikcp.c does with them.
+    #[must_use]
+    pub const fn classic(self) -> Self {
+        Self { recovery: Recovery::Classic, ..self }
     }
 
     /// Checks every field against its range.
@@ -134,6 +146,21 @@ impl Config {
         self.mtu.wrapping_sub(OVERHEAD) // a checked mtu is larger
     }
 
+    /// The parts of the recovery by time, if that is in force.
+    #[inline]
+    pub(super) const fn parts(&self) -> Option<&Modern> {
+        match &self.recovery {
+            Recovery::Modern(modern) => Some(modern),
+            Recovery::Classic => None,
+        }
+    }
+
+    /// Whether what is due leaves at once, and not at the next beat.
+    #[inline]
+    pub(crate) const fn is_at_once(&self) -> bool {
+        matches!(self.recovery, Recovery::Modern(Modern { at_once: true, .. }))
+    }
+
     /// Least RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.
     #[must_use]
     pub(super) fn rto_min(&self) -> u32 {
@@ -147,7 +174,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// The values of `ikcp_create`, and limits where ikcp.c has none.
+    /// The values of `ikcp_create`, limits where ikcp.c has none, and recovery by time.
     fn default() -> Self {
         Self {
             mtu: 1400,
@@ -164,7 +191,7 @@ impl Default for Config {
             dead_link: 20,
             snd_queue: 4096,
             snd_queue_bytes: 4 << 20,
-            recovery: Recovery::Classic,
+            recovery: Recovery::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::config::Recovery;
 use super::congestion::Loss;
 use super::outgoing::Flight;
 use super::packer::Packer;
+use super::probe::Patience;
 use super::transmit::{Resent, Transmit};
 use super::{Kcp, Work};
 use crate::seq::Sn;
@@ -15,7 +16,9 @@ impl<O: Output> Kcp<O> {
     /// `ikcp_flush`.
     pub fn flush(&mut self, now: Time) {
         self.congestion.refill(now);
-        self.probe.tick(now.wire(), self.rmt_wnd);
+        let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
+        let patience = if is_early { Patience::EARLY } else { Patience::KCP };
+        self.probe.tick(now.wire(), self.rmt_wnd, patience);
         if self.has_work(now) {
             let mut work = self.work.take().unwrap_or_default();
             self.flush_work(now, &mut work);
@@ -31,7 +34,7 @@ impl<O: Output> Kcp<O> {
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
         let due = self.next_work(now)?;
-        if self.is_at_once() {
+        if self.config.is_at_once() {
             return Some(due);
         }
         Some(self.timer.flush_at(now).map_or(now, |flush| flush.max(due)))
@@ -52,6 +55,9 @@ impl<O: Output> Kcp<O> {
             sn: Sn(0),
             una: self.receiver.nxt,
         };
+        if self.config.parts().is_some_and(|modern| modern.thin_acks) {
+            acks.thin(self.receiver.nxt);
+        }
         acks.flush(&mut header, &mut packer);
         self.probe.flush(&mut header, &mut packer);
         let first = self.sender.nxt;
@@ -117,11 +123,12 @@ impl<O: Output> Kcp<O> {
             return Some(now);
         }
         let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
+        let tell = self.probe.tell_again_at().map(|at| now.when(at));
         let resend = self.work.as_ref().and_then(|work| self.resend_at(work, now));
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };
         let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
-        [probe, paced].into_iter().flatten().min()
+        [probe, tell, paced].into_iter().flatten().min()
     }
 
     /// Whether a flush would find lost segments, or something to count.

@@ -59,7 +59,7 @@ impl<O: Output> Kcp<O> {
         if !is_expected || !self.receiver.store_next(head, datagram, self.config.rcv_wnd) {
             return false;
         }
-        self.rmt_wnd = head.wnd();
+        self.rmt_wnd = if self.is_modern { self.rmt_wnd.max(head.wnd()) } else { head.wnd() };
         self.counters.bytes_received += datagram.len() as u64;
         self.counters.segments_received += 1;
         acks.push(head.sn(), head.ts());
@@ -179,8 +179,13 @@ impl<O: Output> Kcp<O> {
     /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
     pub(super) fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
-        self.rmt_wnd = head.wnd();
-        if self.sender.una().is_before(head.una()) {
+        let una = self.sender.una();
+        if !self.is_modern || una.is_before(head.una()) {
+            self.rmt_wnd = head.wnd();
+        } else if una == head.una() {
+            self.rmt_wnd = self.rmt_wnd.max(head.wnd()); // less is older news, overtaken on the way
+        }
+        if una.is_before(head.una()) {
             acked.bytes += self.sender.acknowledge_before(head.una());
         }
     }

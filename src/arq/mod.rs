@@ -232,7 +232,7 @@ impl<O: Output> Kcp<O> {
     /// Flushes if the interval has passed since the last time. To be called at least every
     /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
-        if self.is_at_once() || self.timer.tick(now.wire(), self.config.interval) {
+        if self.config.is_at_once() || self.timer.tick(now.wire(), self.config.interval) {
             self.flush(now);
         }
     }
@@ -253,7 +253,11 @@ impl<O: Output> Kcp<O> {
     /// Whether nothing is to be sent, resent or acknowledged.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.wait_snd() == 0 && self.acks_due() == 0 && !self.probe.ask && !self.probe.tell
+        self.wait_snd() == 0
+            && self.acks_due() == 0
+            && !self.probe.ask
+            && !self.probe.tell
+            && self.probe.tell_again_at().is_none()
     }
 
     /// The conversation.
@@ -365,13 +369,9 @@ impl<O: Output> Kcp<O> {
     #[inline]
     fn after_read(&mut self, was_closed: bool) {
         self.receiver.deliver(self.config.rcv_wnd);
-        self.probe.tell |= was_closed && self.receiver.window(self.config.rcv_wnd) > 0;
-    }
-
-    /// Whether what is due leaves at once, and not at the next beat.
-    #[inline]
-    fn is_at_once(&self) -> bool {
-        matches!(self.config.recovery, Recovery::Modern(Modern { at_once: true, .. }))
+        if was_closed && self.receiver.window(self.config.rcv_wnd) > 0 {
+            self.probe.opened(self.config.parts().is_some_and(|modern| modern.early_probes));
+        }
     }
 
     fn acks_due(&self) -> usize {

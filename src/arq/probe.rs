@@ -15,22 +15,61 @@ pub(super) struct Probe {
     pub(super) ask: bool,
     /// The peer wants to know our window.
     pub(super) tell: bool,
+    /// How often it is to be told again that the window has opened, and when next.
+    again: u8,
+    again_at: Millis,
+}
+
+/// How patient the questions are, ms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// The first wait, which grows by half each time.
+    first: u32,
+    longest: u32,
+}
+
+impl Patience {
+    /// Source: ikcp.c 2.1.1 `IKCP_PROBE_INIT`, 7000 up to 1.7.1, and `IKCP_PROBE_LIMIT`.
+    pub(super) const KCP: Self = Self { first: 5000, longest: 120_000 };
+    /// For a peer that has stopped reading for a moment only.
+    pub(super) const EARLY: Self = Self { first: 200, longest: 2000 };
 }
 
 impl Probe {
     /// Starts, advances or stops the questions.
-    pub(super) fn tick(&mut self, now: Millis, rmt_wnd: u16) {
+    pub(super) fn tick(&mut self, now: Millis, rmt_wnd: u16, patience: Patience) {
         if rmt_wnd != 0 {
             self.wait = 0;
             self.at = Millis(0);
         } else if self.wait == 0 {
-            self.wait = PROBE_INIT;
+            self.wait = patience.first;
             self.at = now.add(self.wait);
         } else if self.at.is_due(now) {
-            self.wait = (self.wait + self.wait / 2).min(PROBE_LIMIT);
+            self.wait = (self.wait + self.wait / 2).min(patience.longest);
             self.at = now.add(self.wait);
             self.ask = true;
         }
+        if self.again > 0 && !self.tell && self.again_at.is_due(now) {
+            self.again -= 1;
+            self.tell = true;
+        }
+        if self.tell {
+            self.again_at = now.add(AGAIN_AFTER);
+        }
+    }
+
+    /// Our window has opened. What tells the peer may get lost, and then it would wait for a probe:
+    /// it is told more than once.
+    pub(super) fn opened(&mut self, tells_again: bool) {
+        self.tell = true;
+        if tells_again {
+            self.again = AGAIN;
+        }
+    }
+
+    /// When the peer is to be told again; `None`: no more.
+    pub(super) fn tell_again_at(&self) -> Option<Millis> {
+        (self.again > 0).then_some(self.again_at)
     }
 
     /// Sends what is due. The segments keep the `sn` and `ts` that `header` has.
@@ -47,11 +86,10 @@ impl Probe {
     }
 }
 
-/// First wait before a zero remote window is probed, ms. Source: ikcp.c 2.1.1 `IKCP_PROBE_INIT`;
-/// 7000 up to 1.7.1, and the comment beside it still says so.
-const PROBE_INIT: u32 = 5000;
-/// Longest wait between two probes, ms. Source: ikcp.c `IKCP_PROBE_LIMIT`.
-const PROBE_LIMIT: u32 = 120_000;
+/// How often the peer is told again that the window has opened.
+const AGAIN: u8 = 3;
+/// ms from one time to the next.
+const AGAIN_AFTER: u32 = 30;
 
 #[cfg(test)]
 mod tests {
@@ -62,7 +100,7 @@ mod tests {
         let mut probe = Probe::default();
         let (mut asked, mut last) = (Vec::new(), 0);
         for ms in 0..600_000 {
-            probe.tick(Millis(ms), 0);
+            probe.tick(Millis(ms), 0, Patience::KCP);
             if std::mem::take(&mut probe.ask) {
                 asked.push(ms - last);
                 last = ms;
@@ -70,7 +108,7 @@ mod tests {
         }
         assert_eq!(asked[..4], [5000, 7500, 11_250, 16_875]);
         assert_eq!(asked.last(), Some(&120_000));
-        probe.tick(Millis(600_000), 1);
+        probe.tick(Millis(600_000), 1, Patience::KCP);
         assert_eq!(probe.wait, 0);
     }
 }

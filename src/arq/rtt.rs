@@ -67,7 +67,7 @@ mod tests {
         let mut states = Vec::new();
         for sample in [0, 50, 50, 52, 48, 100] {
             rtt.sample(sample);
-            rtt.update_rto(&Config::default());
+            rtt.update_rto(&Config::default().classic());
             states.push((rtt.srtt, rtt.rttvar, rtt.rto));
         }
         // tests/vectors: rto-samples-default
@@ -82,7 +82,7 @@ mod tests {
             let mut rtt = Rtt::new();
             for sample in samples {
                 rtt.sample(sample);
-                rtt.update_rto(&Config::fast());
+                rtt.update_rto(&Config::fast().classic());
                 prop_assert!((30..=60_000).contains(&rtt.rto));
                 prop_assert!(rtt.srtt <= SAMPLE_MAX.cast_unsigned());
             }

@@ -355,7 +355,8 @@ impl KcpSocket {
 
     /// How long calls that need not wait may go on without a pump.
     fn patience(&self) -> Duration {
-        let interval = if self.eager { 0 } else { self.kcp.config().interval };
+        let config = self.kcp.config();
+        let interval = if self.eager || config.is_at_once() { 0 } else { config.interval };
         Duration::from_millis(interval.into())
     }
 }

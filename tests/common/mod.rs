@@ -18,9 +18,9 @@ pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 /// Every preset and its name.
 pub(crate) fn presets() -> [(&'static str, Config); 4] {
     [
-        ("default", Config::default()),
-        ("normal", Config::normal()),
-        ("fast", Config::fast()),
-        ("turbo", Config::turbo()),
+        ("default", Config::default().classic()),
+        ("normal", Config::normal().classic()),
+        ("fast", Config::fast().classic()),
+        ("turbo", Config::turbo().classic()),
     ]
 }

@@ -1,6 +1,6 @@
 //! Takes acknowledgements that name transmissions.
 
-use super::{ByTime, Modern, Sent, timeout};
+use super::{ByTime, Sent, timeout};
 use crate::arq::input::Acked;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
@@ -55,9 +55,9 @@ impl<O: Output> Kcp<O> {
     /// What follows from the segments of a datagram together.
     pub(in crate::arq) fn after_acks_by_time(&mut self, now: Time, acked: &Acked, has_progress: bool) {
         if acked.has_sample
-            && let Some(modern) = self.modern()
+            && let Some(modern) = self.config.parts()
         {
-            self.rtt.rto = u32::try_from(timeout(&self.rtt, &modern).as_micros()).unwrap_or(u32::MAX);
+            self.rtt.rto = u32::try_from(timeout(&self.rtt, modern).as_micros()).unwrap_or(u32::MAX);
         }
         let in_flight = self.sender.in_flight;
         let Some(Work { by_time: ByTime { rack, flights }, .. }) = self.work.as_deref_mut() else { return };
@@ -66,15 +66,6 @@ impl<O: Output> Kcp<O> {
         }
         if has_progress {
             rack.progress(now);
-        }
-    }
-
-    /// The parts of the recovery by time, if that is in force.
-    #[inline]
-    pub(in crate::arq) fn modern(&self) -> Option<Modern> {
-        match self.config.recovery {
-            crate::arq::Recovery::Modern(modern) => Some(modern),
-            crate::arq::Recovery::Classic => None,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Limits that a test reaches soon, and a rate that only its own test meets.
 fn config() -> ListenerConfig {
     ListenerConfig {
-        kcp: Config::fast(),
+        kcp: Config::fast().classic(),
         max_sessions: 4,
         max_sessions_per_address: 2,
         accept_burst: 1000,
@@ -36,7 +36,7 @@ fn hello(conv: u32) -> Vec<u8> {
 }
 
 fn client(conv: u32) -> Kcp<DatagramQueue> {
-    Kcp::new(Conv(conv), &Config::fast(), DatagramQueue::new()).unwrap()
+    Kcp::new(Conv(conv), &Config::fast().classic(), DatagramQueue::new()).unwrap()
 }
 
 fn flushed(kcp: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u8> {
@@ -200,7 +200,7 @@ fn a_silent_session_costs_a_few_wakes_and_ends_at_its_time() {
 
 #[test]
 fn a_dead_link_ends_a_session() {
-    let kcp = Config { dead_link: 3, ..Config::fast() };
+    let kcp = Config { dead_link: 3, ..Config::fast().classic() };
     let mut hub = hub(ListenerConfig { kcp, ..config() });
     hub.handle_datagram(Time::ZERO, peer(1, 1), &hello(1));
     let id = accepted(&mut hub)[0];
@@ -231,7 +231,7 @@ fn readable_comes_once_until_it_is_taken() {
 
 #[test]
 fn writable_comes_when_a_full_queue_has_room_again() {
-    let settings = Config { snd_queue: 4, snd_wnd: 2, ..Config::fast() };
+    let settings = Config { snd_queue: 4, snd_wnd: 2, ..Config::fast().classic() };
     let mut hub = hub(ListenerConfig { kcp: settings, ..config() });
     let mut kcp = client(1);
     kcp.send(b"hello").unwrap();
@@ -259,7 +259,9 @@ fn writable_comes_when_a_full_queue_has_room_again() {
 
 #[test]
 fn a_config_that_cannot_work_is_refused_at_once() {
-    assert!(Hub::new(ListenerConfig { kcp: Config { mtu: 1, ..Config::fast() }, ..config() }).is_err());
+    assert!(
+        Hub::new(ListenerConfig { kcp: Config { mtu: 1, ..Config::fast().classic() }, ..config() }).is_err()
+    );
     assert!(ListenerConfig { datagrams_per_pump: 0, ..config() }.check().is_err());
     assert!(ListenerConfig { idle_timeout: Duration::ZERO, ..config() }.check().is_err());
 }

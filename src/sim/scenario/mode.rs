@@ -106,7 +106,7 @@ fn normal() -> Config {
         rcv_wnd: WINDOW,
         snd_queue: 1 << 24,
         snd_queue_bytes: 1 << 30,
-        ..Config::default()
+        ..Config::default().classic()
     }
 }
 
