@@ -8,7 +8,7 @@ mod common;
 
 use common::{Drive, LinkConfig, Pair, Setup, numbered, presets};
 use std::time::Duration;
-use whitewater::{Config, Time};
+use whitewater::{Config, Recovery, Time};
 
 const DRIVES: [Drive; 3] = [Drive::Check, Drive::Tick, Drive::Flush];
 
@@ -39,8 +39,10 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
         let payload: usize = pair.alice.sent.iter().map(Vec::len).sum();
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert_eq!((pair.resends(), alice.duplicates, bob.duplicates), (0, 0, 0), "{name}");
-        assert_eq!((alice.segments_sent, bob.segments_sent), (200, 200), "{name}");
-        assert_eq!((alice.bytes_sent, bob.bytes_sent), (payload as u64 + 200 * 24, 200 * 24), "{name}");
+        let acks = if config.recovery == Recovery::Classic { 200 } else { bob.segments_sent };
+        assert!(acks == 200 || acks < 100, "{name}: {acks} for what una says");
+        assert_eq!((alice.segments_sent, bob.segments_sent), (200, acks), "{name}");
+        assert_eq!((alice.bytes_sent, bob.bytes_sent), (payload as u64 + 200 * 24, acks * 24), "{name}");
     }
 }
 
@@ -81,7 +83,8 @@ fn reordering_costs_a_few_resends_but_no_message() {
         pair.assert_delivered();
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert_eq!(pair.resends(), alice.duplicates + bob.duplicates, "{name}: nothing was lost");
-        let most = if config.nodelay > 0 { 40 } else { 0 };
+        let is_classic = config.recovery == Recovery::Classic;
+        let most = if config.nodelay > 0 || !is_classic { 40 } else { 0 };
         assert!(pair.resends() <= most, "{name}: {} needless resends of 600", pair.resends());
     }
 }
@@ -100,7 +103,9 @@ fn copies_are_delivered_once_and_cost_an_ack_each() {
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert!((20..=120).contains(&bob.duplicates), "{name}: {} copies of 200", bob.duplicates);
         assert_eq!((alice.segments_sent, pair.resends()), (200, 0), "{name}");
-        assert_eq!(bob.segments_sent, 200 + u64::from(bob.duplicates), "{name}");
+        let acks = 200 + u64::from(bob.duplicates);
+        let is_classic = config.recovery == Recovery::Classic;
+        assert!(bob.segments_sent == acks || !is_classic && bob.segments_sent < acks / 4, "{name}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A [`Config`] in a script: 25 bytes, two a knob.
 
 use super::script::Script;
-use whitewater::Config;
+use whitewater::{Config, Modern, Recovery};
 
 /// Reads a config; every knob is in its range unless the first byte asks for whatever comes.
 pub fn read(script: &mut Script<'_>) -> Config {
@@ -23,15 +23,34 @@ pub fn read(script: &mut Script<'_>) -> Config {
         snd_queue_bytes: u32::from(mtu) + u32::from(knob(0, u16::MAX)) * QUEUE_UNIT,
         nc: flags & NC != 0,
         stream: flags & STREAM != 0,
-        ..Config::default().classic()
+        recovery: recovery(flags),
+        ..Config::default()
     }
+}
+
+/// By time with some of its parts, or as in ikcp.c.
+fn recovery(flags: u8) -> Recovery {
+    if flags & MODERN == 0 {
+        return Recovery::Classic;
+    }
+    Recovery::Modern(Modern {
+        thin_acks: flags & PARTS != 0,
+        early_probes: flags & PARTS != 0,
+        ..Modern::default()
+    })
 }
 
 /// Writes a config in range so that [`read`] gives it back, but for limits of the send queue that
 /// a script cannot name exactly.
 pub fn write(config: &Config, script: &mut Vec<u8>) {
     let flag = |set, flag| if set { flag } else { 0 };
-    script.push(flag(config.stream, STREAM) | flag(config.nc, NC) | flag(config.min_rto.is_some(), MIN_RTO));
+    let modern = config.recovery != Recovery::Classic;
+    script.push(
+        flag(config.stream, STREAM)
+            | flag(config.nc, NC)
+            | flag(config.min_rto.is_some(), MIN_RTO)
+            | flag(modern, MODERN | PARTS),
+    );
     let queue_bytes = config.snd_queue_bytes.saturating_sub(config.mtu.into()) / QUEUE_UNIT;
     for knob in [
         config.mtu - 50,
@@ -54,6 +73,8 @@ pub fn write(config: &Config, script: &mut Vec<u8>) {
 const STREAM: u8 = 1;
 const NC: u8 = 2;
 const MIN_RTO: u8 = 4;
+const MODERN: u8 = 8;
+const PARTS: u8 = 16;
 const RAW: u8 = 0x80;
 /// Step of `snd_queue_bytes` in a script.
 const QUEUE_UNIT: u32 = 256;

@@ -5,7 +5,7 @@ use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Recovery, Sn, Time};
 
 /// Runs a script: [`flag`]s, then for both ends first number, clock and config, then operations
 /// [`op`].
@@ -128,8 +128,10 @@ impl Pair {
                 self.read(end);
             }
             op::CONFIGURE => {
-                let config = config(script, self.streams);
-                assert_eq!(self.ends[end].kcp.configure(&config), Ok(()));
+                let kcp = &mut self.ends[end].kcp;
+                let recovery = kcp.config().recovery; // cannot change while anything is in flight
+                let config = Config { recovery, ..config(script, self.streams) };
+                assert_eq!(kcp.configure(&config), Ok(()));
             }
             _ => self.flush(end),
         }
@@ -357,7 +359,8 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
         dead_link: 1 + dead_link,
         snd_queue: script.in_range(1, 512).into(),
         snd_queue_bytes: u32::from(mtu) + u32::from(script.u16()),
-        ..Config::default().classic()
+        recovery: if flags & 4 != 0 { Recovery::default() } else { Recovery::Classic },
+        ..Config::default()
     }
 }
 

@@ -1,11 +1,10 @@
 //! A flush: what is due leaves in datagrams; and when the next one is due.
 
 use super::config::Recovery;
-use super::congestion::Loss;
 use super::outgoing::Flight;
 use super::packer::Packer;
 use super::probe::Patience;
-use super::transmit::{Resent, Transmit};
+use super::transmit::Transmit;
 use super::{Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
@@ -15,6 +14,9 @@ impl<O: Output> Kcp<O> {
     /// Sends what is due: acknowledgements, probes, lost segments, new ones. Source: ikcp.c
     /// `ikcp_flush`.
     pub fn flush(&mut self, now: Time) {
+        if self.config.is_at_once() && self.never_flushed() {
+            self.congestion.control_mut().on_tick(now, self.config.mss());
+        }
         self.congestion.refill(now);
         let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
         let patience = if is_early { Patience::EARLY } else { Patience::KCP };
@@ -68,6 +70,7 @@ impl<O: Output> Kcp<O> {
             config: &self.config,
             sender: &mut self.sender,
             congestion: &mut self.congestion,
+            prior_window,
             most_sent: 0,
         };
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {
@@ -79,6 +82,7 @@ impl<O: Output> Kcp<O> {
             if transmit.sender.nxt != first {
                 classic.deadlines.sent(first, flight.resend_at, transmit.sender.una());
             }
+            transmit.tell_loss(resent);
             resent
         };
         let most_sent = transmit.most_sent;
@@ -90,17 +94,6 @@ impl<O: Output> Kcp<O> {
         let counters = &mut self.counters;
         counters.resends_timeout = counters.resends_timeout.saturating_add(resent.timeouts);
         counters.resends_fast = counters.resends_fast.saturating_add(resent.fast);
-        if resent != Resent::default() {
-            self.congestion.control_mut().on_loss(&Loss {
-                now,
-                timeouts: resent.timeouts,
-                fast: resent.fast,
-                in_flight: self.sender.nxt.0.wrapping_sub(self.sender.una().0),
-                prior_window,
-                fast_resend: self.config.fast_resend,
-                mss: self.config.mss(),
-            });
-        }
     }
 
     /// Whether a flush would send or count anything.

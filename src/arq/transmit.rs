@@ -1,7 +1,7 @@
 //! The part of a flush that sends data.
 
 use super::config::Config;
-use super::congestion::{Congestion, Sent};
+use super::congestion::{Congestion, Loss, Sent};
 use super::outgoing::{Flight, Outgoing};
 use super::packer::Packer;
 use super::send::Sender;
@@ -17,6 +17,8 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) config: &'a Config,
     pub(super) sender: &'a mut Sender,
     pub(super) congestion: &'a mut Congestion,
+    /// The congestion window when the flush began.
+    pub(super) prior_window: u32,
     /// Sends of the segment that was sent most often.
     pub(super) most_sent: u16,
 }
@@ -38,6 +40,22 @@ impl<O: Output> Transmit<'_, '_, O> {
         let (now, in_flight) = (self.now, self.sender.in_flight);
         let Outgoing { len, flight: Flight { xmit, .. }, .. } = *segment;
         self.congestion.on_sent(|| Sent { now, sn, len, xmit, in_flight });
+    }
+
+    /// Tells the congestion controller what was sent again.
+    pub(super) fn tell_loss(&mut self, resent: Resent) {
+        if resent == Resent::default() {
+            return;
+        }
+        self.congestion.control_mut().on_loss(&Loss {
+            now: self.now,
+            timeouts: resent.timeouts,
+            fast: resent.fast,
+            in_flight: self.sender.nxt.0.wrapping_sub(self.sender.una().0),
+            prior_window: self.prior_window,
+            fast_resend: self.config.fast_resend,
+            mss: self.config.mss(),
+        });
     }
 
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.

@@ -16,11 +16,13 @@ use whitewater::Config;
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
 /// Every preset and its name.
-pub(crate) fn presets() -> [(&'static str, Config); 4] {
+pub(crate) fn presets() -> [(&'static str, Config); 6] {
     [
         ("default", Config::default().classic()),
         ("normal", Config::normal().classic()),
         ("fast", Config::fast().classic()),
         ("turbo", Config::turbo().classic()),
+        ("modern", Config::turbo()),
+        ("modern with cwnd", Config::default()),
     ]
 }

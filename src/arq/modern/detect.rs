@@ -15,14 +15,18 @@ use std::time::Duration;
 pub(in crate::arq) struct Rack {
     /// The newest transmission known to have arrived, and its round trip.
     newest: Option<(Sent, Duration)>,
-    /// Sixteenths of the shortest round trip by which later ones may overtake: 0 to 16.
-    reorder: u8,
+    /// When that became known.
+    newest_at: Time,
+    /// How much later than later ones a transmission may arrive.
+    allowance: Duration,
+    /// Losses found until the allowance is halved, if nothing was reordered in between.
+    keep: u8,
     /// When anything was last acknowledged, or began to wait for it.
     progress: Time,
     /// While nothing is acknowledged: when one more is sent to find out whether the path is back.
     probe_at: Time,
     /// The last token.
-    token: Time,
+    token: Option<Time>,
 }
 
 /// A transmission: when it left, and of which segment it was. What leaves together leaves in order.
@@ -42,18 +46,41 @@ impl Sent {
 impl Rack {
     /// The token of what leaves at `now`: no two are alike.
     pub(in crate::arq) fn token(&mut self, now: Time) -> Time {
-        self.token = now.max(self.token + Duration::from_micros(1));
-        self.token
+        let token = self.token.map_or(now, |last| now.max(last + Duration::from_micros(1)));
+        self.token = Some(token);
+        token
     }
 
     /// A transmission has arrived. `true`: it is the newest so far, and its round trip is worth
     /// measuring.
-    pub(super) fn arrived(&mut self, sent: Sent, now: Time) -> bool {
-        let is_newest = self.newest.is_none_or(|(newest, _)| newest.is_before(sent));
-        if is_newest {
-            self.newest = Some((sent, now.since(sent.at)));
+    pub(super) fn arrived(&mut self, sent: Sent, now: Time, rtt: &Rtt) -> bool {
+        let age = now.since(sent.at);
+        match self.newest {
+            Some((newest, newest_rtt)) if !newest.is_before(sent) => {
+                if self.newest_at < now && sent.is_before(newest) {
+                    self.came_late(age.saturating_sub(newest_rtt), rtt);
+                }
+                return false;
+            }
+            _ => {}
         }
-        is_newest
+        (self.newest, self.newest_at) = (Some((sent, age)), now);
+        true
+    }
+
+    /// A transmission came later than later ones, by so much.
+    fn came_late(&mut self, by: Duration, rtt: &Rtt) {
+        let most = micros(rtt.min().unwrap_or(0));
+        self.allowance = self.allowance.max(by + by / 8).min(most);
+        self.keep = KEEP;
+    }
+
+    /// Segments were found to be overtaken.
+    pub(super) fn found(&mut self) {
+        self.keep = self.keep.saturating_sub(1);
+        if self.keep == 0 {
+            (self.allowance, self.keep) = (self.allowance / 2, KEEP);
+        }
     }
 
     /// Something was acknowledged, or the first segment is about to be sent.
@@ -62,54 +89,48 @@ impl Rack {
         self.probe_at = Time::ZERO;
     }
 
-    /// A segment was sent again although it had not been lost.
-    pub(super) fn was_spurious(&mut self) {
-        self.reorder = (self.reorder + 1).min(REORDER_MAX);
-    }
-
     /// Whether a transmission is lost.
     pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Due {
-        if self.overtaken_at(sent, rtt, modern).is_some_and(|at| at <= now) {
+        if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {
             return Due::FastResend;
         }
-        let at = sent.at + timeout(rtt, modern);
+        let at = sent.at + self.timeout(rtt, modern);
         let at = if self.is_silent(now, rtt, modern) { at.max(self.probe_at) } else { at };
         if at <= now { Due::Timeout } else { Due::NotYet }
     }
 
     /// When it will be, if nothing arrives before.
     pub(super) fn due_at(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Time {
-        let at = sent.at + timeout(rtt, modern);
+        let at = sent.at + self.timeout(rtt, modern);
         let at = if self.is_silent(now, rtt, modern) { at.max(self.probe_at) } else { at };
-        self.overtaken_at(sent, rtt, modern).map_or(at, |overtaken| overtaken.min(at))
+        self.overtaken_at(sent, modern).map_or(at, |overtaken| overtaken.min(at))
     }
 
     /// Whether nothing has been acknowledged for so long that the path may be down.
     pub(super) fn is_silent(&self, now: Time, rtt: &Rtt, modern: &Modern) -> bool {
-        now.since(self.progress) > timeout(rtt, modern).mul_f32(SILENT)
+        now.since(self.progress) > self.timeout(rtt, modern).mul_f32(SILENT)
     }
 
     /// One segment was sent to find out whether the path is back.
     pub(super) fn probed(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
-        let wait = timeout(rtt, modern).max(now.since(self.progress) / PROBES);
+        let wait = self.timeout(rtt, modern).max(now.since(self.progress) / PROBES);
         self.probe_at = now + wait.min(PROBE_MAX);
     }
 
-    /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
-    fn overtaken_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Option<Time> {
-        let (_, newest_rtt) = self.newest.filter(|(newest, _)| modern.by_time && sent.is_before(*newest))?;
-        let allowance = micros(rtt.min().unwrap_or(0)) * self.reorder.into() / 16;
-        Some(sent.at + newest_rtt + allowance)
+    /// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
+    pub(super) fn timeout(&self, rtt: &Rtt, modern: &Modern) -> Duration {
+        if rtt.srtt == 0 {
+            return FIRST;
+        }
+        let deviation = micros(rtt.rttvar) * modern.deviations.into();
+        (micros(rtt.srtt) + deviation.max(GRANULARITY).max(self.allowance)).max(TIMEOUT_MIN)
     }
-}
 
-/// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
-pub(in crate::arq) fn timeout(rtt: &Rtt, modern: &Modern) -> Duration {
-    if rtt.srtt == 0 {
-        return FIRST;
+    /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
+    fn overtaken_at(&self, sent: Sent, modern: &Modern) -> Option<Time> {
+        let (_, newest_rtt) = self.newest.filter(|(newest, _)| modern.by_time && sent.is_before(*newest))?;
+        Some(sent.at + newest_rtt + self.allowance)
     }
-    let deviation = micros(rtt.rttvar) * modern.deviations.into();
-    (micros(rtt.srtt) + deviation.max(GRANULARITY)).max(TIMEOUT_MIN)
 }
 
 fn micros(micros: u32) -> Duration {
@@ -122,8 +143,8 @@ const FIRST: Duration = Duration::from_millis(200);
 const TIMEOUT_MIN: Duration = Duration::from_millis(5);
 /// Least distance of the timeout from the round trip.
 const GRANULARITY: Duration = Duration::from_millis(2);
-/// Most of the allowance for reordering: the shortest round trip.
-const REORDER_MAX: u8 = 16;
+/// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
+const KEEP: u8 = 16;
 /// Timeouts without an acknowledgement after which the path may be down.
 const SILENT: f32 = 2.5;
 /// While the path may be down, time grows by this share between two probes.

@@ -1,6 +1,6 @@
 //! Takes acknowledgements that name transmissions.
 
-use super::{ByTime, Sent, timeout};
+use super::{ByTime, Sent};
 use crate::arq::input::Acked;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
@@ -40,25 +40,15 @@ impl<O: Output> Kcp<O> {
         }
         let rack = &mut self.work.get_or_insert_default().by_time.rack;
         let age = Duration::from_micros(age.unsigned_abs().into());
-        if rack.arrived(Sent { at: now.before(age), sn: head.sn() }, now) {
+        if rack.arrived(Sent { at: now.before(age), sn: head.sn() }, now, &self.rtt) {
             self.rtt.sample(u32::try_from(age.as_micros()).unwrap_or(u32::MAX));
             self.congestion.on_rtt(now, age);
             acked.has_sample = true;
-        }
-        let resent_ago = now.token().since(flight.ts).max(0).unsigned_abs();
-        let soonest = u64::from(self.rtt.min().unwrap_or(0)) * 9 / 10;
-        if earlier > 0 && u64::from(resent_ago) < soonest {
-            rack.was_spurious();
         }
     }
 
     /// What follows from the segments of a datagram together.
     pub(in crate::arq) fn after_acks_by_time(&mut self, now: Time, acked: &Acked, has_progress: bool) {
-        if acked.has_sample
-            && let Some(modern) = self.config.parts()
-        {
-            self.rtt.rto = u32::try_from(timeout(&self.rtt, modern).as_micros()).unwrap_or(u32::MAX);
-        }
         let in_flight = self.sender.in_flight;
         let Some(Work { by_time: ByTime { rack, flights }, .. }) = self.work.as_deref_mut() else { return };
         if in_flight == 0 {
@@ -66,6 +56,12 @@ impl<O: Output> Kcp<O> {
         }
         if has_progress {
             rack.progress(now);
+        }
+        if acked.has_sample
+            && let Some(modern) = self.config.parts()
+        {
+            let rto = rack.timeout(&self.rtt, modern);
+            self.rtt.rto = u32::try_from(rto.as_micros()).unwrap_or(u32::MAX);
         }
     }
 }

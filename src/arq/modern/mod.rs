@@ -9,7 +9,7 @@ mod flights;
 mod input;
 mod resend;
 
-use detect::{Rack, Sent, timeout};
+use detect::{Rack, Sent};
 use flights::Flights;
 pub(super) use resend::ByTime;
 

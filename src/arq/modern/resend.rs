@@ -32,6 +32,7 @@ impl ByTime {
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let resent = self.resend(transmit, token, rtt, modern);
+        transmit.tell_loss(resent); // first, since it may open the window
         if transmit.sender.in_flight == 0 {
             self.rack.progress(now);
         }
@@ -83,6 +84,9 @@ impl ByTime {
             if rack.is_silent(now, rtt, modern) {
                 rack.probed(now, rtt, modern);
             }
+        }
+        if resent.fast > 0 {
+            rack.found();
         }
         resent
     }
