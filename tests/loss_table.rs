@@ -7,8 +7,15 @@
 
 use insta::assert_snapshot;
 use std::time::Duration;
+use whitewater::Modern;
 use whitewater::sim::scenario::{Latency, Mode, Report, Scenario, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+
+/// KCP's modes and ours.
+fn modes() -> [Mode; 6] {
+    let [default, normal, fast, turbo, flush] = Mode::baselines();
+    [default, normal, fast, turbo, flush, Mode::modern(Modern::default())]
+}
 
 /// The links of a game, worst last.
 fn links() -> Vec<(&'static str, LinkConfig)> {
@@ -33,37 +40,37 @@ fn links() -> Vec<(&'static str, LinkConfig)> {
 
 #[test]
 fn input_60_hz() {
-    assert_snapshot!(table(Workload::input60(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::input60(), &links(), modes()));
 }
 
 #[test]
 fn tiny_60_hz() {
-    assert_snapshot!(table(Workload::tiny60(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::tiny60(), &links(), modes()));
 }
 
 #[test]
 fn snapshots_20_hz() {
-    assert_snapshot!(table(Workload::snap20(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::snap20(), &links(), modes()));
 }
 
 #[test]
 fn chunks_of_32_kib() {
-    assert_snapshot!(table(Workload::chunk32k(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::chunk32k(), &links(), modes()));
 }
 
 #[test]
 fn sparse_1_hz() {
-    assert_snapshot!(table(Workload::sparse1(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::sparse1(), &links(), modes()));
 }
 
 #[test]
 fn duplex() {
-    assert_snapshot!(table(Workload::duplex(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::duplex(), &links(), modes()));
 }
 
 #[test]
 fn reopened_window() {
-    assert_snapshot!(table(Workload::reopen(), &links(), Mode::baselines()));
+    assert_snapshot!(table(Workload::reopen(), &links(), modes()));
 }
 
 /// 20 Mbit/s with a queue of one round trip of 60 ms, and of five; with windows larger than that.
@@ -80,7 +87,7 @@ fn bulk() {
         ("20 Mbit/s, 750 kB", narrow(750_000, 0.0)),
         ("20 Mbit/s, 750 kB, 1 %", narrow(750_000, 0.01)),
     ];
-    let modes = Mode::baselines().map(|mode| mode.with_window(1024));
+    let modes = modes().map(|mode| mode.with_window(1024));
     assert_snapshot!(table(Workload::bulk(), &links, modes));
 }
 
@@ -88,14 +95,14 @@ fn bulk() {
 #[test]
 fn upstream_echo() {
     let mut table = String::from(HEAD);
-    for mode in Mode::baselines() {
+    for mode in modes() {
         let report = Scenario::upstream(mode.clone()).run(1..=20).unwrap();
         table += &row("60 to 125 ms, 10 %", &mode, &report);
     }
     assert_snapshot!(table);
 }
 
-fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 5]) -> String {
+fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 6]) -> String {
     let mut table = String::from(HEAD);
     for (name, link) in links {
         for mode in &modes {

@@ -1,9 +1,56 @@
 //! whitewater as a [`Peer`].
 
 use super::{CONV, Peer, Port};
-use whitewater::{Config, Conv, Kcp, Output, RecvError, Time};
+use whitewater::{Config, Conv, Kcp, Output, Recovery, RecvError, Time};
 
 pub(crate) struct Whitewater(pub(crate) Kcp<Port>);
+
+/// The same with recovery by time.
+#[allow(dead_code, reason = "each binary that shares this module uses its part")]
+pub(crate) struct ByTime(Whitewater);
+
+#[allow(dead_code, reason = "each binary that shares this module uses its part")]
+impl Whitewater {
+    fn with(window: u16, recovery: Recovery, port: Port) -> Self {
+        let config = Config {
+            snd_wnd: window,
+            rcv_wnd: window.max(Config::default().rcv_wnd),
+            snd_queue: 4 * u32::from(window),
+            snd_queue_bytes: 1 << 30,
+            recovery,
+            ..Config::turbo()
+        };
+        Self(Kcp::new(Conv(CONV), &config, port).expect("the configuration is valid"))
+    }
+}
+
+impl Peer for ByTime {
+    const NAME: &'static str = "ww by time";
+
+    fn new(window: u16, port: Port) -> Self {
+        Self(Whitewater::with(window, Recovery::default(), port))
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        self.0.send(message);
+    }
+
+    fn recv(&mut self, buf: &mut [u8]) -> Option<usize> {
+        self.0.recv(buf)
+    }
+
+    fn input(&mut self, now: u32, datagram: &[u8]) {
+        self.0.input(now, datagram);
+    }
+
+    fn update(&mut self, now: u32) {
+        self.0.update(now);
+    }
+
+    fn wait_snd(&self) -> usize {
+        self.0.wait_snd()
+    }
+}
 
 impl Output for Port {
     fn output(&mut self, datagram: &[u8]) {
@@ -15,14 +62,7 @@ impl Peer for Whitewater {
     const NAME: &'static str = "ww";
 
     fn new(window: u16, port: Port) -> Self {
-        let config = Config {
-            snd_wnd: window,
-            rcv_wnd: window.max(Config::default().rcv_wnd),
-            snd_queue: 4 * u32::from(window),
-            snd_queue_bytes: 1 << 30,
-            ..Config::turbo().classic()
-        };
-        Self(Kcp::new(Conv(CONV), &config, port).expect("the configuration is valid"))
+        Self::with(window, Recovery::Classic, port)
     }
 
     fn send(&mut self, message: &[u8]) {

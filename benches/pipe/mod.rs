@@ -4,7 +4,8 @@
 mod adapter;
 mod link;
 
-pub(crate) use adapter::Whitewater;
+#[allow(unused_imports, reason = "each binary that shares this module uses its part")]
+pub(crate) use adapter::{ByTime, Whitewater};
 pub(crate) use link::{Link, Port};
 
 /// One end of a conversation, as [`Pipe`] drives it: `nodelay(1, 10, 2, 1)`, mtu 1400. Times are

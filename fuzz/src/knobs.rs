@@ -24,7 +24,6 @@ pub fn read(script: &mut Script<'_>) -> Config {
         nc: flags & NC != 0,
         stream: flags & STREAM != 0,
         recovery: recovery(flags),
-        ..Config::default()
     }
 }
 

@@ -360,7 +360,6 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
         snd_queue: script.in_range(1, 512).into(),
         snd_queue_bytes: u32::from(mtu) + u32::from(script.u16()),
         recovery: if flags & 4 != 0 { Recovery::default() } else { Recovery::Classic },
-        ..Config::default()
     }
 }
 

@@ -103,7 +103,10 @@ impl End {
         }
         let number = |name: &str| call[name].as_i64().unwrap_or_default();
         match call["op"].as_str().unwrap_or_default() {
-            "create" => *self = Self { conv: wrapped(number("conv")), ..Self::default() },
+            "create" => {
+                let (conv, config) = (wrapped(number("conv")), Config::default().classic());
+                *self = Self { conv, config, ..Self::default() };
+            }
             "poke" => {
                 let first = if call["field"] == "rcv_nxt" { &mut self.first.1 } else { &mut self.first.0 };
                 *first = wrapped(number("val"));

@@ -178,14 +178,26 @@ impl<O: Output> Kcp<O> {
 
     /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
-    pub(super) fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+    fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+        self.take_wnd(head);
+        self.take_una(head, acked);
+    }
+
+    /// The peer's window. By time, news of the same `una` only opens it: less is older, and was
+    /// overtaken on the way.
+    #[inline]
+    pub(super) fn take_wnd(&mut self, head: RawHeader<'_>) {
         let una = self.sender.una();
         if !self.is_modern || una.is_before(head.una()) {
             self.rmt_wnd = head.wnd();
         } else if una == head.una() {
-            self.rmt_wnd = self.rmt_wnd.max(head.wnd()); // less is older news, overtaken on the way
+            self.rmt_wnd = self.rmt_wnd.max(head.wnd());
         }
-        if una.is_before(head.una()) {
+    }
+
+    #[inline]
+    pub(super) fn take_una(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+        if self.sender.una().is_before(head.una()) {
             acked.bytes += self.sender.acknowledge_before(head.una());
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::bare::Bare;
 use crate::ikcp::Ikcp;
-use crate::pipe::{Load, MSS, Peer, Pipe, Whitewater};
+use crate::pipe::{ByTime, Load, MSS, Peer, Pipe, Whitewater};
 use crate::rust::Rust;
 use crate::table::{self, Spread};
 use std::mem::MaybeUninit;
@@ -26,8 +26,9 @@ pub(crate) fn one(peer: &str, load: Load, count: u64) {
         Whitewater::NAME => run::<Whitewater>,
         Ikcp::NAME => run::<Ikcp>,
         Rust::NAME => run::<Rust>,
+        "by-time" => run::<ByTime>,
         "bare" => run::<Bare>,
-        _ => panic!("{peer} is none of ww, ikcp.c, kcp, bare"),
+        _ => panic!("{peer} is none of ww, by-time, ikcp.c, kcp, bare"),
     };
     println!("{}", run(load, count).delivered);
 }

@@ -23,7 +23,7 @@ pub(in crate::arq) struct Rack {
     keep: u8,
     /// When anything was last acknowledged, or began to wait for it.
     progress: Time,
-    /// While nothing is acknowledged: when one more is sent to find out whether the path is back.
+    /// While nothing is acknowledged: when a few more leave to bring news.
     probe_at: Time,
     /// The last token.
     token: Option<Time>,
@@ -94,25 +94,25 @@ impl Rack {
         if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {
             return Due::FastResend;
         }
-        let at = sent.at + self.timeout(rtt, modern);
-        let at = if self.is_silent(now, rtt, modern) { at.max(self.probe_at) } else { at };
+        let at = (sent.at + self.timeout(rtt, modern)).max(self.probe_at);
         if at <= now { Due::Timeout } else { Due::NotYet }
     }
 
     /// When it will be, if nothing arrives before.
-    pub(super) fn due_at(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Time {
-        let at = sent.at + self.timeout(rtt, modern);
-        let at = if self.is_silent(now, rtt, modern) { at.max(self.probe_at) } else { at };
+    pub(super) fn due_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Time {
+        let at = (sent.at + self.timeout(rtt, modern)).max(self.probe_at);
         self.overtaken_at(sent, modern).map_or(at, |overtaken| overtaken.min(at))
     }
 
-    /// Whether nothing has been acknowledged for so long that the path may be down.
-    pub(super) fn is_silent(&self, now: Time, rtt: &Rtt, modern: &Modern) -> bool {
-        now.since(self.progress) > self.timeout(rtt, modern).mul_f32(SILENT)
+    /// How many segments whose time is out leave together. When nothing of many is acknowledged, it is
+    /// more likely the path or the acknowledgements than all of them: a few bring news of the rest.
+    pub(super) fn tries(&self, now: Time, rtt: &Rtt, modern: &Modern) -> u32 {
+        let silence = now.since(self.progress);
+        if silence > self.timeout(rtt, modern).mul_f32(SILENT) { 1 } else { TRIES }
     }
 
-    /// One segment was sent to find out whether the path is back.
-    pub(super) fn probed(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
+    /// So many segments have left, and the rest waits for news of them.
+    pub(super) fn tried(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
         let wait = self.timeout(rtt, modern).max(now.since(self.progress) / PROBES);
         self.probe_at = now + wait.min(PROBE_MAX);
     }
@@ -145,9 +145,11 @@ const TIMEOUT_MIN: Duration = Duration::from_millis(5);
 const GRANULARITY: Duration = Duration::from_millis(2);
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
 const KEEP: u8 = 16;
+/// Segments whose time is out that leave together.
+const TRIES: u32 = 12;
 /// Timeouts without an acknowledgement after which the path may be down.
 const SILENT: f32 = 2.5;
-/// While the path may be down, time grows by this share between two probes.
+/// While nothing is acknowledged, the time between two tries is at least this part of it.
 const PROBES: u32 = 32;
-/// Longest time between two probes.
+/// Longest time between two tries.
 const PROBE_MAX: Duration = Duration::from_secs(60);

@@ -18,11 +18,12 @@ impl<O: Output> Kcp<O> {
     ) -> &'a [u8] {
         let Some((head, data)) = RawHeader::split(datagram) else { return &[] };
         self.counters.segments_received += 1;
+        self.take_wnd(head);
         self.transmission_arrived(now, head, acked);
         if !head.sn().is_before(self.sender.una()) {
             acked.bytes += self.sender.acknowledge(head.sn());
         }
-        self.take_window(head, acked);
+        self.take_una(head, acked);
         data.get(head.len() as usize..).unwrap_or_default()
     }
 

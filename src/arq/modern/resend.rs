@@ -16,8 +16,8 @@ pub(in crate::arq) struct ByTime {
 
 impl ByTime {
     /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
-    pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Time> {
-        self.flights.oldest().map(|sent| self.rack.due_at(sent, now, rtt, modern))
+    pub(in crate::arq) fn due_at(&self, rtt: &Rtt, modern: &Modern) -> Option<Time> {
+        self.flights.oldest().map(|sent| self.rack.due_at(sent, rtt, modern))
     }
 
     /// Sends again what is lost, and what is new.
@@ -44,8 +44,7 @@ impl ByTime {
         resent
     }
 
-    /// Sends again what is lost, the oldest transmission first, with the token `token`. While nothing
-    /// is acknowledged at all, one segment now and then has to do.
+    /// Sends again what is lost, the oldest transmission first, with the token `token`.
     fn resend<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
@@ -81,8 +80,8 @@ impl ByTime {
                 continue;
             }
             resent.timeouts += 1;
-            if rack.is_silent(now, rtt, modern) {
-                rack.probed(now, rtt, modern);
+            if resent.timeouts >= rack.tries(now, rtt, modern) {
+                rack.tried(now, rtt, modern);
             }
         }
         if resent.fast > 0 {

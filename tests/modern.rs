@@ -1,0 +1,268 @@
+//! Recovery by time: what it promises beyond delivery, and what that costs.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::{Raw, drain, kcp, numbers, raw_segments};
+use std::time::Duration;
+use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload, percentile};
+use whitewater::sim::{LinkConfig, Loss};
+use whitewater::wire::Command;
+use whitewater::{Config, DatagramQueue, Kcp, Modern, Recovery, Time};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn at(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// A fast preset with some of the parts.
+fn with(parts: Modern) -> Config {
+    Config { recovery: Recovery::Modern(parts), ..Config::turbo() }
+}
+
+/// Sends a message and returns the token of its segment.
+fn send(alice: &mut Kcp<DatagramQueue>, now: Time) -> u32 {
+    alice.send(b"message").unwrap();
+    assert_eq!(alice.check(now), Some(now), "what is new leaves at once");
+    alice.update(now);
+    raw_segments(drain(alice)).iter().find(|raw| raw.cmd == Command::Push).unwrap().ts
+}
+
+/// The numbers of what an update at `now` sends.
+fn updated(alice: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u32> {
+    alice.update(now);
+    numbers(&raw_segments(drain(alice)), Command::Push)
+}
+
+#[test]
+fn a_lost_segment_leaves_again_with_the_first_acknowledgement_of_a_later_one() {
+    let mut alice = kcp(&Config::turbo());
+    let tokens: Vec<_> = [0, 10, 20].map(|ms| send(&mut alice, at(ms))).into();
+    alice.input(at(60), &Raw { una: 1, ..Raw::ack(0, tokens[0]) }.bytes()).unwrap();
+    assert!(updated(&mut alice, at(60)).is_empty());
+    alice.input(at(80), &Raw { una: 1, ..Raw::ack(2, tokens[2]) }.bytes()).unwrap();
+    assert_eq!(alice.check(at(80)), Some(at(80)));
+    assert_eq!(updated(&mut alice, at(80)), [1]);
+    let stats = alice.stats();
+    assert_eq!((stats.resends_fast, stats.resends_timeout), (1, 0));
+    let without = with(Modern { by_time: false, ..Modern::default() });
+    let mut alice = kcp(&without);
+    let tokens: Vec<_> = [0, 10, 20].map(|ms| send(&mut alice, at(ms))).into();
+    alice.input(at(80), &Raw { una: 0, ..Raw::ack(2, tokens[2]) }.bytes()).unwrap();
+    assert!(updated(&mut alice, at(80)).is_empty(), "this part is off");
+}
+
+#[test]
+fn segments_of_one_flush_overtake_each_other_only_in_their_order() {
+    let mut alice = kcp(&Config::turbo());
+    for _ in 0..5 {
+        alice.send(&[7; 1000]).unwrap();
+    }
+    alice.update(at(0));
+    let token = raw_segments(drain(&mut alice))[0].ts;
+    alice.input(at(50), &Raw::ack(3, token).bytes()).unwrap();
+    assert_eq!(updated(&mut alice, at(50)), [0, 1, 2]);
+}
+
+#[test]
+fn the_last_segment_waits_for_its_timeout_in_microseconds() {
+    let mut alice = kcp(&Config::turbo());
+    send(&mut alice, at(0));
+    assert_eq!(alice.check(at(0)), Some(at(200)), "before the first round trip");
+    let token = send(&mut alice, at(5));
+    alice.input(at(45), &Raw { una: 2, ..Raw::ack(1, token) }.bytes()).unwrap();
+    alice.update(at(45));
+    let stats = alice.stats();
+    assert_eq!((stats.srtt, stats.rttvar, stats.rto), (ms(40), ms(20), ms(120)));
+    send(&mut alice, Time::from_micros(50_003));
+    assert_eq!(alice.check(at(60)), Some(Time::from_micros(170_003)));
+    assert!(updated(&mut alice, Time::from_micros(170_002)).is_empty());
+    assert_eq!(updated(&mut alice, Time::from_micros(170_003)), [2]);
+}
+
+#[test]
+fn a_token_names_one_transmission() {
+    let mut alice = kcp(&Config::turbo());
+    let mut tokens: Vec<u32> = (0..10).map(|_| send(&mut alice, at(7))).collect();
+    tokens.dedup();
+    assert_eq!(tokens.len(), 10);
+    // The first transmission arrives after the second has left: the round trip is its own.
+    let mut alice = kcp(&Config::turbo());
+    let first = send(&mut alice, at(0));
+    assert_eq!(updated(&mut alice, at(200)), [0]);
+    alice.input(at(230), &Raw { una: 1, ..Raw::ack(0, first) }.bytes()).unwrap();
+    assert_eq!(alice.stats().srtt, ms(230));
+}
+
+#[test]
+fn a_forged_echo_measures_nothing_and_loses_nothing() {
+    let mut alice = kcp(&Config::turbo());
+    let tokens: Vec<_> = (0..8).map(|number| send(&mut alice, at(10 * number))).collect();
+    alice.input(at(50), &Raw::ack(0, tokens[0]).bytes()).unwrap();
+    let before = alice.stats();
+    for (sn, ts) in [(3, tokens[3] + 1), (4, tokens[7]), (5, 0), (6, u32::MAX), (7, tokens[7] - 1)] {
+        alice.input(at(80), &Raw { una: 1, ..Raw::ack(sn, ts) }.bytes()).unwrap();
+    }
+    let after = alice.stats();
+    assert_eq!((after.srtt, after.rttvar, after.rejected.ts_age), (before.srtt, before.rttvar, 5));
+    assert!(updated(&mut alice, at(81)).is_empty());
+}
+
+#[test]
+fn while_nothing_is_acknowledged_one_segment_at_a_time_looks_for_the_path() {
+    let mut alice = kcp(&Config { snd_wnd: 128, ..Config::turbo() });
+    let token = send(&mut alice, at(0));
+    alice.input(at(40), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
+    for _ in 0..100 {
+        alice.send(b"message").unwrap();
+    }
+    let (mut now, mut sent) = (at(40), Vec::new());
+    while now < at(120_000) {
+        now = alice.check(now).unwrap();
+        let numbers = updated(&mut alice, now);
+        assert!(numbers.len() <= 100);
+        sent.extend(numbers.iter().map(|_| now));
+    }
+    let within = |from, to| sent.iter().filter(|time| (at(from)..at(to)).contains(*time)).count();
+    assert_eq!(within(0, 100), 100);
+    assert!((5..=60).contains(&within(100, 1000)), "{}", within(100, 1000));
+    assert!((10..=25).contains(&within(2000, 3000)), "{}", within(2000, 3000));
+    assert!((5..=20).contains(&within(60_000, 75_000)), "{}", within(60_000, 75_000));
+    println!("{} sent, dead: {}", sent.len(), alice.is_dead());
+}
+
+#[test]
+fn what_una_says_is_not_said_again() {
+    let answer = |config: &Config| {
+        let mut bob = kcp(config);
+        let rows = [0, 1, 2, 4, 5].map(|sn| Raw { ts: 1000 + sn, ..Raw::push(sn, b"x") });
+        bob.input(at(0), &Raw::datagram(&rows)).unwrap();
+        bob.update(at(0));
+        let acks = raw_segments(drain(&mut bob));
+        acks.iter().map(|raw| (raw.sn, raw.ts, raw.una)).collect::<Vec<_>>()
+    };
+    assert_eq!(answer(&Config::turbo()), [(2, 1002, 3), (4, 1004, 3), (5, 1005, 3)]);
+    assert_eq!(answer(&with(Modern { thin_acks: false, ..Modern::default() })).len(), 5);
+}
+
+#[test]
+fn an_old_datagram_does_not_close_the_window() {
+    let mut alice = kcp(&Config::turbo());
+    let tokens: Vec<_> = (0..4).map(|number| send(&mut alice, at(number))).collect();
+    let ack = |una: u32, wnd| Raw { una, wnd, ..Raw::ack(una - 1, tokens[una as usize - 1]) };
+    alice.input(at(40), &ack(3, 100).bytes()).unwrap();
+    alice.input(at(41), &ack(1, 7).bytes()).unwrap();
+    assert_eq!(alice.stats().rmt_wnd, 100);
+    alice.input(at(42), &Raw { una: 3, ..Raw::wins(128) }.bytes()).unwrap();
+    assert_eq!(alice.stats().rmt_wnd, 128);
+    alice.input(at(43), &ack(4, 90).bytes()).unwrap();
+    assert_eq!(alice.stats().rmt_wnd, 90);
+}
+
+#[test]
+fn a_session_with_nothing_to_do_is_never_woken() {
+    let mut alice = kcp(&Config::default());
+    assert_eq!(alice.check(at(0)), None);
+    let token = send(&mut alice, at(0));
+    alice.input(at(30), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
+    alice.update(at(30));
+    assert_eq!((alice.check(at(30)), alice.is_idle()), (None, true));
+}
+
+/// The same path in both directions: 60 ms of round trip and 6 of jitter.
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
+}
+
+fn modern() -> Mode {
+    Mode::modern(Modern::default())
+}
+
+/// One mode at alice's end and another at bob's.
+fn mixed(alice: Mode, bob: Mode) -> Mode {
+    let name = format!("{} to {}", alice.name, bob.name);
+    Mode { name, ends: [alice.ends[0], bob.ends[1]] }
+}
+
+#[test]
+fn every_message_arrives_whatever_the_path_and_the_other_end() {
+    let reordered = LinkConfig { in_order: false, jitter: ms(60), duplicate: 0.2, ..path(0.02) };
+    let late = LinkConfig { reorder: 0.3, late: ms(40), duplicate: 0.2, ..path(0.05) };
+    let bursts = Loss::Bursts { good: ms(950), bad: ms(150), in_good: 0.01, in_bad: 0.9 };
+    let partition = vec![at(5_000)..at(35_000)];
+    let mut links = vec![reordered, late, LinkConfig { loss: bursts, ..path(0.0) }];
+    links.push(LinkConfig { outages: partition, ..path(0.01) });
+    links.extend([LinkConfig::mobile(), LinkConfig::congested()]);
+    links.extend([0.0, 0.1, 0.3, 0.6].map(path));
+    let modes = [modern(), mixed(modern(), Mode::fast()), mixed(Mode::turbo_flush(), modern())];
+    for (link, mode) in links.iter().flat_map(|link| modes.iter().map(move |mode| (link, mode))) {
+        for workload in [Workload::input60(), Workload::chunk32k(), Workload::duplex()] {
+            let scenario = Scenario::new(workload, link.clone(), mode.clone());
+            let report = scenario.run(1..=2).unwrap();
+            assert_eq!(report.sent, report.delivered, "{} {} {link:?}", mode.name, workload.name);
+        }
+    }
+}
+
+/// The figures of the prototype, LATENCY: mean, p99 and bytes over those of KCP's fast mode.
+#[test]
+fn latency_under_loss_is_four_fifths_of_kcps_fast_mode() {
+    for (family, mean, p99, bytes) in [
+        (Family::input(), 0.80, 0.75, 1.04),
+        (Family::snap(), 0.80, 0.74, 1.02),
+        (Family::chunk(), 0.73, 0.54, 1.02),
+        (Family::sparse(), 0.82, 0.76, 1.01),
+        (Family::harsh(), 0.61, 0.45, 1.03),
+        (Family::duplex(), 0.80, 0.74, 1.04),
+        (Family::clean(), 0.84, 0.74, 1.00),
+        (Family::ge(), 0.90, 0.86, 1.01),
+        (Family::reorder(), 0.95, 0.92, 1.01),
+    ] {
+        let [ours, base] = [modern(), Mode::fast()].map(|mode| family.run(&mode, 1..=4).unwrap());
+        let score = Score::of(&ours, &base);
+        println!("{}: {:.3} {:.3} {:.3}", family.name, score.mean, score.p99, score.bytes);
+        let is_good = score.mean <= mean && score.p99 <= p99 && score.bytes <= bytes;
+        assert!(is_good, "{}: {score:?}", family.name);
+    }
+}
+
+#[test]
+fn towards_a_stock_receiver_no_more_is_resent_than_by_a_stock_sender() {
+    for family in [Family::input(), Family::snap(), Family::chunk(), Family::reorder()] {
+        let resends = |mode: &Mode| {
+            family.run(mode, 1..=4).unwrap().iter().map(|report: &Report| report.resends).sum::<u64>()
+        };
+        let (ours, stock) = (resends(&mixed(modern(), Mode::fast())), resends(&Mode::fast()));
+        println!("{}: {ours} and {stock}", family.name);
+        assert!(ours * 100 <= stock * 115, "{}: {ours} resends, {stock} by stock", family.name);
+    }
+}
+
+#[test]
+fn a_closed_window_opens_within_a_second_of_the_read() {
+    let report = Scenario::new(Workload::reopen(), path(0.1), modern()).run(1..=100).unwrap();
+    assert_eq!(report.delivered, 40_000);
+    let mut last: Vec<_> = report.runs.iter().map(|run| *run.latencies.iter().max().unwrap()).collect();
+    last.sort_unstable();
+    let p99 = percentile(&last, 0.99);
+    println!("p50 {:?}, p99 {p99:?}", percentile(&last, 0.5));
+    assert!(p99 <= ms(1200), "{p99:?}");
+}
+
+#[test]
+fn an_outage_of_3_s_costs_a_quarter_of_a_second_more() {
+    let outages = vec![at(20_000)..at(23_000)];
+    let link = LinkConfig { outages, ..path(0.01) };
+    let report = Scenario::new(Workload::input60(), link, modern()).run(1..=50).unwrap();
+    let longest = |latencies: &[Duration]| latencies.iter().max().unwrap().saturating_sub(ms(3000));
+    let mut late: Vec<_> = report.runs.iter().map(|run| longest(&run.latencies)).collect();
+    late.sort_unstable();
+    let p99 = percentile(&late, 0.99);
+    println!("p50 {:?}, p99 {p99:?}", percentile(&late, 0.5));
+    assert!(p99 <= ms(250), "{p99:?}");
+}
