@@ -62,10 +62,25 @@ impl Time {
         Millis(self.0 as u32)
     }
 
-    /// The moment `duration` ago.
+    /// µs since `earlier`; 0 when that lies ahead.
+    #[inline]
     #[must_use]
-    pub(crate) fn before(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+    pub(crate) const fn micros_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The moment `micros` µs later.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn after(self, micros: u64) -> Self {
+        Self(self.0.saturating_add(micros))
+    }
+
+    /// The moment `micros` µs earlier.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn before(self, micros: u64) -> Self {
+        Self(self.0.saturating_sub(micros))
     }
 
     /// The first moment at which the wire's clock shows `at`, or `self` when it already has.

@@ -82,7 +82,7 @@ impl<O: Output> Kcp<O> {
         {
             rest = match cmd {
                 Command::Push => self.take_pushes(rest, backing, &mut acked),
-                Command::Ack if self.is_modern => self.take_ack_by_time(now, rest, &mut acked),
+                Command::Ack if self.is_modern => self.take_acks_by_time(now, rest, &mut acked),
                 Command::Ack => self.take_acks(now, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;

@@ -178,21 +178,27 @@ impl Sender {
         bytes
     }
 
-    /// Frees the segment `sn`, which is before `nxt`, if it is in flight; returns its bytes. Source: ikcp.c
-    /// `ikcp_parse_ack`.
+    /// Frees the segment `sn`, which is before `nxt`, if it is in flight; returns its bytes. Source:
+    /// ikcp.c `ikcp_parse_ack`.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
-        let Some(Outgoing { len, shared, .. }) = self.ring.remove(sn) else {
-            return 0;
-        };
+        self.take(sn).map_or(0, |segment| segment.len.into())
+    }
+
+    /// The same, and returns the segment.
+    #[inline]
+    pub(super) fn take(&mut self, sn: Sn) -> Option<Outgoing> {
+        let segment = self.ring.remove(sn)?;
         self.in_flight -= 1;
-        if shared && let Some(shared) = &mut self.shared {
+        if segment.shared
+            && let Some(shared) = &mut self.shared
+        {
             shared.remove(sn);
         }
         if sn == self.una() {
             self.advance();
         }
-        len.into()
+        Some(segment)
     }
 
     /// Gives the memory back when nothing is held.

@@ -167,6 +167,20 @@ impl<T> Ring<T> {
         [from.get_mut(..in_first).unwrap_or_default(), after.get_mut(..count - in_first).unwrap_or_default()]
     }
 
+    /// The first number from `from` on and before `end`, both of the span or its end, whose value is
+    /// `wanted`.
+    #[inline]
+    pub fn find(&self, from: Sn, end: Sn, wanted: impl Fn(&T) -> bool) -> Option<Sn> {
+        let mut sn = from;
+        while sn.is_before(end) {
+            if self.slots.get(self.index(sn))?.as_ref().is_some_and(&wanted) {
+                return Some(sn);
+            }
+            sn = sn.add(1);
+        }
+        None
+    }
+
     /// Lets go of the value at `sn`; its number stays in the span.
     #[inline]
     pub fn remove(&mut self, sn: Sn) -> Option<T> {

@@ -5,20 +5,19 @@ use crate::arq::outgoing::Due;
 use crate::arq::rtt::Rtt;
 use crate::seq::Sn;
 use crate::time::Time;
-use std::time::Duration;
 
-/// What is known of the transmissions that have arrived.
+/// What is known of the transmissions that have arrived. Spans of time are in µs.
 ///
 /// Source: RFC 8985 (RACK-TLP), for the time of the newest that arrived and the allowance for
 /// reordering; RFC 9002 for the timeout.
 #[derive(Debug, Default)]
 pub(in crate::arq) struct Rack {
     /// The newest transmission known to have arrived, and its round trip.
-    newest: Option<(Sent, Duration)>,
+    newest: Option<(Sent, u64)>,
     /// When that became known.
     newest_at: Time,
     /// How much later than later ones a transmission may arrive.
-    allowance: Duration,
+    allowance: u64,
     /// Losses found until the allowance is halved, if nothing was reordered in between.
     keep: u8,
     /// When anything was last acknowledged, or began to wait for it.
@@ -46,7 +45,7 @@ impl Sent {
 impl Rack {
     /// The token of what leaves at `now`: no two are alike.
     pub(in crate::arq) fn token(&mut self, now: Time) -> Time {
-        let token = self.token.map_or(now, |last| now.max(last + Duration::from_micros(1)));
+        let token = self.token.map_or(now, |last| now.max(last.after(1)));
         self.token = Some(token);
         token
     }
@@ -54,7 +53,7 @@ impl Rack {
     /// A transmission has arrived. `true`: it is the newest so far, and its round trip is worth
     /// measuring.
     pub(super) fn arrived(&mut self, sent: Sent, now: Time, rtt: &Rtt) -> bool {
-        let age = now.since(sent.at);
+        let age = now.micros_since(sent.at);
         match self.newest {
             Some((newest, newest_rtt)) if !newest.is_before(sent) => {
                 if self.newest_at < now && sent.is_before(newest) {
@@ -69,8 +68,8 @@ impl Rack {
     }
 
     /// A transmission came later than later ones, by so much.
-    fn came_late(&mut self, by: Duration, rtt: &Rtt) {
-        let most = micros(rtt.min().unwrap_or(0));
+    fn came_late(&mut self, by: u64, rtt: &Rtt) {
+        let most = u64::from(rtt.min().unwrap_or(0));
         self.allowance = self.allowance.max(by + by / 8).min(most);
         self.keep = KEEP;
     }
@@ -94,62 +93,58 @@ impl Rack {
         if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {
             return Due::FastResend;
         }
-        let at = (sent.at + self.timeout(rtt, modern)).max(self.probe_at);
+        let at = sent.at.after(self.timeout(rtt, modern)).max(self.probe_at);
         if at <= now { Due::Timeout } else { Due::NotYet }
     }
 
     /// When it will be, if nothing arrives before.
     pub(super) fn due_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Time {
-        let at = (sent.at + self.timeout(rtt, modern)).max(self.probe_at);
+        let at = sent.at.after(self.timeout(rtt, modern)).max(self.probe_at);
         self.overtaken_at(sent, modern).map_or(at, |overtaken| overtaken.min(at))
     }
 
     /// How many segments whose time is out leave together. When nothing of many is acknowledged, it is
     /// more likely the path or the acknowledgements than all of them: a few bring news of the rest.
     pub(super) fn tries(&self, now: Time, rtt: &Rtt, modern: &Modern) -> u32 {
-        let silence = now.since(self.progress);
-        if silence > self.timeout(rtt, modern).mul_f32(SILENT) { 1 } else { TRIES }
+        let silence = now.micros_since(self.progress);
+        if 2 * silence > SILENT * self.timeout(rtt, modern) { 1 } else { TRIES }
     }
 
     /// So many segments have left, and the rest waits for news of them.
     pub(super) fn tried(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
-        let wait = self.timeout(rtt, modern).max(now.since(self.progress) / PROBES);
-        self.probe_at = now + wait.min(PROBE_MAX);
+        let wait = self.timeout(rtt, modern).max(now.micros_since(self.progress) / PROBES);
+        self.probe_at = now.after(wait.min(PROBE_MAX));
     }
 
     /// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
-    pub(super) fn timeout(&self, rtt: &Rtt, modern: &Modern) -> Duration {
+    pub(super) fn timeout(&self, rtt: &Rtt, modern: &Modern) -> u64 {
         if rtt.srtt == 0 {
             return FIRST;
         }
-        let deviation = micros(rtt.rttvar) * modern.deviations.into();
-        (micros(rtt.srtt) + deviation.max(GRANULARITY).max(self.allowance)).max(TIMEOUT_MIN)
+        let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
+        (u64::from(rtt.srtt) + deviation.max(GRANULARITY).max(self.allowance)).max(TIMEOUT_MIN)
     }
 
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
     fn overtaken_at(&self, sent: Sent, modern: &Modern) -> Option<Time> {
         let (_, newest_rtt) = self.newest.filter(|(newest, _)| modern.by_time && sent.is_before(*newest))?;
-        Some(sent.at + newest_rtt + self.allowance)
+        Some(sent.at.after(newest_rtt + self.allowance))
     }
 }
 
-fn micros(micros: u32) -> Duration {
-    Duration::from_micros(micros.into())
-}
-
-/// Timeout before the first round trip is measured.
-const FIRST: Duration = Duration::from_millis(200);
-/// Least timeout.
-const TIMEOUT_MIN: Duration = Duration::from_millis(5);
-/// Least distance of the timeout from the round trip.
-const GRANULARITY: Duration = Duration::from_millis(2);
+/// Timeout before the first round trip is measured, µs.
+const FIRST: u64 = 200_000;
+/// Least timeout, µs.
+const TIMEOUT_MIN: u64 = 5000;
+/// Least distance of the timeout from the round trip, µs.
+const GRANULARITY: u64 = 2000;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
 const KEEP: u8 = 16;
 /// Segments whose time is out that leave together.
 const TRIES: u32 = 12;
-/// Timeouts without an acknowledgement after which the path may be down.
-const SILENT: f32 = 2.5;
+/// Half timeouts without an acknowledgement after which the path may be down.
+const SILENT: u64 = 5;
 /// While nothing is acknowledged, the time between two tries is at least this part of it.
-const PROBES: u32 = 32;
-/// Longest time between two tries.
-const PROBE_MAX: Duration = Duration::from_secs(60);
+const PROBES: u64 = 32;
+/// Longest time between two tries, µs.
+const PROBE_MAX: u64 = 60_000_000;

@@ -1,6 +1,8 @@
 //! Transmissions in the order in which they left.
 
 use super::Sent;
+use crate::arq::outgoing::Outgoing;
+use crate::ring::Ring;
 use crate::seq::Sn;
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -39,13 +41,17 @@ impl Flights {
         }
     }
 
-    /// The oldest row of which something from `una` on is left.
-    pub(super) fn front(&mut self, una: Sn) -> Option<Row> {
+    /// The oldest transmission that is under way still: whose segment is in flight, from `una` on, and
+    /// was not sent again since.
+    pub(super) fn front(&mut self, ring: &Ring<Outgoing>, una: Sn) -> Option<Sent> {
         loop {
             let row = self.rows.front_mut()?;
-            if una.is_before(row.end) {
-                row.first = if row.first.is_before(una) { una } else { row.first };
-                return Some(*row);
+            let token = row.sent.token();
+            let from = if row.first.is_before(una) { una } else { row.first };
+            let is_under_way = |segment: &Outgoing| segment.flight.ts == token;
+            if let Some(first) = ring.find(from, row.end, is_under_way) {
+                row.first = first;
+                return Some(row.oldest());
             }
             self.rows.pop_front();
         }
@@ -75,19 +81,26 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arq::outgoing::Flight;
 
     #[test]
-    fn rows_come_out_in_the_order_in_which_they_left() {
-        let mut flights = Flights::default();
+    fn transmissions_come_out_in_the_order_in_which_they_left() {
+        let (mut flights, mut ring) = (Flights::default(), Ring::new(Sn(0)));
         let at = Time::from_micros;
-        flights.push(Sn(0), Sn(5), at(1));
-        flights.push(Sn(5), Sn(6), at(1));
-        flights.push(Sn(2), Sn(3), at(2));
-        flights.push(Sn(6), Sn(9), at(2));
-        assert_eq!(flights.front(Sn(1)), Some(Row { first: Sn(1), end: Sn(6), sent: at(1) }));
-        flights.step();
-        assert_eq!(flights.front(Sn(1)).map(|row| row.first), Some(Sn(2)));
-        assert_eq!(flights.front(Sn(6)), Some(Row { first: Sn(6), end: Sn(9), sent: at(2) }));
-        assert_eq!((flights.front(Sn(9)), flights.oldest()), (None, None));
+        for (first, end, sent) in [(0, 5, 1), (5, 6, 1), (2, 3, 2), (6, 9, 2)] {
+            flights.push(Sn(first), Sn(end), at(sent));
+            for sn in first..end {
+                let flight = Flight { ts: at(sent).token(), ..Flight::default() };
+                ring.insert(Sn(sn), Outgoing { flight, ..Outgoing::default() });
+            }
+        }
+        ring.remove(Sn(3));
+        let mut order = Vec::new();
+        while let Some(Sent { at, sn }) = flights.front(&ring, Sn(1)) {
+            order.push((at.as_micros(), sn.0));
+            flights.step();
+        }
+        assert_eq!(order, [(1, 1), (1, 4), (1, 5), (2, 2), (2, 6), (2, 7), (2, 8)]);
+        assert_eq!(flights.oldest(), None);
     }
 }

@@ -2,48 +2,58 @@
 
 use super::{ByTime, Sent};
 use crate::arq::input::Acked;
+use crate::arq::outgoing::Flight;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
 use crate::time::Time;
-use crate::wire::{Output, RawHeader};
+use crate::wire::{HEADER_LEN, Output, RawHeader};
 use std::time::Duration;
 
 impl<O: Output> Kcp<O> {
-    /// Takes an ACK off the front: it frees a segment, and says which of its transmissions arrived.
-    pub(in crate::arq) fn take_ack_by_time<'a>(
+    /// Takes ACKs off the front that have the window of the first in common: each frees a segment,
+    /// and says which of its transmissions arrived.
+    pub(in crate::arq) fn take_acks_by_time<'a>(
         &mut self,
         now: Time,
         datagram: &'a [u8],
         acked: &mut Acked,
     ) -> &'a [u8] {
-        let Some((head, data)) = RawHeader::split(datagram) else { return &[] };
-        self.counters.segments_received += 1;
-        self.take_wnd(head);
-        self.transmission_arrived(now, head, acked);
-        if !head.sn().is_before(self.sender.una()) {
-            acked.bytes += self.sender.acknowledge(head.sn());
+        let (chunks, _) = datagram.as_chunks();
+        let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
+        self.take_wnd(first);
+        let mut taken = 0;
+        for head in chunks.iter().map(RawHeader::of) {
+            if head.common() != first.common() || (head.len() > 0 && taken > 0) {
+                break;
+            }
+            taken += 1;
+            if let Some(segment) = self.sender.take(head.sn()) {
+                acked.bytes += u32::from(segment.len);
+                self.transmission_arrived(now, head, &segment.flight, acked);
+            }
+            if head.len() > 0 {
+                break;
+            }
         }
-        self.take_una(head, acked);
-        data.get(head.len() as usize..).unwrap_or_default()
+        self.take_una(first, acked);
+        self.counters.segments_received += taken as u64;
+        let data = if taken == 1 { first.len() as usize } else { 0 };
+        datagram.get(taken * HEADER_LEN + data..).unwrap_or_default()
     }
 
-    /// Learns from the token that an ACK echoes, if it is one of a segment in flight.
-    fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, acked: &mut Acked) {
-        let Some(flight) = self.sender.ring.get(head.sn()).map(|segment| segment.flight) else { return };
-        if !head.sn().is_before(self.sender.nxt) {
-            return;
-        }
+    /// Learns from the token that the ACK of a segment in flight echoes.
+    fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, flight: &Flight, acked: &mut Acked) {
         let earlier = flight.ts.since(head.ts());
         let age = now.token().since(head.ts()).max(0);
         if earlier < 0 || (earlier > 0 && flight.xmit == 1) || age > AGE_MAX {
             count(&mut self.counters.rejected.ts_age);
             return;
         }
+        let age = age.unsigned_abs();
         let rack = &mut self.work.get_or_insert_default().by_time.rack;
-        let age = Duration::from_micros(age.unsigned_abs().into());
-        if rack.arrived(Sent { at: now.before(age), sn: head.sn() }, now, &self.rtt) {
-            self.rtt.sample(u32::try_from(age.as_micros()).unwrap_or(u32::MAX));
-            self.congestion.on_rtt(now, age);
+        if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
+            self.rtt.sample(age);
+            self.congestion.on_rtt(now, Duration::from_micros(age.into()));
             acked.has_sample = true;
         }
     }
@@ -61,8 +71,7 @@ impl<O: Output> Kcp<O> {
         if acked.has_sample
             && let Some(modern) = self.config.parts()
         {
-            let rto = rack.timeout(&self.rtt, modern);
-            self.rtt.rto = u32::try_from(rto.as_micros()).unwrap_or(u32::MAX);
+            self.rtt.rto = u32::try_from(rack.timeout(&self.rtt, modern)).unwrap_or(u32::MAX);
         }
     }
 }

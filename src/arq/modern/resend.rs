@@ -55,21 +55,13 @@ impl ByTime {
         let Self { rack, flights } = self;
         let mut resent = Resent::default();
         let now = transmit.now;
-        while let Some(row) = flights.front(transmit.sender.una()) {
-            let why = rack.due(row.oldest(), now, rtt, modern);
-            if why == Due::NotYet {
+        while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {
+            let why = rack.due(oldest, now, rtt, modern);
+            if why == Due::NotYet || !transmit.congestion.allows() {
                 break;
             }
-            let sn = row.first;
-            let Transmit { sender, congestion, .. } = &mut *transmit;
-            let segment = sender.ring.get_mut(sn).filter(|segment| segment.flight.ts == row.sent.token());
-            let Some(segment) = segment else {
-                flights.step(); // acknowledged, or sent again since
-                continue;
-            };
-            if !congestion.allows() {
-                break;
-            }
+            let sn = oldest.sn;
+            let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
             segment.flight.resend_as(token.token());
             let segment = *segment;
             transmit.send_again(sn, &segment);
