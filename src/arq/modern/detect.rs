@@ -103,14 +103,12 @@ impl Rack {
         self.overtaken_at(sent, modern).map_or(at, |overtaken| overtaken.min(at))
     }
 
-    /// How many segments whose time is out leave together. When nothing of many is acknowledged, it is
-    /// more likely the path or the acknowledgements than all of them: a few bring news of the rest.
-    pub(super) fn tries(&self, now: Time, rtt: &Rtt, modern: &Modern) -> u32 {
-        let silence = now.micros_since(self.progress);
-        if 2 * silence > SILENT * self.timeout(rtt, modern) { 1 } else { TRIES }
+    /// Whether nothing has been acknowledged for so long that the path may be down.
+    pub(super) fn is_silent(&self, now: Time, rtt: &Rtt, modern: &Modern) -> bool {
+        2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt, modern)
     }
 
-    /// So many segments have left, and the rest waits for news of them.
+    /// A few segments whose time was out have left, and the rest waits for news of them.
     pub(super) fn tried(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
         let wait = self.timeout(rtt, modern).max(now.micros_since(self.progress) / PROBES);
         self.probe_at = now.after(wait.min(PROBE_MAX));
@@ -140,8 +138,6 @@ const TIMEOUT_MIN: u64 = 5000;
 const GRANULARITY: u64 = 2000;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
 const KEEP: u8 = 16;
-/// Segments whose time is out that leave together.
-const TRIES: u32 = 12;
 /// Half timeouts without an acknowledgement after which the path may be down.
 const SILENT: u64 = 5;
 /// While nothing is acknowledged, the time between two tries is at least this part of it.

@@ -62,16 +62,6 @@ impl Flights {
         self.rows.front().map(|row| row.oldest())
     }
 
-    /// Forgets the first segment of the oldest row.
-    pub(super) fn step(&mut self) {
-        if let Some(row) = self.rows.front_mut() {
-            row.first = row.first.add(1);
-            if row.first == row.end {
-                self.rows.pop_front();
-            }
-        }
-    }
-
     /// Nothing is in flight.
     pub(in crate::arq) fn clear(&mut self) {
         self.rows.clear();
@@ -98,7 +88,8 @@ mod tests {
         let mut order = Vec::new();
         while let Some(Sent { at, sn }) = flights.front(&ring, Sn(1)) {
             order.push((at.as_micros(), sn.0));
-            flights.step();
+            let segment = ring.get_mut(sn).unwrap();
+            segment.flight.ts = Time::from_micros(9).token(); // sent again
         }
         assert_eq!(order, [(1, 1), (1, 4), (1, 5), (2, 2), (2, 6), (2, 7), (2, 8)]);
         assert_eq!(flights.oldest(), None);

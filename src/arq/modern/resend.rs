@@ -60,19 +60,20 @@ impl ByTime {
             if why == Due::NotYet || !transmit.congestion.allows() {
                 break;
             }
-            let sn = oldest.sn;
+            let is_silent = why == Due::Timeout && rack.is_silent(now, rtt, modern);
+            // When the path may be down, the first is what the peer takes whatever else it has.
+            let sn = if is_silent { transmit.sender.una() } else { oldest.sn };
             let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
             segment.flight.resend_as(token.token());
             let segment = *segment;
             transmit.send_again(sn, &segment);
-            flights.step();
             flights.push(sn, sn.add(1), token);
             if why == Due::FastResend {
                 resent.fast += 1;
                 continue;
             }
             resent.timeouts += 1;
-            if resent.timeouts >= rack.tries(now, rtt, modern) {
+            if is_silent || resent.timeouts >= TRIES {
                 rack.tried(now, rtt, modern);
             }
         }
@@ -82,3 +83,7 @@ impl ByTime {
         resent
     }
 }
+
+/// Segments whose time is out that leave together. When nothing of many is acknowledged, it is more
+/// likely the path or the acknowledgements than all of them: a few bring news of the rest.
+const TRIES: u32 = 10;
