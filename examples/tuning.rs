@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (knobs, wanted) = (knobs(), std::env::args().skip(1).collect::<Vec<_>>());
@@ -64,6 +64,7 @@ fn knobs() -> Vec<Knob> {
         ("normal", Config::normal().classic()),
         ("fast", Config::fast().classic()),
         ("turbo", Config::turbo().classic()),
+        ("by time", Config::turbo()),
     ];
     let drives = [
         ("check", CHECK),
@@ -76,6 +77,7 @@ fn knobs() -> Vec<Knob> {
     let drive = |(name, drive): (&str, _)| (name.to_owned(), Config::fast().classic(), drive);
     vec![
         Knob { name: "preset", loads: game, values: presets.map(preset).into() },
+        Knob { name: "by time", loads: &[INPUTS, MAPS], values: parts().map(preset).into() },
         Knob { name: "drive", loads: game, values: drives.map(drive).into() },
         knob("interval", game, [10, 20, 40, 100], |config, ms| config.interval = ms),
         knob("nodelay", game, [0, 1, 2], |config, nodelay| config.nodelay = nodelay),
@@ -90,6 +92,22 @@ fn knobs() -> Vec<Knob> {
         knob("rcv_wnd", &[MAPS], [128, 256, 512], |config, segments| {
             (config.mtu, config.rcv_wnd) = (600, segments);
         }),
+    ]
+}
+
+/// Recovery by time, and without each of its parts.
+fn parts() -> [(&'static str, Config); 8] {
+    let all = Modern::default();
+    let by_time = |parts| Config { recovery: Recovery::Modern(parts), ..Config::turbo() };
+    [
+        ("all parts", by_time(all)),
+        ("at_once off", by_time(Modern { at_once: false, ..all })),
+        ("by_time off", by_time(Modern { by_time: false, ..all })),
+        ("thin_acks off", by_time(Modern { thin_acks: false, ..all })),
+        ("early_probes off", by_time(Modern { early_probes: false, ..all })),
+        ("deviations 1", by_time(Modern { deviations: 1, ..all })),
+        ("deviations 2", by_time(Modern { deviations: 2, ..all })),
+        ("deviations 8", by_time(Modern { deviations: 8, ..all })),
     ]
 }
 

@@ -189,6 +189,7 @@ impl Flags<'_> {
             ("normal", Config::normal().classic()),
             ("fast", Config::fast().classic()),
             ("turbo", Config::turbo().classic()),
+            ("by-time", Config::turbo()),
         ];
         let mut presets = Vec::new();
         for (name, preset) in all {

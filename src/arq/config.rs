@@ -47,7 +47,8 @@ pub struct Config {
     pub min_rto: Option<u16>,
     /// Sends of one segment up to which fast resend applies to it; 0: no limit.
     pub fast_limit: u16,
-    /// Sends of one segment after which the link counts as dead: 1 to 65,535.
+    /// Sends of one segment after which the link counts as dead: 1 to 65,535. By time, the seconds in
+    /// which nothing in flight is acknowledged.
     pub dead_link: u16,
     /// Segments that may wait to be sent: 1 to 2^24.
     pub snd_queue: u32,

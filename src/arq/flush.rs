@@ -88,7 +88,7 @@ impl<O: Output> Kcp<O> {
         let most_sent = transmit.most_sent;
         packer.finish();
         if most_sent >= self.config.dead_link && !self.dead {
-            log::debug!("conv {}: a segment was sent {most_sent} times, the link is dead", self.conv);
+            log::debug!("conv {}: nothing is acknowledged, the link is dead", self.conv);
             self.dead = true;
         }
         let counters = &mut self.counters;

@@ -243,7 +243,8 @@ impl<O: Output> Kcp<O> {
         self.sender.in_flight as usize + self.sender.waiting() as usize
     }
 
-    /// Whether a segment has been sent `dead_link` times without being acknowledged. It stays so,
+    /// Whether a segment has been sent `dead_link` times without being acknowledged, or by time
+    /// nothing was for so many seconds. It stays so,
     /// and the control block goes on trying, as in ikcp.c: what to do about it is the owner's.
     #[must_use]
     pub const fn is_dead(&self) -> bool {

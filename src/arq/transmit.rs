@@ -19,7 +19,7 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) congestion: &'a mut Congestion,
     /// The congestion window when the flush began.
     pub(super) prior_window: u32,
-    /// Sends of the segment that was sent most often.
+    /// Sends of the segment that was sent most often; by time, seconds without an acknowledgement.
     pub(super) most_sent: u16,
 }
 

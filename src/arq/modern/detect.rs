@@ -88,6 +88,11 @@ impl Rack {
         self.probe_at = Time::ZERO;
     }
 
+    /// Seconds since anything was acknowledged.
+    pub(super) fn silence(&self, now: Time) -> u16 {
+        u16::try_from(now.micros_since(self.progress) / 1_000_000).unwrap_or(u16::MAX)
+    }
+
     /// Whether a transmission is lost.
     pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Due {
         if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {

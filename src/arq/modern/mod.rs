@@ -26,9 +26,6 @@ pub struct Modern {
     pub by_time: bool,
     /// The timeout is the smoothed round trip and this many mean deviations: 1 to 8.
     pub deviations: u8,
-    /// The timeout of a segment does not grow while the peer acknowledges anything; without, it
-    /// doubles each time.
-    pub steady: bool,
     /// Leave out acknowledgements that `una` says as well.
     pub thin_acks: bool,
     /// Ask for a closed window after 200 ms, not 5 s, and tell four times that it has opened.
@@ -37,13 +34,6 @@ pub struct Modern {
 
 impl Default for Modern {
     fn default() -> Self {
-        Self {
-            at_once: true,
-            by_time: true,
-            deviations: 4,
-            steady: true,
-            thin_acks: true,
-            early_probes: true,
-        }
+        Self { at_once: true, by_time: true, deviations: 4, thin_acks: true, early_probes: true }
     }
 }

@@ -33,6 +33,7 @@ impl ByTime {
         transmit.header.ts = token.token();
         let resent = self.resend(transmit, token, rtt, modern);
         transmit.tell_loss(resent); // first, since it may open the window
+        transmit.most_sent = if resent.timeouts > 0 { self.rack.silence(now) } else { 0 };
         if transmit.sender.in_flight == 0 {
             self.rack.progress(now);
         }
