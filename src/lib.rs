@@ -25,6 +25,8 @@
 //!  ─────────────────────────────────────────────────────────────────────
 //!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
 //!                                             finished datagrams go
+//!   code     Encoder: segments -> a repair    Decoder: repairs and what arrived
+//!                                             -> the segments that are missing
 //!  ─────────────────────────────────────────────────────────────────────
 //!   values   Sn, Conv (seq)   Time, Millis (time)   Ring, ByteRing (ring)
 //! ```
@@ -39,6 +41,7 @@
 )]
 
 pub mod arq;
+pub mod code;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod ring;

@@ -1,0 +1,181 @@
+//! Segments and repairs in, missing segments out.
+
+use super::history::{History, Limits};
+use super::rebuild::{Recovered, rebuild};
+use super::repair::{Cover, RepairError, SYMBOL_HEAD};
+use super::solver::Solver;
+use super::stats::DecoderStats;
+use super::sum::Sum;
+use crate::seq::Sn;
+use crate::time::Millis;
+
+/// What a [`Decoder`] may remember.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `DecoderConfig { .., ..DecoderConfig::default() }`")]
+pub struct DecoderConfig {
+    /// Most segments remembered, the last that arrived. A repair is of use as long as all that it
+    /// covers is missing or remembered.
+    pub segments: u16,
+    /// Most bytes of them, 7 a segment included.
+    pub bytes: u32,
+    /// Most data of a segment of the peer, bytes. A longer repair is refused, a longer segment not
+    /// remembered.
+    pub mss: u16,
+}
+
+impl Default for DecoderConfig {
+    /// 512 segments, of up to 1400 bytes, without another limit to their bytes.
+    fn default() -> Self {
+        Self { segments: 512, bytes: 512 * (1400 + 7), mss: 1400 }
+    }
+}
+
+/// Rebuilds missing segments from those that arrived and from repairs.
+///
+/// Tell it of every segment that is [`received`](Self::received) and every
+/// [`repair`](Self::repair); after either, take out what can be [`recover`](Self::recover)ed.
+///
+/// With nothing missing it copies each segment once, and looks at no more of a repair than where it
+/// ends. It owns no memory before the first segment; the bounds are in the [module](super)'s
+/// documentation.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    history: History,
+    solver: Solver,
+    sum: Sum,
+    mss: u16,
+    stats: DecoderStats,
+}
+
+impl Decoder {
+    /// A decoder that owns no memory yet.
+    #[must_use]
+    pub fn new(config: &DecoderConfig) -> Self {
+        let DecoderConfig { segments, bytes, mss } = *config;
+        let limits = Limits { segments: segments.into(), bytes: bytes.try_into().unwrap_or(usize::MAX) };
+        let (history, solver, sum) = (History::new(limits), Solver::default(), Sum::new());
+        Self { history, solver, sum, mss, stats: DecoderStats::default() }
+    }
+
+    /// Remembers a segment that arrived, in any order. All of them must be told, or repairs that
+    /// cover them are lost.
+    #[inline]
+    pub fn received(&mut self, sn: Sn, frg: u8, data: &[u8]) {
+        if data.len() <= self.mss.into() {
+            self.history.push(sn, frg, data);
+        }
+        self.solver.learn(sn);
+    }
+
+    /// Takes the repair in the payload of a WINS segment with the numbers `sn` and `ts`.
+    ///
+    /// `nxt` is the number expected next: all segments before it have arrived, none from `nxt` +
+    /// `wnd` on can. A repair of which nothing is missing is dropped at once, which is no error.
+    ///
+    /// # Errors
+    ///
+    /// It is no repair, or of no use. Nothing has changed but the counter of the [`RepairError`].
+    pub fn repair(
+        &mut self,
+        sn: Sn,
+        ts: Millis,
+        payload: &[u8],
+        nxt: Sn,
+        wnd: u16,
+    ) -> Result<(), RepairError> {
+        let taken = self.check(sn, payload, nxt, wnd).and_then(|(cover, body, missing)| {
+            if missing == 0 {
+                self.stats.needless += 1;
+                return Ok(());
+            }
+            if self.solver.misses_before(nxt) {
+                self.solver.clear(); // it arrived and was forgotten, or nobody told
+            }
+            self.solver.insert(cover, ts, body, missing)
+        });
+        match taken {
+            Ok(()) => self.stats.repairs += 1,
+            Err(error) => self.stats.rejected.count_error(error),
+        }
+        taken
+    }
+
+    /// Rebuilds one missing segment, if that is possible, and remembers it as if it had arrived.
+    /// Call again until there is none.
+    ///
+    /// One that arrived behind a gap and was forgotten since counts as missing, so the receiver has to
+    /// look for duplicates here, too.
+    pub fn recover(&mut self) -> Option<Recovered<'_>> {
+        let Self { history, solver, sum, stats, .. } = self;
+        let (sn, row) = solver.solved()?;
+        match rebuild(sn, row, solver, history, sum) {
+            Ok(recovered) => {
+                stats.recovered += 1;
+                history.push(sn, recovered.frg, recovered.data);
+                solver.learn(sn);
+                Some(recovered)
+            }
+            Err(fault) => {
+                stats.rejected.count_fault(fault);
+                solver.clear(); // which of them is to blame cannot be told
+                None
+            }
+        }
+    }
+
+    /// Forgets the oldest segments before `sn`, for which the peer will send no more repairs.
+    pub fn forget_before(&mut self, sn: Sn) {
+        self.history.forget_before(sn);
+    }
+
+    /// What became of the repairs so far.
+    #[must_use]
+    pub const fn stats(&self) -> DecoderStats {
+        self.stats
+    }
+
+    /// Forgets all segments and repairs and gives the memory back.
+    pub fn shrink(&mut self) {
+        self.history.shrink();
+        self.solver = Solver::default();
+        self.sum = Sum::new();
+    }
+
+    /// What a repair covers, its coded bytes, and which of the segments covered are missing.
+    fn check<'a>(
+        &self,
+        sn: Sn,
+        payload: &'a [u8],
+        nxt: Sn,
+        wnd: u16,
+    ) -> Result<(Cover, &'a [u8], u64), RepairError> {
+        let (cover, body) = Cover::decode(sn, payload)?;
+        let max = SYMBOL_HEAD + usize::from(self.mss);
+        if body.len() > max {
+            return Err(RepairError::TooLong { have: body.len(), max });
+        }
+        Ok((cover, body, self.missing_of(cover, nxt, wnd)?))
+    }
+
+    /// Which of the segments covered are missing: a bit each, the lowest for the first.
+    fn missing_of(&self, cover: Cover, nxt: Sn, wnd: u16) -> Result<u64, RepairError> {
+        let last = cover.first.add(u32::from(cover.count) - 1);
+        if last.is_before(nxt) {
+            return Ok(0);
+        }
+        if last.offset_in(nxt, wnd.into()).is_none() {
+            return Err(RepairError::BeyondWindow { last });
+        }
+        let mut missing = 0;
+        for (bit, sn) in cover.segments().enumerate() {
+            if self.history.find(sn).is_some() {
+                continue;
+            }
+            if sn.is_before(nxt) {
+                return Err(RepairError::Forgotten { sn });
+            }
+            missing |= 1 << bit;
+        }
+        Ok(missing)
+    }
+}

@@ -1,0 +1,206 @@
+//! The segments that arrived last.
+
+use super::encoder::symbol_head;
+use super::repair::SYMBOL_HEAD;
+use crate::ring::ByteRing;
+use crate::seq::Sn;
+
+/// Remembers the segments that arrived last: at most a number of them, at most so many bytes.
+///
+/// They lie in a log in the order in which they came, each as its sn and its symbol. Where a segment
+/// is says a table by its number modulo the capacity: of two that share a place, the later counts.
+#[derive(Clone, Debug)]
+pub(super) struct History {
+    log: ByteRing,
+    /// Positions in the log. None, or a power of two of them.
+    places: Box<[Option<u32>]>,
+    /// Segments in the log.
+    count: usize,
+    limits: Limits,
+}
+
+/// What may be remembered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) segments: usize,
+    pub(super) bytes: usize,
+}
+
+/// A segment that is remembered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    position: u32,
+    len: u16,
+}
+
+impl History {
+    /// Remembers nothing and owns no memory yet.
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { log: ByteRing::default(), places: Box::default(), count: 0, limits }
+    }
+
+    /// Remembers a segment unless it does; as many others are forgotten, oldest first, as must be.
+    #[inline]
+    pub(super) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {
+        let need = ENTRY_HEAD + data.len();
+        let Ok(len) = u16::try_from(data.len()) else { return };
+        if need > self.limits.bytes || self.limits.segments == 0 || self.find(sn).is_some() {
+            return;
+        }
+        while self.count >= self.limits.segments || self.log.len() as usize + need > self.limits.bytes {
+            self.forget_oldest();
+        }
+        if self.places.is_empty() {
+            self.places = vec![None; self.limits.segments.next_power_of_two()].into();
+        }
+        let Some(position) = self.log.push(&entry_head(sn, len, frg)) else { return };
+        self.log.push(data);
+        self.count += 1;
+        if let Some(place) = self.place(sn) {
+            *place = Some(position);
+        }
+    }
+
+    /// The segment `sn`, if it is remembered.
+    #[inline]
+    pub(super) fn find(&self, sn: Sn) -> Option<Held> {
+        let index = sn.0 as usize & self.places.len().wrapping_sub(1);
+        let position = (*self.places.get(index)?)?;
+        let entry = self.entry(position);
+        (entry.sn == sn).then_some(Held { position, len: entry.len })
+    }
+
+    /// Copies the symbol of a segment to `to`, which is as long.
+    #[inline]
+    pub(super) fn copy_symbol(&self, held: Held, to: &mut [u8]) {
+        self.log.copy_to(held.position.wrapping_add(SN_LEN), to);
+    }
+
+    /// Forgets the oldest segments as long as they are before `sn`.
+    pub(super) fn forget_before(&mut self, sn: Sn) {
+        while self.count > 0 && self.entry(self.log.start()).sn.is_before(sn) {
+            self.forget_oldest();
+        }
+    }
+
+    /// Forgets everything and gives the memory back.
+    pub(super) fn shrink(&mut self) {
+        *self = Self::new(self.limits);
+    }
+
+    /// There is one.
+    fn forget_oldest(&mut self) {
+        let position = self.log.start();
+        let entry = self.entry(position);
+        if let Some(place) = self.place(entry.sn)
+            && *place == Some(position)
+        {
+            *place = None;
+        }
+        self.log.release(ENTRY_HEAD + usize::from(entry.len));
+        self.count -= 1;
+    }
+
+    #[inline]
+    fn entry(&self, position: u32) -> Entry {
+        let [a, b, c, d, low, high, _] = self.log.reader(position).next_chunk();
+        Entry { sn: Sn(u32::from_le_bytes([a, b, c, d])), len: u16::from_le_bytes([low, high]) }
+    }
+
+    #[inline]
+    fn place(&mut self, sn: Sn) -> Option<&mut Option<u32>> {
+        let index = sn.0 as usize & self.places.len().wrapping_sub(1);
+        self.places.get_mut(index)
+    }
+}
+
+impl Held {
+    /// Bytes of its symbol.
+    #[inline]
+    pub(super) fn symbol_len(self) -> usize {
+        SYMBOL_HEAD + usize::from(self.len)
+    }
+}
+
+/// The head of an entry of the log, but for `frg`.
+struct Entry {
+    sn: Sn,
+    len: u16,
+}
+
+#[inline]
+fn entry_head(sn: Sn, len: u16, frg: u8) -> [u8; ENTRY_HEAD] {
+    let ([a, b, c, d], [low, high, frg]) = (sn.0.to_le_bytes(), symbol_head(len, frg));
+    [a, b, c, d, low, high, frg]
+}
+
+/// Bytes of an entry before its symbol.
+const SN_LEN: u32 = 4;
+/// Bytes of an entry before its data.
+const ENTRY_HEAD: usize = 4 + SYMBOL_HEAD;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn it_remembers_what_came_last(
+            start: u32,
+            arrivals in prop::collection::vec((0..40u32, 0..200usize, any::<u8>()), 0..300),
+        ) {
+            let limits = Limits { segments: 16, bytes: 1500 };
+            let mut history = History::new(limits);
+            let mut model: VecDeque<(Sn, Vec<u8>)> = VecDeque::new();
+            for (step, (offset, len, frg)) in arrivals.into_iter().enumerate() {
+                let sn = Sn(start).add(offset + u32::try_from(step / 4).unwrap());
+                let data = vec![frg ^ 0x55; len];
+                let symbol = [&symbol_head(u16::try_from(len).unwrap(), frg)[..], &data].concat();
+                history.push(sn, frg, &data);
+                let seen = model.iter().rev().find(|(old, _)| old.0 % 16 == sn.0 % 16);
+                if seen.is_none_or(|(old, _)| *old != sn) {
+                    model.push_back((sn, symbol));
+                }
+                let bytes = |model: &VecDeque<(Sn, Vec<u8>)>| model.iter().map(|(_, symbol)| symbol.len() + 4).sum::<usize>();
+                while model.len() > limits.segments || bytes(&model) > limits.bytes {
+                    model.pop_front();
+                }
+                prop_assert_eq!(history.count, model.len());
+                for (index, (sn, symbol)) in model.iter().enumerate() {
+                    let shadowed = model.iter().skip(index + 1).any(|(later, _)| later.0 % 16 == sn.0 % 16);
+                    let found = history.find(*sn).map(|held| {
+                        let mut copy = vec![0; held.symbol_len()];
+                        history.copy_symbol(held, &mut copy);
+                        copy
+                    });
+                    if !shadowed {
+                        prop_assert_eq!(found.as_ref(), Some(symbol));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_room_nothing_is_remembered() {
+        for (segments, bytes) in [(0, 1000), (8, 10)] {
+            let mut history = History::new(Limits { segments, bytes });
+            history.push(Sn(1), 0, b"data");
+            assert!(history.find(Sn(1)).is_none());
+        }
+    }
+
+    #[test]
+    fn forgetting_ends_at_the_first_that_is_not_before() {
+        let mut history = History::new(Limits { segments: 8, bytes: 1000 });
+        for sn in [1, 3, 2, 0] {
+            history.push(Sn(sn), 0, b"data");
+        }
+        history.forget_before(Sn(3));
+        assert_eq!([0, 1, 2, 3].map(|sn| history.find(Sn(sn)).is_some()), [true, false, true, true]);
+        history.forget_before(Sn(4));
+        assert_eq!(history.count, 0);
+    }
+}

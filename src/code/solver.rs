@@ -1,0 +1,235 @@
+//! Equations over missing segments, always solved as far as they go.
+
+use super::repair::{Cover, RepairError};
+use super::row::{MISSING_MAX, Row};
+use crate::seq::Sn;
+use crate::time::Millis;
+
+/// The repairs that are of use, and what follows from them.
+///
+/// The rows are in reduced row echelon form: each has a pivot, a missing segment that is in no other
+/// row. They are computed on coefficients alone; a row remembers which sum of repairs it is. There
+/// are as many rows as repairs, and none more than missing segments: a repair that says nothing new
+/// goes at once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Solver {
+    /// The missing segments, by their columns.
+    missing: Vec<Sn>,
+    /// The repairs, by their columns.
+    repairs: Vec<Repair>,
+    rows: Vec<Row>,
+    /// Buffers of repairs that are gone.
+    spare: Vec<Vec<u8>>,
+}
+
+/// A repair that is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Repair {
+    pub(super) cover: Cover,
+    pub(super) ts: Millis,
+    pub(super) body: Vec<u8>,
+}
+
+impl Solver {
+    /// Takes a repair, in whose cover the segments with a bit in `missing` are missing.
+    pub(super) fn insert(
+        &mut self,
+        cover: Cover,
+        ts: Millis,
+        body: &[u8],
+        missing: u64,
+    ) -> Result<(), RepairError> {
+        let missing = || cover.segments().enumerate().filter(move |(bit, _)| missing >> bit & 1 == 1);
+        let fresh = missing().filter(|(_, sn)| !self.missing.contains(sn)).count();
+        if self.missing.len() + fresh > MISSING_MAX || self.repairs.len() == MISSING_MAX {
+            return Err(RepairError::TooManyMissing { max: MISSING_MAX });
+        }
+        let mut row = Row::default();
+        for (_, sn) in missing() {
+            row.missing.set(self.column(sn), cover.coefficient(sn));
+        }
+        row.repairs.set(self.repairs.len(), 1);
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.reserve_exact(body.len());
+        kept.extend_from_slice(body);
+        self.repairs.push(Repair { cover, ts, body: kept });
+        for other in &self.rows {
+            row.eliminate(other);
+        }
+        self.admit(row);
+        Ok(())
+    }
+
+    /// The segment `sn` is no longer missing.
+    #[inline]
+    pub(super) fn learn(&mut self, sn: Sn) {
+        if let Some(column) = self.missing.iter().position(|missing| *missing == sn) {
+            self.learn_column(column);
+        }
+    }
+
+    /// A missing segment that the equations determine, and the row that does.
+    pub(super) fn solved(&self) -> Option<(Sn, &Row)> {
+        let row = self.rows.iter().find(|row| row.is_solved())?;
+        Some((*self.missing.get(row.pivot)?, row))
+    }
+
+    /// The repairs that a row is the sum of, with their coefficients.
+    pub(super) fn parts(&self, row: &Row) -> impl Iterator<Item = (u8, &Repair)> {
+        row.repairs.nonzero().filter_map(|(column, factor)| Some((factor, self.repairs.get(column)?)))
+    }
+
+    /// Whether a segment before `sn` is held to be missing.
+    pub(super) fn misses_before(&self, sn: Sn) -> bool {
+        self.missing.iter().any(|missing| missing.is_before(sn))
+    }
+
+    /// Lets go of all repairs.
+    pub(super) fn clear(&mut self) {
+        self.missing.clear();
+        self.rows.clear();
+        self.spare.extend(self.repairs.drain(..).map(|repair| repair.body));
+    }
+
+    /// The column of a missing segment, a new one if need be.
+    fn column(&mut self, sn: Sn) -> usize {
+        self.missing.iter().position(|missing| *missing == sn).unwrap_or_else(|| {
+            self.missing.push(sn);
+            self.missing.len() - 1
+        })
+    }
+
+    /// Takes a column out of the equations. The row whose pivot it is gets another.
+    #[inline(never)]
+    fn learn_column(&mut self, column: usize) {
+        self.missing.swap_remove(column);
+        let last = self.missing.len();
+        let mut without_pivot = None;
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            row.missing.swap_remove(column, last);
+            if row.pivot == column {
+                without_pivot = Some(index);
+            } else if row.pivot == last {
+                row.pivot = column;
+            }
+        }
+        if let Some(index) = without_pivot {
+            let row = self.rows.swap_remove(index);
+            self.admit(row);
+        }
+    }
+
+    /// Adds a row that has none of the pivots. One that says nothing new makes a repair superfluous.
+    fn admit(&mut self, row: Row) {
+        let Some(pivot) = row.missing.first() else { return self.let_go_by(&row) };
+        let row = Row { pivot, ..row.divided_by(row.missing.at(pivot)) };
+        for other in &mut self.rows {
+            other.eliminate(&row);
+        }
+        self.rows.push(row);
+    }
+
+    /// Lets go of a repair by means of a row without missing segments: it says that one of its
+    /// repairs is a sum of the others, which take its place in all rows.
+    fn let_go_by(&mut self, row: &Row) {
+        let Some(column) = row.repairs.first() else { return };
+        let row = row.divided_by(row.repairs.at(column));
+        let gone = self.repairs.swap_remove(column);
+        let last = self.repairs.len();
+        for other in &mut self.rows {
+            other.add(other.repairs.at(column), &row);
+            other.repairs.swap_remove(column, last);
+        }
+        self.spare.push(gone.body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Solver {
+        /// What holds between any two calls.
+        fn assert_invariants(&self) {
+            assert_eq!(self.rows.len(), self.repairs.len());
+            assert!(self.rows.len() <= self.missing.len() && self.missing.len() <= MISSING_MAX);
+            assert!(self.repairs.len() + self.spare.len() <= MISSING_MAX);
+            for (index, row) in self.rows.iter().enumerate() {
+                for (other_index, other) in self.rows.iter().enumerate() {
+                    assert_eq!(other.missing.at(row.pivot), u8::from(index == other_index));
+                }
+                let mut plain = super::super::row::Line::default();
+                for (factor, repair) in self.parts(row) {
+                    for (column, sn) in self.missing.iter().enumerate() {
+                        if sn.offset_in(repair.cover.first, repair.cover.count.into()).is_some() {
+                            let product = super::super::gf256::mul(factor, repair.cover.coefficient(*sn));
+                            plain.set(column, plain.at(column) ^ product);
+                        }
+                    }
+                }
+                assert!(row.missing.nonzero().eq(plain.nonzero()), "a row is the sum that it says it is");
+            }
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Insert { first: u32, count: u8, index: u8 },
+        Learn(u32),
+    }
+
+    fn op(reach: u32) -> impl Strategy<Value = Op> {
+        prop_oneof![
+            (0..reach, 1..=64u8, any::<u8>()).prop_map(|(first, count, index)| Op::Insert {
+                first,
+                count,
+                index
+            }),
+            (0..reach + 64).prop_map(Op::Learn),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_rows_stay_in_echelon_form_and_bounded(
+            start: u32,
+            known in prop::collection::hash_set(0..150u32, 0..150),
+            ops in prop::collection::vec(op(90), 1..200),
+        ) {
+            let (mut solver, mut known) = (Solver::default(), known);
+            for op in ops {
+                match op {
+                    Op::Insert { first, count, index } => {
+                        let missing = (0..count).filter(|offset| !known.contains(&(first + u32::from(*offset))));
+                        let bits = missing.fold(0, |bits, offset| bits | 1 << offset);
+                        let cover = Cover { first: Sn(start).add(first), count, index };
+                        if bits != 0 {
+                            let _ = solver.insert(cover, Millis(0), &[0; 3], bits);
+                        }
+                    }
+                    Op::Learn(offset) => {
+                        known.insert(offset);
+                        solver.learn(Sn(start).add(offset));
+                    }
+                }
+                solver.assert_invariants();
+            }
+        }
+    }
+
+    #[test]
+    fn the_97th_missing_segment_is_refused_and_nothing_changes() {
+        let mut solver = Solver::default();
+        let cover = |first, count| Cover { first: Sn(first), count, index: 0 };
+        for first in [0, 32, 64] {
+            solver.insert(cover(first, 32), Millis(0), &[0; 3], u64::from(u32::MAX)).unwrap();
+        }
+        let refused = solver.insert(cover(95, 2), Millis(0), &[0; 3], 3);
+        assert_eq!(refused, Err(RepairError::TooManyMissing { max: 96 }));
+        assert_eq!((solver.missing.len(), solver.rows.len()), (96, 3));
+        solver.learn(Sn(0));
+        solver.insert(cover(95, 2), Millis(0), &[0; 3], 3).unwrap();
+    }
+}
