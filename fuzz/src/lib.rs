@@ -1,6 +1,7 @@
 //! What must hold for every input, each a function of bytes: the fuzz targets search for inputs
 //! where it does not, `tests/regressions.rs` of the library replays those once found.
 
+pub mod code;
 pub mod inbox;
 pub mod input;
 pub mod knobs;
@@ -13,8 +14,9 @@ pub mod segment;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 4] = [
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
     ("kcp_pair", pair::kcp_pair),
+    ("code_decode", code::code_decode),
 ];

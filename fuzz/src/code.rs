@@ -1,0 +1,198 @@
+//! The decoder of repairs gives the segments that are missing, and no others; without lies, as they
+//! were sent.
+
+use super::script::{Script, payload};
+use std::collections::HashSet;
+use whitewater::code::{COVER_MAX, Decoder, DecoderConfig, Encoder};
+use whitewater::{Millis, Sn};
+
+/// The operations of a script.
+pub mod op {
+    /// A segment arrives: how far from the base it is.
+    pub const SEGMENT: u8 = 0;
+    /// A repair as an honest peer makes it: the offset of the first segment, count, index.
+    pub const REPAIR: u8 = 1;
+    /// A repair of any bytes, where [`LIES`](super::LIES) are told: the offset, a length, the payload.
+    pub const LIE: u8 = 2;
+    /// Everything from the base on arrives that has not, so many at most: the base moves.
+    pub const CATCH_UP: u8 = 3;
+    /// Segments before the base are forgotten: how far before.
+    pub const FORGET: u8 = 4;
+    /// Operations there are.
+    pub const COUNT: u8 = 5;
+}
+
+/// Flag in the first byte of a script: there may be lies.
+pub const LIES: u8 = 1;
+
+/// A receiver and what its peer has sent.
+struct Link {
+    encoder: Encoder,
+    decoder: Decoder,
+    config: DecoderConfig,
+    /// All segments before it have arrived.
+    nxt: Sn,
+    /// Those from `nxt` on that have.
+    arrived: HashSet<u32>,
+    refused: u64,
+}
+
+/// Runs a script: what a decoder gives is missing, or forgotten, within the window, no longer than a segment may
+/// be, and, where nobody lies, what was sent. Every refusal is counted.
+///
+/// # Panics
+///
+/// When it does not.
+pub fn code_decode(bytes: &[u8]) {
+    let mut script = Script::new(bytes);
+    let lies = script.u8() & LIES != 0;
+    let config = DecoderConfig {
+        segments: script.in_range(0, 600),
+        bytes: 100 * u32::from(script.in_range(0, 600)),
+        mss: script.in_range(0, 1400),
+    };
+    let (decoder, nxt) = (Decoder::new(&config), Sn(script.u32()));
+    let (encoder, arrived) = (Encoder::new(), HashSet::new());
+    let mut link = Link { encoder, decoder, config, nxt, arrived, refused: 0 };
+    while !script.is_done() {
+        match script.u8() % op::COUNT {
+            op::SEGMENT => {
+                let sn = link.nxt.sub(BEHIND).add(script.u8().into());
+                link.arrive(sn);
+            }
+            op::REPAIR => {
+                let (first, count, index) = (script.u8(), script.u8() % COVER_MAX + 1, script.u8());
+                link.repair(first, count, index);
+            }
+            op::LIE if lies => {
+                let (first, len) = (script.u8(), script.in_range(0, 1500));
+                link.take(first, script.bytes(len.into()));
+            }
+            op::CATCH_UP => {
+                let most = script.u8();
+                (0..most).for_each(|_| link.arrive(link.nxt));
+            }
+            op::FORGET => link.decoder.forget_before(link.nxt.sub(script.u8().into())),
+            _ => {}
+        }
+        link.recover(lies);
+    }
+    link.check_counters(lies);
+}
+
+impl Link {
+    fn arrive(&mut self, sn: Sn) {
+        let (frg, data) = sent(sn, self.config.mss);
+        self.decoder.received(sn, frg, &data);
+        self.note(sn);
+    }
+
+    fn note(&mut self, sn: Sn) {
+        if !sn.is_before(self.nxt) {
+            self.arrived.insert(sn.0);
+        }
+        while self.arrived.remove(&self.nxt.0) {
+            self.nxt = self.nxt.add(1);
+        }
+    }
+
+    fn repair(&mut self, first: u8, count: u8, index: u8) {
+        let sn = self.nxt.sub(BEHIND).add(first.into());
+        self.encoder.begin(sn, index);
+        for offset in 0..count.into() {
+            let (frg, data) = sent(sn.add(offset), self.config.mss);
+            let len = u16::try_from(data.len()).unwrap_or_default();
+            assert!(self.encoder.add(frg, len, |to| to.copy_from_slice(&data)));
+        }
+        let mut payload = vec![0; self.encoder.payload_len()];
+        assert_eq!(self.encoder.finish(&mut payload), Some(payload.len()));
+        self.take(first, &payload);
+    }
+
+    fn take(&mut self, first: u8, payload: &[u8]) {
+        let sn = self.nxt.sub(BEHIND).add(first.into());
+        let taken = self.decoder.repair(sn, Millis(0), payload, self.nxt, WINDOW);
+        self.refused += u64::from(taken.is_err());
+    }
+
+    fn recover(&mut self, lies: bool) {
+        let (nxt, mss) = (self.nxt, self.config.mss);
+        let remembers_all = self.config.segments >= 512 && self.config.bytes >= 512 * (u32::from(mss) + 7);
+        let mut found = Vec::new();
+        while let Some(recovered) = self.decoder.recover() {
+            let sn = recovered.sn;
+            assert!(sn.is_before(nxt.add(WINDOW.into())), "{sn} is beyond the window");
+            let has_arrived = sn.is_before(nxt) || self.arrived.contains(&sn.0);
+            assert!(!remembers_all || !has_arrived, "{sn} has arrived");
+            assert!(!found.contains(&sn), "{sn} was given twice");
+            assert!(recovered.data.len() <= mss.into());
+            if !lies {
+                let (frg, data) = sent(sn, mss);
+                assert_eq!((recovered.frg, recovered.data), (frg, data.as_slice()), "{sn}");
+            }
+            found.push(sn);
+        }
+        found.into_iter().for_each(|sn| self.note(sn));
+    }
+
+    fn check_counters(&self, lies: bool) {
+        let stats = self.decoder.stats();
+        let rejected = stats.rejected;
+        assert_eq!(rejected.total(), self.refused + rejected.contradictory + rejected.stale);
+        assert!(stats.recovered + stats.needless <= stats.repairs, "{stats:?}");
+        let impossible = [rejected.contradictory, rejected.truncated, rejected.count, rejected.too_long];
+        assert!(lies || impossible == [0; 4], "{rejected:?}");
+    }
+}
+
+/// The segment `sn`, `frg` and data, as the peer sent it.
+fn sent(sn: Sn, mss: u16) -> (u8, Vec<u8>) {
+    let bits = sn.0.wrapping_mul(0x9e37_79b1);
+    let [frg, start, low, high] = bits.to_le_bytes();
+    let len = u32::from(u16::from_le_bytes([low, high])) % (u32::from(mss) + 1);
+    (frg, payload(usize::try_from(len).unwrap_or_default(), start))
+}
+
+/// Scripts to start from: with and without lies, with room to remember and without, at a turn of
+/// the numbers and elsewhere.
+#[must_use]
+pub fn seeds() -> Vec<(String, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    let rooms: [(&str, [u16; 3]); 3] =
+        [("roomy", [512, 600, 100]), ("tight", [20, 600, 50]), ("bytes", [512, 9, 30])];
+    for (room, limits) in rooms {
+        for (name, flags) in [("honest", 0), ("lies", LIES)] {
+            for (turn, start) in [("start", 0u32), ("turn", u32::MAX - 20)] {
+                let mut bytes = vec![flags];
+                limits.iter().for_each(|limit| bytes.extend_from_slice(&limit.to_le_bytes()));
+                bytes.extend_from_slice(&start.to_le_bytes());
+                traffic(&mut bytes, flags);
+                seeds.push((format!("{name}-{room}-{turn}"), bytes));
+            }
+        }
+    }
+    seeds
+}
+
+/// Rounds of segments, some of which are lost, and repairs.
+fn traffic(bytes: &mut Vec<u8>, flags: u8) {
+    let base = BEHIND.to_le_bytes()[0];
+    for round in 0..20u8 {
+        for offset in (0..30).filter(|offset| (offset * 7 + round) % 10 > round % 3) {
+            bytes.extend_from_slice(&[op::SEGMENT, base + offset]);
+        }
+        for index in 0..4 {
+            bytes.extend_from_slice(&[op::REPAIR, base - 3 * index, 15 + round, round * 4 + index]);
+        }
+        if flags & LIES != 0 {
+            bytes.extend_from_slice(&[op::LIE, base, 20, 0, round, round.wrapping_mul(37)]);
+            bytes.extend((0..18u8).map(|at| at.wrapping_mul(round)));
+        }
+        bytes.extend_from_slice(&[op::CATCH_UP, 30, op::FORGET, 40]);
+    }
+}
+
+/// How far before `nxt` offsets start.
+const BEHIND: u32 = 100;
+/// The receive window.
+const WINDOW: u16 = 140;
