@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         print_upstream(10 * seeds)?;
     }
     println!("mean / p95 / p99 / max / bytes, as ratios to KCP fast\n");
-    println!("| family | turbo | turbo+flush | modern |\n|---|---|---|---|");
+    println!("| family | turbo+flush | modern | repairs 10 % | 30 % | 100 % |\n|---|---|---|---|---|---|");
     for family in Family::all().iter().filter(|family| is_wanted(family.name)) {
         print_family(family, seeds)?;
     }
@@ -30,12 +30,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn print_family(family: &Family, seeds: u64) -> Result<(), Box<dyn Error>> {
     let base = family.run(&Mode::fast(), 1..=seeds)?;
     let mut row = format!("| {} |", family.name);
-    for mode in [Mode::turbo(), Mode::turbo_flush(), Mode::modern(Modern::default())] {
+    for mode in modes() {
         let Score { mean, p95, p99, max, bytes, .. } = Score::of(&family.run(&mode, 1..=seeds)?, &base);
         row += &format!(" {mean:.2}/{p95:.2}/{p99:.2}/{max:.2}/{bytes:.2} |");
     }
     println!("{row}");
     Ok(())
+}
+
+/// What is compared with KCP.
+fn modes() -> [Mode; 5] {
+    let repairs = |repairs| Mode::modern(Modern { repairs, ..Modern::default() });
+    [Mode::turbo_flush(), repairs(0), repairs(10), repairs(30), repairs(100)]
 }
 
 fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {

@@ -2,6 +2,7 @@
 
 use super::error::ConfigError;
 use super::modern::Modern;
+use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
 use crate::wire::HEADER_LEN;
 use std::ops::RangeInclusive;
 
@@ -136,7 +137,10 @@ impl Config {
         in_range("snd_queue_bytes", snd_queue_bytes, mtu.into()..=1 << 30)?;
         match recovery {
             Recovery::Classic => Ok(()),
-            Recovery::Modern(modern) => in_range("deviations", modern.deviations, 1..=8),
+            Recovery::Modern(modern) => {
+                in_range("deviations", modern.deviations, 1..=8)?;
+                in_range("repairs", modern.repairs, 0..=200)
+            }
         }
     }
 
@@ -144,7 +148,8 @@ impl Config {
     #[inline]
     #[must_use]
     pub fn mss(&self) -> u16 {
-        self.mtu.wrapping_sub(OVERHEAD) // a checked mtu is larger
+        // A checked mtu is larger. A repair of the largest segment has to fit as well.
+        self.mtu.wrapping_sub(OVERHEAD + if self.has_repairs() { REPAIR_OVERHEAD } else { 0 })
     }
 
     /// The parts of the recovery by time, if that is in force.
@@ -153,6 +158,15 @@ impl Config {
         match &self.recovery {
             Recovery::Modern(modern) => Some(modern),
             Recovery::Classic => None,
+        }
+    }
+
+    /// Whether repairs are sent and taken.
+    #[inline]
+    pub(super) const fn has_repairs(&self) -> bool {
+        match &self.recovery {
+            Recovery::Modern(modern) => modern.repairs > 0,
+            Recovery::Classic => false,
         }
     }
 
@@ -212,6 +226,9 @@ fn in_range<T: Copy + PartialOrd + Into<u64>>(
 /// What a segment adds to its payload, bytes.
 #[expect(clippy::cast_possible_truncation, reason = "24")]
 const OVERHEAD: u16 = HEADER_LEN as u16;
+/// What a repair adds to the largest segment that it covers, bytes.
+#[expect(clippy::cast_possible_truncation, reason = "5")]
+const REPAIR_OVERHEAD: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
 /// Largest UDP payload over IPv4, bytes.
 const MTU_MAX: u16 = 65_507;
 /// Least receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".

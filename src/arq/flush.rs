@@ -45,7 +45,7 @@ impl<O: Output> Kcp<O> {
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let Work { acks, classic, by_time, datagram } = work;
+        let Work { acks, classic, by_time, rebuild, datagram } = work;
         datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
@@ -60,7 +60,9 @@ impl<O: Output> Kcp<O> {
         if self.config.parts().is_some_and(|modern| modern.thin_acks) {
             acks.thin(self.receiver.nxt);
         }
+        header.frg = rebuild.as_ref().map_or(0, |rebuild| rebuild.mark());
         acks.flush(&mut header, &mut packer);
+        header.frg = 0;
         self.probe.flush(&mut header, &mut packer);
         let first = self.sender.nxt;
         let mut transmit = Transmit {
@@ -73,8 +75,11 @@ impl<O: Output> Kcp<O> {
             prior_window,
             most_sent: 0,
         };
+        let mut repairs = 0;
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {
-            by_time.flush(&mut transmit, self.rmt_wnd, &self.rtt, modern)
+            let (resent, sent) = by_time.flush(&mut transmit, self.rmt_wnd, &self.rtt, modern);
+            repairs = sent;
+            resent
         } else {
             let resent = classic.resend(&mut transmit, self.rtt.rto);
             let flight = Flight::first(now.wire(), self.rtt.rto, self.config.nodelay);
@@ -94,6 +99,7 @@ impl<O: Output> Kcp<O> {
         let counters = &mut self.counters;
         counters.resends_timeout = counters.resends_timeout.saturating_add(resent.timeouts);
         counters.resends_fast = counters.resends_fast.saturating_add(resent.fast);
+        counters.repairs_sent = counters.repairs_sent.saturating_add(repairs);
     }
 
     /// Whether a flush would send or count anything.

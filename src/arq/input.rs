@@ -36,7 +36,7 @@ impl<O: Output> Kcp<O> {
 
     #[inline]
     fn input_from(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
-        if backing.is_none() && self.take_expected(datagram) {
+        if backing.is_none() && !self.config.has_repairs() && self.take_expected(datagram) {
             return Ok(());
         }
         self.input_any(now, datagram, backing)
@@ -81,14 +81,24 @@ impl<O: Output> Kcp<O> {
             && let Ok(cmd) = head.cmd()
         {
             rest = match cmd {
-                Command::Push => self.take_pushes(rest, backing, &mut acked),
+                Command::Push => {
+                    let after = self.take_pushes(rest, backing, &mut acked);
+                    if self.config.has_repairs() {
+                        self.remember(rest.get(..rest.len() - after.len()).unwrap_or_default());
+                    }
+                    after
+                }
                 Command::Ack if self.is_modern => self.take_acks_by_time(now, rest, &mut acked),
                 Command::Ack => self.take_acks(now, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;
                     self.take_window(head, &mut acked);
                     self.probe.tell |= cmd == Command::Wask;
-                    data.get(head.len() as usize..).unwrap_or_default()
+                    let (payload, after) = data.split_at_checked(head.len() as usize).unwrap_or_default();
+                    if cmd == Command::Wins && !payload.is_empty() && self.config.has_repairs() {
+                        self.take_repair(head, payload);
+                    }
+                    after
                 }
             };
         }

@@ -38,7 +38,7 @@ use acks::AckList;
 use bytes::Bytes;
 use classic::Classic;
 use congestion::{Congestion, CongestionControl, KcpControl};
-use modern::ByTime;
+use modern::{ByTime, Rebuild};
 use probe::Probe;
 use recv::Receiver;
 use rtt::Rtt;
@@ -99,6 +99,8 @@ struct Work {
     acks: AckList,
     classic: Classic,
     by_time: ByTime,
+    /// Made for the first segment that comes, if repairs are taken.
+    rebuild: Option<Box<Rebuild>>,
     /// Room for the datagram being packed.
     datagram: Vec<u8>,
 }
@@ -361,6 +363,8 @@ impl<O: Output> Kcp<O> {
             bytes_received: self.counters.bytes_received,
             resends_timeout: self.counters.resends_timeout,
             resends_fast: self.counters.resends_fast,
+            repairs_sent: self.counters.repairs_sent,
+            rebuilt: self.counters.rebuilt,
             duplicates: self.counters.duplicates,
             rejected: self.counters.rejected,
         }

@@ -39,6 +39,16 @@ impl<'a, O: Output> Packer<'a, O> {
         data
     }
 
+    /// Segments in the datagram being packed.
+    pub(super) fn segments(&self) -> u32 {
+        u32::try_from(self.segments).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a segment of `len` bytes goes into the datagram being packed.
+    pub(super) fn fits(&self, len: u16) -> bool {
+        self.len + HEADER_LEN + usize::from(len) <= self.mtu
+    }
+
     /// Appends a segment like `header`, without data, for each of the numbers and times.
     pub(super) fn push_all(&mut self, header: &Header, mut each: &[(Sn, Millis)]) {
         while !each.is_empty() {

@@ -48,6 +48,10 @@ pub struct Stats {
     pub resends_timeout: u32,
     /// Segments sent again because later ones were acknowledged.
     pub resends_fast: u32,
+    /// Repairs sent, which are no resends.
+    pub repairs_sent: u32,
+    /// Segments rebuilt from repairs.
+    pub rebuilt: u32,
     /// PUSH segments received more than once.
     pub duplicates: u32,
     /// What was refused, by kind.
@@ -81,6 +85,8 @@ pub struct Rejected {
     pub fragment_chain: u32,
     /// ACKs whose echoed time is too old for a round trip; they acknowledge all the same.
     pub ts_age: u32,
+    /// Repairs that are none, or of no use.
+    pub repair: u32,
     /// PUSH segments received but not acknowledged, because enough acknowledgements wait.
     pub ack_overflow: u32,
 }
@@ -101,6 +107,7 @@ impl Rejected {
             window,
             fragment_chain,
             ts_age,
+            repair,
             ack_overflow,
         } = *self;
         let kinds = [
@@ -115,6 +122,7 @@ impl Rejected {
             window,
             fragment_chain,
             ts_age,
+            repair,
             ack_overflow,
         ];
         kinds.into_iter().map(u64::from).sum()
@@ -136,6 +144,8 @@ pub(super) struct Counters {
     pub(super) bytes_received: u64,
     pub(super) resends_timeout: u32,
     pub(super) resends_fast: u32,
+    pub(super) repairs_sent: u32,
+    pub(super) rebuilt: u32,
     pub(super) duplicates: u32,
     pub(super) rejected: Rejected,
 }

@@ -170,6 +170,13 @@ impl Congestion {
         }
     }
 
+    /// Takes the bytes of a repair from the pacing budget; no controller sees it.
+    pub(super) fn spend(&mut self, len: u16) {
+        if let Self::Custom(custom) = self {
+            custom.pacer.spend(len);
+        }
+    }
+
     /// Tells of a round trip; the built-in controller does not ask.
     #[inline]
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Duration) {

@@ -21,6 +21,9 @@ impl<O: Output> Kcp<O> {
         let (chunks, _) = datagram.as_chunks();
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
         self.take_wnd(first);
+        if self.config.has_repairs() {
+            self.work.get_or_insert_default().by_time.repairs.hear(first.frg());
+        }
         let mut taken = 0;
         for head in chunks.iter().map(RawHeader::of) {
             if head.common() != first.common() || (head.len() > 0 && taken > 0) {
@@ -45,6 +48,9 @@ impl<O: Output> Kcp<O> {
     fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, flight: &Flight, acked: &mut Acked) {
         let earlier = flight.ts.since(head.ts());
         let age = now.token().since(head.ts()).max(0);
+        if earlier < 0 && self.config.has_repairs() {
+            return; // it may be rebuilt, perhaps long after the repair came: that measures nothing
+        }
         if earlier < 0 || (earlier > 0 && flight.xmit == 1) || age > AGE_MAX {
             count(&mut self.counters.rejected.ts_age);
             return;
@@ -61,7 +67,9 @@ impl<O: Output> Kcp<O> {
     /// What follows from the segments of a datagram together.
     pub(in crate::arq) fn after_acks_by_time(&mut self, now: Time, acked: &Acked, has_progress: bool) {
         let in_flight = self.sender.in_flight;
-        let Some(Work { by_time: ByTime { rack, flights }, .. }) = self.work.as_deref_mut() else { return };
+        let Some(Work { by_time: ByTime { rack, flights, .. }, .. }) = self.work.as_deref_mut() else {
+            return;
+        };
         if in_flight == 0 {
             flights.clear();
         }

@@ -7,10 +7,13 @@
 mod detect;
 mod flights;
 mod input;
+mod rebuild;
+mod repairs;
 mod resend;
 
 use detect::{Rack, Sent};
 use flights::Flights;
+pub(super) use rebuild::Rebuild;
 pub(super) use resend::ByTime;
 
 /// The parts of [`Recovery::Modern`](super::Recovery::Modern), each of which can be switched off to
@@ -28,12 +31,16 @@ pub struct Modern {
     pub deviations: u8,
     /// Leave out acknowledgements that `una` says as well.
     pub thin_acks: bool,
+    /// Most bytes of repairs, in percent of what is sent: 0 to 200. Repairs rebuild what is lost without
+    /// a round trip, at a peer that has this above 0 too; others get none. How many are sent follows
+    /// the loss that the peer reports. Whoever can forge a datagram can forge what is rebuilt as well.
+    pub repairs: u8,
     /// Ask for a closed window after 200 ms, not 5 s, and tell four times that it has opened.
     pub early_probes: bool,
 }
 
 impl Default for Modern {
     fn default() -> Self {
-        Self { at_once: true, by_time: true, deviations: 4, thin_acks: true, early_probes: true }
+        Self { at_once: true, by_time: true, deviations: 4, thin_acks: true, repairs: 0, early_probes: true }
     }
 }

@@ -1,5 +1,6 @@
 //! Sends again what is lost by time.
 
+use super::repairs::Repairs;
 use super::{Flights, Modern, Rack};
 use crate::arq::outgoing::{Due, Flight};
 use crate::arq::rtt::Rtt;
@@ -12,6 +13,7 @@ use crate::wire::Output;
 pub(in crate::arq) struct ByTime {
     pub(in crate::arq) rack: Rack,
     pub(in crate::arq) flights: Flights,
+    pub(super) repairs: Repairs,
 }
 
 impl ByTime {
@@ -27,7 +29,7 @@ impl ByTime {
         rmt_wnd: u16,
         rtt: &Rtt,
         modern: &Modern,
-    ) -> Resent {
+    ) -> (Resent, u32) {
         let (now, first) = (transmit.now, transmit.sender.nxt);
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
@@ -42,7 +44,9 @@ impl ByTime {
         if transmit.sender.nxt != first {
             self.flights.push(first, transmit.sender.nxt, token);
         }
-        resent
+        let sends = modern.repairs > 0 && transmit.sender.nxt != first;
+        let repairs = if sends { self.repairs.send(transmit, first, rtt, modern) } else { 0 };
+        (resent, repairs)
     }
 
     /// Sends again what is lost, the oldest transmission first, with the token `token`.
@@ -53,7 +57,7 @@ impl ByTime {
         rtt: &Rtt,
         modern: &Modern,
     ) -> Resent {
-        let Self { rack, flights } = self;
+        let Self { rack, flights, .. } = self;
         let mut resent = Resent::default();
         let now = transmit.now;
         while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {

@@ -73,6 +73,11 @@ impl Receiver {
         rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
     }
 
+    /// Whether the segment `sn` has arrived.
+    pub(super) fn has(&self, sn: Sn) -> bool {
+        sn.is_before(self.nxt) || self.index.get(sn).is_some()
+    }
+
     /// Stores a segment that is the next, a message of its own, and has room. `false`: it is not.
     #[inline]
     pub(super) fn store_next(&mut self, head: RawHeader<'_>, segment: &[u8], rcv_wnd: u16) -> bool {

@@ -79,7 +79,9 @@ impl Mode {
     /// [`Recovery::Modern`] with these parts, at both ends.
     #[must_use]
     pub fn modern(parts: Modern) -> Self {
-        Self::new("modern", Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
+        let name =
+            if parts.repairs > 0 { format!("repairs {} %", parts.repairs) } else { "modern".to_owned() };
+        Self::new(name, Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
     }
 
     /// The modes of KCP that others are compared with, the slowest first.

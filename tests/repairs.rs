@@ -1,0 +1,238 @@
+//! Repairs: what is lost comes without being sent again, within a budget, and only to who wants it.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::{CONV, Raw, Rng, kcp, numbered, raw_segments};
+use std::time::Duration;
+use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
+use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+use whitewater::wire::Command;
+use whitewater::{Config, DatagramQueue, Kcp, Modern, Recovery, Time};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn at(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+fn with(repairs: u8) -> Config {
+    Config { recovery: Recovery::Modern(Modern { repairs, ..Modern::default() }), ..Config::turbo() }
+}
+
+fn mode(repairs: u8) -> Mode {
+    Mode::modern(Modern { repairs, ..Modern::default() })
+}
+
+/// 60 ms of round trip and 6 of jitter in both directions.
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
+}
+
+/// Two ends, and a path on which each datagram to bob is under way for a step of 10 ms.
+struct Game {
+    alice: Kcp<DatagramQueue>,
+    bob: Kcp<DatagramQueue>,
+    now: u64,
+    sent: u64,
+    received: u64,
+    /// Bytes of PUSHes and of repairs with their headers and 28 a datagram.
+    data_bytes: usize,
+    repair_bytes: usize,
+}
+
+impl Game {
+    fn new(alice: &Config, bob: &Config) -> Self {
+        let (alice, bob) = (kcp(alice), kcp(bob));
+        Self { alice, bob, now: 0, sent: 0, received: 0, data_bytes: 0, repair_bytes: 0 }
+    }
+
+    /// A message of `len` bytes leaves, and arrives unless `lost` says that its datagram does not.
+    fn step(&mut self, len: usize, mut lost: impl FnMut() -> bool) {
+        let number = usize::try_from(self.sent).unwrap();
+        self.alice.send(&numbered(number, len)).unwrap();
+        self.sent += 1;
+        self.alice.update(at(self.now));
+        self.now += 10;
+        while let Some(datagram) = self.alice.output_mut().pop() {
+            self.data_bytes += 28;
+            for raw in raw_segments(vec![datagram.to_vec()]) {
+                let bytes =
+                    if raw.cmd == Command::Push { &mut self.data_bytes } else { &mut self.repair_bytes };
+                *bytes += 24 + raw.data.len();
+            }
+            if !lost() {
+                self.bob.input(at(self.now), datagram).unwrap();
+            }
+        }
+        self.read();
+        self.bob.update(at(self.now));
+        while let Some(datagram) = self.bob.output_mut().pop() {
+            self.alice.input(at(self.now), datagram).unwrap();
+        }
+    }
+
+    fn read(&mut self) {
+        while let Some(message) = self.bob.recv_bytes() {
+            let number = usize::try_from(self.received).unwrap();
+            assert!(message == numbered(number, message.len()), "message {number}");
+            self.received += 1;
+        }
+    }
+}
+
+#[test]
+fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
+    let mut game = Game::new(&with(100), &with(100));
+    let mut rng = Rng::new(1, 1);
+    // Until the loss is known, and there is a budget.
+    for _ in 0..400 {
+        game.step(100, || rng.fraction() < 0.1);
+    }
+    for _ in 0..20 {
+        game.step(100, || false);
+    }
+    let before = game.alice.stats();
+    assert_eq!(game.received, game.sent);
+    game.step(100, || true);
+    assert_eq!(game.received + 1, game.sent);
+    game.step(100, || false);
+    game.step(100, || false);
+    let (after, bob) = (game.alice.stats(), game.bob.stats());
+    assert_eq!(game.received, game.sent);
+    assert_eq!((after.resends_fast, after.resends_timeout), (before.resends_fast, before.resends_timeout));
+    assert!(bob.rebuilt > 20 && after.repairs_sent > 100, "{} of {}", bob.rebuilt, after.repairs_sent);
+    assert_eq!((bob.rejected.repair, after.rejected.ts_age), (0, 0));
+}
+
+#[test]
+fn no_more_is_spent_than_the_budget() {
+    for (repairs, len, loss) in [(10, 100, 0.1), (30, 100, 0.3), (100, 1000, 0.2), (30, 1300, 0.05)] {
+        let mut game = Game::new(&with(repairs), &with(repairs));
+        let mut rng = Rng::new(repairs.into(), 1);
+        for _ in 0..100 {
+            for _ in 0..100 {
+                game.step(len, || rng.fraction() < loss);
+            }
+            let share = game.repair_bytes as f64 / game.data_bytes as f64;
+            assert!(share <= f64::from(repairs) / 100.0, "{repairs} %: {share}");
+        }
+        assert!(game.repair_bytes > 1000, "{repairs} %, {len} B: {} B", game.repair_bytes);
+    }
+}
+
+#[test]
+fn without_loss_nothing_is_spent() {
+    let mut game = Game::new(&with(100), &with(100));
+    for _ in 0..1000 {
+        game.step(100, || false);
+    }
+    assert_eq!((game.repair_bytes, game.alice.stats().repairs_sent), (0, 0));
+    assert_eq!(game.received, 1000);
+}
+
+#[test]
+fn a_peer_that_does_not_rebuild_gets_no_repairs() {
+    for other in [Config::turbo(), Config::turbo().classic()] {
+        let mut game = Game::new(&with(100), &other);
+        let mut rng = Rng::new(7, 1);
+        for _ in 0..500 {
+            game.step(100, || rng.fraction() < 0.1);
+        }
+        assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
+        // And one that has no repairs itself takes none.
+        let mut game = Game::new(&other, &with(100));
+        for _ in 0..500 {
+            game.step(100, || rng.fraction() < 0.1);
+        }
+        assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
+    }
+}
+
+#[test]
+fn a_queue_on_the_path_stops_repairs() {
+    let narrow = |queue| LinkConfig {
+        bottleneck: Some(Bottleneck { rate: 2_000_000, queue }),
+        loss: Loss::Random(0.05),
+        ..LinkConfig::with_rtt(ms(60))
+    };
+    let spent = |link: LinkConfig, workload| {
+        let run = |repairs| Scenario::new(workload, link.clone(), mode(repairs)).run(1..=3).unwrap();
+        let (none, all) = (run(0), run(100));
+        assert_eq!(all.delivered, all.sent);
+        all.bytes() as f64 / none.bytes() as f64
+    };
+    let (narrow, wide) = (spent(narrow(100_000), Workload::bulk()), spent(path(0.05), Workload::bulk()));
+    println!("{narrow:.2} and {wide:.2} times the bytes");
+    assert!(narrow < 1.1 && wide > 1.2, "{narrow} and {wide}");
+}
+
+#[test]
+fn forged_repairs_are_counted_and_nothing_else() {
+    let mut bob = kcp(&with(30));
+    for sn in [0, 1, 2, 4, 5] {
+        bob.input(at(0), &Raw::push(sn, &[7; 50]).bytes()).unwrap();
+    }
+    let before = bob.stats();
+    let mut rng = Rng::new(3, 3);
+    for count in 0..2000 {
+        let len = 1 + rng.below(60);
+        let mut data: Vec<u8> = (0..len).map(|_| u8::try_from(rng.below(256)).unwrap()).collect();
+        data[0] = if count % 3 == 0 { 0 } else { 65 + u8::try_from(rng.below(190)).unwrap() };
+        bob.input(at(1), &Raw { sn: 3, data, ..Raw::wins(128) }.bytes()).unwrap();
+    }
+    let after = bob.stats();
+    assert_eq!((after.rejected.repair, after.rebuilt), (2000, 0));
+    assert_eq!((after.rcv_nxt, after.rcv_queue, after.rcv_buf), (before.rcv_nxt, 3, 2));
+    // One that is a repair may forge what is missing, and no more: the price of trusting it.
+    for count in 0..200 {
+        let data: Vec<u8> = [3, count].into_iter().chain((0..60).map(|byte: u8| byte ^ count)).collect();
+        bob.input(at(2), &Raw { sn: 3, data, ..Raw::wins(128) }.bytes()).unwrap();
+    }
+    assert!(bob.stats().rebuilt <= 1);
+    assert_eq!(bob.conv().0, CONV);
+}
+
+#[test]
+fn every_message_arrives_with_repairs_on_any_path() {
+    let late = LinkConfig { reorder: 0.3, late: ms(40), duplicate: 0.2, ..path(0.05) };
+    let bursts = Loss::Bursts { good: ms(950), bad: ms(150), in_good: 0.01, in_bad: 0.9 };
+    let outages = vec![at(5_000)..at(35_000)];
+    let mut links =
+        vec![late, LinkConfig { loss: bursts, ..path(0.0) }, LinkConfig { outages, ..path(0.01) }];
+    links.extend([LinkConfig::mobile(), LinkConfig::congested()]);
+    links.extend([0.0, 0.1, 0.3, 0.6].map(path));
+    for (link, repairs) in links.iter().flat_map(|link| [10, 100, 200].map(|repairs| (link, repairs))) {
+        for workload in [Workload::input60(), Workload::chunk32k(), Workload::duplex()] {
+            let report = Scenario::new(workload, link.clone(), mode(repairs)).run(1..=2).unwrap();
+            assert_eq!(report.sent, report.delivered, "{} {repairs} % {link:?}", workload.name);
+        }
+    }
+}
+
+/// Mean, p99 and bytes over those of KCP's fast mode, by family and budget.
+#[test]
+fn repairs_buy_latency_for_bytes() {
+    for (family, repairs, mean, p99, bytes) in [
+        (Family::input(), 30, 0.63, 0.58, 1.11),
+        (Family::input(), 100, 0.56, 0.44, 1.34),
+        (Family::snap(), 10, 0.79, 0.73, 1.03),
+        (Family::snap(), 100, 0.72, 0.63, 1.20),
+        (Family::chunk(), 10, 0.57, 0.45, 1.00),
+        (Family::chunk(), 30, 0.37, 0.34, 1.10),
+        (Family::harsh(), 30, 0.42, 0.33, 1.06),
+        (Family::ge(), 10, 0.87, 0.85, 1.07),
+        (Family::reorder(), 30, 0.74, 0.62, 1.15),
+        (Family::clean(), 100, 0.84, 0.74, 1.00),
+    ] {
+        let [ours, base] = [mode(repairs), Mode::fast()].map(|mode| family.run(&mode, 1..=4).unwrap());
+        let score = Score::of(&ours, &base);
+        println!("{} {repairs} %: {:.3} {:.3} {:.3}", family.name, score.mean, score.p99, score.bytes);
+        let is_good = score.mean <= mean && score.p99 <= p99 && score.bytes <= bytes;
+        assert!(is_good, "{} {repairs} %: {score:?}", family.name);
+    }
+}
