@@ -104,7 +104,7 @@ fn a_controller_sees_what_was_sent() {
     let recorder = Recorder::new(3, None);
     let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
-    for number in 0..5 {
+    for number in 0..6 {
         alice.send(&numbered(number, 100 + number)).unwrap();
     }
 
@@ -114,7 +114,7 @@ fn a_controller_sees_what_was_sent() {
     let first = [(Sn(0), 100, 1, 1), (Sn(1), 101, 1, 2), (Sn(2), 102, 1, 3)];
     assert_eq!((sent(&events), events.len()), (first.to_vec(), 4));
     assert!(matches!(events[0], Event::Sent(Sent { now: Time::ZERO, .. })));
-    assert_eq!(events[3], Event::Tick(Time::ZERO, 1376), "not limited by the application: two wait");
+    assert_eq!(events[3], Event::Tick(Time::ZERO, 1376), "not limited by the application: three wait");
 
     // A datagram acknowledges the first and, out of order, the third.
     let now = Time::from_millis(60);
@@ -127,25 +127,31 @@ fn a_controller_sees_what_was_sent() {
     assert_eq!((ack.now, ack.segments, ack.bytes, ack.in_flight), (now, 1, 202, 3));
     assert_eq!((ack.rmt_wnd, ack.mss), (77, 1376));
 
-    // One more fits behind the missing one: from snd_una on there are three.
-    assert_eq!(numbers(&flushed(&mut alice, 60), Command::Push), [3]);
-    assert_eq!(sent(&recorder.take()), [(Sn(3), 103, 1, 2)]);
+    // Two more fit behind the missing one: what has arrived is no more in flight.
+    assert_eq!(numbers(&flushed(&mut alice, 60), Command::Push), [3, 4]);
+    assert_eq!(sent(&recorder.take()), [(Sn(3), 103, 1, 2), (Sn(4), 104, 1, 3)]);
 
     // The missing one's time is out; it leaves alone.
     assert_eq!(numbers(&flushed(&mut alice, 200), Command::Push), [1]);
     let events = recorder.take();
-    assert_eq!(sent(&events), [(Sn(1), 101, 2, 2)]);
+    assert_eq!(sent(&events), [(Sn(1), 101, 2, 3)]);
     let [Event::Loss(loss), Event::Tick(..)] = events[1..] else { panic!("{events:?}") };
-    assert_eq!((loss.timeouts, loss.fast, loss.in_flight, loss.prior_window), (1, 0, 3, 3));
+    assert_eq!((loss.timeouts, loss.fast, loss.in_flight, loss.prior_window), (1, 0, 4, 3));
     assert_eq!((loss.now, loss.fast_resend, loss.mss), (Time::from_millis(200), 2, 1376));
 
+    // One is acknowledged out of order, which moves nothing.
+    let now = Time::from_millis(205);
+    alice.input(now, &Raw { una: 1, ..Raw::ack(3, 200) }.bytes()).unwrap();
+    let [Event::Rtt(..), Event::Ack(ack)] = recorder.take()[..] else { panic!() };
+    assert_eq!((ack.now, ack.segments, ack.bytes, ack.in_flight), (now, 0, 103, 3));
+
     // All are acknowledged; the last one leaves, and there is room for more than there is.
-    alice.input(Time::from_millis(210), &Raw { una: 4, ..Raw::wins(128) }.bytes()).unwrap();
+    alice.input(Time::from_millis(210), &Raw { una: 5, ..Raw::wins(128) }.bytes()).unwrap();
     let [Event::Ack(ack)] = recorder.take()[..] else { panic!() };
-    assert_eq!((ack.segments, ack.bytes, ack.in_flight), (3, 204, 2), "the third was counted before");
-    assert_eq!(numbers(&flushed(&mut alice, 210), Command::Push), [4]);
+    assert_eq!((ack.segments, ack.bytes, ack.in_flight), (4, 205, 2), "two were counted before");
+    assert_eq!(numbers(&flushed(&mut alice, 210), Command::Push), [5]);
     let events = recorder.take();
-    assert_eq!(sent(&events), [(Sn(4), 104, 1, 1)]);
+    assert_eq!(sent(&events), [(Sn(5), 105, 1, 1)]);
     assert_eq!(events[1..], [Event::AppLimited(1), Event::Tick(Time::from_millis(210), 1376)]);
 }
 

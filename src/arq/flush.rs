@@ -148,9 +148,7 @@ impl<O: Output> Kcp<O> {
 
     /// Segments that may still be taken into flight.
     fn room(&self) -> u32 {
-        self.congestion
-            .limit(&self.config, self.rmt_wnd)
-            .saturating_sub(self.sender.nxt.0.wrapping_sub(self.sender.una().0))
+        self.congestion.room(&self.config, self.rmt_wnd, &self.sender)
     }
 
     /// The built-in controller lets nothing out before the first flush has ended.

@@ -108,8 +108,8 @@ impl<O: Output> Kcp<O> {
         } else {
             self.after_acks(&acked);
         }
-        if segments > 0 {
-            self.congestion.control_mut().on_ack(&Ack {
+        if segments > 0 || acked.bytes > 0 {
+            self.congestion.on_ack(&Ack {
                 now,
                 segments,
                 bytes: acked.bytes,

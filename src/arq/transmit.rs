@@ -60,16 +60,14 @@ impl<O: Output> Transmit<'_, '_, O> {
 
     /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.
     pub(super) fn send_new(&mut self, rmt_wnd: u16, flight: &Flight) {
-        let window = self.congestion.limit(self.config, rmt_wnd);
-        let in_window = self.sender.nxt.0.wrapping_sub(self.sender.una().0);
-        let most = self.sender.waiting().min(window.saturating_sub(in_window));
+        let room = self.congestion.room(self.config, rmt_wnd, self.sender);
+        let most = self.sender.waiting().min(room);
         if most > 0 {
             self.most_sent = self.most_sent.max(1);
             self.send_row(most, flight);
         }
-        let sender = &mut *self.sender;
-        if sender.waiting() == 0 && sender.in_flight < window {
-            self.congestion.control_mut().on_app_limited(sender.in_flight);
+        if self.sender.waiting() == 0 && most < room {
+            self.congestion.control_mut().on_app_limited(self.sender.in_flight);
         }
     }
 

@@ -9,6 +9,7 @@ pub use unlimited::Unlimited;
 
 use super::config::Config;
 use super::pacing::Pacer;
+use super::send::Sender;
 use crate::seq::Sn;
 use crate::time::Time;
 use std::fmt;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 /// A congestion controller. Install one with [`Kcp::set_congestion`](super::Kcp::set_congestion).
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Segments that may be in flight.
+    /// Segments that may be in flight: sent, and not acknowledged.
     fn window(&self) -> u32;
 
     /// Window above which growth slows down, segments, where the controller has one.
@@ -24,7 +25,8 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// A datagram moved `snd_una`.
+    /// A datagram acknowledged segments, in order or not. If it measured round trips as well,
+    /// [`on_rtt`](Self::on_rtt) has been told of them.
     fn on_ack(&mut self, ack: &Ack) {
         let _ = ack;
     }
@@ -34,7 +36,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = loss;
     }
 
-    /// A round trip was measured.
+    /// A round trip was measured: a transmission that left `rtt` ago has arrived.
     fn on_rtt(&mut self, now: Time, rtt: Duration) {
         let _ = (now, rtt);
     }
@@ -44,7 +46,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = sent;
     }
 
-    /// A flush found nothing more to send although `in_flight` segments are fewer than the window.
+    /// A flush found nothing more to send although the windows have room beside `in_flight` segments.
     fn on_app_limited(&mut self, in_flight: u32) {
         let _ = in_flight;
     }
@@ -70,7 +72,7 @@ pub use super::pacing::PACING_BURST;
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
-    /// Segments by which `snd_una` moved.
+    /// Segments by which `snd_una` moved; 0: one before those acknowledged is missing.
     pub segments: u32,
     /// Payload bytes that the datagram acknowledged, below `snd_una` or not.
     pub bytes: u32,
@@ -151,12 +153,27 @@ impl Congestion {
         }
     }
 
-    /// Segments that may be in flight.
-    pub(super) fn limit(&self, config: &Config, rmt_wnd: u16) -> u32 {
-        let windows = u32::from(config.snd_wnd.min(rmt_wnd));
+    /// Segments that may still be taken into flight.
+    ///
+    /// The windows of both ends count from `snd_una` on, and so does that of KCP. To another
+    /// controller what has arrived is no more under way, or one missing segment stops a full path.
+    pub(super) fn room(&self, config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
+        let span = sender.nxt.0.wrapping_sub(sender.una().0);
+        let room = u32::from(config.snd_wnd.min(rmt_wnd)).saturating_sub(span);
         match self {
-            Self::Kcp(_) if config.nc => windows,
-            _ => windows.min(self.control().window()),
+            Self::Kcp(_) if config.nc => room,
+            Self::Kcp(control) => room.min(control.window().saturating_sub(span)),
+            Self::Custom(custom) => room.min(custom.control.window().saturating_sub(sender.in_flight)),
+        }
+    }
+
+    /// Tells of acknowledged segments; the built-in controller only of those that moved `snd_una`.
+    #[inline]
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        match self {
+            Self::Kcp(control) if ack.segments > 0 => control.on_ack(ack),
+            Self::Kcp(_) => {}
+            Self::Custom(custom) => custom.control.on_ack(ack),
         }
     }
 
