@@ -1,9 +1,22 @@
 //! How much may be in flight. A controller sees values and answers with a window and a rate; it
 //! cannot send.
+//!
+//! [`KcpControl`] is built in; [`Unlimited`], [`Copa`] and [`Cubic`] are to be installed.
+//! docs/TUNING.md has what each is worth.
 
+mod copa;
 mod kcp;
+#[cfg(test)]
+mod model;
+mod noise;
+mod rounds;
+#[cfg(test)]
+mod tests;
 mod unlimited;
+mod window;
+mod windowed;
 
+pub use copa::Copa;
 pub use kcp::KcpControl;
 pub use unlimited::Unlimited;
 
