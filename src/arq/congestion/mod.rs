@@ -5,6 +5,7 @@
 //! docs/TUNING.md has what each is worth.
 
 mod copa;
+mod cubic;
 mod kcp;
 #[cfg(test)]
 mod model;
@@ -17,6 +18,7 @@ mod window;
 mod windowed;
 
 pub use copa::Copa;
+pub use cubic::Cubic;
 pub use kcp::KcpControl;
 pub use unlimited::Unlimited;
 

@@ -1,0 +1,266 @@
+use super::rounds::{Round, Rounds, micros};
+use super::window::Window;
+use super::{Ack, CongestionControl, Loss, Sent};
+use crate::time::Time;
+use std::time::Duration;
+
+/// CUBIC, which most of TCP uses: it takes loss for a path that is full, and fills the queue of the
+/// bottleneck until there is one. For a fair share beside such flows.
+///
+/// It counts bytes, not acknowledgements; a round trip has at most one reduction, and slow start
+/// ends before the first loss when the round trips grow. Paced: at twice the window each round trip
+/// in slow start, later at 5/4.
+///
+/// Source: RFC 9438, with fast convergence and the region friendly to Reno; RFC 9406 for the end of
+/// slow start, without the phase in which it may turn out to be wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Cubic {
+    window: Window,
+    /// Where slow start ends, bytes.
+    ssthresh: u64,
+    /// The window before the last reduction, bytes: where the curve is flat.
+    w_max: u64,
+    /// The curve under way; `None`: it begins with the next acknowledgement.
+    epoch: Option<Epoch>,
+    rounds: Rounds,
+    /// Shortest round trip of the round trip before, µs.
+    least: u64,
+    /// The window has been reduced, and nothing sent since has arrived.
+    is_recovering: bool,
+}
+
+/// A curve of the window, W_cubic(t) = C (t - K)^3 + W_max, and what Reno would have.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    began: Time,
+    /// Time until it is flat, ms.
+    k: u64,
+    /// The window where it is flat, bytes.
+    origin: u64,
+    /// The window that Reno would have, bytes.
+    w_est: u64,
+}
+
+impl Cubic {
+    /// In slow start.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            window: Window::new(),
+            ssthresh: u64::MAX,
+            w_max: 0,
+            epoch: None,
+            rounds: Rounds::new(),
+            least: 0,
+            is_recovering: false,
+        }
+    }
+
+    const fn is_in_slow_start(&self) -> bool {
+        self.window.bytes() < self.ssthresh
+    }
+
+    /// Ends slow start when the round trips have grown. Source: RFC 9406 (4.2).
+    fn on_round(&mut self, round: &Round) {
+        self.is_recovering = false;
+        let grown = self.least + (self.least / 8).clamp(GROWTH_MIN, GROWTH_MAX);
+        if self.is_in_slow_start() && self.least > 0 && round.samples >= SAMPLES_MIN && round.least >= grown {
+            self.ssthresh = self.window.bytes();
+        }
+        self.least = if round.samples > 0 { round.least } else { 0 };
+    }
+
+    /// Follows the curve. Source: RFC 9438 (4.2 to 4.5).
+    fn avoid_congestion(&mut self, ack: &Ack) {
+        let (bytes, w_max, mss) = (self.window.bytes(), self.w_max, u64::from(ack.mss));
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, bytes, w_max, mss));
+        epoch.w_est = epoch.w_est.saturating_add(reno_growth(ack.bytes.into(), bytes, w_max, mss));
+        let t = micros(ack.now.since(epoch.began)) / 1000;
+        let next = if epoch.at(t, mss) < epoch.w_est {
+            bytes.max(epoch.w_est)
+        } else {
+            let rtt = self.rounds.srtt().unwrap_or(0) / 1000;
+            let target = epoch.at(t + rtt, mss).clamp(bytes, bytes + bytes / 2);
+            bytes + (target - bytes).saturating_mul(ack.bytes.into()) / bytes.max(1)
+        };
+        self.window.set(next, ack.mss);
+    }
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn window(&self) -> u32 {
+        self.window.segments()
+    }
+
+    fn ssthresh(&self) -> Option<u32> {
+        u32::try_from(self.window.in_segments(self.ssthresh)).ok()
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.window.open(ack.mss);
+        if let Some(round) = self.rounds.on_ack(ack) {
+            self.on_round(&round);
+        }
+        if !self.window.is_used(ack) {
+            self.epoch = None; // time that is not used is not part of the curve
+            return;
+        }
+        if self.is_in_slow_start() && !self.is_recovering {
+            self.window.set(self.window.bytes() + u64::from(ack.bytes), ack.mss);
+        } else if !self.is_recovering {
+            self.avoid_congestion(ack);
+        }
+    }
+
+    /// Reduces the window once a round trip; to the least when half of the flight timed out. Source:
+    /// RFC 9438 (4.6 to 4.8).
+    fn on_loss(&mut self, loss: &Loss) {
+        if self.is_recovering {
+            return;
+        }
+        let bytes = self.window.bytes();
+        self.w_max = if bytes < self.w_max { bytes / 20 * 17 } else { bytes };
+        self.ssthresh = (bytes / 10 * 7).max(1);
+        let is_persistent = loss.timeouts > 1 && loss.timeouts >= loss.in_flight / 2;
+        self.window.set(if is_persistent { 0 } else { self.ssthresh }, loss.mss);
+        self.epoch = None;
+        self.is_recovering = true;
+        self.rounds.restart(loss.now);
+    }
+
+    fn on_rtt(&mut self, now: Time, rtt: Duration) {
+        self.rounds.on_rtt(now, rtt);
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.window.on_sent(sent);
+    }
+
+    fn on_tick(&mut self, _now: Time, mss: u16) {
+        self.window.open(mss);
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        let quarters = if self.is_in_slow_start() { 8 } else { 5 };
+        self.window.rate(quarters, self.rounds.srtt()?)
+    }
+}
+
+impl Epoch {
+    fn new(began: Time, bytes: u64, w_max: u64, mss: u64) -> Self {
+        let below = u128::from(w_max.saturating_sub(bytes));
+        let k = cube_root(below * MS3 * 10 / u128::from(4 * mss.max(1)));
+        Self { began, k, origin: w_max.max(bytes), w_est: bytes }
+    }
+
+    /// W_cubic `t` ms after the start, bytes.
+    fn at(&self, t: u64, mss: u64) -> u64 {
+        let distance = u128::from(t.abs_diff(self.k));
+        let height = distance.pow(3) * u128::from(4 * mss) / (10 * MS3);
+        let height = u64::try_from(height).unwrap_or(u64::MAX);
+        if t < self.k { self.origin.saturating_sub(height) } else { self.origin.saturating_add(height) }
+    }
+}
+
+/// Bytes by which Reno's window grows for `acked` bytes: α is 3 (1 - β) / (1 + β) until it is as
+/// large as before the reduction, then 1. Source: RFC 9438 (4.3).
+fn reno_growth(acked: u64, bytes: u64, w_max: u64, mss: u64) -> u64 {
+    let growth = acked.saturating_mul(mss) / bytes.max(1);
+    if bytes < w_max { growth * 9 / 17 } else { growth }
+}
+
+/// The largest whole number whose cube is at most `cube`.
+fn cube_root(cube: u128) -> u64 {
+    let mut root = 0u64;
+    for bit in (0..42).rev() {
+        let next = root | 1 << bit;
+        if u128::from(next).pow(3) <= cube {
+            root = next;
+        }
+    }
+    root
+}
+
+/// ms^3 in a s^3: CUBIC's C is 0.4 segments a s^3.
+const MS3: u128 = 1_000_000_000;
+/// Least and largest growth of a round trip that ends slow start, µs. Source: RFC 9406 (4.3).
+const GROWTH_MIN: u64 = 4000;
+const GROWTH_MAX: u64 = 16_000;
+/// Round trips to be measured before their least says something. Source: RFC 9406 (4.3).
+const SAMPLES_MIN: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::{MSS, Model, Path};
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn it_fills_a_path_and_its_queue() {
+        let mut model = Model::new(Cubic::new(), Path { queue: 150_000, ..Path::new(2_500_000, 60) });
+        model.run(5 * SECOND);
+        let outcome = model.run(20 * SECOND);
+        assert!(outcome.share > 0.97 && outcome.lost < 0.01, "{outcome:?}");
+        assert!((40.0..140.0).contains(&outcome.queued), "{outcome:?}");
+    }
+
+    #[test]
+    fn under_random_loss_it_has_the_rate_of_the_rfc() {
+        // RFC 9438 (5.1): 1.054 segments (RTT / 1 s)^(3/4) / loss^(3/4) a round trip, where that is
+        // more than Reno's 1.22 / loss^(1/2).
+        let mut model = Model::new(Cubic::new(), Path { loses: 1000, ..Path::new(100_000_000, 100) });
+        model.run(20 * SECOND);
+        let outcome = model.run(100 * SECOND);
+        let window = outcome.share * 100_000_000.0 * 0.1 / f64::from(MSS);
+        assert!((30.0..45.0).contains(&window), "{window} segments");
+    }
+
+    #[test]
+    fn it_is_reduced_once_a_round_trip_and_to_the_least_when_all_is_lost() {
+        let mut model = Model::new(Cubic::new(), Path::new(2_500_000, 60));
+        model.run(SECOND);
+        let before = model.control.window();
+        let flight = Loss { in_flight: before, ..Loss::none(model.now) };
+        let (mut control, one, all) =
+            (model.control, Loss { fast: 1, ..flight }, Loss { timeouts: before, ..flight });
+        control.on_loss(&one);
+        control.on_loss(&one);
+        assert_eq!((control.window(), control.ssthresh()), (before / 10 * 7, Some(before / 10 * 7)));
+        model.control.on_loss(&all);
+        assert_eq!(model.control.window(), 4);
+    }
+
+    #[test]
+    fn an_application_that_sends_little_does_not_grow_it() {
+        let mut model = Model::new(Cubic::new(), Path { app: Some(100_000), ..Path::new(2_500_000, 60) });
+        model.run(30 * SECOND);
+        assert!((10..=20).contains(&model.control.window()), "{}", model.control.window());
+    }
+
+    #[test]
+    fn the_curve_is_flat_at_the_last_maximum() {
+        // RFC 9438: 100 segments, reduced to 70, are back after K = cbrt(30 / 0.4) s.
+        let (mss, now) = (1000, Time::ZERO);
+        let epoch = Epoch::new(now, 70_000, 100_000, mss);
+        assert_eq!(epoch.k, 4217);
+        let at = [0, 2000, 4217, 6000, 8434].map(|t| epoch.at(t, mss) / 1000);
+        assert_eq!(at, [70, 95, 100, 102, 129]);
+        assert_eq!(Epoch::new(now, 70_000, 0, mss).at(0, mss), 70_000, "without a maximum it begins flat");
+    }
+
+    #[test]
+    fn a_cube_root_is_exact() {
+        for root in [1, 2, 3, 1000, 4217, 1 << 20, (1 << 42) - 1] {
+            let cube = u128::from(root).pow(3);
+            assert_eq!((cube_root(cube), cube_root(cube + 1)), (root, root));
+            assert_eq!(cube_root(cube - 1), root - 1);
+        }
+    }
+}
