@@ -2,7 +2,7 @@
 //!
 //! A [`Scenario`] is [`Flow`]s (a [`Workload`] in a [`Mode`]) over two links. It is run for some
 //! seeds, and the [`Report`] has all of them together. [`Family`] is a panel of scenarios that a mode
-//! is judged by, and [`Score`] its ratio to another.
+//! is judged by, and [`Score`] its ratio to another. [`Sharing`] is how its flows share a narrow path.
 
 mod family;
 mod flow;
@@ -10,11 +10,13 @@ mod message;
 mod mode;
 mod report;
 mod run;
+mod sharing;
 mod workload;
 
 pub use family::{Cell, Family, Score};
 pub use mode::{EndMode, Mode};
 pub use report::{Latency, Report, Run, percentile};
+pub use sharing::{Sharing, jain};
 pub use workload::{Answer, Start, Traffic, Workload};
 
 use crate::arq::{ConfigError, SendError};

@@ -44,6 +44,20 @@ impl Mode {
         self
     }
 
+    /// The same with a congestion controller at each end, under its name.
+    #[must_use]
+    pub fn with_congestion(
+        mut self,
+        name: impl Into<String>,
+        make: fn() -> Box<dyn CongestionControl>,
+    ) -> Self {
+        self.name = name.into();
+        for end in &mut self.ends {
+            end.congestion = Some(make);
+        }
+        self
+    }
+
     /// KCP (0, 10, 0, 0): with its congestion window, which 50 messages a second outgrow when some
     /// get lost.
     #[must_use]

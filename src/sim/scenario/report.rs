@@ -94,6 +94,12 @@ impl Report {
         if payload == 0 { 0.0 } else { 8.0 * payload as f64 / lasted.max(1e-6) }
     }
 
+    /// Mean time of a packet from alice in the bottleneck, of whichever flow; mean of the seeds.
+    #[must_use]
+    pub fn queue_delay(&self) -> Duration {
+        mean(&self.runs.iter().map(|run| run.links[0].queue_delay_mean()).collect::<Vec<_>>())
+    }
+
     pub(super) fn add(&mut self, run: Run, sent: u32, resends: u64) {
         self.sent += u64::from(sent);
         self.delivered += run.latencies.len() as u64;

@@ -1,0 +1,120 @@
+//! What a download, a game beside one and two downloads get of a narrow path, by controller.
+//!
+//! `cargo run --release --example bottleneck` prints the whole table.
+
+use std::time::Duration;
+use whitewater::Modern;
+use whitewater::arq::congestion::{CongestionControl, Copa, Cubic};
+use whitewater::sim::scenario::{Mode, Scenario, Sharing, Workload};
+use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// 20 Mbit/s, 60 ms, a queue of as much as a round trip carries.
+fn narrow(loss: f64) -> LinkConfig {
+    LinkConfig {
+        bottleneck: Some(Bottleneck { rate: 20_000_000, queue: 150_000 }),
+        loss: Loss::Random(loss),
+        ..LinkConfig::with_rtt(ms(60))
+    }
+}
+
+fn modern(name: &str, make: fn() -> Box<dyn CongestionControl>) -> Mode {
+    Mode::modern(Modern::default()).with_window(1024).with_congestion(name, make)
+}
+
+fn copa() -> Mode {
+    modern("copa", || Box::new(Copa::new()))
+}
+
+fn cubic() -> Mode {
+    modern("cubic", || Box::new(Cubic::new()))
+}
+
+#[test]
+fn loss_does_not_keep_copa_from_using_the_path() {
+    let mut game = Vec::new();
+    for seed in SEEDS {
+        let sharing = Sharing::measure(&copa(), &narrow(0.01), [seed]).unwrap();
+        assert!(sharing.goodput >= 17.2e6, "seed {seed}: {sharing:?}");
+        assert!(sharing.wire_per_payload <= 1.11, "seed {seed}: {sharing:?}");
+        assert!(sharing.queue_delay <= ms(6), "seed {seed}: {sharing:?}");
+        game.push(sharing.game.p99);
+    }
+    let all = Sharing::measure(&copa(), &narrow(0.01), SEEDS).unwrap();
+    assert!(all.game.p99 <= ms(90), "{:?}, by seed {game:?}", all.game);
+    assert!(all.goodput >= 17.6e6 && all.wire_per_payload <= 1.10, "{all:?}");
+}
+
+#[test]
+fn two_flows_of_copa_share_evenly_with_a_short_queue() {
+    for seed in SEEDS {
+        for loss in [0.0, 0.01] {
+            let sharing = Sharing::measure(&copa(), &narrow(loss), [seed]).unwrap();
+            let least = if loss > 0.0 { 17.5e6 } else { 18.5e6 };
+            assert!(sharing.together >= least, "seed {seed}: {sharing:?}");
+            assert!(sharing.fairness >= 0.97, "seed {seed}: {sharing:?}");
+            assert!(sharing.together_delay <= ms(8), "seed {seed}: {sharing:?}");
+        }
+    }
+}
+
+#[test]
+fn loss_of_any_kind_does_not_collapse_copa() {
+    for seed in SEEDS {
+        for (loss, least) in [(0.02, 16.5e6), (0.05, 14.5e6), (0.1, 12.5e6)] {
+            let sharing = Scenario::new(Workload::bulk(), narrow(loss), copa()).run([seed]).unwrap();
+            assert!(sharing.goodput() >= least, "seed {seed}, {loss}: {}", sharing.goodput());
+        }
+    }
+}
+
+/// Round trips that vary on an empty path look like a queue. 50, 10 and 20 Mbit/s.
+#[test]
+fn jitter_does_not_collapse_copa() {
+    let jitter = LinkConfig { jitter: ms(6), ..narrow(0.01) };
+    for (link, least) in [(LinkConfig::wifi(), 20e6), (LinkConfig::mobile(), 5e6), (jitter, 9e6)] {
+        let report = Scenario::new(Workload::bulk(), link, copa()).run(SEEDS).unwrap();
+        let lasted: Vec<_> = report.runs.iter().map(|run| (run.seed, run.lasted)).collect();
+        assert!(report.goodput() >= least, "{} of {lasted:?}", report.goodput());
+    }
+}
+
+#[test]
+fn a_game_alone_is_no_slower_with_a_controller() {
+    let link = LinkConfig { jitter: ms(6), loss: Loss::Random(0.05), ..LinkConfig::with_rtt(ms(60)) };
+    for workload in [Workload::input60(), Workload::tiny60(), Workload::snap20()] {
+        let run = |mode: Mode| Scenario::new(workload, link.clone(), mode).run(1..=3).unwrap().latency();
+        let (free, controlled) = (run(Mode::modern(Modern::default())), run(copa()));
+        assert!(controlled.mean <= free.mean.mul_f64(1.01), "{}: {controlled:?}", workload.name);
+        assert!(controlled.p99 <= free.p99.mul_f64(1.03), "{}: {controlled:?}", workload.name);
+    }
+}
+
+#[test]
+fn cubic_fills_the_path_and_its_queue_and_takes_loss_for_a_full_one() {
+    for seed in 1..=3 {
+        let clean = Sharing::measure(&cubic(), &narrow(0.0), [seed]).unwrap();
+        assert!(clean.goodput >= 18e6 && clean.wire_per_payload <= 1.15, "seed {seed}: {clean:?}");
+        assert!(clean.queue_delay >= ms(15) && clean.fairness >= 0.8, "seed {seed}: {clean:?}");
+        let lossy = Scenario::new(Workload::bulk(), narrow(0.01), cubic()).run([seed]).unwrap();
+        assert!((1.5e6..4e6).contains(&lossy.goodput()), "seed {seed}: {}", lossy.goodput());
+    }
+}
+
+#[test]
+fn both_ways_of_kcp_are_as_bad_as_is_known() {
+    let fast = Mode::fast().with_window(1024);
+    let mut cwnd = fast.clone();
+    for end in &mut cwnd.ends {
+        end.config.nc = false;
+    }
+    let run = |mode: &Mode| Scenario::new(Workload::bulk(), narrow(0.01), mode.clone()).run(1..=2).unwrap();
+    let (without, with) = (run(&fast), run(&cwnd));
+    assert!(without.goodput() < 7e6 && without.wire_per_payload() > 3.5, "{}", without.goodput());
+    assert!(with.goodput() < 1.5e6, "{}", with.goodput());
+}
