@@ -1,0 +1,202 @@
+//! Pacing holds for every transmission, wastes nothing, and wakes when there is something to send.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::{drain, kcp};
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use whitewater::arq::congestion::{CongestionControl, PACING_BURST, Sent};
+use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair, Rng};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
+
+/// A rate that does not change, and what was sent: when, how long, how often.
+#[derive(Clone, Debug)]
+struct Steady {
+    rate: u64,
+    sent: Arc<Mutex<Vec<(Time, u16, u16)>>>,
+}
+
+impl CongestionControl for Steady {
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.sent.lock().unwrap().push((sent.now, sent.len, sent.xmit));
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(self.rate)
+    }
+}
+
+/// A sender that is woken late, and a peer at no distance who loses some of what comes and goes.
+struct Late {
+    alice: Kcp<DatagramQueue>,
+    bob: Kcp<DatagramQueue>,
+    steady: Steady,
+    rng: Rng,
+    loss: f64,
+    now: Time,
+    wakes: usize,
+}
+
+impl Late {
+    fn new(rate: u64, loss: f64, seed: u64) -> Self {
+        let recovery = Recovery::Modern(Modern::default());
+        let config = Config { snd_wnd: 2048, rcv_wnd: 2048, dead_link: u16::MAX, recovery, ..Config::fast() };
+        let steady = Steady { rate, sent: Arc::default() };
+        let (mut alice, bob) = (kcp(&config), kcp(&config));
+        alice.set_congestion(Box::new(steady.clone()));
+        Self { alice, bob, steady, rng: Rng::new(seed, 1), loss, now: Time::ZERO, wakes: 0 }
+    }
+
+    /// Runs until nothing waits and nothing is in flight, woken up to `late` after `check` says.
+    fn run(&mut self, late: Duration) -> Vec<(Time, u16, u16)> {
+        while let Some(at) = self.alice.check(self.now) {
+            self.now = at.max(self.now) + late.mul_f64(self.rng.fraction());
+            self.wakes += 1;
+            self.alice.update(self.now);
+            for datagram in drain(&mut self.alice) {
+                if self.rng.fraction() >= self.loss {
+                    self.bob.input(self.now, &datagram).unwrap();
+                }
+            }
+            self.bob.flush(self.now);
+            for datagram in drain(&mut self.bob) {
+                if self.rng.fraction() >= self.loss {
+                    self.alice.input(self.now, &datagram).unwrap();
+                }
+            }
+            assert!(self.wakes < 1_000_000, "never went quiet");
+        }
+        std::mem::take(&mut self.steady.sent.lock().unwrap())
+    }
+}
+
+/// From any transmission to any other: what left before the last one is at most a bucket and what
+/// the time between is worth.
+fn assert_never_bursts(sent: &[(Time, u16, u16)], rate: u64) {
+    for (index, (start, ..)) in sent.iter().enumerate() {
+        let mut bytes = 0;
+        for (now, len, _) in sent.iter().skip(index) {
+            let most = u128::from(rate) * (now.since(*start) + PACING_BURST).as_micros() / 1_000_000;
+            assert!(bytes <= most, "{bytes} bytes, not {most}, from {start} to {now} at {rate}");
+            bytes += u128::from(*len);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_burst_is_never_larger_than_the_bucket(
+        rate in prop_oneof![100u64..10_000, 10_000u64..10_000_000],
+        sizes in prop::collection::vec(1usize..1376, 1..200),
+        late in 0u64..40_000,
+        loss in prop_oneof![Just(0.0), 0.0..0.4],
+        seed: u64,
+    ) {
+        let mut late_sender = Late::new(rate, loss, seed);
+        for size in &sizes {
+            late_sender.alice.send(&vec![0; *size]).unwrap();
+        }
+        let sent = late_sender.run(Duration::from_micros(late));
+        prop_assert!(sent.len() >= sizes.len());
+        prop_assert_eq!(sent.iter().any(|(.., xmit)| *xmit > 1), sent.len() > sizes.len());
+        assert_never_bursts(&sent, rate);
+    }
+
+    /// What a late wake-up did not use is kept for the next one.
+    #[test]
+    fn waking_late_costs_no_rate(
+        rate in 100_000u64..10_000_000,
+        size in 1usize..1376,
+        late in 0u64..19_000,
+        seed: u64,
+    ) {
+        let mut late_sender = Late::new(rate, 0.0, seed);
+        for _ in 0..1000 {
+            late_sender.alice.send(&vec![0; size]).unwrap();
+        }
+        let sent = late_sender.run(Duration::from_micros(late));
+        let bytes = (1000 * size) as f64;
+        let want = bytes / rate as f64 + 0.02 + size as f64 / rate as f64;
+        let took = sent.last().unwrap().0.since(sent[0].0).as_secs_f64();
+        prop_assert!(took <= want, "{} s, not {} s", took, want);
+    }
+
+    /// Woken when `check` says, the sender has budget for a segment, and not a µs earlier.
+    #[test]
+    fn it_is_woken_once_a_segment(rate in 1000u64..1_000_000, size in 100usize..1376, seed: u64) {
+        let mut sender = Late::new(rate, 0.0, seed);
+        for _ in 0..100 {
+            sender.alice.send(&vec![0; size]).unwrap();
+        }
+        let sent = sender.run(Duration::ZERO);
+        prop_assert_eq!(sent.len(), 100);
+        prop_assert!(sender.wakes <= 100, "{} wake-ups", sender.wakes);
+        let each = Duration::from_micros(size as u64 * 1_000_000 / rate);
+        for pair in sent.windows(2).filter(|pair| pair[0].0 > Time::ZERO) {
+            let gap = pair[1].0.since(pair[0].0);
+            prop_assert!(gap.abs_diff(each) <= Duration::from_micros(1), "{:?}, not {:?}", gap, each);
+        }
+    }
+}
+
+/// Two rates, chosen by the round trip alone: what a game does that reduces its send rate when the
+/// path is bad, and trusts it again after a while.
+#[derive(Debug)]
+struct GoodOrBad {
+    bad_until: Time,
+    now: Time,
+}
+
+impl CongestionControl for GoodOrBad {
+    fn window(&self) -> u32 {
+        if self.now < self.bad_until { 16 } else { 64 }
+    }
+
+    fn on_rtt(&mut self, now: Time, rtt: Duration) {
+        if rtt > Duration::from_millis(250) {
+            self.bad_until = now + Duration::from_secs(2);
+        }
+    }
+
+    fn on_tick(&mut self, now: Time, _mss: u16) {
+        self.now = now;
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        Some(if self.now < self.bad_until { 1000 } else { 3000 })
+    }
+}
+
+#[test]
+fn a_controller_may_have_a_good_and_a_bad_mode() {
+    let recovery = Recovery::Modern(Modern::default());
+    let config = Config { rcv_wnd: 2048, recovery, ..Config::fast() }; // bob never reads
+    let end = || KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap();
+    let path = |rtt| LinkConfig::with_rtt(Duration::from_millis(rtt));
+    let links = [1, 2].map(|stream| Link::new(path(100), 7, stream).unwrap());
+    let mut pair = Pair::new(end(), end(), links);
+    let control = GoodOrBad { bad_until: Time::ZERO, now: Time::ZERO };
+    pair.alice.kcp_mut().set_congestion(Box::new(control));
+    for _ in 0..1000 {
+        pair.alice.send(Time::ZERO, &[0; 100]).unwrap();
+    }
+    let mut rates = Vec::new();
+    for (rtt, from, to) in [(100, 1, 3), (600, 5, 7), (100, 12, 14)] {
+        pair.links[0].set(path(rtt)).unwrap();
+        pair.run_to(Time::from_millis(from * 1000));
+        let before = pair.alice.datagrams();
+        pair.run_to(Time::from_millis(to * 1000));
+        rates.push((pair.alice.datagrams() - before) / (to - from));
+    }
+    assert_eq!(rates, [30, 10, 30], "segments a second");
+}
