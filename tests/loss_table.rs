@@ -12,9 +12,10 @@ use whitewater::sim::scenario::{Latency, Mode, Report, Scenario, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 
 /// KCP's modes and ours.
-fn modes() -> [Mode; 6] {
+fn modes() -> [Mode; 7] {
     let [default, normal, fast, turbo, flush] = Mode::baselines();
-    [default, normal, fast, turbo, flush, Mode::modern(Modern::default())]
+    let repairs = Modern { repairs: 30, ..Modern::default() };
+    [default, normal, fast, turbo, flush, Mode::modern(Modern::default()), Mode::modern(repairs)]
 }
 
 /// The links of a game, worst last.
@@ -102,7 +103,7 @@ fn upstream_echo() {
     assert_snapshot!(table);
 }
 
-fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 6]) -> String {
+fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 7]) -> String {
     let mut table = String::from(HEAD);
     for (name, link) in links {
         for mode in &modes {

@@ -218,15 +218,16 @@ fn every_message_arrives_with_repairs_on_any_path() {
 #[test]
 fn repairs_buy_latency_for_bytes() {
     for (family, repairs, mean, p99, bytes) in [
-        (Family::input(), 30, 0.63, 0.58, 1.11),
-        (Family::input(), 100, 0.56, 0.44, 1.34),
-        (Family::snap(), 10, 0.79, 0.73, 1.03),
-        (Family::snap(), 100, 0.72, 0.63, 1.20),
-        (Family::chunk(), 10, 0.57, 0.45, 1.00),
-        (Family::chunk(), 30, 0.37, 0.34, 1.10),
+        (Family::input(), 20, 0.66, 0.59, 1.12),
+        (Family::input(), 100, 0.56, 0.44, 1.43),
+        (Family::snap(), 10, 0.78, 0.71, 1.06),
+        (Family::snap(), 100, 0.65, 0.52, 1.46),
+        (Family::chunk(), 10, 0.57, 0.48, 1.00),
+        (Family::chunk(), 30, 0.36, 0.34, 1.08),
         (Family::harsh(), 30, 0.42, 0.33, 1.06),
-        (Family::ge(), 10, 0.87, 0.85, 1.07),
-        (Family::reorder(), 30, 0.74, 0.62, 1.15),
+        (Family::ge(), 20, 0.87, 0.85, 1.08),
+        (Family::reorder(), 20, 0.74, 0.62, 1.15),
+        (Family::duplex(), 20, 0.67, 0.62, 1.13),
         (Family::clean(), 100, 0.84, 0.74, 1.00),
     ] {
         let [ours, base] = [mode(repairs), Mode::fast()].map(|mode| family.run(&mode, 1..=4).unwrap());

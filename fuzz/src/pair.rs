@@ -5,7 +5,7 @@ use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Recovery, Sn, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Sn, Time};
 
 /// Runs a script: [`flag`]s, then for both ends first number, clock and config, then operations
 /// [`op`].
@@ -359,7 +359,16 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
         dead_link: 1 + dead_link,
         snd_queue: script.in_range(1, 512).into(),
         snd_queue_bytes: u32::from(mtu) + u32::from(script.u16()),
-        recovery: if flags & 4 != 0 { Recovery::default() } else { Recovery::Classic },
+        recovery: recovery(flags),
+    }
+}
+
+/// As in ikcp.c, or by time, with repairs or without.
+fn recovery(flags: u8) -> Recovery {
+    let repairs = if flags & 8 != 0 { 50 + (flags >> 4) * 10 } else { 0 };
+    match flags & 4 {
+        0 => Recovery::Classic,
+        _ => Recovery::Modern(Modern { repairs, ..Modern::default() }),
     }
 }
 

@@ -161,6 +161,12 @@ impl Config {
         }
     }
 
+    /// Whether recovery is by time, and round trips are kept in µs; else they are in ms.
+    #[inline]
+    pub(super) const fn is_by_time(&self) -> bool {
+        self.parts().is_some()
+    }
+
     /// Whether repairs are sent and taken.
     #[inline]
     pub(super) const fn has_repairs(&self) -> bool {
@@ -225,10 +231,10 @@ fn in_range<T: Copy + PartialOrd + Into<u64>>(
 
 /// What a segment adds to its payload, bytes.
 #[expect(clippy::cast_possible_truncation, reason = "24")]
-const OVERHEAD: u16 = HEADER_LEN as u16;
+pub(super) const OVERHEAD: u16 = HEADER_LEN as u16;
 /// What a repair adds to the largest segment that it covers, bytes.
 #[expect(clippy::cast_possible_truncation, reason = "5")]
-const REPAIR_OVERHEAD: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
+pub(super) const REPAIR_OVERHEAD: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
 /// Largest UDP payload over IPv4, bytes.
 const MTU_MAX: u16 = 65_507;
 /// Least receive window, segments. Source: ikcp.c `IKCP_WND_RCV`, "must >= max fragment size".

@@ -59,7 +59,7 @@ impl<O: Output> Kcp<O> {
         if !is_expected || !self.receiver.store_next(head, datagram, self.config.rcv_wnd) {
             return false;
         }
-        self.rmt_wnd = if self.is_modern { self.rmt_wnd.max(head.wnd()) } else { head.wnd() };
+        self.rmt_wnd = if self.config.is_by_time() { self.rmt_wnd.max(head.wnd()) } else { head.wnd() };
         self.counters.bytes_received += datagram.len() as u64;
         self.counters.segments_received += 1;
         acks.push(head.sn(), head.ts());
@@ -88,7 +88,7 @@ impl<O: Output> Kcp<O> {
                     }
                     after
                 }
-                Command::Ack if self.is_modern => self.take_acks_by_time(now, rest, &mut acked),
+                Command::Ack if self.config.is_by_time() => self.take_acks_by_time(now, rest, &mut acked),
                 Command::Ack => self.take_acks(now, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;
@@ -103,7 +103,7 @@ impl<O: Output> Kcp<O> {
             };
         }
         let segments = self.sender.una().0.wrapping_sub(una.0);
-        if self.is_modern {
+        if self.config.is_by_time() {
             self.after_acks_by_time(now, &acked, segments > 0 || self.sender.in_flight < in_flight);
         } else {
             self.after_acks(&acked);
@@ -198,7 +198,7 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(super) fn take_wnd(&mut self, head: RawHeader<'_>) {
         let una = self.sender.una();
-        if !self.is_modern || una.is_before(head.una()) {
+        if !self.config.is_by_time() || una.is_before(head.una()) {
             self.rmt_wnd = head.wnd();
         } else if una == head.una() {
             self.rmt_wnd = self.rmt_wnd.max(head.wnd());

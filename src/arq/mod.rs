@@ -86,8 +86,6 @@ pub struct Kcp<O> {
     rmt_wnd: u16,
     /// A segment has been sent `dead_link` times.
     dead: bool,
-    /// Recovery by time is in force, and `rtt` in µs; else it is in ms.
-    is_modern: bool,
     counters: Counters,
     work: Option<Box<Work>>,
     output: O,
@@ -142,7 +140,6 @@ impl<O: Output> Kcp<O> {
             mtu_max: config.mtu,
             rmt_wnd: config::WND_RCV_MIN,
             dead: false,
-            is_modern: config.recovery != Recovery::Classic,
             counters: Counters::default(),
             work: None,
             output,
@@ -297,16 +294,14 @@ impl<O: Output> Kcp<O> {
 
     /// Takes another recovery, which measures time in other units.
     fn set_recovery(&mut self, recovery: Recovery) -> Result<(), ConfigError> {
-        let is_modern = recovery != Recovery::Classic;
-        if is_modern == self.is_modern {
-            return Ok(());
-        }
-        if self.sender.in_flight > 0 {
+        let changes = (recovery == Recovery::Classic) == self.config.is_by_time();
+        if changes && self.sender.in_flight > 0 {
             let field = "segments in flight while `recovery` changes";
             return Err(ConfigError { field, value: self.sender.in_flight.into(), min: 0, max: 0 });
         }
-        self.is_modern = is_modern;
-        self.rtt = Rtt::new();
+        if changes {
+            self.rtt = Rtt::new();
+        }
         Ok(())
     }
 
@@ -340,7 +335,7 @@ impl<O: Output> Kcp<O> {
     /// What has been counted, and how things stand.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let tick = if self.is_modern { Duration::from_micros(1) } else { Duration::from_millis(1) };
+        let tick = if self.config.is_by_time() { Duration::from_micros(1) } else { Duration::from_millis(1) };
         let control = self.congestion.control();
         Stats {
             snd_una: self.sender.una(),

@@ -7,7 +7,7 @@ use crate::wire::{Command, Header, Output};
 /// Window probes. Source: ikcp.c `ikcp_flush`, `ts_probe`, `probe_wait`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// When to ask next; means nothing while `wait` is 0.
+    /// When to ask next, or while `wait` is 0, to tell again.
     pub(super) at: Millis,
     /// ms from the last question to the next; 0: the peer's window is open.
     pub(super) wait: u32,
@@ -15,9 +15,8 @@ pub(super) struct Probe {
     pub(super) ask: bool,
     /// The peer wants to know our window.
     pub(super) tell: bool,
-    /// How often it is to be told again that the window has opened, and when next.
+    /// How often it is to be told again that the window has opened.
     again: u8,
-    again_at: Millis,
 }
 
 /// How patient the questions are, ms.
@@ -40,7 +39,7 @@ impl Probe {
     pub(super) fn tick(&mut self, now: Millis, rmt_wnd: u16, patience: Patience) {
         if rmt_wnd != 0 {
             self.wait = 0;
-            self.at = Millis(0);
+            self.tick_open(now);
         } else if self.wait == 0 {
             self.wait = patience.first;
             self.at = now.add(self.wait);
@@ -49,12 +48,20 @@ impl Probe {
             self.at = now.add(self.wait);
             self.ask = true;
         }
-        if self.again > 0 && !self.tell && self.again_at.is_due(now) {
+    }
+
+    /// Tells again that our window has opened, while the peer's is open.
+    fn tick_open(&mut self, now: Millis) {
+        if self.again == 0 {
+            self.at = Millis(0);
+            return;
+        }
+        if !self.tell && self.at.is_due(now) {
             self.again -= 1;
             self.tell = true;
         }
         if self.tell {
-            self.again_at = now.add(AGAIN_AFTER);
+            self.at = now.add(AGAIN_AFTER);
         }
     }
 
@@ -69,7 +76,7 @@ impl Probe {
 
     /// When the peer is to be told again; `None`: no more.
     pub(super) fn tell_again_at(&self) -> Option<Millis> {
-        (self.again > 0).then_some(self.again_at)
+        (self.again > 0 && self.wait == 0).then_some(self.at)
     }
 
     /// Sends what is due. The segments keep the `sn` and `ts` that `header` has.

@@ -1,12 +1,13 @@
 //! Repairs that come in: what is lost is rebuilt of them.
 
+use crate::arq::config::OVERHEAD;
 use crate::arq::recv::Stored;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
 use crate::code::{Decoder, DecoderConfig};
 use crate::seq::Sn;
 use crate::time::Millis;
-use crate::wire::{Command, HEADER_LEN, Header, Output, RawHeader};
+use crate::wire::{Command, Header, Output, RawHeader};
 
 /// What rebuilding lost segments keeps.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ struct Loss {
 
 impl Rebuild {
     pub(in crate::arq) fn new(nxt: Sn, rcv_mtu: u16) -> Self {
-        let mss = rcv_mtu.saturating_sub(HEADER_LEN as u16);
+        let mss = rcv_mtu.saturating_sub(OVERHEAD);
         let config = DecoderConfig { segments: REMEMBERED, bytes: u32::from(REMEMBERED) * 1400, mss };
         let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: 0 };
         Self { decoder: Decoder::new(&config), loss, segment: Vec::new() }

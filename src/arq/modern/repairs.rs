@@ -1,11 +1,12 @@
 //! Repairs on their way out: what is in flight protected ahead of its loss, within a budget of bytes.
 
 use super::Modern;
+use crate::arq::config::REPAIR_OVERHEAD;
 use crate::arq::outgoing::Outgoing;
 use crate::arq::rtt::Rtt;
 use crate::arq::send::Sender;
 use crate::arq::transmit::Transmit;
-use crate::code::{COVER_MAX, Encoder, REPAIR_HEAD, SYMBOL_HEAD};
+use crate::code::{COVER_MAX, Encoder};
 use crate::ring::Ring;
 use crate::seq::Sn;
 use crate::wire::{Command, HEADER_LEN, Output};
@@ -141,7 +142,7 @@ fn covered(sender: &Sender, end: Sn) -> Cover {
 /// Bytes of the payload of a repair of `cover`.
 fn needs(sender: &Sender, cover: &Cover) -> u16 {
     let longest = cover.numbers().filter_map(|sn| sender.ring.get(sn)).map(|segment| segment.len).max();
-    longest.unwrap_or(0).saturating_add(HEADS)
+    longest.unwrap_or(0).saturating_add(REPAIR_OVERHEAD)
 }
 
 /// Bytes earned for each byte sent, in 1/256, at a loss of `loss` of 254.
@@ -158,8 +159,6 @@ fn has_queue(rtt: &Rtt) -> bool {
 
 /// Segments that a repair covers at most.
 const COVER: u32 = COVER_MAX as u32 / 2;
-/// Bytes of a repair before what is coded, and of a symbol before the data.
-const HEADS: u16 = (REPAIR_HEAD + SYMBOL_HEAD) as u16;
 /// Repairs that ride in the datagram of a new segment.
 const RIDING: u32 = 2;
 /// Repairs in datagrams of their own after a burst of segments.
