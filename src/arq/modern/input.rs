@@ -47,15 +47,15 @@ impl<O: Output> Kcp<O> {
     /// Learns from the token that the ACK of a segment in flight echoes.
     fn transmission_arrived(&mut self, now: Time, head: RawHeader<'_>, flight: &Flight, acked: &mut Acked) {
         let earlier = flight.ts.since(head.ts());
-        let age = now.token().since(head.ts()).max(0);
+        let age = now.token().since(head.ts());
         if earlier < 0 && self.config.has_repairs() {
             return; // it may be rebuilt, perhaps long after the repair came: that measures nothing
         }
-        if earlier < 0 || (earlier > 0 && flight.xmit == 1) || age > AGE_MAX {
+        if earlier < 0 || (earlier > 0 && flight.xmit == 1) || !(-AHEAD_MAX..=AGE_MAX).contains(&age) {
             count(&mut self.counters.rejected.ts_age);
             return;
         }
-        let age = age.unsigned_abs();
+        let age = age.max(0).unsigned_abs();
         let rack = &mut self.work.get_or_insert_default().by_time.rack;
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
             self.rtt.sample(age);
@@ -84,5 +84,8 @@ impl<O: Output> Kcp<O> {
     }
 }
 
+/// µs by which a token may lie ahead: flushes in the same µs have others. More, and the clock was set
+/// back.
+const AHEAD_MAX: i32 = 1000;
 /// Oldest token that is believed, µs.
 const AGE_MAX: i32 = 120_000_000;
