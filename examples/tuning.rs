@@ -96,7 +96,7 @@ fn knobs() -> Vec<Knob> {
 }
 
 /// Recovery by time, and without each of its parts.
-fn parts() -> [(&'static str, Config); 8] {
+fn parts() -> [(&'static str, Config); 11] {
     let all = Modern::default();
     let by_time = |parts| Config { recovery: Recovery::Modern(parts), ..Config::turbo() };
     [
@@ -108,6 +108,9 @@ fn parts() -> [(&'static str, Config); 8] {
         ("deviations 1", by_time(Modern { deviations: 1, ..all })),
         ("deviations 2", by_time(Modern { deviations: 2, ..all })),
         ("deviations 8", by_time(Modern { deviations: 8, ..all })),
+        ("repairs 10", by_time(Modern { repairs: 10, ..all })),
+        ("repairs 30", by_time(Modern { repairs: 30, ..all })),
+        ("repairs 100", by_time(Modern { repairs: 100, ..all })),
     ]
 }
 

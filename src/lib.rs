@@ -18,7 +18,8 @@
 //!              send  recv                     segments on their way out and in
 //!              acks  probe                    what the peer is owed and asked
 //!              rtt  timer                     round trips, the beat of the flushes
-//!              loss  deadlines  suspects      which segments are lost, where to look
+//!              classic                        what is lost as ikcp.c finds it
+//!              modern                         what is lost by time; repairs out and in
 //!              congestion  pacing             how much may leave
 //!              flush  transmit  packer        all of that into datagrams
 //!              config  error  stats           what is set, refused, counted
