@@ -182,6 +182,13 @@ impl Config {
         matches!(self.recovery, Recovery::Modern(Modern { at_once: true, .. }))
     }
 
+    /// Whether `len` bytes are one segment at most; [`mss`](Self::mss) put so that it is quick.
+    #[inline]
+    pub(super) fn is_one_segment(&self, len: usize) -> bool {
+        let least = self.mtu.wrapping_sub(OVERHEAD + REPAIR_OVERHEAD);
+        len <= least.into() || len <= self.mss().into()
+    }
+
     /// Least RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.
     #[must_use]
     pub(super) fn rto_min(&self) -> u32 {

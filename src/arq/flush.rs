@@ -122,7 +122,7 @@ impl<O: Output> Kcp<O> {
             return Some(now);
         }
         let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
-        let tell = self.probe.tell_again_at().map(|at| now.when(at));
+        let tell = self.probe.tell_again_at(self.rmt_wnd).map(|at| now.when(at));
         let resend = self.work.as_ref().and_then(|work| self.resend_at(work, now));
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };

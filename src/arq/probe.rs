@@ -74,9 +74,10 @@ impl Probe {
         }
     }
 
-    /// When the peer is to be told again; `None`: no more.
-    pub(super) fn tell_again_at(&self) -> Option<Millis> {
-        (self.again > 0 && self.wait == 0).then_some(self.at)
+    /// When the peer, whose window is `rmt_wnd`, is to be told again; `None`: no more, or not before that
+    /// opens.
+    pub(super) fn tell_again_at(&self, rmt_wnd: u16) -> Option<Millis> {
+        (self.again > 0 && rmt_wnd != 0).then_some(self.at)
     }
 
     /// Sends what is due. The segments keep the `sn` and `ts` that `header` has.

@@ -70,7 +70,7 @@ impl Sender {
     /// `false`: not so simple.
     #[inline]
     fn send_simple(&mut self, data: &[u8], config: &Config) -> bool {
-        if data.len() > config.mss().into()
+        if !config.is_one_segment(data.len())
             || config.stream
             || self.ring.is_full()
             || !self.has_room(1, data.len(), config)

@@ -125,7 +125,7 @@ impl Rack {
             return FIRST;
         }
         let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
-        (u64::from(rtt.srtt) + deviation.max(GRANULARITY).max(self.allowance)).max(TIMEOUT_MIN)
+        (u64::from(rtt.srtt) + deviation.max(GRANULARITY).max(self.allowance)).clamp(TIMEOUT_MIN, TIMEOUT_MAX)
     }
 
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
@@ -139,6 +139,8 @@ impl Rack {
 const FIRST: u64 = 200_000;
 /// Least timeout, µs.
 const TIMEOUT_MIN: u64 = 5000;
+/// Longest timeout, µs.
+const TIMEOUT_MAX: u64 = 60_000_000;
 /// Least distance of the timeout from the round trip, µs.
 const GRANULARITY: u64 = 2000;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
