@@ -2,9 +2,9 @@
 //!
 //! Each verb of [`Kcp`] is a short list of calls into the parts: `send` and `recv` keep the
 //! segments, `input` takes a datagram apart, `flush` and `transmit` put them together with the
-//! `packer`. `rtt` estimates, `loss` decides what is lost, `deadlines` and `suspects` say where to
-//! look, [`congestion`] and `pacing` how much may leave; `acks` and `probe` are what the peer is owed
-//! and asked.
+//! `packer`. `rtt` estimates; `classic` finds what is lost as ikcp.c does, `modern` by time;
+//! [`congestion`] and `pacing` say how much may leave; `acks` and `probe` are what the peer is owed and
+//! asked.
 
 mod acks;
 mod classic;

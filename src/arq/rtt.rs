@@ -2,7 +2,7 @@
 
 use super::config::{Config, RTO_MAX};
 
-/// Estimate of the round trip, all in ms. Source: ikcp.c `ikcp_update_ack`; RFC 6298.
+/// Estimate of the round trip, all in ms, or by time in µs. Source: ikcp.c `ikcp_update_ack`; RFC 6298.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     /// Smoothed round trip; 0: none measured yet.
