@@ -14,7 +14,7 @@ impl<O: Output> Kcp<O> {
     /// Sends what is due: acknowledgements, probes, lost segments, new ones. Source: ikcp.c
     /// `ikcp_flush`.
     pub fn flush(&mut self, now: Time) {
-        if self.config.is_at_once() && self.never_flushed() {
+        if self.config.is_at_once() && self.congestion.control().window() == 0 {
             self.congestion.control_mut().on_tick(now, self.config.mss());
         }
         self.congestion.refill(now);
@@ -151,8 +151,10 @@ impl<O: Output> Kcp<O> {
         self.congestion.room(&self.config, self.rmt_wnd, &self.sender)
     }
 
-    /// The built-in controller lets nothing out before the first flush has ended.
+    /// The built-in controller lets nothing out before the first flush has ended. At once, one update
+    /// has to do.
     fn never_flushed(&self) -> bool {
-        self.congestion.control().window() == 0 && self.rmt_wnd > 0
+        let may_be = !self.config.is_at_once() || self.timer.flush.is_none();
+        may_be && self.congestion.control().window() == 0 && self.rmt_wnd > 0
     }
 }
