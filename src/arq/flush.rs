@@ -104,7 +104,7 @@ impl<O: Output> Kcp<O> {
 
     /// Whether a flush would send or count anything.
     fn has_work(&self, now: Time) -> bool {
-        self.acks_due() > 0
+        self.acks_at(now).is_some_and(|at| at <= now)
             || self.probe.ask
             || self.probe.tell
             || self.may_be_lost(now)
@@ -113,7 +113,8 @@ impl<O: Output> Kcp<O> {
 
     /// When a flush would send or count anything.
     fn next_work(&self, now: Time) -> Option<Time> {
-        if self.acks_due() > 0
+        let acks = self.acks_at(now);
+        if acks.is_some_and(|at| at <= now)
             || self.probe.ask
             || self.probe.tell
             || (self.rmt_wnd == 0 && self.probe.wait == 0)
@@ -127,7 +128,13 @@ impl<O: Output> Kcp<O> {
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };
         let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
-        [probe, tell, paced].into_iter().flatten().min()
+        [acks, probe, tell, paced].into_iter().flatten().min()
+    }
+
+    /// When the ACKs that are owed leave; `None`: none are.
+    fn acks_at(&self, now: Time) -> Option<Time> {
+        let work = self.work.as_ref().filter(|work| work.acks.len() > 0)?;
+        Some(work.rebuild.as_ref().map_or(now, |rebuild| rebuild.waits_until().max(now)))
     }
 
     /// Whether a flush would find lost segments, or something to count.

@@ -84,7 +84,7 @@ impl<O: Output> Kcp<O> {
                 Command::Push => {
                     let after = self.take_pushes(rest, backing, &mut acked);
                     if self.config.has_repairs() {
-                        self.remember(rest.get(..rest.len() - after.len()).unwrap_or_default());
+                        self.remember(now, rest.get(..rest.len() - after.len()).unwrap_or_default());
                     }
                     after
                 }

@@ -24,6 +24,8 @@ pub(in crate::arq) struct Rack {
     progress: Time,
     /// While nothing is acknowledged: when a few more leave to bring news.
     probe_at: Time,
+    /// How long an acknowledgement may wait at the peer.
+    pub(super) ack_delay: u64,
     /// The last token.
     token: Option<Time>,
 }
@@ -125,7 +127,8 @@ impl Rack {
             return FIRST;
         }
         let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
-        (u64::from(rtt.srtt) + deviation.max(GRANULARITY).max(self.allowance)).clamp(TIMEOUT_MIN, TIMEOUT_MAX)
+        let margin = deviation.max(GRANULARITY).max(self.allowance) + self.ack_delay;
+        (u64::from(rtt.srtt) + margin).clamp(TIMEOUT_MIN, TIMEOUT_MAX)
     }
 
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.

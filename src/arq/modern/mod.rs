@@ -7,6 +7,7 @@
 mod detect;
 mod flights;
 mod input;
+mod pace;
 mod rebuild;
 mod repairs;
 mod resend;

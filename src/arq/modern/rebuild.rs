@@ -1,12 +1,13 @@
 //! Repairs that come in: what is lost is rebuilt of them.
 
+use super::pace::Gap;
 use crate::arq::config::OVERHEAD;
 use crate::arq::recv::Stored;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
 use crate::code::{Decoder, DecoderConfig};
 use crate::seq::Sn;
-use crate::time::Millis;
+use crate::time::{Millis, Time};
 use crate::wire::{Command, Header, Output, RawHeader};
 
 /// What rebuilding lost segments keeps.
@@ -16,6 +17,13 @@ pub(in crate::arq) struct Rebuild {
     loss: Loss,
     /// A rebuilt segment, as it would have come.
     segment: Vec<u8>,
+    /// The peer has sent a repair: it knows that ACKs may wait.
+    is_paced: bool,
+    gap: Gap,
+    /// Until when the one ACK that is owed waits for company.
+    waits_until: Time,
+    /// Segments held out of turn and duplicates, as of the last datagram.
+    trouble: (u32, u32),
 }
 
 /// How much of what the peer sends gets lost.
@@ -35,7 +43,32 @@ impl Rebuild {
         let mss = rcv_mtu.saturating_sub(OVERHEAD);
         let config = DecoderConfig { segments: REMEMBERED, bytes: u32::from(REMEMBERED) * 1400, mss };
         let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: 0 };
-        Self { decoder: Decoder::new(&config), loss, segment: Vec::new() }
+        Self {
+            decoder: Decoder::new(&config),
+            loss,
+            segment: Vec::new(),
+            is_paced: false,
+            gap: Gap::default(),
+            waits_until: Time::ZERO,
+            trouble: (0, 0),
+        }
+    }
+
+    /// Until when ACKs wait.
+    pub(in crate::arq) fn waits_until(&self) -> Time {
+        self.waits_until
+    }
+
+    /// A datagram of PUSHes has been taken, after which so many segments are held out of turn, and so
+    /// many were duplicates so far: an ACK may wait for the next if this was one more in its turn.
+    fn paced(&mut self, now: Time, acks: usize, trouble: (u32, u32)) {
+        self.gap.packet(now);
+        let is_calm = trouble == self.trouble && trouble.0 == 0 && acks == 1;
+        self.waits_until = match self.gap.wait() {
+            Some(gap) if self.is_paced && is_calm => now.after(gap + gap / 4),
+            _ => now,
+        };
+        self.trouble = trouble;
     }
 
     /// What ACKs say in `frg`: that repairs are understood, and the loss of 254.
@@ -67,7 +100,7 @@ impl Loss {
 
 impl<O: Output> Kcp<O> {
     /// Remembers the PUSHes in `taken`, which have been stored, and rebuilds what that makes possible.
-    pub(in crate::arq) fn remember(&mut self, taken: &[u8]) {
+    pub(in crate::arq) fn remember(&mut self, now: Time, taken: &[u8]) {
         let (nxt, rcv_mtu, rcv_wnd) = (self.receiver.nxt, self.config.rcv_mtu, self.config.rcv_wnd);
         let work = self.work.get_or_insert_default();
         let rebuild = work.rebuild.get_or_insert_with(|| Box::new(Rebuild::new(nxt, rcv_mtu)));
@@ -82,6 +115,7 @@ impl<O: Output> Kcp<O> {
             rest = after;
         }
         rebuild.decoder.forget_before(nxt.sub(REMEMBERED.into()));
+        rebuild.paced(now, work.acks.len(), (self.receiver.parked, self.counters.duplicates));
         self.store_rebuilt();
     }
 
@@ -89,6 +123,7 @@ impl<O: Output> Kcp<O> {
     pub(in crate::arq) fn take_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
         let Some(Work { rebuild: Some(rebuild), .. }) = self.work.as_deref_mut() else { return };
         let (nxt, wnd) = (self.receiver.nxt, self.config.rcv_wnd);
+        rebuild.is_paced = true;
         if let Err(error) = rebuild.decoder.repair(head.sn(), head.ts(), payload, nxt, wnd) {
             log::trace!("conv {}: repair refused: {error}", self.conv);
             count(&mut self.counters.rejected.repair);
@@ -100,7 +135,7 @@ impl<O: Output> Kcp<O> {
     fn store_rebuilt(&mut self) {
         let Self { work, receiver, counters, config, .. } = self;
         let Some(Work { rebuild: Some(rebuild), acks, .. }) = work.as_deref_mut() else { return };
-        let Rebuild { decoder, loss, segment } = &mut **rebuild;
+        let Rebuild { decoder, loss, segment, waits_until, .. } = &mut **rebuild;
         while let Some(lost) = decoder.recover() {
             let header = Header {
                 conv: self.conv,
@@ -117,6 +152,7 @@ impl<O: Output> Kcp<O> {
             let rcv_nxt = receiver.nxt;
             if receiver.store(segment, None, config.rcv_wnd) == Stored::New {
                 loss.judge(true);
+                *waits_until = Time::ZERO;
                 count(&mut counters.rebuilt);
                 // What `una` says need not be said, as long as anything is.
                 if acks.len() == 0 || !lost.sn.is_before(receiver.nxt) {

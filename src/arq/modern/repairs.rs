@@ -1,6 +1,7 @@
 //! Repairs on their way out: what is in flight protected ahead of its loss, within a budget of bytes.
 
 use super::Modern;
+use super::pace::Gap;
 use crate::arq::config::REPAIR_OVERHEAD;
 use crate::arq::outgoing::Outgoing;
 use crate::arq::rtt::Rtt;
@@ -26,12 +27,21 @@ pub(in crate::arq) struct Repairs {
     index: u8,
     /// The loss that the peer reports, of 254; `None`: it does not rebuild.
     loss: Option<u8>,
+    /// One was sent: the peer's ACKs may wait.
+    is_paced: bool,
+    gap: Gap,
 }
 
 impl Repairs {
     /// The peer marked its ACKs with `mark`: 0, or 1 and its loss of 254.
     pub(super) fn hear(&mut self, mark: u8) {
         self.loss = mark.checked_sub(1);
+    }
+
+    /// How long an ACK of the peer may wait for the next segment, µs.
+    pub(super) fn ack_delay(&self) -> u64 {
+        let waits = self.gap.wait().filter(|_| self.is_paced && self.loss.is_some());
+        waits.map_or(0, |gap| gap + gap / 4)
     }
 
     /// The segments from `first` on were just sent: sends repairs of what is in flight, as far as the
@@ -44,6 +54,7 @@ impl Repairs {
         modern: &Modern,
     ) -> u32 {
         let Some(loss) = self.loss else { return 0 };
+        self.gap.packet(transmit.now);
         let nxt = transmit.sender.nxt;
         let new = nxt.0.wrapping_sub(first.0);
         let share = if has_queue(rtt) { 0 } else { share(loss, modern.repairs) };
@@ -107,6 +118,7 @@ impl Repairs {
             return false;
         }
         self.budget -= cost;
+        self.is_paced = true;
         transmit.congestion.spend(len);
         true
     }

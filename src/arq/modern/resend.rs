@@ -46,6 +46,7 @@ impl ByTime {
         }
         let sends = modern.repairs > 0 && transmit.sender.nxt != first;
         let repairs = if sends { self.repairs.send(transmit, first, rtt, modern) } else { 0 };
+        self.rack.ack_delay = self.repairs.ack_delay();
         (resent, repairs)
     }
 
