@@ -14,7 +14,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 use whitewater::arq::congestion::CongestionControl;
 use whitewater::wire::{Command, HEADER_LEN, Header, Segment, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, RecvError, Rejected, Sn, Stats, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, Recovery, RecvError, Rejected, Sn, Stats, Time};
 
 /// Runs a script: conv, first numbers, start of the clock, a config, then operations [`op`].
 ///
@@ -184,7 +184,12 @@ impl Rig {
                     self.input(&datagram);
                 }
             }
-            op::SHRINK => self.measured(Kcp::shrink),
+            op::SHRINK => {
+                self.measured(Kcp::shrink);
+                if self.subject.config().recovery != Recovery::Classic {
+                    self.twin.shrink(); // what it forgets then shows
+                }
+            }
             op::PACE => {
                 let control = Fixed { window: script.u16().into(), rate: script.u32().into() };
                 self.paced = true;

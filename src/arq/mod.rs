@@ -324,7 +324,8 @@ impl<O: Output> Kcp<O> {
     }
 
     /// Gives back the memory of what is empty. A session that is quiet for long then costs no more
-    /// than a fresh one; traffic takes the memory again.
+    /// than a fresh one; traffic takes the memory again. By time, it also forgets how late transmissions
+    /// came and what rebuilds others, and learns both anew.
     pub fn shrink(&mut self) {
         self.sender.shrink();
         self.receiver.shrink();
