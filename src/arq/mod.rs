@@ -303,6 +303,9 @@ impl<O: Output> Kcp<O> {
         if changes {
             self.rtt = Rtt::new();
         }
+        if changes && let Some(work) = &mut self.work {
+            (work.classic, work.by_time, work.rebuild) = (Classic::default(), ByTime::default(), None);
+        }
         Ok(())
     }
 
