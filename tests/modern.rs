@@ -211,7 +211,7 @@ fn every_message_arrives_whatever_the_path_and_the_other_end() {
     }
 }
 
-/// The figures of the prototype, LATENCY: mean, p99 and bytes over those of KCP's fast mode.
+/// Mean, p99 and bytes over those of KCP's fast mode.
 #[test]
 fn latency_under_loss_is_four_fifths_of_kcps_fast_mode() {
     for (family, mean, p99, bytes) in [
