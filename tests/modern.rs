@@ -176,6 +176,22 @@ fn a_session_with_nothing_to_do_is_never_woken() {
     assert_eq!((alice.check(at(30)), alice.is_idle()), (None, true));
 }
 
+#[test]
+fn a_clock_that_is_set_back_costs_a_timeout_and_no_more() {
+    let mut alice = kcp(&Config::turbo());
+    let token = send(&mut alice, at(10_000_000));
+    alice.input(at(10_000_040), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
+    send(&mut alice, at(10_000_050));
+    assert_eq!(alice.check(at(1000)), Some(at(1000)));
+    alice.update(at(1000));
+    let due = alice.check(at(1000)).unwrap();
+    assert!(due > at(1000) && due <= at(1200), "{due}");
+    assert_eq!(updated(&mut alice, due), [1]);
+    let token = send(&mut alice, at(2000));
+    alice.input(at(2060), &Raw { una: 3, ..Raw::ack(2, token) }.bytes()).unwrap();
+    assert!(alice.stats().srtt > ms(40), "round trips are measured again");
+}
+
 /// The same path in both directions: 60 ms of round trip and 6 of jitter.
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }

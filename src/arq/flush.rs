@@ -149,7 +149,7 @@ impl<O: Output> Kcp<O> {
     fn resend_at(&self, work: &Work, now: Time) -> Option<Time> {
         match &self.config.recovery {
             Recovery::Classic => work.classic.deadlines.due_at(now.wire()).map(|at| now.when(at)),
-            Recovery::Modern(modern) => work.by_time.due_at(&self.rtt, modern),
+            Recovery::Modern(modern) => work.by_time.due_at(now, &self.rtt, modern),
         }
     }
 

@@ -18,8 +18,29 @@ pub(in crate::arq) struct ByTime {
 
 impl ByTime {
     /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
-    pub(in crate::arq) fn due_at(&self, rtt: &Rtt, modern: &Modern) -> Option<Time> {
-        self.flights.oldest().map(|sent| self.rack.due_at(sent, rtt, modern))
+    pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Time> {
+        let oldest = self.flights.oldest()?;
+        if self.rack.is_ahead(now) {
+            return Some(now);
+        }
+        Some(self.rack.due_at(oldest, rtt, modern))
+    }
+
+    /// The clock was set back: all in flight counts as sent at `now`.
+    #[cold]
+    fn start_again<O>(&mut self, transmit: &mut Transmit<'_, '_, O>, now: Time) {
+        self.rack = Rack::default();
+        self.rack.progress(now);
+        self.flights.clear();
+        let token = self.rack.token(now);
+        let sender = &mut *transmit.sender;
+        let (una, nxt) = (sender.una(), sender.nxt);
+        for slot in sender.ring.slots_mut(una, nxt.0.wrapping_sub(una.0)).into_iter().flatten() {
+            if let Some(segment) = slot {
+                segment.flight.ts = token.token();
+            }
+        }
+        self.flights.push(una, nxt, token);
     }
 
     /// Sends again what is lost, and what is new.
@@ -31,6 +52,9 @@ impl ByTime {
         modern: &Modern,
     ) -> (Resent, u32) {
         let (now, first) = (transmit.now, transmit.sender.nxt);
+        if self.rack.is_ahead(now) {
+            self.start_again(transmit, now);
+        }
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let resent = self.resend(transmit, token, rtt, modern);
