@@ -35,10 +35,9 @@ impl ByTime {
         let token = self.rack.token(now);
         let sender = &mut *transmit.sender;
         let (una, nxt) = (sender.una(), sender.nxt);
-        for slot in sender.ring.slots_mut(una, nxt.0.wrapping_sub(una.0)).into_iter().flatten() {
-            if let Some(segment) = slot {
-                segment.flight.ts = token.token();
-            }
+        let slots = sender.ring.slots_mut(una, nxt.0.wrapping_sub(una.0));
+        for segment in slots.into_iter().flatten().flatten() {
+            segment.flight.ts = token.token();
         }
         self.flights.push(una, nxt, token);
     }
