@@ -52,9 +52,9 @@ impl Rack {
         token
     }
 
-    /// Whether the clock was set back since the last transmission.
-    pub(super) fn is_ahead(&self, now: Time) -> bool {
-        self.token.is_some_and(|last| last.micros_since(now) > SET_BACK)
+    /// Whether the clock was set back since the last transmission, by more than `by` µs.
+    pub(super) fn was_set_back(&self, now: Time, by: u64) -> bool {
+        self.token.is_some_and(|last| last.micros_since(now) > by)
     }
 
     /// A transmission has arrived. `true`: it is the newest so far, and its round trip is worth
@@ -143,8 +143,6 @@ impl Rack {
     }
 }
 
-/// A token this far ahead, µs, says that the clock was set back.
-const SET_BACK: u64 = 1_000_000;
 /// Timeout before the first round trip is measured, µs.
 const FIRST: u64 = 200_000;
 /// Least timeout, µs.

@@ -20,7 +20,7 @@ impl ByTime {
     /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
     pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Time> {
         let oldest = self.flights.oldest()?;
-        if self.rack.is_ahead(now) {
+        if self.rack.was_set_back(now, SET_BACK) {
             return Some(now);
         }
         Some(self.rack.due_at(oldest, rtt, modern))
@@ -51,7 +51,7 @@ impl ByTime {
         modern: &Modern,
     ) -> (Resent, u32) {
         let (now, first) = (transmit.now, transmit.sender.nxt);
-        if self.rack.is_ahead(now) {
+        if self.rack.was_set_back(now, SET_BACK / 2) {
             self.start_again(transmit, now);
         }
         let token = self.rack.token(now);
@@ -113,6 +113,9 @@ impl ByTime {
     }
 }
 
+/// A clock that was set back this far, µs, wakes for that; a flush sees half of it, so that its own token
+/// does not make the difference.
+const SET_BACK: u64 = 1_000_000;
 /// Segments whose time is out that leave together. When nothing of many is acknowledged, it is more
 /// likely the path or the acknowledgements than all of them: a few bring news of the rest.
 const TRIES: u32 = 10;
