@@ -75,24 +75,28 @@ impl<T> Ring<T> {
     /// span and the memory grow up to it. Returns what was held there, or the refused value.
     #[inline]
     pub fn insert(&mut self, sn: Sn, value: T) -> Option<T> {
-        let Some(offset) = sn.offset_in(self.start, 1 << 31) else {
-            return Some(value);
-        };
-        if offset >= self.span {
-            while offset as usize >= self.slots.len() {
-                self.grow();
-            }
-            self.span = offset + 1;
+        match self.slot(sn) {
+            Some(slot) => slot.replace(value),
+            None => Some(value),
         }
-        let index = self.index(sn);
-        self.slots.get_mut(index)?.replace(value)
     }
 
     /// Holds `value` at `sn`, as [`insert`](Self::insert) does, if nothing is held there. `false`: it
     /// was refused.
     #[inline]
     pub fn insert_new(&mut self, sn: Sn, value: T) -> bool {
-        let Some(offset) = sn.offset_in(self.start, 1 << 31) else { return false };
+        match self.slot(sn) {
+            Some(slot @ None) => *slot = Some(value),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The slot of `sn`, up to which span and memory grow; `None`: it lies before the start, or 2^31 or
+    /// more after it.
+    #[inline]
+    fn slot(&mut self, sn: Sn) -> Option<&mut Option<T>> {
+        let offset = sn.offset_in(self.start, 1 << 31)?;
         if offset >= self.span {
             while offset as usize >= self.slots.len() {
                 self.grow();
@@ -100,11 +104,7 @@ impl<T> Ring<T> {
             self.span = offset + 1;
         }
         let index = self.index(sn);
-        match self.slots.get_mut(index) {
-            Some(slot @ None) => *slot = Some(value),
-            _ => return false,
-        }
-        true
+        self.slots.get_mut(index)
     }
 
     /// Holds `value` at the end of the span.
