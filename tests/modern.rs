@@ -5,20 +5,12 @@
 #[cfg(test)]
 mod common;
 
-use common::{Raw, drain, kcp, numbers, raw_segments};
+use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
 use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload, percentile};
 use whitewater::sim::{LinkConfig, Loss};
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Modern, Recovery, Time};
-
-const fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-const fn at(millis: u64) -> Time {
-    Time::from_millis(millis)
-}
 
 /// A fast preset with some of the parts.
 fn with(parts: Modern) -> Config {
@@ -190,11 +182,6 @@ fn a_clock_that_is_set_back_costs_a_timeout_and_no_more() {
     let token = send(&mut alice, at(2000));
     alice.input(at(2060), &Raw { una: 3, ..Raw::ack(2, token) }.bytes()).unwrap();
     assert!(alice.stats().srtt > ms(40), "round trips are measured again");
-}
-
-/// The same path in both directions: 60 ms of round trip and 6 of jitter.
-fn path(loss: f64) -> LinkConfig {
-    LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
 }
 
 fn modern() -> Mode {

@@ -5,20 +5,11 @@
 #[cfg(test)]
 mod common;
 
-use common::{CONV, Raw, Rng, kcp, numbered, raw_segments};
-use std::time::Duration;
+use common::{CONV, Raw, Rng, at, kcp, ms, numbered, path, raw_segments};
 use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Modern, Recovery, Time};
-
-const fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-const fn at(millis: u64) -> Time {
-    Time::from_millis(millis)
-}
+use whitewater::{Config, DatagramQueue, Kcp, Modern, Recovery};
 
 fn with(repairs: u8) -> Config {
     Config { recovery: Recovery::Modern(Modern { repairs, ..Modern::default() }), ..Config::turbo() }
@@ -26,11 +17,6 @@ fn with(repairs: u8) -> Config {
 
 fn mode(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
-}
-
-/// 60 ms of round trip and 6 of jitter in both directions.
-fn path(loss: f64) -> LinkConfig {
-    LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
 }
 
 /// Two ends, and a path on which each datagram to bob is under way for a step of 10 ms.

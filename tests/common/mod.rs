@@ -12,7 +12,8 @@ mod wire;
 
 pub(crate) use link::{Link, LinkConfig, Rng};
 pub(crate) use pair::{Drive, End, Pair, Setup, kcp, numbered};
-use whitewater::Config;
+use std::time::Duration;
+use whitewater::{Config, Time};
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
 /// Every preset and its name.
@@ -25,4 +26,18 @@ pub(crate) fn presets() -> [(&'static str, Config); 6] {
         ("modern", Config::turbo()),
         ("modern with cwnd", Config::default()),
     ]
+}
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) const fn at(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// A simulated path of 60 ms of round trip and 6 of jitter, which loses as much in each direction.
+pub(crate) fn path(loss: f64) -> whitewater::sim::LinkConfig {
+    use whitewater::sim::{LinkConfig, Loss};
+    LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
 }
