@@ -83,10 +83,10 @@ fn nothing_lost(criterion: &mut Criterion) {
 }
 
 fn write_repair(encoder: &mut Encoder, first: Sn, data: &[u8], payload: &mut [u8]) -> usize {
-    encoder.begin(first, 3);
-    for _ in 0..COVERED {
+    encoder.begin(3);
+    for offset in 0..COVERED {
         let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
-        encoder.add(0, len, |to| to.copy_from_slice(data));
+        encoder.add(first.add(offset.into()), 0, len, |to| to.copy_from_slice(data));
     }
     encoder.finish(payload).unwrap_or(0)
 }

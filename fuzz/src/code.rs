@@ -10,7 +10,8 @@ use whitewater::{Millis, Sn};
 pub mod op {
     /// A segment arrives: how far from the base it is.
     pub const SEGMENT: u8 = 0;
-    /// A repair as an honest peer makes it: the offset of the first segment, count, index.
+    /// A repair as an honest peer makes it: the offset of the first segment, its span, index, and a byte
+    /// whose bits say which of the segments after the first it leaves out, over and over.
     pub const REPAIR: u8 = 1;
     /// A repair of any bytes, where [`LIES`](super::LIES) are told: the offset, a length, the payload.
     pub const LIE: u8 = 2;
@@ -61,8 +62,8 @@ pub fn code_decode(bytes: &[u8]) {
                 link.arrive(sn);
             }
             op::REPAIR => {
-                let (first, count, index) = (script.u8(), script.u8() % COVER_MAX + 1, script.u8());
-                link.repair(first, count, index);
+                let (first, span, index) = (script.u8(), script.u8() % COVER_MAX + 1, script.u8());
+                link.repair(first, span, index, script.u8());
             }
             op::LIE if lies => {
                 let (first, len) = (script.u8(), script.in_range(0, 1500));
@@ -96,13 +97,14 @@ impl Link {
         }
     }
 
-    fn repair(&mut self, first: u8, count: u8, index: u8) {
+    fn repair(&mut self, first: u8, span: u8, index: u8, holes: u8) {
         let sn = self.nxt.sub(BEHIND).add(first.into());
-        self.encoder.begin(sn, index);
-        for offset in 0..count.into() {
-            let (frg, data) = sent(sn.add(offset), self.config.mss);
+        self.encoder.begin(index);
+        for offset in (0..span).filter(|offset| *offset == 0 || holes >> (offset % 8) & 1 == 0) {
+            let sn = sn.add(offset.into());
+            let (frg, data) = sent(sn, self.config.mss);
             let len = u16::try_from(data.len()).unwrap_or_default();
-            assert!(self.encoder.add(frg, len, |to| to.copy_from_slice(&data)));
+            assert!(self.encoder.add(sn, frg, len, |to| to.copy_from_slice(&data)));
         }
         let mut payload = vec![0; self.encoder.payload_len()];
         assert_eq!(self.encoder.finish(&mut payload), Some(payload.len()));
@@ -140,8 +142,8 @@ impl Link {
         let rejected = stats.rejected;
         assert_eq!(rejected.total(), self.refused + rejected.contradictory + rejected.stale);
         assert!(stats.recovered + stats.needless <= stats.repairs, "{stats:?}");
-        let impossible = [rejected.contradictory, rejected.truncated, rejected.count, rejected.too_long];
-        assert!(lies || impossible == [0; 4], "{rejected:?}");
+        let of_lies = [rejected.contradictory, rejected.truncated, rejected.span, rejected.holes];
+        assert!(lies || (of_lies == [0; 4] && rejected.too_long == 0), "{rejected:?}");
     }
 }
 
@@ -182,7 +184,13 @@ fn traffic(bytes: &mut Vec<u8>, flags: u8) {
             bytes.extend_from_slice(&[op::SEGMENT, base + offset]);
         }
         for index in 0..4 {
-            bytes.extend_from_slice(&[op::REPAIR, base - 3 * index, 15 + round, round * 4 + index]);
+            bytes.extend_from_slice(&[
+                op::REPAIR,
+                base - 3 * index,
+                15 + round,
+                round * 4 + index,
+                3 * round,
+            ]);
         }
         if flags & LIES != 0 {
             bytes.extend_from_slice(&[op::LIE, base, 20, 0, round, round.wrapping_mul(37)]);

@@ -58,13 +58,17 @@ impl Decoder {
     }
 
     /// Remembers a segment that arrived, in any order. All of them must be told, or repairs that
-    /// cover them are lost.
+    /// cover them are lost. `false`: it is remembered already.
     #[inline]
-    pub fn received(&mut self, sn: Sn, frg: u8, data: &[u8]) {
+    pub fn received(&mut self, sn: Sn, frg: u8, data: &[u8]) -> bool {
+        if self.history.find(sn).is_some() {
+            return false;
+        }
         if data.len() <= self.mss.into() {
             self.history.push(sn, frg, data);
         }
         self.solver.learn(sn);
+        true
     }
 
     /// Takes the repair in the payload of a WINS segment with the numbers `sn` and `ts`.
@@ -159,7 +163,7 @@ impl Decoder {
 
     /// Which of the segments covered are missing: a bit each, the lowest for the first.
     fn missing_of(&self, cover: Cover, nxt: Sn, wnd: u16) -> Result<u64, RepairError> {
-        let last = cover.first.add(u32::from(cover.count) - 1);
+        let last = cover.first.add(u32::from(cover.span()) - 1);
         if last.is_before(nxt) {
             return Ok(0);
         }
@@ -167,14 +171,14 @@ impl Decoder {
             return Err(RepairError::BeyondWindow { last });
         }
         let mut missing = 0;
-        for (bit, sn) in cover.segments().enumerate() {
+        for sn in cover.segments() {
             if self.history.find(sn).is_some() {
                 continue;
             }
             if sn.is_before(nxt) {
                 return Err(RepairError::Forgotten { sn });
             }
-            missing |= 1 << bit;
+            missing |= 1 << sn.0.wrapping_sub(cover.first.0);
         }
         Ok(missing)
     }

@@ -1,11 +1,11 @@
 //! Segments in, a repair out.
 
-use super::repair::{COVER_MAX, Cover, REPAIR_HEAD, SYMBOL_HEAD};
+use super::repair::{COVER_MAX, Cover, SYMBOL_HEAD, head_len};
 use super::sum::Sum;
 use crate::seq::Sn;
 
-/// Makes repairs, one at a time: [`begin`](Self::begin), [`add`](Self::add) each segment covered,
-/// [`finish`](Self::finish).
+/// Makes repairs, one at a time: [`begin`](Self::begin), [`add`](Self::add) each segment covered in
+/// order, [`finish`](Self::finish).
 ///
 /// It owns no memory before the first repair, and after that 9 times the longest segment, which
 /// [`shrink`](Self::shrink) gives back. It keeps nothing from one repair to the next, so one encoder
@@ -16,9 +16,9 @@ use crate::seq::Sn;
 /// use whitewater::code::Encoder;
 ///
 /// let mut encoder = Encoder::new();
-/// encoder.begin(Sn(7), 0);
-/// for data in [b"first".as_slice(), b"second"] {
-///     assert!(encoder.add(0, data.len() as u16, |to| to.copy_from_slice(data)));
+/// encoder.begin(0);
+/// for (sn, data) in [(Sn(7), b"first".as_slice()), (Sn(8), b"second")] {
+///     assert!(encoder.add(sn, 0, data.len() as u16, |to| to.copy_from_slice(data)));
 /// }
 /// let mut payload = [0; 2 + 3 + 6];
 /// assert_eq!(encoder.finish(&mut payload), Some(payload.len()));
@@ -39,51 +39,52 @@ impl Encoder {
     /// An encoder that owns no memory yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { cover: Cover { first: Sn(0), count: 0, index: 0 }, sum: Sum::new() }
+        Self { cover: Cover { first: Sn(0), set: 0, index: 0 }, sum: Sum::new() }
     }
 
-    /// Begins the repair `index` of the segments from `first` on. Repairs of the same segments must
-    /// differ in their index to be of use together.
-    pub fn begin(&mut self, first: Sn, index: u8) {
-        self.cover = Cover { first, count: 0, index };
+    /// Begins a repair. Repairs of the same segments must differ in their index to be of use together.
+    pub fn begin(&mut self, index: u8) {
+        self.cover = Cover { first: Sn(0), set: 0, index };
         self.sum.clear();
     }
 
-    /// Adds the next segment, whose `len` bytes of data `copy` writes, all of them. `false`: the
-    /// repair is full and has not changed.
+    /// Adds the segment `sn`, whose `len` bytes of data `copy` writes, all of them. `false`: it is no later
+    /// than the last one added, or too far from the first, and the repair has not changed.
     #[inline]
-    pub fn add(&mut self, frg: u8, len: u16, copy: impl FnOnce(&mut [u8])) -> bool {
+    pub fn add(&mut self, sn: Sn, frg: u8, len: u16, copy: impl FnOnce(&mut [u8])) -> bool {
         let Self { cover, sum } = self;
-        if cover.count == COVER_MAX {
-            return false;
+        if cover.set == 0 {
+            cover.first = sn;
         }
-        let coefficient = cover.coefficient(cover.first.add(cover.count.into()));
-        sum.add(coefficient, SYMBOL_HEAD + usize::from(len), |symbol| {
+        let Some(offset) = sn.offset_in(cover.first, COVER_MAX.into()).filter(|at| cover.set >> at == 0)
+        else {
+            return false;
+        };
+        sum.add(cover.coefficient(sn), SYMBOL_HEAD + usize::from(len), |symbol| {
             if let Some((head, data)) = symbol.split_first_chunk_mut() {
                 *head = symbol_head(len, frg);
                 copy(data);
             }
         });
-        cover.count += 1;
+        cover.set |= 1 << offset;
         true
     }
 
     /// Bytes that the payload of the repair takes so far.
     #[must_use]
     pub const fn payload_len(&self) -> usize {
-        REPAIR_HEAD + self.sum.len()
+        head_len(self.cover.set) + self.sum.len()
     }
 
     /// Writes the payload of the repair to the front of `to` and returns its length. `None`: there
     /// is too little room, or nothing was added.
     pub fn finish(&mut self, to: &mut [u8]) -> Option<usize> {
-        if self.cover.count == 0 {
+        if self.cover.set == 0 {
             return None;
         }
         let len = self.payload_len();
-        let (head, body) = to.get_mut(..len)?.split_first_chunk_mut()?;
-        *head = self.cover.to_bytes();
-        body.copy_from_slice(self.sum.result());
+        let head = self.cover.encode(to.get_mut(..len)?)?;
+        to.get_mut(head..len)?.copy_from_slice(self.sum.result());
         Some(len)
     }
 
@@ -105,14 +106,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repair_is_full_after_64_segments() {
+    fn a_repair_takes_segments_in_order_up_to_64_from_its_first() {
         let mut encoder = Encoder::new();
         assert_eq!(encoder.finish(&mut [0; 99]), None);
-        encoder.begin(Sn(u32::MAX), 3);
-        for _ in 0..COVER_MAX {
-            assert!(encoder.add(0, 0, |_| ()));
+        encoder.begin(3);
+        let first = Sn(u32::MAX);
+        for offset in 0..COVER_MAX {
+            assert!(encoder.add(first.add(offset.into()), 0, 0, |_| ()));
         }
-        assert!(!encoder.add(0, 1, |_| ()));
+        for refused in [first.add(COVER_MAX.into()), first.add(63), first, first.sub(1)] {
+            assert!(!encoder.add(refused, 0, 1, |_| ()));
+        }
         assert_eq!(encoder.payload_len(), 5);
         assert_eq!(encoder.finish(&mut [0; 4]), None);
         assert_eq!(encoder.finish(&mut [0; 5]), Some(5));
@@ -122,12 +126,23 @@ mod tests {
     fn a_repair_of_one_segment_is_its_symbol_times_a_coefficient() {
         use super::super::gf256::mul;
         let (mut encoder, mut payload) = (Encoder::new(), [0; 9]);
-        encoder.begin(Sn(5), 1);
-        encoder.add(2, 4, |to| to.copy_from_slice(b"data"));
+        encoder.begin(1);
+        encoder.add(Sn(5), 2, 4, |to| to.copy_from_slice(b"data"));
         encoder.finish(&mut payload).unwrap();
-        let by = Cover { first: Sn(5), count: 1, index: 1 }.coefficient(Sn(5));
+        let by = Cover { first: Sn(5), set: 1, index: 1 }.coefficient(Sn(5));
         let symbol = [4, 0, 2, b'd', b'a', b't', b'a'].map(|byte| mul(by, byte));
         assert_eq!(payload[..2], [1, 1]);
         assert_eq!(payload[2..], symbol);
+    }
+
+    #[test]
+    fn a_set_with_holes_stands_behind_the_index() {
+        let (mut encoder, mut payload) = (Encoder::new(), [0; 7]);
+        encoder.begin(4);
+        for offset in [0, 2, 11] {
+            assert!(encoder.add(Sn(9).add(offset), 0, 0, |_| ()));
+        }
+        assert_eq!(encoder.finish(&mut payload), Some(7));
+        assert_eq!(payload[..4], [0x80 | 12, 4, 0b101, 0b1000]);
     }
 }

@@ -11,9 +11,9 @@
 //! use whitewater::{Millis, Sn};
 //!
 //! let mut encoder = Encoder::new();
-//! encoder.begin(Sn(7), 0);
-//! for data in [b"first".as_slice(), b"second"] {
-//!     encoder.add(0, data.len() as u16, |to| to.copy_from_slice(data));
+//! encoder.begin(0);
+//! for (sn, data) in [(Sn(7), b"first".as_slice()), (Sn(8), b"second")] {
+//!     encoder.add(sn, 0, data.len() as u16, |to| to.copy_from_slice(data));
 //! }
 //! let mut payload = [0; 100];
 //! let len = encoder.finish(&mut payload).unwrap();
@@ -34,9 +34,10 @@
 //!
 //! | offset | bytes | field | meaning |
 //! |---:|---:|---|---|
-//! | 0 | 1 | `count` | segments covered, 1 to 64: those numbered `sn` to `sn` + `count` - 1, modulo 2^32 |
+//! | 0 | 1 | `span` | bits 0 to 6: from the first to the last segment covered, 1 to 64; bit 7: there are holes |
 //! | 1 | 1 | `index` | tells repairs of the same segments apart |
-//! | 2 | 3 or more | | the sum over the segments covered of coefficient × symbol |
+//! | 2 | 0 to 8 | `set` | where there are holes, ⌈`span` / 8⌉ bytes, little-endian: bit i says whether `sn` + i, modulo 2^32, is covered. The bits 0 and `span` - 1 are set, another is not, nor any beyond. Without holes all are covered |
+//! | then | 3 or more | | the sum over the segments covered of coefficient × symbol |
 //!
 //! No payload that can be decoded has another encoding. The symbol of a segment:
 //!
@@ -97,5 +98,5 @@ mod sum;
 pub use decoder::{Decoder, DecoderConfig};
 pub use encoder::Encoder;
 pub use rebuild::Recovered;
-pub use repair::{COVER_MAX, REPAIR_HEAD, RepairError, SYMBOL_HEAD};
+pub use repair::{COVER_MAX, REPAIR_HEAD, RepairError, SYMBOL_HEAD, head_len};
 pub use stats::{DecoderStats, RejectedRepairs};

@@ -80,10 +80,12 @@ impl Covered {
         let most = SPAN_MAX - usize::from(COVER_MAX);
         let start = cover.first.0.wrapping_sub(self.first.0) as usize;
         let rest = self.coefficients.get_mut(start..).filter(|_| start <= most).ok_or(Fault::Stale)?;
-        for (coefficient, sn) in rest.iter_mut().zip(cover.segments()) {
-            *coefficient ^= mul(factor, cover.coefficient(sn));
+        for sn in cover.segments() {
+            if let Some(coefficient) = rest.get_mut(sn.0.wrapping_sub(cover.first.0) as usize) {
+                *coefficient ^= mul(factor, cover.coefficient(sn));
+            }
         }
-        self.span = self.span.max(start + usize::from(cover.count));
+        self.span = self.span.max(start + usize::from(cover.span()));
         Ok(())
     }
 

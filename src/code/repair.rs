@@ -3,9 +3,9 @@
 use crate::seq::Sn;
 use thiserror::Error;
 
-/// Most segments that one repair covers.
+/// Most segments that one repair covers, and from its first to its last.
 pub const COVER_MAX: u8 = 64;
-/// Bytes of a repair's payload before the coded ones: count and index.
+/// Bytes of a repair's payload before the coded ones, if it covers a row: span and index.
 pub const REPAIR_HEAD: usize = 2;
 /// Bytes of a symbol before the data: len and frg.
 pub const SYMBOL_HEAD: usize = 3;
@@ -15,8 +15,8 @@ pub const SYMBOL_HEAD: usize = 3;
 pub(super) struct Cover {
     /// The first segment covered: the `sn` of the WINS segment.
     pub(super) first: Sn,
-    /// Segments covered: 1 to [`COVER_MAX`].
-    pub(super) count: u8,
+    /// Which segments are covered: bit i for the i-th after the first, so bit 0 is set.
+    pub(super) set: u64,
     /// Which of the sums over these segments.
     pub(super) index: u8,
 }
@@ -25,24 +25,55 @@ impl Cover {
     /// Reads the payload of a repair of the segments from `first` on; returns the coded bytes, too.
     pub(super) fn decode(first: Sn, payload: &[u8]) -> Result<(Self, &[u8]), RepairError> {
         let truncated = RepairError::Truncated { have: payload.len() };
-        let (&[count, index], body) = payload.split_first_chunk().ok_or(truncated)?;
+        let (&[shape, index], rest) = payload.split_first_chunk().ok_or(truncated)?;
+        let span = shape & !HAS_HOLES;
+        if span == 0 || span > COVER_MAX {
+            return Err(RepairError::Span { found: span });
+        }
+        let (set, body) = if shape & HAS_HOLES == 0 {
+            (row_of(span), rest)
+        } else {
+            let (bytes, body) = rest.split_at_checked(set_len(span)).ok_or(truncated)?;
+            let set = bytes.iter().rev().fold(0, |set, &byte| set << 8 | u64::from(byte));
+            if set & 1 == 0 || span_of(set) != span || set == row_of(span) {
+                return Err(RepairError::Holes);
+            }
+            (set, body)
+        };
         if body.len() < SYMBOL_HEAD {
             return Err(truncated);
         }
-        if count == 0 || count > COVER_MAX {
-            return Err(RepairError::Count { found: count });
-        }
-        Ok((Self { first, count, index }, body))
+        Ok((Self { first, set, index }, body))
     }
 
-    /// The bytes before the coded ones.
-    pub(super) const fn to_bytes(self) -> [u8; REPAIR_HEAD] {
-        [self.count, self.index]
+    /// Writes what stands before the coded bytes to the front of `to` and returns its length;
+    /// `None`: there is too little room.
+    pub(super) fn encode(self, to: &mut [u8]) -> Option<usize> {
+        let (span, len) = (span_of(self.set), head_len(self.set));
+        let (head, set) = to.get_mut(..len)?.split_first_chunk_mut::<REPAIR_HEAD>()?;
+        *head = [if set.is_empty() { span } else { span | HAS_HOLES }, self.index];
+        set.iter_mut().zip(self.set.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+        Some(len)
+    }
+
+    /// Segments from the first to the last covered.
+    pub(super) const fn span(self) -> u8 {
+        span_of(self.set)
     }
 
     /// The segments covered, in order.
     pub(super) fn segments(self) -> impl Iterator<Item = Sn> {
-        (0..self.count.into()).map(move |offset| self.first.add(offset))
+        self.segments_of(u64::MAX)
+    }
+
+    /// The segments covered that have a bit in `set`, too, in order.
+    pub(super) fn segments_of(self, set: u64) -> impl Iterator<Item = Sn> {
+        let mut left = self.set & set;
+        std::iter::from_fn(move || {
+            let offset = left.trailing_zeros();
+            left &= left.checked_sub(1)?;
+            Some(self.first.add(offset))
+        })
     }
 
     /// The coefficient of the segment `sn`, 1 to 255.
@@ -60,22 +91,55 @@ impl Cover {
     }
 }
 
+/// Bytes of a repair's payload before the coded ones, if it covers the segments of `set`: bit i for
+/// the i-th after the first.
+#[must_use]
+pub const fn head_len(set: u64) -> usize {
+    let span = span_of(set);
+    if set == row_of(span) { REPAIR_HEAD } else { REPAIR_HEAD + set_len(span) }
+}
+
+/// Numbers from the first to the last of a set.
+#[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+const fn span_of(set: u64) -> u8 {
+    (u64::BITS - set.leading_zeros()) as u8
+}
+
+/// The set of all of `span` numbers in a row.
+const fn row_of(span: u8) -> u64 {
+    match u64::MAX.checked_shr(u64::BITS - span as u32) {
+        Some(set) => set,
+        None => 0,
+    }
+}
+
+/// Bytes of a set with holes.
+const fn set_len(span: u8) -> usize {
+    span.div_ceil(8) as usize
+}
+
+/// Flag beside the span: a set follows, since not all of the segments are covered.
+const HAS_HOLES: u8 = 0x80;
+
 /// Why a repair was refused; nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// Fewer bytes than a count, an index and the head of one symbol take.
+    /// Fewer bytes than what it covers, an index and the head of one symbol take.
     #[error("{have} bytes where a repair has {} or more", REPAIR_HEAD + SYMBOL_HEAD)]
     Truncated {
         /// Bytes there were.
         have: usize,
     },
-    /// It covers no segment, or more than [`COVER_MAX`].
-    #[error("a repair of {found} segments, not 1 to {COVER_MAX}")]
-    Count {
-        /// The byte in its place.
+    /// It spans no segment, or more than [`COVER_MAX`].
+    #[error("a repair that spans {found} segments, not 1 to {COVER_MAX}")]
+    Span {
+        /// What it says.
         found: u8,
     },
+    /// Its set does not begin and end where it says, or has no hole.
+    #[error("a repair of a set that is none with holes")]
+    Holes,
     /// More coded bytes than a segment of the peer can have.
     #[error("{have} coded bytes where the longest segment takes {max}")]
     TooLong {
@@ -112,7 +176,7 @@ mod tests {
 
     #[test]
     fn coefficients_are_those_that_peers_were_built_with() {
-        let of = |sn, index| Cover { first: Sn(0), count: 1, index }.coefficient(Sn(sn));
+        let of = |sn, index| Cover { first: Sn(0), set: 1, index }.coefficient(Sn(sn));
         let first: Vec<_> = (0..8).map(|sn| of(sn, 0)).collect();
         assert_eq!(first, FIRST_OF_INDEX_0);
         let second: Vec<_> = (0..8).map(|sn| of(u32::MAX - sn, 255)).collect();
@@ -129,7 +193,7 @@ mod tests {
         let mut counts = [0; 256];
         for index in 0..=u8::MAX {
             for sn in 0..1000 {
-                counts[usize::from(Cover { first: Sn(0), count: 1, index }.coefficient(Sn(sn)))] += 1;
+                counts[usize::from(Cover { first: Sn(0), set: 1, index }.coefficient(Sn(sn)))] += 1;
             }
         }
         assert_eq!(counts[0], 0);
@@ -142,23 +206,51 @@ mod tests {
             let payload = &[1, 0, 0, 0, 0][..have];
             assert_eq!(Cover::decode(Sn(0), payload), Err(RepairError::Truncated { have }));
         }
-        for count in 0..=u8::MAX {
-            let payload = [count, 9, 0, 0, 0];
+        for shape in 0..=u8::MAX {
+            let payload = [&[shape, 9], [0; 8].as_slice(), &[0; 3]].concat();
             let decoded = Cover::decode(Sn(7), &payload);
-            match count {
-                1..=COVER_MAX => assert_eq!(decoded.unwrap().0, Cover { first: Sn(7), count, index: 9 }),
-                found => assert_eq!(decoded, Err(RepairError::Count { found })),
+            match (shape & !HAS_HOLES, shape >= HAS_HOLES) {
+                (span @ 1..=COVER_MAX, false) => {
+                    assert_eq!(decoded.unwrap().0, Cover { first: Sn(7), set: row_of(span), index: 9 });
+                }
+                (1..=COVER_MAX, true) => assert_eq!(decoded, Err(RepairError::Holes)),
+                (found, _) => assert_eq!(decoded, Err(RepairError::Span { found })),
             }
         }
+        let set_of = |low, high| {
+            let payload = [HAS_HOLES | 10, 0, low, high, 0, 0, 0];
+            Cover::decode(Sn(0), &payload).map(|(cover, _)| cover.set)
+        };
+        assert_eq!(set_of(0b101, 0b10), Ok(0b10_0000_0101));
+        for (low, high) in [(0b100, 0b10), (0b101, 0b01), (0b101, 0b110), (0xff, 0b11)] {
+            assert_eq!(set_of(low, high), Err(RepairError::Holes), "{low} {high}");
+        }
     }
-
     proptest! {
         #[test]
-        fn what_decodes_has_one_encoding(payload in prop::collection::vec(any::<u8>(), 0..20)) {
+        fn what_decodes_has_one_encoding(
+            shape in prop_oneof![any::<u8>(), (1..=16u8).prop_map(|span| span | HAS_HOLES)],
+            rest in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let payload = [&[shape], rest.as_slice()].concat();
             if let Ok((cover, body)) = Cover::decode(Sn(1), &payload) {
-                prop_assert_eq!([&cover.to_bytes(), body].concat(), payload);
-                prop_assert_eq!(cover.segments().count(), usize::from(cover.count));
+                prop_assert_eq!(payload.len(), head_len(cover.set) + body.len());
+                let mut again = payload.clone();
+                again.fill(0);
+                let len = cover.encode(&mut again);
+                prop_assert_eq!(len, Some(head_len(cover.set)));
+                prop_assert_eq!(&again[..head_len(cover.set)], &payload[..head_len(cover.set)]);
+                prop_assert_eq!(cover.segments().count(), cover.set.count_ones() as usize);
             }
+        }
+
+        #[test]
+        fn any_set_comes_back(set: u64, index: u8) {
+            let cover = Cover { first: Sn(3), set: set | 1, index };
+            let mut payload = [0; REPAIR_HEAD + 8 + SYMBOL_HEAD];
+            let len = cover.encode(&mut payload).unwrap();
+            let decoded = Cover::decode(Sn(3), &payload[..len + SYMBOL_HEAD]);
+            prop_assert_eq!(decoded.map(|(cover, _)| cover), Ok(cover));
         }
     }
 }

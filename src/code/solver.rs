@@ -31,7 +31,7 @@ pub(super) struct Repair {
 }
 
 impl Solver {
-    /// Takes a repair, in whose cover the segments with a bit in `missing` are missing.
+    /// Takes a repair, of whose cover the segments with a bit in `missing` are missing.
     pub(super) fn insert(
         &mut self,
         cover: Cover,
@@ -39,13 +39,13 @@ impl Solver {
         body: &[u8],
         missing: u64,
     ) -> Result<(), RepairError> {
-        let missing = || cover.segments().enumerate().filter(move |(bit, _)| missing >> bit & 1 == 1);
-        let fresh = missing().filter(|(_, sn)| !self.missing.contains(sn)).count();
+        let missing = || cover.segments_of(missing);
+        let fresh = missing().filter(|sn| !self.missing.contains(sn)).count();
         if self.missing.len() + fresh > MISSING_MAX || self.repairs.len() == MISSING_MAX {
             return Err(RepairError::TooManyMissing { max: MISSING_MAX });
         }
         let mut row = Row::default();
-        for (_, sn) in missing() {
+        for sn in missing() {
             row.missing.set(self.column(sn), cover.coefficient(sn));
         }
         row.repairs.set(self.repairs.len(), 1);
@@ -163,7 +163,8 @@ mod tests {
                 let mut plain = super::super::row::Line::default();
                 for (factor, repair) in self.parts(row) {
                     for (column, sn) in self.missing.iter().enumerate() {
-                        if sn.offset_in(repair.cover.first, repair.cover.count.into()).is_some() {
+                        let offset = sn.offset_in(repair.cover.first, 64);
+                        if offset.is_some_and(|offset| repair.cover.set >> offset & 1 == 1) {
                             let product = super::super::gf256::mul(factor, repair.cover.coefficient(*sn));
                             plain.set(column, plain.at(column) ^ product);
                         }
@@ -176,17 +177,14 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Op {
-        Insert { first: u32, count: u8, index: u8 },
+        Insert { first: u32, set: u64, index: u8 },
         Learn(u32),
     }
 
     fn op(reach: u32) -> impl Strategy<Value = Op> {
         prop_oneof![
-            (0..reach, 1..=64u8, any::<u8>()).prop_map(|(first, count, index)| Op::Insert {
-                first,
-                count,
-                index
-            }),
+            (0..reach, prop_oneof![any::<u64>(), (0..64).prop_map(|bit| u64::MAX >> bit)], any::<u8>())
+                .prop_map(|(first, set, index)| Op::Insert { first, set: set | 1, index }),
             (0..reach + 64).prop_map(Op::Learn),
         ]
     }
@@ -201,10 +199,10 @@ mod tests {
             let (mut solver, mut known) = (Solver::default(), known);
             for op in ops {
                 match op {
-                    Op::Insert { first, count, index } => {
-                        let missing = (0..count).filter(|offset| !known.contains(&(first + u32::from(*offset))));
-                        let bits = missing.fold(0, |bits, offset| bits | 1 << offset);
-                        let cover = Cover { first: Sn(start).add(first), count, index };
+                    Op::Insert { first, set, index } => {
+                        let missing = (0..64).filter(|offset| !known.contains(&(first + offset)));
+                        let bits = set & missing.fold(0, |bits, offset| bits | 1 << offset);
+                        let cover = Cover { first: Sn(start).add(first), set, index };
                         if bits != 0 {
                             let _ = solver.insert(cover, Millis(0), &[0; 3], bits);
                         }
@@ -222,14 +220,14 @@ mod tests {
     #[test]
     fn the_97th_missing_segment_is_refused_and_nothing_changes() {
         let mut solver = Solver::default();
-        let cover = |first, count| Cover { first: Sn(first), count, index: 0 };
+        let cover = |first, set| Cover { first: Sn(first), set, index: 0 };
         for first in [0, 32, 64] {
-            solver.insert(cover(first, 32), Millis(0), &[0; 3], u64::from(u32::MAX)).unwrap();
+            solver.insert(cover(first, u64::from(u32::MAX)), Millis(0), &[0; 3], u64::MAX).unwrap();
         }
-        let refused = solver.insert(cover(95, 2), Millis(0), &[0; 3], 3);
+        let refused = solver.insert(cover(95, 3), Millis(0), &[0; 3], 3);
         assert_eq!(refused, Err(RepairError::TooManyMissing { max: 96 }));
         assert_eq!((solver.missing.len(), solver.rows.len()), (96, 3));
         solver.learn(Sn(0));
-        solver.insert(cover(95, 2), Millis(0), &[0; 3], 3).unwrap();
+        solver.insert(cover(95, 3), Millis(0), &[0; 3], 3).unwrap();
     }
 }

@@ -23,8 +23,10 @@ pub struct DecoderStats {
 pub struct RejectedRepairs {
     /// [`RepairError::Truncated`].
     pub truncated: u64,
-    /// [`RepairError::Count`].
-    pub count: u64,
+    /// [`RepairError::Span`].
+    pub span: u64,
+    /// [`RepairError::Holes`].
+    pub holes: u64,
     /// [`RepairError::TooLong`].
     pub too_long: u64,
     /// [`RepairError::BeyondWindow`].
@@ -44,16 +46,17 @@ impl RejectedRepairs {
     /// All of them together.
     #[must_use]
     pub fn total(&self) -> u64 {
-        let Self { truncated, count, too_long, beyond_window, .. } = *self;
+        let Self { truncated, span, holes, too_long, beyond_window, .. } = *self;
         let Self { forgotten, too_many_missing, contradictory, stale, .. } = *self;
-        let of_one = truncated + count + too_long + beyond_window + forgotten + too_many_missing;
+        let of_one = truncated + span + holes + too_long + beyond_window + forgotten + too_many_missing;
         of_one + contradictory + stale
     }
 
     pub(super) fn count_error(&mut self, error: RepairError) {
         *match error {
             RepairError::Truncated { .. } => &mut self.truncated,
-            RepairError::Count { .. } => &mut self.count,
+            RepairError::Span { .. } => &mut self.span,
+            RepairError::Holes => &mut self.holes,
             RepairError::TooLong { .. } => &mut self.too_long,
             RepairError::BeyondWindow { .. } => &mut self.beyond_window,
             RepairError::Forgotten { .. } => &mut self.forgotten,

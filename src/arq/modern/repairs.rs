@@ -105,11 +105,12 @@ impl Repairs {
         if self.budget < cost || !transmit.congestion.allows() {
             return false;
         }
-        self.encoder.begin(cover.first, self.index);
+        self.encoder.begin(self.index);
         self.index = self.index.wrapping_add(1);
         for sn in cover.numbers() {
             let Some(&segment) = transmit.sender.ring.get(sn) else { return false };
-            self.encoder.add(segment.frg, segment.len, |to| transmit.sender.copy_payload(sn, &segment, to));
+            self.encoder
+                .add(sn, segment.frg, segment.len, |to| transmit.sender.copy_payload(sn, &segment, to));
         }
         let mut header = transmit.header;
         (header.cmd, header.frg, header.sn) = (Command::Wins, 0, cover.first);
