@@ -25,6 +25,11 @@ impl AckList {
         (2 * usize::from(rcv_wnd)).saturating_sub(self.list.len())
     }
 
+    /// The last one.
+    pub(super) fn last(&self) -> Option<(Sn, Millis)> {
+        self.list.last().copied()
+    }
+
     /// Owes the peer an ACK of `sn`, for which there is room.
     #[inline]
     pub(super) fn push(&mut self, sn: Sn, ts: Millis) {

@@ -57,8 +57,13 @@ impl<O: Output> Kcp<O> {
             sn: Sn(0),
             una: self.receiver.nxt,
         };
-        if self.config.parts().is_some_and(|modern| modern.thin_acks) {
-            acks.thin(self.receiver.nxt);
+        if let Recovery::Modern(modern) = &self.config.recovery {
+            if let Some(rebuild) = rebuild {
+                rebuild.acknowledge(now, acks, modern.repeat_acks);
+            }
+            if modern.thin_acks {
+                acks.thin(self.receiver.nxt);
+            }
         }
         header.frg = rebuild.as_ref().map_or(0, |rebuild| rebuild.mark());
         acks.flush(&mut header, &mut packer);
@@ -131,10 +136,14 @@ impl<O: Output> Kcp<O> {
         [acks, probe, tell, paced].into_iter().flatten().min()
     }
 
-    /// When the ACKs that are owed leave; `None`: none are.
+    /// When the ACKs that are owed leave, or the last one once more; `None`: none are.
     fn acks_at(&self, now: Time) -> Option<Time> {
-        let work = self.work.as_ref().filter(|work| work.acks.len() > 0)?;
-        Some(work.rebuild.as_ref().map_or(now, |rebuild| rebuild.waits_until().max(now)))
+        let work = self.work.as_ref()?;
+        let owed = work.acks.len();
+        match &work.rebuild {
+            Some(rebuild) => rebuild.waits.due_at(owed).map(|at| at.max(now)),
+            None => (owed > 0).then_some(now),
+        }
     }
 
     /// Whether a flush would find lost segments, or something to count.

@@ -9,6 +9,9 @@ use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{Header, Output};
 
+/// Bytes around a datagram on the wire.
+pub(super) const IP_AND_UDP: u64 = 28;
+
 /// What sending data reads and changes.
 pub(super) struct Transmit<'a, 'p, O> {
     pub(super) now: Time,

@@ -22,7 +22,7 @@ impl<O: Output> Kcp<O> {
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
         self.take_wnd(first);
         if self.config.has_repairs() {
-            self.work.get_or_insert_default().by_time.repairs.hear(first.frg());
+            self.work.get_or_insert_default().by_time.protection.hear(first.frg());
         }
         let mut taken = 0;
         for head in chunks.iter().map(RawHeader::of) {
@@ -49,7 +49,7 @@ impl<O: Output> Kcp<O> {
         let earlier = flight.ts.since(head.ts());
         let age = now.token().since(head.ts());
         if earlier < 0 && self.config.has_repairs() {
-            return; // it may be rebuilt, perhaps long after the repair came: that measures nothing
+            return; // of a copy, or rebuilt, perhaps long after the repair came: that measures nothing
         }
         if earlier < 0 || (earlier > 0 && flight.xmit == 1) || !(-AHEAD_MAX..=AGE_MAX).contains(&age) {
             count(&mut self.counters.rejected.ts_age);

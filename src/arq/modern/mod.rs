@@ -4,13 +4,18 @@
 //! The wire stays KCP's. The `ts` of a PUSH is only ever echoed, so here it is a token: the µs at
 //! which it left, made unique, so that an ACK names the very transmission that arrived.
 
+mod budget;
+mod copies;
 mod detect;
 mod flights;
+mod gap;
 mod input;
-mod pace;
+mod protect;
 mod rebuild;
 mod repairs;
 mod resend;
+mod share;
+mod waits;
 
 use detect::{Rack, Sent};
 use flights::Flights;
@@ -30,11 +35,16 @@ pub struct Modern {
     pub by_time: bool,
     /// The timeout is the smoothed round trip and this many mean deviations: 1 to 8.
     pub deviations: u8,
-    /// Leave out acknowledgements that `una` says as well.
+    /// Leave out acknowledgements that `una` says as well. Towards a peer with `repairs`, they wait for the
+    /// next packet or two of a steady beat as well, if those come within half a round trip.
     pub thin_acks: bool,
-    /// Most bytes of repairs, in percent of what is sent: 0 to 200. Repairs rebuild what is lost without
-    /// a round trip, at a peer that has this above 0 too; others get none. How many are sent follows
-    /// the loss that the peer reports. Whoever can forge a datagram can forge what is rebuilt as well.
+    /// Tell the last acknowledgement twice where losing it would cost more: with large segments that come
+    /// one by one, towards a peer with `repairs`.
+    pub repeat_acks: bool,
+    /// Most bytes that protect what is in flight ahead of its loss, in percent of what is sent: 0 to 200.
+    /// How many it is follows the loss. Towards a peer that has this above 0 too, these are repairs, of which
+    /// it rebuilds what is lost without a round trip; towards any other, copies of segments of up to 400
+    /// bytes. Whoever can forge a datagram can forge what is rebuilt as well.
     pub repairs: u8,
     /// Ask for a closed window after 200 ms, not 5 s, and tell four times that it has opened.
     pub early_probes: bool,
@@ -42,6 +52,14 @@ pub struct Modern {
 
 impl Default for Modern {
     fn default() -> Self {
-        Self { at_once: true, by_time: true, deviations: 4, thin_acks: true, repairs: 0, early_probes: true }
+        Self {
+            at_once: true,
+            by_time: true,
+            deviations: 4,
+            thin_acks: true,
+            repeat_acks: true,
+            repairs: 0,
+            early_probes: true,
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Repairs that come in: what is lost is rebuilt of them.
 
-use super::pace::Gap;
+use super::share::LossShare;
+use super::waits::Waits;
+use crate::arq::acks::AckList;
 use crate::arq::config::OVERHEAD;
 use crate::arq::recv::Stored;
 use crate::arq::stats::count;
@@ -17,13 +19,7 @@ pub(in crate::arq) struct Rebuild {
     loss: Loss,
     /// A rebuilt segment, as it would have come.
     segment: Vec<u8>,
-    /// The peer has sent a repair: it knows that ACKs may wait.
-    is_paced: bool,
-    gap: Gap,
-    /// Until when the one ACK that is owed waits for company.
-    waits_until: Time,
-    /// Segments held out of turn and duplicates, as of the last datagram.
-    trouble: (u32, u32),
+    pub(in crate::arq) waits: Waits,
 }
 
 /// How much of what the peer sends gets lost.
@@ -34,67 +30,46 @@ struct Loss {
     /// The number after the newest seen, and the time in that.
     end: Sn,
     newest: Millis,
-    /// Share of the last segments that was lost, of 65,535.
-    share: u32,
+    share: LossShare,
 }
 
 impl Rebuild {
     pub(in crate::arq) fn new(nxt: Sn, rcv_mtu: u16) -> Self {
         let mss = rcv_mtu.saturating_sub(OVERHEAD);
         let config = DecoderConfig { segments: REMEMBERED, bytes: u32::from(REMEMBERED) * 1400, mss };
-        let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: 0 };
-        Self {
-            decoder: Decoder::new(&config),
-            loss,
-            segment: Vec::new(),
-            is_paced: false,
-            gap: Gap::default(),
-            waits_until: Time::ZERO,
-            trouble: (0, 0),
-        }
-    }
-
-    /// Until when ACKs wait.
-    pub(in crate::arq) fn waits_until(&self) -> Time {
-        self.waits_until
-    }
-
-    /// A datagram of PUSHes has been taken, after which so many segments are held out of turn, and so
-    /// many were duplicates so far: an ACK may wait for the next if this was one more in its turn.
-    fn paced(&mut self, now: Time, acks: usize, trouble: (u32, u32)) {
-        self.gap.packet(now);
-        let is_calm = trouble == self.trouble && trouble.0 == 0 && acks == 1;
-        self.waits_until = match self.gap.wait() {
-            Some(gap) if self.is_paced && is_calm => now.after(gap + gap / 4),
-            _ => now,
-        };
-        self.trouble = trouble;
+        let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: LossShare::assumed(0) };
+        let decoder = Decoder::new(&config);
+        Self { decoder, loss, segment: Vec::new(), waits: Waits::default() }
     }
 
     /// What ACKs say in `frg`: that repairs are understood, and the loss of 254.
     pub(in crate::arq) fn mark(&self) -> u8 {
-        1 + u8::try_from(self.loss.share * 254 / 65_535).unwrap_or(254).min(254)
+        1 + self.loss.share.of_254().min(254)
+    }
+
+    /// The ACKs that are owed leave, or the last one once more.
+    pub(in crate::arq) fn acknowledge(&mut self, now: Time, acks: &mut AckList, repeats: bool) {
+        if let Some(last) = acks.last() {
+            self.waits.left(now, last, self.loss.share, repeats);
+        } else if let Some((sn, ts)) = self.waits.take_again(now) {
+            acks.push(sn, ts);
+        }
     }
 }
 
 impl Loss {
-    /// The segment `sn` came, sent at `ts`. Numbers are judged when three newer ones have been seen; one
-    /// that was sent after newer ones was lost before.
+    /// The segment `sn` came for the first time, sent at `ts`. Numbers are judged when three newer ones
+    /// have been seen; one that was sent after newer ones was lost before.
     fn saw(&mut self, sn: Sn, ts: Millis, mut has: impl FnMut(Sn) -> bool) {
         if !sn.is_before(self.end) {
             (self.end, self.newest) = (sn.add(1), ts);
         } else if ts.since(self.newest) > 0 && !sn.is_before(self.next) {
-            self.judge(true);
+            self.share.judge(true);
         }
         while self.next.add(3).is_before(self.end) {
-            self.judge(!has(self.next));
+            self.share.judge(!has(self.next));
             self.next = self.next.add(1);
         }
-    }
-
-    fn judge(&mut self, is_lost: bool) {
-        let (share, target) = (self.share, if is_lost { 65_535 } else { 0 });
-        self.share = (127 * share + target + 127 * u32::from(is_lost)).min(128 * 65_535) / 128;
     }
 }
 
@@ -108,14 +83,17 @@ impl<O: Output> Kcp<O> {
         while let Some((head, data)) = RawHeader::split(rest)
             && let Some((data, after)) = data.split_at_checked(head.len() as usize)
         {
-            if head.sn().is_before(nxt.add(rcv_wnd.into())) {
-                rebuild.decoder.received(head.sn(), head.frg(), data);
+            rebuild.waits.came(head.len());
+            if head.sn().is_before(nxt.add(rcv_wnd.into()))
+                && rebuild.decoder.received(head.sn(), head.frg(), data)
+            {
                 rebuild.loss.saw(head.sn(), head.ts(), |sn| self.receiver.has(sn));
             }
             rest = after;
         }
         rebuild.decoder.forget_before(nxt.sub(REMEMBERED.into()));
-        rebuild.paced(now, work.acks.len(), (self.receiver.parked, self.counters.duplicates));
+        let trouble = (self.receiver.parked, self.counters.duplicates);
+        rebuild.waits.took(now, work.acks.len(), trouble, work.by_time.protection.ride(now, &self.rtt));
         self.store_rebuilt();
     }
 
@@ -123,7 +101,7 @@ impl<O: Output> Kcp<O> {
     pub(in crate::arq) fn take_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
         let Some(Work { rebuild: Some(rebuild), .. }) = self.work.as_deref_mut() else { return };
         let (nxt, wnd) = (self.receiver.nxt, self.config.rcv_wnd);
-        rebuild.is_paced = true;
+        rebuild.waits.allow(head.frg());
         if let Err(error) = rebuild.decoder.repair(head.sn(), head.ts(), payload, nxt, wnd) {
             log::trace!("conv {}: repair refused: {error}", self.conv);
             count(&mut self.counters.rejected.repair);
@@ -135,7 +113,7 @@ impl<O: Output> Kcp<O> {
     fn store_rebuilt(&mut self) {
         let Self { work, receiver, counters, config, .. } = self;
         let Some(Work { rebuild: Some(rebuild), acks, .. }) = work.as_deref_mut() else { return };
-        let Rebuild { decoder, loss, segment, waits_until, .. } = &mut **rebuild;
+        let Rebuild { decoder, loss, segment, waits } = &mut **rebuild;
         while let Some(lost) = decoder.recover() {
             let header = Header {
                 conv: self.conv,
@@ -151,8 +129,8 @@ impl<O: Output> Kcp<O> {
             segment.extend_from_slice(lost.data);
             let rcv_nxt = receiver.nxt;
             if receiver.store(segment, None, config.rcv_wnd) == Stored::New {
-                loss.judge(true);
-                *waits_until = Time::ZERO;
+                loss.share.judge(true);
+                waits.hurry();
                 count(&mut counters.rebuilt);
                 // What `una` says need not be said, as long as anything is.
                 if acks.len() == 0 || !lost.sn.is_before(receiver.nxt) {

@@ -1,6 +1,6 @@
 //! Sends again what is lost by time.
 
-use super::repairs::Repairs;
+use super::protect::Protection;
 use super::{Flights, Modern, Rack};
 use crate::arq::outgoing::{Due, Flight};
 use crate::arq::rtt::Rtt;
@@ -13,7 +13,7 @@ use crate::wire::Output;
 pub(in crate::arq) struct ByTime {
     pub(in crate::arq) rack: Rack,
     pub(in crate::arq) flights: Flights,
-    pub(super) repairs: Repairs,
+    pub(super) protection: Protection,
 }
 
 impl ByTime {
@@ -42,7 +42,7 @@ impl ByTime {
         self.flights.push(una, nxt, token);
     }
 
-    /// Sends again what is lost, and what is new.
+    /// Sends again what is lost, what is new, and what protects both: of that, returns how many.
     pub(in crate::arq) fn flush<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
@@ -67,10 +67,12 @@ impl ByTime {
         if transmit.sender.nxt != first {
             self.flights.push(first, transmit.sender.nxt, token);
         }
-        let sends = modern.repairs > 0 && transmit.sender.nxt != first;
-        let repairs = if sends { self.repairs.send(transmit, first, rtt, modern) } else { 0 };
-        self.rack.ack_delay = self.repairs.ack_delay();
-        (resent, repairs)
+        if modern.repairs == 0 {
+            return (resent, 0);
+        }
+        let protected = self.protection.send(transmit, first, resent.fast + resent.timeouts, rtt, modern);
+        self.rack.ack_delay = self.protection.ack_delay(rtt);
+        (resent, protected)
     }
 
     /// Sends again what is lost, the oldest transmission first, with the token `token`.

@@ -1,0 +1,84 @@
+//! What may be spent on protection.
+
+use super::share::WHOLE;
+use crate::arq::rtt::Rtt;
+
+/// Bytes that new segments have earned and protection has not spent.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    /// In units of 1/65,535.
+    earned: u64,
+}
+
+impl Budget {
+    /// So many bytes were sent for the first time, of each of which a share is earned.
+    pub(super) fn earn(&mut self, share: u32, bytes: u64) {
+        let share = u64::from(share);
+        self.earned = (self.earned + share * bytes.min(BUCKET)).min(share * BUCKET);
+    }
+
+    /// Spends so many bytes; `false`: there are not so many.
+    pub(super) fn spend(&mut self, bytes: u64) -> bool {
+        let rest = self.earned.checked_sub(bytes * u64::from(WHOLE));
+        self.earned = rest.unwrap_or(self.earned);
+        rest.is_some()
+    }
+}
+
+/// Bytes earned for each byte sent, of 65,535, where a share of `loss`, of 65,535, gets lost, at most
+/// `percent` %. A protection covers up to `together` segments.
+///
+/// As much as gets lost makes up for the average; the rest is for when more does: the deviation of the
+/// losses among so many, and more of them the more may be spent. It shrinks with the count, so what protects
+/// many segments together needs little.
+pub(super) fn share(loss: u32, percent: u8, together: u32) -> u32 {
+    let (loss, percent) = (loss.min(WHOLE), u32::from(percent));
+    let deviation = (u64::from(loss * (WHOLE - loss)) / u64::from(together.max(1))).isqrt();
+    let margin = deviation * u64::from(DEVIATIONS * percent * percent) / 10_000;
+    let share = u64::from(loss) + margin;
+    u32::try_from(share).map_or(u32::MAX, |share| share.min(percent * WHOLE / 100))
+}
+
+/// Whether round trips are so much longer than the shortest that something queues on the path.
+pub(super) fn has_queue(rtt: &Rtt) -> bool {
+    let min = rtt.min().unwrap_or(0);
+    rtt.srtt.saturating_sub(min) > min / 2 + QUEUE
+}
+
+/// Bytes sent whose earnings are kept.
+const BUCKET: u64 = 64 << 10;
+/// Deviations above the average loss that 100 % pays for.
+const DEVIATIONS: u32 = 6;
+/// Part of a round trip that need not be a queue, µs.
+const QUEUE: u32 = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `share` in percent, of a loss in percent.
+    fn percent(loss: u32, percent: u8, together: u32) -> f64 {
+        let share = share(loss * WHOLE / 100, percent, together);
+        (f64::from(share) / f64::from(WHOLE) * 1000.0).round() / 10.0
+    }
+
+    #[test]
+    fn it_follows_the_loss_and_ends_at_the_knob() {
+        assert_eq!([0, 1, 5, 10, 30].map(|loss| percent(loss, 10, 4)), [0.0, 1.3, 5.7, 10.0, 10.0]);
+        assert_eq!([0, 1, 5, 10, 30].map(|loss| percent(loss, 30, 4)), [0.0, 3.7, 10.9, 18.1, 30.0]);
+        assert_eq!([0, 1, 5, 10, 30].map(|loss| percent(loss, 100, 4)), [0.0, 30.8, 70.4, 100.0, 100.0]);
+        assert_eq!([1, 4, 32].map(|together| percent(5, 50, together)), [37.7, 21.3, 10.8]);
+        assert_eq!(percent(100, 200, 1), 100.0);
+    }
+
+    #[test]
+    fn what_is_spent_was_earned_and_little_is_kept() {
+        let mut budget = Budget::default();
+        budget.earn(WHOLE / 10, 1000);
+        assert!(!budget.spend(100) && budget.spend(99) && !budget.spend(1));
+        budget.earn(WHOLE / 10, 1 << 40);
+        assert!(budget.spend(6553) && !budget.spend(6553));
+        budget.earn(0, 1000);
+        assert!(!budget.spend(1), "nothing is kept where nothing is earned");
+    }
+}
