@@ -2,10 +2,14 @@
 //! own test: virtual time, same seeds, same figures.
 //!
 //! ```text
-//! cargo run --release --example families [-- SEEDS [FAMILY..]]
+//! cargo run --release --example families [-- SEEDS [FAMILY..]]      a row a family
+//! cargo run --release --example families -- SEEDS cells [FAMILY..]  a row a cell, those worse than turbo+flush marked
+//! cargo run --release --example families -- SEEDS stock             whitewater at one end, KCP at the other
+//! cargo run --release --example families -- SEEDS worse             which of 72 cells are worse than turbo+flush
 //! ```
 
 use std::error::Error;
+use std::slice::from_ref;
 use std::time::{Duration, Instant};
 use whitewater::Modern;
 use whitewater::sim::LinkConfig;
@@ -15,15 +19,36 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let seeds = args.next().map_or(Ok(4), |seeds| seeds.parse())?;
     let wanted: Vec<_> = args.collect();
-    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    if is_wanted("upstream") {
+    match wanted.split_first().map(|(what, families)| (what.as_str(), families)) {
+        Some(("cells", families)) => print_cells(seeds, families),
+        Some(("stock", _)) => print_stock(seeds),
+        Some(("worse", _)) => print_worse(seeds),
+        _ => print_families(seeds, &wanted),
+    }
+}
+
+fn is_wanted(name: &str, wanted: &[String]) -> bool {
+    wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)
+}
+
+/// What is compared with KCP.
+fn modes() -> [Mode; 6] {
+    [Mode::turbo_flush(), ours(0), ours(10), ours(20), ours(30), ours(100)]
+}
+
+fn ours(repairs: u8) -> Mode {
+    Mode::modern(Modern { repairs, ..Modern::default() })
+}
+
+fn print_families(seeds: u64, wanted: &[String]) -> Result<(), Box<dyn Error>> {
+    if is_wanted("upstream", wanted) {
         print_upstream(10 * seeds)?;
     }
     println!("mean / p95 / p99 / max / bytes, as ratios to KCP fast\n");
     println!(
         "| family | turbo+flush | modern | repairs 10 % | 20 % | 30 % | 100 % |\n|---|---|---|---|---|---|---|"
     );
-    for family in Family::all().iter().filter(|family| is_wanted(family.name)) {
+    for family in Family::all().iter().filter(|family| is_wanted(family.name, wanted)) {
         print_family(family, seeds)?;
     }
     print_speed()
@@ -40,10 +65,91 @@ fn print_family(family: &Family, seeds: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What is compared with KCP.
-fn modes() -> [Mode; 6] {
-    let repairs = |repairs| Mode::modern(Modern { repairs, ..Modern::default() });
-    [Mode::turbo_flush(), repairs(0), repairs(10), repairs(20), repairs(30), repairs(100)]
+/// Every cell, in every mode.
+fn print_cells(seeds: u64, wanted: &[String]) -> Result<(), Box<dyn Error>> {
+    println!("mean / p99 / bytes, as ratios to KCP fast and to turbo+flush\n");
+    println!("| cell | mode | fast | turbo+flush | |\n|---|---|---|---|---|");
+    let families = Family::all().into_iter().chain([Family::grid72()]);
+    for family in families.filter(|family| is_wanted(family.name, wanted)) {
+        let run = |mode: &Mode| family.run(mode, 1..=seeds);
+        let (fast, flush) = (run(&Mode::fast())?, run(&Mode::turbo_flush())?);
+        for mode in modes().into_iter().skip(1) {
+            for (at, (cell, report)) in family.cells.iter().zip(&run(&mode)?).enumerate() {
+                let [fast, flush] = [&fast, &flush].map(|base| score(report, base.get(at)));
+                let mark = if flush.is_worse() { "worse" } else { "" };
+                println!(
+                    "| {} | {} | {} | {} | {mark} |",
+                    cell.name,
+                    mode.name,
+                    ratios(&fast),
+                    ratios(&flush)
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many cells are worse than turbo+flush, and which, at which bytes.
+fn print_worse(seeds: u64) -> Result<(), Box<dyn Error>> {
+    let family = Family::grid72();
+    let run = |mode: &Mode| family.run(mode, 1..=seeds);
+    let (fast, flush) = (run(&Mode::fast())?, run(&Mode::turbo_flush())?);
+    println!("Cells with a mean > 2 % or a p99 > 5 % above that of turbo+flush\n");
+    println!("| mode | mean / p99 / bytes to fast | to turbo+flush | cells worse |\n|---|---|---|---|");
+    let mut worse = String::new();
+    for mode in modes().into_iter().skip(1) {
+        let reports = run(&mode)?;
+        let mut count = 0;
+        for (at, (cell, report)) in family.cells.iter().zip(&reports).enumerate() {
+            let score = score(report, flush.get(at));
+            if score.is_worse() {
+                count += 1;
+                worse += &format!("| {} | {} | {} |\n", mode.name, cell.name, ratios(&score));
+            }
+        }
+        let [fast, flush] = [&fast, &flush].map(|base| ratios(&Score::of(&reports, base)));
+        println!("| {} | {fast} | {flush} | {count} of {} |", mode.name, reports.len());
+    }
+    println!("\n| mode | cell | mean / p99 / bytes to turbo+flush |\n|---|---|---|\n{worse}");
+    Ok(())
+}
+
+/// Each end of whitewater with KCP's at the other.
+fn print_stock(seeds: u64) -> Result<(), Box<dyn Error>> {
+    let (fast, flush) = (Mode::fast(), Mode::turbo_flush());
+    let mut rows = Vec::new();
+    for ours in [ours(0), ours(30)] {
+        rows.extend([mixed(&ours, &fast), mixed(&ours, &flush), mixed(&fast, &ours), mixed(&flush, &ours)]);
+    }
+    println!("mean / p99 / bytes, as ratios to KCP fast at both ends\n");
+    println!("| sender to receiver | input | snap | chunk | sparse |\n|---|---|---|---|---|");
+    let families = [Family::input(), Family::snap(), Family::chunk(), Family::sparse()];
+    let run = |family: &Family, mode: &Mode| family.run(mode, 1..=seeds);
+    let base = families.iter().map(|family| run(family, &fast)).collect::<Result<Vec<_>, _>>()?;
+    for mode in rows.iter().chain([&flush, &ours(0)]) {
+        let mut row = format!("| {} |", mode.name);
+        for (family, base) in families.iter().zip(&base) {
+            row += &format!(" {} |", ratios(&Score::of(&run(family, mode)?, base)));
+        }
+        println!("{row}");
+    }
+    Ok(())
+}
+
+/// Alice's end of one mode and bob's of another.
+fn mixed(alice: &Mode, bob: &Mode) -> Mode {
+    let name = format!("{} to {}", alice.name, bob.name);
+    Mode { name, ends: [alice.ends[0], bob.ends[1]] }
+}
+
+/// The score of one cell.
+fn score(ours: &Report, base: Option<&Report>) -> Score {
+    Score::of(from_ref(ours), base.map_or(&[], from_ref))
+}
+
+fn ratios(score: &Score) -> String {
+    format!("{:.2}/{:.2}/{:.2}", score.mean, score.p99, score.bytes)
 }
 
 fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
