@@ -62,9 +62,10 @@ fn messages_of_every_size_arrive_whole_under_loss() {
         for seed in 1..=3 {
             let config = Config { snd_wnd: 128, ..config };
             let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
-            for (number, len) in
-                [0, 1, 1375, 1376, 1377, 2751, 2752, 2753, 40_000, 0, 127 * 1376, 5].into_iter().enumerate()
-            {
+            let mss = usize::from(config.mss());
+            let edges = [mss - 1, mss, mss + 1, 2 * mss - 1, 2 * mss, 2 * mss + 1];
+            let lens = [0, 1].into_iter().chain(edges).chain([40_000, 0, 127 * mss, 5]);
+            for (number, len) in lens.enumerate() {
                 pair.send(numbered(number, len));
             }
             assert!(pair.run_until_idle(Duration::from_secs(900)), "{name}: never went quiet");

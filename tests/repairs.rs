@@ -5,15 +5,11 @@
 #[cfg(test)]
 mod common;
 
-use common::{CONV, Raw, Rng, at, kcp, ms, numbered, path, raw_segments};
+use common::{CONV, Raw, Rng, at, kcp, ms, numbered, path, raw_segments, repairing};
 use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Modern, Recovery};
-
-fn with(repairs: u8) -> Config {
-    Config { recovery: Recovery::Modern(Modern { repairs, ..Modern::default() }), ..Config::turbo() }
-}
+use whitewater::{Config, DatagramQueue, Kcp, Modern};
 
 fn mode(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
@@ -73,7 +69,7 @@ impl Game {
 
 #[test]
 fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
-    let mut game = Game::new(&with(100), &with(100));
+    let mut game = Game::new(&repairing(100), &repairing(100));
     let mut rng = Rng::new(1, 1);
     // Until the loss is known, and there is a budget.
     for _ in 0..400 {
@@ -98,7 +94,7 @@ fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
 #[test]
 fn no_more_is_spent_than_the_budget() {
     for (repairs, len, loss) in [(10, 100, 0.1), (30, 100, 0.3), (100, 1000, 0.2), (30, 1300, 0.05)] {
-        let mut game = Game::new(&with(repairs), &with(repairs));
+        let mut game = Game::new(&repairing(repairs), &repairing(repairs));
         let mut rng = Rng::new(repairs.into(), 1);
         for _ in 0..100 {
             for _ in 0..100 {
@@ -126,7 +122,7 @@ fn acknowledgements_of_a_steady_beat_wait_for_company_but_not_for_trouble() {
 
 #[test]
 fn without_loss_nothing_is_spent() {
-    let mut game = Game::new(&with(100), &with(100));
+    let mut game = Game::new(&repairing(100), &repairing(100));
     for _ in 0..1000 {
         game.step(100, || false);
     }
@@ -137,14 +133,14 @@ fn without_loss_nothing_is_spent() {
 #[test]
 fn a_peer_that_does_not_rebuild_gets_no_repairs() {
     for other in [Config::turbo(), Config::turbo().classic()] {
-        let mut game = Game::new(&with(100), &other);
+        let mut game = Game::new(&repairing(100), &other);
         let mut rng = Rng::new(7, 1);
         for _ in 0..500 {
             game.step(100, || rng.fraction() < 0.1);
         }
         assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
         // And one that has no repairs itself takes none.
-        let mut game = Game::new(&other, &with(100));
+        let mut game = Game::new(&other, &repairing(100));
         for _ in 0..500 {
             game.step(100, || rng.fraction() < 0.1);
         }
@@ -172,7 +168,7 @@ fn a_queue_on_the_path_stops_repairs() {
 
 #[test]
 fn forged_repairs_are_counted_and_nothing_else() {
-    let mut bob = kcp(&with(30));
+    let mut bob = kcp(&repairing(30));
     for sn in [0, 1, 2, 4, 5] {
         bob.input(at(0), &Raw::push(sn, &[7; 50]).bytes()).unwrap();
     }

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod common;
 
-use common::{Drive, LinkConfig, Pair, Raw, Setup, drain, kcp, numbered, raw_segments};
+use common::{Drive, LinkConfig, Pair, Raw, Setup, drain, kcp, numbered, raw_segments, repairing};
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
@@ -65,13 +65,36 @@ fn a_run_across_the_edge_of_the_clock_is_like_any_other() {
 #[test]
 fn both_may_wrap_at_once_with_every_preset() {
     for (name, config) in common::presets() {
-        let setup = Setup::new(config, LinkConfig::lossy(0.1), 4);
+        let clocks = [Time::from_millis(1 << 20), Time::from_millis(1 << 21)]; // far from any edge
+        let setup = Setup { clocks, ..Setup::new(config, LinkConfig::lossy(0.1), 4) };
         let edges = Setup {
             starts: [Sn(u32::MAX - 60), Sn(1 << 31).sub(60)],
             clocks: [Time::from_millis((1 << 32) - 700), Time::from_millis((1 << 31) - 700)],
             ..setup
         };
         assert!(run(edges) == run(setup), "{name}");
+    }
+}
+
+/// By time, `ts` is a token of µs, which wraps each 72 minutes; a repair names segments by their numbers.
+#[test]
+fn tokens_and_repairs_may_wrap_anywhere_in_a_run() {
+    for (config, seed) in [0, 10, 100].into_iter().zip(1..).map(|(percent, seed)| (repairing(percent), seed))
+    {
+        let far = [Time::from_millis(1 << 20), Time::from_millis(1 << 21)];
+        let setup = Setup { clocks: far, ..Setup::new(config, LinkConfig::mobile(), seed) };
+        let want = run(setup);
+        for before in [1, 30, 100, 299] {
+            let starts = [Sn(0).sub(before), Sn(1 << 31).sub(before / 2)];
+            assert!(run(Setup { starts, ..setup }) == want, "{starts:?}");
+        }
+        for (edge, before) in [1 << 31, 1 << 32, 7 << 32]
+            .into_iter()
+            .flat_map(|edge| [1, 30_001, 1_000_000, 2_399_999].map(move |before| (edge, before)))
+        {
+            let clocks = [Time::from_micros(edge - before), Time::from_micros(edge - before / 2)];
+            assert!(run(Setup { clocks, ..setup }) == want, "{clocks:?}");
+        }
     }
 }
 

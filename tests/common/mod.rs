@@ -13,11 +13,11 @@ mod wire;
 pub(crate) use link::{Link, LinkConfig, Rng};
 pub(crate) use pair::{Drive, End, Pair, Setup, kcp, numbered};
 use std::time::Duration;
-use whitewater::{Config, Time};
+use whitewater::{Config, Modern, Recovery, Time};
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
 /// Every preset and its name.
-pub(crate) fn presets() -> [(&'static str, Config); 6] {
+pub(crate) fn presets() -> [(&'static str, Config); 7] {
     [
         ("default", Config::default().classic()),
         ("normal", Config::normal().classic()),
@@ -25,7 +25,14 @@ pub(crate) fn presets() -> [(&'static str, Config); 6] {
         ("turbo", Config::turbo().classic()),
         ("modern", Config::turbo()),
         ("modern with cwnd", Config::default()),
+        ("repairs", repairing(50)),
     ]
+}
+
+/// Recovery by time, with so many percent of repairs at most.
+pub(crate) fn repairing(percent: u8) -> Config {
+    let modern = Modern { repairs: percent, ..Modern::default() };
+    Config { recovery: Recovery::Modern(modern), ..Config::turbo() }
 }
 
 pub(crate) const fn ms(millis: u64) -> Duration {
