@@ -5,10 +5,11 @@
 #[cfg(test)]
 mod common;
 
-use common::{CONV, Link, LinkConfig, kcp, numbered, presets};
+use common::{CONV, Link, LinkConfig, Raw, kcp, numbered, presets, raw_segments, repairing};
 use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
+use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Time};
 
 /// Where the other end writes its datagrams.
@@ -36,6 +37,8 @@ struct Match {
     seed: u64,
     /// Whether messages are read as they come.
     reads: bool,
+    /// Whether ours is told that theirs rebuilds, and that a tenth gets lost.
+    is_lied_to: bool,
     /// What each end has received.
     at_ours: Vec<Vec<u8>>,
     at_theirs: Vec<Vec<u8>>,
@@ -60,6 +63,7 @@ impl Match {
             now: 0,
             seed,
             reads: true,
+            is_lied_to: false,
             at_ours: Vec::new(),
             at_theirs: Vec::new(),
         }
@@ -85,6 +89,7 @@ impl Match {
             self.there.send(now, datagram);
         }
         for datagram in self.from_theirs.try_iter() {
+            let datagram = if self.is_lied_to { marked(datagram) } else { datagram };
             self.back.send(now, &datagram);
         }
     }
@@ -124,9 +129,24 @@ impl Drop for Match {
     }
 }
 
+/// The same with ACKs marked as those of a peer that rebuilds.
+fn marked(datagram: Vec<u8>) -> Vec<u8> {
+    let mut segments = raw_segments([datagram]);
+    for ack in segments.iter_mut().filter(|segment| segment.cmd == Command::Ack) {
+        assert_eq!(ack.frg, 0, "KCP marks nothing");
+        ack.frg = 26;
+    }
+    Raw::datagram(&segments)
+}
+
 /// Lengths from nothing to many fragments.
 fn messages(count: usize, salt: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| numbered(salt + number, number * 397 % 6000)).collect()
+}
+
+/// As ikcp.c, by time, and with repairs.
+fn recoveries() -> [Config; 3] {
+    [Config::turbo().classic(), Config::turbo(), repairing(100)]
 }
 
 /// What both ends send arrives at the other, and how many segments ours resent of how many.
@@ -146,6 +166,7 @@ fn exchange(config: &Config, link: LinkConfig, seed: u64) -> (u32, u32) {
     }
     let stats = game.ours.stats();
     assert_eq!(stats.rejected.total(), u64::from(stats.rejected.window), "{stats:?}");
+    assert_eq!((stats.repairs_sent, stats.rebuilt), (0, 0), "theirs does not rebuild");
     (stats.resends_fast + stats.resends_timeout, stats.snd_una.0)
 }
 
@@ -182,12 +203,30 @@ fn nothing_is_resent_to_the_crate_kcp_on_a_clean_link() {
 }
 
 #[test]
+fn the_crate_kcp_takes_no_notice_of_a_repair() {
+    let config = Config { snd_wnd: 128, ..repairing(100) };
+    let mut game = Match::new(&config, LinkConfig::lossy(0.1), 1);
+    game.is_lied_to = true;
+    let (to_theirs, to_ours) = (messages(200, 0), messages(200, 1000));
+    for (message, reply) in to_theirs.iter().zip(&to_ours) {
+        game.ours.send(message).unwrap();
+        game.theirs.send(reply).unwrap();
+        (0..5).for_each(|_| game.step());
+    }
+    assert!(game.run_until_quiet(Duration::from_secs(60)), "never went quiet");
+    assert!(game.at_theirs == to_theirs && game.at_ours == to_ours);
+    let stats = game.ours.stats();
+    assert!(stats.repairs_sent > 100 && stats.rejected.ts_age == 0, "{stats:?}");
+}
+
+#[test]
 fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
-    for (seed, mtu) in [(1, 50), (2, 576), (3, 1500)] {
-        let config =
-            Config { snd_wnd: 128, rcv_wnd: 256, mtu, snd_queue: 1 << 16, ..Config::turbo().classic() };
+    for (recovery, (seed, mtu)) in
+        recoveries().into_iter().flat_map(|config| [(1, 50), (2, 576), (3, 1500)].map(|mtu| (config, mtu)))
+    {
+        let config = Config { snd_wnd: 128, rcv_wnd: 256, mtu, snd_queue: 1 << 16, ..recovery };
         let mut game = Match::new(&config, LinkConfig::mobile(), seed);
-        let sent: Vec<_> = (0..100).map(|number| numbered(number, number * 31 % 3000)).collect();
+        let sent: Vec<_> = (0..100).map(|number| numbered(number, number * 31 % 2600)).collect();
         for message in &sent {
             game.ours.send(message).unwrap();
             game.theirs.send(message).unwrap();
@@ -198,11 +237,36 @@ fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
     }
 }
 
+/// Bursts, reordering and copies, and half a minute in which nothing comes through.
+#[test]
+fn the_worst_paths_to_the_crate_kcp_deliver() {
+    let late = LinkConfig { reorder: 0.3, late: Duration::from_millis(40), ..LinkConfig::lossy(0.05) };
+    for (config, seed) in recoveries().into_iter().flat_map(|config| [1, 2].map(|seed| (config, seed))) {
+        let config = Config { snd_wnd: 128, ..config };
+        exchange(&config, LinkConfig { duplicate: 0.2, ..late }, seed);
+        exchange(&config, LinkConfig::lossy(0.4), seed);
+        let mut game = Match::new(&config, LinkConfig::mobile(), seed);
+        let (to_theirs, to_ours) = (messages(60, 0), messages(60, 1000));
+        for (number, (message, reply)) in to_theirs.iter().zip(&to_ours).enumerate() {
+            let loss = if (20..30).contains(&number) { 1.0 } else { 0.05 };
+            game.there.set(LinkConfig::lossy(loss));
+            game.back.set(LinkConfig::lossy(loss));
+            game.ours.send(message).unwrap();
+            game.theirs.send(reply).unwrap();
+            (0..if loss < 1.0 { 20 } else { 3000 }).for_each(|_| game.step());
+        }
+        assert!(game.run_until_quiet(Duration::from_secs(900)), "never went quiet");
+        assert!(game.at_theirs == to_theirs && game.at_ours == to_ours);
+    }
+}
+
 #[test]
 fn a_window_that_closed_at_either_end_opens_for_the_other() {
-    let config = Config { snd_wnd: 256, ..Config::turbo().classic() };
     let sent: Vec<_> = (0..400).map(|number| numbered(number, 100)).collect();
-    for ours_sends in [true, false] {
+    for (config, ours_sends) in
+        recoveries().into_iter().flat_map(|config| [true, false].map(|ours| (config, ours)))
+    {
+        let config = Config { snd_wnd: 256, ..config };
         let mut game = Match::new(&config, LinkConfig::clean(), 1);
         game.reads = false;
         for message in &sent {
