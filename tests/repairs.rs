@@ -25,24 +25,46 @@ struct Game {
     /// Bytes of PUSHes and of repairs with their headers and 28 a datagram.
     data_bytes: usize,
     repair_bytes: usize,
+    /// When anything left: the bytes of what was new and of repairs, each with 28 a datagram.
+    log: Vec<(u64, usize, usize)>,
+    /// The number after the newest sent.
+    nxt: u32,
 }
 
 impl Game {
     fn new(alice: &Config, bob: &Config) -> Self {
         let (alice, bob) = (kcp(alice), kcp(bob));
-        Self { alice, bob, now: 0, sent: 0, received: 0, data_bytes: 0, repair_bytes: 0 }
+        let (data_bytes, repair_bytes, log, nxt) = (0, 0, Vec::new(), 0);
+        Self { alice, bob, now: 0, sent: 0, received: 0, data_bytes, repair_bytes, log, nxt }
     }
 
     /// A message of `len` bytes leaves, and arrives unless `lost` says that its datagram does not.
-    fn step(&mut self, len: usize, mut lost: impl FnMut() -> bool) {
-        let number = usize::try_from(self.sent).unwrap();
-        self.alice.send(&numbered(number, len)).unwrap();
-        self.sent += 1;
-        self.alice.update(at(self.now));
+    fn step(&mut self, len: usize, lost: impl FnMut() -> bool) {
+        self.burst(1, len, lost);
+    }
+
+    /// The same for several messages together.
+    fn burst(&mut self, count: u32, len: usize, mut lost: impl FnMut() -> bool) {
+        for _ in 0..count {
+            let number = usize::try_from(self.sent).unwrap();
+            self.alice.send(&numbered(number, len)).unwrap();
+            self.sent += 1;
+        }
+        let now = self.now;
+        self.alice.update(at(now));
         self.now += 10;
         while let Some(datagram) = self.alice.output_mut().pop() {
             self.data_bytes += 28;
-            for raw in raw_segments(vec![datagram.to_vec()]) {
+            let segments = raw_segments([datagram]);
+            let is_repair = |raw: &&Raw| raw.cmd == Command::Wins;
+            let own = if segments.iter().all(|raw| is_repair(&raw)) { 28 } else { 0 };
+            let spent = segments.iter().filter(is_repair).map(|raw| 24 + raw.data.len()).sum::<usize>() + own;
+            let new = segments.iter().filter(|raw| raw.cmd == Command::Push && raw.sn >= self.nxt);
+            self.log.push((now, new.map(|raw| 24 + 28 + raw.data.len()).sum(), spent));
+            for raw in segments {
+                if raw.cmd == Command::Push {
+                    self.nxt = self.nxt.max(raw.sn + 1);
+                }
                 let bytes =
                     if raw.cmd == Command::Push { &mut self.data_bytes } else { &mut self.repair_bytes };
                 *bytes += 24 + raw.data.len();
@@ -104,6 +126,41 @@ fn no_more_is_spent_than_the_budget() {
             assert!(share <= f64::from(repairs) / 100.0, "{repairs} %: {share}");
         }
         assert!(game.repair_bytes > 1000, "{repairs} %, {len} B: {} B", game.repair_bytes);
+    }
+}
+
+/// In any second repairs take at most their share of what was new in it, and of the 64 KiB sent before
+/// it whose share may have been kept.
+#[test]
+fn in_no_second_is_more_spent_than_the_budget_and_what_was_kept() {
+    for (repairs, loss) in [(10, 0.1), (50, 0.3), (100, 0.5), (200, 0.5)] {
+        for seed in 1..=3 {
+            let mut game = Game::new(&repairing(repairs), &repairing(repairs));
+            let mut rng = Rng::new(seed, 1);
+            for number in 0..4000 {
+                // Small messages, of which each datagram has room for two repairs, and then large ones,
+                // which have up to 16 of their own.
+                let (count, len) = if number % 400 < 360 { (5, 100) } else { (1, 12_000) };
+                game.burst(count, len, || rng.fraction() < loss);
+            }
+            let (mut from, mut new, mut spent) = (0, 0, 0);
+            for &(now, more_new, more_spent) in &game.log {
+                (new, spent) = (new + more_new, spent + more_spent);
+                while let Some(&(then, old_new, old_spent)) = game.log.get(from)
+                    && then + 1000 <= now
+                {
+                    (from, new, spent) = (from + 1, new - old_new, spent - old_spent);
+                }
+                let most = (new + (64 << 10)) * usize::from(repairs) / 100;
+                assert!(
+                    spent <= most,
+                    "{repairs} %, seed {seed}: {spent} of {most} in the second to {now} ms"
+                );
+            }
+            let all = game.log.iter().fold((0, 0), |(new, spent), row| (new + row.1, spent + row.2));
+            assert!(all.1 > 100_000, "seed {seed}: {all:?}");
+            assert!(all.1 * 100 <= all.0 * usize::from(repairs), "{repairs} %, seed {seed}: {all:?}");
+        }
     }
 }
 
