@@ -5,7 +5,7 @@
 use std::time::Duration;
 use whitewater::Modern;
 use whitewater::arq::congestion::{CongestionControl, Copa, Cubic};
-use whitewater::sim::scenario::{Mode, Scenario, Sharing, Workload};
+use whitewater::sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
@@ -29,6 +29,11 @@ fn modern(name: &str, make: fn() -> Box<dyn CongestionControl>) -> Mode {
 
 fn copa() -> Mode {
     modern("copa", || Box::new(Copa::new()))
+}
+
+/// Copa, with so many percent of repairs at most.
+fn repairing(repairs: u8) -> Mode {
+    Mode::modern(Modern { repairs, ..Modern::default() }).with_congestion("copa", || Box::new(Copa::new()))
 }
 
 fn cubic() -> Mode {
@@ -93,6 +98,38 @@ fn a_game_alone_is_no_slower_with_a_controller() {
         assert!(controlled.mean <= free.mean.mul_f64(1.01), "{}: {controlled:?}", workload.name);
         assert!(controlled.p99 <= free.p99.mul_f64(1.03), "{}: {controlled:?}", workload.name);
     }
+}
+
+/// A download needs no repairs, and gets some all the same: they cost rate, but make no queue.
+#[test]
+fn repairs_cost_copa_a_part_of_its_rate_and_no_queue() {
+    for (loss, least, wire) in [(0.0, 17.5e6, 1.1), (0.01, 16e6, 1.2), (0.05, 12.5e6, 1.45)] {
+        let mode = repairing(30).with_window(1024);
+        let sharing = Sharing::measure(&mode, &narrow(loss), 1..=4).unwrap();
+        assert!(sharing.goodput >= least && sharing.wire_per_payload <= wire, "{loss}: {sharing:?}");
+        assert!(sharing.queue_delay <= ms(10) && sharing.together_delay <= ms(12), "{loss}: {sharing:?}");
+        assert!(sharing.together >= least && sharing.fairness >= 0.9, "{loss}: {sharing:?}");
+        assert!(sharing.game.p99 <= ms(130), "{loss}: {sharing:?}");
+    }
+}
+
+/// Bytes that a game sends with repairs over those without: alone, and beside an upload that fills a
+/// queue of 300 ms.
+#[test]
+fn a_queue_that_another_fills_stops_repairs() {
+    let game = Workload::new("game", 900, 100, Duration::from_micros(16_667));
+    let upload = Workload::new("upload", 5000, 11_008, ms(3)); // half more than the path carries
+    let bottleneck = Some(Bottleneck { rate: 20_000_000, queue: 750_000 });
+    let link = LinkConfig { bottleneck, ..narrow(0.05) };
+    let sent = |repairs, uploads| {
+        let mut flows = vec![Flow { workload: game, mode: repairing(repairs) }];
+        let upload = Flow { workload: upload, mode: Mode::fast().with_window(1024) };
+        flows.extend(std::iter::repeat_n(upload, uploads));
+        let reports = Scenario { flows, links: [link.clone(), link.clone()] }.run_flows(1..=3).unwrap();
+        reports[0].runs.iter().map(|run| run.bytes[0]).sum::<u64>() as f64
+    };
+    let [alone, beside] = [0, 1].map(|uploads| sent(100, uploads) / sent(0, uploads));
+    assert!(alone > 1.25 && beside < 1.1, "{alone} alone, {beside} beside an upload");
 }
 
 #[test]

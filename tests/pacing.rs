@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, PACING_BURST, Sent};
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair, Rng};
+use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
+use whitewater::wire::segments;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
 
 /// A rate that does not change, and what was sent: when, how long, how often.
@@ -146,6 +147,63 @@ proptest! {
             let gap = pair[1].0.since(pair[0].0);
             prop_assert!(gap.abs_diff(each) <= Duration::from_micros(1), "{:?}, not {:?}", gap, each);
         }
+    }
+}
+
+/// An end that writes down what leaves: when and how long.
+struct Logged {
+    end: KcpEnd,
+    now: Time,
+    left: Vec<(Time, u16, u16)>,
+}
+
+impl Peer for Logged {
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        self.now = now;
+        self.end.input(now, datagram);
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.now = now;
+        self.end.poll(now);
+    }
+
+    fn next_wake(&self, now: Time) -> Option<Time> {
+        self.end.next_wake(now)
+    }
+
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        let has = self.end.pop_datagram(datagram);
+        if has {
+            let lens = segments(datagram).map(|segment| u16::try_from(segment.unwrap().data.len()).unwrap());
+            self.left.extend(lens.filter(|len| *len > 0).map(|len| (self.now, len, 0)));
+        }
+        has
+    }
+}
+
+#[test]
+fn repairs_are_paced_like_all_else() {
+    for (rate, seed) in [(20_000, 1), (25_000, 2), (50_000, 3), (500_000, 4)] {
+        let recovery = Recovery::Modern(Modern { repairs: 100, ..Modern::default() });
+        let config = Config { rcv_wnd: 2048, recovery, ..Config::fast() }; // bob never reads
+        let end = || KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap();
+        let path = LinkConfig { loss: Loss::Random(0.2), ..LinkConfig::with_rtt(Duration::from_millis(60)) };
+        let links = [1, 2].map(|stream| Link::new(path.clone(), seed, stream).unwrap());
+        let alice = Logged { end: end(), now: Time::ZERO, left: Vec::new() };
+        let mut pair = Pair::new(alice, end(), links);
+        let steady = Steady { rate, sent: Arc::default() };
+        pair.alice.end.kcp_mut().set_congestion(Box::new(steady.clone()));
+        for _ in 0..1000 {
+            pair.alice.end.send(pair.now(), &[0; 200]).unwrap();
+            pair.run_for(Duration::from_millis(16));
+        }
+        pair.run_for(Duration::from_secs(2));
+        assert_never_bursts(&pair.alice.left, rate);
+        let repairs = usize::try_from(pair.alice.end.kcp().stats().repairs_sent).unwrap();
+        assert_eq!(pair.bob.kcp().stats().rcv_nxt.0, 1000, "seed {seed}");
+        assert_eq!(pair.alice.left.len(), steady.sent.lock().unwrap().len() + repairs, "seed {seed}");
+        assert!(repairs > 100, "seed {seed}: {repairs} repairs");
     }
 }
 
