@@ -14,7 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::{CloseReason, Error, Event, KcpListener, KcpSocket, ListenerConfig};
-use whitewater::{Config, Conv};
+use whitewater::{Config, Conv, Modern, Recovery};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -107,8 +107,13 @@ fn sessions_of_one_address_do_not_mix() {
 }
 
 #[test]
-fn a_stream_gets_through_a_full_send_queue() {
-    let config = Config { stream: true, snd_queue: 16, ..Config::turbo().classic() };
+fn a_stream_gets_through_a_full_send_queue_with_every_recovery() {
+    for config in recoveries() {
+        stream_through_a_full_queue(Config { stream: true, snd_queue: 16, ..config });
+    }
+}
+
+fn stream_through_a_full_queue(config: Config) {
     let limits = ListenerConfig { kcp: config, ..ListenerConfig::default() };
     let mut listener = KcpListener::bind("127.0.0.1:0", limits).unwrap();
     let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
@@ -152,8 +157,15 @@ impl Write for Wire {
 }
 
 #[test]
-fn a_peer_by_other_hands_is_served() {
-    let mut listener = listener(ListenerConfig::default());
+fn a_peer_by_other_hands_is_served_by_every_recovery() {
+    for config in recoveries() {
+        serve_the_crate_kcp(config);
+    }
+}
+
+fn serve_the_crate_kcp(kcp: Config) {
+    let mut listener =
+        KcpListener::bind("127.0.0.1:0", ListenerConfig { kcp, ..ListenerConfig::default() }).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener.local_addr().unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
@@ -163,7 +175,8 @@ fn a_peer_by_other_hands_is_served() {
         let message: Vec<u8> = (0..20_000u32).map(|at| (at / 3) as u8).collect();
         kcp.send(&message).unwrap();
         let (start, mut buf) = (Instant::now(), vec![0; 1 << 16]);
-        while start.elapsed() < PATIENCE {
+        loop {
+            assert!(start.elapsed() < PATIENCE, "no echo");
             kcp.update(start.elapsed().as_millis() as u32).unwrap();
             if let Ok(len) = socket.recv(&mut buf) {
                 kcp.input(&buf[..len]).unwrap();
@@ -172,10 +185,69 @@ fn a_peer_by_other_hands_is_served() {
                 return assert!(buf[..len] == message);
             }
         }
-        panic!("no echo");
     });
     serve(&mut listener, |_, _| peer.is_finished());
     peer.join().unwrap();
+}
+
+/// As ikcp.c, by time, and with repairs.
+fn recoveries() -> [Config; 3] {
+    let modern = Modern { repairs: 100, ..Modern::default() };
+    let repairs = Config { recovery: Recovery::Modern(modern), ..Config::turbo() };
+    [Config::turbo().classic(), Config::turbo(), repairs]
+}
+
+/// A port that passes datagrams between its first client and `to`, but for each tenth.
+fn lossy_relay(to: SocketAddr) -> SocketAddr {
+    let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = relay.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut client, mut buf) = (None, [0; 2000]);
+        for number in 1.. {
+            let Ok((len, from)) = relay.recv_from(&mut buf) else { continue };
+            client = client.or(Some(from));
+            let receiver = if from == to { client } else { Some(to) };
+            if let Some(receiver) = receiver.filter(|_| number % 10 != 0) {
+                let _ = relay.send_to(&buf[..len], receiver); // a failed send is one more loss
+            }
+        }
+    });
+    at
+}
+
+#[test]
+fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
+    let ends = recoveries().into_iter().flat_map(|ours| recoveries().map(|theirs| (ours, theirs)));
+    for (ours, theirs) in ends {
+        let limits = ListenerConfig { kcp: theirs, ..ListenerConfig::default() };
+        let mut listener = KcpListener::bind("127.0.0.1:0", limits).unwrap();
+        let relay = lossy_relay(listener.local_addr().unwrap());
+        let both_rebuild = [ours, theirs].iter().all(|end| *end == recoveries()[2]);
+        let peer = thread::spawn(move || {
+            let mut socket = KcpSocket::connect(relay, Conv(7), &ours).unwrap();
+            socket.set_read_timeout(Some(PATIENCE));
+            let (start, mut buf) = (Instant::now(), vec![0; 1 << 16]);
+            for round in 0..1000 {
+                let stats = socket.stats();
+                let is_seen = stats.repairs_sent > 0 && stats.rebuilt > 0;
+                if round >= 5 && (is_seen || !both_rebuild) {
+                    break;
+                }
+                assert!(start.elapsed() < PATIENCE, "no repairs: {stats:?}");
+                let message = |number: usize| vec![number as u8; 1 + number * 97];
+                (0..20).for_each(|number| assert!(socket.send(&message(number)).is_ok()));
+                for number in 0..20 {
+                    let len = socket.recv(&mut buf).unwrap();
+                    assert!(buf[..len] == message(number), "message {number} of round {round}");
+                }
+            }
+            socket.drain(PATIENCE).unwrap();
+            let stats = socket.stats();
+            assert_eq!(stats.repairs_sent > 0, both_rebuild, "{stats:?}");
+        });
+        serve(&mut listener, |_, _| peer.is_finished());
+        peer.join().unwrap();
+    }
 }
 
 #[test]
