@@ -8,7 +8,7 @@
 use insta::assert_snapshot;
 use std::time::Duration;
 use whitewater::Modern;
-use whitewater::sim::scenario::{Latency, Mode, Report, Scenario, Workload};
+use whitewater::sim::scenario::{Family, Latency, Mode, Report, Scenario, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 
 /// KCP's modes and ours.
@@ -103,6 +103,26 @@ fn upstream_echo() {
     assert_snapshot!(table);
 }
 
+/// The cells that tell most, with more seeds than elsewhere; KCP's test.cpp with a hundred.
+#[test]
+fn cells_to_watch() {
+    let cells: Vec<_> =
+        [Family::grid72(), Family::ge()].into_iter().flat_map(|family| family.cells).collect();
+    let mut table = String::from(HEAD);
+    for name in WATCHED {
+        let cell = cells.iter().find(|cell| cell.name == *name).unwrap();
+        for mode in modes() {
+            let report = cell.scenario(&mode).run(1..=10).unwrap();
+            table += &row(name.split(" of ").next().unwrap_or(name), &mode, &report);
+        }
+    }
+    for mode in modes() {
+        let report = Scenario::upstream(mode.clone()).run(1..=100).unwrap();
+        table += &row("upstream", &mode, &report);
+    }
+    assert_snapshot!(table);
+}
+
 fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 7]) -> String {
     let mut table = String::from(HEAD);
     for (name, link) in links {
@@ -131,5 +151,19 @@ const fn ms(millis: u64) -> Duration {
 /// Latencies in ms, pooled over the seeds, the longest as the mean of theirs; kB on the wire a seed;
 /// segments sent again and messages that never came, of all seeds.
 const HEAD: &str = "link                   mode              mean       p50       p95       p99     p99.9       max       kB resends undelivered\n";
+
+const WATCHED: &[&str] = &[
+    "input60, 60 ms, 5 %",
+    "input60, 60 ms, 10 %",
+    "input60, 150 ms, 10 %",
+    "input60, 20 ms, 20 %",
+    "input60, 60 ms, bursts of 100 ms",
+    "snap20, 60 ms, 5 %",
+    "snap20, 150 ms, 10 %",
+    "chunk32k, 60 ms, 5 %",
+    "chunk32k, 20 ms, 10 %",
+    "chunk32k, 150 ms, 1 %",
+    "sparse1, 60 ms, 10 %",
+];
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;

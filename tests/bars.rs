@@ -1,0 +1,84 @@
+//! Bars: no cell may be worse than KCP tuned as well as it can be, and one end of whitewater is worth
+//! having when KCP is at the other.
+//!
+//! `cargo run --release --example families -- 10 cells` prints every cell, `.. 10 worse` and `.. 10 stock`
+//! what is held here.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use std::slice::from_ref;
+use std::thread;
+use whitewater::Modern;
+use whitewater::sim::scenario::{Family, Mode, Score};
+
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+
+fn modern(repairs: u8) -> Mode {
+    Mode::modern(Modern { repairs, ..Modern::default() })
+}
+
+/// Alice's end of one mode and bob's of another.
+fn mixed(alice: &Mode, bob: &Mode) -> Mode {
+    let name = format!("{} to {}", alice.name, bob.name);
+    Mode { name, ends: [alice.ends[0], bob.ends[1]] }
+}
+
+/// Runs 72 cells and names those that are worse than turbo+flush, whose number and the bytes over those of
+/// turbo+flush have a limit.
+fn compare(repairs: u8, known: &[&str], bytes: f64) {
+    let family = Family::grid72();
+    let [ours, base] = [modern(repairs), Mode::turbo_flush()]
+        .map(|mode| {
+            thread::spawn({
+                let family = family.clone();
+                move || family.run(&mode, 1..=10).unwrap()
+            })
+        })
+        .map(|running| running.join().unwrap());
+    for ((cell, ours), base) in family.cells.iter().zip(&ours).zip(&base) {
+        let score = Score::of(from_ref(ours), from_ref(base));
+        assert!(!score.is_worse() || known.contains(&cell.name.as_str()), "{}: {score:?}", cell.name);
+    }
+    let score = Score::of(&ours, &base);
+    assert!(score.bytes <= bytes, "{score:?}");
+}
+
+/// At 1 % the last segments of a chunk wait for a timeout of four deviations, where turbo+flush waits for
+/// one that is often too short.
+#[test]
+fn by_time_only_chunks_at_1_percent_have_a_longer_tail_than_turbo_that_flushes_at_once() {
+    compare(0, &["chunk32k, 60 ms, 1 %", "chunk32k, 150 ms, 1 %"], 1.02);
+}
+
+/// At 20 ms an acknowledgement that waits for company is a good part of the round trip.
+#[test]
+fn with_repairs_only_input_at_20_ms_has_a_longer_tail_than_turbo_that_flushes_at_once() {
+    compare(30, &["input60, 20 ms, 5 %"], 1.10);
+}
+
+/// Mean and bytes over those of KCP's fast mode at both ends.
+#[test]
+fn one_end_is_worth_having_towards_kcp() {
+    let (fast, flush) = (Mode::fast(), Mode::turbo_flush());
+    for (family, to_fast, to_flush, from_fast, from_flush, bytes) in [
+        (Family::input(), 0.87, 0.80, 0.97, 0.84, 1.04),
+        (Family::snap(), 0.84, 0.81, 0.99, 0.85, 1.04),
+        (Family::chunk(), 0.80, 0.74, 0.93, 0.84, 1.04),
+        (Family::sparse(), 0.86, 0.84, 1.00, 0.87, 1.04),
+    ] {
+        let base = family.run(&fast, SEEDS).unwrap();
+        let repairs = if family.name == "sparse" { &[0][..] } else { &[0, 30] };
+        for ours in repairs.iter().map(|repairs| modern(*repairs)) {
+            for (mode, mean) in [
+                (mixed(&ours, &fast), to_fast),
+                (mixed(&ours, &flush), to_flush),
+                (mixed(&fast, &ours), from_fast),
+                (mixed(&flush, &ours), from_flush),
+            ] {
+                let score = Score::of(&family.run(&mode, SEEDS).unwrap(), &base);
+                let is_good = score.mean <= mean && score.p99 <= 1.0 && score.bytes <= bytes;
+                assert!(is_good, "{}, {}: {score:?}", family.name, mode.name);
+            }
+        }
+    }
+}
