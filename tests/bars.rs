@@ -23,31 +23,31 @@ fn mixed(alice: &Mode, bob: &Mode) -> Mode {
     Mode { name, ends: [alice.ends[0], bob.ends[1]] }
 }
 
-/// Runs 72 cells and names those that are worse than turbo+flush, whose number and the bytes over those of
-/// turbo+flush have a limit.
+/// Runs 72 cells; only the ones known may be worse than turbo+flush, and still are with more seeds. The
+/// bytes over those of turbo+flush have a limit.
 fn compare(repairs: u8, known: &[&str], bytes: f64) {
     let family = Family::grid72();
-    let [ours, base] = [modern(repairs), Mode::turbo_flush()]
-        .map(|mode| {
-            thread::spawn({
-                let family = family.clone();
-                move || family.run(&mode, 1..=10).unwrap()
-            })
-        })
-        .map(|running| running.join().unwrap());
+    let modes = [modern(repairs), Mode::turbo_flush()];
+    let run = |mode: Mode| {
+        let family = family.clone();
+        thread::spawn(move || family.run(&mode, 1..=10).unwrap())
+    };
+    let [ours, base] = modes.clone().map(run).map(|running| running.join().unwrap());
     for ((cell, ours), base) in family.cells.iter().zip(&ours).zip(&base) {
         let score = Score::of(from_ref(ours), from_ref(base));
-        assert!(!score.is_worse() || known.contains(&cell.name.as_str()), "{}: {score:?}", cell.name);
+        if score.is_worse() && !known.contains(&cell.name.as_str()) {
+            let [ours, base] = modes.clone().map(|mode| cell.scenario(&mode).run(1..=40).unwrap());
+            let score = Score::of(&[ours], &[base]);
+            assert!(!score.is_worse(), "{}: {score:?}", cell.name);
+        }
     }
     let score = Score::of(&ours, &base);
     assert!(score.bytes <= bytes, "{score:?}");
 }
 
-/// At 1 % the last segments of a chunk wait for a timeout of four deviations, where turbo+flush waits for
-/// one that is often too short.
 #[test]
-fn by_time_only_chunks_at_1_percent_have_a_longer_tail_than_turbo_that_flushes_at_once() {
-    compare(0, &["chunk32k, 60 ms, 1 %", "chunk32k, 150 ms, 1 %"], 1.02);
+fn by_time_no_cell_is_worse_than_turbo_that_flushes_at_once() {
+    compare(0, &[], 1.02);
 }
 
 /// At 20 ms an acknowledgement that waits for company is a good part of the round trip.
