@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod common;
 
-use common::{LinkConfig, Pair, Raw, Rng, drain, flushed, kcp, numbered, numbers};
+use common::{LinkConfig, Pair, Raw, Rng, drain, flushed, kcp, numbered, numbers, repairing};
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, InputError, Kcp, Rejected, Sn, Stats, Time};
@@ -17,7 +17,11 @@ const NOW: Time = Time::from_millis(5_000_100);
 /// An end in the middle of things: it has sent and waits to send, it has received in order and out
 /// of order, it owes acknowledgements.
 fn busy() -> Kcp<DatagramQueue> {
-    let mut kcp = kcp(&Config { snd_wnd: 8, ..Config::turbo().classic() });
+    busy_with(Config::turbo().classic())
+}
+
+fn busy_with(config: Config) -> Kcp<DatagramQueue> {
+    let mut kcp = kcp(&Config { snd_wnd: 8, ..config });
     kcp.input(Time::from_millis(5_000_000), &Raw::push(0, b"first").bytes()).unwrap();
     for number in 0..12 {
         kcp.send(&numbered(number, 50 * number)).unwrap();
@@ -133,25 +137,33 @@ fn a_datagram_cut_short_is_refused_unless_it_ends_where_a_segment_ends() {
     assert_eq!(refused(&long), Some(InputError::TooLong { have: long.len(), max: 1500 }));
 }
 
+/// As ikcp.c, by time, and with repairs.
+fn recoveries() -> [Config; 3] {
+    [Config::turbo().classic(), Config::turbo(), repairing(50)]
+}
+
 #[test]
 fn noise_panics_nowhere_and_changes_nothing_where_it_is_refused() {
-    let mut rng = Rng::new(1, 1);
-    let mut kcp = busy();
-    for round in 0..20_000 {
-        let mut datagram = honest();
-        for _ in 0..=rng.below(4) {
-            let at = rng.below(datagram.len());
-            datagram[at] = rng.next().to_le_bytes()[0];
-        }
-        let before = state(&kcp);
-        if kcp.input(NOW, &datagram).is_err() {
-            assert_eq!(state(&kcp), before);
-        }
-        let stats = kcp.stats();
-        assert!(stats.rcv_queue <= 128 && stats.rcv_buf <= 128 && stats.in_flight <= 12, "{stats:?}");
-        if round % 100 == 0 {
-            drop(future(&mut kcp));
-            kcp = busy();
+    for config in recoveries() {
+        let mut rng = Rng::new(1, 1);
+        let mut kcp = busy_with(config);
+        for round in 0..20_000 {
+            let mut datagram = honest();
+            datagram.extend(Raw { sn: 2, data: vec![2, 7, 0, 9, 0, 1], ..Raw::wins(9) }.bytes());
+            for _ in 0..=rng.below(4) {
+                let at = rng.below(datagram.len());
+                datagram[at] = rng.next().to_le_bytes()[0];
+            }
+            let before = state(&kcp);
+            if kcp.input(NOW, &datagram).is_err() {
+                assert_eq!(state(&kcp), before);
+            }
+            let stats = kcp.stats();
+            assert!(stats.rcv_queue <= 128 && stats.rcv_buf <= 128 && stats.in_flight <= 12, "{stats:?}");
+            if round % 100 == 0 {
+                drop(future(&mut kcp));
+                kcp = busy_with(config);
+            }
         }
     }
 }
@@ -474,10 +486,10 @@ fn a_window_of_any_size_is_only_a_bound() {
 
 #[test]
 fn an_honest_pair_goes_on_while_a_third_forges_datagrams_that_are_refused() {
-    for seed in 1..=3 {
-        let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::lossy(0.05), seed);
+    for (config, seed) in recoveries().into_iter().flat_map(|config| [1, 2, 3].map(|seed| (config, seed))) {
+        let mut pair = Pair::new(config, LinkConfig::lossy(0.05), seed);
         let clean = {
-            let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::lossy(0.05), seed);
+            let mut pair = Pair::new(config, LinkConfig::lossy(0.05), seed);
             pair.send_numbered(300);
             assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
             (pair.now(), pair.alice.link.digest(), pair.bob.link.digest())
