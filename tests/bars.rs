@@ -23,9 +23,9 @@ fn mixed(alice: &Mode, bob: &Mode) -> Mode {
     Mode { name, ends: [alice.ends[0], bob.ends[1]] }
 }
 
-/// Runs 72 cells; only the ones known may be worse than turbo+flush, and still are with more seeds. The
-/// bytes over those of turbo+flush have a limit.
-fn compare(repairs: u8, known: &[&str], bytes: f64) {
+/// Runs 72 cells; none may be worse than turbo+flush, and still be with more seeds. The bytes over those of
+/// turbo+flush have a limit.
+fn compare(repairs: u8, bytes: f64) {
     let family = Family::grid72();
     let modes = [modern(repairs), Mode::turbo_flush()];
     let run = |mode: Mode| {
@@ -34,8 +34,7 @@ fn compare(repairs: u8, known: &[&str], bytes: f64) {
     };
     let [ours, base] = modes.clone().map(run).map(|running| running.join().unwrap());
     for ((cell, ours), base) in family.cells.iter().zip(&ours).zip(&base) {
-        let score = Score::of(from_ref(ours), from_ref(base));
-        if score.is_worse() && !known.contains(&cell.name.as_str()) {
+        if Score::of(from_ref(ours), from_ref(base)).is_worse() {
             let [ours, base] = modes.clone().map(|mode| cell.scenario(&mode).run(1..=40).unwrap());
             let score = Score::of(&[ours], &[base]);
             assert!(!score.is_worse(), "{}: {score:?}", cell.name);
@@ -47,28 +46,24 @@ fn compare(repairs: u8, known: &[&str], bytes: f64) {
 
 #[test]
 fn by_time_no_cell_is_worse_than_turbo_that_flushes_at_once() {
-    compare(0, &[], 1.02);
-}
-
-/// At 20 ms an acknowledgement that waits for company is a good part of the round trip.
-#[test]
-fn with_repairs_only_input_at_20_ms_has_a_longer_tail_than_turbo_that_flushes_at_once() {
-    compare(30, &["input60, 20 ms, 5 %"], 1.10);
+    compare(0, 1.02);
+    compare(10, 1.02);
+    compare(30, 1.05);
 }
 
 /// Mean and bytes over those of KCP's fast mode at both ends.
 #[test]
 fn one_end_is_worth_having_towards_kcp() {
     let (fast, flush) = (Mode::fast(), Mode::turbo_flush());
-    for (family, to_fast, to_flush, from_fast, from_flush, bytes) in [
-        (Family::input(), 0.87, 0.80, 0.97, 0.84, 1.04),
-        (Family::snap(), 0.84, 0.81, 0.99, 0.85, 1.04),
-        (Family::chunk(), 0.80, 0.74, 0.93, 0.84, 1.04),
-        (Family::sparse(), 0.86, 0.84, 1.00, 0.87, 1.04),
+    for (family, to_fast, to_flush, from_fast, from_flush) in [
+        (Family::input(), 0.87, 0.80, 0.97, 0.84),
+        (Family::snap(), 0.84, 0.81, 0.99, 0.85),
+        (Family::chunk(), 0.80, 0.74, 0.93, 0.84),
+        (Family::sparse(), 0.86, 0.84, 1.00, 0.87),
     ] {
         let base = family.run(&fast, SEEDS).unwrap();
-        let repairs = if family.name == "sparse" { &[0][..] } else { &[0, 30] };
-        for ours in repairs.iter().map(|repairs| modern(*repairs)) {
+        // Copies of small segments are what repairs are towards KCP; they buy latency for bytes.
+        for (ours, bytes) in [(modern(0), 1.04), (modern(30), 1.22)] {
             for (mode, mean) in [
                 (mixed(&ours, &fast), to_fast),
                 (mixed(&ours, &flush), to_flush),

@@ -100,14 +100,14 @@ fn a_game_alone_is_no_slower_with_a_controller() {
     }
 }
 
-/// A download needs no repairs, and gets some all the same: they cost rate, but make no queue.
+/// What a controller holds back gains more from the room on the path: a download gets none.
 #[test]
-fn repairs_cost_copa_a_part_of_its_rate_and_no_queue() {
-    for (loss, least, wire) in [(0.0, 17.5e6, 1.1), (0.01, 16e6, 1.2), (0.05, 12.5e6, 1.45)] {
-        let mode = repairing(30).with_window(1024);
+fn repairs_cost_copa_no_rate_and_no_queue() {
+    for (loss, least, wire) in [(0.0, 17.5e6, 1.1), (0.01, 17e6, 1.11), (0.05, 15.5e6, 1.2)] {
+        let mode = repairing(100).with_window(1024);
         let sharing = Sharing::measure(&mode, &narrow(loss), 1..=4).unwrap();
         assert!(sharing.goodput >= least && sharing.wire_per_payload <= wire, "{loss}: {sharing:?}");
-        assert!(sharing.queue_delay <= ms(10) && sharing.together_delay <= ms(12), "{loss}: {sharing:?}");
+        assert!(sharing.queue_delay <= ms(6) && sharing.together_delay <= ms(12), "{loss}: {sharing:?}");
         assert!(sharing.together >= least && sharing.fairness >= 0.9, "{loss}: {sharing:?}");
         assert!(sharing.game.p99 <= ms(130), "{loss}: {sharing:?}");
     }

@@ -41,8 +41,12 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
         assert_eq!((pair.resends(), alice.duplicates, bob.duplicates), (0, 0, 0), "{name}");
         let acks = if config.recovery == Recovery::Classic { 200 } else { bob.segments_sent };
         assert!(acks == 200 || acks < 100, "{name}: {acks} for what una says");
-        assert_eq!((alice.segments_sent, bob.segments_sent), (200, acks), "{name}");
-        assert_eq!((alice.bytes_sent, bob.bytes_sent), (payload as u64 + 200 * 24, acks * 24), "{name}");
+        let repairs = u64::from(alice.repairs_sent); // until it is seen that nothing gets lost
+        assert!(repairs <= if name == "repairs" { 2 } else { 0 }, "{name}: {repairs} repairs");
+        assert_eq!((alice.segments_sent, bob.segments_sent), (200 + repairs, acks), "{name}");
+        let most = payload as u64 + 200 * 24 + repairs * 1400;
+        assert!((most - repairs * 1400..=most).contains(&alice.bytes_sent), "{name}: {}", alice.bytes_sent);
+        assert_eq!(bob.bytes_sent, acks * 24, "{name}");
     }
 }
 
@@ -82,7 +86,9 @@ fn reordering_costs_a_few_resends_but_no_message() {
         play(&mut pair);
         pair.assert_delivered();
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
-        assert_eq!(pair.resends(), alice.duplicates + bob.duplicates, "{name}: nothing was lost");
+        // What was rebuilt before it came is a duplicate, too.
+        let needless = alice.duplicates + bob.duplicates - alice.rebuilt - bob.rebuilt;
+        assert_eq!(pair.resends(), needless, "{name}: nothing was lost");
         let is_classic = config.recovery == Recovery::Classic;
         let most = if config.nodelay > 0 || !is_classic { 40 } else { 0 };
         assert!(pair.resends() <= most, "{name}: {} needless resends of 600", pair.resends());
@@ -102,7 +108,8 @@ fn copies_are_delivered_once_and_cost_an_ack_each() {
         pair.assert_delivered();
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert!((20..=120).contains(&bob.duplicates), "{name}: {} copies of 200", bob.duplicates);
-        assert_eq!((alice.segments_sent, pair.resends()), (200, 0), "{name}");
+        assert_eq!((alice.segments_sent, pair.resends()), (200 + u64::from(alice.repairs_sent), 0), "{name}");
+        assert!(alice.repairs_sent <= 2, "{name}");
         let acks = 200 + u64::from(bob.duplicates);
         let is_classic = config.recovery == Recovery::Classic;
         assert!(bob.segments_sent == acks || !is_classic && bob.segments_sent < acks / 4, "{name}");

@@ -166,7 +166,7 @@ fn exchange(config: &Config, link: LinkConfig, seed: u64) -> (u32, u32) {
     }
     let stats = game.ours.stats();
     assert_eq!(stats.rejected.total(), u64::from(stats.rejected.window), "{stats:?}");
-    assert_eq!((stats.repairs_sent, stats.rebuilt), (0, 0), "theirs does not rebuild");
+    assert_eq!(stats.rebuilt, 0, "theirs sends no repairs");
     (stats.resends_fast + stats.resends_timeout, stats.snd_una.0)
 }
 

@@ -7,7 +7,7 @@ mod common;
 
 use common::{CONV, Raw, Rng, at, kcp, ms, numbered, path, raw_segments, repairing};
 use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
-use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+use whitewater::sim::{LinkConfig, Loss};
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Modern};
 
@@ -177,25 +177,41 @@ fn acknowledgements_of_a_steady_beat_wait_for_company_but_not_for_trouble() {
     assert!(some.latency().mean < none.latency().mean && some.bytes() < none.bytes());
 }
 
+/// Until that is seen, one of a hundred is assumed to get lost.
 #[test]
-fn without_loss_nothing_is_spent() {
+fn without_loss_little_is_spent_at_first_and_then_nothing() {
     let mut game = Game::new(&repairing(100), &repairing(100));
+    for _ in 0..300 {
+        game.step(100, || false);
+    }
+    let at_first = game.repair_bytes;
+    assert!(at_first * 5 < game.data_bytes, "{at_first} of {}", game.data_bytes);
     for _ in 0..1000 {
         game.step(100, || false);
     }
-    assert_eq!((game.repair_bytes, game.alice.stats().repairs_sent), (0, 0));
-    assert_eq!(game.received, 1000);
+    assert_eq!((game.repair_bytes, game.received), (at_first, 1300));
 }
 
 #[test]
-fn a_peer_that_does_not_rebuild_gets_no_repairs() {
-    for other in [Config::turbo(), Config::turbo().classic()] {
+fn a_peer_that_does_not_rebuild_gets_copies_of_small_segments_and_no_repairs() {
+    for (other, len) in [Config::turbo(), Config::turbo().classic()].into_iter().zip([100, 400]) {
         let mut game = Game::new(&repairing(100), &other);
         let mut rng = Rng::new(7, 1);
         for _ in 0..500 {
-            game.step(100, || rng.fraction() < 0.1);
+            game.step(len, || rng.fraction() < 0.1);
         }
         assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
+        let alice = game.alice.stats();
+        let resends = alice.resends_fast + alice.resends_timeout;
+        println!("{} copies and {resends} resends of 500", alice.repairs_sent);
+        assert!((40..120).contains(&alice.repairs_sent), "{} copies of about 50 lost", alice.repairs_sent);
+        assert!(resends < 25, "{resends} of about 50 lost were sent again all the same");
+        // Larger ones are not copied.
+        let mut game = Game::new(&repairing(100), &other);
+        for _ in 0..500 {
+            game.step(401, || rng.fraction() < 0.1);
+        }
+        assert_eq!(game.alice.stats().repairs_sent, 0);
         // And one that has no repairs itself takes none.
         let mut game = Game::new(&other, &repairing(100));
         for _ in 0..500 {
@@ -203,24 +219,6 @@ fn a_peer_that_does_not_rebuild_gets_no_repairs() {
         }
         assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
     }
-}
-
-#[test]
-fn a_queue_on_the_path_stops_repairs() {
-    let narrow = |queue| LinkConfig {
-        bottleneck: Some(Bottleneck { rate: 2_000_000, queue }),
-        loss: Loss::Random(0.05),
-        ..LinkConfig::with_rtt(ms(60))
-    };
-    let spent = |link: LinkConfig, workload| {
-        let run = |repairs| Scenario::new(workload, link.clone(), mode(repairs)).run(1..=3).unwrap();
-        let (none, all) = (run(0), run(100));
-        assert_eq!(all.delivered, all.sent);
-        all.bytes() as f64 / none.bytes() as f64
-    };
-    let (narrow, wide) = (spent(narrow(100_000), Workload::bulk()), spent(path(0.05), Workload::bulk()));
-    println!("{narrow:.2} and {wide:.2} times the bytes");
-    assert!(narrow < 1.1 && wide > 1.2, "{narrow} and {wide}");
 }
 
 #[test]
@@ -234,7 +232,7 @@ fn forged_repairs_are_counted_and_nothing_else() {
     for count in 0..2000 {
         let len = 1 + rng.below(60);
         let mut data: Vec<u8> = (0..len).map(|_| u8::try_from(rng.below(256)).unwrap()).collect();
-        data[0] = if count % 3 == 0 { 0 } else { 65 + u8::try_from(rng.below(190)).unwrap() };
+        data[0] = if count % 3 == 0 { 0 } else { 65 + u8::try_from(rng.below(63)).unwrap() };
         bob.input(at(1), &Raw { sn: 3, data, ..Raw::wins(128) }.bytes()).unwrap();
     }
     let after = bob.stats();
@@ -270,17 +268,18 @@ fn every_message_arrives_with_repairs_on_any_path() {
 #[test]
 fn repairs_buy_latency_for_bytes() {
     for (family, repairs, mean, p99, bytes) in [
-        (Family::input(), 10, 0.78, 0.77, 0.98),
-        (Family::input(), 30, 0.67, 0.66, 1.03),
-        (Family::input(), 100, 0.57, 0.48, 1.27),
-        (Family::snap(), 10, 0.78, 0.71, 1.06),
-        (Family::snap(), 100, 0.65, 0.52, 1.46),
-        (Family::chunk(), 10, 0.57, 0.50, 1.00),
-        (Family::chunk(), 30, 0.37, 0.34, 1.08),
-        (Family::harsh(), 30, 0.44, 0.35, 1.03),
-        (Family::ge(), 30, 0.87, 0.85, 1.08),
-        (Family::reorder(), 20, 0.74, 0.62, 1.15),
-        (Family::duplex(), 30, 0.68, 0.67, 1.13),
+        (Family::input(), 10, 0.74, 0.67, 0.99),
+        (Family::input(), 30, 0.66, 0.60, 1.03),
+        (Family::input(), 100, 0.56, 0.38, 1.33),
+        (Family::snap(), 10, 0.77, 0.66, 1.05),
+        (Family::snap(), 100, 0.62, 0.32, 1.60),
+        (Family::chunk(), 10, 0.58, 0.50, 1.00),
+        (Family::chunk(), 30, 0.40, 0.40, 1.03),
+        (Family::sparse(), 150, 0.70, 0.33, 1.90),
+        (Family::harsh(), 30, 0.42, 0.33, 1.00),
+        (Family::ge(), 30, 0.87, 0.84, 1.04),
+        (Family::reorder(), 20, 0.75, 0.60, 1.05),
+        (Family::duplex(), 30, 0.66, 0.60, 1.12),
         (Family::clean(), 100, 0.84, 0.74, 1.00),
     ] {
         let [ours, base] = [mode(repairs), Mode::fast()].map(|mode| family.run(&mode, 1..=4).unwrap());

@@ -50,6 +50,11 @@ impl Sender {
         self.ring.start()
     }
 
+    /// Numbers from the oldest not acknowledged to the newest sent.
+    pub(super) fn span(&self) -> u32 {
+        self.nxt.0.wrapping_sub(self.una().0)
+    }
+
     /// Segments that wait.
     #[inline]
     #[expect(clippy::cast_sign_loss, reason = "the ring ends at or after nxt")]

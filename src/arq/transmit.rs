@@ -54,7 +54,7 @@ impl<O: Output> Transmit<'_, '_, O> {
             now: self.now,
             timeouts: resent.timeouts,
             fast: resent.fast,
-            in_flight: self.sender.nxt.0.wrapping_sub(self.sender.una().0),
+            in_flight: self.sender.span(),
             prior_window: self.prior_window,
             fast_resend: self.config.fast_resend,
             mss: self.config.mss(),

@@ -173,13 +173,17 @@ impl Congestion {
     /// The windows of both ends count from `snd_una` on, and so does that of KCP. To another
     /// controller what has arrived is no more under way, or one missing segment stops a full path.
     pub(super) fn room(&self, config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
-        let span = sender.nxt.0.wrapping_sub(sender.una().0);
-        let room = u32::from(config.snd_wnd.min(rmt_wnd)).saturating_sub(span);
+        let room = window_room(config, rmt_wnd, sender);
         match self {
             Self::Kcp(_) if config.nc => room,
-            Self::Kcp(control) => room.min(control.window().saturating_sub(span)),
+            Self::Kcp(control) => room.min(control.window().saturating_sub(sender.span())),
             Self::Custom(custom) => room.min(custom.control.window().saturating_sub(sender.in_flight)),
         }
+    }
+
+    /// Whether segments wait though both windows have room for them.
+    pub(super) fn holds_back(config: &Config, rmt_wnd: u16, sender: &Sender) -> bool {
+        sender.waiting() > 0 && window_room(config, rmt_wnd, sender) > 0
     }
 
     /// Tells of acknowledged segments; the built-in controller only of those that moved `snd_una`.
@@ -241,4 +245,9 @@ impl Congestion {
             Self::Custom(custom) => custom.pacer.allows_at(now, custom.control.pacing_rate()),
         }
     }
+}
+
+/// Segments for which the windows of both ends have room.
+fn window_room(config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
+    u32::from(config.snd_wnd.min(rmt_wnd)).saturating_sub(sender.span())
 }

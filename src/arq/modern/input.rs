@@ -87,5 +87,5 @@ impl<O: Output> Kcp<O> {
 /// µs by which a token may lie ahead: flushes in the same µs have others. More, and the clock was set
 /// back.
 const AHEAD_MAX: i32 = 1000;
-/// Oldest token that is believed, µs.
-const AGE_MAX: i32 = 120_000_000;
+/// Oldest token that is believed, µs. Older, and more likely the clock jumped, or the process stopped.
+const AGE_MAX: i32 = 10_000_000;

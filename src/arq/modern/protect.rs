@@ -6,6 +6,7 @@ use super::copies::Copies;
 use super::gap::Gap;
 use super::repairs::Repairs;
 use super::share::{LossShare, WHOLE};
+use crate::arq::congestion::Congestion;
 use crate::arq::rtt::Rtt;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
 use crate::seq::Sn;
@@ -15,8 +16,8 @@ use crate::wire::{HEADER_LEN, Output};
 /// Protects what is in flight: by repairs towards a peer that rebuilds, by copies towards any other.
 ///
 /// New segments earn a share of their bytes, which follows the loss and ends at [`Modern::repairs`];
-/// protection spends it, when no segments wait to be sent. Nothing is earned without loss, nor while round
-/// trips are so long that the path has a queue: then protection would lengthen that.
+/// protection spends it, unless the congestion controller holds segments back. Nothing is earned without
+/// loss, nor while round trips are so long that the path has a queue: then protection would lengthen that.
 #[derive(Debug)]
 pub(in crate::arq) struct Protection {
     peer: Peer,
@@ -81,6 +82,7 @@ impl Protection {
         transmit: &mut Transmit<'_, '_, O>,
         first: Sn,
         resent: u32,
+        rmt_wnd: u16,
         rtt: &Rtt,
         modern: &Modern,
     ) -> u32 {
@@ -93,7 +95,8 @@ impl Protection {
             self.budget.earn(share, wire_bytes(transmit, first));
         }
         let first = self.unprotected.take().unwrap_or(first);
-        if transmit.sender.waiting() > 0 || first == transmit.sender.nxt {
+        let is_held_back = Congestion::holds_back(transmit.config, rmt_wnd, transmit.sender);
+        if is_held_back || first == transmit.sender.nxt {
             return 0; // what waits gains more from the room on the path
         }
         match self.peer {

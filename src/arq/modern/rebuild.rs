@@ -59,7 +59,8 @@ impl Rebuild {
 
 impl Loss {
     /// The segment `sn` came for the first time, sent at `ts`. Numbers are judged when three newer ones
-    /// have been seen; one that was sent after newer ones was lost before.
+    /// have been seen; one that was sent after newer ones was lost before. One that comes later than that
+    /// counts as lost, too: a repair would have brought it sooner.
     fn saw(&mut self, sn: Sn, ts: Millis, mut has: impl FnMut(Sn) -> bool) {
         if !sn.is_before(self.end) {
             (self.end, self.newest) = (sn.add(1), ts);

@@ -70,7 +70,8 @@ impl ByTime {
         if modern.repairs == 0 {
             return (resent, 0);
         }
-        let protected = self.protection.send(transmit, first, resent.fast + resent.timeouts, rtt, modern);
+        let again = resent.fast + resent.timeouts;
+        let protected = self.protection.send(transmit, first, again, rmt_wnd, rtt, modern);
         self.rack.ack_delay = self.protection.ack_delay(rtt);
         (resent, protected)
     }

@@ -3,10 +3,13 @@
 //!
 //! ```text
 //! cargo run --release --example families [-- SEEDS [FAMILY..]]      a row a family
+//! cargo run --release --example families -- SEEDS bars              what whitewater is to reach, and does
 //! cargo run --release --example families -- SEEDS cells [FAMILY..]  a row a cell, those worse than turbo+flush marked
 //! cargo run --release --example families -- SEEDS stock             whitewater at one end, KCP at the other
 //! cargo run --release --example families -- SEEDS worse             which of 72 cells are worse than turbo+flush
 //! ```
+
+mod bars;
 
 use std::error::Error;
 use std::slice::from_ref;
@@ -20,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seeds = args.next().map_or(Ok(4), |seeds| seeds.parse())?;
     let wanted: Vec<_> = args.collect();
     match wanted.split_first().map(|(what, families)| (what.as_str(), families)) {
+        Some(("bars", _)) => bars::print(seeds),
         Some(("cells", families)) => print_cells(seeds, families),
         Some(("stock", _)) => print_stock(seeds),
         Some(("worse", _)) => print_worse(seeds),

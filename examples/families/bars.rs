@@ -1,0 +1,129 @@
+//! What whitewater is to reach against KCP, and what it does.
+
+use super::{mixed, ours};
+use std::error::Error;
+use std::time::Duration;
+use whitewater::Time;
+use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
+use whitewater::sim::{LinkConfig, Loss};
+
+/// Mean and p99 over those of KCP fast at no more than so many times its bytes.
+struct Bar {
+    what: &'static str,
+    family: Family,
+    bytes: f64,
+    demanded: [f64; 2],
+    hoped: [f64; 2],
+    /// The knob that serves it, percent.
+    repairs: u8,
+    /// The same for the other end, where that has traffic of its own.
+    answer: Option<u8>,
+}
+
+/// Prints all of them but those of a bottleneck, which have their own example.
+pub(crate) fn print(seeds: u64) -> Result<(), Box<dyn Error>> {
+    println!("| | bytes | demanded | hoped for | repairs | here | holds |\n|---|---:|---|---|---:|---|---|");
+    print_upstream(10 * seeds)?;
+    for bar in bars() {
+        let base = bar.family.run(&Mode::fast(), 1..=seeds)?;
+        let answer = bar.answer.unwrap_or(bar.repairs);
+        let score = Score::of(&bar.family.run(&mixed(&ours(bar.repairs), &ours(answer)), 1..=seeds)?, &base);
+        let here = [score.mean, score.p99];
+        let holds = is_at_most(&here, &bar.demanded) && is_at_most(&[score.bytes], &[bar.bytes]);
+        println!(
+            "| {} | {:.2} | {} | {} | {} %{} | {} at {:.2} | {} |",
+            bar.what,
+            bar.bytes,
+            figures(&bar.demanded),
+            figures(&bar.hoped),
+            bar.repairs,
+            bar.answer.map(|answer| format!(", back {answer} %")).unwrap_or_default(),
+            figures(&here),
+            score.bytes,
+            yes(holds)
+        );
+    }
+    let opened = Scenario::new(Workload::reopen(), lossy(0.1), ours(0)).run(1..=10 * seeds)?;
+    print_tail("a closed window opens, p99", 1.2, 0.8, &opened, Duration::ZERO);
+    let outage = Time::from_millis(20_000)..Time::from_millis(23_000);
+    let link = LinkConfig { outages: vec![outage], ..lossy(0.01) };
+    let interrupted = Scenario::new(Workload::input60(), link, ours(0)).run(1..=5 * seeds)?;
+    print_tail("an outage of 3 s costs beyond it, p99", 0.25, 0.12, &interrupted, Duration::from_secs(3));
+    Ok(())
+}
+
+fn bars() -> Vec<Bar> {
+    let bar = |what, family, bytes, demanded, hoped, repairs| {
+        let answer = None;
+        Bar { what, family, bytes, demanded, hoped, repairs, answer }
+    };
+    let duplex = bar("both directions", Family::duplex(), 1.02, [0.67, 0.64], [0.57, 0.45], 25);
+    vec![
+        bar("60 Hz x 100 B", Family::input(), 1.0, [0.67, 0.64], [0.57, 0.45], 22),
+        bar("60 Hz x 100 B", Family::input(), 1.1, [0.62, 0.57], [0.55, 0.40], 50),
+        bar("60 Hz x 100 B", Family::input(), 1.5, [0.56, 0.37], [0.52, 0.30], 110),
+        bar("20 Hz x 1200 B", Family::snap(), 1.02, [0.79, 0.73], [0.72, 0.58], 5),
+        bar("20 Hz x 1200 B", Family::snap(), 1.2, [0.72, 0.63], [0.66, 0.50], 45),
+        bar("20 Hz x 1200 B", Family::snap(), 2.0, [0.62, 0.28], [0.58, 0.20], 140),
+        bar("1 Hz x 32 KiB", Family::chunk(), 1.0, [0.47, 0.45], [0.32, 0.20], 20),
+        bar("1 Hz x 32 KiB", Family::chunk(), 1.1, [0.32, 0.32], [0.27, 0.12], 60),
+        bar("1 Hz x 100 B", Family::sparse(), 1.0, [0.85, 0.80], [0.78, 0.60], 0),
+        bar("1 Hz x 100 B", Family::sparse(), 2.0, [0.72, 0.30], [0.67, 0.20], 150),
+        bar("30 % loss", Family::harsh(), 1.0, [0.36, 0.33], [0.24, 0.20], 38),
+        bar("bursts of loss", Family::ge(), 1.07, [0.87, 0.85], [0.78, 0.70], 30),
+        bar("reordering", Family::reorder(), 1.15, [0.74, 0.62], [0.67, 0.45], 30),
+        // The snapshots that come back are large, and nothing waits for one of them long.
+        Bar { answer: Some(2), ..duplex },
+        bar("no loss", Family::clean(), 1.0, [0.84, 0.74], [0.84, 0.74], 100),
+    ]
+}
+
+/// KCP's test.cpp, against the most impatient KCP at both ends.
+fn print_upstream(seeds: u64) -> Result<(), Box<dyn Error>> {
+    let run = |mode| Scenario::upstream(mode).run(1..=seeds);
+    let score = Score::of(&[run(ours(UPSTREAM_REPAIRS))?], &[run(Mode::turbo())?]);
+    let here = [score.mean, score.p99, score.max];
+    let (demanded, hoped) = ([0.85, 0.80, 0.85], [0.75, 0.60, 0.65]);
+    let holds = is_at_most(&here, &demanded) && is_at_most(&[score.bytes], &[1.0]);
+    println!(
+        "| test.cpp: mean / p99 / max | 1.00 | {} | {} | {UPSTREAM_REPAIRS} % | {} at {:.2} | {} |",
+        figures(&demanded),
+        figures(&hoped),
+        figures(&here),
+        score.bytes,
+        yes(holds)
+    );
+    Ok(())
+}
+
+/// The 99th percentile, over the seeds, of the longest latency, less `free`.
+fn print_tail(what: &str, demanded: f64, hoped: f64, report: &Report, free: Duration) {
+    let mut longest: Vec<_> =
+        report.runs.iter().filter_map(|run| run.latencies.iter().max().copied()).collect();
+    longest.sort_unstable();
+    let p99 = longest.get((longest.len() * 99).div_ceil(100).saturating_sub(1)).copied();
+    let seconds = p99.unwrap_or(Duration::MAX).saturating_sub(free).as_secs_f64();
+    let holds = yes(is_at_most(&[seconds], &[demanded]));
+    println!("| {what} | | {demanded} s | {hoped} s | 0 % | {seconds:.2} s | {holds} |");
+}
+
+fn lossy(share: f64) -> LinkConfig {
+    let rtt = Duration::from_millis(60);
+    LinkConfig { jitter: rtt / 10, loss: Loss::Random(share), ..LinkConfig::with_rtt(rtt) }
+}
+
+/// Whether each is no larger than demanded, in hundredths, as the demands are.
+fn is_at_most(here: &[f64], demanded: &[f64]) -> bool {
+    here.iter().zip(demanded).all(|(here, demanded)| (here * 100.0).round() <= (demanded * 100.0).round())
+}
+
+fn figures(figures: &[f64]) -> String {
+    figures.iter().map(|figure| format!("{figure:.2}")).collect::<Vec<_>>().join(" / ")
+}
+
+fn yes(holds: bool) -> &'static str {
+    if holds { "yes" } else { "no" }
+}
+
+/// The knob for test.cpp, percent.
+const UPSTREAM_REPAIRS: u8 = 28;
