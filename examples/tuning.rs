@@ -96,7 +96,7 @@ fn knobs() -> Vec<Knob> {
 }
 
 /// Recovery by time, and without each of its parts.
-fn parts() -> [(&'static str, Config); 11] {
+fn parts() -> [(&'static str, Config); 13] {
     let all = Modern::default();
     let by_time = |parts| Config { recovery: Recovery::Modern(parts), ..Config::turbo() };
     [
@@ -110,6 +110,8 @@ fn parts() -> [(&'static str, Config); 11] {
         ("deviations 8", by_time(Modern { deviations: 8, ..all })),
         ("repairs 10", by_time(Modern { repairs: 10, ..all })),
         ("repairs 30", by_time(Modern { repairs: 30, ..all })),
+        ("repairs 30, thin_acks off", by_time(Modern { repairs: 30, thin_acks: false, ..all })),
+        ("repairs 30, repeat_acks off", by_time(Modern { repairs: 30, repeat_acks: false, ..all })),
         ("repairs 100", by_time(Modern { repairs: 100, ..all })),
     ]
 }

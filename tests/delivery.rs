@@ -40,7 +40,7 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert_eq!((pair.resends(), alice.duplicates, bob.duplicates), (0, 0, 0), "{name}");
         let acks = if config.recovery == Recovery::Classic { 200 } else { bob.segments_sent };
-        assert!(acks == 200 || acks < 100, "{name}: {acks} for what una says");
+        assert!(acks == 200 || acks <= 100, "{name}: {acks} for what una says");
         let repairs = u64::from(alice.repairs_sent); // until it is seen that nothing gets lost
         assert!(repairs <= if name == "repairs" { 2 } else { 0 }, "{name}: {repairs} repairs");
         assert_eq!((alice.segments_sent, bob.segments_sent), (200 + repairs, acks), "{name}");
