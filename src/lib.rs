@@ -23,16 +23,23 @@
 //!              congestion  pacing             how much may leave
 //!              flush  transmit  packer        all of that into datagrams
 //!              config  error  stats           what is set, refused, counted
+//!   packet   Endpoint: send receive update check: acked, never resent
+//!              acks                           which packets arrived, both ways
+//!              header  fragment               bytes <-> values, large packets in parts
+//!              rtt  loss  rate                what the path does to them
+//!              config  error  stats           as above; arq and packet do not know each other
 //!  ─────────────────────────────────────────────────────────────────────
 //!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
 //!                                             finished datagrams go
 //!   code     Encoder: segments -> a repair    Decoder: repairs and what arrived
 //!                                             -> the segments that are missing
+//!   pace     good or bad mode: how often to send, by a rule without a clock
 //!  ─────────────────────────────────────────────────────────────────────
-//!   values   Sn, Conv (seq)   Time, Millis (time)   Ring, ByteRing (ring)
+//!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)
+//!            Ring, SequenceBuffer, ByteRing (ring)
 //! ```
 //!
-//! A datagram comes in: `net` reads it, [`Kcp::input`] checks all of it and then applies it segment by segment. One goes out:
+//! A datagram of KCP comes in: `net` reads it, [`Kcp::input`] checks all of it and then applies it segment by segment. One goes out:
 //! [`Kcp::flush`] decides what is due, packs it and hands each datagram to the [`Output`]. Nothing calls up: a part returns values,
 //! its owner acts. The time comes in with each call, so the same calls give the same bytes.
 #![cfg_attr(feature = "net", doc = "")]
@@ -43,8 +50,11 @@
 
 pub mod arq;
 pub mod code;
+mod config;
 #[cfg(feature = "net")]
 pub mod net;
+pub mod pace;
+pub mod packet;
 pub mod ring;
 pub mod seq;
 pub mod sim;
@@ -55,6 +65,6 @@ pub use arq::{
     Config, ConfigError, InputError, Kcp, Modern, Recovery, RecvError, Rejected, SendError, Stats,
     congestion::CongestionControl,
 };
-pub use seq::{Conv, Sn};
+pub use seq::{Conv, Seq16, Sn};
 pub use time::{Millis, Time};
 pub use wire::{DatagramQueue, Output};

@@ -1,4 +1,4 @@
-//! Numbers that wrap: the conversation, the segment number.
+//! Numbers with names: the conversation, and those that wrap, of segments and of packets.
 
 use std::fmt;
 
@@ -64,6 +64,56 @@ impl fmt::Display for Sn {
     }
 }
 
+/// A packet number, or a message id. It wraps at 2^16, so it has a distance and no order, as [`Sn`].
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a number with a name")]
+pub struct Seq16(pub u16);
+
+impl Seq16 {
+    /// The number `count` after this one.
+    #[inline]
+    #[must_use]
+    pub const fn add(self, count: u16) -> Self {
+        Self(self.0.wrapping_add(count))
+    }
+
+    /// The number `count` before this one.
+    #[inline]
+    #[must_use]
+    pub const fn sub(self, count: u16) -> Self {
+        Self(self.0.wrapping_sub(count))
+    }
+
+    /// How far `self` lies after `earlier`; negative when it lies before.
+    #[inline]
+    #[must_use]
+    pub const fn distance(self, earlier: Self) -> i16 {
+        self.0.wrapping_sub(earlier.0).cast_signed()
+    }
+
+    /// Whether `self` lies before `other`: `other` is 1 to 2^15 further on. Two numbers 2^15 apart lie
+    /// before each other.
+    #[inline]
+    #[must_use]
+    pub const fn is_before(self, other: Self) -> bool {
+        self.distance(other) < 0
+    }
+
+    /// Slot of `self` in the window `[start, start + len)`, or `None` when it is outside.
+    #[inline]
+    #[must_use]
+    pub const fn offset_in(self, start: Self, len: u16) -> Option<u16> {
+        let offset = self.0.wrapping_sub(start.0);
+        if offset < len { Some(offset) } else { None }
+    }
+}
+
+impl fmt::Display for Seq16 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +126,16 @@ mod tests {
         assert_eq!(Sn(2).offset_in(start, 4), None);
         assert_eq!(Sn(u32::MAX - 2).offset_in(start, 4), None);
         assert!(Sn(u32::MAX).is_before(Sn(0)));
+    }
+
+    #[test]
+    fn a_packet_number_is_before_the_half_that_follows_it() {
+        let after = |start: Seq16| (0..=u16::MAX).filter(move |step| start.is_before(start.add(*step)));
+        for start in [0, 1, 0x7fff, 0x8000, 0xffff].map(Seq16) {
+            assert!(after(start).eq(1..=0x8000));
+            assert_eq!(start.add(9).offset_in(start, 10), Some(9));
+            assert_eq!(start.sub(1).offset_in(start, 10), None);
+        }
     }
 
     proptest! {

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
-const LAYERS: [&[&str]; 5] = [&["seq", "time", "ring"], &["wire", "code"], &["arq"], &["sim"], &["net"]];
+const LAYERS: [&[&str]; 5] =
+    [&["seq", "time", "ring", "config"], &["wire", "code", "pace"], &["arq", "packet"], &["sim"], &["net"]];
+/// Modules of one layer that do not know each other.
+const SIBLINGS: [&str; 2] = ["arq", "packet"];
 /// The only module that may name [`OUTSIDE`].
 const DRIVER: &str = "net";
 /// What makes the same seed give other bytes.
@@ -45,6 +48,8 @@ fn every_kind_of_violation_is_seen() {
         ("wire/mod.rs", "use crate::Kcp;", "re-export"),
         ("wire/mod.rs", "use crate::*;", "re-export"),
         ("bits.rs", "", "layer"),
+        ("packet/mod.rs", "use crate::arq::Kcp;", "does not know arq"),
+        ("arq/mod.rs", "use crate::packet::Endpoint;", "does not know packet"),
         ("arq/rtt.rs", "use std::{fmt, time::{Duration, Instant}};", "std::time::Instant"),
         ("arq/rtt.rs", "use std::time;\nfn f() { time::Instant::now(); }", "std::time::Instant"),
         ("arq/rtt.rs", "let now = std::time::SystemTime::now();", "std::time::SystemTime"),
@@ -99,6 +104,9 @@ fn violations(file: &str, text: &str) -> Vec<String> {
     for path in paths(&tokens(&code.join("\n"))) {
         if let Some(target) = in_crate(file, &path) {
             match layer(target) {
+                Some(_) if target != own && SIBLINGS.contains(&own) && SIBLINGS.contains(&target) => {
+                    found.push(format!("{file}: {own} does not know {target}"));
+                }
                 Some(layer) if layer <= own_layer => {}
                 Some(_) => found.push(format!("{file}: {} points up to {target}", path.join("::"))),
                 None => found.push(format!("{file}: {} is a re-export, name its module", path.join("::"))),

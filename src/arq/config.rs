@@ -3,8 +3,8 @@
 use super::error::ConfigError;
 use super::modern::Modern;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
+use crate::config::in_range;
 use crate::wire::HEADER_LEN;
-use std::ops::RangeInclusive;
 
 /// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
 /// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
@@ -222,18 +222,6 @@ impl Default for Config {
             recovery: Recovery::default(),
         }
     }
-}
-
-fn in_range<T: Copy + PartialOrd + Into<u64>>(
-    field: &'static str,
-    value: T,
-    range: RangeInclusive<T>,
-) -> Result<(), ConfigError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let (min, max) = range.into_inner();
-    Err(ConfigError { field, value: value.into(), min: min.into(), max: max.into() })
 }
 
 /// What a segment adds to its payload, bytes.

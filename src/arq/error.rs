@@ -3,20 +3,7 @@
 use crate::seq::{Conv, Sn};
 use thiserror::Error;
 
-/// A field of [`Config`](super::Config) out of its range.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[error("{field} is {value}, outside {min} to {max}")]
-pub struct ConfigError {
-    /// The field.
-    pub field: &'static str,
-    /// Its value.
-    pub value: u64,
-    /// Least value allowed.
-    pub min: u64,
-    /// Largest value allowed.
-    pub max: u64,
-}
+pub use crate::config::ConfigError;
 
 /// Why [`Kcp::send`](super::Kcp::send) took nothing.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]

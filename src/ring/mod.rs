@@ -1,9 +1,12 @@
-//! Storage without searches: [`Ring`] keeps what is keyed by a segment number, [`ByteRing`] the
-//! bytes that come and go in order. Both grow to what is asked of them and allocate nothing after.
+//! Storage without searches: [`Ring`] keeps what is keyed by a segment number, [`SequenceBuffer`] what
+//! is by a packet number, [`ByteRing`] the bytes that come and go in order. All grow to what is asked
+//! of them and allocate nothing after.
 
 mod bytes;
+mod sequence;
 
 pub use bytes::{BYTES_MAX, ByteRing, Reader};
+pub use sequence::SequenceBuffer;
 
 use crate::seq::Sn;
 

@@ -1,0 +1,245 @@
+//! Which packets arrived: what one end is told by the other, and tells it.
+
+use super::loss::Loss;
+use super::rtt::Rtt;
+use crate::ring::SequenceBuffer;
+use crate::seq::Seq16;
+use crate::time::Time;
+use std::time::Duration;
+
+/// What an [`AckTracker`] remembers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `AckConfig { .., ..AckConfig::default() }`")]
+pub struct AckConfig {
+    /// Packets sent that can still be acknowledged, the newest ones.
+    pub sent: u16,
+    /// Packets received that are told apart from their copies, the newest ones; an older one is
+    /// refused as stale.
+    pub received: u16,
+    /// A packet not acknowledged for this long counts as lost.
+    pub lost_after: Duration,
+    /// When nothing has been received for this long, what was is forgotten: the numbers of the peer may
+    /// have come round meanwhile.
+    pub forget_after: Duration,
+}
+
+impl Default for AckConfig {
+    /// 256 packets each way; lost after 1 s, forgotten after 10 s.
+    fn default() -> Self {
+        let (lost_after, forget_after) = (Duration::from_secs(1), Duration::from_secs(10));
+        Self { sent: 256, received: 256, lost_after, forget_after }
+    }
+}
+
+/// The packets that one end says it has received.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the wire format does not grow")]
+pub struct Acks {
+    /// The newest of them.
+    pub ack: Seq16,
+    /// Bit n is set when the packet `ack` - 1 - n is one of them.
+    pub bits: u32,
+}
+
+/// Packets that became known to have arrived; iterates over their numbers, oldest first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Acked {
+    newest: Seq16,
+    /// Bit n is set for the packet `newest` - n.
+    set: u64,
+    bytes: u64,
+}
+
+impl Acked {
+    /// Their bytes, as they were sent.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Iterator for Acked {
+    type Item = Seq16;
+
+    fn next(&mut self) -> Option<Seq16> {
+        let age = self.set.checked_ilog2()?;
+        self.set &= !(1 << age);
+        Some(self.newest.sub(u16::try_from(age).ok()?))
+    }
+}
+
+/// Why a packet is not taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third reason")]
+pub enum NotNew {
+    /// It is older than what is remembered.
+    Stale,
+    /// It has been received before.
+    Duplicate,
+}
+
+/// Keeps which packets were sent and received, by numbers that its owner counts: +1 for each packet
+/// sent, in the order of sending. Knows no wire format: [`Endpoint`](super::Endpoint) has one, another owner may bring its own.
+///
+/// What is acknowledged has surely arrived; what is not is probably lost, for the acknowledgement
+/// can be lost as well. Each is told in 33 packets.
+#[derive(Clone, Debug)]
+pub struct AckTracker {
+    config: AckConfig,
+    sent: SequenceBuffer<Sent>,
+    /// The oldest packet not yet counted as lost or not.
+    unjudged: Seq16,
+    received: SequenceBuffer<()>,
+    /// When something was last received; `None`: nothing was, or that is forgotten.
+    heard: Option<Time>,
+    rtt: Rtt,
+    loss: Loss,
+}
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    bytes: u32,
+    acked: bool,
+}
+
+impl AckTracker {
+    /// A tracker that owns no memory yet.
+    #[must_use]
+    pub fn new(config: &AckConfig) -> Self {
+        let (sent, received) = (SequenceBuffer::new(config.sent), SequenceBuffer::new(config.received));
+        Self {
+            config: *config,
+            sent,
+            unjudged: Seq16(0),
+            received,
+            heard: None,
+            rtt: Rtt::default(),
+            loss: Loss::default(),
+        }
+    }
+
+    /// Remembers a packet that is sent now, of so many bytes.
+    pub fn on_sent(&mut self, now: Time, sequence: Seq16, bytes: u32) {
+        if self.sent.newest().is_none() {
+            self.unjudged = sequence;
+        }
+        let oldest = sequence.sub(self.sent.size() - 1);
+        self.judge(|unjudged, _| unjudged.is_before(oldest));
+        self.sent.insert(sequence, Sent { at: now, bytes, acked: false });
+    }
+
+    /// Whether a packet is to be taken.
+    ///
+    /// # Errors
+    ///
+    /// It is too old, or came before. Nothing changes either way.
+    pub fn check(&self, sequence: Seq16) -> Result<(), NotNew> {
+        if self.received.is_stale(sequence) {
+            Err(NotNew::Stale)
+        } else if self.received.get(sequence).is_some() {
+            Err(NotNew::Duplicate)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Notes that the peer is there, by a packet or a part of one.
+    pub const fn on_heard(&mut self, now: Time) {
+        self.heard = Some(now);
+    }
+
+    /// Remembers a packet that has arrived, and that [`check`](Self::check) takes.
+    pub fn on_received(&mut self, now: Time, sequence: Seq16) {
+        self.on_heard(now);
+        self.received.insert(sequence, ());
+    }
+
+    /// What to tell the peer; `None`: nothing was received, or it is too long ago.
+    #[must_use]
+    pub fn acks(&self) -> Option<Acks> {
+        let ack = self.received.newest()?;
+        let has = |age: u16| u32::from(self.received.get(ack.sub(1 + age)).is_some());
+        let bits = (0..BITS).fold(0, |bits, age| bits | has(age) << age);
+        Some(Acks { ack, bits })
+    }
+
+    /// Whether the peer may tell this: it acknowledges nothing newer than what was sent.
+    #[must_use]
+    pub fn is_possible(&self, acks: Acks) -> bool {
+        self.sent.newest().is_some_and(|newest| !newest.is_before(acks.ack))
+    }
+
+    /// Marks what the peer says has arrived; returns those that were not known to, which each packet
+    /// is once.
+    ///
+    /// The newest of them is a round trip, if it is `acks.ack`: older ones may have waited for an
+    /// acknowledgement that got lost. `delay` is how long the peer says that it waited itself.
+    pub fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
+        let told = u64::from(acks.bits) << 1 | 1;
+        let mut acked = Acked { newest: acks.ack, set: 0, bytes: 0 };
+        for sequence in (Acked { set: told, ..acked }) {
+            let Some(sent) = self.sent.get_mut(sequence).filter(|sent| !sent.acked) else {
+                continue;
+            };
+            sent.acked = true;
+            acked.set |= 1 << acks.ack.0.wrapping_sub(sequence.0);
+            acked.bytes += u64::from(sent.bytes);
+            if sequence == acks.ack {
+                self.rtt.sample(now.since(sent.at).saturating_sub(delay));
+            }
+        }
+        acked
+    }
+
+    /// Lets time pass, before anything else happens at `now`: counts what was sent `lost_after` ago or
+    /// earlier as lost or not lost, and forgets what was received before a silence of `forget_after`.
+    pub fn update(&mut self, now: Time) {
+        let AckConfig { lost_after, forget_after, .. } = self.config;
+        self.judge(|_, sent| now.since(sent.at) >= lost_after);
+        if self.heard.is_some_and(|heard| now.since(heard) >= forget_after) {
+            self.heard = None;
+            self.received.clear();
+        }
+    }
+
+    /// When [`update`](Self::update) has something to count next; `None`: nothing is under way.
+    #[must_use]
+    pub fn check_loss(&self) -> Option<Time> {
+        self.sent.get(self.unjudged).map(|sent| sent.at + self.config.lost_after)
+    }
+
+    /// When something was last received; `None`: nothing was, or that is forgotten.
+    #[must_use]
+    pub const fn heard(&self) -> Option<Time> {
+        self.heard
+    }
+
+    /// The round trips.
+    #[must_use]
+    pub const fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// The losses.
+    #[must_use]
+    pub const fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// Judges packets, oldest first, as long as they are `due`.
+    fn judge(&mut self, due: impl Fn(Seq16, &Sent) -> bool) {
+        while self.sent.newest().is_some_and(|newest| !newest.is_before(self.unjudged)) {
+            match self.sent.get(self.unjudged) {
+                Some(sent) if due(self.unjudged, sent) => self.loss.sample(!sent.acked),
+                Some(_) => break,
+                None => {} // a number that was left out
+            }
+            self.unjudged = self.unjudged.add(1);
+        }
+    }
+}
+
+/// Packets that one [`Acks`] tells of beside the newest.
+const BITS: u16 = 32;

@@ -1,0 +1,182 @@
+//! Packets that are larger than a datagram: put together from their fragments.
+
+use super::error::ReceiveError;
+use super::header::Fragment;
+use crate::ring::SequenceBuffer;
+use crate::seq::Seq16;
+
+/// Packets of which some fragments are missing.
+///
+/// Holds at most `places` packets, those with the newest numbers, each of at most `payload_max` bytes. Buffers are used again: there are never more than `places` and one.
+#[derive(Clone, Debug)]
+pub(super) struct Reassembly {
+    packets: SequenceBuffer<Partial>,
+    payload_max: u32,
+    /// Buffers without a packet.
+    spare: Vec<Vec<u8>>,
+    /// The packet that was completed last.
+    complete: Vec<u8>,
+    /// Packets given up.
+    abandoned: u64,
+}
+
+impl Reassembly {
+    pub(super) fn new(places: u16, payload_max: u32) -> Self {
+        let packets = SequenceBuffer::new(places);
+        Self { packets, payload_max, spare: Vec::new(), complete: Vec::new(), abandoned: 0 }
+    }
+
+    /// Packets that were given up because others came, and fragments of them were still missing.
+    pub(super) const fn abandoned(&self) -> u64 {
+        self.abandoned
+    }
+
+    /// Whether a fragment can be taken.
+    ///
+    /// # Errors
+    ///
+    /// Why not. Nothing changes either way.
+    pub(super) fn check(&self, sequence: Seq16, fragment: Fragment, data: &[u8]) -> Result<(), ReceiveError> {
+        if self.packets.is_stale(sequence) {
+            return Err(ReceiveError::Stale { sequence });
+        }
+        let first = Partial::new(fragment.last, Vec::new());
+        let packet = self.packets.get(sequence).unwrap_or(&first);
+        if packet.has(fragment.id) {
+            return Err(ReceiveError::Duplicate { sequence });
+        }
+        let len = packet.least_len(fragment, data.len()).ok_or(ReceiveError::FragmentMismatch)?;
+        self.check_len(len)
+    }
+
+    /// Whether a packet may have so many bytes.
+    pub(super) fn check_len(&self, len: usize) -> Result<(), ReceiveError> {
+        if len > to_usize(self.payload_max) {
+            return Err(ReceiveError::TooLong { len, max: self.payload_max });
+        }
+        Ok(())
+    }
+
+    /// Takes a fragment that passed the [`check`](Self::check); `true`: that completes its packet,
+    /// which is [`complete`](Self::complete) until the next.
+    pub(super) fn add(&mut self, sequence: Seq16, fragment: Fragment, data: &[u8]) -> bool {
+        self.advance(sequence);
+        if self.packets.get(sequence).is_none() {
+            let bytes = self.spare.pop().unwrap_or_default();
+            self.packets.insert(sequence, Partial::new(fragment.last, bytes));
+        }
+        let Some(packet) = self.packets.get_mut(sequence) else {
+            return false;
+        };
+        packet.add(fragment, data, to_usize(self.payload_max));
+        if !packet.is_whole() {
+            return false;
+        }
+        if let Some(packet) = self.packets.remove(sequence) {
+            let before = std::mem::replace(&mut self.complete, packet.bytes);
+            self.spare.push(cleared(before));
+        }
+        true
+    }
+
+    /// The packet that was completed last.
+    pub(super) fn complete(&self) -> &[u8] {
+        &self.complete
+    }
+
+    /// Gives up everything, and takes any number again.
+    pub(super) fn clear(&mut self) {
+        if let Some(newest) = self.packets.newest() {
+            self.advance(newest.add(self.packets.size()));
+            self.packets.clear();
+        }
+    }
+
+    /// Gives up what is too old when a packet has come.
+    pub(super) fn advance(&mut self, sequence: Seq16) {
+        let Self { packets, spare, abandoned, .. } = self;
+        packets.advance(sequence, |packet| {
+            *abandoned += 1;
+            spare.push(cleared(packet.bytes));
+        });
+    }
+}
+
+/// A packet of which some fragments are missing.
+#[derive(Clone, Debug)]
+struct Partial {
+    /// Every fragment in its place. While only the last one is there it is at the front: where its
+    /// place is follows from the size of another one.
+    bytes: Vec<u8>,
+    /// Number of the last fragment.
+    last: u8,
+    /// Bytes of each fragment but the last; 0: none of them is there yet.
+    size: usize,
+    /// Bytes of the last fragment; 0: it is not there yet.
+    tail: usize,
+    /// A bit for each fragment that is there.
+    have: [u64; 4],
+}
+
+impl Partial {
+    const fn new(last: u8, bytes: Vec<u8>) -> Self {
+        Self { bytes, last, size: 0, tail: 0, have: [0; 4] }
+    }
+
+    fn has(&self, id: u8) -> bool {
+        self.have.get(usize::from(id / 64)).is_some_and(|bits| bits >> (id % 64) & 1 == 1)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.have.iter().map(|bits| bits.count_ones()).sum::<u32>() == u32::from(self.last) + 1
+    }
+
+    /// Bytes that the packet has at least, with a fragment of `len` bytes; `None`: it does not go
+    /// together with the others. All but the last are of one size, and the last is no larger.
+    fn least_len(&self, fragment: Fragment, len: usize) -> Option<usize> {
+        let (size, tail) = if fragment.id == self.last { (self.size, len) } else { (len, self.tail) };
+        let fits = len > 0
+            && fragment.last == self.last
+            && (self.size == 0 || size == self.size)
+            && (size == 0 || tail <= size);
+        fits.then(|| usize::from(self.last) * size.max(tail) + tail.max(1))
+    }
+
+    /// Takes a fragment for which [`least_len`](Self::least_len) is at most `max`.
+    fn add(&mut self, fragment: Fragment, data: &[u8], max: usize) {
+        let last = usize::from(self.last);
+        if fragment.id == self.last {
+            self.tail = data.len();
+        } else if self.size == 0 {
+            self.size = data.len();
+            self.bytes.reserve_exact(((last + 1) * self.size).min(max));
+            if self.tail > 0 {
+                self.bytes.resize(last * self.size + self.tail, 0);
+                self.bytes.copy_within(..self.tail, last * self.size);
+            }
+        }
+        let start = usize::from(fragment.id) * self.size;
+        let end = start + data.len();
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        if let Some(place) = self.bytes.get_mut(start..end) {
+            place.copy_from_slice(data);
+        }
+        if let Some(bits) = self.have.get_mut(usize::from(fragment.id / 64)) {
+            *bits |= 1 << (fragment.id % 64);
+        }
+    }
+}
+
+fn cleared(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.clear();
+    bytes
+}
+
+fn to_usize(len: u32) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
+}
+
+/// Most fragments of a packet.
+pub(super) const FRAGMENTS_MAX: u32 = 256;

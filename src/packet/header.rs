@@ -1,0 +1,141 @@
+//! The header of a packet: bytes and values. Every value has one encoding, and no other is taken.
+
+use super::acks::Acks;
+use super::error::ReceiveError;
+use crate::seq::Seq16;
+
+/// What is before the payload of a datagram, the protocol id not counted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Header {
+    /// The packet.
+    pub(super) sequence: Seq16,
+    /// Which part of the packet; `None`: all of it.
+    pub(super) fragment: Option<Fragment>,
+    /// What its sender has received; `None`: nothing, or this is not the first fragment.
+    pub(super) acks: Option<Acks>,
+}
+
+/// The place of a fragment among those of its packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Fragment {
+    /// Number of the fragment, from 0.
+    pub(super) id: u8,
+    /// Number of the last, from 1: a packet of one part has no fragments.
+    pub(super) last: u8,
+}
+
+impl Header {
+    /// Appends the bytes of the header, the protocol id first.
+    pub(super) fn encode(&self, protocol_id: u32, datagram: &mut Vec<u8>) {
+        datagram.extend_from_slice(&protocol_id.to_le_bytes());
+        let Self { sequence, fragment, acks } = *self;
+        let acks = acks.map(|Acks { ack, bits }| (ack, sequence.0.wrapping_sub(ack.0), bits.to_le_bytes()));
+        let mut prefix = if fragment.is_some() { FRAGMENT } else { 0 };
+        if let Some((_, distance, bits)) = acks {
+            prefix |= ACKS | if distance > NEAR { FAR } else { 0 };
+            prefix |= BITS
+                .into_iter()
+                .zip(bits)
+                .filter(|(_, bits)| *bits != ALL)
+                .fold(0, |all, (bit, _)| all | bit);
+        }
+        datagram.push(prefix);
+        datagram.extend_from_slice(&sequence.0.to_le_bytes());
+        if let Some(Fragment { id, last }) = fragment {
+            datagram.extend_from_slice(&[id, last]);
+        }
+        if let Some((ack, distance, bits)) = acks {
+            match u8::try_from(distance) {
+                Ok(distance) => datagram.push(distance),
+                Err(_) => datagram.extend_from_slice(&ack.0.to_le_bytes()),
+            }
+            datagram.extend(bits.into_iter().filter(|bits| *bits != ALL));
+        }
+    }
+
+    /// Takes the header off the front of `datagram`; returns it and the payload.
+    pub(super) fn decode(protocol_id: u32, datagram: &[u8]) -> Result<(Self, &[u8]), ReceiveError> {
+        let mut bytes = Bytes { rest: datagram, have: datagram.len() };
+        let found = u32::from_le_bytes(bytes.take()?);
+        if found != protocol_id {
+            return Err(ReceiveError::Protocol { found });
+        }
+        let [prefix] = bytes.take()?;
+        let sequence = Seq16(u16::from_le_bytes(bytes.take()?));
+        let fragment = if prefix & FRAGMENT == 0 { None } else { Some(Fragment::decode(&mut bytes)?) };
+        let may_have_acks = fragment.is_none_or(|fragment| fragment.id == 0);
+        let acks = match prefix & !FRAGMENT {
+            0 => None,
+            flags if flags & ACKS != 0 && flags & RESERVED == 0 && may_have_acks => {
+                Some(decode_acks(flags, sequence, &mut bytes)?)
+            }
+            _ => return Err(ReceiveError::Prefix { found: prefix }),
+        };
+        Ok((Self { sequence, fragment, acks }, bytes.rest))
+    }
+}
+
+impl Fragment {
+    fn decode(bytes: &mut Bytes<'_>) -> Result<Self, ReceiveError> {
+        let [id, last] = bytes.take()?;
+        if last == 0 || id > last {
+            return Err(ReceiveError::Fragment { id, last });
+        }
+        Ok(Self { id, last })
+    }
+}
+
+fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks, ReceiveError> {
+    let ack = if flags & FAR == 0 {
+        let [distance] = bytes.take()?;
+        sequence.sub(distance.into())
+    } else {
+        Seq16(u16::from_le_bytes(bytes.take()?))
+    };
+    if flags & FAR != 0 && sequence.0.wrapping_sub(ack.0) <= NEAR {
+        return Err(ReceiveError::NotShortest);
+    }
+    let mut bits = [ALL; 4];
+    for (bits, flag) in bits.iter_mut().zip(BITS) {
+        if flags & flag != 0 {
+            [*bits] = bytes.take()?;
+            if *bits == ALL {
+                return Err(ReceiveError::NotShortest);
+            }
+        }
+    }
+    Ok(Acks { ack, bits: u32::from_le_bytes(bits) })
+}
+
+/// The bytes of a datagram that have not been taken.
+struct Bytes<'a> {
+    rest: &'a [u8],
+    /// All bytes of the datagram.
+    have: usize,
+}
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], ReceiveError> {
+        let (taken, rest) =
+            self.rest.split_first_chunk().ok_or(ReceiveError::Truncated { have: self.have })?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+}
+
+/// The prefix: this is a fragment.
+const FRAGMENT: u8 = 1;
+/// The prefix: there are acks. Without, the flags below are 0.
+const ACKS: u8 = 1 << 1;
+/// The prefix: the ack is told in two bytes, not as a distance from the sequence in one.
+const FAR: u8 = 1 << 2;
+/// The prefix, for each byte of the ack bits: it is not all ones, and told.
+const BITS: [u8; 4] = [1 << 3, 1 << 4, 1 << 5, 1 << 6];
+/// The prefix: always 0.
+const RESERVED: u8 = 1 << 7;
+/// The largest distance that is told in one byte.
+const NEAR: u16 = 255;
+/// A byte of the ack bits that is left out.
+const ALL: u8 = 0xff;
+/// The longest header: protocol id, prefix, sequence, fragment, ack, ack bits.
+pub(super) const HEADER_MAX: u16 = 4 + 1 + 2 + 2 + 2 + 4;

@@ -1,0 +1,347 @@
+//! Packets that are numbered, acknowledged and never resent: for what is out of date before it could
+//! be sent again, and for what is above to decide.
+//!
+//! An [`Endpoint`] turns payloads into datagrams and datagrams into payloads, and tells which packets
+//! have arrived. It has neither socket nor clock: a UDP socket and a call at each tick are all that
+//! is missing. Payloads larger than a datagram go in fragments. Nothing is encrypted or
+//! authenticated.
+//!
+//! ```
+//! use whitewater::packet::{Endpoint, PacketConfig};
+//! use whitewater::{DatagramQueue, Time};
+//!
+//! let config = PacketConfig { protocol_id: 0x67616d65, ..PacketConfig::default() };
+//! let mut alice = Endpoint::new(&config, DatagramQueue::new())?;
+//! let mut bob = Endpoint::new(&config, DatagramQueue::new())?;
+//!
+//! let number = alice.send(Time::from_millis(0), b"position")?;
+//! let datagram = alice.output_mut().pop().unwrap();
+//! assert_eq!(bob.receive(Time::from_millis(30), datagram)?, Some(&b"position"[..]));
+//!
+//! bob.send(Time::from_millis(40), b"snapshot")?;
+//! let datagram = bob.output_mut().pop().unwrap();
+//! assert_eq!(alice.receive(Time::from_millis(70), datagram)?, Some(&b"snapshot"[..]));
+//! assert_eq!(alice.pop_acked(), Some(number));
+//! assert_eq!(alice.stats().rtt.as_millis(), 70);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every packet tells which of the newest 33 packets of the peer have arrived, so what is
+//! acknowledged gets unknown only if the next 33 packets of the peer, or what they acknowledge, get
+//! lost in a row. What is acknowledged has surely arrived; what is not is probably lost. What is built on top must
+//! stay right when acknowledgements get lost.
+//!
+//! [`AckTracker`] is the part that keeps which packets arrived, for those who have packets and numbers
+//! of their own.
+//!
+//! The bytes are in docs/WIRE.md, timers and limits in docs/BEHAVIOUR.md.
+
+mod acks;
+mod config;
+mod error;
+mod fragment;
+mod header;
+mod loss;
+mod rate;
+mod rtt;
+mod stats;
+
+pub use acks::{AckConfig, AckTracker, Acked, Acks, NotNew};
+pub use config::PacketConfig;
+pub use error::{ConfigError, ReceiveError, SendError};
+pub use loss::Loss;
+pub use rtt::Rtt;
+pub use stats::{Rejected, Stats};
+
+use crate::pace::{Conditions, Pace};
+use crate::seq::Seq16;
+use crate::time::Time;
+use crate::wire::Output;
+use fragment::Reassembly;
+use header::{Fragment, Header};
+use rate::Rate;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// One end of an exchange of packets.
+///
+/// Call [`update`](Self::update) when [`check`](Self::check) says; after each call send what is in the
+/// output.
+#[derive(Debug)]
+pub struct Endpoint<O> {
+    config: PacketConfig,
+    output: O,
+    /// The number of the next packet.
+    next: Seq16,
+    acks: AckTracker,
+    reassembly: Reassembly,
+    /// Acknowledged and not asked for yet.
+    acked: VecDeque<Seq16>,
+    /// When a packet was last sent; `None`: nothing was sent or received yet.
+    spoke: Option<Time>,
+    pace: Pace,
+    counts: Counts,
+    /// The datagram that is being made.
+    datagram: Vec<u8>,
+}
+
+/// What is counted here.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    sent: u64,
+    keepalives: u64,
+    datagrams_sent: u64,
+    received: u64,
+    acked: u64,
+    acked_unread: u64,
+    rejected: Rejected,
+    sent_bytes: Rate,
+    received_bytes: Rate,
+    acked_bytes: Rate,
+}
+
+impl<O: Output> Endpoint<O> {
+    /// An endpoint whose first packet has the number 0. It owns no memory yet.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(config: &PacketConfig, output: O) -> Result<Self, ConfigError> {
+        Self::starting_at(config, output, Seq16(0))
+    }
+
+    /// An endpoint whose first packet has the number `first`.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn starting_at(config: &PacketConfig, output: O, first: Seq16) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config: *config,
+            output,
+            next: first,
+            acks: AckTracker::new(&config.acks()),
+            reassembly: Reassembly::new(config.reassemblies, config.payload_max),
+            acked: VecDeque::new(),
+            spoke: None,
+            pace: Pace::new(&config.pace)?,
+            counts: Counts::default(),
+            datagram: Vec::new(),
+        })
+    }
+
+    /// Sends a packet at once, in one datagram or in fragments, and returns its number. It is not sent
+    /// again; [`pop_acked`](Self::pop_acked) tells if it has arrived.
+    ///
+    /// An empty payload only tells the peer what has arrived, as a keepalive does.
+    ///
+    /// # Errors
+    ///
+    /// When the payload is too long. Nothing is sent then.
+    pub fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, SendError> {
+        let max = self.config.payload_max;
+        if !u32::try_from(payload.len()).is_ok_and(|len| len <= max) {
+            return Err(SendError::TooLong { len: payload.len(), max });
+        }
+        self.tick(now);
+        Ok(self.send_packet(now, payload))
+    }
+
+    /// Takes a datagram; returns the payload if that completes a packet which is not empty.
+    ///
+    /// # Errors
+    ///
+    /// When the datagram is none of ours, comes too late, or came before. Nothing has changed but a
+    /// counter.
+    pub fn receive<'a>(
+        &'a mut self,
+        now: Time,
+        datagram: &'a [u8],
+    ) -> Result<Option<&'a [u8]>, ReceiveError> {
+        self.tick(now);
+        let (Header { sequence, fragment, acks }, data) = match self.check_datagram(datagram) {
+            Ok(checked) => checked,
+            Err(error) => {
+                self.counts.rejected.count(error);
+                return Err(error);
+            }
+        };
+        self.spoke.get_or_insert(now);
+        self.counts.received_bytes.add(now, datagram.len() as u64);
+        self.acks.on_heard(now);
+        if let Some(acks) = acks {
+            self.take_acks(now, acks);
+        }
+        let payload = match fragment {
+            None => {
+                self.reassembly.advance(sequence);
+                data
+            }
+            Some(fragment) if self.reassembly.add(sequence, fragment, data) => self.reassembly.complete(),
+            Some(_) => return Ok(None),
+        };
+        self.acks.on_received(now, sequence);
+        self.counts.received += 1;
+        Ok(Some(payload).filter(|payload| !payload.is_empty()))
+    }
+
+    /// Takes the number of a packet that has arrived at the peer, in the order in which that became
+    /// known. Each is given once, and only if it arrived.
+    ///
+    /// Of those that nobody asks for, the newest [`sent`](PacketConfig::sent) are kept.
+    pub fn pop_acked(&mut self) -> Option<Seq16> {
+        self.acked.pop_front()
+    }
+
+    /// Counts losses and sends a keepalive, if that is due. Call it when [`check`](Self::check) says,
+    /// or at every tick.
+    pub fn update(&mut self, now: Time) {
+        self.tick(now);
+        if self.keepalive_at().is_some_and(|at| at <= now) {
+            self.send_packet(now, &[]);
+            self.counts.keepalives += 1;
+        }
+    }
+
+    /// When to call [`update`](Self::update) next, not before `now`; `None`: not until something is sent or received.
+    #[must_use]
+    pub fn check(&self, now: Time) -> Option<Time> {
+        let due = [self.keepalive_at(), self.acks.check_loss()].into_iter().flatten().min()?;
+        Some(due.max(now))
+    }
+
+    /// Packets that should be sent a second, by the [mode](Stats::pace): the caller sends them.
+    #[must_use]
+    pub const fn rate(&self) -> u16 {
+        self.pace.rate()
+    }
+
+    /// What it is made from.
+    #[must_use]
+    pub const fn config(&self) -> &PacketConfig {
+        &self.config
+    }
+
+    /// Where datagrams go.
+    #[must_use]
+    pub const fn output(&self) -> &O {
+        &self.output
+    }
+
+    /// Where datagrams go, to take them out.
+    pub const fn output_mut(&mut self) -> &mut O {
+        &mut self.output
+    }
+
+    /// What it counted and measured, as of the last call.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let (rtt, loss, counts) = (self.acks.rtt(), self.acks.loss(), &self.counts);
+        Stats {
+            rtt: rtt.smoothed(),
+            rtt_min: rtt.min(),
+            rtt_max: rtt.max(),
+            jitter: rtt.jitter(),
+            loss: loss.share(),
+            sent_bandwidth: counts.sent_bytes.per_second(),
+            received_bandwidth: counts.received_bytes.per_second(),
+            acked_bandwidth: counts.acked_bytes.per_second(),
+            sent: counts.sent,
+            keepalives: counts.keepalives,
+            datagrams_sent: counts.datagrams_sent,
+            received: counts.received,
+            acked: counts.acked,
+            lost: loss.lost(),
+            acked_unread: counts.acked_unread,
+            abandoned: self.reassembly.abandoned(),
+            heard: self.acks.heard(),
+            pace: self.pace.state(),
+            rejected: counts.rejected,
+        }
+    }
+
+    /// Does what the passing of time does, whatever is called.
+    fn tick(&mut self, now: Time) {
+        self.acks.update(now);
+        if self.acks.heard().is_none() {
+            self.reassembly.clear();
+        }
+        let Counts { sent_bytes, received_bytes, acked_bytes, .. } = &mut self.counts;
+        for rate in [sent_bytes, received_bytes, acked_bytes] {
+            rate.update(now);
+        }
+        self.choose_mode(now);
+    }
+
+    fn choose_mode(&mut self, now: Time) {
+        let (rtt, loss) = (self.acks.rtt(), self.acks.loss().share());
+        self.pace.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
+    }
+
+    /// Finds everything that is wrong with a datagram, before anything of it counts.
+    fn check_datagram<'a>(&self, datagram: &'a [u8]) -> Result<(Header, &'a [u8]), ReceiveError> {
+        let (header, data) = Header::decode(self.config.protocol_id, datagram)?;
+        let Header { sequence, fragment, acks } = header;
+        self.acks.check(sequence).map_err(|reason| ReceiveError::not_new(reason, sequence))?;
+        if let Some(Acks { ack, .. }) = acks.filter(|acks| !self.acks.is_possible(*acks)) {
+            return Err(ReceiveError::AckUnsent { ack });
+        }
+        match fragment {
+            Some(fragment) => self.reassembly.check(sequence, fragment, data)?,
+            None => self.reassembly.check_len(data.len())?,
+        }
+        Ok((header, data))
+    }
+
+    fn take_acks(&mut self, now: Time, acks: Acks) {
+        let acked = self.acks.on_acks(now, acks, Duration::ZERO);
+        self.counts.acked_bytes.add(now, acked.bytes());
+        for sequence in acked {
+            self.counts.acked += 1;
+            if self.acked.len() >= self.config.sent.into() {
+                self.acked.pop_front();
+                self.counts.acked_unread += 1;
+            }
+            self.acked.push_back(sequence);
+        }
+        self.choose_mode(now);
+    }
+
+    fn send_packet(&mut self, now: Time, payload: &[u8]) -> Seq16 {
+        let sequence = self.next;
+        self.next = sequence.add(1);
+        let acks = self.acks.acks();
+        let one = usize::from(self.config.fragment_above);
+        let bytes = if payload.len() <= one {
+            self.send_datagram(Header { sequence, fragment: None, acks }, payload)
+        } else {
+            let last = u8::try_from((payload.len() - 1) / one).unwrap_or(u8::MAX);
+            let fragments = (0..=last).zip(payload.chunks(one));
+            let headers = fragments.map(|(id, data)| {
+                let fragment = Some(Fragment { id, last });
+                (Header { sequence, fragment, acks: acks.filter(|_| id == 0) }, data)
+            });
+            headers.map(|(header, data)| self.send_datagram(header, data)).sum()
+        };
+        self.acks.on_sent(now, sequence, bytes);
+        self.counts.sent += 1;
+        self.counts.sent_bytes.add(now, bytes.into());
+        self.spoke = Some(now);
+        sequence
+    }
+
+    /// Sends one datagram and returns its length.
+    fn send_datagram(&mut self, header: Header, data: &[u8]) -> u32 {
+        self.datagram.clear();
+        header.encode(self.config.protocol_id, &mut self.datagram);
+        self.datagram.extend_from_slice(data);
+        self.output.output(&self.datagram);
+        self.counts.datagrams_sent += 1;
+        u32::try_from(self.datagram.len()).unwrap_or(u32::MAX)
+    }
+
+    fn keepalive_at(&self) -> Option<Time> {
+        Some(self.spoke? + self.config.keepalive?)
+    }
+}

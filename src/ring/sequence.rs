@@ -1,0 +1,140 @@
+//! What is remembered of the newest packets, by their numbers.
+
+use crate::seq::Seq16;
+
+/// Values keyed by packet number, of the newest `size` numbers. A value is found by its number
+/// modulo the capacity, never by a search.
+///
+/// The newest number moves on when a newer one is inserted, and every value that thereby gets too
+/// old is let go of: so nothing from before a wrap of the numbers comes alive again, however many
+/// packets were lost in between.
+#[derive(Clone, Debug)]
+pub struct SequenceBuffer<T> {
+    /// None, or a power of two of them, `size` at least. All outside of the window are empty.
+    slots: Box<[Option<T>]>,
+    size: u16,
+    newest: Option<Seq16>,
+}
+
+impl<T> SequenceBuffer<T> {
+    /// Most numbers that can be remembered: beyond, older and newer cannot be told apart.
+    pub const SIZE_MAX: u16 = 1 << 15;
+
+    /// An empty buffer of the newest `size` numbers, taken as 1 when it is 0 and as
+    /// [`SIZE_MAX`](Self::SIZE_MAX) when it is more. It owns no memory yet.
+    #[must_use]
+    pub fn new(size: u16) -> Self {
+        Self { slots: Box::default(), size: size.clamp(1, Self::SIZE_MAX), newest: None }
+    }
+
+    /// How many numbers are remembered.
+    #[inline]
+    #[must_use]
+    pub const fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// The newest number so far, whether a value is held there or not.
+    #[inline]
+    #[must_use]
+    pub const fn newest(&self) -> Option<Seq16> {
+        self.newest
+    }
+
+    /// Whether `seq` is too old to be remembered: it is not among the newest and not newer.
+    #[inline]
+    #[must_use]
+    pub fn is_stale(&self, seq: Seq16) -> bool {
+        self.newest.is_some_and(|newest| !newest.is_before(seq) && !self.is_in_window(seq))
+    }
+
+    /// The value held at `seq`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, seq: Seq16) -> Option<&T> {
+        if !self.is_in_window(seq) {
+            return None;
+        }
+        self.slots.get(self.index(seq))?.as_ref()
+    }
+
+    /// The value held at `seq`, to change.
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, seq: Seq16) -> Option<&mut T> {
+        if !self.is_in_window(seq) {
+            return None;
+        }
+        let index = self.index(seq);
+        self.slots.get_mut(index)?.as_mut()
+    }
+
+    /// Holds `value` at `seq`. Returns what was held there, or the refused value when `seq` is
+    /// [stale](Self::is_stale).
+    #[inline]
+    pub fn insert(&mut self, seq: Seq16, value: T) -> Option<T> {
+        self.advance(seq, drop);
+        if !self.is_in_window(seq) {
+            return Some(value);
+        }
+        if self.slots.is_empty() {
+            self.slots = std::iter::repeat_with(|| None).take(self.size.next_power_of_two().into()).collect();
+        }
+        let index = self.index(seq);
+        self.slots.get_mut(index)?.replace(value)
+    }
+
+    /// Takes the value held at `seq`.
+    #[inline]
+    pub fn remove(&mut self, seq: Seq16) -> Option<T> {
+        if !self.is_in_window(seq) {
+            return None;
+        }
+        let index = self.index(seq);
+        self.slots.get_mut(index)?.take()
+    }
+
+    /// Makes `seq` the newest number if it is newer; `each` gets the values that are too old then,
+    /// the oldest first.
+    #[inline]
+    pub fn advance(&mut self, seq: Seq16, mut each: impl FnMut(T)) {
+        let Some(newest) = self.newest else {
+            self.newest = Some(seq);
+            return;
+        };
+        if !newest.is_before(seq) {
+            return;
+        }
+        let ahead = seq.0.wrapping_sub(newest.0);
+        for offset in 0..ahead.min(self.size) {
+            let index = self.index(self.oldest(newest).add(offset));
+            if let Some(value) = self.slots.get_mut(index).and_then(Option::take) {
+                each(value);
+            }
+        }
+        self.newest = Some(seq);
+    }
+
+    /// Forgets all values and the newest number; keeps the memory.
+    pub fn clear(&mut self) {
+        if self.newest.take().is_some() {
+            self.slots.fill_with(|| None);
+        }
+    }
+
+    #[inline]
+    fn is_in_window(&self, seq: Seq16) -> bool {
+        self.newest.is_some_and(|newest| seq.offset_in(self.oldest(newest), self.size).is_some())
+    }
+
+    /// The oldest number remembered.
+    #[inline]
+    const fn oldest(&self, newest: Seq16) -> Seq16 {
+        newest.sub(self.size - 1)
+    }
+
+    #[inline]
+    const fn index(&self, seq: Seq16) -> usize {
+        seq.0 as usize & self.slots.len().wrapping_sub(1)
+    }
+}
