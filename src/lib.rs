@@ -26,14 +26,14 @@
 //!   packet   Endpoint: send receive update check: acked, never resent
 //!              acks                           which packets arrived, both ways
 //!              header  fragment               bytes <-> values, large packets in parts
-//!              rtt  loss  rate                what the path does to them
-//!              config  error  stats           as above; arq and packet do not know each other
+//!              config  error  stats  rate     as above; arq and packet do not know each other
 //!  ─────────────────────────────────────────────────────────────────────
 //!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
 //!                                             finished datagrams go
 //!   code     Encoder: segments -> a repair    Decoder: repairs and what arrived
 //!                                             -> the segments that are missing
-//!   pace     good or bad mode: how often to send, by a rule without a clock
+//!   pace     Rtt, Loss: measured             Pace: good or bad mode by them,
+//!                                             how often to send
 //!  ─────────────────────────────────────────────────────────────────────
 //!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)
 //!            Ring, SequenceBuffer, ByteRing (ring)

@@ -139,3 +139,96 @@ const NEAR: u16 = 255;
 const ALL: u8 = 0xff;
 /// The longest header: protocol id, prefix, sequence, fragment, ack, ack bits.
 pub(super) const HEADER_MAX: u16 = 4 + 1 + 2 + 2 + 2 + 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PROTOCOL: u32 = 0x0403_0201;
+
+    fn encoded(header: Header) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        header.encode(PROTOCOL, &mut datagram);
+        datagram
+    }
+
+    fn acks(ack: u16, bits: u32) -> Option<Acks> {
+        Some(Acks { ack: Seq16(ack), bits })
+    }
+
+    #[test]
+    fn the_bytes_stand_where_the_document_has_them() {
+        let header = |acks| Header { sequence: Seq16(0x0605), fragment: None, acks };
+        let rest = |header| encoded(header).split_off(4);
+        assert_eq!(encoded(header(None))[..4], [1, 2, 3, 4]);
+        assert_eq!(rest(header(None)), [0, 5, 6]);
+        assert_eq!(rest(header(acks(0x0605, u32::MAX))), [0b10, 5, 6, 0], "4 bytes when nothing is lost");
+        assert_eq!(rest(header(acks(0x0506, u32::MAX))), [0b10, 5, 6, 255]);
+        assert_eq!(rest(header(acks(0x0505, u32::MAX))), [0b110, 5, 6, 5, 5]);
+        assert_eq!(rest(header(acks(0x0606, 0xff01_ff02))), [0b010_1110, 5, 6, 6, 6, 2, 1]);
+        assert_eq!(rest(header(acks(0x0600, 0))), [0b111_1010, 5, 6, 5, 0, 0, 0, 0], "8 at most if near");
+        let part = |id, acks| Header { fragment: Some(Fragment { id, last: 9 }), ..header(acks) };
+        assert_eq!(rest(part(0, acks(0x0605, u32::MAX))), [0b11, 5, 6, 0, 9, 0]);
+        assert_eq!(rest(part(9, None)), [1, 5, 6, 9, 9]);
+        assert_eq!(encoded(part(0, acks(0, 0))).len(), usize::from(HEADER_MAX));
+    }
+
+    #[test]
+    fn what_is_no_header_has_its_reason() {
+        let whole = encoded(Header { sequence: Seq16(1), fragment: None, acks: acks(0x8000, 0) });
+        for have in 0..whole.len() {
+            assert_eq!(Header::decode(PROTOCOL, &whole[..have]), Err(ReceiveError::Truncated { have }));
+        }
+        assert_eq!(Header::decode(7, &whole), Err(ReceiveError::Protocol { found: PROTOCOL }));
+        let refused = |bytes: &[u8]| Header::decode(PROTOCOL, &[&[1, 2, 3, 4], bytes].concat()).unwrap_err();
+        for prefix in
+            (0..=u8::MAX).filter(|prefix| prefix & 0x80 != 0 || (prefix & 2 == 0 && prefix & !1 != 0))
+        {
+            let error = refused(&[prefix, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+            assert_eq!(error, ReceiveError::Prefix { found: prefix });
+        }
+        assert_eq!(
+            refused(&[0b11, 0, 0, 1, 1, 0]),
+            ReceiveError::Prefix { found: 0b11 },
+            "acks in the second"
+        );
+        assert_eq!(refused(&[1, 0, 0, 0, 0]), ReceiveError::Fragment { id: 0, last: 0 });
+        assert_eq!(refused(&[1, 0, 0, 3, 2]), ReceiveError::Fragment { id: 3, last: 2 });
+        assert_eq!(refused(&[0b110, 9, 1, 10, 0, 0]), ReceiveError::NotShortest, "255 is near");
+        assert_eq!(refused(&[0b1010, 9, 1, 0, 0xff]), ReceiveError::NotShortest, "all ones are left out");
+    }
+
+    fn header() -> impl Strategy<Value = Header> {
+        let bits = prop::array::uniform4(prop_oneof![Just(ALL), any::<u8>()]).prop_map(u32::from_le_bytes);
+        let acks = prop::option::of((prop_oneof![0..300u16, any::<u16>()], bits));
+        let fragment = prop::option::of((any::<u8>(), 1..=u8::MAX));
+        (any::<u16>(), fragment, acks).prop_map(|(sequence, fragment, acks)| {
+            let fragment = fragment.map(|(id, last)| Fragment { id: id.min(last), last });
+            let acks = acks.map(|(distance, bits)| Acks { ack: Seq16(sequence).sub(distance), bits });
+            let acks = acks.filter(|_| fragment.is_none_or(|fragment| fragment.id == 0));
+            Header { sequence: Seq16(sequence), fragment, acks }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_header_comes_back(header in header(), payload in prop::collection::vec(any::<u8>(), 0..20)) {
+            let mut datagram = encoded(header);
+            prop_assert!(datagram.len() <= HEADER_MAX.into());
+            datagram.extend_from_slice(&payload);
+            prop_assert_eq!(Header::decode(PROTOCOL, &datagram), Ok((header, &payload[..])));
+        }
+
+        #[test]
+        fn what_decodes_encodes_to_the_same_bytes(
+            prefix in 0..=0x7f_u8,
+            rest in prop::collection::vec(prop_oneof![Just(0), Just(1), Just(ALL), any::<u8>()], 2..20),
+        ) {
+            let datagram = [&PROTOCOL.to_le_bytes()[..], &[prefix], &rest].concat();
+            if let Ok((header, payload)) = Header::decode(PROTOCOL, &datagram) {
+                prop_assert_eq!([&encoded(header), payload].concat(), datagram);
+            }
+        }
+    }
+}

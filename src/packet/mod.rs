@@ -41,16 +41,12 @@ mod config;
 mod error;
 mod fragment;
 mod header;
-mod loss;
 mod rate;
-mod rtt;
 mod stats;
 
 pub use acks::{AckConfig, AckTracker, Acked, Acks, NotNew};
 pub use config::PacketConfig;
 pub use error::{ConfigError, ReceiveError, SendError};
-pub use loss::Loss;
-pub use rtt::Rtt;
 pub use stats::{Rejected, Stats};
 
 use crate::pace::{Conditions, Pace};
@@ -275,8 +271,7 @@ impl<O: Output> Endpoint<O> {
     }
 
     fn choose_mode(&mut self, now: Time) {
-        let (rtt, loss) = (self.acks.rtt(), self.acks.loss().share());
-        self.pace.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
+        self.pace.update(now, &Conditions::of(self.acks.rtt(), self.acks.loss()));
     }
 
     /// Finds everything that is wrong with a datagram, before anything of it counts.

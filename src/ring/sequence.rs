@@ -138,3 +138,109 @@ impl<T> SequenceBuffer<T> {
         seq.0 as usize & self.slots.len().wrapping_sub(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn an_unused_buffer_owns_no_memory() {
+        assert!(SequenceBuffer::<u64>::new(1024).slots.is_empty());
+    }
+
+    /// At 99 % loss whole stretches of slots are not written between two wraps.
+    #[test]
+    fn nothing_from_before_a_wrap_comes_alive_again() {
+        for size in [64, 300] {
+            let (mut buffer, mut random) = (SequenceBuffer::new(size), 1u32);
+            let mut arrived = Vec::new();
+            for number in 0..20 * (1 << 16) {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let seq = Seq16(u16::try_from(number & 0xffff).unwrap());
+                if random < u32::MAX / 100 {
+                    buffer.insert(seq, number);
+                    arrived.push(number);
+                } else if number % 512 == 0 {
+                    let in_window =
+                        arrived.iter().rev().take_while(|old| arrived.last().unwrap() - **old < size.into());
+                    assert_eq!(buffer.slots.iter().flatten().count(), in_window.count());
+                }
+                let held = buffer.get(seq);
+                assert!(held.is_none_or(|held| *held == number), "{held:?} at {number}");
+            }
+            assert!(arrived.len() > 12_000, "20 wraps");
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        /// So many numbers after the newest, or before it.
+        Insert(i32),
+        Remove(i32),
+        Advance(i32),
+        Clear,
+    }
+
+    /// Mostly near by; else anywhere within the half that is newer, or older.
+    fn op() -> impl Strategy<Value = Op> {
+        let near = -150..150i32;
+        let far = -(1 << 15) + 1..=1 << 15i32;
+        prop_oneof![
+            12 => near.clone().prop_map(Op::Insert),
+            3 => far.clone().prop_map(Op::Insert),
+            4 => near.prop_map(Op::Remove),
+            1 => far.prop_map(Op::Advance),
+            1 => Just(Op::Clear),
+        ]
+    }
+
+    proptest! {
+        /// The model keeps numbers that do not wrap.
+        #[test]
+        fn it_is_a_map_of_the_newest_numbers(
+            size in prop_oneof![40 => 1..200u16, 1 => Just(1 << 15)],
+            start: u16,
+            ops in prop::collection::vec(op(), 1..300),
+        ) {
+            let mut buffer = SequenceBuffer::new(size);
+            let mut model = BTreeMap::new();
+            let (mut newest, mut any) = (1_000_000 + i64::from(start), false);
+            let seq = |number: i64| Seq16(u16::try_from(number & 0xffff).unwrap());
+            for (value, op) in ops.into_iter().enumerate() {
+                let (Op::Insert(offset) | Op::Remove(offset) | Op::Advance(offset)) = op else {
+                    buffer.clear();
+                    model.clear();
+                    any = false;
+                    continue;
+                };
+                let number = newest + i64::from(offset);
+                let before = model.clone();
+                if !matches!(op, Op::Remove(_)) {
+                    newest = if any { newest.max(number) } else { number };
+                    any = true;
+                }
+                model.retain(|number, _| newest - number < i64::from(size));
+                let stale = newest - number >= i64::from(size);
+                match op {
+                    Op::Remove(_) => prop_assert_eq!(buffer.remove(seq(number)), model.remove(&number)),
+                    Op::Advance(_) => {
+                        let mut gone = Vec::new();
+                        buffer.advance(seq(number), |value| gone.push(value));
+                        let old = before.into_iter().filter(|(number, _)| !model.contains_key(number));
+                        prop_assert_eq!(gone, old.map(|(_, value)| value).collect::<Vec<_>>());
+                    }
+                    _ if stale => {
+                        prop_assert!(buffer.is_stale(seq(number)));
+                        prop_assert_eq!(buffer.insert(seq(number), value), Some(value));
+                    }
+                    _ => prop_assert_eq!(buffer.insert(seq(number), value), model.insert(number, value)),
+                }
+                prop_assert_eq!(buffer.newest(), any.then(|| seq(newest)));
+                prop_assert_eq!(buffer.slots.iter().flatten().count(), model.len());
+                prop_assert!(model.iter().all(|(number, value)| buffer.get(seq(*number)) == Some(value)));
+            }
+        }
+    }
+}

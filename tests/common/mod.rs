@@ -7,10 +7,12 @@
 #![allow(unused_imports, reason = "each test binary uses its part")]
 
 mod link;
+mod packets;
 mod pair;
 mod wire;
 
 pub(crate) use link::{Link, LinkConfig, Rng};
+pub(crate) use packets::{PacketEnd, packet_pair, payload};
 pub(crate) use pair::{Drive, End, Pair, Setup, kcp, numbered};
 use std::time::Duration;
 use whitewater::{Config, Modern, Recovery, Time};

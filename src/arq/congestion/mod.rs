@@ -1,11 +1,12 @@
 //! How much may be in flight. A controller sees values and answers with a window and a rate; it
 //! cannot send.
 //!
-//! [`KcpControl`] is built in; [`Unlimited`], [`Copa`] and [`Cubic`] are to be installed.
+//! [`KcpControl`] is built in; [`Unlimited`], [`Copa`], [`Cubic`] and [`GoodBad`] are to be installed.
 //! docs/TUNING.md has what each is worth.
 
 mod copa;
 mod cubic;
+mod good_bad;
 mod kcp;
 #[cfg(test)]
 mod model;
@@ -19,6 +20,7 @@ mod windowed;
 
 pub use copa::Copa;
 pub use cubic::Cubic;
+pub use good_bad::GoodBad;
 pub use kcp::KcpControl;
 pub use unlimited::Unlimited;
 

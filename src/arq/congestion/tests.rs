@@ -1,6 +1,7 @@
 //! What holds for every controller.
 
-use super::{Ack, CongestionControl, Copa, Cubic, Loss, Sent};
+use super::{Ack, CongestionControl, Copa, Cubic, GoodBad, Loss, Sent};
+use crate::pace::PaceConfig;
 use crate::seq::Sn;
 use crate::time::Time;
 use proptest::prelude::*;
@@ -47,7 +48,9 @@ proptest! {
         mss in 26u16..=65_483,
         events in prop::collection::vec((prop_oneof![0u64..100_000, any::<u32>().prop_map(u64::from)], event()), 1..300),
     ) {
-        let controls: [Box<dyn CongestionControl>; 2] = [Box::new(Copa::new()), Box::new(Cubic::new())];
+        let good_bad = GoodBad::new(&PaceConfig { loss: Some(1), ..PaceConfig::default() }).unwrap();
+        let controls: [Box<dyn CongestionControl>; 3] =
+            [Box::new(Copa::new()), Box::new(Cubic::new()), Box::new(good_bad)];
         for mut control in controls {
             let mut now = Time::ZERO;
             for (step, event) in &events {

@@ -1,6 +1,6 @@
 //! How many packets get lost.
 
-/// The share of packets that are not acknowledged in time.
+/// The share of packets that get lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
     share: f64,
@@ -9,7 +9,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    pub(super) fn sample(&mut self, lost: bool) {
+    /// Takes one packet, of which it is now decided.
+    pub fn sample(&mut self, lost: bool) {
         self.judged += 1;
         self.lost += u64::from(lost);
         let weight = 1.0 / self.judged.min(MEMORY) as f64;
@@ -22,7 +23,7 @@ impl Loss {
         self.share
     }
 
-    /// Packets that were not acknowledged in time, or before as many as are remembered were sent after them.
+    /// Packets that got lost.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost

@@ -14,7 +14,8 @@ pub struct Rtt {
 }
 
 impl Rtt {
-    pub(super) fn sample(&mut self, rtt: Duration) {
+    /// Takes one round trip.
+    pub fn sample(&mut self, rtt: Duration) {
         let micros = rtt.as_secs_f64() * 1e6;
         if self.samples == 0 {
             (self.smoothed, self.min, self.max) = (micros, rtt, rtt);

@@ -1,0 +1,95 @@
+//! An endpoint of packets as one end of a simulated path, which sends at a steady rate and notes
+//! what arrives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use whitewater::packet::{Endpoint, PacketConfig};
+use whitewater::sim::{Link, LinkConfig, Pair, Peer};
+use whitewater::{DatagramQueue, Seq16, Time};
+
+/// One end. Its packets are numbered from 0, by numbers that do not wrap.
+#[derive(Debug)]
+pub(crate) struct PacketEnd {
+    pub(crate) endpoint: Endpoint<DatagramQueue>,
+    /// Time between two packets; `None`: it sends none but keepalives.
+    pub(crate) every: Option<Duration>,
+    next: Time,
+    /// Bytes of the packet of a number.
+    len: fn(u32) -> usize,
+    /// Which of the packets has a number of the wire: the latest.
+    numbers: BTreeMap<u16, u32>,
+    pub(crate) sent: u32,
+    pub(crate) received: Vec<u32>,
+    pub(crate) acked: Vec<u32>,
+}
+
+impl PacketEnd {
+    pub(crate) fn new(config: &PacketConfig, every: Option<Duration>, len: fn(u32) -> usize) -> Self {
+        let endpoint = Endpoint::starting_at(config, DatagramQueue::new(), Seq16(u16::MAX - 500)).unwrap();
+        let (numbers, received, acked) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { endpoint, every, next: Time::ZERO, len, numbers, sent: 0, received, acked }
+    }
+
+    fn send(&mut self, now: Time) {
+        let payload = payload(self.sent, (self.len)(self.sent));
+        let sequence = self.endpoint.send(now, &payload).unwrap();
+        self.numbers.insert(sequence.0, self.sent);
+        self.sent += 1;
+    }
+}
+
+impl Peer for PacketEnd {
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        if let Ok(Some(found)) = self.endpoint.receive(now, datagram) {
+            let number = u32::from_le_bytes(*found.first_chunk().unwrap());
+            assert_eq!(found, payload(number, found.len()), "packet {number} at {now}");
+            self.received.push(number);
+        }
+        while let Some(sequence) = self.endpoint.pop_acked() {
+            self.acked.extend(self.numbers.remove(&sequence.0)); // keepalives have none
+        }
+    }
+
+    fn poll(&mut self, now: Time) {
+        if let Some(every) = self.every
+            && self.next <= now
+        {
+            self.send(now);
+            self.next = now + every;
+        }
+        self.endpoint.update(now);
+    }
+
+    fn next_wake(&self, now: Time) -> Option<Time> {
+        let next = self.every.map(|_| self.next);
+        next.into_iter().chain(self.endpoint.check(now)).min()
+    }
+
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        let Some(next) = self.endpoint.output_mut().pop() else {
+            return false;
+        };
+        datagram.clear();
+        datagram.extend_from_slice(next);
+        true
+    }
+}
+
+/// The packet of a number, of `len` bytes but at least those of the number.
+pub(crate) fn payload(number: u32, len: usize) -> Vec<u8> {
+    let fill = (4..len).map(|at| (number as usize * 31 + at + at / 256).to_le_bytes()[0]);
+    number.to_le_bytes().into_iter().chain(fill).collect()
+}
+
+/// Two ends that send so often, over links of one kind.
+pub(crate) fn packet_pair(
+    config: &PacketConfig,
+    every: [Option<Duration>; 2],
+    len: fn(u32) -> usize,
+    link: &LinkConfig,
+    seed: u64,
+) -> Pair<PacketEnd, PacketEnd> {
+    let [alice, bob] = every.map(|every| PacketEnd::new(config, every, len));
+    let links = [1, 2].map(|stream| Link::new(link.clone(), seed, stream).unwrap());
+    Pair::new(alice, bob, links)
+}
