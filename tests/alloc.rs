@@ -9,6 +9,7 @@ mod common;
 use allocation_counter::{AllocationInfo, measure};
 use common::{Link, LinkConfig, Raw, kcp, numbered};
 use std::time::Duration;
+use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
 
 /// A sender that always has more to send, a receiver, and what their calls allocated. Only what
@@ -130,6 +131,69 @@ fn a_message_allocates_nothing_in_a_steady_state() {
             );
         }
     }
+}
+
+/// Two ends of packets that send to each other each 16 ms; one datagram of 256 gets lost.
+struct Packets {
+    ends: [Endpoint<DatagramQueue>; 2],
+    now: Time,
+    datagram: Vec<u8>,
+    payload: Vec<u8>,
+    received: u32,
+    acked: u32,
+}
+
+impl Packets {
+    fn new(len: usize) -> Self {
+        let end = || Endpoint::new(&PacketConfig::default(), DatagramQueue::new()).unwrap();
+        let (datagram, payload) = (Vec::with_capacity(1500), vec![7; len]);
+        Self { ends: [end(), end()], now: Time::ZERO, datagram, payload, received: 0, acked: 0 }
+    }
+
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(16);
+        for _ in 0..2 {
+            let [from, to] = &mut self.ends;
+            from.send(self.now, &self.payload).unwrap();
+            while let Some(datagram) = from.output_mut().pop() {
+                self.datagram.clear();
+                self.datagram.extend_from_slice(datagram);
+                let mix = |at| self.datagram.get(at).copied().unwrap_or(0);
+                if mix(5) ^ mix(6) ^ mix(7) != 77 {
+                    self.received += u32::from(to.receive(self.now, &self.datagram).unwrap().is_some());
+                }
+            }
+            from.update(self.now);
+            self.acked += u32::from(from.pop_acked().is_some());
+            self.ends.swap(0, 1);
+        }
+    }
+}
+
+#[test]
+fn a_packet_allocates_nothing_in_a_steady_state() {
+    for len in [0, 100, 1185, 1186, 16 << 10] {
+        let mut packets = Packets::new(len);
+        (0..2000).for_each(|_| packets.step());
+        (packets.received, packets.acked) = (0, 0);
+        let info = measure(|| (0..5000).for_each(|_| packets.step()));
+        println!("{len} B: {} received, {} acknowledged", packets.received, packets.acked);
+        assert!(packets.acked > 8500, "{}", packets.acked);
+        assert_eq!(info.count_total, 0, "{len} B");
+    }
+}
+
+#[test]
+fn an_unused_endpoint_owns_no_heap() {
+    let (fresh, _endpoint) = heap(|| {
+        let mut endpoint = Endpoint::new(&PacketConfig::default(), DatagramQueue::new()).unwrap();
+        (0..1000).for_each(|ms| endpoint.update(Time::from_millis(ms)));
+        endpoint
+    });
+    assert_eq!(fresh, 0);
+    let size = size_of::<Endpoint<DatagramQueue>>();
+    println!("{size} bytes");
+    assert!(size <= 1024, "{size} bytes");
 }
 
 /// Heap bytes that what `build` returns owns.

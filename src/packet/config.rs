@@ -89,7 +89,7 @@ impl Default for PacketConfig {
             protocol_id: 0,
             fragment_above: 1200 - HEADER_MAX,
             payload_max: 16 << 10,
-            reassemblies: 8,
+            reassemblies: 16,
             sent,
             received,
             lost_after,

@@ -180,3 +180,90 @@ fn to_usize(len: u32) -> usize {
 
 /// Most fragments of a packet.
 pub(super) const FRAGMENTS_MAX: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn add<'a>(
+        reassembly: &'a mut Reassembly,
+        sequence: u16,
+        [id, last]: [u8; 2],
+        data: &[u8],
+    ) -> Result<Option<&'a [u8]>, ReceiveError> {
+        let (sequence, fragment) = (Seq16(sequence), Fragment { id, last });
+        reassembly.check(sequence, fragment, data)?;
+        Ok(if reassembly.add(sequence, fragment, data) { Some(reassembly.complete()) } else { None })
+    }
+
+    #[test]
+    fn the_last_fragment_may_come_first() {
+        let mut reassembly = Reassembly::new(4, 100);
+        assert_eq!(add(&mut reassembly, 7, [2, 2], b"end"), Ok(None));
+        assert_eq!(
+            add(&mut reassembly, 7, [0, 2], b"en"),
+            Err(ReceiveError::FragmentMismatch),
+            "shorter than the last"
+        );
+        assert_eq!(add(&mut reassembly, 7, [1, 2], b"abcd"), Ok(None));
+        assert_eq!(add(&mut reassembly, 7, [0, 2], b"0123"), Ok(Some(&b"0123abcdend"[..])));
+    }
+
+    #[test]
+    fn a_packet_is_given_up_for_newer_ones_and_when_its_number_comes_round() {
+        let mut reassembly = Reassembly::new(4, 100);
+        add(&mut reassembly, 10, [0, 1], b"old").unwrap();
+        add(&mut reassembly, 13, [0, 1], b"new").unwrap();
+        assert_eq!(add(&mut reassembly, 10, [1, 1], b"er"), Ok(Some(&b"older"[..])));
+        add(&mut reassembly, 12, [0, 1], b"old").unwrap();
+        reassembly.advance(Seq16(16)); // a packet without fragments
+        let stale = ReceiveError::Stale { sequence: Seq16(12) };
+        assert_eq!((reassembly.abandoned(), add(&mut reassembly, 12, [1, 1], b"er")), (1, Err(stale)));
+        for sequence in (16..=u16::MAX).step_by(20_000).chain([10]) {
+            reassembly.advance(Seq16(sequence));
+        }
+        assert_eq!(add(&mut reassembly, 13, [1, 1], b"er"), Ok(None), "the first part was of another 13");
+        reassembly.clear();
+        assert_eq!((reassembly.abandoned(), add(&mut reassembly, 12, [1, 1], b"er")), (3, Ok(None)));
+    }
+
+    #[test]
+    fn what_a_packet_would_have_at_least_is_bounded() {
+        let mut reassembly = Reassembly::new(4, 100);
+        let too_long = |len| Err(ReceiveError::TooLong { len, max: 100 });
+        assert_eq!(add(&mut reassembly, 1, [0, 2], &[0; 50]), too_long(101));
+        assert_eq!(add(&mut reassembly, 1, [2, 2], &[0; 34]), too_long(102), "the others are no shorter");
+        assert_eq!(add(&mut reassembly, 1, [0, 2], &[0; 49]), Ok(None));
+        assert_eq!(add(&mut reassembly, 1, [2, 2], &[0; 3]), too_long(101));
+        assert_eq!(add(&mut reassembly, 1, [2, 2], &[0; 2]), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_with_any_copies_gives_the_packet_once(
+            len in 2..2000usize,
+            parts in 2..=256usize,
+            order in prop::collection::vec(any::<prop::sample::Index>(), 0..600),
+        ) {
+            let packet: Vec<_> = (0..len).map(|at| (at * 7 + at / 256).to_le_bytes()[0]).collect();
+            let fragments: Vec<_> = packet.chunks(len.div_ceil(parts).min(len - 1)).collect();
+            let last = u8::try_from(fragments.len() - 1).unwrap();
+            let mut reassembly = Reassembly::new(1, 2000);
+            let mut missing: std::collections::BTreeSet<_> = (0..=last).collect();
+            let any_order = order.iter().map(|index| u8::try_from(index.index(fragments.len())).unwrap());
+            for id in any_order.chain(0..=last) {
+                let found = add(&mut reassembly, 9, [id, last], fragments[usize::from(id)]);
+                if !missing.remove(&id) {
+                    prop_assert_eq!(found, Err(ReceiveError::Duplicate { sequence: Seq16(9) }));
+                } else if missing.is_empty() {
+                    prop_assert_eq!(found, Ok(Some(&packet[..])));
+                    break;
+                } else {
+                    prop_assert_eq!(found, Ok(None));
+                }
+            }
+            prop_assert!(missing.is_empty());
+        }
+    }
+}

@@ -63,7 +63,7 @@ use std::time::Duration;
 ///
 /// Call [`update`](Self::update) when [`check`](Self::check) says; after each call send what is in the
 /// output.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Endpoint<O> {
     config: PacketConfig,
     output: O,
