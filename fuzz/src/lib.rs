@@ -2,9 +2,11 @@
 //! where it does not, `tests/regressions.rs` of the library replays those once found.
 
 pub mod code;
+pub mod fragment;
 pub mod inbox;
 pub mod input;
 pub mod knobs;
+pub mod packet;
 pub mod pair;
 pub mod script;
 pub mod seeds;
@@ -14,9 +16,11 @@ pub mod segment;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 6] = [
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
     ("kcp_pair", pair::kcp_pair),
     ("code_decode", code::code_decode),
+    ("packet_read", packet::packet_read),
+    ("fragment_reassembly", fragment::fragment_reassembly),
 ];

@@ -1,7 +1,7 @@
 //! Scripts and datagrams to start from, made of the recorded traces (`tests/vectors/kcp/README.md`).
 
 use super::input::op;
-use super::{code, knobs, pair};
+use super::{code, fragment, knobs, packet, pair};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -33,7 +33,13 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
     traces.retain(|path| path.extension().is_some_and(|extension| extension == "gz"));
     traces.sort();
     let mut seeds = of_pairs();
-    seeds.extend(code::seeds().into_iter().map(|(name, bytes)| Seed { target: "code_decode", name, bytes }));
+    for (target, of_target) in [
+        ("code_decode", code::seeds()),
+        ("packet_read", packet::seeds()),
+        ("fragment_reassembly", fragment::seeds()),
+    ] {
+        seeds.extend(of_target.into_iter().map(|(name, bytes)| Seed { target, name, bytes }));
+    }
     let mut shapes = HashSet::new();
     for path in traces {
         let name = path.file_name().unwrap_or_default().display().to_string().replace(".jsonl.gz", "");

@@ -169,6 +169,7 @@ impl<O: Output> Endpoint<O> {
         if let Some(acks) = acks {
             self.take_acks(now, acks);
         }
+        self.choose_mode(now);
         let payload = match fragment {
             None => {
                 self.reassembly.advance(sequence);
@@ -198,6 +199,7 @@ impl<O: Output> Endpoint<O> {
             self.send_packet(now, &[]);
             self.counts.keepalives += 1;
         }
+        self.choose_mode(now);
     }
 
     /// When to call [`update`](Self::update) next, not before `now`; `None`: not until something is sent or received.
@@ -267,7 +269,6 @@ impl<O: Output> Endpoint<O> {
         for rate in [sent_bytes, received_bytes, acked_bytes] {
             rate.update(now);
         }
-        self.choose_mode(now);
     }
 
     fn choose_mode(&mut self, now: Time) {
@@ -300,7 +301,6 @@ impl<O: Output> Endpoint<O> {
             }
             self.acked.push_back(sequence);
         }
-        self.choose_mode(now);
     }
 
     fn send_packet(&mut self, now: Time, payload: &[u8]) -> Seq16 {
