@@ -40,10 +40,13 @@ fn in_use() -> Endpoint<DatagramQueue> {
     endpoint
 }
 
+/// A datagram, why it is refused, and what counts it.
+type Refusal = (Vec<u8>, ReceiveError, fn(&Rejected) -> u64);
+
 #[test]
 fn every_refusal_has_its_name_and_changes_nothing_but_its_counter() {
     let sequence = Seq16;
-    let refused: [(Vec<u8>, ReceiveError, fn(&Rejected) -> u64); 20] = [
+    let refused: [Refusal; 20] = [
         (vec![1, 2, 3], ReceiveError::Truncated { have: 3 }, |r| r.truncated),
         (datagram(&[0, 9], 0), ReceiveError::Truncated { have: 6 }, |r| r.truncated),
         (datagram(&[0b1_1010, 89, 2, 0, 0], 0), ReceiveError::Truncated { have: 9 }, |r| r.truncated),

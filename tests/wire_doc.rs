@@ -3,8 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
+use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::wire::{Segment, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Seq16, Time};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
 const CONV: Conv = Conv(0x1122_3344);
@@ -123,6 +124,82 @@ fn the_comments_say_what_the_bytes_mean() {
         }
     }
     assert_eq!(count, 12);
+}
+
+#[test]
+fn packets_are_the_documented_bytes() {
+    let documented: Vec<_> = block("packets").filter(|line| !line.is_empty()).map(hex_of).collect();
+    let [hi, ok, first, second, keepalive] = &documented[..] else { panic!("five datagrams") };
+    let (mut alice, mut bob) = (endpoint(0), endpoint(u16::MAX));
+    alice.send(Time::ZERO, b"hi").unwrap();
+    assert_eq!(sent(&mut alice), [hi.clone()]);
+    assert_eq!(bob.receive(Time::ZERO, hi), Ok(Some(&b"hi"[..])));
+    bob.send(Time::ZERO, b"ok").unwrap();
+    assert_eq!(sent(&mut bob), [ok.clone()]);
+    assert_eq!(alice.receive(Time::ZERO, ok), Ok(Some(&b"ok"[..])));
+    alice.send(Time::ZERO, b"0123456789ab").unwrap();
+    assert_eq!(sent(&mut alice), [first.clone(), second.clone()]);
+    assert_eq!(bob.receive(Time::ZERO, second), Ok(None));
+    assert_eq!(bob.receive(Time::ZERO, first), Ok(Some(&b"0123456789ab"[..])));
+    bob.update(bob.check(Time::ZERO).unwrap());
+    assert_eq!(sent(&mut bob), [keepalive.clone()]);
+    assert_eq!(alice.receive(Time::ZERO, keepalive), Ok(None));
+    assert_eq!([(); 3].map(|()| alice.pop_acked()), [Some(Seq16(0)), Some(Seq16(1)), None]);
+}
+
+#[test]
+fn a_packet_among_others_that_all_arrived_has_the_shortest_header() {
+    let [mut alice, mut bob] = [0, 0].map(endpoint);
+    for _ in 0..40 {
+        for _ in 0..2 {
+            alice.send(Time::ZERO, b"x").unwrap();
+            bob.receive(Time::ZERO, &sent(&mut alice)[0]).unwrap();
+            std::mem::swap(&mut alice, &mut bob);
+        }
+    }
+    alice.send(Time::ZERO, b"hi").unwrap();
+    assert_eq!(sent(&mut alice), block("steady").map(hex_of).collect::<Vec<_>>());
+}
+
+#[test]
+fn packets_that_are_refused_change_nothing_but_a_counter() {
+    let mut count = 0;
+    for line in block("packets refused") {
+        let (name, _) = line.split_once(';').unwrap().1.trim().split_once(':').unwrap();
+        let mut alice = endpoint(0);
+        alice.send(Time::ZERO, b"hi").unwrap();
+        alice.send(Time::ZERO, b"0123456789ab").unwrap();
+        alice.receive(Time::ZERO, &hex_of(block("packets").nth(1).unwrap())).unwrap();
+        let before = alice.stats();
+        let error = alice.receive(Time::ZERO, &hex_of(line)).unwrap_err();
+        let found = format!("{error:?}");
+        assert_eq!(found.split(' ').next(), Some(name), "{line}");
+        let mut after = alice.stats();
+        assert_eq!(after.rejected.total(), 1);
+        after.rejected = before.rejected;
+        assert_eq!(before, after, "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 14, "every kind but TooLong");
+}
+
+fn endpoint(first: u16) -> Endpoint<DatagramQueue> {
+    let config = PacketConfig {
+        protocol_id: 0x7061_636b,
+        fragment_above: 8,
+        payload_max: 64,
+        ..PacketConfig::default()
+    };
+    Endpoint::starting_at(&config, DatagramQueue::new(), Seq16(first)).unwrap()
+}
+
+fn sent(endpoint: &mut Endpoint<DatagramQueue>) -> Vec<Vec<u8>> {
+    std::iter::from_fn(|| endpoint.output_mut().pop().map(<[u8]>::to_vec)).collect()
+}
+
+/// The bytes of a line, without its comment.
+fn hex_of(line: &str) -> Vec<u8> {
+    unhex(line.split(';').next().unwrap_or_default())
 }
 
 /// A block that has sent the segments 0 and 1 at 5 ms and heard nothing.

@@ -3,6 +3,7 @@
 
 use super::script::{Script, payload};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 use whitewater::packet::{Endpoint, PacketConfig, ReceiveError};
 use whitewater::{DatagramQueue, Seq16, Time};
@@ -55,10 +56,7 @@ pub fn fragment_reassembly_measured(bytes: &[u8], live: fn() -> usize) {
         ..PacketConfig::default()
     };
     let first = Seq16(script.u16());
-    let endpoint = match Endpoint::new(&config, DatagramQueue::new()) {
-        Ok(endpoint) => endpoint,
-        Err(error) => panic!("{error}"),
-    };
+    let endpoint = Endpoint::new(&config, DatagramQueue::new()).expect("every script has a legal config");
     let mut rig = Rig {
         endpoint,
         config,
@@ -143,33 +141,35 @@ impl Rig {
         Seq16(self.first.0.wrapping_add(u16::try_from(number.rem_euclid(1 << 16)).unwrap_or_default()))
     }
 
-    /// How many fragments an honest peer makes of a packet.
-    fn fragments(&self, number: i64) -> usize {
-        self.packet(number).len().div_ceil(self.config.fragment_above.into())
+    /// Bytes of a packet as an honest peer sends it. It needs fragments, if there may be any.
+    fn len(&self, number: i64) -> usize {
+        let (one, most) = (u64::from(self.config.fragment_above), u64::from(self.config.payload_max));
+        let len = if most > one { one + 1 + mix(number) % (most - one) } else { 1 + mix(number) % one };
+        usize::try_from(len).unwrap_or_default()
     }
 
-    /// A packet as an honest peer sends it. It needs fragments, if there may be any.
-    fn packet(&self, number: i64) -> Vec<u8> {
-        let mix = number.unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        let (one, most) = (u64::from(self.config.fragment_above), u64::from(self.config.payload_max));
-        let len = if most > one { one + 1 + mix % (most - one) } else { 1 + mix % one };
-        payload(usize::try_from(len).unwrap_or_default(), mix.to_le_bytes()[0])
+    /// How many fragments an honest peer makes of a packet.
+    fn fragments(&self, number: i64) -> usize {
+        self.len(number).div_ceil(self.config.fragment_above.into())
     }
 
     fn arrive(&mut self, number: i64, id: u8) {
-        let packet = self.packet(number);
-        let fragments: Vec<_> = packet.chunks(self.config.fragment_above.into()).collect();
-        let (Ok(last @ 1..), Some(data)) =
-            (u8::try_from(fragments.len() - 1), fragments.get(usize::from(id)))
-        else {
+        let (len, one) = (self.len(number), usize::from(self.config.fragment_above));
+        let start = usize::from(id) * one;
+        let Ok(last @ 1..) = u8::try_from(self.fragments(number) - 1) else {
             return self.arrive_whole(number);
         };
-        let bytes = datagram(self.sequence(number), Some([id, last]), data);
+        if id > last {
+            return self.arrive_whole(number);
+        }
+        let data = bytes_of(number, start..len.min(start + one));
+        let bytes = datagram(self.sequence(number), Some([id, last]), &data);
         let expected = self.model.fragment(self.now, number, id, last, &self.config);
         let found = self.receive(&bytes);
         if !self.lies {
             let sequence = self.sequence(number);
-            let expected = expected.map(|whole| whole.then_some(packet)).map_err(|not| not.error(sequence));
+            let expected = expected.map(|whole| whole.then(|| bytes_of(number, 0..len)));
+            let expected = expected.map_err(|not| not.error(sequence));
             assert_eq!(found, expected, "fragment {id} of 0 to {last} of packet {number}");
         }
     }
@@ -273,6 +273,16 @@ impl Model {
     }
 }
 
+/// A number of the packet that looks like chance.
+fn mix(number: i64) -> u64 {
+    number.unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+}
+
+/// Some bytes of a packet as an honest peer sends it.
+fn bytes_of(number: i64, range: Range<usize>) -> Vec<u8> {
+    range.map(|at| (mix(number) ^ at as u64 ^ (at / 256) as u64).to_le_bytes()[0]).collect()
+}
+
 fn datagram(sequence: Seq16, fragment: Option<[u8; 2]>, data: &[u8]) -> Vec<u8> {
     let mut bytes = PROTOCOL.to_le_bytes().to_vec();
     bytes.push(u8::from(fragment.is_some()));
@@ -318,4 +328,4 @@ const PROTOCOL: u32 = 0x7777_6c64;
 /// How far before the newest packet those of a script start.
 const BEHIND: i64 = 150;
 /// Longer scripts end here.
-const OPERATIONS_MAX: u32 = 1000;
+const OPERATIONS_MAX: u32 = 300;

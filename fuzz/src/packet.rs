@@ -43,9 +43,8 @@ pub fn packet_read(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let config = config(&mut script);
     let (first, peer_next) = (Seq16(script.u16()), Seq16(script.u16()));
-    let end = || match Endpoint::starting_at(&config, DatagramQueue::new(), first) {
-        Ok(endpoint) => endpoint,
-        Err(error) => panic!("{error}"),
+    let end = || {
+        Endpoint::starting_at(&config, DatagramQueue::new(), first).expect("every script has a legal config")
     };
     let mut rig = Rig {
         subject: end(),
@@ -317,4 +316,4 @@ const PROTOCOL: u32 = 0x7777_6c64;
 /// How far before the next number of the peer those of a script start.
 const BEHIND: u16 = 100;
 /// Longer scripts end here.
-const OPERATIONS_MAX: u32 = 4000;
+const OPERATIONS_MAX: u32 = 1000;

@@ -312,10 +312,8 @@ mod tests {
             let told: Vec<_> = self.received.range((newest + 1).saturating_sub(span)..).copied().collect();
             let acks = acks.unwrap();
             assert_eq!(self.number(acks.ack), newest);
-            assert_eq!(
-                acks.bits,
-                told.iter().fold(0, |bits, number| bits | (1u64 << (newest - number)) >> 1) as u32
-            );
+            let bits = told.iter().fold(0, |bits, number| bits | (1u64 << (newest - number)) >> 1);
+            assert_eq!(u64::from(acks.bits), bits);
             assert!(self.alice.is_possible(acks));
             let remembered = self.sent.saturating_sub(self.alice.config.sent.into());
             let new: Vec<_> = told
@@ -332,25 +330,25 @@ mod tests {
     /// Sends `packets` packets, of which the network loses, delays and doubles some; as many answers.
     fn run(config: AckConfig, start: u16, loss: f64, packets: u32, seed: u64) -> Exchange {
         let mut random = seed;
-        let mut chance = || {
+        let mut below = |count: u32| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (random >> 33) as f64 / (1u64 << 31) as f64
+            u32::try_from((random >> 33) % u64::from(count)).unwrap()
         };
         let (mut exchange, mut under_way) = (Exchange::new(config, start), Vec::new());
         for step in 0..packets {
             let now = Time::from_millis(u64::from(step) * 10);
             let number = exchange.send(now);
-            if chance() >= loss {
-                let late = if chance() < 0.2 { (chance() * 60.0) as u32 } else { 0 };
+            if f64::from(below(1000)) >= 1000.0 * loss {
+                let late = if below(5) == 0 { below(60) } else { 0 };
                 under_way.push((step + late, number));
-                if chance() < 0.1 {
+                if below(10) == 0 {
                     under_way.push((step + late + 3, number));
                 }
             }
             let (due, rest): (Vec<_>, _) = under_way.into_iter().partition(|(at, _)| *at <= step);
             under_way = rest;
             due.into_iter().for_each(|(_, number)| exchange.arrive(now, number));
-            if chance() >= loss {
+            if f64::from(below(1000)) >= 1000.0 * loss {
                 exchange.answer(now);
             }
         }

@@ -65,8 +65,8 @@ pub enum ReceiveError {
         /// Most bytes that a payload may have.
         max: u32,
     },
-    /// It acknowledges a packet that was never sent.
-    #[error("packet {ack} was never sent")]
+    /// It acknowledges a packet newer than any that was sent.
+    #[error("packet {ack} was not sent yet")]
     AckUnsent {
         /// The packet.
         ack: Seq16,

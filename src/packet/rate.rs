@@ -3,7 +3,7 @@
 use crate::time::Time;
 use std::time::Duration;
 
-/// Bytes a second: those of each [`SLOT`] move the rate by 10 % of the difference.
+/// Bytes a second: the mean of the first ten [`SLOT`]s, then each moves the rate by 10 % of the difference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     per_second: f64,
@@ -11,6 +11,8 @@ pub(super) struct Rate {
     bytes: u64,
     /// When it began; `None`: nothing was counted yet.
     began: Option<Time>,
+    /// Slots before it.
+    slots: u64,
 }
 
 impl Rate {
@@ -30,7 +32,9 @@ impl Rate {
             return;
         }
         while now.since(began) >= SLOT {
-            self.per_second += WEIGHT * (self.bytes as f64 / SLOT.as_secs_f64() - self.per_second);
+            self.slots += 1;
+            let weight = 1.0 / self.slots.min(MEMORY) as f64;
+            self.per_second += weight * (self.bytes as f64 / SLOT.as_secs_f64() - self.per_second);
             self.bytes = 0;
             began = began + SLOT;
         }
@@ -43,6 +47,7 @@ impl Rate {
 }
 
 const SLOT: Duration = Duration::from_millis(100);
-const WEIGHT: f64 = 0.1;
+/// One by the weight of a slot.
+const MEMORY: u64 = 10;
 /// After this much silence nothing is left of the rate: 0.9^600.
 const FORGOTTEN: Duration = Duration::from_secs(60);
