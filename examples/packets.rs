@@ -1,14 +1,15 @@
 //! Packets that are acknowledged and never resent: two ends that send 60 a second each, as the state
-//! of a game, and once a second what they measured. Over UDP on this machine, or over a simulated phone's link.
+//! of a game, and once a second what they measured. Over UDP on this machine, or over a simulated
+//! phone's link.
 //!
 //! ```text
 //! cargo run --release --example packets             # 5 s over UDP
 //! cargo run --release --example packets -- sim 60   # a minute over a bad link, in no time
 //! ```
 //!
-//! To copy: `over_udp` is all that an endpoint needs of its owner, `Player` is what a game does with it.
-//! A packet that gets lost is not sent again: the next one has newer state. What must arrive is to be put
-//! into each packet until one of them is acknowledged; `Player::input` learns which are.
+//! To copy: `over_udp` is all that an endpoint needs of its owner, `Player` is what a game does with
+//! it. A packet that gets lost is not sent again: the next one has newer state. What must arrive is
+//! to be put into each packet until one of them is acknowledged; `Player::input` learns which are.
 
 #![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
 

@@ -1,7 +1,5 @@
 //! Packets over bad links: what is told of them is true, and close to what the links do.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
-
 #[cfg(test)]
 mod common;
 

@@ -10,11 +10,13 @@ use whitewater::{DatagramQueue, Seq16, Time};
 
 /// Operation bytes of a script, each with its arguments.
 pub mod op {
-    /// A fragment as an honest peer makes it: which packet, by its distance from the newest u8, which fragment u8.
+    /// A fragment as an honest peer makes it: which packet, by its distance from the newest u8,
+    /// which fragment u8.
     pub const FRAGMENT: u8 = 0;
     /// All fragments of a packet but one, from one on: the same, and the one u8.
     pub const PACKET: u8 = 1;
-    /// A fragment of any size, where [`LIES`](super::LIES) are told: which packet u8, id u8, last u8, length u16.
+    /// A fragment of any size, where [`LIES`](super::LIES) are told: which packet u8, id u8, last
+    /// u8, length u16.
     pub const LIE: u8 = 2;
     /// ms u16.
     pub const WAIT: u8 = 3;

@@ -57,7 +57,8 @@ impl PaceConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { good_rate, bad_rate, rtt, loss, jitter } = *self; // a new field fails to compile until it is handled
+        // A new field fails to compile until it is handled.
+        let Self { good_rate, bad_rate, rtt, loss, jitter } = *self;
         in_range("good_rate", good_rate, 1..=10_000)?;
         in_range("bad_rate", bad_rate, 1..=good_rate)?;
         in_range("rtt", millis(rtt), 1..=60_000)?;

@@ -78,7 +78,8 @@ pub enum NotNew {
 }
 
 /// Keeps which packets were sent and received, by numbers that its owner counts: +1 for each packet
-/// sent, in the order of sending. Knows no wire format: [`Endpoint`](super::Endpoint) has one, another owner may bring its own.
+/// sent, in the order of sending. Knows no wire format: [`Endpoint`](super::Endpoint) has one,
+/// another owner may bring its own.
 ///
 /// What is acknowledged has surely arrived; what is not is probably lost, for the acknowledgement
 /// can be lost as well. Each is told in 33 packets.

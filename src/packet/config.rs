@@ -14,15 +14,16 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `PacketConfig { .., ..PacketConfig::default() }`")]
 pub struct PacketConfig {
-    /// Both ends have the same; datagrams with another are refused. Draw it once for a game and a version of its protocol.
+    /// Both ends have the same; datagrams with another are refused. Draw it once for a game and a
+    /// version of its protocol.
     pub protocol_id: u32,
     /// Longest payload of one datagram, bytes: 1 to 65,492. A longer one is sent in fragments of this
     /// many. The header adds 7 to 13 bytes, and 2 more to a fragment.
     pub fragment_above: u16,
     /// Longest payload sent and taken, bytes: `fragment_above` to 256 times that.
     pub payload_max: u32,
-    /// Packets of which fragments are kept while others are missing, by their numbers: 1 to 256. With `payload_max` it bounds the
-    /// memory that a peer can fill.
+    /// Of so many packets, those with the newest numbers, fragments are kept while others are
+    /// missing: 1 to 256. With `payload_max` it bounds the memory that a peer can fill.
     pub reassemblies: u16,
     /// Packets sent that can still be acknowledged, the newest ones: 64 to 32,768. They should last
     /// longer than `lost_after`.

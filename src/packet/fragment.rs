@@ -7,7 +7,8 @@ use crate::seq::Seq16;
 
 /// Packets of which some fragments are missing.
 ///
-/// Holds at most `places` packets, those with the newest numbers, each of at most `payload_max` bytes. Buffers are used again: there are never more than `places` and one.
+/// Holds at most `places` packets, those with the newest numbers, each of at most `payload_max`
+/// bytes. Buffers are used again: there are never more than `places` and one.
 #[derive(Clone, Debug)]
 pub(super) struct Reassembly {
     packets: SequenceBuffer<Partial>,

@@ -4,7 +4,7 @@ use super::acks::Acks;
 use super::error::ReceiveError;
 use crate::seq::Seq16;
 
-/// What is before the payload of a datagram, the protocol id not counted.
+/// What is between the protocol id and the payload of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Header {
     /// The packet.
@@ -27,29 +27,16 @@ pub(super) struct Fragment {
 impl Header {
     /// Appends the bytes of the header, the protocol id first.
     pub(super) fn encode(&self, protocol_id: u32, datagram: &mut Vec<u8>) {
-        datagram.extend_from_slice(&protocol_id.to_le_bytes());
         let Self { sequence, fragment, acks } = *self;
-        let acks = acks.map(|Acks { ack, bits }| (ack, sequence.0.wrapping_sub(ack.0), bits.to_le_bytes()));
-        let mut prefix = if fragment.is_some() { FRAGMENT } else { 0 };
-        if let Some((_, distance, bits)) = acks {
-            prefix |= ACKS | if distance > NEAR { FAR } else { 0 };
-            prefix |= BITS
-                .into_iter()
-                .zip(bits)
-                .filter(|(_, bits)| *bits != ALL)
-                .fold(0, |all, (bit, _)| all | bit);
-        }
-        datagram.push(prefix);
+        let part = if fragment.is_some() { FRAGMENT } else { 0 };
+        datagram.extend_from_slice(&protocol_id.to_le_bytes());
+        datagram.push(part | acks.map_or(0, |acks| ack_flags(sequence, acks)));
         datagram.extend_from_slice(&sequence.0.to_le_bytes());
         if let Some(Fragment { id, last }) = fragment {
             datagram.extend_from_slice(&[id, last]);
         }
-        if let Some((ack, distance, bits)) = acks {
-            match u8::try_from(distance) {
-                Ok(distance) => datagram.push(distance),
-                Err(_) => datagram.extend_from_slice(&ack.0.to_le_bytes()),
-            }
-            datagram.extend(bits.into_iter().filter(|bits| *bits != ALL));
+        if let Some(acks) = acks {
+            encode_acks(sequence, acks, datagram);
         }
     }
 
@@ -85,16 +72,32 @@ impl Fragment {
     }
 }
 
+/// The prefix for acks in a packet of this number.
+fn ack_flags(sequence: Seq16, Acks { ack, bits }: Acks) -> u8 {
+    let far = if distance(sequence, ack).is_none() { FAR } else { 0 };
+    let told = BITS.into_iter().zip(bits.to_le_bytes()).filter(|(_, bits)| *bits != ALL);
+    told.fold(ACKS | far, |flags, (flag, _)| flags | flag)
+}
+
+fn encode_acks(sequence: Seq16, Acks { ack, bits }: Acks, datagram: &mut Vec<u8>) {
+    match distance(sequence, ack) {
+        Some(distance) => datagram.push(distance),
+        None => datagram.extend_from_slice(&ack.0.to_le_bytes()),
+    }
+    datagram.extend(bits.to_le_bytes().into_iter().filter(|bits| *bits != ALL));
+}
+
 fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks, ReceiveError> {
     let ack = if flags & FAR == 0 {
         let [distance] = bytes.take()?;
         sequence.sub(distance.into())
     } else {
-        Seq16(u16::from_le_bytes(bytes.take()?))
+        let ack = Seq16(u16::from_le_bytes(bytes.take()?));
+        if distance(sequence, ack).is_some() {
+            return Err(ReceiveError::NotShortest);
+        }
+        ack
     };
-    if flags & FAR != 0 && sequence.0.wrapping_sub(ack.0) <= NEAR {
-        return Err(ReceiveError::NotShortest);
-    }
     let mut bits = [ALL; 4];
     for (bits, flag) in bits.iter_mut().zip(BITS) {
         if flags & flag != 0 {
@@ -105,6 +108,11 @@ fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks
         }
     }
     Ok(Acks { ack, bits: u32::from_le_bytes(bits) })
+}
+
+/// How far `ack` lies before `sequence`, if one byte can tell it.
+fn distance(sequence: Seq16, ack: Seq16) -> Option<u8> {
+    u8::try_from(sequence.0.wrapping_sub(ack.0)).ok()
 }
 
 /// The bytes of a datagram that have not been taken.
@@ -133,8 +141,6 @@ const FAR: u8 = 1 << 2;
 const BITS: [u8; 4] = [1 << 3, 1 << 4, 1 << 5, 1 << 6];
 /// The prefix: always 0.
 const RESERVED: u8 = 1 << 7;
-/// The largest distance that is told in one byte.
-const NEAR: u16 = 255;
 /// A byte of the ack bits that is left out.
 const ALL: u8 = 0xff;
 /// The longest header: protocol id, prefix, sequence, fragment, ack, ack bits.

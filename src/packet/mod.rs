@@ -26,10 +26,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every packet tells which of the newest 33 packets of the peer have arrived, so what is
-//! acknowledged gets unknown only if the next 33 packets of the peer, or what they acknowledge, get
-//! lost in a row. What is acknowledged has surely arrived; what is not is probably lost. What is built on top must
-//! stay right when acknowledgements get lost.
+//! Every packet tells which of the newest 33 packets of the peer have arrived: an acknowledgement
+//! only gets lost when everything does that the other end sends while 33 packets come in. What is
+//! acknowledged has surely arrived; what is not is probably lost. What is built on top must stay
+//! right when acknowledgements get lost.
 //!
 //! [`AckTracker`] is the part that keeps which packets arrived, for those who have packets and numbers
 //! of their own.
@@ -73,7 +73,7 @@ pub struct Endpoint<O> {
     reassembly: Reassembly,
     /// Acknowledged and not asked for yet.
     acked: VecDeque<Seq16>,
-    /// When a packet was last sent; `None`: nothing was sent or received yet.
+    /// When a packet was last sent, or the first one received; `None`: neither yet.
     spoke: Option<Time>,
     pace: Pace,
     counts: Counts,
@@ -149,7 +149,7 @@ impl<O: Output> Endpoint<O> {
     /// # Errors
     ///
     /// When the datagram is none of ours, comes too late, or came before. Nothing has changed but a
-    /// counter.
+    /// counter, and what the passing of time does.
     pub fn receive<'a>(
         &'a mut self,
         now: Time,
@@ -202,7 +202,8 @@ impl<O: Output> Endpoint<O> {
         self.choose_mode(now);
     }
 
-    /// When to call [`update`](Self::update) next, not before `now`; `None`: not until something is sent or received.
+    /// When to call [`update`](Self::update) next, not before `now`; `None`: not until something is
+    /// sent or received.
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
         let due = [self.keepalive_at(), self.acks.check_loss()].into_iter().flatten().min()?;
@@ -306,24 +307,30 @@ impl<O: Output> Endpoint<O> {
     fn send_packet(&mut self, now: Time, payload: &[u8]) -> Seq16 {
         let sequence = self.next;
         self.next = sequence.add(1);
-        let acks = self.acks.acks();
-        let one = usize::from(self.config.fragment_above);
-        let bytes = if payload.len() <= one {
-            self.send_datagram(Header { sequence, fragment: None, acks }, payload)
+        let header = Header { sequence, fragment: None, acks: self.acks.acks() };
+        let bytes = if payload.len() <= self.config.fragment_above.into() {
+            self.send_datagram(header, payload)
         } else {
-            let last = u8::try_from((payload.len() - 1) / one).unwrap_or(u8::MAX);
-            let fragments = (0..=last).zip(payload.chunks(one));
-            let headers = fragments.map(|(id, data)| {
-                let fragment = Some(Fragment { id, last });
-                (Header { sequence, fragment, acks: acks.filter(|_| id == 0) }, data)
-            });
-            headers.map(|(header, data)| self.send_datagram(header, data)).sum()
+            self.send_fragments(header, payload)
         };
         self.acks.on_sent(now, sequence, bytes);
         self.counts.sent += 1;
         self.counts.sent_bytes.add(now, bytes.into());
         self.spoke = Some(now);
         sequence
+    }
+
+    /// Sends a packet in fragments, of which the first has the acks, and returns their length.
+    fn send_fragments(&mut self, header: Header, payload: &[u8]) -> u32 {
+        let one = usize::from(self.config.fragment_above);
+        let last = u8::try_from((payload.len() - 1) / one).unwrap_or(u8::MAX);
+        let mut bytes = 0;
+        for (id, data) in (0..=last).zip(payload.chunks(one)) {
+            let fragment = Some(Fragment { id, last });
+            let acks = header.acks.filter(|_| id == 0);
+            bytes += self.send_datagram(Header { fragment, acks, ..header }, data);
+        }
+        bytes
     }
 
     /// Sends one datagram and returns its length.

@@ -24,9 +24,9 @@ pub struct Stats {
     /// Bytes of datagrams sent in a second, smoothed over about one. Headers of IP and UDP are not in
     /// it.
     pub sent_bandwidth: f64,
-    /// Bytes of packets received in a second, of datagrams that were taken.
+    /// The same of datagrams received that were taken.
     pub received_bandwidth: f64,
-    /// Bytes of datagrams of packets that were acknowledged in a second.
+    /// The same of datagrams sent, when their packets become known to have arrived.
     pub acked_bandwidth: f64,
     /// Packets sent, keepalives included.
     pub sent: u64,
@@ -38,15 +38,16 @@ pub struct Stats {
     pub received: u64,
     /// Packets sent that have arrived.
     pub acked: u64,
-    /// Packets that were not acknowledged in time. A late acknowledgement still counts in `acked`, so a packet can
-    /// be both.
+    /// Packets that were not acknowledged in time. A late acknowledgement still counts in `acked`,
+    /// so a packet can be both.
     pub lost: u64,
     /// Packets acknowledged that nobody asked for before as many others were: see
     /// [`pop_acked`](super::Endpoint::pop_acked).
     pub acked_unread: u64,
     /// Packets given up with some of their fragments missing.
     pub abandoned: u64,
-    /// When a packet was last received.
+    /// When a packet, or a part of one, was last received; `None`: nothing was, or it is
+    /// `forget_after` ago.
     pub heard: Option<Time>,
     /// Good or bad mode, since when, and what it takes to get out of it.
     pub pace: PaceState,

@@ -11,7 +11,8 @@ use std::time::Duration;
 /// transmission counts as lost when it is not the first of its segment.
 ///
 /// For a stream of known, small size, such as a game's, on a path where nothing but too much of it
-/// makes round trips longer than the limit. It does not look for more room, so for bulk take another one.
+/// makes round trips longer than the limit. It does not look for more room, so for bulk take another
+/// one.
 #[derive(Clone, Debug)]
 pub struct GoodBad {
     pace: Pace,
