@@ -32,7 +32,7 @@
 //!                                             finished datagrams go
 //!   code     Encoder: segments -> a repair    Decoder: repairs and what arrived
 //!                                             -> the segments that are missing
-//!   pace     Rtt, Loss: measured             Pace: good or bad mode by them,
+//!   pace     Rtt, Loss: measured              Pace: good or bad mode by them,
 //!                                             how often to send
 //!  ─────────────────────────────────────────────────────────────────────
 //!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)
@@ -42,6 +42,7 @@
 //! A datagram of KCP comes in: `net` reads it, [`Kcp::input`] checks all of it and then applies it segment by segment. One goes out:
 //! [`Kcp::flush`] decides what is due, packs it and hands each datagram to the [`Output`]. Nothing calls up: a part returns values,
 //! its owner acts. The time comes in with each call, so the same calls give the same bytes.
+//! [`packet::Endpoint`] is the same for packets that are acknowledged and never resent.
 #![cfg_attr(feature = "net", doc = "")]
 #![cfg_attr(
     feature = "net",
