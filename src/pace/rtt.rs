@@ -30,13 +30,13 @@ impl Rtt {
     /// Smoothed: each round trip moves it by 10 % of the difference.
     #[must_use]
     pub fn smoothed(&self) -> Duration {
-        Duration::from_secs_f64(self.smoothed / 1e6)
+        duration(self.smoothed)
     }
 
     /// Mean distance of a round trip from the smoothed one, smoothed in the same way.
     #[must_use]
     pub fn jitter(&self) -> Duration {
-        Duration::from_secs_f64(self.jitter / 1e6)
+        duration(self.jitter)
     }
 
     /// The shortest.
@@ -58,5 +58,36 @@ impl Rtt {
     }
 }
 
+fn duration(micros: f64) -> Duration {
+    Duration::try_from_secs_f64(micros / 1e6).unwrap_or(Duration::MAX)
+}
+
 /// How much of the difference a sample makes.
 const WEIGHT: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_moves_it_by_a_tenth() {
+        let mut rtt = Rtt::default();
+        let ms =
+            |rtt: &Rtt| [rtt.smoothed(), rtt.jitter(), rtt.min(), rtt.max()].map(|time| time.as_micros());
+        let mut sample = |millis| {
+            rtt.sample(Duration::from_millis(millis));
+            ms(&rtt)
+        };
+        assert_eq!(sample(100), [100_000, 0, 100_000, 100_000]);
+        assert_eq!(sample(200), [110_000, 10_000, 100_000, 200_000]);
+        assert_eq!(sample(10), [100_000, 19_000, 10_000, 200_000]);
+        assert_eq!(rtt.samples(), 3);
+    }
+
+    #[test]
+    fn no_time_is_too_long() {
+        let mut rtt = Rtt::default();
+        [Duration::MAX, Duration::ZERO, Duration::MAX].into_iter().for_each(|time| rtt.sample(time));
+        assert!(rtt.smoothed() > Duration::MAX / 2 && rtt.jitter() > Duration::ZERO);
+    }
+}

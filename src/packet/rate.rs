@@ -3,7 +3,7 @@
 use crate::time::Time;
 use std::time::Duration;
 
-/// Bytes a second: the mean of the first ten [`SLOT`]s, then each moves the rate by 10 % of the difference.
+/// Bytes a second: the mean of the first ten [`SLOT`]s, then each moves it by 10 % of the difference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     per_second: f64,
