@@ -2,7 +2,7 @@
 //! cannot send.
 //!
 //! [`KcpControl`] is built in; [`Unlimited`], [`Copa`], [`Cubic`] and [`GoodBad`] are to be installed.
-//! docs/TUNING.md has what each is worth.
+//! docs/TUNING.md has what each is worth, but for [`GoodBad`], which looks for no room and is not measured there.
 
 mod copa;
 mod cubic;
