@@ -14,6 +14,10 @@
 //!   sim      Link  Pair  scenario             bad links and both ends in
 //!                                             virtual time, by a seed
 //!  ─────────────────────────────────────────────────────────────────────
+//!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
+//!              channel                        Channels: messages and blocks, in packets
+//!                                             of which it is known whether they arrived
+//!  ─────────────────────────────────────────────────────────────────────
 //!   arq      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
 //!              acks  probe                    what the peer is owed and asked
@@ -52,6 +56,7 @@
 pub mod arq;
 pub mod code;
 mod config;
+pub mod message;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod pace;

@@ -4,8 +4,14 @@ use std::fs;
 use std::path::Path;
 
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
-const LAYERS: [&[&str]; 5] =
-    [&["seq", "time", "ring", "config"], &["wire", "code", "pace"], &["arq", "packet"], &["sim"], &["net"]];
+const LAYERS: [&[&str]; 6] = [
+    &["seq", "time", "ring", "config"],
+    &["wire", "code", "pace"],
+    &["arq", "packet"],
+    &["message"],
+    &["sim"],
+    &["net"],
+];
 /// Modules of one layer that do not know each other.
 const SIBLINGS: [&str; 2] = ["arq", "packet"];
 /// The only module that may name [`OUTSIDE`].

@@ -1,0 +1,57 @@
+//! Values as bits: one function per type writes it, reads it and measures it.
+//!
+//! A type says once, in [`Serialize::serialize`], which fields it has and within which bounds. [`Write`] packs them into bytes,
+//! [`Read`] takes them out again and refuses whatever is out of bounds, [`Measure`] counts the bits.
+//!
+//! ```
+//! use whitewater::message::{BitsError, Measure, Read, Serialize, Stream, Write};
+//!
+//! #[derive(Debug, Default, PartialEq)]
+//! struct Turret {
+//!     column: u8,
+//!     row: u8,
+//!     angle: f32,
+//!     name: Option<String>,
+//! }
+//!
+//! impl Serialize for Turret {
+//!     fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+//!         stream.int(&mut self.column, 0..=31)?;
+//!         stream.int(&mut self.row, 0..=17)?;
+//!         stream.float(&mut self.angle, 0.0..=360.0, 0.5)?;
+//!         stream.option(&mut self.name, |stream, name| stream.string(name, 15))
+//!     }
+//! }
+//!
+//! let mut turret = Turret { column: 3, row: 17, angle: 90.0, name: Some("Big Bertha".into()) };
+//! let mut bytes = [0; 64];
+//! let mut write = Write::new(&mut bytes);
+//! turret.serialize(&mut write)?;
+//! let len = write.finish();
+//! assert_eq!(Measure::of(&mut turret)?.div_ceil(8), len); // 5 + 5 + 10 bits, 1 + 4 + 80 for the name: 14 bytes
+//!
+//! let mut read = Read::new(&bytes[..len]);
+//! let mut copy = Turret::default();
+//! copy.serialize(&mut read)?;
+//! read.finish()?;
+//! assert_eq!(copy, turret);
+//! # assert_eq!(len, 14);
+//! # Ok::<(), BitsError>(())
+//! ```
+
+mod bits;
+mod error;
+
+pub use bits::{Int, Measure, Read, Stream, Write};
+pub use error::BitsError;
+
+/// A type that is written, read and measured by one function.
+pub trait Serialize {
+    /// Passes every field to `stream`, in the same order whatever stream it is. What is read replaces the fields; writing and
+    /// measuring change none.
+    ///
+    /// # Errors
+    ///
+    /// The first of the stream. What has been read up to then is within its bounds, and no more than that.
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError>;
+}
