@@ -1,5 +1,6 @@
 //! What can go wrong, and what to do then.
 
+use crate::seq::Seq16;
 use thiserror::Error;
 
 /// Why a stream of bits took or gave no value.
@@ -66,10 +67,79 @@ pub enum BitsError {
         /// Distance from the base.
         distance: u16,
     },
+    /// Reading: a message of a kind that there is not.
+    #[error("there is no message of kind {kind}")]
+    Kind {
+        /// The kind.
+        kind: u32,
+    },
     /// Reading: whole bytes are left at the end.
     #[error("{left} bits are left at the end")]
     Trailing {
         /// Bits left.
         left: usize,
+    },
+}
+
+/// Why a channel did not take a message or a block.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SendError {
+    /// As much waits or is under way as the config allows. This is back-pressure, not a failure: send again when the peer has
+    /// acknowledged some.
+    #[error("{waiting} messages wait, {max} is the most")]
+    Full {
+        /// Messages and slices that wait or are under way.
+        waiting: u16,
+        /// Most of them.
+        max: u16,
+    },
+    /// The message takes more than one packet: send it as a block, or make it smaller.
+    #[error("a message of {bits} bits, where {max} fit")]
+    TooLarge {
+        /// Bits of the message and of what comes before it.
+        bits: usize,
+        /// Most of them.
+        max: usize,
+    },
+    /// A block under way has not arrived yet: send the next one later.
+    #[error("another block is under way")]
+    BlockUnderWay,
+    /// The block is empty or too long, or the channel carries none.
+    #[error("a block of {len} bytes, outside 1 to {max}")]
+    BlockLength {
+        /// Bytes of the block.
+        len: usize,
+        /// Most bytes of a block on this channel; 0: it carries none.
+        max: u32,
+    },
+    /// A field of the message is out of its bounds.
+    #[error(transparent)]
+    Bits(#[from] BitsError),
+    /// There is no such channel.
+    #[error("there is no channel {index}, only {count}")]
+    NoChannel {
+        /// The channel.
+        index: usize,
+        /// Channels that there are.
+        count: usize,
+    },
+}
+
+/// Why the payload of a packet was refused. Nothing but a counter has changed, and the packet must not be acknowledged.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Its bits are not those of messages.
+    #[error(transparent)]
+    Bits(#[from] BitsError),
+    /// It has no message, which takes no payload to say.
+    #[error("a payload without a message")]
+    Empty,
+    /// A message lies beyond the buffer. With an honest peer too little was read: read what has come, and it will be sent again.
+    #[error("no room for message {id}")]
+    NoRoom {
+        /// The message.
+        id: Seq16,
     },
 }

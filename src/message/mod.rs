@@ -1,4 +1,9 @@
-//! Values as bits: one function per type writes it, reads it and measures it.
+//! Values as bits, and channels of them: messages and blocks over packets.
+//!
+//! [`channel`] sends messages, reliably or not, in packets that tell whether they arrived. What the messages are made of is said
+//! here.
+//!
+//! # Values as bits
 //!
 //! A type says once, in [`Serialize::serialize`], which fields it has and within which bounds. [`Write`] packs them into bytes,
 //! [`Read`] takes them out again and refuses whatever is out of bounds, [`Measure`] counts the bits.
@@ -40,10 +45,11 @@
 //! ```
 
 mod bits;
+pub mod channel;
 mod error;
 
 pub use bits::{Int, Measure, Read, Stream, Write};
-pub use error::BitsError;
+pub use error::{BitsError, ReadError, SendError};
 
 /// A type that is written, read and measured by one function.
 pub trait Serialize {
@@ -54,4 +60,16 @@ pub trait Serialize {
     ///
     /// The first of the stream. What has been read up to then is within its bounds, and no more than that.
     fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError>;
+}
+
+/// The messages of a game: a closed set of kinds, numbered from 0. Mostly an enum.
+pub trait Message: Serialize + Sized {
+    /// How many kinds there are. The number of a kind is written in as few bits as that allows; one beyond it refuses a packet.
+    const KINDS: u32;
+
+    /// The kind of this message, below [`KINDS`](Self::KINDS).
+    fn kind(&self) -> u32;
+
+    /// Any message of this kind, to be read into; `None`: there is no such kind.
+    fn blank(kind: u32) -> Option<Self>;
 }

@@ -83,6 +83,12 @@ pub enum ReceiveError {
         /// The packet.
         sequence: Seq16,
     },
+    /// The receiver of the payload refused it; see [`Endpoint::receive_if`](super::Endpoint::receive_if).
+    #[error("packet {sequence} was refused")]
+    Refused {
+        /// The packet.
+        sequence: Seq16,
+    },
 }
 
 impl ReceiveError {

@@ -155,32 +155,35 @@ impl<O: Output> Endpoint<O> {
         now: Time,
         datagram: &'a [u8],
     ) -> Result<Option<&'a [u8]>, ReceiveError> {
-        self.tick(now);
-        let (Header { sequence, fragment, acks }, data) = match self.check_datagram(datagram) {
-            Ok(checked) => checked,
-            Err(error) => {
-                self.counts.rejected.count(error);
-                return Err(error);
-            }
-        };
-        self.spoke.get_or_insert(now);
-        self.counts.received_bytes.add(now, datagram.len() as u64);
-        self.acks.on_heard(now);
-        if let Some(acks) = acks {
-            self.take_acks(now, acks);
-        }
-        self.choose_mode(now);
-        let payload = match fragment {
-            None => {
-                self.reassembly.advance(sequence);
-                data
-            }
-            Some(fragment) if self.reassembly.add(sequence, fragment, data) => self.reassembly.complete(),
-            Some(_) => return Ok(None),
-        };
+        let Some((sequence, data)) = self.open(now, datagram)? else { return Ok(None) };
         self.acks.on_received(now, sequence);
         self.counts.received += 1;
+        let payload = data.unwrap_or_else(|| self.reassembly.complete());
         Ok(Some(payload).filter(|payload| !payload.is_empty()))
+    }
+
+    /// Takes a datagram, and gives the payload to `take` if that completes a packet which is not empty. A packet that `take`
+    /// refuses with `false` is not acknowledged, as if it had been lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive), and when `take` refuses.
+    pub fn receive_if(
+        &mut self,
+        now: Time,
+        datagram: &[u8],
+        take: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<(), ReceiveError> {
+        let Some((sequence, data)) = self.open(now, datagram)? else { return Ok(()) };
+        let payload = data.unwrap_or_else(|| self.reassembly.complete());
+        if !payload.is_empty() && !take(payload) {
+            let error = ReceiveError::Refused { sequence };
+            self.counts.rejected.count(error);
+            return Err(error);
+        }
+        self.acks.on_received(now, sequence);
+        self.counts.received += 1;
+        Ok(())
     }
 
     /// Takes the number of a packet that has arrived at the peer, in the order in which that became
@@ -258,6 +261,38 @@ impl<O: Output> Endpoint<O> {
             pace: self.pace.state(),
             rejected: counts.rejected,
         }
+    }
+
+    /// Checks a datagram and takes its acknowledgements; returns the number of the packet if it is complete, and its payload if it
+    /// was no fragment.
+    #[expect(clippy::type_complexity, reason = "a number and perhaps bytes, if any")]
+    fn open<'a>(
+        &mut self,
+        now: Time,
+        datagram: &'a [u8],
+    ) -> Result<Option<(Seq16, Option<&'a [u8]>)>, ReceiveError> {
+        self.tick(now);
+        let (Header { sequence, fragment, acks }, data) = match self.check_datagram(datagram) {
+            Ok(checked) => checked,
+            Err(error) => {
+                self.counts.rejected.count(error);
+                return Err(error);
+            }
+        };
+        self.spoke.get_or_insert(now);
+        self.counts.received_bytes.add(now, datagram.len() as u64);
+        self.acks.on_heard(now);
+        if let Some(acks) = acks {
+            self.take_acks(now, acks);
+        }
+        self.choose_mode(now);
+        Ok(match fragment {
+            None => {
+                self.reassembly.advance(sequence);
+                Some((sequence, Some(data)))
+            }
+            Some(fragment) => self.reassembly.add(sequence, fragment, data).then_some((sequence, None)),
+        })
     }
 
     /// Does what the passing of time does, whatever is called.

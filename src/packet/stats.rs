@@ -79,6 +79,8 @@ pub struct Rejected {
     pub stale: u64,
     /// [`ReceiveError::Duplicate`].
     pub duplicate: u64,
+    /// [`ReceiveError::Refused`].
+    pub refused: u64,
 }
 
 impl Rejected {
@@ -86,9 +88,9 @@ impl Rejected {
     #[must_use]
     pub fn total(&self) -> u64 {
         let Self { truncated, protocol, prefix, not_shortest, fragment, .. } = *self;
-        let Self { fragment_mismatch, too_long, ack_unsent, stale, duplicate, .. } = *self;
+        let Self { fragment_mismatch, too_long, ack_unsent, stale, duplicate, refused, .. } = *self;
         let of_header = truncated + protocol + prefix + not_shortest + fragment;
-        of_header + fragment_mismatch + too_long + ack_unsent + stale + duplicate
+        of_header + fragment_mismatch + too_long + ack_unsent + stale + duplicate + refused
     }
 
     pub(super) const fn count(&mut self, error: ReceiveError) {
@@ -103,6 +105,7 @@ impl Rejected {
             ReceiveError::AckUnsent { .. } => &mut self.ack_unsent,
             ReceiveError::Stale { .. } => &mut self.stale,
             ReceiveError::Duplicate { .. } => &mut self.duplicate,
+            ReceiveError::Refused { .. } => &mut self.refused,
         } += 1;
     }
 }

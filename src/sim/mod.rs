@@ -6,7 +6,7 @@
 //! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck
 //!   with its queue, an mtu, outages. [`LinkConfig`] says how much of each.
 //! - [`Pair`] runs two [`Peer`]s over two links from event to event; [`KcpEnd`] is a control block as a
-//!   peer, [`Group`] several of them on one path.
+//!   peer, [`ChannelsEnd`] channels of messages over packets, [`Group`] several of them on one path.
 //! - [`scenario`] sends known traffic and measures latencies, bytes and resends.
 //!
 //! # Presets
@@ -39,6 +39,7 @@
 //! ```
 
 mod bottleneck;
+mod channels_end;
 mod config;
 mod corruption;
 mod end;
@@ -51,6 +52,7 @@ pub mod scenario;
 mod stats;
 
 pub use bottleneck::Bottleneck;
+pub use channels_end::ChannelsEnd;
 pub use config::{LinkConfig, LinkError};
 pub use corruption::Corruption;
 pub use end::{Clock, Drive, KcpEnd};

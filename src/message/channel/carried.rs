@@ -1,0 +1,70 @@
+//! Which messages went in which packet.
+
+use crate::ring::SequenceBuffer;
+use crate::seq::Seq16;
+
+/// The ids of the messages in each of the newest packets, in a log that starts again at its front. What is overwritten there is
+/// forgotten: it is never acknowledged, so it is sent again.
+#[derive(Debug)]
+pub(super) struct Carried {
+    packets: SequenceBuffer<Entries>,
+    /// Channel and id. None, or a power of two of them.
+    log: Box<[(u8, Seq16)]>,
+    size: u32,
+    /// Where in the log the next entry goes, modulo its length.
+    end: u32,
+}
+
+/// The entries of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Entries {
+    start: u32,
+    count: u32,
+}
+
+impl Carried {
+    /// Of the newest `packets`, and of at least `messages` ids.
+    pub(super) fn new(packets: u16, messages: u32) -> Self {
+        Self {
+            packets: SequenceBuffer::new(packets),
+            log: Box::default(),
+            size: messages.next_power_of_two(),
+            end: 0,
+        }
+    }
+
+    /// Notes that the packet that is made next carries a message.
+    pub(super) fn push(&mut self, channel: u8, id: Seq16) {
+        if self.log.is_empty() {
+            self.log = vec![(0, Seq16(0)); self.size as usize].into();
+        }
+        let index = self.index(self.end);
+        if let Some(entry) = self.log.get_mut(index) {
+            *entry = (channel, id);
+        }
+        self.end = self.end.wrapping_add(1);
+    }
+
+    /// Gives the packet its number; `start` is the [`end`](Self::end) before the first of its messages.
+    pub(super) fn finish(&mut self, sequence: Seq16, start: u32) {
+        self.packets.insert(sequence, Entries { start, count: self.end.wrapping_sub(start) });
+    }
+
+    /// Where the next message is noted.
+    pub(super) const fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The messages of a packet, which are given once.
+    pub(super) fn take(&mut self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
+        let Entries { start, count } =
+            self.packets.remove(sequence).unwrap_or(Entries { start: 0, count: 0 });
+        let is_kept = self.end.wrapping_sub(start) <= self.size;
+        let count = if is_kept { count } else { 0 };
+        (0..count).filter_map(move |offset| self.log.get(self.index(start.wrapping_add(offset))).copied())
+    }
+
+    const fn index(&self, position: u32) -> usize {
+        position as usize & self.log.len().wrapping_sub(1)
+    }
+}

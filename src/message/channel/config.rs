@@ -1,0 +1,216 @@
+//! The knobs of a channel, and of the packets that channels share.
+
+use crate::config::{ConfigError, in_range, millis};
+use std::time::Duration;
+
+/// How the messages of a channel arrive.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "reliable or not, in order or not")]
+pub enum Delivery {
+    /// All of them, each once, in the order in which they were sent. Only these channels carry blocks.
+    ReliableOrdered,
+    /// All of them, each once, as they come.
+    ReliableUnordered,
+    /// Those that arrive, as they come.
+    Unreliable,
+    /// Those that arrive and are newer than all delivered before.
+    UnreliableSequenced,
+}
+
+impl Delivery {
+    pub(super) const fn is_reliable(self) -> bool {
+        matches!(self, Self::ReliableOrdered | Self::ReliableUnordered)
+    }
+
+    /// Whether messages carry their ids.
+    pub(super) const fn has_ids(self) -> bool {
+        !matches!(self, Self::Unreliable)
+    }
+}
+
+/// When a message that is not known to have arrived is sent again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a time of one's own, or one by the path")]
+pub enum Resend {
+    /// So long after it was last sent, 0 to 60 s. Zero: in every packet.
+    After(Duration),
+    /// So many round trips after, above 0 and up to 100; 0.1 s as long as no round trip is known.
+    RoundTrips(f32),
+}
+
+/// How one channel works: plain fields, checked once. Nothing is clamped: a value out of range is a [`ConfigError`].
+///
+/// Both ends of a channel need the same `delivery`, `receive_buffer`, `messages_per_packet`, `block_max` and `slice`: the bytes
+/// depend on them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "made for `ChannelConfig { .., ..ChannelConfig::reliable_ordered() }`"
+)]
+pub struct ChannelConfig {
+    /// How messages arrive.
+    pub delivery: Delivery,
+    /// Messages and slices that may wait or be under way: 1 to 16,384.
+    pub send_buffer: u16,
+    /// Messages and slices that the receiver keeps until they are read: 1 to 16,384. With the size of a message and of a block it
+    /// bounds the memory that a peer can fill.
+    pub receive_buffer: u16,
+    /// Most messages in a packet: 1 to 256.
+    pub messages_per_packet: u16,
+    /// Most bits of a packet for this channel: 64 to 2^19.
+    pub bits_per_packet: u32,
+    /// When a reliable message is sent again.
+    pub resend: Resend,
+    /// Reliable messages that are not known to have arrived after so long are given up: 1 ms to 1 h. `None`: never.
+    pub expire_after: Option<Duration>,
+    /// Longest block, bytes: 0 (none) to 262,144, in no more slices than `send_buffer` and `receive_buffer` hold.
+    pub block_max: u32,
+    /// Bytes of a block that go in one packet: 1 to 16,384.
+    pub slice: u16,
+}
+
+impl ChannelConfig {
+    /// All messages, in order, and blocks: chat, purchases, a level.
+    #[must_use]
+    pub const fn reliable_ordered() -> Self {
+        Self { block_max: BLOCK_MAX, ..Self::new(Delivery::ReliableOrdered) }
+    }
+
+    /// All messages, as they come: what no later message depends on.
+    #[must_use]
+    pub const fn reliable_unordered() -> Self {
+        Self::new(Delivery::ReliableUnordered)
+    }
+
+    /// What arrives, as it comes: effects.
+    #[must_use]
+    pub const fn unreliable() -> Self {
+        Self::new(Delivery::Unreliable)
+    }
+
+    /// The newest of what arrives: positions.
+    #[must_use]
+    pub const fn unreliable_sequenced() -> Self {
+        Self::new(Delivery::UnreliableSequenced)
+    }
+
+    const fn new(delivery: Delivery) -> Self {
+        Self {
+            delivery,
+            send_buffer: 1024,
+            receive_buffer: 1024,
+            messages_per_packet: 64,
+            bits_per_packet: 1 << 19,
+            resend: Resend::After(RESEND_AFTER),
+            expire_after: None,
+            block_max: 0,
+            slice: 1024,
+        }
+    }
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self {
+            delivery,
+            send_buffer,
+            receive_buffer,
+            messages_per_packet,
+            bits_per_packet,
+            resend,
+            expire_after,
+            block_max,
+            slice,
+        } = *self; // a new field fails to compile until it is handled
+        in_range("send_buffer", send_buffer, 1..=BUFFER_MAX)?;
+        in_range("receive_buffer", receive_buffer, 1..=BUFFER_MAX)?;
+        in_range("messages_per_packet", messages_per_packet, 1..=MESSAGES_MAX)?;
+        in_range("bits_per_packet", bits_per_packet, 64..=1 << 19)?;
+        match resend {
+            Resend::After(time) => in_range("resend", millis(time), 0..=60_000)?,
+            Resend::RoundTrips(count) if count > 0.0 && count <= 100.0 => {}
+            Resend::RoundTrips(_) => return Err(ConfigError { field: "resend", value: 0, min: 1, max: 100 }),
+        }
+        if let Some(time) = expire_after {
+            in_range("expire_after", millis(time), 1..=3_600_000)?;
+        }
+        in_range("slice", slice, 1..=SLICE_MAX)?;
+        let slices = u32::from(send_buffer.min(receive_buffer)).saturating_mul(slice.into());
+        let blocks = if delivery == Delivery::ReliableOrdered { slices.min(BLOCK_MAX) } else { 0 };
+        in_range("block_max", block_max, 0..=blocks)
+    }
+
+    /// How long after it was last sent a message is sent again; `rtt` is zero when none is known.
+    pub(super) fn resend_after(&self, rtt: Duration) -> Duration {
+        match self.resend {
+            Resend::After(time) => time,
+            Resend::RoundTrips(_) if rtt.is_zero() => RESEND_AFTER,
+            Resend::RoundTrips(count) => rtt.mul_f64(count.into()),
+        }
+    }
+}
+
+/// The channels of a connection, and the packets that they share. Both ends need the same number of channels.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "made for `ChannelsConfig { channels, ..ChannelsConfig::default() }`"
+)]
+pub struct ChannelsConfig {
+    /// One a channel, the most urgent first: 1 to 64. What a channel puts into a packet leaves less room for those after it.
+    pub channels: Vec<ChannelConfig>,
+    /// Most bytes of channels in a packet: 16 to 65,535. Below the `fragment_above` of the packets, or one lost fragment loses all.
+    pub payload_max: u16,
+    /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768. What is acknowledged later than that is sent again.
+    pub packets: u16,
+}
+
+impl ChannelsConfig {
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self { channels, payload_max, packets } = self;
+        in_range("channels", channels.len() as u64, 1..=CHANNELS_MAX)?;
+        in_range("payload_max", *payload_max, 16..=u16::MAX)?;
+        in_range("packets", *packets, 64..=1 << 15)?;
+        for channel in channels {
+            channel.check()?;
+            if channel.block_max > 0 {
+                let room = self.room_for_one(channel) / 8;
+                in_range("slice", u64::from(channel.slice), 1..=room.saturating_sub(SLICE_HEAD))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bits that one message may take with its head, so that it fits into a packet of its own.
+    pub(super) fn room_for_one(&self, channel: &ChannelConfig) -> u64 {
+        let presence = self.channels.len() as u64;
+        (8 * u64::from(self.payload_max) - presence).min(channel.bits_per_packet.into())
+    }
+}
+
+impl Default for ChannelsConfig {
+    /// One reliable channel, in datagrams of up to 1200 bytes with the header of a packet.
+    fn default() -> Self {
+        Self { channels: vec![ChannelConfig::reliable_ordered()], payload_max: 1187, packets: 256 }
+    }
+}
+
+/// Most bytes of a block.
+pub const BLOCK_MAX: u32 = 256 << 10;
+/// The usual time until a message is sent again.
+const RESEND_AFTER: Duration = Duration::from_millis(100);
+/// Ids are compared over half of their range, of which the buffers of both ends take a half each.
+const BUFFER_MAX: u16 = 1 << 14;
+const MESSAGES_MAX: u16 = 256;
+const SLICE_MAX: u16 = 1 << 14;
+const CHANNELS_MAX: u64 = 64;
+/// Bytes that a slice takes beside its data, at most: the count of messages, its id, what it is, its length.
+const SLICE_HEAD: u64 = 8;

@@ -1,0 +1,168 @@
+//! Messages on their way in: checked with the whole packet, kept until it is their turn, handed out.
+
+use super::config::{ChannelConfig, Delivery};
+use super::content::{Content, serialize_count, serialize_id};
+use super::stats::ChannelStats;
+use super::{Message, ReadError, Received};
+use crate::message::bits::Read;
+use crate::ring::SequenceBuffer;
+use crate::seq::Seq16;
+use std::collections::VecDeque;
+
+/// The receiving half of a channel.
+#[derive(Debug)]
+pub(super) struct Receiver<M> {
+    config: ChannelConfig,
+    /// Reliable: the first id that has not come.
+    next: Seq16,
+    /// Reliable: what has come from there on; `None` where it is handed out already.
+    slots: SequenceBuffer<Option<Content<M>>>,
+    /// Sequenced: the newest id delivered.
+    newest: Option<Seq16>,
+    /// Not read yet.
+    ready: VecDeque<Received<M>>,
+    /// Blocks among these.
+    blocks_ready: usize,
+    /// The block that slices are added to.
+    block: Vec<u8>,
+    /// What the packet that is being read has.
+    staged: Vec<(Seq16, Content<M>)>,
+}
+
+impl<M: Message> Receiver<M> {
+    pub(super) fn new(config: ChannelConfig) -> Self {
+        Self {
+            config,
+            next: Seq16(0),
+            slots: SequenceBuffer::new(config.receive_buffer),
+            newest: None,
+            ready: VecDeque::new(),
+            blocks_ready: 0,
+            block: Vec::new(),
+            staged: Vec::new(),
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Received<M>> {
+        let received = self.ready.pop_front()?;
+        self.blocks_ready -= usize::from(matches!(received, Received::Block(_)));
+        Some(received)
+    }
+
+    /// Reads what a packet has for this channel, and checks that there is room for it. Nothing else changes.
+    pub(super) fn stage(&mut self, stream: &mut Read<'_>) -> Result<(), ReadError> {
+        let (mut count, mut id, mut previous) = (0, Seq16(0), None);
+        serialize_count(stream, &mut count, &self.config)?;
+        for _ in 0..count {
+            let mut content = Content::Dropped;
+            serialize_id(stream, &mut id, previous, &self.config)?;
+            content.serialize(stream, &self.config)?;
+            self.check_room(id, &content)?;
+            self.staged.push((id, content));
+            previous = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Forgets what was staged.
+    pub(super) fn unstage(&mut self) {
+        self.staged.clear();
+    }
+
+    /// Takes in what was staged.
+    pub(super) fn apply(&mut self, stats: &mut ChannelStats) {
+        let mut staged = std::mem::take(&mut self.staged);
+        for (id, content) in staged.drain(..) {
+            match self.config.delivery {
+                Delivery::ReliableOrdered => self.keep(id, content, stats),
+                Delivery::ReliableUnordered => self.deliver_once(id, content, stats),
+                Delivery::Unreliable => self.deliver_if_room(content, stats),
+                Delivery::UnreliableSequenced => self.deliver_if_newer(id, content, stats),
+            }
+        }
+        self.staged = staged;
+    }
+
+    /// A reliable message beyond the buffer refuses its packet: it must not be acknowledged.
+    fn check_room(&self, id: Seq16, content: &Content<M>) -> Result<(), ReadError> {
+        let unread = u16::try_from(self.ready.len()).unwrap_or(u16::MAX);
+        let window = self.config.receive_buffer.saturating_sub(unread);
+        let is_beyond = self.config.delivery.is_reliable()
+            && !self.has_come(id)
+            && id.offset_in(self.next, window).is_none();
+        let is_second_block =
+            self.blocks_ready > 0 && matches!(content, Content::Slice { .. }) && !self.has_come(id);
+        if is_beyond || is_second_block { Err(ReadError::NoRoom { id }) } else { Ok(()) }
+    }
+
+    fn has_come(&self, id: Seq16) -> bool {
+        id.is_before(self.next) || self.slots.get(id).is_some()
+    }
+
+    fn keep(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
+        if self.has_come(id) {
+            stats.duplicates += 1;
+            return;
+        }
+        self.slots.insert(id, Some(content));
+        while let Some(slot) = self.slots.remove(self.next) {
+            self.next = self.next.add(1);
+            if let Some(content) = slot {
+                self.deliver(content, stats);
+            }
+        }
+    }
+
+    fn deliver_once(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
+        if self.has_come(id) {
+            stats.duplicates += 1;
+            return;
+        }
+        self.deliver(content, stats);
+        self.slots.insert(id, None);
+        while self.slots.remove(self.next).is_some() {
+            self.next = self.next.add(1);
+        }
+    }
+
+    fn deliver_if_room(&mut self, content: Content<M>, stats: &mut ChannelStats) {
+        if self.ready.len() < self.config.receive_buffer.into() {
+            self.deliver(content, stats);
+        } else {
+            stats.overflowed += 1;
+        }
+    }
+
+    fn deliver_if_newer(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
+        if self.newest.is_none_or(|newest| newest.is_before(id)) {
+            self.newest = Some(id);
+            self.deliver_if_room(content, stats);
+        } else {
+            stats.old += 1;
+        }
+    }
+
+    fn deliver(&mut self, content: Content<M>, stats: &mut ChannelStats) {
+        match content {
+            Content::Message(message) => {
+                stats.received += 1;
+                self.ready.push_back(Received::Message(message));
+            }
+            Content::Slice { data, is_last } => self.add_slice(&data, is_last, stats),
+            Content::Dropped => stats.skipped += 1,
+        }
+    }
+
+    fn add_slice(&mut self, data: &[u8], is_last: bool, stats: &mut ChannelStats) {
+        self.block.extend_from_slice(data);
+        if self.block.len() as u64 > self.config.block_max.into() {
+            self.block.clear(); // no honest peer sends that much
+            stats.overflowed += 1;
+        }
+        if is_last {
+            stats.blocks_received += 1;
+            self.blocks_ready += 1;
+            self.ready.push_back(Received::Block(std::mem::take(&mut self.block)));
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Messages on their way out: stored until they have left, or until they are known to have arrived.
+
+use super::config::ChannelConfig;
+use super::content::{Content, serialize_count, serialize_id};
+use super::stats::ChannelStats;
+use crate::message::bits::{Measure, Write};
+use crate::message::{BitsError, Message, SendError};
+use crate::ring::SequenceBuffer;
+use crate::seq::Seq16;
+use crate::time::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The sending half of a channel.
+#[derive(Debug)]
+pub(super) struct Sender<M> {
+    config: ChannelConfig,
+    /// Most bits of one message with its head.
+    room: usize,
+    store: SequenceBuffer<Entry<M>>,
+    /// The oldest id in the store, or `next`.
+    oldest: Seq16,
+    /// The id of the next message.
+    next: Seq16,
+    /// No message expires before.
+    expires: Option<Time>,
+    /// Given up and not asked for yet.
+    expired: VecDeque<Seq16>,
+    /// The id after the block under way.
+    block_end: Option<Seq16>,
+    /// What goes into the packet that is being made.
+    chosen: Vec<Seq16>,
+}
+
+#[derive(Debug)]
+struct Entry<M> {
+    content: Content<M>,
+    /// Bits of the content.
+    bits: usize,
+    /// When it was last sent.
+    sent: Option<Time>,
+    expires: Option<Time>,
+}
+
+impl<M: Message> Sender<M> {
+    pub(super) fn new(config: ChannelConfig, room: usize) -> Self {
+        Self {
+            config,
+            room,
+            store: SequenceBuffer::new(config.send_buffer),
+            oldest: Seq16(0),
+            next: Seq16(0),
+            expires: None,
+            expired: VecDeque::new(),
+            block_end: None,
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Messages and slices stored, holes between them counted.
+    pub(super) const fn waiting(&self) -> u16 {
+        self.next.0.wrapping_sub(self.oldest.0)
+    }
+
+    pub(super) fn push(
+        &mut self,
+        now: Time,
+        message: M,
+        lifetime: Option<Duration>,
+    ) -> Result<Seq16, SendError> {
+        let id = self.next;
+        let mut content = Content::Message(message);
+        let bits = self.measure(&mut content)?;
+        let need = bits + self.head_bits(id, None)?;
+        if need > self.room {
+            return Err(SendError::TooLarge { bits: need, max: self.room });
+        }
+        self.check_room(1)?;
+        let expires = lifetime.filter(|_| self.config.delivery.is_reliable()).map(|lifetime| now + lifetime);
+        self.expires = earlier(self.expires, expires);
+        self.store(Entry { content, bits, sent: None, expires });
+        Ok(id)
+    }
+
+    pub(super) fn push_block(&mut self, block: &[u8]) -> Result<(), SendError> {
+        let (len, max) = (block.len(), self.config.block_max);
+        if !u32::try_from(len).is_ok_and(|len| (1..=max).contains(&len)) {
+            return Err(SendError::BlockLength { len, max });
+        }
+        if self.block_end.is_some() {
+            return Err(SendError::BlockUnderWay);
+        }
+        let slices = block.chunks(self.config.slice.into());
+        self.check_room(slices.len())?;
+        for (index, data) in (1..).zip(slices.clone()) {
+            let mut content = Content::Slice { data: data.to_vec(), is_last: index == slices.len() };
+            let bits = self.measure(&mut content)?;
+            self.store(Entry { content, bits, sent: None, expires: None });
+        }
+        self.block_end = Some(self.next);
+        Ok(())
+    }
+
+    pub(super) fn pop_expired(&mut self) -> Option<Seq16> {
+        self.expired.pop_front()
+    }
+
+    /// When something is due next, as things are; `now` if it is already.
+    pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
+        let due =
+            self.in_window().filter_map(|id| self.store.get(id)).map(|entry| entry.due(now, resend)).min();
+        Some(earlier(due, self.expires)?.max(now))
+    }
+
+    /// Gives up what has expired.
+    pub(super) fn expire(&mut self, now: Time, stats: &mut ChannelStats) {
+        if self.expires.is_none_or(|at| now < at) {
+            return;
+        }
+        self.expires = None;
+        for id in ids(self.oldest, self.waiting()) {
+            let Some(entry) = self.store.get_mut(id) else { continue };
+            match entry.expires {
+                Some(at) if at <= now => {
+                    *entry =
+                        Entry { content: Content::Dropped, bits: DROPPED_BITS, sent: None, expires: None };
+                    stats.expired += 1;
+                    if self.expired.len() == usize::from(self.config.send_buffer) {
+                        self.expired.pop_front();
+                    }
+                    self.expired.push_back(id);
+                }
+                expires => self.expires = earlier(self.expires, expires),
+            }
+        }
+    }
+
+    /// Chooses what is due and fits into `room` bits, the oldest first; `false`: nothing.
+    pub(super) fn choose(&mut self, now: Time, resend: Duration, room: usize) -> Result<bool, BitsError> {
+        let mut chosen = std::mem::take(&mut self.chosen);
+        chosen.clear();
+        let room = room.min(usize::try_from(self.config.bits_per_packet).unwrap_or(usize::MAX));
+        let mut bits = 0;
+        for id in self.in_window() {
+            if chosen.len() == usize::from(self.config.messages_per_packet) {
+                break;
+            }
+            let Some(entry) = self.store.get(id).filter(|entry| entry.due(now, resend) <= now) else {
+                continue;
+            };
+            let need = entry.bits + self.head_bits(id, chosen.last().copied())?;
+            if bits + need <= room {
+                bits += need;
+                chosen.push(id);
+            } else if !self.config.delivery.is_reliable() {
+                break; // or the next one would overtake it
+            }
+        }
+        self.chosen = chosen;
+        Ok(!self.chosen.is_empty())
+    }
+
+    /// Writes what was chosen.
+    pub(super) fn write(&mut self, stream: &mut Write<'_>) -> Result<(), BitsError> {
+        serialize_count(stream, &mut self.chosen.len(), &self.config)?;
+        let mut previous = None;
+        for &id in &self.chosen {
+            serialize_id(stream, &mut { id }, previous, &self.config)?;
+            if let Some(entry) = self.store.get_mut(id) {
+                entry.content.serialize(stream, &self.config)?;
+            }
+            previous = Some(id);
+        }
+        Ok(())
+    }
+
+    /// What was chosen has left. `carried` gets the ids that wait for an acknowledgement.
+    pub(super) fn commit(&mut self, now: Time, stats: &mut ChannelStats, mut carried: impl FnMut(Seq16)) {
+        let mut chosen = std::mem::take(&mut self.chosen);
+        for id in chosen.drain(..) {
+            let Some(entry) = self.store.get_mut(id) else { continue };
+            stats.resends += u64::from(entry.sent.is_some());
+            stats.sent += u64::from(entry.sent.is_none());
+            entry.sent = Some(now);
+            if self.config.delivery.is_reliable() {
+                carried(id);
+            } else {
+                self.remove(id);
+            }
+        }
+        self.chosen = chosen;
+    }
+
+    /// A packet that carried `id` has arrived.
+    pub(super) fn remove(&mut self, id: Seq16) {
+        self.store.remove(id);
+        while self.oldest != self.next && self.store.get(self.oldest).is_none() {
+            self.oldest = self.oldest.add(1);
+            if self.block_end == Some(self.oldest) {
+                self.block_end = None;
+            }
+        }
+    }
+
+    fn store(&mut self, entry: Entry<M>) {
+        self.store.insert(self.next, entry);
+        self.next = self.next.add(1);
+    }
+
+    fn check_room(&self, count: usize) -> Result<(), SendError> {
+        let (waiting, max) = (self.waiting(), self.config.send_buffer);
+        if usize::from(waiting) + count > usize::from(max) {
+            return Err(SendError::Full { waiting, max });
+        }
+        Ok(())
+    }
+
+    /// The ids that the peer has room for, whatever it has received of them.
+    fn in_window(&self) -> impl Iterator<Item = Seq16> + use<M> {
+        let window = if self.config.delivery.is_reliable() { self.config.receive_buffer } else { u16::MAX };
+        ids(self.oldest, self.waiting().min(window))
+    }
+
+    fn measure(&self, content: &mut Content<M>) -> Result<usize, BitsError> {
+        let mut measure = Measure::default();
+        content.serialize(&mut measure, &self.config)?;
+        Ok(measure.bits())
+    }
+
+    /// Bits before the content: the count of messages before the first, and the id.
+    fn head_bits(&self, id: Seq16, previous: Option<Seq16>) -> Result<usize, BitsError> {
+        let mut measure = Measure::default();
+        if previous.is_none() {
+            serialize_count(&mut measure, &mut 1, &self.config)?;
+        }
+        serialize_id(&mut measure, &mut { id }, previous, &self.config)?;
+        Ok(measure.bits())
+    }
+}
+
+impl<M> Entry<M> {
+    /// When it is to be sent next.
+    fn due(&self, now: Time, resend: Duration) -> Time {
+        self.sent.map_or(now, |sent| sent + resend)
+    }
+}
+
+/// `count` ids from `first` on.
+fn ids(first: Seq16, count: u16) -> impl Iterator<Item = Seq16> {
+    (0..count).map(move |offset| first.add(offset))
+}
+
+/// The earlier of two moments, of which none may be.
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    one.into_iter().chain(other).min()
+}
+
+/// Bits of [`Content::Dropped`] at most.
+const DROPPED_BITS: usize = 2;
