@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+#[cfg(test)]
 mod common;
 
 use common::{at, ms};
@@ -191,7 +192,7 @@ fn a_full_store_refuses_until_something_is_acknowledged() {
     let [mut alice, mut bob] = bare(channel);
     for number in 0..4 {
         assert!(alice.has_room(0));
-        assert_eq!(alice.send(0, at(0), Test::Number(number)), Ok(Seq16(number as u16)));
+        assert_eq!(alice.send(0, at(0), Test::Number(number.into())), Ok(Seq16(number)));
     }
     assert!(!alice.has_room(0));
     assert_eq!(alice.send(0, at(0), Test::Number(4)), Err(SendError::Full { waiting: 4, max: 4 }));

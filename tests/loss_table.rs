@@ -8,6 +8,7 @@
 use insta::assert_snapshot;
 use std::time::Duration;
 use whitewater::Modern;
+use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::sim::scenario::{Family, Latency, Mode, Report, Scenario, Workload};
 use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 
@@ -42,6 +43,23 @@ fn links() -> Vec<(&'static str, LinkConfig)> {
 #[test]
 fn input_60_hz() {
     assert_snapshot!(table(Workload::input60(), &links(), modes()));
+}
+
+/// A message a frame over a reliable ordered channel, sent again after 100 ms or after one and a quarter round trips, beside KCP's
+/// presets. Round trips of packets include the wait for the peer's next packet.
+#[test]
+fn messages_60_hz() {
+    let resend = |resend| ChannelConfig { resend, block_max: 0, ..ChannelConfig::reliable_ordered() };
+    let [.., fast, turbo, flush] = Mode::baselines();
+    let modes = [
+        fast,
+        turbo,
+        flush,
+        Mode::modern(Modern::default()),
+        Mode::messages("100 ms", resend(Resend::After(ms(100)))),
+        Mode::messages("1.25 rtt", resend(Resend::RoundTrips(1.25))),
+    ];
+    assert_snapshot!(table(Workload::input60(), &links(), modes));
 }
 
 #[test]
@@ -123,7 +141,11 @@ fn cells_to_watch() {
     assert_snapshot!(table);
 }
 
-fn table(workload: Workload, links: &[(&str, LinkConfig)], modes: [Mode; 7]) -> String {
+fn table<const MODES: usize>(
+    workload: Workload,
+    links: &[(&str, LinkConfig)],
+    modes: [Mode; MODES],
+) -> String {
     let mut table = String::from(HEAD);
     for (name, link) in links {
         for mode in &modes {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, Unlimited};
 use whitewater::sim::scenario::{
-    EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
+    EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
 };
 use whitewater::sim::{Bottleneck, Corruption, Drive, LinkConfig, Loss};
 use whitewater::{Config, SendError, Time};
@@ -97,7 +97,10 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     let short = Scenario::new(Workload::bulk(), lossy(0.0), Mode::new("short", config, Drive::CHECK));
     let error = short.run(1..=1).unwrap_err();
     assert!(
-        matches!(error, ScenarioError::Send { index: 1, error: SendError::QueueFull { .. }, .. }),
+        matches!(
+            error,
+            ScenarioError::Send { index: 1, error: EndError::Kcp(SendError::QueueFull { .. }), .. }
+        ),
         "{error}"
     );
 

@@ -1,6 +1,8 @@
 //! What must hold for every input, each a function of bytes: the fuzz targets search for inputs
 //! where it does not, `tests/regressions.rs` of the library replays those once found.
 
+pub mod bits;
+pub mod channel;
 pub mod code;
 pub mod fragment;
 pub mod inbox;
@@ -16,11 +18,13 @@ pub mod segment;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
     ("kcp_pair", pair::kcp_pair),
     ("code_decode", code::code_decode),
     ("packet_read", packet::packet_read),
     ("fragment_reassembly", fragment::fragment_reassembly),
+    ("bits_read", bits::bits_read),
+    ("channel_pair", channel::channel_pair),
 ];

@@ -1,7 +1,7 @@
 //! Scripts and datagrams to start from, made of the recorded traces (`tests/vectors/kcp/README.md`).
 
 use super::input::op;
-use super::{code, fragment, knobs, packet, pair};
+use super::{bits, channel, code, fragment, knobs, packet, pair};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -37,6 +37,8 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("code_decode", code::seeds()),
         ("packet_read", packet::seeds()),
         ("fragment_reassembly", fragment::seeds()),
+        ("bits_read", bits::seeds()),
+        ("channel_pair", channel::seeds()),
     ] {
         seeds.extend(of_target.into_iter().map(|(name, bytes)| Seed { target, name, bytes }));
     }

@@ -3,17 +3,17 @@
 use super::pair::Peer;
 use crate::seq::Conv;
 use crate::time::Time;
-use crate::wire;
 
 /// Several peers that share the path of a [`Pair`](super::Pair): its bottleneck, its losses. Each
-/// datagram goes to the one whose conversation it carries; those of nobody are dropped.
+/// datagram goes to the one whose number is in its first four bytes: the conversation of a segment, the
+/// protocol id of a packet. Those of nobody are dropped.
 #[derive(Debug)]
 pub struct Group<P> {
     members: Vec<(Conv, P)>,
 }
 
 impl<P: Peer> Group<P> {
-    /// Peers by their conversations, which must differ. Of one moment, the first is polled first.
+    /// Peers by their numbers, which must differ. Of one moment, the first is polled first.
     #[must_use]
     pub const fn new(members: Vec<(Conv, P)>) -> Self {
         Self { members }
@@ -37,7 +37,7 @@ impl<P: Peer> Group<P> {
 
 impl<P: Peer> Peer for Group<P> {
     fn input(&mut self, now: Time, datagram: &[u8]) {
-        let conv = wire::conv_of(datagram);
+        let conv = datagram.first_chunk().map(|bytes| Conv(u32::from_le_bytes(*bytes)));
         if let Some((_, peer)) = self.members.iter_mut().find(|(own, _)| Some(*own) == conv) {
             peer.input(now, datagram);
         }

@@ -1,9 +1,9 @@
 //! The traffic of one session under way.
 
+use super::end::FlowEnd;
 use super::report::Run;
 use super::workload::{Answer, Traffic, Workload};
 use super::{ScenarioError, message};
-use crate::sim::KcpEnd;
 use crate::time::Time;
 
 /// What a flow has sent and received so far.
@@ -57,8 +57,8 @@ impl FlowState {
     pub(super) fn act(
         &mut self,
         now: Time,
-        alice: &mut KcpEnd,
-        bob: &mut KcpEnd,
+        alice: &mut FlowEnd,
+        bob: &mut FlowEnd,
     ) -> Result<(), ScenarioError> {
         let (seed, flow) = (self.seed, self.number);
         self.bob_reads |= self.reads_at() <= now;
@@ -76,8 +76,8 @@ impl FlowState {
     pub(super) fn receive(
         &mut self,
         now: Time,
-        alice: &mut KcpEnd,
-        bob: &mut KcpEnd,
+        alice: &mut FlowEnd,
+        bob: &mut FlowEnd,
     ) -> Result<(), ScenarioError> {
         let (seed, flow, echoes) = (self.seed, self.number, self.workload.answer == Answer::Echo);
         let wrong = |(index, len)| ScenarioError::Message { seed, flow, index, len };
@@ -148,7 +148,7 @@ impl Direction {
 
     /// Reads the next message and returns its index; if it is another one, the index expected and
     /// the bytes that came instead.
-    fn receive(&mut self, end: &mut KcpEnd) -> Result<Option<u32>, (u32, usize)> {
+    fn receive(&mut self, end: &mut FlowEnd) -> Result<Option<u32>, (u32, usize)> {
         if !end.recv(&mut self.got) {
             return Ok(None);
         }

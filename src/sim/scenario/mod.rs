@@ -4,6 +4,7 @@
 //! seeds, and the [`Report`] has all of them together. [`Family`] is a panel of scenarios that a mode
 //! is judged by, and [`Score`] its ratio to another. [`Sharing`] is how its flows share a narrow path.
 
+mod end;
 mod family;
 mod flow;
 mod message;
@@ -13,13 +14,14 @@ mod run;
 mod sharing;
 mod workload;
 
+pub use end::EndError;
 pub use family::{Cell, Family, Score};
-pub use mode::{EndMode, Mode};
+pub use mode::{ChannelMode, EndMode, Mode};
 pub use report::{Latency, Report, Run, percentile};
 pub use sharing::{Sharing, jain};
 pub use workload::{Answer, Start, Traffic, Workload};
 
-use crate::arq::{ConfigError, SendError};
+use crate::config::ConfigError;
 use crate::sim::{LinkConfig, LinkError, Loss};
 use std::time::Duration;
 use thiserror::Error;
@@ -109,7 +111,7 @@ pub enum ScenarioError {
         /// The message.
         index: u32,
         /// Why not.
-        error: SendError,
+        error: EndError,
     },
     /// A message came that is not the next one, byte for byte: one is missing, or the link damages
     /// datagrams and the session does not notice.

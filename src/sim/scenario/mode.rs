@@ -2,7 +2,9 @@
 
 use crate::arq::congestion::CongestionControl;
 use crate::arq::{Config, Modern, Recovery};
+use crate::message::channel::ChannelConfig;
 use crate::sim::Drive;
+use std::time::Duration;
 
 /// How the two ends of a session are configured and driven, under a name for tables.
 ///
@@ -26,6 +28,18 @@ pub struct EndMode {
     pub drive: Drive,
     /// Makes a congestion controller; `None`: that of KCP, by `Config::nc`.
     pub congestion: Option<fn() -> Box<dyn CongestionControl>>,
+    /// A channel over packets in place of a control block: the other fields mean nothing then.
+    pub channel: Option<ChannelMode>,
+}
+
+/// A channel over packets, and when they leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a channel and a time")]
+pub struct ChannelMode {
+    /// The channel, a reliable and ordered one.
+    pub channel: ChannelConfig,
+    /// Least time between two packets of an end.
+    pub spacing: Duration,
 }
 
 impl Mode {
@@ -98,6 +112,15 @@ impl Mode {
         Self::new(name, Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
     }
 
+    /// Messages over packets of which it is known whether they arrived, at most one each 16 ms: as a game does that sends one in
+    /// each frame.
+    #[must_use]
+    pub fn messages(name: impl Into<String>, channel: ChannelConfig) -> Self {
+        let channel = Some(ChannelMode { channel, spacing: Duration::from_millis(16) });
+        let end = EndMode { channel, ..EndMode::new(normal(), Drive::CHECK) };
+        Self { name: name.into(), ends: [end; 2] }
+    }
+
     /// The modes of KCP that others are compared with, the slowest first.
     #[must_use]
     pub fn baselines() -> [Self; 5] {
@@ -109,7 +132,7 @@ impl EndMode {
     /// An end with KCP's congestion control.
     #[must_use]
     pub const fn new(config: Config, drive: Drive) -> Self {
-        Self { config, drive, congestion: None }
+        Self { config, drive, congestion: None, channel: None }
     }
 }
 

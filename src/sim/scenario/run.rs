@@ -1,12 +1,12 @@
 //! One run of a scenario, by one seed.
 
+use super::end::FlowEnd;
 use super::flow::FlowState;
-use super::mode::EndMode;
 use super::report::{Report, Run};
 use super::workload::Start;
 use super::{Scenario, ScenarioError};
 use crate::seq::Conv;
-use crate::sim::{Group, KcpEnd, Link, Pair, Rng};
+use crate::sim::{Group, Link, Pair, Rng};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn run(scenario: &Scenario, seed: u64, reports: &mut [Report]) -> Res
 /// A run under way.
 struct Running {
     flows: Vec<FlowState>,
-    pair: Pair<Group<KcpEnd>, Group<KcpEnd>>,
+    pair: Pair<Group<FlowEnd>, Group<FlowEnd>>,
     deadline: Time,
 }
 
@@ -31,8 +31,8 @@ impl Running {
         for (number, flow) in (0..).zip(&scenario.flows) {
             let (conv, [alice, bob]) = (Conv(number), &flow.mode.ends);
             let ([alice_beat, bob_beat], start) = starts(flow.workload.start, seed, number.into());
-            alices.push((conv, end(conv, alice, alice_beat)?));
-            bobs.push((conv, end(conv, bob, bob_beat)?));
+            alices.push((conv, FlowEnd::new(conv, alice, alice_beat)?));
+            bobs.push((conv, FlowEnd::new(conv, bob, bob_beat)?));
             flows.push(FlowState::new(flow.workload, seed, number, start));
         }
         let [there, back] = &scenario.links;
@@ -63,7 +63,7 @@ impl Running {
 
     fn each_flow(
         &mut self,
-        mut act: impl FnMut(&mut FlowState, Time, &mut KcpEnd, &mut KcpEnd) -> Result<(), ScenarioError>,
+        mut act: impl FnMut(&mut FlowState, Time, &mut FlowEnd, &mut FlowEnd) -> Result<(), ScenarioError>,
     ) -> Result<(), ScenarioError> {
         let (now, pair) = (self.pair.now(), &mut self.pair);
         for (index, flow) in self.flows.iter_mut().enumerate() {
@@ -100,14 +100,6 @@ fn starts(start: Start, seed: u64, flow: u64) -> ([Time; 2], Time) {
             (beats, Time::ZERO + 2 * INTERVAL + within(START_STREAM))
         }
     }
-}
-
-fn end(conv: Conv, mode: &EndMode, beat: Time) -> Result<KcpEnd, ScenarioError> {
-    let mut end = KcpEnd::new(conv, &mode.config, mode.drive, beat)?;
-    if let Some(make) = mode.congestion {
-        end.kcp_mut().set_congestion(make());
-    }
-    Ok(end)
 }
 
 /// What beats and starts are spread over.

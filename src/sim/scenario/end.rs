@@ -1,0 +1,149 @@
+//! What a flow runs over: a control block, or a channel of messages over packets.
+
+use super::mode::{ChannelMode, EndMode};
+use crate::arq;
+use crate::config::ConfigError;
+use crate::message::channel::{ChannelsConfig, Received};
+use crate::message::{self, BitsError, Message, Serialize, Stream};
+use crate::packet::PacketConfig;
+use crate::seq::Conv;
+use crate::sim::{ChannelsEnd, KcpEnd, Peer};
+use crate::time::Time;
+use thiserror::Error;
+
+/// One end of a flow.
+#[derive(Debug)]
+pub(super) enum FlowEnd {
+    Kcp(Box<KcpEnd>),
+    Channel(Box<ChannelsEnd<Payload>>),
+}
+
+/// Why an end took no message.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum EndError {
+    /// A control block did not.
+    #[error(transparent)]
+    Kcp(#[from] arq::SendError),
+    /// A channel did not.
+    #[error(transparent)]
+    Channel(#[from] message::SendError),
+}
+
+impl FlowEnd {
+    /// An end of conversation `conv`, whose first beat, if it has one, is at `beat`.
+    pub(super) fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
+        if let Some(ChannelMode { channel, spacing }) = mode.channel {
+            let channels = ChannelsConfig { channels: vec![channel], ..ChannelsConfig::default() };
+            // The first four bytes of a packet are little-endian as those of a segment: the group finds the end by them.
+            let packets = PacketConfig { protocol_id: conv.0, keepalive: None, ..PacketConfig::default() };
+            return Ok(Self::Channel(Box::new(ChannelsEnd::new(&channels, &packets, spacing)?)));
+        }
+        let mut end = KcpEnd::new(conv, &mode.config, mode.drive, beat)?;
+        if let Some(make) = mode.congestion {
+            end.kcp_mut().set_congestion(make());
+        }
+        Ok(Self::Kcp(Box::new(end)))
+    }
+
+    pub(super) fn send(&mut self, now: Time, message: &[u8]) -> Result<(), EndError> {
+        match self {
+            Self::Kcp(end) => end.send(now, message).map(drop)?,
+            Self::Channel(end) => end.channels_mut().send(0, now, Payload(message.to_vec())).map(drop)?,
+        }
+        Ok(())
+    }
+
+    /// Writes the next message to `message`, in place of what is there; `false`: there is none.
+    pub(super) fn recv(&mut self, message: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Kcp(end) => end.recv(message),
+            Self::Channel(end) => match end.channels_mut().recv(0) {
+                Some(Received::Message(Payload(bytes)) | Received::Block(bytes)) => {
+                    *message = bytes;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    pub(super) const fn wire_bytes(&self) -> u64 {
+        match self {
+            Self::Kcp(end) => end.wire_bytes(),
+            Self::Channel(end) => end.wire_bytes(),
+        }
+    }
+
+    pub(super) const fn datagrams(&self) -> u64 {
+        match self {
+            Self::Kcp(end) => end.datagrams(),
+            Self::Channel(end) => end.datagrams(),
+        }
+    }
+
+    /// Segments or messages sent again.
+    pub(super) fn resends(&self) -> u64 {
+        match self {
+            Self::Kcp(end) => end.resends(),
+            Self::Channel(end) => end.channels().stats(0).resends,
+        }
+    }
+
+    fn peer(&self) -> &dyn Peer {
+        match self {
+            Self::Kcp(end) => &**end,
+            Self::Channel(end) => &**end,
+        }
+    }
+
+    fn peer_mut(&mut self) -> &mut dyn Peer {
+        match self {
+            Self::Kcp(end) => &mut **end,
+            Self::Channel(end) => &mut **end,
+        }
+    }
+}
+
+impl Peer for FlowEnd {
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        self.peer_mut().input(now, datagram);
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.peer_mut().poll(now);
+    }
+
+    fn next_wake(&self, now: Time) -> Option<Time> {
+        self.peer().next_wake(now)
+    }
+
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        self.peer_mut().pop_datagram(datagram)
+    }
+}
+
+/// A message of a flow: bytes.
+#[derive(Debug)]
+pub(super) struct Payload(Vec<u8>);
+
+impl Serialize for Payload {
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+        stream.byte_vec(&mut self.0, PAYLOAD_MAX)
+    }
+}
+
+impl Message for Payload {
+    const KINDS: u32 = 1;
+
+    fn kind(&self) -> u32 {
+        0
+    }
+
+    fn blank(_: u32) -> Option<Self> {
+        Some(Self(Vec::new()))
+    }
+}
+
+/// Most bytes of a message: more than a packet has.
+const PAYLOAD_MAX: usize = 2047;
