@@ -57,7 +57,7 @@ fn messages_60_hz() {
         flush,
         Mode::modern(Modern::default()),
         Mode::messages("100 ms", resend(Resend::After(ms(100)))),
-        Mode::messages("1.25 rtt", resend(Resend::RoundTrips(1.25))),
+        Mode::messages("125 % rtt", resend(Resend::Rtt(125))),
     ];
     assert_snapshot!(table(Workload::input60(), &links(), modes));
 }

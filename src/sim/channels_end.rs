@@ -84,6 +84,9 @@ impl<M: Message> ChannelsEnd<M> {
     fn send_packet(&mut self, now: Time) {
         let rtt = self.endpoint.stats().rtt;
         let Ok(payload) = self.channels.write(now, rtt) else { return };
+        if payload.is_empty() && !self.owes_ack {
+            return; // what was due has expired, or been acknowledged
+        }
         if let Ok(sequence) = self.endpoint.send(now, payload) {
             self.channels.on_sent(now, sequence);
         }

@@ -11,9 +11,13 @@ pub trait Int: Copy + PartialOrd {
 
 macro_rules! int {
     ($($int:ty)*) => {$(
-        #[expect(clippy::allow_attributes, reason = "not every type needs every one")]
-        #[allow(trivial_numeric_casts, clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap,
-                clippy::cast_lossless, reason = "modulo 2^64 there and modulo the size back")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_possible_wrap,
+            clippy::cast_sign_loss,
+            clippy::cast_lossless,
+            reason = "modulo 2^64 there, and modulo the size of the type back"
+        )]
         impl Int for $int {
             #[inline]
             fn offset_from(self, min: Self) -> u64 {

@@ -23,8 +23,9 @@ struct Entries {
 }
 
 impl Carried {
-    /// Of the newest `packets`, and of at least `messages` ids.
-    pub(super) fn new(packets: u16, messages: u32) -> Self {
+    /// Of the newest `packets`, of which none has more messages than `per_packet`.
+    pub(super) fn new(packets: u16, per_packet: u32) -> Self {
+        let messages = per_packet.max(MESSAGES * u32::from(packets));
         Self {
             packets: SequenceBuffer::new(packets),
             log: Box::default(),
@@ -68,3 +69,6 @@ impl Carried {
         position as usize & self.log.len().wrapping_sub(1)
     }
 }
+
+/// Messages of a packet that there is room for, on average.
+const MESSAGES: u32 = 8;

@@ -29,20 +29,20 @@ impl Delivery {
 }
 
 /// When a message that is not known to have arrived is sent again.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a time of one's own, or one by the path")]
 pub enum Resend {
     /// So long after it was last sent, 0 to 60 s. Zero: in every packet.
     After(Duration),
-    /// So many round trips after, above 0 and up to 100; 0.1 s as long as no round trip is known.
-    RoundTrips(f32),
+    /// So many percent of the round trip after, 1 to 10,000; after 0.1 s as long as none is known.
+    Rtt(u16),
 }
 
 /// How one channel works: plain fields, checked once. Nothing is clamped: a value out of range is a [`ConfigError`].
 ///
 /// Both ends of a channel need the same `delivery`, `receive_buffer`, `messages_per_packet`, `block_max` and `slice`: the bytes
 /// depend on them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "made for `ChannelConfig { .., ..ChannelConfig::reliable_ordered() }`"
@@ -65,7 +65,7 @@ pub struct ChannelConfig {
     pub expire_after: Option<Duration>,
     /// Longest block, bytes: 0 (none) to 262,144, in no more slices than `send_buffer` and `receive_buffer` hold.
     pub block_max: u32,
-    /// Bytes of a block that go in one packet: 1 to 16,384.
+    /// Bytes of a slice of a block: 1 to 16,384. It has to fit into a packet beside what the channels before this one send.
     pub slice: u16,
 }
 
@@ -104,7 +104,7 @@ impl ChannelConfig {
             resend: Resend::After(RESEND_AFTER),
             expire_after: None,
             block_max: 0,
-            slice: 1024,
+            slice: 512,
         }
     }
 
@@ -131,8 +131,7 @@ impl ChannelConfig {
         in_range("bits_per_packet", bits_per_packet, 64..=1 << 19)?;
         match resend {
             Resend::After(time) => in_range("resend", millis(time), 0..=60_000)?,
-            Resend::RoundTrips(count) if count > 0.0 && count <= 100.0 => {}
-            Resend::RoundTrips(_) => return Err(ConfigError { field: "resend", value: 0, min: 1, max: 100 }),
+            Resend::Rtt(percent) => in_range("resend", percent, 1..=10_000)?,
         }
         if let Some(time) = expire_after {
             in_range("expire_after", millis(time), 1..=3_600_000)?;
@@ -147,14 +146,14 @@ impl ChannelConfig {
     pub(super) fn resend_after(&self, rtt: Duration) -> Duration {
         match self.resend {
             Resend::After(time) => time,
-            Resend::RoundTrips(_) if rtt.is_zero() => RESEND_AFTER,
-            Resend::RoundTrips(count) => rtt.mul_f64(count.into()),
+            Resend::Rtt(_) if rtt.is_zero() => RESEND_AFTER,
+            Resend::Rtt(percent) => rtt * percent.into() / 100,
         }
     }
 }
 
 /// The channels of a connection, and the packets that they share. Both ends need the same number of channels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "made for `ChannelsConfig { channels, ..ChannelsConfig::default() }`"
@@ -182,17 +181,17 @@ impl ChannelsConfig {
         for channel in channels {
             channel.check()?;
             if channel.block_max > 0 {
-                let room = self.room_for_one(channel) / 8;
-                in_range("slice", u64::from(channel.slice), 1..=room.saturating_sub(SLICE_HEAD))?;
+                let room = (self.room_for_one(channel) / 8).saturating_sub(SLICE_HEAD);
+                in_range("slice", u64::from(channel.slice), 1..=room as u64)?;
             }
         }
         Ok(())
     }
 
     /// Bits that one message may take with its head, so that it fits into a packet of its own.
-    pub(super) fn room_for_one(&self, channel: &ChannelConfig) -> u64 {
-        let presence = self.channels.len() as u64;
-        (8 * u64::from(self.payload_max) - presence).min(channel.bits_per_packet.into())
+    pub(super) fn room_for_one(&self, channel: &ChannelConfig) -> usize {
+        let presence = self.channels.len();
+        (8 * usize::from(self.payload_max) - presence).min(channel.bits_per_packet as usize)
     }
 }
 
@@ -213,4 +212,4 @@ const MESSAGES_MAX: u16 = 256;
 const SLICE_MAX: u16 = 1 << 14;
 const CHANNELS_MAX: u64 = 64;
 /// Bytes that a slice takes beside its data, at most: the count of messages, its id, what it is, its length.
-const SLICE_HEAD: u64 = 8;
+const SLICE_HEAD: usize = 8;

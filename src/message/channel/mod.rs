@@ -141,23 +141,16 @@ impl<M: Message> Channels<M> {
     /// When a field of `config` is out of range.
     pub fn new(config: &ChannelsConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let per_packet: u32 =
-            config.channels.iter().map(|channel| u32::from(channel.messages_per_packet)).sum();
+        let per_packet = config.channels.iter().map(|channel| u32::from(channel.messages_per_packet)).sum();
         let channel = |channel: &ChannelConfig| Channel {
             config: *channel,
-            sender: Sender::new(
-                *channel,
-                usize::try_from(config.room_for_one(channel)).unwrap_or(usize::MAX),
-            ),
+            sender: Sender::new(*channel, config.room_for_one(channel)),
             receiver: Receiver::new(*channel),
             stats: ChannelStats::default(),
         };
         Ok(Self {
             channels: config.channels.iter().map(channel).collect(),
-            carried: Carried::new(
-                config.packets,
-                per_packet.max(CARRIED_PER_PACKET * u32::from(config.packets)),
-            ),
+            carried: Carried::new(config.packets, per_packet),
             rejected: RejectedPayloads::default(),
             payload: vec![0; config.payload_max.into()].into(),
         })
@@ -247,8 +240,8 @@ impl<M: Message> Channels<M> {
         Ok(payload.get(..len).unwrap_or_default())
     }
 
-    /// Notes that what [`write`](Self::write) gave left now in the packet `sequence`. Numbers go up by one a packet, those of
-    /// packets without messages left out or not.
+    /// Notes that what [`write`](Self::write) gave left now in the packet `sequence`. Tell it of packets without messages as well:
+    /// their numbers, which go up by one, are taken for none before a wrap then.
     pub fn on_sent(&mut self, now: Time, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
         let start = carried.end();
@@ -333,6 +326,3 @@ impl<M: Message> Channels<M> {
         if is_empty { Err(ReadError::Empty) } else { Ok(()) }
     }
 }
-
-/// Messages of a packet whose ids are remembered, on average.
-const CARRIED_PER_PACKET: u32 = 8;

@@ -137,26 +137,24 @@ impl<M: Message> Sender<M> {
 
     /// Chooses what is due and fits into `room` bits, the oldest first; `false`: nothing.
     pub(super) fn choose(&mut self, now: Time, resend: Duration, room: usize) -> Result<bool, BitsError> {
-        let mut chosen = std::mem::take(&mut self.chosen);
-        chosen.clear();
-        let room = room.min(usize::try_from(self.config.bits_per_packet).unwrap_or(usize::MAX));
+        self.chosen.clear();
+        let room = room.min(self.config.bits_per_packet as usize);
         let mut bits = 0;
         for id in self.in_window() {
-            if chosen.len() == usize::from(self.config.messages_per_packet) {
+            if self.chosen.len() == usize::from(self.config.messages_per_packet) {
                 break;
             }
             let Some(entry) = self.store.get(id).filter(|entry| entry.due(now, resend) <= now) else {
                 continue;
             };
-            let need = entry.bits + self.head_bits(id, chosen.last().copied())?;
+            let need = entry.bits + self.head_bits(id, self.chosen.last().copied())?;
             if bits + need <= room {
                 bits += need;
-                chosen.push(id);
+                self.chosen.push(id);
             } else if !self.config.delivery.is_reliable() {
                 break; // or the next one would overtake it
             }
         }
-        self.chosen = chosen;
         Ok(!self.chosen.is_empty())
     }
 
@@ -199,6 +197,9 @@ impl<M: Message> Sender<M> {
             if self.block_end == Some(self.oldest) {
                 self.block_end = None;
             }
+        }
+        if self.oldest == self.next {
+            self.expires = None;
         }
     }
 
