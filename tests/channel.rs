@@ -405,6 +405,7 @@ fn a_config_out_of_range_names_its_field() {
         (ChannelsConfig { channels: vec![], ..ChannelsConfig::default() }, "channels"),
         (ChannelsConfig { payload_max: 15, ..ChannelsConfig::default() }, "payload_max"),
         (ChannelsConfig { packets: 63, ..ChannelsConfig::default() }, "packets"),
+        (ChannelsConfig { packets: 513, ..ChannelsConfig::default() }, "packets"),
     ];
     for (config, field) in fields {
         assert_eq!(config.check().map_err(|error| error.field), Err(field));

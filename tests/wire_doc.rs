@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
+use std::time::Duration;
+use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received};
+use whitewater::message::{BitsError, Message, Serialize, Stream};
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::wire::{Segment, segments};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Seq16, Time};
@@ -200,6 +203,52 @@ fn sent(endpoint: &mut Endpoint<DatagramQueue>) -> Vec<Vec<u8>> {
 /// The bytes of a line, without its comment.
 fn hex_of(line: &str) -> Vec<u8> {
     unhex(line.split(';').next().unwrap_or_default())
+}
+
+#[test]
+fn messages_are_packed_as_documented() {
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
+    let config = ChannelsConfig { channels, ..ChannelsConfig::default() };
+    let [mut alice, mut bob] = [(); 2].map(|()| Channels::new(&config).unwrap());
+    let (at, expiry) = (Time::ZERO, Duration::from_secs(1));
+    alice.send_expiring(0, at, Game::Chat("hi".to_owned()), Some(expiry)).unwrap();
+    alice.send(1, at, Game::Position(5, 1000)).unwrap();
+    assert_eq!(alice.write(at, Duration::ZERO).unwrap(), datagrams("messages").concat());
+    alice.on_sent(at, Seq16(0));
+    assert_eq!(alice.write(at + expiry, Duration::ZERO).unwrap(), datagrams("expired").concat());
+    bob.read(&datagrams("messages").concat()).unwrap();
+    assert_eq!(bob.recv(0), Some(Received::Message(Game::Chat("hi".to_owned()))));
+    assert_eq!(bob.recv(1), Some(Received::Message(Game::Position(5, 1000))));
+}
+
+#[derive(Debug, PartialEq)]
+enum Game {
+    Position(u16, u16),
+    Chat(String),
+}
+
+impl Serialize for Game {
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+        match self {
+            Self::Position(x, y) => {
+                stream.int(x, 0..=1023)?;
+                stream.int(y, 0..=1023)
+            }
+            Self::Chat(text) => stream.string(text, 200),
+        }
+    }
+}
+
+impl Message for Game {
+    const KINDS: u32 = 2;
+
+    fn kind(&self) -> u32 {
+        u32::from(matches!(self, Self::Chat(_)))
+    }
+
+    fn blank(kind: u32) -> Option<Self> {
+        [Self::Position(0, 0), Self::Chat(String::new())].into_iter().nth(usize::try_from(kind).ok()?)
+    }
 }
 
 /// A block that has sent the segments 0 and 1 at 5 ms and heard nothing.

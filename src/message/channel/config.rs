@@ -163,7 +163,8 @@ pub struct ChannelsConfig {
     pub channels: Vec<ChannelConfig>,
     /// Most bytes of channels in a packet: 16 to 65,535. Below the `fragment_above` of the packets, or one lost fragment loses all.
     pub payload_max: u16,
-    /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768. What is acknowledged later than that is sent again.
+    /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768 / `messages_per_packet` of the reliable channels,
+    /// so that the ids in them do not come round. What is acknowledged later than that is sent again.
     pub packets: u16,
 }
 
@@ -177,9 +178,10 @@ impl ChannelsConfig {
         let Self { channels, payload_max, packets } = self;
         in_range("channels", channels.len() as u64, 1..=CHANNELS_MAX)?;
         in_range("payload_max", *payload_max, 16..=u16::MAX)?;
-        in_range("packets", *packets, 64..=1 << 15)?;
         for channel in channels {
             channel.check()?;
+            let per_packet = if channel.delivery.is_reliable() { channel.messages_per_packet } else { 1 };
+            in_range("packets", *packets, 64..=IDS_MAX / per_packet)?;
             if channel.block_max > 0 {
                 let room = (self.room_for_one(channel) / 8).saturating_sub(SLICE_HEAD);
                 in_range("slice", u64::from(channel.slice), 1..=room as u64)?;
@@ -209,6 +211,8 @@ const RESEND_AFTER: Duration = Duration::from_millis(100);
 /// Ids are compared over half of their range, of which the buffers of both ends take a half each.
 const BUFFER_MAX: u16 = 1 << 14;
 const MESSAGES_MAX: u16 = 256;
+/// Most ids in the packets that are remembered: with the buffers of both ends, less than there are.
+const IDS_MAX: u16 = 1 << 15;
 const SLICE_MAX: u16 = 1 << 14;
 const CHANNELS_MAX: u64 = 64;
 /// Bytes that a slice takes beside its data, at most: the count of messages, its id, what it is, its length.

@@ -105,7 +105,7 @@ use std::time::Duration;
 
 /// One end of a connection: channels that share packets.
 ///
-/// Messages of one channel neither wait for those of another nor overtake them in a packet: the first channel comes first.
+/// No channel waits for what another one has lost. Where a packet is too small for all, the first channels come first.
 #[derive(Debug)]
 pub struct Channels<M> {
     channels: Vec<Channel<M>>,
@@ -240,8 +240,8 @@ impl<M: Message> Channels<M> {
         Ok(payload.get(..len).unwrap_or_default())
     }
 
-    /// Notes that what [`write`](Self::write) gave left now in the packet `sequence`. Tell it of packets without messages as well:
-    /// their numbers, which go up by one, are taken for none before a wrap then.
+    /// Notes that what [`write`](Self::write) gave left now in the packet `sequence`. Tell it of packets without messages as
+    /// well, or a number is taken for the same one before a wrap.
     pub fn on_sent(&mut self, now: Time, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
         let start = carried.end();

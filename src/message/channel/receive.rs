@@ -74,8 +74,9 @@ impl<M: Message> Receiver<M> {
         let mut staged = std::mem::take(&mut self.staged);
         for (id, content) in staged.drain(..) {
             match self.config.delivery {
-                Delivery::ReliableOrdered => self.keep(id, content, stats),
-                Delivery::ReliableUnordered => self.deliver_once(id, content, stats),
+                delivery if delivery.is_reliable() && self.has_come(id) => stats.duplicates += 1,
+                Delivery::ReliableOrdered => self.deliver_in_turn(id, content, stats),
+                Delivery::ReliableUnordered => self.deliver_at_once(id, content, stats),
                 Delivery::Unreliable => self.deliver_if_room(content, stats),
                 Delivery::UnreliableSequenced => self.deliver_if_newer(id, content, stats),
             }
@@ -83,27 +84,24 @@ impl<M: Message> Receiver<M> {
         self.staged = staged;
     }
 
-    /// A reliable message beyond the buffer refuses its packet: it must not be acknowledged.
+    /// A reliable message beyond the buffer refuses its packet, and so does a slice while a block is not read: the packet must not be
+    /// acknowledged.
     fn check_room(&self, id: Seq16, content: &Content<M>) -> Result<(), ReadError> {
+        if !self.config.delivery.is_reliable() || self.has_come(id) {
+            return Ok(());
+        }
         let unread = u16::try_from(self.ready.len()).unwrap_or(u16::MAX);
         let window = self.config.receive_buffer.saturating_sub(unread);
-        let is_beyond = self.config.delivery.is_reliable()
-            && !self.has_come(id)
-            && id.offset_in(self.next, window).is_none();
-        let is_second_block =
-            self.blocks_ready > 0 && matches!(content, Content::Slice { .. }) && !self.has_come(id);
-        if is_beyond || is_second_block { Err(ReadError::NoRoom { id }) } else { Ok(()) }
+        let is_in_window = id.offset_in(self.next, window).is_some();
+        let is_second_block = self.blocks_ready > 0 && matches!(content, Content::Slice { .. });
+        if is_in_window && !is_second_block { Ok(()) } else { Err(ReadError::NoRoom { id }) }
     }
 
     fn has_come(&self, id: Seq16) -> bool {
         id.is_before(self.next) || self.slots.get(id).is_some()
     }
 
-    fn keep(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
-        if self.has_come(id) {
-            stats.duplicates += 1;
-            return;
-        }
+    fn deliver_in_turn(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
         self.slots.insert(id, Some(content));
         while let Some(slot) = self.slots.remove(self.next) {
             self.next = self.next.add(1);
@@ -113,11 +111,7 @@ impl<M: Message> Receiver<M> {
         }
     }
 
-    fn deliver_once(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
-        if self.has_come(id) {
-            stats.duplicates += 1;
-            return;
-        }
+    fn deliver_at_once(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
         self.deliver(content, stats);
         self.slots.insert(id, None);
         while self.slots.remove(self.next).is_some() {
