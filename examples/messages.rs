@@ -78,7 +78,7 @@ fn config() -> ChannelsConfig {
     let chat =
         ChannelConfig { expire_after: Some(Duration::from_secs(10)), ..ChannelConfig::reliable_ordered() };
     // Far peers acknowledge later than after the usual 100 ms, and a level is many slices to send in vain.
-    let level = ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::reliable_ordered() };
+    let level = ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() };
     ChannelsConfig {
         channels: vec![ChannelConfig::unreliable_sequenced(), chat, level],
         ..ChannelsConfig::default()

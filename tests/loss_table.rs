@@ -49,7 +49,7 @@ fn input_60_hz() {
 /// presets. Round trips of packets include the wait for the peer's next packet.
 #[test]
 fn messages_60_hz() {
-    let resend = |resend| ChannelConfig { resend, block_max: 0, ..ChannelConfig::reliable_ordered() };
+    let resend = |resend| ChannelConfig { resend, ..ChannelConfig::reliable_ordered() };
     let [.., fast, turbo, flush] = Mode::baselines();
     let modes = [
         fast,

@@ -113,7 +113,7 @@ pub fn channel_pair(script: &[u8]) {
 
 fn config(flags: u8) -> ChannelsConfig {
     let mut channels = vec![
-        ChannelConfig::reliable_ordered(),
+        ChannelConfig::blocks(),
         ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::reliable_unordered() },
         ChannelConfig::unreliable(),
         ChannelConfig::unreliable_sequenced(),

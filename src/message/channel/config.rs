@@ -70,10 +70,17 @@ pub struct ChannelConfig {
 }
 
 impl ChannelConfig {
-    /// All messages, in order, and blocks: chat, purchases, a level.
+    /// All messages, in order: chat, purchases.
     #[must_use]
     pub const fn reliable_ordered() -> Self {
-        Self { block_max: BLOCK_MAX, ..Self::new(Delivery::ReliableOrdered) }
+        Self::new(Delivery::ReliableOrdered)
+    }
+
+    /// The same, and blocks of up to 256 KiB: a level.
+    #[must_use]
+    pub const fn blocks() -> Self {
+        let (send_buffer, receive_buffer, block_max) = (1024, 1024, BLOCK_MAX);
+        Self { send_buffer, receive_buffer, block_max, ..Self::reliable_ordered() }
     }
 
     /// All messages, as they come: what no later message depends on.
@@ -97,8 +104,8 @@ impl ChannelConfig {
     const fn new(delivery: Delivery) -> Self {
         Self {
             delivery,
-            send_buffer: 1024,
-            receive_buffer: 1024,
+            send_buffer: 256,
+            receive_buffer: 256,
             messages_per_packet: 64,
             bits_per_packet: 1 << 19,
             resend: Resend::After(RESEND_AFTER),
