@@ -293,6 +293,46 @@ fn a_block_arrives_whole_in_its_turn_beside_another_channel() {
 }
 
 #[test]
+fn a_second_block_is_refused_while_the_first_is_unread() {
+    let [mut alice, mut bob] = bare(ChannelConfig::blocks());
+    alice.send_block(0, &[1; 100]).unwrap();
+    bob.read(alice.write(at(0), ms(0)).unwrap()).unwrap();
+    alice.on_sent(at(0), Seq16(0));
+    alice.on_acked(Seq16(0));
+    alice.send_block(0, &[2; 100]).unwrap();
+    let second = alice.write(at(0), ms(0)).unwrap();
+    assert_eq!(bob.read(second), Err(ReadError::NoRoom { id: Seq16(1) }));
+    assert_eq!(bob.recv(0), Some(Received::Block(vec![1; 100])));
+    assert_eq!(bob.read(second), Ok(()));
+    assert_eq!(bob.recv(0), Some(Received::Block(vec![2; 100])));
+}
+
+#[test]
+fn a_peer_fills_no_more_than_the_config_allows() {
+    // Unreliable messages that nobody reads, and a block longer than any may be.
+    let few = ChannelConfig { receive_buffer: 8, ..ChannelConfig::unreliable() };
+    let [mut alice, mut bob] = bare(few);
+    push_numbers(&mut alice, 0..20);
+    assert_eq!(exchange_unread(&mut alice, &mut bob), 8);
+    assert_eq!((numbers(&mut bob).len(), bob.stats(0).overflowed), (8, 12));
+    let [mut liar, _] = bare(ChannelConfig::blocks());
+    let [_, mut bob] = bare(ChannelConfig { block_max: 2000, ..ChannelConfig::blocks() });
+    liar.send_block(0, &[7; 3000]).unwrap();
+    for sequence in 0..4 {
+        bob.read(liar.write(at(0), ms(0)).unwrap()).unwrap();
+        liar.on_sent(at(0), Seq16(sequence));
+    }
+    assert_eq!((bob.recv(0), bob.stats(0).overflowed), (None, 1));
+}
+
+/// Brings bob a packet, which he does not read; returns how many messages he keeps.
+fn exchange_unread(alice: &mut Channels<Test>, bob: &mut Channels<Test>) -> u64 {
+    bob.read(alice.write(at(0), ms(0)).unwrap()).unwrap();
+    alice.on_sent(at(0), Seq16(0));
+    bob.stats(0).received
+}
+
+#[test]
 fn blocks_and_messages_of_the_wrong_size_are_refused() {
     let [mut alice, _] = bare(ChannelConfig::blocks());
     let max = 256 << 10;

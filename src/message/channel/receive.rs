@@ -147,16 +147,21 @@ impl<M: Message> Receiver<M> {
         }
     }
 
+    /// Appends to the block, up to one byte more than it may have: then it is dropped in the end.
     fn add_slice(&mut self, data: &[u8], is_last: bool, stats: &mut ChannelStats) {
-        self.block.extend_from_slice(data);
-        if self.block.len() as u64 > self.config.block_max.into() {
-            self.block.clear(); // no honest peer sends that much
-            stats.overflowed += 1;
+        let max = self.config.block_max as usize;
+        let room = (max + 1).saturating_sub(self.block.len());
+        self.block.extend_from_slice(data.get(..room).unwrap_or(data));
+        if !is_last {
+            return;
         }
-        if is_last {
-            stats.blocks_received += 1;
-            self.blocks_ready += 1;
-            self.ready.push_back(Received::Block(std::mem::take(&mut self.block)));
+        let block = std::mem::take(&mut self.block);
+        if block.len() > max {
+            stats.overflowed += 1; // no honest peer sends that much
+            return;
         }
+        stats.blocks_received += 1;
+        self.blocks_ready += 1;
+        self.ready.push_back(Received::Block(block));
     }
 }
