@@ -368,6 +368,32 @@ fn a_packet_takes_so_many_messages_and_bits_and_the_oldest_first() {
 }
 
 #[test]
+fn an_unreliable_message_that_does_not_fit_is_not_overtaken() {
+    let [mut alice, _] = bare(ChannelConfig::unreliable_sequenced());
+    for len in [600, 700] {
+        alice.send(0, at(0), Test::Bytes(vec![1; len])).unwrap();
+    }
+    alice.send(0, at(0), Test::Number(1)).unwrap();
+    let lens = [0, 1, 2].map(|sequence| {
+        let len = alice.write(at(0), ms(0)).unwrap().len();
+        alice.on_sent(at(0), Seq16(sequence));
+        len
+    });
+    assert_eq!(lens, [605, 709, 0]);
+}
+
+#[test]
+fn a_channel_that_fills_the_packet_leaves_room_to_say_that_others_have_nothing() {
+    let channels = vec![ChannelConfig::unreliable(); 4];
+    let config = ChannelsConfig { channels, payload_max: 16, ..ChannelsConfig::default() };
+    let mut alice = Channels::new(&config).unwrap();
+    // 6 + 4 * 13 + 2 * 34 bits: with 1 for this channel and 3 for the others two more than there are.
+    (0..4).for_each(|_| assert!(alice.send(0, at(0), Test::Bytes(vec![])).is_ok()));
+    push_numbers(&mut alice, 0..2);
+    assert_eq!(alice.write(at(0), ms(0)).map(<[u8]>::len), Ok(12));
+}
+
+#[test]
 fn a_message_is_sent_again_after_its_time_and_not_before() {
     for (resend, rtt, after) in [
         (Resend::After(ms(100)), 400, 100),

@@ -83,6 +83,8 @@ struct End {
     air: Vec<Vec<u8>>,
     /// For each channel what the other end sent and has not been read here.
     expected: Vec<VecDeque<Sent>>,
+    /// For each channel the ids that were given up here.
+    expired: Vec<HashSet<Seq16>>,
     numbers: u32,
 }
 
@@ -140,6 +142,7 @@ impl Pair {
                 .expect("the config is in range"),
             air: Vec::new(),
             expected: vec![VecDeque::new(); config.channels.len()],
+            expired: vec![HashSet::new(); config.channels.len()],
             numbers: 0,
         };
         Self { ends: [end(), end()], now: Time::ZERO, flags, config }
@@ -209,6 +212,9 @@ impl Pair {
         let payload = sender.channels.write(now, rtt).expect("messages write what they measure");
         let sequence = sender.endpoint.send(now, payload).expect("it is no longer than a packet");
         sender.channels.on_sent(now, sequence);
+        for (channel, expired) in sender.expired.iter_mut().enumerate() {
+            expired.extend(std::iter::from_fn(|| sender.channels.pop_expired(channel)));
+        }
         while let Some(datagram) = sender.endpoint.output_mut().pop() {
             if receiver.air.len() < AIR_MAX {
                 receiver.air.push(datagram.to_vec());
@@ -296,9 +302,8 @@ impl Pair {
             self.read(end);
             let [sender, receiver] = self.both(end);
             for (channel, expected) in receiver.expected.iter_mut().enumerate().take(2) {
-                let expired: HashSet<_> =
-                    std::iter::from_fn(|| sender.channels.pop_expired(channel)).map(|id| id.0).collect();
-                expected.retain(|sent| !matches!(sent, Sent::Message { id, .. } if expired.contains(&id.0)));
+                let expired = &sender.expired[channel];
+                expected.retain(|sent| !matches!(sent, Sent::Message { id, .. } if expired.contains(id)));
                 assert!(expected.is_empty(), "{expected:?} did not come");
                 assert_eq!(sender.channels.waiting(channel), 0);
             }

@@ -72,3 +72,35 @@ impl Carried {
 
 /// Messages of a packet that there is room for, on average.
 const MESSAGES: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(carried: &mut Carried, sequence: u16, ids: u16) {
+        let start = carried.end();
+        (0..ids).for_each(|id| carried.push(3, Seq16(id)));
+        carried.finish(Seq16(sequence), start);
+    }
+
+    #[test]
+    fn a_packet_gives_its_messages_once() {
+        let mut carried = Carried::new(64, 10);
+        send(&mut carried, 7, 3);
+        send(&mut carried, 8, 0);
+        assert!(carried.take(Seq16(8)).eq([]));
+        assert!(carried.take(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
+        assert!(carried.take(Seq16(7)).eq([]));
+    }
+
+    #[test]
+    fn a_packet_whose_messages_are_overwritten_has_none() {
+        let mut carried = Carried::new(64, 10);
+        carried.end = u32::MAX - 100;
+        send(&mut carried, 0, 12);
+        (1..51).for_each(|sequence| send(&mut carried, sequence, 10));
+        assert_eq!(carried.take(Seq16(0)).count(), 12, "512 of 512");
+        send(&mut carried, 51, 20);
+        assert_eq!((carried.take(Seq16(1)).count(), carried.take(Seq16(2)).count()), (0, 10));
+    }
+}
