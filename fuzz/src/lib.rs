@@ -10,6 +10,7 @@ pub mod input;
 pub mod knobs;
 pub mod packet;
 pub mod pair;
+pub mod protection;
 pub mod script;
 pub mod seeds;
 pub mod segment;
@@ -18,11 +19,12 @@ pub mod segment;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
     ("kcp_pair", pair::kcp_pair),
     ("code_decode", code::code_decode),
+    ("protection", protection::protection),
     ("packet_read", packet::packet_read),
     ("fragment_reassembly", fragment::fragment_reassembly),
     ("bits_read", bits::bits_read),

@@ -1,7 +1,7 @@
 //! Scripts and datagrams to start from, made of the recorded traces (`tests/vectors/kcp/README.md`).
 
 use super::input::op;
-use super::{bits, channel, code, fragment, knobs, packet, pair};
+use super::{bits, channel, code, fragment, knobs, packet, pair, protection};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -35,6 +35,7 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
     let mut seeds = of_pairs();
     for (target, of_target) in [
         ("code_decode", code::seeds()),
+        ("protection", protection::seeds()),
         ("packet_read", packet::seeds()),
         ("fragment_reassembly", fragment::seeds()),
         ("bits_read", bits::seeds()),

@@ -141,7 +141,7 @@ impl<O: Output> Kcp<O> {
         let work = self.work.as_ref()?;
         let owed = work.acks.len();
         match &work.rebuild {
-            Some(rebuild) => rebuild.waits.due_at(owed).map(|at| at.max(now)),
+            Some(rebuild) => rebuild.waits.due_at(now, owed),
             None => (owed > 0).then_some(now),
         }
     }

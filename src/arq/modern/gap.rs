@@ -53,6 +53,8 @@ fn patience(rtt: &Rtt) -> u64 {
 
 /// Packets that an acknowledgement waits for at most.
 pub(super) const PATIENCE_MAX: u8 = 2;
+/// Longest time that an acknowledgement waits, µs.
+pub(super) const WAIT_LONGEST: u64 = PATIENCE_MAX as u64 * (WAIT_MAX + WAIT_MAX / 4);
 /// Longest gap that counts, µs.
 const GAP_MAX: u64 = 50_000;
 /// Shortest gap that is waited for, µs.

@@ -88,6 +88,9 @@ impl ByTime {
         let mut resent = Resent::default();
         let now = transmit.now;
         while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {
+            if oldest.at >= token {
+                break; // this flush has sent it
+            }
             let why = rack.due(oldest, now, rtt, modern);
             if why == Due::NotYet || !transmit.congestion.allows() {
                 break;

@@ -1,7 +1,7 @@
 //! When the acknowledgements leave that an end with repairs owes: later, where the next one says as much,
 //! and twice, where the loss of one would cost a resend.
 
-use super::gap::{Gap, PATIENCE_MAX};
+use super::gap::{Gap, PATIENCE_MAX, WAIT_LONGEST};
 use super::share::{LossShare, WHOLE};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
@@ -55,9 +55,10 @@ impl Waits {
         self.until = Time::ZERO;
     }
 
-    /// When those that are `owed` leave, or the last one is told again.
-    pub(in crate::arq) fn due_at(&self, owed: usize) -> Option<Time> {
-        if owed > 0 { Some(self.until) } else { self.again.map(|(at, ..)| at) }
+    /// When those that are `owed` leave, or the last one is told again; at `now` if the clock was set back.
+    pub(in crate::arq) fn due_at(&self, now: Time, owed: usize) -> Option<Time> {
+        let at = if owed > 0 { self.until } else { self.again?.0 };
+        Some(if at > now.after(WAIT_LONGEST) { now } else { at.max(now) })
     }
 
     /// Those that were owed leave, `last` as the last of them. It is told again soon where that costs
@@ -71,7 +72,8 @@ impl Waits {
 
     /// The acknowledgement that is told again at `now`.
     pub(super) fn take_again(&mut self, now: Time) -> Option<(Sn, Millis)> {
-        let (_, sn, ts) = self.again.take_if(|(at, ..)| *at <= now)?;
+        let is_due = self.due_at(now, 0)? <= now;
+        let (_, sn, ts) = self.again.take_if(|_| is_due)?;
         Some((sn, ts))
     }
 }
