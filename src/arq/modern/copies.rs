@@ -38,7 +38,9 @@ fn copy<O: Output>(transmit: &mut Transmit<'_, '_, O>, budget: &mut Budget, star
     let (mut sn, mut sent) = (if start.is_before(una) { una } else { start }, 0);
     while sn.is_before(end) {
         if let Some(&segment) = transmit.sender.ring.get(sn).filter(|segment| segment.len <= SMALL) {
-            if !transmit.packer.fits(segment.len) || !budget.spend(u64::from(segment.len) + HEADER_LEN as u64)
+            if !transmit.packer.fits(segment.len)
+                || !transmit.congestion.allows()
+                || !budget.spend(u64::from(segment.len) + HEADER_LEN as u64)
             {
                 break;
             }
