@@ -18,9 +18,7 @@ impl<O: Output> Kcp<O> {
             self.congestion.control_mut().on_tick(now, self.config.mss());
         }
         self.congestion.refill(now);
-        let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
-        let patience = if is_early { Patience::EARLY } else { Patience::KCP };
-        self.probe.tick(now.wire(), self.rmt_wnd, patience);
+        self.probe.tick(now.wire(), self.rmt_wnd, self.patience());
         if self.has_work(now) {
             let mut work = self.work.take().unwrap_or_default();
             self.flush_work(now, &mut work);
@@ -127,13 +125,19 @@ impl<O: Output> Kcp<O> {
         {
             return Some(now);
         }
-        let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.at));
-        let tell = self.probe.tell_again_at(self.rmt_wnd).map(|at| now.when(at));
+        let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.ask_at(now.wire(), self.patience())));
+        let tell = self.probe.tell_again_at(now.wire(), self.rmt_wnd).map(|at| now.when(at));
         let resend = self.work.as_ref().and_then(|work| self.resend_at(work, now));
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
         let data = if may_send { Some(now) } else { resend };
         let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
         [acks, probe, tell, paced].into_iter().flatten().min()
+    }
+
+    /// How patient questions for a closed window are.
+    fn patience(&self) -> Patience {
+        let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
+        if is_early { Patience::EARLY } else { Patience::KCP }
     }
 
     /// When the ACKs that are owed leave, or the last one once more; `None`: none are.

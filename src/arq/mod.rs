@@ -258,7 +258,7 @@ impl<O: Output> Kcp<O> {
             && self.acks_due() == 0
             && !self.probe.ask
             && !self.probe.tell
-            && self.probe.tell_again_at(self.rmt_wnd).is_none()
+            && !self.probe.tells_again(self.rmt_wnd)
     }
 
     /// The conversation.

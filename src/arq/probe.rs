@@ -43,11 +43,16 @@ impl Probe {
         } else if self.wait == 0 {
             self.wait = patience.first;
             self.at = now.add(self.wait);
-        } else if self.at.is_due(now) {
+        } else if self.ask_at(now, patience).is_due(now) {
             self.wait = (self.wait + self.wait / 2).min(patience.longest);
             self.at = now.add(self.wait);
             self.ask = true;
         }
+    }
+
+    /// When to ask next, while the peer's window is closed.
+    pub(super) fn ask_at(&self, now: Millis, patience: Patience) -> Millis {
+        not_after(self.at, now, patience.longest)
     }
 
     /// Tells again that our window has opened, while the peer's is open.
@@ -56,7 +61,7 @@ impl Probe {
             self.at = Millis(0);
             return;
         }
-        if !self.tell && self.at.is_due(now) {
+        if !self.tell && not_after(self.at, now, AGAIN_AFTER).is_due(now) {
             self.again -= 1;
             self.tell = true;
         }
@@ -74,10 +79,14 @@ impl Probe {
         }
     }
 
-    /// When the peer, whose window is `rmt_wnd`, is to be told again; `None`: no more, or not before that
-    /// opens.
-    pub(super) fn tell_again_at(&self, rmt_wnd: u16) -> Option<Millis> {
-        (self.again > 0 && rmt_wnd != 0).then_some(self.at)
+    /// Whether the peer, whose window is `rmt_wnd`, is to be told again: not before that opens.
+    pub(super) fn tells_again(&self, rmt_wnd: u16) -> bool {
+        self.again > 0 && rmt_wnd != 0
+    }
+
+    /// When it is.
+    pub(super) fn tell_again_at(&self, now: Millis, rmt_wnd: u16) -> Option<Millis> {
+        self.tells_again(rmt_wnd).then(|| not_after(self.at, now, AGAIN_AFTER))
     }
 
     /// Sends what is due. The segments keep the `sn` and `ts` that `header` has.
@@ -92,6 +101,11 @@ impl Probe {
         }
         (self.ask, self.tell) = (false, false);
     }
+}
+
+/// `at`, or `now` if it is further ahead than `longest` ms: the clock was set back.
+fn not_after(at: Millis, now: Millis, longest: u32) -> Millis {
+    if i64::from(at.since(now)) > i64::from(longest) { now } else { at }
 }
 
 /// How often the peer is told again that the window has opened.
@@ -118,5 +132,17 @@ mod tests {
         assert_eq!(asked.last(), Some(&120_000));
         probe.tick(Millis(600_000), 1, Patience::KCP);
         assert_eq!(probe.wait, 0);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_by_more_than_the_longest_wait_asks_at_once() {
+        for (patience, back) in [(Patience::EARLY, 3000), (Patience::KCP, 130_000)] {
+            let mut probe = Probe::default();
+            probe.tick(Millis(500_000), 0, patience);
+            probe.tick(Millis(500_000 - back / 4), 0, patience);
+            assert!(!probe.ask);
+            probe.tick(Millis(500_000 - back), 0, patience);
+            assert!(probe.ask);
+        }
     }
 }
