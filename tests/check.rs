@@ -9,13 +9,14 @@ mod common;
 use common::{Drive, LinkConfig, Pair, Raw, Rng, Setup, drain, kcp, numbered, presets, raw_segments};
 use proptest::prelude::*;
 use std::time::Duration;
-use whitewater::{Config, Sn, Time};
+use whitewater::{Config, Modern, Recovery, Sn, Time};
 
-/// Any knobs, any link, any beginning.
-fn setup(seed: u64) -> Setup {
+/// Any knobs, any link, any beginning; two ends that recover by time, or none.
+fn setup(seed: u64, is_by_time: bool) -> Setup {
     let mut rng = Rng::new(seed, 77);
+    let recoveries = [1, 2].map(|end| if is_by_time { by_time(seed, end) } else { Recovery::Classic });
     let mut any = |end| rng.below(end);
-    let configs = [(); 2].map(|()| Config {
+    let configs = recoveries.map(|recovery| Config {
         mtu: [50, 300, 1400][any(3)],
         snd_wnd: [1, 8, 32, 256][any(4)],
         rcv_wnd: [128, 256][any(2)],
@@ -24,7 +25,8 @@ fn setup(seed: u64) -> Setup {
         fast_resend: [0, 1, 2][any(3)],
         nc: any(3) > 0,
         min_rto: [None, Some(1), Some(400)][any(3)],
-        ..Config::default().classic()
+        recovery,
+        ..Config::default()
     });
     let chance = |percent| f64::from(u32::try_from(percent).unwrap()) / 100.0;
     let links = [(); 2].map(|()| LinkConfig {
@@ -50,6 +52,22 @@ fn setup(seed: u64) -> Setup {
     }
 }
 
+/// Any parts of it.
+fn by_time(seed: u64, end: u64) -> Recovery {
+    let mut rng = Rng::new(seed, 78 + end);
+    let [at_once, by_time, thin_acks, repeat_acks, early_probes] = [(); 5].map(|()| rng.below(4) > 0);
+    let repairs = [0, 10, 100, 200][rng.below(4)];
+    Recovery::Modern(Modern {
+        at_once,
+        by_time,
+        deviations: 4,
+        thin_acks,
+        repeat_acks,
+        repairs,
+        early_probes,
+    })
+}
+
 /// Sends, waits and pauses of the reader in any order; then everything arrives.
 fn traffic(pair: &mut Pair, seed: u64, mut between: impl FnMut(&mut Pair, &mut Rng)) {
     let mut rng = Rng::new(seed, 78);
@@ -72,11 +90,11 @@ fn traffic(pair: &mut Pair, seed: u64, mut between: impl FnMut(&mut Pair, &mut R
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn check_is_never_late_and_none_when_idle(seed: u64) {
-        let mut pair = setup(seed).pair();
+    fn check_is_never_late_and_none_when_idle(seed: u64, is_by_time: bool) {
+        let mut pair = setup(seed, is_by_time).pair();
         traffic(&mut pair, seed, |pair, rng| {
             // Whenever it is called before the time that `check` gave, `update` has nothing to do.
             let now = pair.now();
@@ -87,7 +105,9 @@ proptest! {
                     Some(at) => usize::try_from(at.since(time).as_micros()).unwrap(),
                 };
                 if ahead > 0 {
-                    end.kcp.update(time + Duration::from_micros(rng.below(ahead) as u64 / 1000 * 1000));
+                    let early = rng.below(ahead) as u64;
+                    let early = if is_by_time { early } else { early / 1000 * 1000 };
+                    end.kcp.update(time + Duration::from_micros(early));
                     assert_eq!(drain(&mut end.kcp), Vec::<Vec<u8>>::new(), "{ahead} µs early, and it had work");
                 }
             }
@@ -104,9 +124,9 @@ proptest! {
     }
 
     #[test]
-    fn what_check_drives_delivers_what_ticking_delivers(seed: u64) {
+    fn what_check_drives_delivers_what_ticking_delivers(seed: u64, is_by_time: bool) {
         let [check, tick, flush] = [Drive::Check, Drive::Tick, Drive::Flush].map(|drive| {
-            let mut pair = Setup { drive, ..setup(seed) }.pair();
+            let mut pair = Setup { drive, ..setup(seed, is_by_time) }.pair();
             traffic(&mut pair, seed, |_, _| ());
             (pair.bob.received.clone(), pair.alice.received.clone())
         });

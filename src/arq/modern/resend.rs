@@ -54,6 +54,8 @@ impl ByTime {
         if self.rack.was_set_back(now, SET_BACK / 2) {
             self.start_again(transmit, now);
         }
+        // Not after that: what is lost by a shorter timeout would want another flush at once.
+        self.rack.ack_delay = self.protection.ack_delay(rtt);
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let resent = self.resend(transmit, token, rtt, modern);
@@ -72,7 +74,6 @@ impl ByTime {
         }
         let again = resent.fast + resent.timeouts;
         let protected = self.protection.send(transmit, first, again, rmt_wnd, rtt, modern);
-        self.rack.ack_delay = self.protection.ack_delay(rtt);
         (resent, protected)
     }
 
