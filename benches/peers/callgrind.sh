@@ -3,7 +3,7 @@
 # once, so that what setting up costs cancels out.
 #
 #   callgrind.sh                              the table, all implementations
-#   callgrind.sh table PEER..                 the table, these implementations (ww by-time ikcp.c kcp bare)
+#   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs ikcp.c kcp bare)
 #   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
 set -eu
 cd "$(dirname "$0")"
@@ -92,7 +92,7 @@ case ${1:-table} in
     profile) shift && profile "$@" ;;
     table)
         [ $# -eq 0 ] || shift
-        [ $# -gt 0 ] || set -- ww by-time ikcp.c kcp bare
+        [ $# -gt 0 ] || set -- ww by-time repairs ikcp.c kcp bare
         table "$@"
         ;;
     *) sed -n '2,7s/^# \{0,1\}//p' "${0##*/}" && exit 1 ;;

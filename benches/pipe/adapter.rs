@@ -1,13 +1,13 @@
 //! whitewater as a [`Peer`].
 
 use super::{CONV, Peer, Port};
-use whitewater::{Config, Conv, Kcp, Output, Recovery, RecvError, Time};
+use whitewater::{Config, Conv, Kcp, Modern, Output, Recovery, RecvError, Time};
 
 pub(crate) struct Whitewater(pub(crate) Kcp<Port>);
 
-/// The same with recovery by time.
+/// The same with recovery by time, and so many percent of repairs at most.
 #[allow(dead_code, reason = "each binary that shares this module uses its part")]
-pub(crate) struct ByTime(Whitewater);
+pub(crate) struct ByTime<const REPAIRS: u8>(Whitewater);
 
 #[allow(dead_code, reason = "each binary that shares this module uses its part")]
 impl Whitewater {
@@ -24,11 +24,12 @@ impl Whitewater {
     }
 }
 
-impl Peer for ByTime {
+impl<const REPAIRS: u8> Peer for ByTime<REPAIRS> {
     const NAME: &'static str = "ww by time";
 
     fn new(window: u16, port: Port) -> Self {
-        Self(Whitewater::with(window, Recovery::default(), port))
+        let modern = Modern { repairs: REPAIRS, ..Modern::default() };
+        Self(Whitewater::with(window, Recovery::Modern(modern), port))
     }
 
     fn send(&mut self, message: &[u8]) {

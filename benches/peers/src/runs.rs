@@ -26,9 +26,10 @@ pub(crate) fn one(peer: &str, load: Load, count: u64) {
         Whitewater::NAME => run::<Whitewater>,
         Ikcp::NAME => run::<Ikcp>,
         Rust::NAME => run::<Rust>,
-        "by-time" => run::<ByTime>,
+        "by-time" => run::<ByTime<0>>,
+        "repairs" => run::<ByTime<30>>,
         "bare" => run::<Bare>,
-        _ => panic!("{peer} is none of ww, by-time, ikcp.c, kcp, bare"),
+        _ => panic!("{peer} is none of ww, by-time, repairs, ikcp.c, kcp, bare"),
     };
     println!("{}", run(load, count).delivered);
 }
