@@ -6,10 +6,11 @@
 mod common;
 
 use common::{CONV, Raw, Rng, at, kcp, ms, numbered, path, raw_segments, repairing};
+use whitewater::code::Encoder;
 use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
 use whitewater::sim::{LinkConfig, Loss};
 use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Modern};
+use whitewater::{Config, DatagramQueue, Kcp, Modern, Sn};
 
 fn mode(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
@@ -245,6 +246,45 @@ fn forged_repairs_are_counted_and_nothing_else() {
     }
     assert!(bob.stats().rebuilt <= 1);
     assert_eq!(bob.conv().0, CONV);
+}
+
+/// The payload of a repair of the segment `sn` alone.
+fn repair_of(sn: u32, frg: u8, data: &[u8]) -> Vec<u8> {
+    let (mut encoder, mut payload) = (Encoder::new(), vec![0; data.len() + 5]);
+    encoder.begin(0);
+    assert!(encoder.add(Sn(sn), frg, data.len().try_into().unwrap(), |to| to.copy_from_slice(data)));
+    assert_eq!(encoder.finish(&mut payload), Some(payload.len()));
+    payload
+}
+
+#[test]
+fn a_forged_repair_cannot_begin_a_message_that_never_fits() {
+    for (frg, is_taken) in [(127, true), (128, false), (255, false)] {
+        let mut bob = kcp(&repairing(30));
+        bob.input(at(0), &Raw::push(2, b"later").bytes()).unwrap();
+        let data = repair_of(0, frg, b"forged");
+        bob.input(at(1), &Raw { sn: 0, data, ..Raw::wins(128) }.bytes()).unwrap();
+        let stats = bob.stats();
+        assert_eq!((stats.rebuilt == 1, stats.rejected.repair == 0), (is_taken, is_taken), "{frg}");
+    }
+}
+
+/// Its ACKs must not ask for what it ignores.
+#[test]
+fn repairs_can_be_switched_off_and_on() {
+    let (on, off) = (repairing(100), Config::turbo());
+    let mut game = Game::new(&on, &on);
+    let mut rng = Rng::new(5, 1);
+    let mut spent = Vec::new();
+    for config in [on, off, on] {
+        game.bob.configure(&config).unwrap();
+        let before = game.repair_bytes;
+        for _ in 0..500 {
+            game.step(100, || rng.fraction() < 0.1);
+        }
+        spent.push(game.repair_bytes - before);
+    }
+    assert!(spent[0] > 10_000 && spent[1] < 1000 && spent[2] > 10_000, "{spent:?}");
 }
 
 #[test]

@@ -282,6 +282,11 @@ impl<O: Output> Kcp<O> {
     pub fn configure(&mut self, config: &Config) -> Result<(), ConfigError> {
         config.check()?;
         self.set_recovery(config.recovery)?;
+        if let Some(work) = &mut self.work
+            && (!config.has_repairs() || config.rcv_mtu != self.config.rcv_mtu)
+        {
+            work.rebuild = None; // without, no ACK says that repairs are understood
+        }
         self.config = *config;
         self.mtu_max = self.mtu_max.max(config.mtu);
         self.receiver.set_window(config.rcv_wnd);
@@ -304,7 +309,7 @@ impl<O: Output> Kcp<O> {
             self.rtt = Rtt::new();
         }
         if changes && let Some(work) = &mut self.work {
-            (work.classic, work.by_time, work.rebuild) = (Classic::default(), ByTime::default(), None);
+            (work.classic, work.by_time) = (Classic::default(), ByTime::default());
         }
         Ok(())
     }

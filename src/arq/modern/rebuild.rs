@@ -129,14 +129,25 @@ impl<O: Output> Kcp<O> {
             segment.extend_from_slice(&header.to_bytes(u32::try_from(lost.data.len()).unwrap_or(0)));
             segment.extend_from_slice(lost.data);
             let rcv_nxt = receiver.nxt;
-            if receiver.store(segment, None, config.rcv_wnd) == Stored::New {
-                loss.share.judge(true);
-                waits.hurry();
-                count(&mut counters.rebuilt);
-                // What `una` says need not be said, as long as anything is.
-                if acks.len() == 0 || !lost.sn.is_before(receiver.nxt) {
-                    acks.try_push(lost.sn, lost.ts, rcv_nxt, config.rcv_wnd);
+            let stored = if u16::from(lost.frg) < config.rcv_wnd {
+                receiver.store(segment, None, config.rcv_wnd)
+            } else {
+                Stored::BrokenChain // the message would never fit
+            };
+            match stored {
+                Stored::New => {}
+                Stored::Duplicate => continue,
+                Stored::Beyond | Stored::BrokenChain => {
+                    count(&mut counters.rejected.repair);
+                    continue;
                 }
+            }
+            loss.share.judge(true);
+            waits.hurry();
+            count(&mut counters.rebuilt);
+            // What `una` says need not be said, as long as anything is.
+            if acks.len() == 0 || !lost.sn.is_before(receiver.nxt) {
+                acks.try_push(lost.sn, lost.ts, rcv_nxt, config.rcv_wnd);
             }
         }
     }
