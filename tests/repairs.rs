@@ -5,7 +5,8 @@
 #[cfg(test)]
 mod common;
 
-use common::{CONV, Raw, Rng, at, kcp, ms, numbered, path, raw_segments, repairing};
+use common::{CONV, Raw, Rng, at, drain, kcp, ms, numbered, path, raw_segments, repairing};
+use std::collections::VecDeque;
 use whitewater::code::Encoder;
 use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
 use whitewater::sim::{LinkConfig, Loss};
@@ -246,6 +247,34 @@ fn forged_repairs_are_counted_and_nothing_else() {
     }
     assert!(bob.stats().rebuilt <= 1);
     assert_eq!(bob.conv().0, CONV);
+}
+
+/// As from a LAN to a mobile network: what was a short round trip is no measure for ever.
+#[test]
+fn a_path_that_has_become_longer_is_protected_as_well() {
+    let mut repairs = Vec::new();
+    let mut ends = [kcp(&repairing(50)), kcp(&repairing(50))];
+    let (mut rng, mut paths) = (Rng::new(1, 1), [VecDeque::new(), VecDeque::new()]);
+    for now in 0..120_000 {
+        let delay = if now < 40_000 { 5 } else { 40 };
+        if now % 16 == 0 {
+            ends[0].send(&[7; 100]).unwrap();
+        }
+        for (from, path) in paths.iter_mut().enumerate() {
+            ends[from].update(at(now));
+            let leave = drain(&mut ends[from]).into_iter().filter(|_| rng.fraction() >= 0.05);
+            path.extend(leave.map(|datagram| (now + delay, datagram)));
+            while path.front().is_some_and(|(arrives, _)| *arrives <= now) {
+                let (_, datagram) = path.pop_front().unwrap();
+                ends[1 - from].input(at(now), &datagram).unwrap();
+            }
+        }
+        while ends[1].recv_bytes().is_some() {}
+        if now % 40_000 == 39_999 {
+            repairs.push(ends[0].stats().repairs_sent);
+        }
+    }
+    assert!(repairs[0] > 500 && repairs[2] - repairs[1] > 500, "{repairs:?}");
 }
 
 /// The payload of a repair of the segment `sn` alone.

@@ -1,7 +1,6 @@
 //! What may be spent on protection.
 
 use super::share::WHOLE;
-use crate::arq::rtt::Rtt;
 
 /// Bytes that new segments have earned and protection has not spent.
 #[derive(Debug, Default)]
@@ -39,18 +38,10 @@ pub(super) fn share(loss: u32, percent: u8, together: u32) -> u32 {
     u32::try_from(share).map_or(u32::MAX, |share| share.min(percent * WHOLE / 100))
 }
 
-/// Whether round trips are so much longer than the shortest that something queues on the path.
-pub(super) fn has_queue(rtt: &Rtt) -> bool {
-    let min = rtt.min().unwrap_or(0);
-    rtt.srtt.saturating_sub(min) > min / 2 + QUEUE
-}
-
 /// Bytes sent whose earnings are kept.
 const BUCKET: u64 = 64 << 10;
 /// Deviations above the average loss that 100 % pays for.
 const DEVIATIONS: u32 = 6;
-/// Part of a round trip that need not be a queue, µs.
-const QUEUE: u32 = 20_000;
 
 #[cfg(test)]
 mod tests {

@@ -56,9 +56,10 @@ impl<O: Output> Kcp<O> {
             return;
         }
         let age = age.max(0).unsigned_abs();
-        let rack = &mut self.work.get_or_insert_default().by_time.rack;
+        let ByTime { rack, protection, .. } = &mut self.work.get_or_insert_default().by_time;
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
             self.rtt.sample(age);
+            protection.floor.sample(now, age);
             self.congestion.on_rtt(now, Duration::from_micros(age.into()));
             acked.has_sample = true;
         }

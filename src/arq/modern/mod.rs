@@ -8,6 +8,7 @@ mod budget;
 mod copies;
 mod detect;
 mod flights;
+mod floor;
 mod gap;
 mod input;
 mod protect;

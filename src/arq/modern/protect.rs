@@ -1,8 +1,9 @@
 //! What is in flight, protected ahead of its loss within a budget of bytes.
 
 use super::Modern;
-use super::budget::{Budget, has_queue, share};
+use super::budget::{Budget, share};
 use super::copies::Copies;
+use super::floor::Floor;
 use super::gap::Gap;
 use super::repairs::Repairs;
 use super::share::{LossShare, WHOLE};
@@ -27,6 +28,7 @@ pub(in crate::arq) struct Protection {
     repairs: Repairs,
     copies: Copies,
     gap: Gap,
+    pub(super) floor: Floor,
     /// The first segment of those that pacing left without protection.
     unprotected: Option<Sn>,
 }
@@ -52,6 +54,7 @@ impl Default for Protection {
             repairs: Repairs::default(),
             copies: Copies::default(),
             gap: Gap::default(),
+            floor: Floor::default(),
             unprotected: None,
         }
     }
@@ -91,7 +94,8 @@ impl Protection {
         if new > 0 {
             (0..new).for_each(|_| self.resent.judge(false));
             (0..new.min(BURST)).for_each(|_| self.gap.packet(transmit.now));
-            let share = if has_queue(rtt) { 0 } else { self.share(transmit.sender.in_flight, modern) };
+            let is_queued = self.floor.is_under_queue(rtt.srtt);
+            let share = if is_queued { 0 } else { self.share(transmit.sender.in_flight, modern) };
             self.budget.earn(share, wire_bytes(transmit, first));
         }
         let first = self.unprotected.take().unwrap_or(first);
