@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod common;
 
-use common::{CONV, Raw, Rng, at, drain, kcp, ms, numbered, path, raw_segments, repairing};
+use common::{CONV, Raw, Rng, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
 use std::collections::VecDeque;
 use whitewater::code::Encoder;
 use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
@@ -296,6 +296,32 @@ fn a_forged_repair_cannot_begin_a_message_that_never_fits() {
         let stats = bob.stats();
         assert_eq!((stats.rebuilt == 1, stats.rejected.repair == 0), (is_taken, is_taken), "{frg}");
     }
+}
+
+#[test]
+fn who_will_tell_an_acknowledgement_again_is_not_idle_and_keeps_it() {
+    let mut bob = kcp(&repairing(30));
+    let payload = repair_of(0, 0, b"repair");
+    let mut told_again = 0;
+    for number in 0..100 {
+        let now = at(20 * u64::from(number));
+        // Every other one is lost, so that losing an acknowledgement costs.
+        bob.input(now, &Raw { ts: number, ..Raw::push(2 * number, &[7; 1000]) }.bytes()).unwrap();
+        bob.input(now, &Raw { data: payload.clone(), ..Raw::wins(128) }.bytes()).unwrap();
+        bob.update(now);
+        drain(&mut bob);
+        let again = bob.check(now);
+        assert_eq!(bob.is_idle(), again.is_none());
+        if let Some(again) = again {
+            bob.shrink();
+            assert_eq!(bob.check(now), Some(again));
+            bob.update(again);
+            assert_eq!(numbers(&raw_segments(drain(&mut bob)), Command::Ack), [2 * number]);
+            assert!(bob.is_idle() && bob.check(again).is_none());
+            told_again += 1;
+        }
+    }
+    assert!(told_again > 40, "{told_again}");
 }
 
 /// Its ACKs must not ask for what it ignores.

@@ -107,7 +107,7 @@ impl<O: Output> Kcp<O> {
 
     /// Whether a flush would send or count anything.
     fn has_work(&self, now: Time) -> bool {
-        self.acks_at(now).is_some_and(|at| at <= now)
+        self.work.as_ref().and_then(|work| work.acks_at(now)).is_some_and(|at| at <= now)
             || self.probe.ask
             || self.probe.tell
             || self.may_be_lost(now)
@@ -116,7 +116,7 @@ impl<O: Output> Kcp<O> {
 
     /// When a flush would send or count anything.
     fn next_work(&self, now: Time) -> Option<Time> {
-        let acks = self.acks_at(now);
+        let acks = self.work.as_ref().and_then(|work| work.acks_at(now));
         if acks.is_some_and(|at| at <= now)
             || self.probe.ask
             || self.probe.tell
@@ -138,16 +138,6 @@ impl<O: Output> Kcp<O> {
     fn patience(&self) -> Patience {
         let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
         if is_early { Patience::EARLY } else { Patience::KCP }
-    }
-
-    /// When the ACKs that are owed leave, or the last one once more; `None`: none are.
-    fn acks_at(&self, now: Time) -> Option<Time> {
-        let work = self.work.as_ref()?;
-        let owed = work.acks.len();
-        match &work.rebuild {
-            Some(rebuild) => rebuild.waits.due_at(now, owed),
-            None => (owed > 0).then_some(now),
-        }
     }
 
     /// Whether a flush would find lost segments, or something to count.

@@ -103,6 +103,17 @@ struct Work {
     datagram: Vec<u8>,
 }
 
+impl Work {
+    /// When the acknowledgements that are owed leave, or the last one once more; `None`: none does.
+    fn acks_at(&self, now: Time) -> Option<Time> {
+        let owed = self.acks.len();
+        match &self.rebuild {
+            Some(rebuild) => rebuild.waits.due_at(now, owed),
+            None => (owed > 0).then_some(now),
+        }
+    }
+}
+
 impl<O: Output> Kcp<O> {
     /// A control block of conversation `conv`, whose datagrams go to `output`. Both ends of a
     /// session have the same `conv`. Source: ikcp.c `ikcp_create`.
@@ -255,7 +266,7 @@ impl<O: Output> Kcp<O> {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.wait_snd() == 0
-            && self.acks_due() == 0
+            && !self.owes_acks()
             && !self.probe.ask
             && !self.probe.tell
             && !self.probe.tells_again(self.rmt_wnd)
@@ -337,7 +348,7 @@ impl<O: Output> Kcp<O> {
     pub fn shrink(&mut self) {
         self.sender.shrink();
         self.receiver.shrink();
-        if self.sender.in_flight == 0 && self.acks_due() == 0 && !self.has_passes() {
+        if self.sender.in_flight == 0 && !self.owes_acks() && !self.has_passes() {
             self.work = None;
         }
     }
@@ -384,8 +395,9 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    fn acks_due(&self) -> usize {
-        self.work.as_ref().map_or(0, |work| work.acks.len())
+    /// Whether acknowledgements are to leave, for the first time or again.
+    fn owes_acks(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.acks_at(Time::ZERO).is_some())
     }
 
     fn has_passes(&self) -> bool {

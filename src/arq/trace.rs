@@ -33,7 +33,7 @@ impl<O: Output> Kcp<O> {
             "nsnd_buf" => self.sender.in_flight.into(),
             "nrcv_buf" => self.receiver.parked.into(),
             "nrcv_que" => self.receiver.queued().into(),
-            "ackcount" => i64::try_from(self.acks_due()).ok()?,
+            "ackcount" => self.work.as_ref().map_or(Some(0), |work| i64::try_from(work.acks.len()).ok())?,
             "probe" => i64::from(self.probe.ask) + 2 * i64::from(self.probe.tell),
             "probe_wait" => self.probe.wait.into(),
             "ts_probe" => self.probe.at.0.into(),
