@@ -324,6 +324,32 @@ fn who_will_tell_an_acknowledgement_again_is_not_idle_and_keeps_it() {
     assert!(told_again > 40, "{told_again}");
 }
 
+#[test]
+fn only_a_repair_makes_acknowledgements_wait() {
+    for (data, waits) in [(vec![0, 0, 0, 0, 0], false), (vec![1], false), (repair_of(0, 0, b"repair"), true)]
+    {
+        let mut bob = kcp(&repairing(30));
+        for number in 0..8 {
+            let now = at(10 * u64::from(number));
+            bob.input(now, &Raw::push(number, b"message").bytes()).unwrap();
+            bob.update(now);
+            drain(&mut bob);
+            let wins = Raw { frg: 2, data: data.clone(), ..Raw::wins(128) };
+            bob.input(now, &wins.bytes()).unwrap();
+        }
+        // One is owed: for 1.25 gaps a packet at most, and until the third has come.
+        assert_eq!(bob.check(at(70)), waits.then_some(at(70 + 25)), "{data:?}");
+        let mut left = Vec::new();
+        for number in 8..10 {
+            bob.input(at(80), &Raw::push(number, b"message").bytes()).unwrap();
+            bob.update(at(80));
+            left.push(numbers(&raw_segments(drain(&mut bob)), Command::Ack));
+        }
+        let expected = if waits { [vec![], vec![9]] } else { [vec![8], vec![9]] };
+        assert_eq!(left, expected, "{data:?}");
+    }
+}
+
 /// Its ACKs must not ask for what it ignores.
 #[test]
 fn repairs_can_be_switched_off_and_on() {

@@ -102,11 +102,11 @@ impl<O: Output> Kcp<O> {
     pub(in crate::arq) fn take_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
         let Some(Work { rebuild: Some(rebuild), .. }) = self.work.as_deref_mut() else { return };
         let (nxt, wnd) = (self.receiver.nxt, self.config.rcv_wnd);
-        rebuild.waits.allow(head.frg());
         if let Err(error) = rebuild.decoder.repair(head.sn(), head.ts(), payload, nxt, wnd) {
             log::trace!("conv {}: repair refused: {error}", self.conv);
-            count(&mut self.counters.rejected.repair);
+            return count(&mut self.counters.rejected.repair);
         }
+        rebuild.waits.allow(head.frg());
         self.store_rebuilt();
     }
 
