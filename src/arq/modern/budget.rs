@@ -16,6 +16,11 @@ impl Budget {
         self.earned = (self.earned + share * bytes.min(BUCKET)).min(share * BUCKET);
     }
 
+    /// Whether there are so many bytes.
+    pub(super) fn affords(&self, bytes: u64) -> bool {
+        self.earned >= bytes * u64::from(WHOLE)
+    }
+
     /// Spends so many bytes; `false`: there are not so many.
     pub(super) fn spend(&mut self, bytes: u64) -> bool {
         let rest = self.earned.checked_sub(bytes * u64::from(WHOLE));

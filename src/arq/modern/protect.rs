@@ -96,7 +96,7 @@ impl Protection {
             (0..new.min(BURST)).for_each(|_| self.gap.packet(transmit.now));
             let is_queued = self.floor.is_under_queue(rtt.srtt);
             let share = if is_queued { 0 } else { self.share(transmit.sender.in_flight, modern) };
-            self.budget.earn(share, wire_bytes(transmit, first));
+            self.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
         }
         let first = self.unprotected.take().unwrap_or(first);
         let is_held_back = Congestion::holds_back(transmit.config, rmt_wnd, transmit.sender);

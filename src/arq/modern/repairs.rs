@@ -26,6 +26,9 @@ impl Repairs {
         first: Sn,
         patience: u8,
     ) -> u32 {
+        if !budget.affords(HEADER_LEN as u64 + u64::from(REPAIR_OVERHEAD)) {
+            return 0; // and nothing has to be looked for
+        }
         let nxt = transmit.sender.nxt;
         let new = nxt.0.wrapping_sub(first.0);
         // A repair is of no use for what is lost together with it.
