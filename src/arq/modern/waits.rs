@@ -65,6 +65,7 @@ impl Waits {
     /// less than the resend of what it acknowledges, as often as acknowledgements get lost: as often as
     /// segments are assumed to.
     pub(super) fn left(&mut self, now: Time, last: (Sn, Millis), loss: LossShare, repeats: bool) {
+        self.until = Time::ZERO;
         let resend = u64::from(loss.get()) * u64::from(self.size + SEGMENT) / u64::from(WHOLE);
         let pays = self.patience.is_some() && self.gap.average() > ALONE && resend > AGAIN;
         self.again = (repeats && pays).then_some((now.after(AGAIN_AFTER), last.0, last.1));
@@ -87,3 +88,21 @@ const AGAIN_AFTER: u64 = 2000;
 /// Average gap between packets, µs, from which the next one comes too late to make up for a lost
 /// acknowledgement.
 const ALONE: u64 = 12_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_one_waited_that_has_left_says_nothing_of_the_next() {
+        let mut waits = Waits::default();
+        waits.allow(2);
+        let at = Time::from_millis;
+        (1..10).for_each(|packet| waits.took(at(10 * packet), 1, (0, 0), 0));
+        assert!(waits.due_at(1) > Some(at(100)));
+        // It rides with a segment, and then two come together.
+        waits.left(at(91), (Sn(9), Millis(0)), LossShare::assumed(0), false);
+        waits.took(at(92), 2, (0, 0), 0);
+        assert!(waits.due_at(2) <= Some(at(92)));
+    }
+}
