@@ -99,10 +99,10 @@ mod tests {
         waits.allow(2);
         let at = Time::from_millis;
         (1..10).for_each(|packet| waits.took(at(10 * packet), 1, (0, 0), 0));
-        assert!(waits.due_at(1) > Some(at(100)));
+        assert!(waits.due_at(at(80), 1) > Some(at(100)));
         // It rides with a segment, and then two come together.
         waits.left(at(91), (Sn(9), Millis(0)), LossShare::assumed(0), false);
         waits.took(at(92), 2, (0, 0), 0);
-        assert!(waits.due_at(2) <= Some(at(92)));
+        assert!(waits.due_at(at(92), 2) <= Some(at(92)));
     }
 }
