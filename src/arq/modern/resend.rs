@@ -105,6 +105,9 @@ impl ByTime {
             transmit.send_again(sn, &segment);
             flights.push(sn, sn.add(1), token);
             if why == Due::FastResend {
+                if resent.fast == 0 {
+                    rack.found(); // now, so that what this makes due leaves in this flush as well
+                }
                 resent.fast += 1;
                 continue;
             }
@@ -112,9 +115,6 @@ impl ByTime {
             if is_silent || resent.timeouts >= TRIES {
                 rack.tried(now, rtt, modern);
             }
-        }
-        if resent.fast > 0 {
-            rack.found();
         }
         resent
     }
