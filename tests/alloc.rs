@@ -165,6 +165,7 @@ impl Packets {
             }
             from.update(self.now);
             self.acked += u32::from(from.pop_acked().is_some());
+            while from.pop_lost().is_some() {}
             self.ends.swap(0, 1);
         }
     }

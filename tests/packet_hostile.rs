@@ -5,6 +5,7 @@
 
 use allocation_counter::measure;
 use std::fmt::Debug;
+use std::time::Duration;
 use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, Rejected};
 use whitewater::{DatagramQueue, Seq16, Time};
 
@@ -82,7 +83,7 @@ fn every_refusal_has_its_name_and_changes_nothing_but_its_counter() {
 
 /// What an endpoint does next.
 fn after(endpoint: &mut Endpoint<DatagramQueue>) -> impl Debug + PartialEq + use<> {
-    let acked = endpoint.pop_acked();
+    let acked = (endpoint.pop_acked(), endpoint.pop_lost());
     let wake = endpoint.check(NOW);
     let rest = [0, 3, 2].map(|id| {
         let bytes = fragment(601, id, 3, if id == 3 { 10 } else { 900 });
@@ -144,6 +145,23 @@ fn acks_that_nobody_takes_out_stay_bounded_and_are_counted() {
     assert!(left.into_iter().eq(744..1000), "the newest");
 }
 
+/// A peer that never has any packet with an even number.
+#[test]
+fn losses_that_nobody_takes_out_stay_bounded() {
+    let mut alice = endpoint(&config());
+    for sequence in 0..1000u16 {
+        let now = NOW + Duration::from_millis(sequence.into());
+        alice.send(now, b"x").unwrap();
+        let [low, high] = sequence.to_le_bytes();
+        if sequence % 2 == 1 {
+            alice.receive(now, &datagram(&[0b111_1010, low, high, 0, 0xaa, 0xaa, 0xaa, 0xaa], 1)).unwrap();
+        }
+    }
+    assert_eq!((alice.stats().acked, alice.stats().overtaken), (500, 500));
+    let left: Vec<_> = std::iter::from_fn(|| alice.pop_lost()).map(|sequence| sequence.0).collect();
+    assert!(left.into_iter().eq((488..1000).step_by(2)), "the newest 256");
+}
+
 #[test]
 fn a_payload_beyond_the_largest_is_not_sent() {
     let mut alice = endpoint(&config());
@@ -157,7 +175,7 @@ fn a_payload_beyond_the_largest_is_not_sent() {
 #[test]
 fn a_config_out_of_range_names_its_field() {
     let default = PacketConfig::default();
-    let ms = std::time::Duration::from_millis;
+    let ms = Duration::from_millis;
     for (config, field, value) in [
         (PacketConfig { fragment_above: 0, ..default }, "fragment_above", 0),
         (PacketConfig { fragment_above: 65_493, ..default }, "fragment_above", 65_493),

@@ -165,6 +165,7 @@ impl Rig {
     fn pop(&mut self) {
         let acked = self.subject.pop_acked();
         assert_eq!(self.twin.pop_acked(), acked);
+        assert_eq!(self.twin.pop_lost(), self.subject.pop_lost());
         assert!(
             acked.is_none_or(|acked| self.unacked.remove(&acked.0)),
             "{acked:?} was not sent, or told before"

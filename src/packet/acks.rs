@@ -1,5 +1,6 @@
 //! Which packets arrived: what one end is told by the other, and tells it.
 
+use super::reordering::Reordering;
 use crate::pace::{Loss, Rtt};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
@@ -46,6 +47,8 @@ pub struct Acked {
     newest: Seq16,
     /// Bit n is set for the packet `newest` - n.
     set: u64,
+    /// The same, for packets found lost.
+    lost: u64,
     bytes: u64,
 }
 
@@ -54,6 +57,12 @@ impl Acked {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Packets that have not arrived, where packets sent later have: evidently lost. Each is told once, oldest first, and may
+    /// become known to have arrived all the same.
+    pub fn lost(&self) -> impl Iterator<Item = Seq16> + use<> {
+        Self { set: self.lost, ..*self }
     }
 }
 
@@ -89,6 +98,8 @@ pub struct AckTracker {
     sent: SequenceBuffer<Sent>,
     /// The oldest packet not yet counted as lost or not.
     unjudged: Seq16,
+    /// How much later a packet is told of than later ones.
+    reordering: Reordering,
     received: SequenceBuffer<()>,
     /// When something was last received; `None`: nothing was, or that is forgotten.
     heard: Option<Time>,
@@ -102,6 +113,10 @@ struct Sent {
     at: Time,
     bytes: u32,
     acked: bool,
+    /// How much later a packet left that is known to have arrived, where this one had not.
+    overtaken_by: Duration,
+    /// Found lost by that.
+    lost: bool,
 }
 
 impl AckTracker {
@@ -113,6 +128,7 @@ impl AckTracker {
             config: *config,
             sent,
             unjudged: Seq16(0),
+            reordering: Reordering::default(),
             received,
             heard: None,
             rtt: Rtt::default(),
@@ -127,7 +143,8 @@ impl AckTracker {
         }
         let oldest = sequence.sub(self.sent.size() - 1);
         self.judge(|unjudged, _| unjudged.is_before(oldest));
-        self.sent.insert(sequence, Sent { at: now, bytes, acked: false });
+        let sent = Sent { at: now, bytes, acked: false, overtaken_by: Duration::ZERO, lost: false };
+        self.sent.insert(sequence, sent);
     }
 
     /// Whether a packet is to be taken.
@@ -176,9 +193,12 @@ impl AckTracker {
     ///
     /// The newest of them is a round trip, if it is `acks.ack`: older ones may have waited for an
     /// acknowledgement that got lost. `delay` is how long the peer says that it waited itself.
+    ///
+    /// If it is news that `acks.ack` has arrived, those before it that have not are [lost](Acked::lost) when they left earlier by
+    /// more than packets have been seen to overtake each other.
     pub fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
         let told = u64::from(acks.bits) << 1 | 1;
-        let mut acked = Acked { newest: acks.ack, set: 0, bytes: 0 };
+        let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0 };
         for sequence in (Acked { set: told, ..acked }) {
             let Some(sent) = self.sent.get_mut(sequence).filter(|sent| !sent.acked) else {
                 continue;
@@ -186,11 +206,31 @@ impl AckTracker {
             sent.acked = true;
             acked.set |= 1 << acks.ack.0.wrapping_sub(sequence.0);
             acked.bytes += u64::from(sent.bytes);
+            self.reordering.arrived(sent.overtaken_by, self.rtt.min());
             if sequence == acks.ack {
-                self.rtt.sample(now.since(sent.at).saturating_sub(delay));
+                let at = sent.at;
+                self.rtt.sample(now.since(at).saturating_sub(delay));
+                acked.lost = self.overtaken(at, Acked { set: !told & TOLD, ..acked });
             }
         }
         acked
+    }
+
+    /// Of the packets `missing` where one that left at `newest` has arrived: those that are evidently lost, as a set.
+    fn overtaken(&mut self, newest: Time, missing: Acked) -> u64 {
+        let mut lost = 0;
+        for sequence in missing {
+            let Some(sent) = self.sent.get_mut(sequence).filter(|sent| !sent.acked) else {
+                continue;
+            };
+            sent.overtaken_by = sent.overtaken_by.max(newest.since(sent.at));
+            if !sent.lost && sent.overtaken_by > self.reordering.allowance() {
+                sent.lost = true;
+                lost |= 1 << missing.newest.0.wrapping_sub(sequence.0);
+                self.reordering.found_lost();
+            }
+        }
+        lost
     }
 
     /// Lets time pass, before anything else happens at `now`: counts what was sent `lost_after` ago or
@@ -243,6 +283,8 @@ impl AckTracker {
 
 /// Packets that one [`Acks`] tells of beside the newest.
 const BITS: u16 = 32;
+/// The set of all packets that it tells of.
+const TOLD: u64 = (1 << (BITS + 1)) - 1;
 
 #[cfg(test)]
 mod tests {
@@ -257,14 +299,15 @@ mod tests {
         start: u16,
         received: BTreeSet<u32>,
         reported: BTreeSet<u32>,
+        lost: BTreeSet<u32>,
         sent: u32,
     }
 
     impl Exchange {
         fn new(config: AckConfig, start: u16) -> Self {
             let (alice, bob) = (AckTracker::new(&config), AckTracker::new(&config));
-            let (received, reported) = (BTreeSet::new(), BTreeSet::new());
-            Self { alice, bob, start, received, reported, sent: 0 }
+            let [received, reported, lost] = [(); 3].map(|()| BTreeSet::new());
+            Self { alice, bob, start, received, reported, lost, sent: 0 }
         }
 
         fn seq(&self, number: u32) -> Seq16 {
@@ -318,11 +361,17 @@ mod tests {
             assert!(self.alice.is_possible(acks));
             let remembered = self.sent.saturating_sub(self.alice.config.sent.into());
             let new: Vec<_> = told
-                .into_iter()
+                .iter()
+                .copied()
                 .filter(|number| *number >= remembered && !self.reported.contains(number))
                 .collect();
             let acked = self.alice.on_acks(now, acks, Duration::ZERO);
             assert_eq!(acked.bytes(), 100 * new.len() as u64);
+            for lost in acked.lost() {
+                let lost = self.number(lost);
+                assert!(lost < newest && !told.contains(&lost), "{lost} is not lost");
+                assert!(self.lost.insert(lost), "{lost} is told twice");
+            }
             assert_eq!(acked.map(|seq| self.number(seq)).collect::<Vec<_>>(), new);
             self.reported.extend(new);
         }
@@ -383,6 +432,38 @@ mod tests {
         }
         exchange.answer(Time::from_millis(400));
         assert_eq!(exchange.reported.len(), 33);
+    }
+
+    #[test]
+    fn a_packet_is_lost_once_a_later_one_has_arrived_and_late_ones_teach_how_much_later() {
+        let mut tracker = AckTracker::new(&AckConfig::default());
+        let sent = |number: u16| Time::from_millis(u64::from(number) * 10);
+        (0..100).for_each(|number| tracker.on_sent(sent(number), Seq16(number), 1));
+        let mut lost = |ack: u16, missing: &[u16]| -> Vec<u16> {
+            let bits = missing.iter().fold(u32::MAX, |bits, number| bits & !(1 << (ack - 1 - number)));
+            let acks = Acks { ack: Seq16(ack), bits };
+            let told = tracker.on_acks(sent(ack + 6), acks, Duration::ZERO);
+            told.lost().map(|seq| seq.0).collect()
+        };
+        assert_eq!(lost(40, &[]), []);
+        assert_eq!(lost(43, &[41, 42]), [41, 42], "any later one will do");
+        assert_eq!(lost(44, &[41]), [], "42 has come after 43: by 10 ms");
+        assert_eq!(lost(46, &[41, 45]), [], "10 ms tell nothing now");
+        assert_eq!(lost(47, &[41, 45]), [45], "20 ms do");
+        assert_eq!(lost(48, &[41, 45]), []);
+        assert_eq!(lost(99, &[97, 98]), [97]);
+    }
+
+    #[test]
+    fn what_left_at_the_same_time_does_not_tell_on_each_other() {
+        let mut tracker = AckTracker::new(&AckConfig::default());
+        for (number, at) in [(0, 0), (1, 0), (2, 1)] {
+            tracker.on_sent(Time::from_millis(at), Seq16(number), 1);
+        }
+        let mut lost = |ack| {
+            tracker.on_acks(Time::from_millis(50), Acks { ack: Seq16(ack), bits: 0 }, Duration::ZERO).lost()
+        };
+        assert_eq!((lost(1).count(), lost(2).count()), (0, 1));
     }
 
     #[test]

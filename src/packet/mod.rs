@@ -42,6 +42,7 @@ mod error;
 mod fragment;
 mod header;
 mod rate;
+mod reordering;
 mod stats;
 
 pub use acks::{AckConfig, AckTracker, Acked, Acks, NotNew};
@@ -73,6 +74,8 @@ pub struct Endpoint<O> {
     reassembly: Reassembly,
     /// Acknowledged and not asked for yet.
     acked: VecDeque<Seq16>,
+    /// Found lost and not asked for yet.
+    lost: VecDeque<Seq16>,
     /// When a packet was last sent, or the first one received; `None`: neither yet.
     spoke: Option<Time>,
     pace: Pace,
@@ -90,6 +93,7 @@ struct Counts {
     received: u64,
     acked: u64,
     acked_unread: u64,
+    overtaken: u64,
     rejected: Rejected,
     sent_bytes: Rate,
     received_bytes: Rate,
@@ -120,6 +124,7 @@ impl<O: Output> Endpoint<O> {
             acks: AckTracker::new(&config.acks()),
             reassembly: Reassembly::new(config.reassemblies, config.payload_max),
             acked: VecDeque::new(),
+            lost: VecDeque::new(),
             spoke: None,
             pace: Pace::new(&config.pace)?,
             counts: Counts::default(),
@@ -194,6 +199,16 @@ impl<O: Output> Endpoint<O> {
         self.acked.pop_front()
     }
 
+    /// Takes the number of a packet that is evidently lost: one sent later has arrived at the peer, and it has not. Each is given
+    /// once, as soon as that is known, which is mostly a round trip and the time to the next packet after it was sent. How much
+    /// packets overtake each other is learned, so few are given in vain; those are told by [`pop_acked`](Self::pop_acked) as well.
+    /// Not all that is lost is ever evident: see docs/BEHAVIOUR.md.
+    ///
+    /// Of those that nobody asks for, the newest [`sent`](PacketConfig::sent) are kept.
+    pub fn pop_lost(&mut self) -> Option<Seq16> {
+        self.lost.pop_front()
+    }
+
     /// Counts losses and sends a keepalive, if that is due. Call it when [`check`](Self::check) says,
     /// or at every tick.
     pub fn update(&mut self, now: Time) {
@@ -256,6 +271,7 @@ impl<O: Output> Endpoint<O> {
             acked: counts.acked,
             lost: loss.lost(),
             acked_unread: counts.acked_unread,
+            overtaken: counts.overtaken,
             abandoned: self.reassembly.abandoned(),
             heard: self.acks.heard(),
             pace: self.pace.state(),
@@ -328,14 +344,15 @@ impl<O: Output> Endpoint<O> {
 
     fn take_acks(&mut self, now: Time, acks: Acks) {
         let acked = self.acks.on_acks(now, acks, Duration::ZERO);
+        let most = usize::from(self.config.sent);
         self.counts.acked_bytes.add(now, acked.bytes());
+        for sequence in acked.lost() {
+            self.counts.overtaken += 1;
+            push_newest(&mut self.lost, sequence, most);
+        }
         for sequence in acked {
             self.counts.acked += 1;
-            if self.acked.len() >= self.config.sent.into() {
-                self.acked.pop_front();
-                self.counts.acked_unread += 1;
-            }
-            self.acked.push_back(sequence);
+            self.counts.acked_unread += u64::from(push_newest(&mut self.acked, sequence, most));
         }
     }
 
@@ -381,4 +398,14 @@ impl<O: Output> Endpoint<O> {
     fn keepalive_at(&self) -> Option<Time> {
         Some(self.spoke? + self.config.keepalive?)
     }
+}
+
+/// Appends a number to at most `most`; `true`: the oldest is gone for it.
+fn push_newest(numbers: &mut VecDeque<Seq16>, sequence: Seq16, most: usize) -> bool {
+    let is_full = numbers.len() >= most;
+    if is_full {
+        numbers.pop_front();
+    }
+    numbers.push_back(sequence);
+    is_full
 }

@@ -44,6 +44,9 @@ pub struct Stats {
     /// Packets acknowledged that nobody asked for before as many others were: see
     /// [`pop_acked`](super::Endpoint::pop_acked).
     pub acked_unread: u64,
+    /// Packets evidently lost, by one sent later that arrived: see [`pop_lost`](super::Endpoint::pop_lost). Those that were only late
+    /// are among them.
+    pub overtaken: u64,
     /// Packets given up with some of their fragments missing.
     pub abandoned: u64,
     /// When a packet, or a part of one, was last received; `None`: nothing was, or it is
