@@ -126,6 +126,9 @@ impl End {
         while let Some(sequence) = packets.pop_acked() {
             channels.on_acked(sequence);
         }
+        while let Some(sequence) = packets.pop_lost() {
+            channels.on_lost(sequence);
+        }
     }
 }
 

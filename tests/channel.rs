@@ -414,6 +414,55 @@ fn a_message_is_sent_again_after_its_time_and_not_before() {
 }
 
 #[test]
+fn what_a_lost_packet_had_is_sent_at_once_unless_it_has_been_sent_since_or_nobody_wants_it() {
+    for resend_lost in [true, false] {
+        let [mut alice, mut bob] = bare(ChannelConfig { resend_lost, ..ChannelConfig::reliable_ordered() });
+        push_numbers(&mut alice, 0..2);
+        let late = alice.write(at(0), ms(0)).unwrap().to_vec();
+        alice.on_sent(at(0), Seq16(0));
+        alice.on_lost(Seq16(0));
+        alice.on_lost(Seq16(7)); // there is none
+        assert_eq!(alice.check(at(20), ms(0)), Some(at(if resend_lost { 20 } else { 100 })));
+        if !resend_lost {
+            assert!(alice.write(at(99), ms(0)).unwrap().is_empty());
+            continue;
+        }
+        let copy = alice.write(at(20), ms(0)).unwrap().to_vec();
+        assert_eq!(copy, late);
+        alice.on_sent(at(20), Seq16(1));
+        alice.on_lost(Seq16(0));
+        assert_eq!(alice.check(at(30), ms(0)), Some(at(120)), "the copy is under way");
+        // It was only late: that counts, and the copy does no harm.
+        bob.read(&late).unwrap();
+        bob.read(&copy).unwrap();
+        alice.on_acked(Seq16(0));
+        alice.on_lost(Seq16(1));
+        assert_eq!((alice.check(at(30), ms(0)), alice.stats(0).resends), (None, 2));
+        assert_eq!((numbers(&mut bob), bob.stats(0).duplicates), (vec![0, 1], 2));
+    }
+}
+
+#[test]
+fn nearly_every_loss_is_found_by_a_later_packet_and_few_that_are_late_are_taken_for_one() {
+    let path = LinkConfig { loss: Loss::Random(0.05), ..LinkConfig::with_rtt(ms(60)) };
+    // Packets leave 15 ms apart, so some overtake each other.
+    let reordered = LinkConfig { jitter: ms(25), in_order: false, ..path.clone() };
+    let lossless = LinkConfig { loss: Loss::None, ..reordered.clone() };
+    for (link, late) in [(path, 0..=0), (reordered, 1..=20), (lossless, 1..=1)] {
+        let channel = ChannelConfig { resend: Resend::After(ms(400)), ..ChannelConfig::reliable_ordered() };
+        let mut pair = pair(&[channel], &link, 5);
+        assert!(send_numbers(&mut pair, 2000).into_iter().eq(0..2000));
+        let (channel, packets) = (pair.alice.channels().stats(0), pair.alice.endpoint().stats());
+        // Two messages a packet, but for the last ones nothing waits for its time.
+        assert!(
+            (packets.lost..=2 * packets.overtaken + 4).contains(&channel.resends),
+            "{channel:?}, {packets:?}"
+        );
+        assert!(late.contains(&(packets.overtaken - packets.lost)), "{link:?}: {packets:?}");
+    }
+}
+
+#[test]
 fn a_bad_payload_changes_nothing_but_a_counter() {
     let two = [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
     let [mut alice, mut bob] = [(); 2].map(|()| Channels::<Test>::new(&config(&two)).unwrap());

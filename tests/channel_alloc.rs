@@ -61,6 +61,8 @@ fn a_message_allocates_nothing_in_a_steady_state() {
         arrived.rotate_left(1);
         if std::mem::replace(&mut arrived[4], !is_lost) {
             alice.on_acked(sequence.sub(5));
+        } else {
+            alice.on_lost(sequence.sub(5));
         }
         for (channel, count) in (0..).zip(&mut received) {
             while bob.recv(channel).is_some() {

@@ -85,6 +85,8 @@ struct End {
     expected: Vec<VecDeque<Sent>>,
     /// For each channel the ids that were given up here.
     expired: Vec<HashSet<Seq16>>,
+    /// The packets of this end that have arrived, or were lost.
+    told: HashSet<Seq16>,
     numbers: u32,
 }
 
@@ -116,7 +118,7 @@ pub fn channel_pair(script: &[u8]) {
 fn config(flags: u8) -> ChannelsConfig {
     let mut channels = vec![
         ChannelConfig::blocks(),
-        ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::reliable_unordered() },
+        ChannelConfig { resend: Resend::Rtt(150), resend_lost: false, ..ChannelConfig::reliable_unordered() },
         ChannelConfig::unreliable(),
         ChannelConfig::unreliable_sequenced(),
     ];
@@ -143,6 +145,7 @@ impl Pair {
             air: Vec::new(),
             expected: vec![VecDeque::new(); config.channels.len()],
             expired: vec![HashSet::new(); config.channels.len()],
+            told: HashSet::new(),
             numbers: 0,
         };
         Self { ends: [end(), end()], now: Time::ZERO, flags, config }
@@ -224,9 +227,14 @@ impl Pair {
 
     fn arrive(&mut self, end: usize, datagram: &[u8]) {
         let now = self.now;
-        let End { channels, endpoint, .. } = &mut self.ends[end];
+        let End { channels, endpoint, told, .. } = &mut self.ends[end];
         let _ = endpoint.receive_if(now, datagram, |payload| channels.read(payload).is_ok());
+        while let Some(sequence) = endpoint.pop_lost() {
+            assert!(told.insert(sequence), "it has arrived, or was lost before");
+            channels.on_lost(sequence);
+        }
         while let Some(sequence) = endpoint.pop_acked() {
+            told.insert(sequence);
             channels.on_acked(sequence);
         }
         for (index, channel) in self.config.channels.iter().enumerate() {

@@ -107,6 +107,9 @@ impl<M: Message> Peer for ChannelsEnd<M> {
         while let Some(sequence) = endpoint.pop_acked() {
             channels.on_acked(sequence);
         }
+        while let Some(sequence) = endpoint.pop_lost() {
+            channels.on_lost(sequence);
+        }
     }
 
     fn poll(&mut self, now: Time) {

@@ -58,8 +58,17 @@ impl Carried {
 
     /// The messages of a packet, which are given once.
     pub(super) fn take(&mut self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
-        let Entries { start, count } =
-            self.packets.remove(sequence).unwrap_or(Entries { start: 0, count: 0 });
+        let entries = self.packets.remove(sequence);
+        self.entries(entries)
+    }
+
+    /// The messages of a packet, which can still be taken.
+    pub(super) fn of(&self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
+        self.entries(self.packets.get(sequence).copied())
+    }
+
+    fn entries(&self, entries: Option<Entries>) -> impl Iterator<Item = (u8, Seq16)> {
+        let Entries { start, count } = entries.unwrap_or(Entries { start: 0, count: 0 });
         let is_kept = self.end.wrapping_sub(start) <= self.size;
         let count = if is_kept { count } else { 0 };
         (0..count).filter_map(move |offset| self.log.get(self.index(start.wrapping_add(offset))).copied())
@@ -89,7 +98,9 @@ mod tests {
         send(&mut carried, 7, 3);
         send(&mut carried, 8, 0);
         assert!(carried.take(Seq16(8)).eq([]));
+        assert!(carried.of(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
         assert!(carried.take(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
+        assert!(carried.of(Seq16(7)).eq([]));
         assert!(carried.take(Seq16(7)).eq([]));
     }
 

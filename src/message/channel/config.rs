@@ -61,6 +61,8 @@ pub struct ChannelConfig {
     pub bits_per_packet: u32,
     /// When a reliable message is sent again.
     pub resend: Resend,
+    /// Whether it is sent again at once when the packet that had it is [lost](super::Channels::on_lost).
+    pub resend_lost: bool,
     /// Reliable messages that are not known to have arrived after so long are given up: 1 ms to 1 h. `None`: never.
     pub expire_after: Option<Duration>,
     /// Longest block, bytes: 0 (none) to 262,144, in no more slices than `send_buffer` and `receive_buffer` hold.
@@ -109,6 +111,7 @@ impl ChannelConfig {
             messages_per_packet: 64,
             bits_per_packet: 1 << 19,
             resend: Resend::After(RESEND_AFTER),
+            resend_lost: true,
             expire_after: None,
             block_max: 0,
             slice: 512,
@@ -128,6 +131,7 @@ impl ChannelConfig {
             messages_per_packet,
             bits_per_packet,
             resend,
+            resend_lost: _,
             expire_after,
             block_max,
             slice,

@@ -76,6 +76,9 @@
 //! while let Some(sequence) = alices.pop_acked() {
 //!     alice.on_acked(sequence);
 //! }
+//! while let Some(sequence) = alices.pop_lost() {
+//!     alice.on_lost(sequence);
+//! }
 //! assert_eq!(alice.check(now, Duration::ZERO), None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -246,7 +249,7 @@ impl<M: Message> Channels<M> {
         let Self { channels, carried, .. } = self;
         let start = carried.end();
         for (index, Channel { sender, stats, .. }) in (0..).zip(channels) {
-            sender.commit(now, stats, |id| carried.push(index, id));
+            sender.commit(now, sequence, stats, |id| carried.push(index, id));
         }
         carried.finish(sequence, start);
     }
@@ -257,6 +260,18 @@ impl<M: Message> Channels<M> {
         for (index, id) in carried.take(sequence) {
             if let Some(channel) = channels.get_mut(usize::from(index)) {
                 channel.sender.remove(id);
+            }
+        }
+    }
+
+    /// Notes that the packet `sequence` is evidently lost, as [`Endpoint::pop_lost`](crate::packet::Endpoint::pop_lost) tells: what it
+    /// carried is due at once, on channels with [`resend_lost`](ChannelConfig::resend_lost). Should it arrive after all, the copies are
+    /// dropped there.
+    pub fn on_lost(&mut self, sequence: Seq16) {
+        let Self { channels, carried, .. } = self;
+        for (index, id) in carried.of(sequence) {
+            if let Some(channel) = channels.get_mut(usize::from(index)) {
+                channel.sender.lost(id, sequence);
             }
         }
     }

@@ -37,9 +37,19 @@ struct Entry<M> {
     content: Content<M>,
     /// Bits of the content.
     bits: usize,
-    /// When it was last sent.
-    sent: Option<Time>,
+    state: State,
     expires: Option<Time>,
+}
+
+/// How far an entry has got.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It was never sent.
+    New,
+    /// It was sent, last in this packet.
+    UnderWay { sent: Time, packet: Seq16 },
+    /// That packet is lost.
+    Lost,
 }
 
 impl<M: Message> Sender<M> {
@@ -78,7 +88,7 @@ impl<M: Message> Sender<M> {
         self.check_room(1)?;
         let expires = lifetime.filter(|_| self.config.delivery.is_reliable()).map(|lifetime| now + lifetime);
         self.expires = earlier(self.expires, expires);
-        self.store(Entry { content, bits, sent: None, expires });
+        self.store(Entry { content, bits, state: State::New, expires });
         Ok(id)
     }
 
@@ -95,7 +105,7 @@ impl<M: Message> Sender<M> {
         for (index, data) in (1..).zip(slices.clone()) {
             let mut content = Content::Slice { data: data.to_vec(), is_last: index == slices.len() };
             let bits = self.measure(&mut content)?;
-            self.store(Entry { content, bits, sent: None, expires: None });
+            self.store(Entry { content, bits, state: State::New, expires: None });
         }
         self.block_end = Some(self.next);
         Ok(())
@@ -122,8 +132,12 @@ impl<M: Message> Sender<M> {
             let Some(entry) = self.store.get_mut(id) else { continue };
             match entry.expires {
                 Some(at) if at <= now => {
-                    *entry =
-                        Entry { content: Content::Dropped, bits: DROPPED_BITS, sent: None, expires: None };
+                    *entry = Entry {
+                        content: Content::Dropped,
+                        bits: DROPPED_BITS,
+                        state: State::New,
+                        expires: None,
+                    };
                     stats.expired += 1;
                     if self.expired.len() == usize::from(self.config.send_buffer) {
                         self.expired.pop_front();
@@ -173,13 +187,21 @@ impl<M: Message> Sender<M> {
     }
 
     /// What was chosen has left. `carried` gets the ids that wait for an acknowledgement.
-    pub(super) fn commit(&mut self, now: Time, stats: &mut ChannelStats, mut carried: impl FnMut(Seq16)) {
+    pub(super) fn commit(
+        &mut self,
+        now: Time,
+        packet: Seq16,
+        stats: &mut ChannelStats,
+        mut carried: impl FnMut(Seq16),
+    ) {
         let mut chosen = std::mem::take(&mut self.chosen);
         for id in chosen.drain(..) {
             let Some(entry) = self.store.get_mut(id) else { continue };
-            stats.resends += u64::from(entry.sent.is_some());
-            stats.sent += u64::from(entry.sent.is_none());
-            entry.sent = Some(now);
+            match entry.state {
+                State::New => stats.sent += 1,
+                State::UnderWay { .. } | State::Lost => stats.resends += 1,
+            }
+            entry.state = State::UnderWay { sent: now, packet };
             if self.config.delivery.is_reliable() {
                 carried(id);
             } else {
@@ -187,6 +209,15 @@ impl<M: Message> Sender<M> {
             }
         }
         self.chosen = chosen;
+    }
+
+    /// A packet that carried `id` is lost: it is due again, unless it has been sent in another one since.
+    pub(super) fn lost(&mut self, id: Seq16, lost: Seq16) {
+        if let Some(Entry { state, .. }) = self.store.get_mut(id).filter(|_| self.config.resend_lost)
+            && matches!(state, State::UnderWay { packet, .. } if *packet == lost)
+        {
+            *state = State::Lost;
+        }
     }
 
     /// A packet that carried `id` has arrived.
@@ -242,7 +273,10 @@ impl<M: Message> Sender<M> {
 impl<M> Entry<M> {
     /// When it is to be sent next.
     fn due(&self, now: Time, resend: Duration) -> Time {
-        self.sent.map_or(now, |sent| sent + resend)
+        match self.state {
+            State::New | State::Lost => now,
+            State::UnderWay { sent, .. } => sent + resend,
+        }
     }
 }
 
