@@ -462,6 +462,40 @@ fn nearly_every_loss_is_found_by_a_later_packet_and_few_that_are_late_are_taken_
     }
 }
 
+/// A message that takes more bits at the second look.
+struct Grows(std::cell::Cell<u32>);
+
+impl Serialize for Grows {
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+        let looks = self.0.replace(self.0.get() + 1);
+        stream.byte_vec(&mut vec![0; if looks == 1 { 2000 } else { 0 }], 2000)
+    }
+}
+
+impl Message for Grows {
+    const KINDS: u32 = 1;
+
+    fn kind(&self) -> u32 {
+        0
+    }
+
+    fn blank(_: u32) -> Option<Self> {
+        None
+    }
+}
+
+#[test]
+fn what_could_not_be_written_is_not_taken_for_sent() {
+    let mut alice = Channels::new(&config(&[ChannelConfig::reliable_ordered(); 2])).unwrap();
+    for channel in [0, 1] {
+        alice.send(channel, at(0), Grows(0.into())).unwrap();
+    }
+    assert!(matches!(alice.write(at(0), ms(0)), Err(BitsError::Full { .. })));
+    alice.on_sent(at(0), Seq16(0)); // an empty packet, since there is nothing to put into it
+    alice.on_acked(Seq16(0));
+    assert_eq!([0, 1].map(|channel| alice.waiting(channel)), [1, 1]);
+}
+
 #[test]
 fn a_bad_payload_changes_nothing_but_a_counter() {
     let two = [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];

@@ -223,24 +223,13 @@ impl<M: Message> Channels<M> {
     ///
     /// # Errors
     ///
-    /// A message writes itself otherwise than when it was measured. Repair its `serialize`.
+    /// A message writes itself otherwise than when it was measured. Repair its `serialize`. Nothing is sent then.
     pub fn write(&mut self, now: Time, rtt: Duration) -> Result<&[u8], BitsError> {
-        let Self { channels, payload, .. } = self;
-        let (mut stream, mut is_empty) = (Write::new(payload), true);
-        let mut after = channels.len();
-        for Channel { config, sender, stats, .. } in channels {
-            after -= 1;
-            sender.expire(now, stats);
-            let room = stream.left().saturating_sub(1 + after);
-            let mut has_messages = sender.choose(now, config.resend_after(rtt), room)?;
-            stream.bool(&mut has_messages)?;
-            if has_messages {
-                sender.write(&mut stream)?;
-                is_empty = false;
-            }
+        let written = self.write_payload(now, rtt);
+        if written.is_err() {
+            self.channels.iter_mut().for_each(|channel| channel.sender.unchoose());
         }
-        let len = if is_empty { 0 } else { stream.finish() };
-        Ok(payload.get(..len).unwrap_or_default())
+        Ok(self.payload.get(..written?).unwrap_or_default())
     }
 
     /// Notes that what [`write`](Self::write) gave left now in the packet `sequence`. Tell it of packets without messages as
@@ -325,6 +314,25 @@ impl<M: Message> Channels<M> {
     fn channel(&mut self, index: usize) -> Result<&mut Channel<M>, SendError> {
         let count = self.channels.len();
         self.channels.get_mut(index).ok_or(SendError::NoChannel { index, count })
+    }
+
+    /// Chooses what is due and writes it; returns the bytes of the payload.
+    fn write_payload(&mut self, now: Time, rtt: Duration) -> Result<usize, BitsError> {
+        let Self { channels, payload, .. } = self;
+        let (mut stream, mut is_empty) = (Write::new(payload), true);
+        let mut after = channels.len();
+        for Channel { config, sender, stats, .. } in channels {
+            after -= 1;
+            sender.expire(now, stats);
+            let room = stream.left().saturating_sub(1 + after);
+            let mut has_messages = sender.choose(now, config.resend_after(rtt), room)?;
+            stream.bool(&mut has_messages)?;
+            if has_messages {
+                sender.write(&mut stream)?;
+                is_empty = false;
+            }
+        }
+        Ok(if is_empty { 0 } else { stream.finish() })
     }
 
     fn stage(&mut self, payload: &[u8]) -> Result<(), ReadError> {

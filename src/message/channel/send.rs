@@ -172,6 +172,11 @@ impl<M: Message> Sender<M> {
         Ok(!self.chosen.is_empty())
     }
 
+    /// Nothing that was chosen leaves.
+    pub(super) fn unchoose(&mut self) {
+        self.chosen.clear();
+    }
+
     /// Writes what was chosen.
     pub(super) fn write(&mut self, stream: &mut Write<'_>) -> Result<(), BitsError> {
         serialize_count(stream, &mut self.chosen.len(), &self.config)?;
