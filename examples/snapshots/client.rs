@@ -1,0 +1,90 @@
+//! The client: sends inputs 60 times a second, and puts snapshots together.
+
+use crate::connection::Connection;
+use crate::delta::{self, AGE_MAX};
+use crate::inputs::{INPUTS_MAX, Inputs};
+use crate::world::Snapshot;
+use std::collections::VecDeque;
+use std::error::Error;
+use std::io;
+use whitewater::ring::SequenceBuffer;
+use whitewater::{Seq16, Time};
+
+pub(crate) struct Client {
+    pub(crate) connection: Connection,
+    /// The newest snapshots: bases of those to come. The server takes none that is older.
+    snapshots: SequenceBuffer<Snapshot>,
+    /// Snapshots that nobody has looked at yet.
+    fresh: VecDeque<Seq16>,
+    /// Inputs that are not known to have arrived, the oldest first.
+    unacked: VecDeque<u8>,
+    /// The number of the next input.
+    next_input: u32,
+    /// The number of the input after the newest in a packet.
+    carried: SequenceBuffer<u32>,
+}
+
+impl Client {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            snapshots: SequenceBuffer::new(AGE_MAX + 1),
+            fresh: VecDeque::new(),
+            unacked: VecDeque::new(),
+            next_input: 0,
+            carried: SequenceBuffer::new(256),
+        }
+    }
+
+    /// Takes what has come: snapshots, and which inputs have arrived. A snapshot that cannot be read is not acknowledged, so the
+    /// server will not take it for a base.
+    pub(crate) fn receive(&mut self, now: Time) -> io::Result<()> {
+        let Self { connection, snapshots, fresh, .. } = self;
+        connection.receive(now, |payload| match delta::read(payload, |base| snapshots.get(base)) {
+            Ok((number, snapshot)) if !snapshots.is_stale(number) => {
+                snapshots.insert(number, snapshot);
+                fresh.push_back(number);
+                true
+            }
+            _ => false,
+        })?;
+        while let Some(packet) = self.connection.pop_acked() {
+            // A packet has all inputs up to its newest that had not arrived: now they have.
+            let Some(end) = self.carried.remove(packet) else { continue };
+            let later = (self.next_input - end) as usize;
+            self.unacked.drain(..self.unacked.len().saturating_sub(later));
+        }
+        Ok(())
+    }
+
+    /// The next snapshot that has come. A game draws the newest one, or between the newest two.
+    pub(crate) fn pop_snapshot(&mut self) -> Option<(Seq16, &Snapshot)> {
+        let number = self.fresh.pop_front()?;
+        Some((number, self.snapshots.get(number)?))
+    }
+
+    /// Sends the keys that are held in this tick, and those of earlier ones once more.
+    pub(crate) fn tick(&mut self, now: Time, keys: u8) -> Result<(), Box<dyn Error>> {
+        if self.unacked.len() == INPUTS_MAX {
+            self.unacked.pop_front(); // nobody wants to know any more
+        }
+        self.unacked.push_back(keys);
+        self.next_input += 1;
+        self.send_inputs(now)
+    }
+
+    /// Whether there are inputs that are not known to have arrived.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.unacked.is_empty()
+    }
+
+    pub(crate) fn send_inputs(&mut self, now: Time) -> Result<(), Box<dyn Error>> {
+        let first = self.next_input - u32::try_from(self.unacked.len())?;
+        let mut inputs = Inputs { first, keys: self.unacked.iter().copied().collect() };
+        let mut payload = [0; 32];
+        let len = inputs.write(&mut payload)?;
+        let packet = self.connection.send(now, payload.get(..len).unwrap_or_default())?;
+        self.carried.insert(packet, self.next_input);
+        Ok(())
+    }
+}

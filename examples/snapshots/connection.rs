@@ -1,0 +1,67 @@
+//! One end of the exchange of packets: a socket and an endpoint. The server has one as well as the client.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use whitewater::packet::{Endpoint, PacketConfig, SendError, Stats};
+use whitewater::{DatagramQueue, Seq16, Time};
+
+pub(crate) struct Connection {
+    socket: UdpSocket,
+    endpoint: Endpoint<DatagramQueue>,
+    buf: [u8; 2048],
+}
+
+impl Connection {
+    /// Speaks with `peer` only.
+    pub(crate) fn new(socket: UdpSocket, peer: SocketAddr) -> io::Result<Self> {
+        socket.connect(peer)?;
+        socket.set_nonblocking(true)?;
+        // Both ends have the same id: draw your own. Datagrams of other programs are refused.
+        let config = PacketConfig { protocol_id: 0x736e_6170, ..PacketConfig::default() };
+        let endpoint = Endpoint::new(&config, DatagramQueue::new()).map_err(io::Error::other)?;
+        Ok(Self { socket, endpoint, buf: [0; 2048] })
+    }
+
+    /// Reads all that has come. A packet whose payload `take` refuses is not acknowledged.
+    pub(crate) fn receive(&mut self, now: Time, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+        loop {
+            match self.socket.recv(&mut self.buf) {
+                // What is damaged, late or doubled changes nothing, and is counted in `Stats::rejected`.
+                Ok(len) => {
+                    let _ = self.endpoint.receive_if(now, self.buf.get(..len).unwrap_or_default(), &mut take);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {} // the peer is not there yet, or any more
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends a packet and returns its number, by which [`pop_acked`](Self::pop_acked) tells that it has arrived.
+    pub(crate) fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, SendError> {
+        let sequence = self.endpoint.send(now, payload)?;
+        self.flush();
+        Ok(sequence)
+    }
+
+    /// Lets time pass: without anything to send, a keepalive tells the peer what has arrived.
+    pub(crate) fn update(&mut self, now: Time) {
+        self.endpoint.update(now);
+        self.flush();
+    }
+
+    /// Takes the number of a packet that has arrived at the peer.
+    pub(crate) fn pop_acked(&mut self) -> Option<Seq16> {
+        self.endpoint.pop_acked()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.endpoint.stats()
+    }
+
+    fn flush(&mut self) {
+        while let Some(datagram) = self.endpoint.output_mut().pop() {
+            let _ = self.socket.send(datagram); // what cannot be sent is lost
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A small world that moves, the same for the same seed and inputs.
+
+use whitewater::sim::Rng;
+
+/// What a client gets to see of the world. All of it is already rounded to what is sent: so both ends have exactly the same, and what
+/// has not changed is equal.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Snapshot {
+    pub(crate) entities: [Entity; ENTITIES],
+}
+
+impl Snapshot {
+    /// One to be read into.
+    pub(crate) fn blank() -> Self {
+        Self { entities: [Entity::default(); ENTITIES] }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Entity {
+    /// Up to [`POSITION_MAX`], in 1/32 m.
+    pub(crate) x: u16,
+    pub(crate) y: u16,
+    /// 256 in a full turn.
+    pub(crate) heading: u8,
+    /// Up to [`HEALTH_MAX`].
+    pub(crate) health: u8,
+}
+
+/// The server's world. Entity 0 is the player's.
+#[derive(Debug)]
+pub(crate) struct World {
+    snapshot: Snapshot,
+    /// Steps a tick, x and y.
+    velocities: [(i16, i16); ENTITIES],
+    rng: Rng,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed, 7);
+        let entity = |_| Entity {
+            x: below(&mut rng, POSITION_MAX),
+            y: below(&mut rng, POSITION_MAX),
+            heading: 0,
+            health: HEALTH_MAX,
+        };
+        let entities = std::array::from_fn(entity);
+        Self { snapshot: Snapshot { entities }, velocities: [(0, 0); ENTITIES], rng }
+    }
+
+    pub(crate) const fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Goes on by one tick, with the keys that the player holds.
+    pub(crate) fn step(&mut self, keys: u8) {
+        let Self { snapshot, velocities, rng } = self;
+        let pull = |less, more| 3 * (i16::from(keys & more != 0) - i16::from(keys & less != 0));
+        for (index, (entity, velocity)) in snapshot.entities.iter_mut().zip(velocities).enumerate() {
+            if index == 0 {
+                *velocity = (pull(LEFT, RIGHT), pull(UP, DOWN));
+            } else if below(rng, 60) == 0 {
+                // A second on average until it turns, or stands still: what most of them do.
+                let is_walking = below(rng, 3) == 0;
+                let mut speed = || if is_walking { i16::try_from(below(rng, 9)).unwrap_or(0) - 4 } else { 0 };
+                *velocity = (speed(), speed());
+                entity.heading = below(rng, 256).to_le_bytes()[0];
+            }
+            entity.x = entity.x.saturating_add_signed(velocity.0).min(POSITION_MAX);
+            entity.y = entity.y.saturating_add_signed(velocity.1).min(POSITION_MAX);
+            if below(rng, 300) == 0 {
+                entity.health = entity.health.checked_sub(10).unwrap_or(HEALTH_MAX);
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to `count`")]
+fn below(rng: &mut Rng, count: u16) -> u16 {
+    (rng.fraction() * f64::from(count)) as u16
+}
+
+/// The keys of an input, a bit each.
+pub(crate) const LEFT: u8 = 1;
+pub(crate) const RIGHT: u8 = 2;
+pub(crate) const UP: u8 = 4;
+pub(crate) const DOWN: u8 = 8;
+pub(crate) const ENTITIES: usize = 64;
+pub(crate) const POSITION_MAX: u16 = 4095;
+pub(crate) const HEALTH_MAX: u8 = 100;
