@@ -52,10 +52,6 @@ fn input_60_hz() {
 #[test]
 fn messages_60_hz() {
     let channel = ChannelConfig::reliable_ordered();
-    let mut close = Mode::messages("5 ms apart", channel);
-    for ChannelMode { spacing, .. } in close.ends.iter_mut().flat_map(|end| &mut end.channel) {
-        *spacing = ms(5);
-    }
     let [.., fast, turbo, flush] = Mode::baselines();
     let modes = [
         fast,
@@ -65,9 +61,39 @@ fn messages_60_hz() {
         Mode::messages("timer only", ChannelConfig { resend_lost: false, ..channel }),
         Mode::messages("100 ms", channel),
         Mode::messages("125 % rtt", ChannelConfig { resend: Resend::Rtt(125), ..channel }),
-        close,
+        close_messages(),
     ];
     assert_snapshot!(table(Workload::input60(), &links(), modes));
+}
+
+/// Packets of which the next may leave 5 ms later.
+fn close_messages() -> Mode {
+    let mut mode = Mode::messages("5 ms apart", ChannelConfig::reliable_ordered());
+    for ChannelMode { spacing, .. } in mode.ends.iter_mut().flat_map(|end| &mut end.channel) {
+        *spacing = ms(5);
+    }
+    mode
+}
+
+#[test]
+fn the_readme_compares_channels_with_kcp_by_these_figures() {
+    let readme = include_str!("../README.md");
+    let (_, link) = links().into_iter().find(|(name, _)| *name == "60 ms, 10 %").unwrap();
+    let [.., fast, _, flush] = Mode::baselines();
+    for (name, mode) in [
+        ("KCP fast", fast),
+        ("KCP turbo + flush", flush),
+        ("KCP by time", Mode::modern(Modern::default())),
+        ("a channel, packets 16 ms apart or more", Mode::messages("", ChannelConfig::reliable_ordered())),
+        ("a channel, packets 5 ms apart or more", close_messages()),
+    ] {
+        let report = Scenario::new(Workload::input60(), link.clone(), mode).run(SEEDS).unwrap();
+        let Latency { mean, p50, p99, .. } = report.latency();
+        let [mean, p50, p99] = [mean, p50, p99].map(|latency| latency.as_secs_f64() * 1e3);
+        let kb = report.bytes() as f64 / 1e3 / report.runs.len() as f64;
+        let row = format!("| {name} | {mean:.1} | {p50:.1} | {p99:.1} | {kb:.0} |");
+        assert!(readme.contains(&row), "README.md has not {row}");
+    }
 }
 
 #[test]
