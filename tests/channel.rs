@@ -9,7 +9,7 @@ use common::{at, ms};
 use std::ops::Range;
 use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received, Resend};
-use whitewater::message::{BitsError, Message, ReadError, SendError, Serialize, Stream};
+use whitewater::message::{BitsError, Message, ReadError, SendError, Serialize, Stream, Write};
 use whitewater::packet::PacketConfig;
 use whitewater::sim::{ChannelsEnd, Link, LinkConfig, Loss, Pair};
 use whitewater::{Seq16, Time};
@@ -518,6 +518,22 @@ fn a_bad_payload_changes_nothing_but_a_counter() {
     bob.read(&good).unwrap();
     assert_eq!(bob.recv(0), Some(Received::Message(Test::Number(1))));
     assert_eq!(bob.recv(1), Some(Received::Message(Test::Number(2))));
+}
+
+#[test]
+fn a_block_of_nothing_is_refused() {
+    let [_, mut bob] = bare(ChannelConfig::blocks());
+    // There are messages, 1 of them, its id; it is a slice, the last one; its length in 10 bits.
+    for (len, is_taken) in [(0, false), (1, true)] {
+        let (mut bytes, mut bits) =
+            ([0; 8], [(1, 1), (0, 6), (0, 16), (0b110, 3), (len, 10), (0, 8 * len + 1)]);
+        let mut write = Write::new(&mut bytes);
+        bits.iter_mut().for_each(|(value, count)| write.bits(value, *count).unwrap());
+        let len = write.finish();
+        let read = bob.read(&bytes[..len]);
+        assert_eq!(read.is_ok(), is_taken, "{read:?}");
+    }
+    assert_eq!((bob.recv(0), bob.recv(0)), (Some(Received::Block(vec![0])), None));
 }
 
 #[test]

@@ -62,7 +62,12 @@ impl<M: Message> Content<M> {
         }
         let Self::Slice { data, is_last } = self else { return Ok(()) };
         stream.bool(is_last)?;
-        stream.byte_vec(data, max.into())
+        stream.byte_vec(data, max.into())?;
+        if data.is_empty() {
+            // One below the least length: no sender has such a slice, and a block of nothing is none.
+            return Err(BitsError::OutOfRange { offset: u64::MAX, span: u64::from(max) - 1 });
+        }
+        Ok(())
     }
 }
 
