@@ -14,6 +14,9 @@
 //!   sim      Link  Pair  scenario             bad links and both ends in
 //!                                             virtual time, by a seed
 //!  ─────────────────────────────────────────────────────────────────────
+//!   session  wire: packets, frames            cookie, exchange, seal, token: who may come in,
+//!            bytes <-> values                  under which keys, and what is authentic
+//!  ─────────────────────────────────────────────────────────────────────
 //!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets
 //!                                             of which it is known whether they arrived
@@ -63,6 +66,7 @@ pub mod pace;
 pub mod packet;
 pub mod ring;
 pub mod seq;
+pub mod session;
 pub mod sim;
 pub mod time;
 pub mod wire;

@@ -1,0 +1,256 @@
+//! The handshake: two messages, which prove what the suite asks for and give both ends the same keys.
+//!
+//! The client writes the first message when it is made, and may read any number of second messages until one is right. The server
+//! reads the first message, decides, and answers.
+
+use super::Suite;
+#[cfg(feature = "crypto")]
+use super::noise::{NoiseInitiator, NoiseResponder};
+use super::seal::Keys;
+use super::wire::{MESSAGE_MAX, VERSION};
+use thiserror::Error;
+
+#[cfg(feature = "crypto")]
+pub use super::noise::public_key;
+
+/// What both ends know before the first message, and what the handshake proves that they know alike.
+#[derive(Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "the prologue has these and no others")]
+pub struct Attempt<'a> {
+    /// The suite.
+    pub suite: Suite,
+    /// The game and its own version of its protocol.
+    pub protocol_id: u64,
+    /// The attempt.
+    pub cid: u64,
+    /// The sealed connect token as it stands in the CONNECT, or nothing.
+    pub token: &'a [u8],
+}
+
+/// Why there are no keys.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The suite takes the feature `crypto`, which this program was built without.
+    #[error("the suite is not built in")]
+    Suite,
+    /// The suite needs a pre-shared key and there is none, or there is one that it does not use.
+    #[error("the suite and the pre-shared key do not go together")]
+    Psk,
+    /// The suite needs the key of the server and there is none, or there is one that it does not use.
+    #[error("the suite and the key of the server do not go together")]
+    ServerKey,
+    /// The message is too short or too long, or its payload is.
+    #[error("the message does not have its length")]
+    Length,
+    /// The message was not made by who it should be, or for another attempt.
+    #[error("the message is not authentic")]
+    Forged,
+}
+
+/// The client of a handshake. Dropped, it leaves no keys.
+pub struct Initiator(Begun);
+
+enum Begun {
+    Checked {
+        salt: [u8; 8],
+        protocol_id: u64,
+    },
+    #[cfg(feature = "crypto")]
+    Noise(Box<NoiseInitiator>),
+}
+
+impl Initiator {
+    /// Begins: appends the first message with `payload` to `msg1`.
+    ///
+    /// `psk` and `server_key`, the public half, as the suite needs them; `random`: 32 bytes that nobody can guess, of which the key
+    /// of this attempt is made, and no other.
+    ///
+    /// # Errors
+    ///
+    /// When the suite cannot be had with this. Nothing was appended.
+    pub fn new(
+        attempt: &Attempt<'_>,
+        psk: Option<&[u8; 32]>,
+        server_key: Option<&[u8; 32]>,
+        random: [u8; 32],
+        payload: &[u8],
+        msg1: &mut Vec<u8>,
+    ) -> Result<Self, HandshakeError> {
+        attempt.check(psk, server_key, payload)?;
+        match attempt.suite {
+            Suite::Checked => {
+                let salt = salt(&random);
+                msg1.extend_from_slice(&salt);
+                msg1.extend_from_slice(payload);
+                Ok(Self(Begun::Checked { salt, protocol_id: attempt.protocol_id }))
+            }
+            #[cfg(feature = "crypto")]
+            Suite::Noise(pattern, cipher) => {
+                let keys = (psk, server_key);
+                let noise = NoiseInitiator::new(pattern, cipher, &attempt.prologue(), keys, random)?;
+                noise.begin(payload, msg1).map(|noise| Self(Begun::Noise(Box::new(noise))))
+            }
+            #[cfg(not(feature = "crypto"))]
+            Suite::Noise(..) => Err(HandshakeError::Suite),
+        }
+    }
+
+    /// Reads the second message: gives the keys, and puts what it says into `payload`, which is emptied before.
+    ///
+    /// # Errors
+    ///
+    /// When it is not the answer. Nothing has changed, another message may be.
+    pub fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
+        payload.clear();
+        if msg2.len() > MESSAGE_MAX {
+            return Err(HandshakeError::Length);
+        }
+        match &mut self.0 {
+            Begun::Checked { salt, protocol_id } => {
+                let (server_salt, rest) = msg2.split_first_chunk().ok_or(HandshakeError::Length)?;
+                payload.extend_from_slice(rest);
+                Ok(Keys::checked(*salt, *server_salt, *protocol_id))
+            }
+            #[cfg(feature = "crypto")]
+            Begun::Noise(noise) => noise.read_msg2(msg2, payload),
+        }
+    }
+}
+
+/// The server of a handshake, which has read the first message.
+pub struct Responder(Asked);
+
+enum Asked {
+    Checked {
+        salts: ([u8; 8], [u8; 8]),
+        protocol_id: u64,
+    },
+    #[cfg(feature = "crypto")]
+    Noise(Box<NoiseResponder>),
+}
+
+impl Responder {
+    /// Reads the first message, and puts what it says into `payload`, which is emptied before.
+    ///
+    /// `psk` and `server_key`, the private half, as the suite needs them; `random` as for [`Initiator::new`].
+    ///
+    /// # Errors
+    ///
+    /// When it is no message of somebody who knows what the suite asks for.
+    pub fn read_msg1(
+        attempt: &Attempt<'_>,
+        psk: Option<&[u8; 32]>,
+        server_key: Option<&[u8; 32]>,
+        random: [u8; 32],
+        msg1: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<Self, HandshakeError> {
+        payload.clear();
+        attempt.check(psk, server_key, &[])?;
+        if msg1.len() > MESSAGE_MAX {
+            return Err(HandshakeError::Length);
+        }
+        match attempt.suite {
+            Suite::Checked => {
+                let (client_salt, rest) = msg1.split_first_chunk().ok_or(HandshakeError::Length)?;
+                payload.extend_from_slice(rest);
+                let salts = (*client_salt, salt(&random));
+                Ok(Self(Asked::Checked { salts, protocol_id: attempt.protocol_id }))
+            }
+            #[cfg(feature = "crypto")]
+            Suite::Noise(pattern, cipher) => {
+                let keys = (psk, server_key);
+                let noise = NoiseResponder::new(pattern, cipher, &attempt.prologue(), keys, random)?;
+                noise.read_msg1(msg1, payload).map(|noise| Self(Asked::Noise(Box::new(noise))))
+            }
+            #[cfg(not(feature = "crypto"))]
+            Suite::Noise(..) => Err(HandshakeError::Suite),
+        }
+    }
+
+    /// Appends the second message with `payload` to `msg2` and gives the keys.
+    ///
+    /// # Errors
+    ///
+    /// When the payload is too long. Nothing was appended.
+    pub fn write_msg2(self, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
+        if payload.len() > PAYLOAD_MAX {
+            return Err(HandshakeError::Length);
+        }
+        match self.0 {
+            Asked::Checked { salts: (client, server), protocol_id } => {
+                msg2.extend_from_slice(&server);
+                msg2.extend_from_slice(payload);
+                Ok(Keys::checked(client, server, protocol_id))
+            }
+            #[cfg(feature = "crypto")]
+            Asked::Noise(noise) => noise.write_msg2(payload, msg2),
+        }
+    }
+}
+
+impl Attempt<'_> {
+    fn check(
+        &self,
+        psk: Option<&[u8; 32]>,
+        server_key: Option<&[u8; 32]>,
+        payload: &[u8],
+    ) -> Result<(), HandshakeError> {
+        if psk.is_some() != self.suite.needs_psk() {
+            return Err(HandshakeError::Psk);
+        }
+        if server_key.is_some() != self.suite.needs_server_key() {
+            return Err(HandshakeError::ServerKey);
+        }
+        if payload.len() > PAYLOAD_MAX {
+            return Err(HandshakeError::Length);
+        }
+        Ok(())
+    }
+
+    /// What Noise mixes in before the first message: another of it, and no message is authentic.
+    #[must_use]
+    pub fn prologue(&self) -> Vec<u8> {
+        let Self { suite, protocol_id, cid, token } = self;
+        let mut prologue = b"whitewater/1\0".to_vec();
+        prologue.push(VERSION);
+        prologue.extend_from_slice(&suite.code().to_le_bytes());
+        prologue.extend_from_slice(&protocol_id.to_le_bytes());
+        prologue.extend_from_slice(&cid.to_le_bytes());
+        prologue.extend_from_slice(token);
+        prologue
+    }
+}
+
+impl std::fmt::Debug for Attempt<'_> {
+    /// Without the token: who has it can use it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { suite, protocol_id, cid, token } = self;
+        f.debug_struct("Attempt")
+            .field("suite", suite)
+            .field("protocol_id", protocol_id)
+            .field("cid", cid)
+            .field("token_len", &token.len())
+            .finish()
+    }
+}
+
+impl std::fmt::Debug for Initiator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Initiator(..)")
+    }
+}
+
+impl std::fmt::Debug for Responder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Responder(..)")
+    }
+}
+
+fn salt(random: &[u8; 32]) -> [u8; 8] {
+    random.first_chunk().copied().unwrap_or_default()
+}
+
+/// Most bytes of a payload: those of a message without the public key and the tag.
+const PAYLOAD_MAX: usize = MESSAGE_MAX - 32 - 16;

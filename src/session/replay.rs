@@ -1,0 +1,182 @@
+//! The replay window: every packet number counts once. Source: RFC 4303 section 3.4.3, RFC 6479.
+
+use thiserror::Error;
+
+/// Which of the newest [`WINDOW`] packet numbers came.
+///
+/// A packet is looked at with [`check`](Self::check) first, which is cheap, then authenticated, and only then counted with
+/// [`mark`](Self::mark): what anybody can send changes nothing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ReplayWindow {
+    newest: Option<u64>,
+    /// A ring: bit `pn` modulo [`WINDOW`] says whether `pn` came, for the numbers of the window; others are 0.
+    came: [u64; WORDS],
+}
+
+/// Why a packet number does not count.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Replayed {
+    /// It came before.
+    #[error("the packet number came before")]
+    Duplicate,
+    /// It is too far behind the newest to tell.
+    #[error("the packet number is too old")]
+    Stale,
+}
+
+impl ReplayWindow {
+    /// A window in which nothing came.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { newest: None, came: [0; WORDS] }
+    }
+
+    /// The highest number that came.
+    #[must_use]
+    pub const fn newest(&self) -> Option<u64> {
+        self.newest
+    }
+
+    /// Whether `pn` may be new. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// When it came before, or is too old.
+    pub fn check(&self, pn: u64) -> Result<(), Replayed> {
+        match self.newest {
+            // Only ever the distance of two numbers: no sum that could overflow.
+            Some(newest) if pn <= newest && newest - pn >= WINDOW => Err(Replayed::Stale),
+            Some(newest) if pn <= newest && self.has(pn) => Err(Replayed::Duplicate),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts `pn`, which has been authenticated.
+    ///
+    /// # Errors
+    ///
+    /// When it came before, or is too old. Nothing has changed.
+    pub fn mark(&mut self, pn: u64) -> Result<(), Replayed> {
+        self.check(pn)?;
+        let ahead = match self.newest {
+            Some(newest) => pn.saturating_sub(newest),
+            None => WINDOW,
+        };
+        if ahead >= WINDOW {
+            self.came = [0; WORDS];
+        } else {
+            // At most the window, once for a number that was never seen: the bits between are of numbers that left it.
+            for step in 0..ahead {
+                self.set(pn - step, false);
+            }
+        }
+        self.newest = self.newest.max(Some(pn));
+        self.set(pn, true);
+        Ok(())
+    }
+
+    fn has(&self, pn: u64) -> bool {
+        let (word, bit) = place(pn);
+        self.came.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    fn set(&mut self, pn: u64, came: bool) {
+        let (word, bit) = place(pn);
+        if let Some(word) = self.came.get_mut(word) {
+            *word = if came { *word | bit } else { *word & !bit };
+        }
+    }
+}
+
+impl Default for ReplayWindow {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn place(pn: u64) -> (usize, u64) {
+    let slot = pn % WINDOW;
+    (usize::try_from(slot / 64).unwrap_or_default(), 1 << (slot % 64))
+}
+
+/// Packet numbers that are remembered: 5 s of 200 packets a second.
+pub const WINDOW: u64 = 1024;
+const WORDS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_window_reaches_back_1024_numbers() {
+        let mut window = ReplayWindow::new();
+        assert_eq!(window.mark(5000), Ok(()));
+        assert_eq!(window.check(5000), Err(Replayed::Duplicate));
+        assert_eq!(window.check(5000 - 1023), Ok(()));
+        assert_eq!(window.check(5000 - 1024), Err(Replayed::Stale));
+        assert_eq!(window.check(0), Err(Replayed::Stale));
+        assert_eq!(window.newest(), Some(5000));
+    }
+
+    #[test]
+    fn nothing_overflows_at_the_end_of_the_numbers() {
+        let mut window = ReplayWindow::new();
+        for pn in [u64::MAX - 1, u64::MAX, u64::MAX - 1023, u64::MAX - 1022] {
+            assert_eq!(window.mark(pn), Ok(()), "{pn:#x}");
+            assert_eq!(window.mark(pn), Err(Replayed::Duplicate), "{pn:#x}");
+        }
+        assert_eq!(window.check(u64::MAX - 1024), Err(Replayed::Stale));
+        assert_eq!(window.check(0), Err(Replayed::Stale));
+        let mut window = ReplayWindow::new();
+        window.mark(0).unwrap();
+        assert_eq!(window.check(u64::MAX), Ok(()));
+    }
+
+    #[test]
+    fn a_check_is_no_mark() {
+        let mut window = ReplayWindow::new();
+        window.mark(7).unwrap();
+        let before = window.clone();
+        for pn in (0..3000).chain([u64::MAX]) {
+            let _ = window.check(pn);
+        }
+        assert_eq!(window, before);
+        window.mark(7).unwrap_err();
+        assert_eq!(window, before);
+    }
+
+    /// Steps around the newest number that matter, and any number at all.
+    fn numbers() -> impl Strategy<Value = Vec<u64>> {
+        let base = prop_oneof![Just(0_u64), Just(1 << 32), Just(u64::MAX - 2000), any::<u64>()];
+        let off = prop_oneof![0..10_u64, 1000..1050_u64, 0..3000_u64, 2040..2060_u64];
+        let number = prop_oneof![20 => off.prop_map(Ok), 1 => any::<u64>().prop_map(Err)];
+        (base, prop::collection::vec(number, 0..300)).prop_map(|(base, numbers)| {
+            numbers.into_iter().map(|n| n.map_or_else(|n| n, |off| base.saturating_add(off))).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_of_what_came(numbers in numbers()) {
+            let mut window = ReplayWindow::new();
+            let mut came = BTreeSet::new();
+            for pn in numbers {
+                let newest: Option<u64> = came.last().copied();
+                let expected = match newest {
+                    Some(newest) if i128::from(pn) <= i128::from(newest) - 1024 => Err(Replayed::Stale),
+                    _ if came.contains(&pn) => Err(Replayed::Duplicate),
+                    _ => Ok(()),
+                };
+                prop_assert_eq!(window.check(pn), expected);
+                prop_assert_eq!(window.mark(pn), expected);
+                if expected.is_ok() {
+                    came.insert(pn);
+                }
+                prop_assert_eq!(window.newest(), came.last().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What protects the DATA packets of a session: packet numbers, the replay window, and a checksum or a cipher.
+//!
+//! A [`Seal`] belongs to one session and dies with it, so that no packet number comes again under the same key. What is opened
+//! changes nothing before its checksum or tag was found right.
+//!
+//! ```
+//! use whitewater::Time;
+//! use whitewater::session::seal::{Keys, Seal};
+//!
+//! let now = Time::ZERO;
+//! let keys = || Keys::checked([1; 8], [2; 8], 0x1234); // what the handshake gives
+//! let (mut client, mut server) = (Seal::new(now, keys()), Seal::new(now, keys()));
+//!
+//! let mut datagram = Vec::new();
+//! Seal::begin(&mut datagram);
+//! datagram.extend_from_slice(b"frames");
+//! client.seal(now, 7, &mut datagram)?;
+//!
+//! let mut copy = datagram.clone();
+//! assert_eq!(server.open(now, &mut datagram)?.body, b"frames");
+//! assert!(server.open(now, &mut copy).is_err(), "it came before");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod checked;
+#[cfg(feature = "crypto")]
+mod cipher;
+#[cfg(feature = "ring")]
+mod fast;
+mod keys;
+#[cfg(feature = "crypto")]
+mod phase;
+#[cfg(all(feature = "crypto", any(test, not(feature = "ring"))))]
+mod pure;
+#[cfg(all(test, feature = "crypto"))]
+pub(in crate::session) mod record;
+
+pub use keys::Keys;
+
+use super::number::{expand, truncate};
+use super::replay::{ReplayWindow, Replayed};
+use super::wire::{DATA_HEADER_LEN, Data, PacketError};
+use crate::time::Time;
+use checked::{Checked, SUM_LEN};
+use keys::Kind;
+#[cfg(feature = "crypto")]
+use phase::Phases;
+use thiserror::Error;
+
+/// Seals and opens the DATA packets of one end of one session.
+pub struct Seal {
+    protection: Protection,
+    /// Number of the packet that is sealed next.
+    next_pn: u64,
+    window: ReplayWindow,
+    /// Packets whose checksum or tag was wrong.
+    forged: u64,
+}
+
+enum Protection {
+    Checked(Checked),
+    #[cfg(feature = "crypto")]
+    Noise(Box<Phases>),
+}
+
+/// A packet that was opened.
+#[derive(Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Opened<'a> {
+    /// Its number.
+    pub pn: u64,
+    /// Whether its number is the highest so far.
+    pub newest: bool,
+    /// Its frames.
+    pub body: &'a [u8],
+}
+
+/// Why a packet was not sealed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The datagram was not begun with [`Seal::begin`].
+    #[error("there is no room for the header")]
+    NoHeader,
+    /// There are no packet numbers left: close the session.
+    #[error("the packet numbers are used up")]
+    NumbersSpent,
+    /// The key sealed as much as it may, and the client did not update it: close the session.
+    #[error("the key is used up")]
+    KeySpent,
+}
+
+/// Why a packet was not opened. Nothing but counters has changed; the bytes of the datagram may have.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It is no DATA packet.
+    #[error(transparent)]
+    Packet(#[from] PacketError),
+    /// Its number came before or is too old: the network doubled or kept it, or somebody sends again what he saw.
+    #[error(transparent)]
+    Replayed(#[from] Replayed),
+    /// Its number is beyond all that are used.
+    #[error("the packet number is beyond the last")]
+    Number,
+    /// It is of a key phase that is over.
+    #[error("the key phase is over")]
+    Phase,
+    /// Its checksum or tag is wrong.
+    #[error("the tag is wrong")]
+    Forged,
+    /// So many tags were wrong that the next forgery might be right: close the session.
+    #[error("too many tags were wrong")]
+    KeySpent,
+}
+
+impl Seal {
+    /// Protects a session with the keys of its handshake.
+    #[must_use]
+    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
+    pub fn new(now: Time, Keys(kind): Keys) -> Self {
+        let protection = match kind {
+            Kind::Checked(checked) => Protection::Checked(checked),
+            #[cfg(feature = "crypto")]
+            Kind::Noise { cipher, send, receive, client } => {
+                Protection::Noise(Box::new(Phases::new(now, cipher, send, receive, client)))
+            }
+        };
+        Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0 }
+    }
+
+    /// Makes `datagram` the beginning of a packet: empties it and leaves room for the header. The frames are to follow.
+    pub fn begin(datagram: &mut Vec<u8>) {
+        datagram.clear();
+        datagram.resize(DATA_HEADER_LEN, 0);
+    }
+
+    /// Bytes of a packet that are not its body.
+    #[must_use]
+    pub const fn overhead(&self) -> usize {
+        DATA_HEADER_LEN + self.tail()
+    }
+
+    /// Makes what was [begun](Self::begin) a packet for the session that its receiver calls `sid`. Updates the key first if that is
+    /// due. Returns the number of the packet.
+    ///
+    /// # Errors
+    ///
+    /// When the session has to end; nothing has changed then.
+    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
+    pub fn seal(&mut self, now: Time, sid: u32, datagram: &mut Vec<u8>) -> Result<u64, SealError> {
+        let pn = self.next_pn;
+        if pn >= PN_MAX {
+            return Err(SealError::NumbersSpent);
+        }
+        let (header, body) =
+            datagram.split_first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
+        let low = truncate(pn);
+        match &mut self.protection {
+            Protection::Checked(checked) => {
+                *header = Data { phase: false, sid, pn: low }.encode();
+                let sum = checked.sum(datagram);
+                datagram.extend_from_slice(&sum);
+            }
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => {
+                phases.update_if_due(now);
+                *header = Data { phase: phases.phase(), sid, pn: low }.encode();
+                let tag = phases.seal(pn, header, body)?;
+                datagram.extend_from_slice(&tag);
+            }
+        }
+        self.next_pn += 1;
+        Ok(pn)
+    }
+
+    /// Opens a packet in place. That it is of this session is for the caller to see, by the `sid`.
+    ///
+    /// # Errors
+    ///
+    /// When it is none, came before or is not authentic. Nothing but a counter has changed.
+    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
+    pub fn open<'a>(&mut self, now: Time, datagram: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
+        if self.forged >= FORGED_MAX {
+            return Err(OpenError::KeySpent);
+        }
+        let (Data { phase, pn, .. }, _) = Data::decode(datagram)?;
+        let have = datagram.len();
+        let body_end = have.checked_sub(self.tail()).filter(|end| *end >= DATA_HEADER_LEN);
+        let body_end = body_end.ok_or(PacketError::Length { have })?;
+        let newest = self.window.newest();
+        let pn = expand(newest, pn);
+        self.window.check(pn)?;
+        if pn >= PN_MAX {
+            return Err(OpenError::Number);
+        }
+        let ahead = newest.is_none_or(|newest| pn > newest);
+        let opened = match &mut self.protection {
+            Protection::Checked(_) if phase => return Err(OpenError::Phase),
+            Protection::Checked(checked) => {
+                let (bytes, sum) = datagram.split_at(body_end);
+                if checked.sum(bytes) == sum { Ok(()) } else { Err(OpenError::Forged) }
+            }
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => {
+                let (header, sealed) = datagram.split_at_mut(DATA_HEADER_LEN);
+                phases.open(now, (phase, pn, ahead), header, sealed)
+            }
+        };
+        if opened == Err(OpenError::Forged) {
+            self.forged += 1;
+        }
+        opened?;
+        self.window.mark(pn)?;
+        let body = datagram.get(DATA_HEADER_LEN..body_end).unwrap_or_default();
+        Ok(Opened { pn, newest: ahead, body })
+    }
+
+    /// Packets sealed: the number of the next.
+    #[must_use]
+    pub const fn sealed(&self) -> u64 {
+        self.next_pn
+    }
+
+    /// The highest number of a packet that was opened.
+    #[must_use]
+    pub const fn newest(&self) -> Option<u64> {
+        self.window.newest()
+    }
+
+    /// Packets whose checksum or tag was wrong.
+    #[must_use]
+    pub const fn forged(&self) -> u64 {
+        self.forged
+    }
+
+    /// How often the keys were updated: to send, to receive.
+    #[must_use]
+    pub fn updates(&self) -> (u64, u64) {
+        match &self.protection {
+            Protection::Checked(_) => (0, 0),
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => phases.generation(),
+        }
+    }
+
+    /// Has the client update its key after so many packets in either direction, instead of 2^20. Of no effect at a server, which
+    /// follows, and without a cipher.
+    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "there are no keys"))]
+    pub fn set_update_after(&mut self, packets: u64) {
+        match &mut self.protection {
+            Protection::Checked(_) => {}
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => phases.update_after(packets),
+        }
+    }
+
+    /// Bytes behind the body.
+    const fn tail(&self) -> usize {
+        match &self.protection {
+            Protection::Checked(_) => SUM_LEN,
+            #[cfg(feature = "crypto")]
+            Protection::Noise(_) => cipher::TAG_LEN,
+        }
+    }
+}
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seal")
+            .field("sealed", &self.next_pn)
+            .field("newest", &self.newest())
+            .field("forged", &self.forged)
+            .field("updates", &self.updates())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Packet numbers end here. A billion packets a second take three days to get there.
+const PN_MAX: u64 = 1 << 48;
+/// Wrong tags after which no key is trusted. Source: RFC 9001 section 6.6, the integrity limit of ChaCha20-Poly1305; to close a
+/// session earlier would be a gift to whoever forges.
+const FORGED_MAX: u64 = 1 << 36;

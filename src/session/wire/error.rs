@@ -1,0 +1,76 @@
+//! Why bytes are none of ours.
+
+use super::reader::Short;
+use thiserror::Error;
+
+/// Why a datagram, or a payload of the handshake, is none; and why one cannot be written.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// Its first byte is of no packet, or of another than was asked for.
+    #[error("{found:#04x} is not the kind")]
+    Kind {
+        /// The byte in the place of the kind; 0 for an empty datagram.
+        found: u8,
+    },
+    /// It is of another version of the protocol.
+    #[error("version {found} is not ours")]
+    Version {
+        /// The byte in the place of the version.
+        found: u8,
+    },
+    /// It is shorter or longer than it says, or than its kind can be.
+    #[error("{have} bytes are not its length")]
+    Length {
+        /// Bytes that there are.
+        have: usize,
+    },
+    /// What has to be zero is not.
+    #[error("a reserved bit is set")]
+    Reserved,
+    /// A field has a value that it cannot have.
+    #[error("{field} has a value that it cannot have")]
+    Field {
+        /// The field.
+        field: &'static str,
+    },
+}
+
+/// Why a body is not a sequence of frames. Nothing of it counts.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// There is no such frame, or it may not extend to the end.
+    #[error("{found:#04x} is no frame")]
+    Kind {
+        /// The byte in the place of the type.
+        found: u8,
+    },
+    /// The body ends within a frame.
+    #[error("a frame is cut off")]
+    Truncated,
+    /// The last frame has a length although it extends to the end.
+    #[error("the last frame is not the shortest that says this")]
+    NotShortest,
+    /// The padding is not all zeros.
+    #[error("the padding is not zero")]
+    Padding,
+    /// The text of a CLOSE is too long or no UTF-8.
+    #[error("the text of a close is none")]
+    Text,
+    /// There are more than [`FRAMES_MAX`](super::FRAMES_MAX).
+    #[error("more frames than a body may have")]
+    TooMany,
+}
+
+impl From<Short> for PacketError {
+    fn from(Short { have }: Short) -> Self {
+        Self::Length { have }
+    }
+}
+
+impl From<Short> for FrameError {
+    fn from(_: Short) -> Self {
+        Self::Truncated
+    }
+}

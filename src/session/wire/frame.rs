@@ -1,0 +1,159 @@
+//! What the body of a DATA packet is made of.
+
+use super::{FrameError, Reader};
+use crate::seq::Seq16;
+
+/// One frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Frame<'a> {
+    /// Nothing, up to the end of the body: so many bytes, the type included; at least 1.
+    Pad(usize),
+    /// Segments of KCP.
+    Kcp(&'a [u8]),
+    /// A message that is not sent again.
+    Dgram(&'a [u8]),
+    /// Which packets have arrived.
+    Ack(AckFrame),
+    /// Are you there? With any number, which comes back.
+    Ping(u64),
+    /// The answer, with the number of the question.
+    Pong(u64),
+    /// Are you really there, at this address?
+    PathChallenge([u8; 8]),
+    /// The answer, with the bytes of the question.
+    PathResponse([u8; 8]),
+    /// The session is over: why, for programs, and in words, at most [`CLOSE_TEXT_MAX`] bytes.
+    Close(u16, &'a str),
+    /// Go to another server, with this connect token.
+    Redirect(&'a [u8]),
+    /// Messages packed into bits.
+    Packed(&'a [u8]),
+}
+
+/// The newest packet that has arrived, and which of the 32 before it have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
+pub struct AckFrame {
+    /// The low 16 bits of the newest packet number that was received.
+    pub ack: Seq16,
+    /// Bit i: `ack` - 1 - i was received.
+    pub bits: u32,
+    /// How long its receiver has had it, in units of 0.1 ms.
+    pub delay: u16,
+}
+
+/// The frames of a body that is one as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames<'a> {
+    rest: Reader<'a>,
+}
+
+impl<'a> Frames<'a> {
+    /// Looks at the whole body, and then gives the frames one by one. An empty body has none.
+    ///
+    /// # Errors
+    ///
+    /// When any of it is no frame, or there are more than [`FRAMES_MAX`].
+    pub fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
+        let mut rest = Reader::new(body);
+        for _ in 0..FRAMES_MAX {
+            if rest.rest().is_empty() {
+                return Ok(Self { rest: Reader::new(body) });
+            }
+            Frame::take(&mut rest)?;
+        }
+        rest.finish().map_err(|_| FrameError::TooMany)?;
+        Ok(Self { rest: Reader::new(body) })
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Frame<'a>;
+
+    fn next(&mut self) -> Option<Frame<'a>> {
+        if self.rest.rest().is_empty() {
+            return None;
+        }
+        Frame::take(&mut self.rest).ok()
+    }
+}
+
+impl<'a> Frame<'a> {
+    fn take(from: &mut Reader<'a>) -> Result<Self, FrameError> {
+        let padded = from.rest().len();
+        let found = from.u8()?;
+        Ok(match found {
+            frame_type::PAD => {
+                if from.take_rest().iter().any(|byte| *byte != 0) {
+                    return Err(FrameError::Padding);
+                }
+                Self::Pad(padded)
+            }
+            frame_type::ACK => {
+                let (ack, bits, delay) = (Seq16(from.u16()?), from.u32()?, from.u16()?);
+                Self::Ack(AckFrame { ack, bits, delay })
+            }
+            frame_type::PING => Self::Ping(from.u64()?),
+            frame_type::PONG => Self::Pong(from.u64()?),
+            frame_type::PATH_CHALLENGE => Self::PathChallenge(from.array()?),
+            frame_type::PATH_RESPONSE => Self::PathResponse(from.array()?),
+            frame_type::CLOSE => {
+                let (reason, len) = (from.u16()?, from.u8()?);
+                let text = str::from_utf8(from.bytes(len)?).ok();
+                let text = text.filter(|text| text.len() <= CLOSE_TEXT_MAX).ok_or(FrameError::Text)?;
+                Self::Close(reason, text)
+            }
+            _ => {
+                let make =
+                    frame_type::bytes(found & !frame_type::TO_END).ok_or(FrameError::Kind { found })?;
+                make(content(found, from)?)
+            }
+        })
+    }
+}
+
+/// The content of a frame of any length: up to the end, or by the length before it if others follow.
+fn content<'a>(found: u8, from: &mut Reader<'a>) -> Result<&'a [u8], FrameError> {
+    if found & frame_type::TO_END != 0 {
+        return Ok(from.take_rest());
+    }
+    let len = from.u16()?;
+    let content = from.bytes(len)?;
+    if from.rest().is_empty() { Err(FrameError::NotShortest) } else { Ok(content) }
+}
+
+/// Most frames of a body.
+pub const FRAMES_MAX: usize = 64;
+/// Most bytes of the text of a [`Frame::Close`].
+pub const CLOSE_TEXT_MAX: usize = 128;
+
+/// The first byte of a frame.
+pub(super) mod frame_type {
+    use super::Frame;
+
+    pub(in super::super) const PAD: u8 = 0;
+    pub(in super::super) const KCP: u8 = 1;
+    pub(in super::super) const DGRAM: u8 = 2;
+    pub(in super::super) const ACK: u8 = 3;
+    pub(in super::super) const PING: u8 = 4;
+    pub(in super::super) const PONG: u8 = 5;
+    pub(in super::super) const PATH_CHALLENGE: u8 = 6;
+    pub(in super::super) const PATH_RESPONSE: u8 = 7;
+    pub(in super::super) const CLOSE: u8 = 8;
+    pub(in super::super) const REDIRECT: u8 = 9;
+    pub(in super::super) const PACKED: u8 = 10;
+    /// Set in the type of a frame of any length that is the last one: it has no length then.
+    pub(in super::super) const TO_END: u8 = 0x80;
+
+    /// The frames that are nothing but bytes, of any number.
+    pub(super) fn bytes<'a>(found: u8) -> Option<fn(&'a [u8]) -> Frame<'a>> {
+        match found {
+            KCP => Some(Frame::Kcp),
+            DGRAM => Some(Frame::Dgram),
+            REDIRECT => Some(Frame::Redirect),
+            PACKED => Some(Frame::Packed),
+            _ => None,
+        }
+    }
+}

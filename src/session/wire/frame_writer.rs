@@ -1,0 +1,147 @@
+//! Frames into a body of limited size.
+
+use super::frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, frame_type};
+use thiserror::Error;
+
+/// A frame does not fit any more, or cannot be one. Nothing was written.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+#[error("the frame does not fit")]
+pub struct NoRoom;
+
+/// Appends frames to a buffer.
+///
+/// A frame of any length extends to the end for as long as it is the last one. When another follows it gets its length, for which
+/// it moves by two bytes; so the longest is best written last.
+#[derive(Debug)]
+pub struct FrameWriter<'a> {
+    buffer: &'a mut Vec<u8>,
+    /// Longest that the buffer may become.
+    end: usize,
+    count: usize,
+    /// Where the last frame begins, if it extends to the end.
+    open: Option<usize>,
+}
+
+impl<'a> FrameWriter<'a> {
+    /// Writes behind what is in `buffer`, until that is `end` bytes long.
+    #[must_use]
+    pub const fn new(buffer: &'a mut Vec<u8>, end: usize) -> Self {
+        Self { buffer, end, count: 0, open: None }
+    }
+
+    /// Frames written.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Most bytes that the next frame may have as content, if it is one of KCP, DGRAM, REDIRECT or PACKED; `None`: there is no
+    /// room for any.
+    #[must_use]
+    pub fn room(&self) -> Option<usize> {
+        self.left()?.checked_sub(1)
+    }
+
+    /// Appends a frame.
+    ///
+    /// # Errors
+    ///
+    /// When it does not fit, padding has been written, there are [`FRAMES_MAX`], or what it holds is longer than it may be.
+    pub fn push(&mut self, frame: &Frame<'_>) -> Result<(), NoRoom> {
+        let left = self.left().ok_or(NoRoom)?;
+        if len(frame)? > left {
+            return Err(NoRoom);
+        }
+        self.close_last();
+        let start = self.buffer.len();
+        match *frame {
+            Frame::Pad(len) => {
+                self.buffer.resize(start + len, 0);
+                self.count = FRAMES_MAX; // nothing comes behind padding
+                return Ok(());
+            }
+            Frame::Ack(AckFrame { ack, bits, delay }) => {
+                self.buffer.push(frame_type::ACK);
+                self.buffer.extend_from_slice(&ack.0.to_le_bytes());
+                self.buffer.extend_from_slice(&bits.to_le_bytes());
+                self.buffer.extend_from_slice(&delay.to_le_bytes());
+            }
+            Frame::Ping(stamp) => self.eight(frame_type::PING, stamp.to_le_bytes()),
+            Frame::Pong(stamp) => self.eight(frame_type::PONG, stamp.to_le_bytes()),
+            Frame::PathChallenge(bytes) => self.eight(frame_type::PATH_CHALLENGE, bytes),
+            Frame::PathResponse(bytes) => self.eight(frame_type::PATH_RESPONSE, bytes),
+            Frame::Close(reason, text) => {
+                self.buffer.push(frame_type::CLOSE);
+                self.buffer.extend_from_slice(&reason.to_le_bytes());
+                self.buffer.push(u8::try_from(text.len()).map_err(|_| NoRoom)?);
+                self.buffer.extend_from_slice(text.as_bytes());
+            }
+            Frame::Kcp(content) => self.to_end(frame_type::KCP, content),
+            Frame::Dgram(content) => self.to_end(frame_type::DGRAM, content),
+            Frame::Redirect(content) => self.to_end(frame_type::REDIRECT, content),
+            Frame::Packed(content) => self.to_end(frame_type::PACKED, content),
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Bytes for another frame, once the last one has a length.
+    fn left(&self) -> Option<usize> {
+        if self.count >= FRAMES_MAX {
+            return None;
+        }
+        let used = self.buffer.len() + if self.open.is_some() { LENGTH_LEN } else { 0 };
+        self.end.checked_sub(used)
+    }
+
+    fn eight(&mut self, frame_type: u8, bytes: [u8; 8]) {
+        self.buffer.push(frame_type);
+        self.buffer.extend_from_slice(&bytes);
+    }
+
+    fn to_end(&mut self, frame_type: u8, content: &[u8]) {
+        self.open = Some(self.buffer.len());
+        self.buffer.push(frame_type | frame_type::TO_END);
+        self.buffer.extend_from_slice(content);
+    }
+
+    /// Gives the last frame a length, if it has none.
+    fn close_last(&mut self) {
+        let Some(start) = self.open.take() else {
+            return;
+        };
+        let content = start + 1;
+        let len = self.buffer.len() - content;
+        let len = u16::try_from(len).unwrap_or(u16::MAX); // `len` below let nothing longer in
+        if let Some(frame_type) = self.buffer.get_mut(start) {
+            *frame_type &= !frame_type::TO_END;
+        }
+        self.buffer.splice(content..content, len.to_le_bytes());
+    }
+}
+
+/// Bytes of a frame that is the last one.
+fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
+    match *frame {
+        Frame::Pad(0) => Err(NoRoom),
+        Frame::Pad(len) => Ok(len),
+        Frame::Ack(_)
+        | Frame::Ping(_)
+        | Frame::Pong(_)
+        | Frame::PathChallenge(_)
+        | Frame::PathResponse(_) => Ok(9),
+        Frame::Close(_, text) if text.len() > CLOSE_TEXT_MAX => Err(NoRoom),
+        Frame::Close(_, text) => Ok(4 + text.len()),
+        Frame::Kcp(content) | Frame::Dgram(content) | Frame::Redirect(content) | Frame::Packed(content) => {
+            if content.len() > usize::from(u16::MAX) {
+                Err(NoRoom)
+            } else {
+                Ok(1 + content.len())
+            }
+        }
+    }
+}
+
+/// Bytes of the length of a frame.
+const LENGTH_LEN: usize = 2;

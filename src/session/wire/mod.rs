@@ -1,0 +1,118 @@
+//! The datagrams of a session and the frames in them: bytes and values, no state.
+//!
+//! Numbers are little-endian, reserved bits are zero and are looked at, lengths are bounded, and every value has one encoding: what
+//! decodes encodes to the same bytes. `docs/WIRE.md` has each byte.
+
+mod connect;
+mod data;
+mod error;
+mod frame;
+mod frame_writer;
+mod hello;
+mod payload;
+mod reader;
+
+pub use connect::{Accept, Connect};
+pub use data::{DATA_HEADER_LEN, Data, RESET_LEN, Reset};
+pub use error::{FrameError, PacketError};
+pub use frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, Frames};
+pub use frame_writer::{FrameWriter, NoRoom};
+pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN, Hello};
+pub use payload::{Msg1, Msg2, USER_MAX};
+
+pub(in crate::session) use reader::Reader;
+
+/// The version of the protocol, in every packet of the handshake.
+pub const VERSION: u8 = 1;
+/// Most bytes of a datagram of a session.
+pub const DATAGRAM_MAX: usize = 1200;
+/// Bytes of a cookie.
+pub const COOKIE_LEN: usize = 16;
+/// Most bytes of a token in a [`Connect`].
+pub const TOKEN_MAX: usize = 512;
+/// Most bytes of a message of the handshake: a public key, the longest payload, a tag.
+pub const MESSAGE_MAX: usize = 32 + (34 + USER_MAX) + 16;
+
+/// The first byte of a datagram.
+pub mod kind {
+    /// See [`Hello`](super::Hello).
+    pub const HELLO: u8 = 0xa1;
+    /// See [`Challenge`](super::Challenge).
+    pub const CHALLENGE: u8 = 0xa2;
+    /// See [`Connect`](super::Connect).
+    pub const CONNECT: u8 = 0xa3;
+    /// See [`Accept`](super::Accept).
+    pub const ACCEPT: u8 = 0xa4;
+    /// See [`Deny`](super::Deny).
+    pub const DENY: u8 = 0xa5;
+    /// See [`Data`](super::Data); in key phase 1 it is one more.
+    pub const DATA: u8 = 0xa6;
+    /// See [`Reset`](super::Reset).
+    pub const RESET: u8 = 0xa8;
+}
+
+/// A datagram of a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Packet<'a> {
+    /// A client asks for a cookie.
+    Hello(Hello),
+    /// The server gives one.
+    Challenge(Challenge),
+    /// The client brings it back, with the first message of the handshake.
+    Connect(Connect<'a>),
+    /// The server's message of the handshake.
+    Accept(Accept<'a>),
+    /// The server will not, says somebody.
+    Deny(Deny),
+    /// What a session carries: the header, and what is sealed.
+    Data(Data, &'a [u8]),
+    /// The server knows of no such session.
+    Reset(Reset),
+}
+
+impl<'a> Packet<'a> {
+    /// The packet that `datagram` is.
+    ///
+    /// # Errors
+    ///
+    /// When it is none; see [`PacketError`].
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        match datagram.first().copied().unwrap_or_default() {
+            kind::HELLO => Hello::decode(datagram).map(Self::Hello),
+            kind::CHALLENGE => Challenge::decode(datagram).map(Self::Challenge),
+            kind::CONNECT => Connect::decode(datagram).map(Self::Connect),
+            kind::ACCEPT => Accept::decode(datagram).map(Self::Accept),
+            kind::DENY => Deny::decode(datagram).map(Self::Deny),
+            kind::DATA | 0xa7 => Data::decode(datagram).map(|(data, sealed)| Self::Data(data, sealed)),
+            kind::RESET => Reset::decode(datagram).map(Self::Reset),
+            found => Err(PacketError::Kind { found }),
+        }
+    }
+}
+
+/// Takes the kind and the version off the front of a packet of the handshake.
+fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
+    let mut reader = of_kind(kind, datagram)?;
+    match reader.u8()? {
+        VERSION => Ok(reader),
+        found => Err(PacketError::Version { found }),
+    }
+}
+
+fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
+    let mut reader = Reader::new(datagram);
+    if datagram.len() > DATAGRAM_MAX {
+        return Err(PacketError::Length { have: datagram.len() });
+    }
+    match datagram.first().copied().unwrap_or_default() {
+        found if found != kind => Err(PacketError::Kind { found }),
+        _ => reader.u8().map(|_| reader).map_err(Into::into),
+    }
+}
+
+/// The length of `bytes` as it stands before them, if it is one of `min` to `max`.
+fn length(field: &'static str, bytes: &[u8], min: usize, max: usize) -> Result<u16, PacketError> {
+    let len = u16::try_from(bytes.len()).ok().filter(|_| (min..=max).contains(&bytes.len()));
+    len.ok_or(PacketError::Field { field })
+}
