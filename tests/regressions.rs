@@ -12,7 +12,7 @@ use std::path::Path;
 fn recorded_traces_hold_as_scripts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/kcp");
     let seeds = fuzz::seeds::all(&folder).expect("the traces can be read");
-    for (target, property) in fuzz::TARGETS {
+    for &(target, property) in fuzz::TARGETS {
         let mut count = 0;
         for seed in seeds.iter().filter(|seed| seed.target == target) {
             println!("{target}: {}", seed.name);
@@ -27,7 +27,7 @@ fn recorded_traces_hold_as_scripts() {
 fn inputs_that_once_failed_hold() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
     let mut count = 0;
-    for (target, property) in fuzz::TARGETS {
+    for &(target, property) in fuzz::TARGETS {
         for entry in fs::read_dir(folder.join(target)).into_iter().flatten().flatten() {
             println!("{}", entry.path().display());
             property(&fs::read(entry.path()).expect("the input can be read"));

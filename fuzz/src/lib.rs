@@ -4,22 +4,27 @@
 pub mod bits;
 pub mod channel;
 pub mod code;
+pub mod datagram;
 pub mod fragment;
+pub mod frames;
 pub mod inbox;
 pub mod input;
 pub mod knobs;
 pub mod packet;
 pub mod pair;
 pub mod protection;
+pub mod replay;
 pub mod script;
 pub mod seeds;
 pub mod segment;
+#[cfg(feature = "crypto")]
+pub mod token;
 
 /// A property and the name of its fuzz target.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every property.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: &[Target] = &[
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
     ("kcp_pair", pair::kcp_pair),
@@ -29,4 +34,9 @@ pub const TARGETS: [Target; 9] = [
     ("fragment_reassembly", fragment::fragment_reassembly),
     ("bits_read", bits::bits_read),
     ("channel_pair", channel::channel_pair),
+    ("dgram_decode", datagram::dgram_decode),
+    ("frames_decode", frames::frames_decode),
+    ("replay_window", replay::replay_window),
+    #[cfg(feature = "crypto")]
+    ("token_open", token::token_open),
 ];

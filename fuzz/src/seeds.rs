@@ -1,7 +1,9 @@
 //! Scripts and datagrams to start from, made of the recorded traces (`tests/vectors/kcp/README.md`).
 
 use super::input::op;
-use super::{bits, channel, code, fragment, knobs, packet, pair, protection};
+#[cfg(feature = "crypto")]
+use super::token;
+use super::{bits, channel, code, datagram, fragment, frames, knobs, packet, pair, protection, replay};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -40,6 +42,11 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("fragment_reassembly", fragment::seeds()),
         ("bits_read", bits::seeds()),
         ("channel_pair", channel::seeds()),
+        ("dgram_decode", datagram::seeds()),
+        ("frames_decode", frames::seeds()),
+        ("replay_window", replay::seeds()),
+        #[cfg(feature = "crypto")]
+        ("token_open", token::seeds()),
     ] {
         seeds.extend(of_target.into_iter().map(|(name, bytes)| Seed { target, name, bytes }));
     }

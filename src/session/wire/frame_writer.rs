@@ -77,10 +77,10 @@ impl<'a> FrameWriter<'a> {
                 self.buffer.push(u8::try_from(text.len()).map_err(|_| NoRoom)?);
                 self.buffer.extend_from_slice(text.as_bytes());
             }
-            Frame::Kcp(content) => self.to_end(frame_type::KCP, content),
-            Frame::Dgram(content) => self.to_end(frame_type::DGRAM, content),
-            Frame::Redirect(content) => self.to_end(frame_type::REDIRECT, content),
-            Frame::Packed(content) => self.to_end(frame_type::PACKED, content),
+            Frame::Kcp(content) => self.of_any_length(frame_type::KCP, content),
+            Frame::Dgram(content) => self.of_any_length(frame_type::DGRAM, content),
+            Frame::Redirect(content) => self.of_any_length(frame_type::REDIRECT, content),
+            Frame::Packed(content) => self.of_any_length(frame_type::PACKED, content),
         }
         self.count += 1;
         Ok(())
@@ -100,7 +100,7 @@ impl<'a> FrameWriter<'a> {
         self.buffer.extend_from_slice(&bytes);
     }
 
-    fn to_end(&mut self, frame_type: u8, content: &[u8]) {
+    fn of_any_length(&mut self, frame_type: u8, content: &[u8]) {
         self.open = Some(self.buffer.len());
         self.buffer.push(frame_type | frame_type::TO_END);
         self.buffer.extend_from_slice(content);

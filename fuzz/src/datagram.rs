@@ -1,0 +1,118 @@
+//! Every packet of a session, and what the messages of its handshake carry, encode to what they were decoded from.
+
+use whitewater::session::wire::{
+    Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, Msg1, Msg2, Packet,
+    Reset,
+};
+
+/// Decodes `datagram` as whatever it says that it is, and as what a handshake carries.
+///
+/// # Panics
+///
+/// When other bytes come back, or what is longer than a datagram is taken.
+pub fn dgram_decode(datagram: &[u8]) {
+    if let Ok(packet) = Packet::decode(datagram) {
+        assert!(datagram.len() <= DATAGRAM_MAX);
+        assert_eq!(encoded(&packet), datagram);
+        if let Packet::Hello(hello) = packet {
+            assert_eq!(Hello::cid_of_any_version(datagram), Some(hello.cid));
+        }
+    }
+    assert!(Hello::cid_of_any_version(datagram).is_none() || datagram.len() >= HELLO_MIN);
+    let mut again = Vec::new();
+    if let Ok(msg1) = Msg1::decode(datagram) {
+        msg1.encode(&mut again).expect("it was decoded");
+        assert_eq!(again, datagram);
+    }
+    again.clear();
+    if let Ok(msg2) = Msg2::decode(datagram) {
+        msg2.encode(&mut again).expect("it was decoded");
+        assert_eq!(again, datagram);
+    }
+}
+
+fn encoded(packet: &Packet<'_>) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    let done = match packet {
+        Packet::Hello(packet) => packet.encode(&mut datagram),
+        Packet::Challenge(packet) => {
+            packet.encode(&mut datagram);
+            Ok(())
+        }
+        Packet::Connect(packet) => packet.encode(&mut datagram),
+        Packet::Accept(packet) => packet.encode(&mut datagram),
+        Packet::Deny(packet) => packet.encode(&mut datagram),
+        Packet::Data(data, sealed) => {
+            datagram.extend_from_slice(&data.encode());
+            datagram.extend_from_slice(sealed);
+            Ok(())
+        }
+        Packet::Reset(packet) => {
+            packet.encode(&mut datagram);
+            Ok(())
+        }
+        _ => unreachable!("there are seven kinds"),
+    };
+    done.expect("it was decoded");
+    datagram
+}
+
+/// One of each, at its shortest and longer.
+pub fn seeds() -> Vec<(String, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    let mut add = |name: &str, bytes| seeds.push((name.to_owned(), bytes));
+    for size in [HELLO_MIN, DATAGRAM_MAX] {
+        let size = u16::try_from(size).unwrap_or_default();
+        let hello = Hello { suite: 0x201, protocol_id: 1, cid: 2, client_stamp: 3, size };
+        add(&format!("hello-{size}"), encoded(&Packet::Hello(hello)));
+    }
+    let challenge = Challenge { suite: 0, cid: 2, client_stamp: 3, epoch: 4, cookie: [5; 16] };
+    add("challenge", encoded(&Packet::Challenge(challenge)));
+    for (token, message) in [(0, 24), (384, 64), (512, 338)] {
+        let (token, msg1) = (vec![6; token], vec![7; message]);
+        let connect = Connect {
+            suite: 0x201,
+            protocol_id: 1,
+            cid: 2,
+            epoch: 4,
+            cookie: [5; 16],
+            client_sid: 8,
+            token: &token,
+            msg1: &msg1,
+        };
+        add(&format!("connect-{message}"), encoded(&Packet::Connect(connect)));
+        let accept = Accept { suite: 0x201, cid: 2, msg2: &msg1 };
+        add(&format!("accept-{message}"), encoded(&Packet::Accept(accept)));
+    }
+    for reason in DenyReason::ALL {
+        let deny = Deny { lowest: 1, highest: 2, reason, cid: 2, retry_after_ms: 9 };
+        add(&format!("deny-{}", reason as u16), encoded(&Packet::Deny(deny)));
+    }
+    for phase in [false, true] {
+        let data = Data { phase, sid: 8, pn: 10 };
+        add(&format!("data-{phase}"), encoded(&Packet::Data(data, &[11; 25])));
+    }
+    add("reset", encoded(&Packet::Reset(Reset { sid: 8, token: [12; 16] })));
+    for user in [&b""[..], b"user"] {
+        let mut payload = Vec::new();
+        let msg1 = Msg1 { features: 1, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user };
+        msg1.encode(&mut payload).expect("it is short");
+        add(&format!("msg1-{}", user.len()), payload);
+        for rejected in [None, Some(3)] {
+            let mut payload = Vec::new();
+            let msg2 = Msg2 {
+                server_sid: u32::from(rejected.is_none()),
+                features: 1,
+                max_datagram: 1200,
+                rcv_wnd: 128,
+                keepalive_ms: 500,
+                rejected,
+                reset_token: [9; 16],
+                user,
+            };
+            msg2.encode(&mut payload).expect("it is short");
+            add(&format!("msg2-{}-{}", user.len(), rejected.unwrap_or_default()), payload);
+        }
+    }
+    seeds
+}

@@ -1,0 +1,64 @@
+//! A body of frames encodes to what it was decoded from.
+
+use whitewater::Seq16;
+use whitewater::session::wire::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, FrameWriter, Frames};
+
+/// Decodes a body.
+///
+/// # Panics
+///
+/// When other bytes come back, or more frames than there may be, or a frame that is larger than it may be.
+pub fn frames_decode(body: &[u8]) {
+    let Ok(frames) = Frames::parse(body) else {
+        return;
+    };
+    let mut again = b"before".to_vec();
+    let mut writer = FrameWriter::new(&mut again, 6 + body.len());
+    for frame in frames {
+        if let Frame::Close(_, text) = frame {
+            assert!(text.len() <= CLOSE_TEXT_MAX);
+        }
+        writer.push(&frame).expect("it was decoded");
+    }
+    if body.len() < 65_536 {
+        assert!(writer.push(&Frame::Pad(1)).is_err(), "the body is full");
+    }
+    assert!(frames.count() <= FRAMES_MAX);
+    assert_eq!(again.strip_prefix(b"before"), Some(body));
+}
+
+/// Each frame alone, each before another, and many.
+pub fn seeds() -> Vec<(String, Vec<u8>)> {
+    let frames = [
+        Frame::Kcp(b"segment"),
+        Frame::Dgram(b""),
+        Frame::Ack(AckFrame { ack: Seq16(5), bits: 6, delay: 7 }),
+        Frame::Ping(1),
+        Frame::Pong(2),
+        Frame::PathChallenge([3; 8]),
+        Frame::PathResponse([4; 8]),
+        Frame::Close(5, "bye"),
+        Frame::Redirect(b"token"),
+        Frame::Packed(b"bits"),
+        Frame::Pad(3),
+    ];
+    let mut seeds = Vec::new();
+    let mut add = |name: String, frames: &[Frame<'_>]| {
+        let mut body = Vec::new();
+        let mut writer = FrameWriter::new(&mut body, 1200);
+        for frame in frames {
+            writer.push(frame).expect("there is room");
+        }
+        seeds.push((name, body));
+    };
+    for (index, frame) in frames.iter().enumerate() {
+        add(format!("alone-{index}"), &[*frame]);
+        add(format!("first-{index}"), &[Frame::Ping(9), *frame]);
+        if !matches!(frame, Frame::Pad(_)) {
+            add(format!("last-{index}"), &[*frame, Frame::Dgram(b"last")]);
+        }
+    }
+    add("all".to_owned(), &frames);
+    add("many".to_owned(), &[Frame::Dgram(b"x"); FRAMES_MAX]);
+    seeds
+}

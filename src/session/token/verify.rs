@@ -1,0 +1,82 @@
+//! How a server looks at a token.
+
+use super::sealed::{Grant, Head, SEALED_LEN};
+use super::used::Used;
+use super::{LIFE_MAX, SKEW, ServerKey, TokenError};
+use crate::session::Suite;
+
+/// Looks at the tokens that clients bring, and remembers which were used.
+#[derive(Debug)]
+pub struct Verifier {
+    protocol_id: u64,
+    key: ServerKey,
+    previous: Option<ServerKey>,
+    /// When this process was started, seconds since 1970.
+    started: u64,
+    used: Used,
+}
+
+impl Verifier {
+    /// For a server that was started at `started`, seconds since 1970: what was used before is not known, so no token from before
+    /// holds.
+    #[must_use]
+    pub fn new(protocol_id: u64, key: ServerKey, started: u64) -> Self {
+        Self { protocol_id, key, previous: None, started, used: Used::default() }
+    }
+
+    /// From now on tokens are sealed with `key`; those of the last key hold for as long as they hold.
+    pub fn rotate(&mut self, key: ServerKey) {
+        self.previous = Some(std::mem::replace(&mut self.key, key));
+    }
+
+    /// What a token grants, now, for a client that asks for `suite`. It still counts as not used: only when the client has shown
+    /// that it knows the pre-shared key, [`use_up`](Self::use_up) it. Otherwise whoever saw it could use it up.
+    ///
+    /// `now`: seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// The first of [`TokenError`], in its order. The cipher comes after all that costs nothing.
+    pub fn open(&self, now: u64, suite: Suite, sealed: &[u8]) -> Result<Grant, TokenError> {
+        let have = sealed.len();
+        let sealed: &[u8; SEALED_LEN] = sealed.try_into().map_err(|_| TokenError::Length { have })?;
+        let (bytes, rest) = sealed.split_first_chunk().ok_or(TokenError::Length { have })?;
+        let head = Head::decode(bytes)?;
+        let key = self.key_of(&head)?;
+        let expires = head.expires;
+        if now >= expires.saturating_add(SKEW) {
+            return Err(TokenError::Expired { expires });
+        }
+        if expires > now.saturating_add(LIFE_MAX + SKEW) {
+            return Err(TokenError::TooLong { expires });
+        }
+        let content = key.open(self.protocol_id, bytes, rest, expires)?;
+        if head.suite != suite.code() {
+            return Err(TokenError::Suite { found: head.suite });
+        }
+        let grant = content?;
+        if grant.created.saturating_add(SKEW) < self.started {
+            return Err(TokenError::BeforeStart { created: grant.created });
+        }
+        self.used.check(&grant.nonce, expires)?;
+        Ok(grant)
+    }
+
+    /// Remembers that a token was used.
+    ///
+    /// # Errors
+    ///
+    /// When it was used before, or no more can be remembered. Then nobody may come in by it.
+    pub fn use_up(&mut self, now: u64, grant: &Grant) -> Result<(), TokenError> {
+        self.used.insert(now, grant.nonce, grant.expires)
+    }
+
+    fn key_of(&self, head: &Head) -> Result<&ServerKey, TokenError> {
+        let mut known = [Some(&self.key), self.previous.as_ref()].into_iter().flatten();
+        if !known.clone().any(|key| key.server_id() == head.server_id) {
+            return Err(TokenError::Server { found: head.server_id });
+        }
+        let of = |key: &&ServerKey| (key.server_id(), key.key_id()) == (head.server_id, head.key_id);
+        known.find(of).ok_or(TokenError::Key { found: head.key_id })
+    }
+}
