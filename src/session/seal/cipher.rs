@@ -44,6 +44,10 @@ impl Keyed {
     pub(super) fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         #[cfg(test)]
         super::record::used(&self.key, pn);
+        self.encrypt(pn, header, body)
+    }
+
+    fn encrypt(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         match &self.aead {
             Any::ChaChaPoly(aead) => aead.seal(pn, header, body),
             Any::AesGcm(aead) => aead.seal(pn, header, body),
@@ -58,10 +62,11 @@ impl Keyed {
     }
 
     /// The key that follows this one; this one cannot be computed from it. Source: Noise revision 34, section 11.3 and `REKEY` in
-    /// section 4.2. Packet numbers end long before the nonce that it uses.
+    /// section 4.2. Packet numbers end long before the nonce that it uses, and
+    /// what it encrypts is never sent.
     pub(super) fn next(&self) -> Key {
         let mut key = Key::new([0; 32]);
-        let _ = self.seal(u64::MAX, &[], &mut *key);
+        let _ = self.encrypt(u64::MAX, &[], &mut *key);
         key
     }
 

@@ -281,3 +281,6 @@ const PN_MAX: u64 = 1 << 48;
 /// Wrong tags after which no key is trusted. Source: RFC 9001 section 6.6, the integrity limit of ChaCha20-Poly1305; to close a
 /// session earlier would be a gift to whoever forges.
 const FORGED_MAX: u64 = 1 << 36;
+
+#[cfg(test)]
+mod tests;

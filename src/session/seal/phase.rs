@@ -145,3 +145,29 @@ const AES_GCM_PACKETS: u64 = 1 << 23;
 const UPDATE_AGE: Duration = Duration::from_secs(15 * 60);
 /// How long packets of the last phase are still opened.
 const OLD_KEY: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phases(cipher: Cipher) -> Phases {
+        let key = |byte| Key::new([byte; 32]);
+        Phases::new(Time::ZERO, cipher, key(1), key(2), false)
+    }
+
+    #[test]
+    fn a_key_of_aes_gcm_seals_8_million_packets() {
+        for (cipher, most) in [(Cipher::AesGcm, Some(1 << 23)), (Cipher::ChaChaPoly, None)] {
+            let mut phases = phases(cipher);
+            phases.packets.0 = (1 << 23) - 1;
+            assert!(phases.seal(1, &[], &mut []).is_ok());
+            assert_eq!(phases.seal(2, &[], &mut []).is_err(), most == Some(phases.packets.0));
+        }
+    }
+
+    #[test]
+    fn an_idle_session_has_little_of_it() {
+        assert!(size_of::<Phases>() <= 400, "{} bytes", size_of::<Phases>());
+        assert!(size_of::<super::super::Seal>() <= 200, "{} bytes", size_of::<super::super::Seal>());
+    }
+}
