@@ -129,3 +129,94 @@ pub fn epoch_of(now: Time) -> u32 {
 const EPOCH_US: u64 = 5_000_000;
 /// Bytes that are hashed.
 const CLAIM_LEN: usize = 1 + 16 + 2 + 1 + 2 + 8 + 8 + 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    fn key() -> CookieKey {
+        CookieKey::new(*b"sixteen bytes ok")
+    }
+
+    fn claim() -> impl Strategy<Value = Claim> {
+        let v4 = any::<([u8; 4], u16)>().prop_map(SocketAddr::from);
+        let v6 = any::<([u8; 16], u16)>().prop_map(SocketAddr::from);
+        let numbers = (any::<u16>(), any::<u64>(), any::<u64>());
+        (prop_oneof![v4, v6], numbers).prop_map(|(address, (suite, protocol_id, cid))| Claim {
+            address,
+            suite,
+            protocol_id,
+            cid,
+        })
+    }
+
+    #[test]
+    fn a_cookie_holds_for_5_to_10_s() {
+        let address = SocketAddr::from(([192, 0, 2, 1], 5));
+        let claim = Claim { address, suite: 0x201, protocol_id: 1, cid: 2 };
+        for made_at in [0, 1, 4_999_999, 5_000_000, 12_345_678] {
+            let cookie_epoch = epoch_of(Time::from_micros(made_at));
+            let cookie = key().mint(cookie_epoch, &claim);
+            let last = (made_at / EPOCH_US + 2) * EPOCH_US - 1;
+            assert!((5_000_000..10_000_000).contains(&(last - made_at)), "holds for {} us", last - made_at);
+            let at = |micros| key().verify(Time::from_micros(micros), cookie_epoch, &cookie, &claim);
+            assert_eq!((at(made_at), at(last)), (Ok(()), Ok(())));
+            let now = cookie_epoch + 2;
+            assert_eq!(at(last + 1), Err(CookieError::Epoch { found: cookie_epoch, now }));
+        }
+    }
+
+    #[test]
+    fn a_cookie_from_the_future_is_none() {
+        let address = SocketAddr::from(([1; 16], 5));
+        let claim = Claim { address, suite: 0, protocol_id: 1, cid: 2 };
+        let cookie = key().mint(8, &claim);
+        let result = key().verify(Time::from_micros(7 * EPOCH_US), 8, &cookie, &claim);
+        assert_eq!(result, Err(CookieError::Epoch { found: 8, now: 7 }));
+    }
+
+    #[test]
+    fn the_periods_come_round() {
+        let turn = Time::ZERO + Duration::from_micros(EPOCH_US << 32);
+        assert_eq!((epoch_of(turn.before(1)), epoch_of(turn)), (u32::MAX, 0));
+        let claim = Claim { address: SocketAddr::from(([1; 4], 5)), suite: 0, protocol_id: 1, cid: 2 };
+        assert_eq!(key().verify(turn, u32::MAX, &key().mint(u32::MAX, &claim), &claim), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cookie_is_for_one_claim_alone(claim in claim(), other in claim(), bit in 0..128_usize, epoch in 1..9_u32) {
+            let now = Time::from_micros(u64::from(epoch) * EPOCH_US);
+            let cookie = key().mint(epoch, &claim);
+            prop_assert_eq!(key().verify(now, epoch, &cookie, &claim), Ok(()));
+            let (ip, port) = (claim.address.ip(), claim.address.port());
+            let others = [
+                Claim { address: other.address, ..claim },
+                Claim { address: SocketAddr::from((ip, port ^ 1)), ..claim },
+                Claim { suite: claim.suite ^ 0x100, ..claim },
+                Claim { protocol_id: !claim.protocol_id, ..claim },
+                Claim { cid: claim.cid ^ 1 << 63, ..claim },
+                other,
+            ];
+            for other in others.into_iter().filter(|other| *other != claim) {
+                prop_assert_eq!(key().verify(now, epoch, &cookie, &other), Err(CookieError::Wrong));
+            }
+            prop_assert_eq!(key().verify(now, epoch - 1, &cookie, &claim), Err(CookieError::Wrong));
+            let mut forged = cookie;
+            forged[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(key().verify(now, epoch, &forged, &claim), Err(CookieError::Wrong));
+            let restarted = CookieKey::new(*b"another sixteen!");
+            prop_assert_eq!(restarted.verify(now, epoch, &cookie, &claim), Err(CookieError::Wrong));
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv4_is_none_of_ipv6() {
+        let bytes = |address: SocketAddr| Claim { address, suite: 0, protocol_id: 0, cid: 0 }.bytes(0);
+        let mut same = [0; 16];
+        same[..4].copy_from_slice(&[1; 4]);
+        assert_ne!(bytes(SocketAddr::from(([1; 4], 5))), bytes(SocketAddr::from((same, 5))));
+    }
+}

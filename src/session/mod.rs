@@ -27,3 +27,6 @@ pub mod token;
 pub mod wire;
 
 pub use suite::{Cipher, Pattern, Suite};
+
+#[cfg(test)]
+mod tests;

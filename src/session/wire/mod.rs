@@ -20,7 +20,9 @@ pub use frame_writer::{FrameWriter, NoRoom};
 pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN, Hello};
 pub use payload::{Msg1, Msg2, USER_MAX};
 
-pub(in crate::session) use reader::{Reader, Short};
+pub(in crate::session) use reader::Reader;
+#[cfg(feature = "crypto")]
+pub(in crate::session) use reader::Short;
 
 /// The version of the protocol, in every packet of the handshake.
 pub const VERSION: u8 = 1;
