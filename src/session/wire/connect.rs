@@ -1,6 +1,6 @@
 //! CONNECT and ACCEPT: the messages of the handshake, with what has to be known before they can be read.
 
-use super::{COOKIE_LEN, MESSAGE_MAX, PacketError, TOKEN_MAX, VERSION, begin, kind, length};
+use super::{COOKIE_LEN, MESSAGE_MAX, MESSAGE_MIN, PacketError, TOKEN_MAX, VERSION, begin, kind, length};
 
 /// The client brings the cookie back and begins the handshake.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -128,6 +128,3 @@ impl<'a> Accept<'a> {
         Ok(Self { suite, cid, msg2 })
     }
 }
-
-/// Fewest bytes of a message of the handshake: a salt and the shortest payload.
-const MESSAGE_MIN: usize = 8 + 16;
