@@ -13,19 +13,37 @@
 //!   token     connect tokens: who may come in, sealed by a matchmaker (with the feature `crypto`)
 //! ```
 
+mod blob;
+mod client;
+mod config;
+mod connection;
 pub mod cookie;
+mod error;
+mod event;
 pub mod exchange;
 #[cfg(feature = "crypto")]
 mod noise;
 pub mod number;
+mod random;
 pub mod replay;
 pub mod reset;
 pub mod seal;
+mod server;
+mod stats;
 mod suite;
 #[cfg(feature = "crypto")]
 pub mod token;
 pub mod wire;
 
+pub use blob::Blob;
+pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
+pub use config::SessionConfig;
+pub use connection::Connection;
+pub use error::{SendDatagramError, SendError, SendMessageError};
+pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
+pub use random::Random;
+pub use server::{RejectedRequests, Server, ServerConfig, ServerStats, SessionId};
+pub use stats::{ConnectionStats, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 
 #[cfg(test)]

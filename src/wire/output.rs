@@ -62,6 +62,13 @@ impl DatagramQueue {
         waiting.bytes.get(start..end)
     }
 
+    /// Bytes of the oldest datagram.
+    #[must_use]
+    pub fn next_len(&self) -> Option<usize> {
+        let waiting = self.waiting.as_ref()?;
+        Some(waiting.ends.front()? - waiting.start)
+    }
+
     /// Datagrams that wait.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -153,7 +160,9 @@ mod tests {
         queue.output(b"123456");
         queue.output(b"too much");
         queue.output(b"7890");
+        assert_eq!(queue.next_len(), Some(6));
         assert_eq!(queue.pop(), Some(&b"123456"[..]));
+        assert_eq!(queue.next_len(), Some(4));
         assert_eq!(queue.pop(), Some(&b"7890"[..]));
         assert_eq!(queue.pop(), None);
         assert_eq!(queue.dropped(), 1);

@@ -299,6 +299,16 @@ impl<M: Message> Channels<M> {
         self.channels.get(channel).map_or(0, |channel| channel.sender.waiting())
     }
 
+    /// Messages and slices of all channels that wait or are under way.
+    pub(crate) fn unacked(&self) -> usize {
+        self.channels.iter().map(|channel| usize::from(channel.sender.waiting())).sum()
+    }
+
+    /// Most bytes that [`write`](Self::write) gives.
+    pub(crate) const fn payload_max(&self) -> usize {
+        self.payload.len()
+    }
+
     /// What a channel has done; zeros when there is no such channel.
     #[must_use]
     pub fn stats(&self, channel: usize) -> ChannelStats {

@@ -1,0 +1,176 @@
+//! One attempt to connect to one address: what is sent, how often, and what the answers do.
+
+use super::config::{ConnectConfig, Target};
+use crate::session::Random;
+use crate::session::config::SessionConfig;
+use crate::session::exchange::{self, HandshakeError, Initiator};
+use crate::session::seal::Keys;
+use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, Msg1};
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// An attempt: its number and its first message never change.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) address: SocketAddr,
+    cid: u64,
+    client_sid: u32,
+    initiator: Initiator,
+    msg1: Vec<u8>,
+    /// The newest; `None`: none has come, so HELLO is sent.
+    cookie: Option<(u32, [u8; COOKIE_LEN])>,
+    began: Time,
+    deadline: Time,
+    next_send: Time,
+    /// Datagrams sent since the cookie came.
+    sends: u32,
+    denied: Option<DenyReason>,
+}
+
+impl Attempt {
+    pub(super) fn new(
+        now: Time,
+        address: SocketAddr,
+        session: &SessionConfig,
+        connect: &ConnectConfig,
+        target: &Target,
+        random: &mut Random,
+    ) -> Result<Self, HandshakeError> {
+        let cid = random.u64();
+        let (protocol_id, suite) = (session.protocol_id, target.suite);
+        let attempt = exchange::Attempt { suite, protocol_id, cid, token: &target.token };
+        let mut payload = Vec::new();
+        let said = Msg1 {
+            features: 0,
+            max_datagram: session.max_datagram,
+            rcv_wnd: session.lanes.first().map_or(0, |lane| lane.rcv_wnd),
+            keepalive_ms: u16::try_from(session.keepalive.as_millis()).unwrap_or(u16::MAX),
+            user: &target.user,
+        };
+        said.encode(&mut payload).map_err(|_| HandshakeError::Length)?;
+        let (psk, server_key) = (target.psk.as_ref(), target.server_key.as_ref());
+        let mut msg1 = Vec::new();
+        let initiator = Initiator::new(&attempt, psk, server_key, random.array(), &payload, &mut msg1)?;
+        Ok(Self {
+            address,
+            cid,
+            client_sid: random.u32(),
+            initiator,
+            msg1,
+            cookie: None,
+            began: now,
+            deadline: now + connect.deadline,
+            next_send: now,
+            sends: 0,
+            denied: None,
+        })
+    }
+
+    /// What the server calls us.
+    pub(super) const fn client_sid(&self) -> u32 {
+        self.client_sid
+    }
+
+    /// Why the attempt was denied, if it was.
+    pub(super) const fn denied(&self) -> Option<DenyReason> {
+        self.denied
+    }
+
+    /// Whether CONNECT is sent already.
+    pub(super) const fn has_cookie(&self) -> bool {
+        self.cookie.is_some()
+    }
+
+    /// Takes a cookie; whether it was one for this attempt. An old or doubled one does no harm: the next HELLO brings a fresh one.
+    pub(super) fn on_challenge(&mut self, now: Time, suite: u16, challenge: &Challenge) -> bool {
+        if challenge.cid != self.cid || challenge.suite != suite {
+            return false;
+        }
+        if self.cookie.is_none() {
+            self.next_send = now;
+            self.sends = 0;
+        }
+        self.cookie = Some((challenge.epoch, challenge.cookie));
+        true
+    }
+
+    /// Takes a hint that the server will not; whether it was one. It may be forged, so the attempt goes on for a while.
+    pub(super) fn on_deny(&mut self, now: Time, deny: &Deny) -> bool {
+        if deny.cid != self.cid {
+            return false;
+        }
+        if self.denied.is_none() {
+            self.denied = Some(deny.reason);
+            self.deadline = self.deadline.min(now + DENIED_FOR);
+        }
+        true
+    }
+
+    /// Takes the second message of the handshake; `None`: it is not the answer to ours, and another one may be.
+    pub(super) fn on_accept(
+        &mut self,
+        suite: u16,
+        accept: &Accept<'_>,
+        payload: &mut Vec<u8>,
+    ) -> Option<Keys> {
+        if accept.cid != self.cid || accept.suite != suite || self.cookie.is_none() {
+            return None;
+        }
+        self.initiator.read_msg2(accept.msg2, payload).ok()
+    }
+
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        self.deadline <= now
+    }
+
+    /// When something is due.
+    pub(super) fn check(&self) -> Time {
+        self.next_send.min(self.deadline)
+    }
+
+    /// Writes what is due.
+    pub(super) fn poll(
+        &mut self,
+        now: Time,
+        protocol_id: u64,
+        hello: u16,
+        target: &Target,
+        random: &mut Random,
+        buf: &mut Vec<u8>,
+    ) -> Option<()> {
+        if self.next_send > now {
+            return None;
+        }
+        buf.clear();
+        self.sends = self.sends.wrapping_add(1);
+        let (suite, cid) = (target.suite.code(), self.cid);
+        match self.cookie.filter(|_| !self.sends.is_multiple_of(HELLO_EACH)) {
+            Some((epoch, cookie)) => {
+                let (client_sid, token, msg1) = (self.client_sid, &target.token, &self.msg1);
+                let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
+                connect.encode(buf).ok()?;
+            }
+            None => {
+                let client_stamp = now.wire().0;
+                Hello { suite, protocol_id, cid, client_stamp, size: hello }.encode(buf).ok()?;
+            }
+        }
+        self.next_send = now + jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, random);
+        Some(())
+    }
+}
+
+/// 90 to 110 % of a time, so that clients that were cut off together do not come back together.
+fn jittered(time: Duration, random: &mut Random) -> Duration {
+    time * (900 + random.u32() % 201) / 1000
+}
+
+/// Time between two datagrams at first, for how long, and then.
+const FAST: Duration = Duration::from_millis(100);
+const FAST_FOR: Duration = Duration::from_secs(2);
+const SLOW: Duration = Duration::from_millis(250);
+/// Of the datagrams with a cookie, each fourth asks for a fresh one instead.
+const HELLO_EACH: u32 = 4;
+/// How long an attempt goes on after it was denied.
+const DENIED_FOR: Duration = Duration::from_secs(1);

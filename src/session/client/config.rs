@@ -1,0 +1,126 @@
+//! The knobs of a client, and whom it connects to.
+
+use crate::config::{ConfigError, in_range, millis};
+use crate::session::Suite;
+use crate::session::config::SessionConfig;
+use crate::session::exchange::HandshakeError;
+use crate::session::wire::{HELLO_MIN, TOKEN_MAX, USER_MAX};
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How a client connects, and its session.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `ClientConfig { .., ..ClientConfig::default() }`")]
+pub struct ClientConfig {
+    /// The session.
+    pub session: SessionConfig,
+    /// How it connects.
+    pub connect: ConnectConfig,
+}
+
+/// How a client connects.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `ConnectConfig { .., ..ConnectConfig::default() }`")]
+pub struct ConnectConfig {
+    /// Bytes of a HELLO: 512 to 1200. A server answers with at most 0.07 of them, so that nobody can use it against others.
+    pub hello: u16,
+    /// How long one address of a server is tried: 100 ms to 120 s.
+    pub deadline: Duration,
+}
+
+impl Default for ConnectConfig {
+    /// 1200 bytes, 10 s.
+    fn default() -> Self {
+        Self { hello: 1200, deadline: Duration::from_secs(10) }
+    }
+}
+
+impl ClientConfig {
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self { session, connect: ConnectConfig { hello, deadline } } = self;
+        session.check()?;
+        in_range("hello", u64::from(*hello), HELLO_MIN as u64..=1200)?;
+        in_range("deadline", millis(*deadline), 100..=120_000)
+    }
+}
+
+/// A server, and what a client has to know to connect to it.
+#[derive(Clone, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `Target { .., ..Target::insecure(address) }`")]
+pub struct Target {
+    /// Where it is: tried one after another, at least one.
+    pub addresses: Vec<SocketAddr>,
+    /// How the session is protected.
+    pub suite: Suite,
+    /// The secret that both ends know, if the suite has one.
+    pub psk: Option<[u8; 32]>,
+    /// The server's public key, if the suite has one.
+    pub server_key: Option<[u8; 32]>,
+    /// A sealed connect token, or nothing: at most 512 bytes.
+    pub token: Vec<u8>,
+    /// What the server's application is told in the handshake: at most 256 bytes.
+    pub user: Vec<u8>,
+}
+
+impl Target {
+    /// A server at `address`, without encryption: for local networks and tests. The server has to allow it as well.
+    #[must_use]
+    pub fn insecure(address: SocketAddr) -> Self {
+        let (addresses, suite) = (vec![address], Suite::Checked);
+        Self { addresses, suite, psk: None, server_key: None, token: Vec::new(), user: Vec::new() }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConnectError> {
+        if self.addresses.is_empty() {
+            return Err(ConnectError::NoAddress);
+        }
+        for (field, len, max) in [("token", self.token.len(), TOKEN_MAX), ("user", self.user.len(), USER_MAX)]
+        {
+            if len > max {
+                return Err(ConnectError::TooLong { field, len, max });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Target {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("addresses", &self.addresses)
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a session does not begin to connect.
+#[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// It was connected before, and its keys die with it. Make another one.
+    #[error("a session connects once")]
+    Used,
+    /// There is no address to connect to.
+    #[error("there is no address to connect to")]
+    NoAddress,
+    /// The token, or what the application says, is too long.
+    #[error("{field} has {len} bytes, {max} is the most")]
+    TooLong {
+        /// Which of them.
+        field: &'static str,
+        /// Its bytes.
+        len: usize,
+        /// Most bytes.
+        max: usize,
+    },
+    /// The suite cannot be had, or not with these keys.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+}

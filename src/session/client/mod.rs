@@ -1,0 +1,309 @@
+//! The client's end of a session: from the first HELLO to the last CLOSE.
+
+mod attempt;
+mod config;
+
+pub use config::{ClientConfig, ConnectConfig, ConnectError, Target};
+
+use super::connection::{Connection, Parts};
+use super::event::{CloseReason, Event, Timer, Undelivered};
+use super::reset::is_reset;
+use super::seal::{Keys, Seal};
+use super::stats::RejectedDatagrams;
+use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
+use super::{Blob, Random};
+use crate::config::ConfigError;
+use crate::message::Message;
+use crate::time::Time;
+use attempt::Attempt;
+use std::net::SocketAddr;
+
+/// A session of a client, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
+/// [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Self::poll_timeout).
+///
+/// It connects once; for another session make another one. Time that goes backwards stands still.
+#[derive(Debug)]
+pub struct Session<M = Blob> {
+    config: ClientConfig,
+    random: Random,
+    state: State<M>,
+    closed: Option<CloseReason>,
+    rejected: RejectedDatagrams,
+    now: Time,
+    scratch: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum State<M> {
+    Idle,
+    Connecting {
+        attempt: Box<Attempt>,
+        target: Box<Target>,
+        next_address: usize,
+    },
+    /// Up, and what follows.
+    Connected(Box<Connected<M>>),
+    /// Over before it was up.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Connected<M> {
+    connection: Connection<M>,
+    /// How the peer calls us, and we call the peer.
+    client_sid: u32,
+    server_sid: u32,
+    reset_token: [u8; 16],
+}
+
+/// How far a session has got.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ClientState {
+    /// Not connected yet.
+    Idle,
+    /// Asking for a cookie.
+    Hello,
+    /// Shaking hands.
+    Connect,
+    /// Up.
+    Up,
+    /// Waiting for what was sent, or telling the peer that it is over.
+    Closing,
+    /// Over.
+    Closed,
+}
+
+impl<M: Message> Session<M> {
+    /// A session that is not connected. `random`: see [`Random`].
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(config: &ClientConfig, random: Random) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config: config.clone(),
+            random,
+            state: State::Idle,
+            closed: None,
+            rejected: RejectedDatagrams::default(),
+            now: Time::ZERO,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Begins to connect.
+    ///
+    /// # Errors
+    ///
+    /// It was connected before, or `target` is none that can be connected to.
+    pub fn connect(&mut self, now: Time, target: Target) -> Result<(), ConnectError> {
+        if !matches!(self.state, State::Idle) {
+            return Err(ConnectError::Used);
+        }
+        target.check()?;
+        let now = self.tick(now);
+        let address = *target.addresses.first().ok_or(ConnectError::NoAddress)?;
+        let attempt = self.attempt(now, address, &target)?;
+        self.state = State::Connecting { attempt, target: Box::new(target), next_address: 1 };
+        Ok(())
+    }
+
+    /// Takes a datagram that came from `from`.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let now = self.tick(now);
+        match Packet::decode(datagram) {
+            Ok(packet) => self.take_packet(now, from, &packet, datagram),
+            Err(PacketError::Version { .. }) => self.rejected.stranger += 1,
+            Err(_) => self.rejected.malformed += 1,
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let now = self.tick(now);
+        match &mut self.state {
+            State::Connecting { attempt, target, next_address } if attempt.is_over(now) => {
+                let reason = attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
+                let Some(address) = target.addresses.get(*next_address).copied() else {
+                    return self.fail(reason);
+                };
+                let ClientConfig { session, connect } = &self.config;
+                match Attempt::new(now, address, session, connect, target, &mut self.random) {
+                    Ok(fresh) => **attempt = fresh,
+                    Err(_) => return self.fail(reason),
+                }
+                *next_address += 1;
+            }
+            State::Connected(connected) => connected.connection.handle_timeout(now),
+            _ => {}
+        }
+    }
+
+    /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
+    pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let now = self.tick(now);
+        match &mut self.state {
+            State::Connecting { attempt, target, .. } => {
+                let (protocol_id, hello) = (self.config.session.protocol_id, self.config.connect.hello);
+                attempt.poll(now, protocol_id, hello, target, &mut self.random, buf)?;
+                Some(attempt.address)
+            }
+            State::Connected(connected) => connected.connection.poll_transmit(now, buf),
+            State::Idle | State::Failed => None,
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) and drain the polls next, and why; `None`: not before something else
+    /// happens.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
+        match &self.state {
+            State::Connecting { attempt, .. } => Some((attempt.check(), Timer::Handshake)),
+            State::Connected(connected) => connected.connection.poll_timeout(),
+            State::Idle | State::Failed => None,
+        }
+    }
+
+    /// Takes the next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if let State::Connected(connected) = &mut self.state {
+            return connected.connection.poll_event();
+        }
+        let (reason, undelivered) = (self.closed.take()?, Undelivered::default());
+        Some(Event::Closed { reason, undelivered })
+    }
+
+    /// Ends the session, see [`Connection::close`]; an attempt to connect ends at once.
+    pub fn close(&mut self, now: Time, code: u16) {
+        let now = self.tick(now);
+        match &mut self.state {
+            State::Connected(connected) => connected.connection.close(now, code),
+            State::Idle | State::Connecting { .. } => self.fail(CloseReason::Local(code)),
+            State::Failed => {}
+        }
+    }
+
+    /// The session's data, once it has been up.
+    #[must_use]
+    pub fn connection(&self) -> Option<&Connection<M>> {
+        match &self.state {
+            State::Connected(connected) => Some(&connected.connection),
+            _ => None,
+        }
+    }
+
+    /// The same, to send and to receive.
+    pub fn connection_mut(&mut self) -> Option<&mut Connection<M>> {
+        match &mut self.state {
+            State::Connected(connected) => Some(&mut connected.connection),
+            _ => None,
+        }
+    }
+
+    /// How far it has got.
+    #[must_use]
+    pub fn state(&self) -> ClientState {
+        match &self.state {
+            State::Idle => ClientState::Idle,
+            State::Connecting { attempt, .. } if attempt.has_cookie() => ClientState::Connect,
+            State::Connecting { .. } => ClientState::Hello,
+            State::Connected(connected) if connected.connection.is_up() => ClientState::Up,
+            State::Connected(connected) if !connected.connection.is_closed() => ClientState::Closing,
+            State::Connected(_) | State::Failed => ClientState::Closed,
+        }
+    }
+
+    /// Datagrams that changed nothing, those of the [connection](Connection::stats) not counted.
+    #[must_use]
+    pub const fn rejected(&self) -> RejectedDatagrams {
+        self.rejected
+    }
+
+    fn take_packet(&mut self, now: Time, from: SocketAddr, packet: &Packet<'_>, datagram: &[u8]) {
+        let is_taken = match (&mut self.state, packet) {
+            (State::Connecting { attempt, .. }, _) if attempt.address != from => false,
+            (State::Connecting { attempt, target, .. }, Packet::Challenge(challenge)) => {
+                attempt.on_challenge(now, target.suite.code(), challenge)
+            }
+            (State::Connecting { attempt, .. }, Packet::Deny(deny)) => attempt.on_deny(now, deny),
+            (State::Connecting { .. }, Packet::Accept(accept)) => self.take_accept(now, from, accept),
+            (State::Connected(connected), Packet::Data(Data { sid, .. }, _)) => {
+                let is_ours = *sid == connected.client_sid && from == connected.connection.peer();
+                if is_ours {
+                    self.scratch.clear();
+                    self.scratch.extend_from_slice(datagram);
+                    connected.connection.handle_data(now, from, &mut self.scratch);
+                }
+                is_ours
+            }
+            (State::Connected(connected), Packet::Reset(reset)) => connected.take_reset(reset),
+            _ => false,
+        };
+        self.rejected.stranger += u64::from(!is_taken);
+    }
+
+    fn take_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
+        let State::Connecting { attempt, target, .. } = &mut self.state else { return false };
+        let mut payload = Vec::new();
+        let Some(keys) = attempt.on_accept(target.suite.code(), accept, &mut payload) else { return false };
+        let Ok(msg2) = Msg2::decode(&payload) else { return false };
+        if let Some(code) = msg2.rejected {
+            self.fail(CloseReason::Rejected(code));
+            return true;
+        }
+        let client_sid = attempt.client_sid();
+        self.go_up(now, from, client_sid, keys, &msg2)
+    }
+
+    fn go_up(&mut self, now: Time, from: SocketAddr, client_sid: u32, keys: Keys, msg2: &Msg2<'_>) -> bool {
+        let parts = Parts {
+            seal: Seal::new(now, keys),
+            peer_sid: msg2.server_sid,
+            peer: from,
+            conv: msg2.server_sid,
+            max_datagram: msg2.max_datagram,
+            moves: false, // a server stays where it is
+            asks: true,
+            seed: [self.random.u64(), self.random.u64()],
+            user: msg2.user.into(),
+        };
+        let Ok(connection) = Connection::new(now, &self.config.session, parts) else { return false };
+        let Msg2 { server_sid, reset_token, .. } = *msg2;
+        let connected = Connected { connection, client_sid, server_sid, reset_token };
+        self.state = State::Connected(Box::new(connected));
+        true
+    }
+
+    fn attempt(
+        &mut self,
+        now: Time,
+        address: SocketAddr,
+        target: &Target,
+    ) -> Result<Box<Attempt>, ConnectError> {
+        let ClientConfig { session, connect } = &self.config;
+        Ok(Box::new(Attempt::new(now, address, session, connect, target, &mut self.random)?))
+    }
+
+    fn fail(&mut self, reason: CloseReason) {
+        self.state = State::Failed;
+        self.closed = Some(reason);
+    }
+
+    fn tick(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+}
+
+impl<M: Message> Connected<M> {
+    /// Ends the session if the server has forgotten it; whether the server says so, and nobody else.
+    fn take_reset(&mut self, reset: &Reset) -> bool {
+        let is_ours = reset.sid == self.server_sid && is_reset(&self.reset_token, &reset.token);
+        if is_ours {
+            self.connection.end(CloseReason::ServerForgot, self.connection.undelivered());
+        }
+        is_ours
+    }
+}

@@ -1,0 +1,143 @@
+//! The knobs of a session: plain fields, checked once. Nothing is clamped.
+
+use crate::arq;
+use crate::config::{ConfigError, in_range, millis};
+use crate::message::channel::{ChannelConfig, ChannelsConfig};
+use crate::packet::AckConfig;
+use std::time::Duration;
+
+/// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
+/// the same channels.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `SessionConfig { .., ..SessionConfig::default() }`")]
+pub struct SessionConfig {
+    /// The application and its version: any number, the same at both ends. Datagrams of another one are dropped.
+    pub protocol_id: u64,
+    /// Largest datagram sent and taken, bytes of UDP payload: 576 to 1200. What is sent is the least of both ends.
+    pub max_datagram: u16,
+    /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
+    /// nothing here: the session sets them.
+    pub lanes: Vec<arq::Config>,
+    /// Channels of packed messages, the most urgent first: 0 to 64.
+    pub channels: Vec<ChannelConfig>,
+    /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.
+    pub datagrams_out: u32,
+    /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
+    pub datagrams_in: u32,
+    /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
+    pub unacked: u16,
+    /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
+    pub ack_delay: Duration,
+    /// A ping is sent when nothing was for so long: 100 ms to 10 s.
+    pub keepalive: Duration,
+    /// The session ends when nothing was received for so long: 2 to 120 s, at least four times `keepalive`.
+    pub timeout: Duration,
+    /// How long a close waits for what was sent to arrive: up to 60 s.
+    pub drain: Duration,
+    /// How long the peer's window may be closed while something waits for it: 1 s to 1 h.
+    pub slow_peer: Duration,
+}
+
+impl Default for SessionConfig {
+    /// One fast lane, no channels, datagrams of 1200 bytes, 20 s of silence.
+    fn default() -> Self {
+        Self {
+            protocol_id: 0,
+            max_datagram: 1200,
+            lanes: vec![arq::Config { snd_wnd: 128, ..arq::Config::turbo() }],
+            channels: Vec::new(),
+            datagrams_out: 64 << 10,
+            datagrams_in: 64 << 10,
+            unacked: 1024,
+            ack_delay: Duration::from_millis(10),
+            keepalive: Duration::from_millis(500),
+            timeout: Duration::from_secs(20),
+            drain: Duration::from_secs(5),
+            slow_peer: Duration::from_secs(30),
+        }
+    }
+}
+
+impl SessionConfig {
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self {
+            protocol_id: _,
+            max_datagram,
+            lanes,
+            channels,
+            datagrams_out,
+            datagrams_in,
+            unacked,
+            ack_delay,
+            keepalive,
+            timeout,
+            drain,
+            slow_peer,
+        } = self; // a new field fails to compile until it is handled
+        in_range("max_datagram", *max_datagram, DATAGRAM_MIN..=DATAGRAM_MAX)?;
+        in_range("lanes", lanes.len() as u64, 0..=LANES_MAX)?;
+        for lane in lanes {
+            self.lane(lane, DATAGRAM_MIN).check()?;
+        }
+        in_range("channels", channels.len() as u64, 0..=64)?;
+        if let Some(channels) = self.channels(DATAGRAM_MIN) {
+            channels.check()?;
+        }
+        in_range("datagrams_out", *datagrams_out, 1500..=1 << 24)?;
+        in_range("datagrams_in", *datagrams_in, 1500..=1 << 24)?;
+        in_range("unacked", *unacked, 64..=1 << 15)?;
+        in_range("ack_delay", millis(*ack_delay), 0..=100)?;
+        in_range("keepalive", millis(*keepalive), 100..=10_000)?;
+        let least = millis(*keepalive).saturating_mul(4).max(2000);
+        in_range("timeout", millis(*timeout), least..=120_000)?;
+        in_range("drain", millis(*drain), 0..=60_000)?;
+        in_range("slow_peer", millis(*slow_peer), 1000..=3_600_000)
+    }
+
+    /// A lane in datagrams of so many bytes.
+    pub(super) fn lane(&self, lane: &arq::Config, max_datagram: u16) -> arq::Config {
+        let mtu = room(max_datagram) - FRAME_HEAD;
+        let (rcv_mtu, snd_queue_bytes) = (room(self.max_datagram) - FRAME_HEAD, lane.snd_queue_bytes);
+        arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), snd_queue_bytes, ..*lane }
+    }
+
+    /// The channels in datagrams of so many bytes; `None`: there are none.
+    pub(super) fn channels(&self, max_datagram: u16) -> Option<ChannelsConfig> {
+        let payload_max = room(max_datagram) - FRAME_HEAD - ACK_FRAME;
+        let (channels, packets) = (self.channels.clone(), self.unacked.min(PACKETS_MAX));
+        (!channels.is_empty()).then_some(ChannelsConfig { channels, payload_max, packets })
+    }
+
+    pub(super) fn acks(&self) -> AckConfig {
+        AckConfig { sent: self.unacked, received: 1, ..AckConfig::default() }
+    }
+
+    /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.
+    pub(super) fn datagram_max(max_datagram: u16) -> usize {
+        usize::from(room(max_datagram) - FRAME_HEAD - ACK_FRAME)
+    }
+}
+
+/// Bytes of frames in a datagram of so many bytes, whatever the suite.
+const fn room(max_datagram: u16) -> u16 {
+    max_datagram - OVERHEAD_MAX
+}
+
+/// Smallest largest datagram: every path carries it.
+pub(super) const DATAGRAM_MIN: u16 = 576;
+/// Largest of a session, bytes.
+const DATAGRAM_MAX: u16 = 1200;
+const LANES_MAX: u64 = 16;
+/// What a sealed datagram adds to its frames, bytes: kind, sid, packet number, tag.
+pub(super) const OVERHEAD_MAX: u16 = 25;
+/// Type and length of a frame, bytes.
+pub(super) const FRAME_HEAD: u16 = 3;
+/// Bytes of an ACK frame, type included.
+pub(super) const ACK_FRAME: u16 = 9;
+/// Packets that channels remember at most: 64 messages each, half of the ids.
+const PACKETS_MAX: u16 = 512;

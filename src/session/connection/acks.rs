@@ -1,0 +1,112 @@
+//! Packets received, as the peer is told of them; numbers of 64 bits, so nothing comes round.
+
+use crate::packet::Acks;
+use crate::seq::Seq16;
+use crate::time::Time;
+use std::time::Duration;
+
+/// The newest packets received and whether the peer is still to be told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Received {
+    newest: Option<Newest>,
+    /// When the peer is to be told at the latest; `None`: it has been.
+    due: Option<Time>,
+    /// Datagrams that may still tell it again, when they leave anyway: the first may have got lost.
+    repeats: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    pn: u64,
+    /// Bit n: the packet `pn` - 1 - n has been received as well.
+    bits: u32,
+    at: Time,
+}
+
+impl Received {
+    /// Notes a packet that was taken. `due`: when the peer wants to know at the latest.
+    pub(super) fn add(&mut self, now: Time, pn: u64, due: Option<Time>) {
+        match &mut self.newest {
+            Some(newest) if pn <= newest.pn => {
+                let age = u32::try_from(newest.pn - pn).unwrap_or(u32::MAX);
+                newest.bits |= age.checked_sub(1).and_then(|bit| 1u32.checked_shl(bit)).unwrap_or(0);
+            }
+            newest => {
+                let bits = newest.map_or(0, |newest| {
+                    let ahead = u32::try_from(pn - newest.pn).unwrap_or(u32::MAX);
+                    let known = u64::from(newest.bits) << 1 | 1; // bit n: the packet newest - n
+                    let shifted = known.checked_shl(ahead - 1).unwrap_or(0) & u64::from(u32::MAX);
+                    u32::try_from(shifted).unwrap_or(0)
+                });
+                *newest = Some(Newest { pn, bits, at: now });
+            }
+        }
+        if let Some(due) = due {
+            self.due = Some(self.due.map_or(due, |at| at.min(due)));
+            self.repeats = REPEATS;
+        }
+    }
+
+    pub(super) const fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// What a datagram that leaves now tells, with how long ago the newest came.
+    pub(super) fn peek(&self, now: Time) -> Option<(Acks, Duration)> {
+        let Newest { pn, bits, at } = self.newest.filter(|_| self.due.is_some() || self.repeats > 0)?;
+        Some((Acks { ack: low(pn), bits }, now.since(at)))
+    }
+
+    /// The peer has been told.
+    pub(super) const fn told(&mut self) {
+        if self.due.take().is_none() {
+            self.repeats = self.repeats.saturating_sub(1);
+        }
+    }
+}
+
+/// The low half of a packet number, which is what an ACK has.
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+pub(super) const fn low(pn: u64) -> Seq16 {
+    Seq16(pn as u16)
+}
+
+/// Times that an ACK is told again, each with a datagram that leaves anyway.
+const REPEATS: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn the_bits_are_those_of_a_set_model(start in 0..u64::MAX - 5000, steps in prop::collection::vec(0..80u64, 1..100)) {
+            let (mut received, mut model) = (Received::default(), BTreeSet::new());
+            for (index, step) in steps.into_iter().enumerate() {
+                let pn = start + 40 * u64::try_from(index).unwrap() + step;
+                received.add(Time::ZERO, pn, Some(Time::ZERO));
+                model.insert(pn);
+                let newest = *model.last().unwrap();
+                let bits = (0..32).filter(|bit| newest.checked_sub(1 + bit).is_some_and(|pn| model.contains(&pn)));
+                let bits = bits.fold(0u32, |bits, bit| bits | 1 << bit);
+                prop_assert_eq!(received.peek(Time::ZERO), Some((Acks { ack: low(newest), bits }, Duration::ZERO)));
+            }
+        }
+    }
+
+    #[test]
+    fn an_ack_leaves_when_due_and_rides_twice_more() {
+        let mut received = Received::default();
+        received.add(Time::ZERO, 7, None);
+        assert_eq!((received.due(), received.peek(Time::ZERO)), (None, None), "nothing to tell");
+        received.add(Time::ZERO, 8, Some(Time::from_millis(10)));
+        for tells in 0..3 {
+            assert!(received.peek(Time::ZERO).is_some(), "{tells}");
+            received.told();
+            assert_eq!(received.due(), None);
+        }
+        assert_eq!(received.peek(Time::ZERO), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
+
+use super::super::config::SessionConfig;
+use crate::arq::{Kcp, RecvError, SendError, Stats};
+use crate::config::ConfigError;
+use crate::seq::Conv;
+use crate::time::Time;
+use crate::wire::{DatagramQueue, conv_of};
+use std::time::Duration;
+
+/// The lanes of one end. Lane n has the conv of the session + n, which wraps: within what the session has
+/// authenticated a conv only tells lanes apart.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    conv: u32,
+    lanes: Vec<Lane>,
+    slow_peer: Duration,
+}
+
+#[derive(Debug)]
+struct Lane {
+    kcp: Kcp<DatagramQueue>,
+    /// Since when the peer's window is closed while something waits for it.
+    blocked: Option<Time>,
+    fragment_chains: u32,
+}
+
+/// What a lane has found wrong with the peer, or with the path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum LaneError {
+    /// No segments of a lane, or some that no honest peer sends.
+    Protocol,
+    /// The fragments of a message do not go on from each other.
+    StreamCorrupt,
+    /// Nothing is acknowledged.
+    DeadLink,
+    /// The peer's window stays closed.
+    SlowPeer,
+}
+
+impl Lanes {
+    pub(super) fn new(conv: u32, config: &SessionConfig, max_datagram: u16) -> Result<Self, ConfigError> {
+        let lane = |(index, lane)| {
+            let config = config.lane(lane, max_datagram);
+            let kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, DatagramQueue::new())?;
+            Ok(Lane { kcp, blocked: None, fragment_chains: 0 })
+        };
+        let lanes = (0..).zip(&config.lanes).map(lane).collect::<Result<_, ConfigError>>()?;
+        Ok(Self { conv, lanes, slow_peer: config.slow_peer })
+    }
+
+    pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, SendError>> {
+        Some(self.lanes.get_mut(lane)?.kcp.send(message))
+    }
+
+    pub(super) fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.lanes.get_mut(lane).ok_or(RecvError::NoMessage)?.kcp.recv(buf)
+    }
+
+    pub(super) fn peek_size(&self, lane: usize) -> Option<usize> {
+        self.lanes.get(lane)?.kcp.peek_size()
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.kcp.peek_size().is_some())
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(super) fn stats(&self, lane: usize) -> Option<Stats> {
+        Some(self.lanes.get(lane)?.kcp.stats())
+    }
+
+    /// Takes the segments of a frame.
+    pub(super) fn input(&mut self, now: Time, segments: &[u8]) -> Result<(), LaneError> {
+        let conv = conv_of(segments).ok_or(LaneError::Protocol)?;
+        let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| LaneError::Protocol)?;
+        let lane = self.lanes.get_mut(index).ok_or(LaneError::Protocol)?;
+        lane.kcp.input(now, segments).map_err(|_| LaneError::Protocol)?;
+        let broken = lane.kcp.stats().rejected.fragment_chain;
+        if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
+            return Err(LaneError::StreamCorrupt);
+        }
+        Ok(())
+    }
+
+    /// Makes what is due now.
+    pub(super) fn update(&mut self, now: Time) {
+        for lane in &mut self.lanes {
+            if lane.kcp.check(now).is_some_and(|at| at <= now) {
+                lane.kcp.update(now);
+            }
+        }
+    }
+
+    /// What a lane has waited for in vain.
+    pub(super) fn judge(&mut self, now: Time) -> Result<(), LaneError> {
+        let slow_peer = self.slow_peer;
+        for lane in &mut self.lanes {
+            if lane.kcp.is_dead() {
+                return Err(LaneError::DeadLink);
+            }
+            if lane.kcp.wait_snd() == 0 || lane.kcp.stats().rmt_wnd > 0 {
+                lane.blocked = None;
+            } else if now.since(*lane.blocked.get_or_insert(now)) >= slow_peer {
+                return Err(LaneError::SlowPeer);
+            }
+        }
+        Ok(())
+    }
+
+    /// When [`update`](Self::update) or [`judge`](Self::judge) has something to do.
+    pub(super) fn check(&self, now: Time) -> Option<Time> {
+        let due = |lane: &Lane| {
+            let judged = lane.blocked.map(|since| since + self.slow_peer);
+            [lane.kcp.check(now), judged].into_iter().flatten().min()
+        };
+        self.lanes.iter().filter_map(due).min()
+    }
+
+    /// Bytes of the next frame of the first lane that has one.
+    pub(super) fn next_len(&self) -> Option<usize> {
+        self.lanes.iter().find_map(|lane| lane.kcp.output().next_len())
+    }
+
+    /// Takes that frame.
+    pub(super) fn pop(&mut self) -> Option<&[u8]> {
+        self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?.kcp.output_mut().pop()
+    }
+
+    /// Segments that are not known to have arrived.
+    pub(super) fn unacked(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.kcp.wait_snd()).sum()
+    }
+
+    /// Gives back the memory of what is empty.
+    pub(super) fn shrink(&mut self) {
+        for lane in &mut self.lanes {
+            lane.kcp.shrink();
+            lane.kcp.output_mut().shrink();
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What both ends share once a session is up: numbers, frames, signs of life, the end.
+//!
+//! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency.
+//! `path` has the peer's address, `keepalive` the silence, `life` the end.
+
+mod acks;
+mod datagrams;
+mod keepalive;
+mod lanes;
+mod life;
+mod path;
+mod receive;
+mod timeout;
+mod transmit;
+
+use super::config::{DATAGRAM_MIN, SessionConfig};
+use super::error::{SendDatagramError, SendError, SendMessageError};
+use super::event::{CloseReason, DatagramId, Event, Undelivered};
+use super::seal::Seal;
+use super::stats::ConnectionStats;
+use crate::arq::{RecvError, Stats};
+use crate::config::{ConfigError, in_range};
+use crate::message::Message;
+use crate::message::channel::{Channels, Received};
+use crate::pace::Rtt;
+use crate::packet::AckTracker;
+use crate::seq::Seq16;
+use crate::time::Time;
+use datagrams::Datagrams;
+use keepalive::Keepalive;
+use lanes::{LaneError, Lanes};
+use life::{Closing, Life};
+use path::Path;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// One end of a session that is up: data in and out. Its owner, a [`Session`](super::Session) or a [`Server`](super::Server), does the
+/// rest; after a call here, drain the owner's polls.
+#[derive(Debug)]
+pub struct Connection<M> {
+    life: Life,
+    seal: Seal,
+    /// What the peer calls the session.
+    peer_sid: u32,
+    path: Path,
+    /// Makes what a candidate is asked.
+    challenges: Challenges,
+    keepalive: Keepalive,
+    lanes: Lanes,
+    channels: Option<Channels<M>>,
+    datagrams: Datagrams,
+    received: acks::Received,
+    sent: AckTracker,
+    /// By pings; packets that are acknowledged give better ones.
+    rtt: Rtt,
+    /// The last ping that has not been answered.
+    pong: Option<u64>,
+    /// The question of a path that has not been answered.
+    response: Option<[u8; 8]>,
+    /// Whether the peer's CLOSE is to be answered.
+    farewell: bool,
+    max_datagram: u16,
+    ack_delay: Duration,
+    drain: Duration,
+    events: Pending,
+    stats: ConnectionStats,
+    now: Time,
+    user: Box<[u8]>,
+}
+
+/// Events not yet asked for: one of each kind at most.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    connected: bool,
+    readable: bool,
+    moved: Option<(SocketAddr, SocketAddr)>,
+    closed: Option<(CloseReason, Undelivered)>,
+}
+
+/// What a connection is made of when its handshake is over.
+#[derive(Debug)]
+pub(in crate::session) struct Parts {
+    pub(in crate::session) seal: Seal,
+    /// What the peer calls the session.
+    pub(in crate::session) peer_sid: u32,
+    pub(in crate::session) peer: SocketAddr,
+    /// The number that the server gave the session.
+    pub(in crate::session) conv: u32,
+    /// Largest datagram that the peer takes.
+    pub(in crate::session) max_datagram: u16,
+    /// Whether the peer's address may change.
+    pub(in crate::session) moves: bool,
+    /// Whether to ping until the peer is heard.
+    pub(in crate::session) asks: bool,
+    pub(in crate::session) seed: [u64; 2],
+    /// What the peer's application said in the handshake.
+    pub(in crate::session) user: Box<[u8]>,
+}
+
+impl<M: Message> Connection<M> {
+    pub(in crate::session) fn new(
+        now: Time,
+        config: &SessionConfig,
+        parts: Parts,
+    ) -> Result<Self, ConfigError> {
+        let Parts { seal, peer_sid, peer, conv, max_datagram, moves, asks, seed, user } = parts;
+        in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
+        let max_datagram = max_datagram.min(config.max_datagram);
+        let channels = config.channels(max_datagram);
+        let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = *config;
+        let datagram_max = SessionConfig::datagram_max(max_datagram);
+        Ok(Self {
+            life: Life::Up,
+            seal,
+            peer_sid,
+            path: Path::new(peer, moves),
+            challenges: Challenges { key: seed, count: 0 },
+            keepalive: Keepalive::new(now, keepalive, timeout, asks),
+            lanes: Lanes::new(conv, config, max_datagram)?,
+            channels: channels.map(|channels| Channels::new(&channels)).transpose()?,
+            datagrams: Datagrams::new(datagram_max, datagrams_out, datagrams_in, unacked),
+            received: acks::Received::default(),
+            sent: AckTracker::new(&config.acks()),
+            rtt: Rtt::default(),
+            pong: None,
+            response: None,
+            farewell: false,
+            max_datagram,
+            ack_delay: config.ack_delay,
+            drain: config.drain,
+            events: Pending { connected: true, ..Pending::default() },
+            stats: ConnectionStats::default(),
+            now,
+            user,
+        })
+    }
+
+    /// Queues a message on a lane; returns the bytes taken, which is all of them but for a stream.
+    ///
+    /// # Errors
+    ///
+    /// Enough waits already: send again later. Or the message is too long, or there is no such lane, or it is too late.
+    pub fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        if !self.is_up() {
+            return Err(SendError::Closed);
+        }
+        let count = self.lanes.len();
+        Ok(self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??)
+    }
+
+    /// Takes the next message of a lane and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none yet, or it does not fit and stays.
+    pub fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.lanes.recv(lane, buf)
+    }
+
+    /// Bytes of the next message of a lane; `None`: it is not there yet.
+    #[must_use]
+    pub fn peek_size(&self, lane: usize) -> Option<usize> {
+        self.lanes.peek_size(lane)
+    }
+
+    /// Queues an unreliable datagram. It leaves as soon as the session is polled, once.
+    ///
+    /// # Errors
+    ///
+    /// Too many bytes wait, or it is too long, or it is too late.
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+        if !self.is_up() {
+            return Err(SendDatagramError::Closed);
+        }
+        self.datagrams.send(datagram)
+    }
+
+    /// Takes the next unreliable datagram and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it does not fit and stays.
+    pub fn recv_datagram(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.datagrams.recv(buf)
+    }
+
+    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
+    /// Of those that nobody asks for the newest 1024 are kept.
+    pub fn pop_delivered(&mut self) -> Option<DatagramId> {
+        self.datagrams.pop_delivered()
+    }
+
+    /// Stores a message of a channel; returns its number.
+    ///
+    /// # Errors
+    ///
+    /// The channel has no room for it, now or ever, or it is too late.
+    pub fn send_message(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendMessageError> {
+        Ok(self.open_channels(channel)?.send(channel, now, message)?)
+    }
+
+    /// Stores a block of a channel, to be sent slice by slice.
+    ///
+    /// # Errors
+    ///
+    /// The channel carries none of that length, or has no room now, or it is too late.
+    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
+        Ok(self.open_channels(channel)?.send_block(channel, block)?)
+    }
+
+    /// Takes the next message or block of a channel.
+    pub fn recv_message(&mut self, channel: usize) -> Option<Received<M>> {
+        self.channels.as_mut()?.recv(channel)
+    }
+
+    /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
+    /// application's own. What did not arrive is told with [`Event::Closed`].
+    pub fn close(&mut self, now: Time, code: u16) {
+        if self.is_up() {
+            self.life = Life::Draining { reason: CloseReason::Local(code), until: now + self.drain };
+        }
+    }
+
+    /// Whether the session is up and takes what is sent.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        matches!(self.life, Life::Up)
+    }
+
+    /// Where the peer is.
+    #[must_use]
+    pub const fn peer(&self) -> SocketAddr {
+        self.path.address()
+    }
+
+    /// What the peer's application said in the handshake.
+    #[must_use]
+    pub const fn user(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// What was counted and measured.
+    #[must_use]
+    pub fn stats(&self) -> ConnectionStats {
+        ConnectionStats { rtt: self.rtt(), key_updates: self.seal.updates().0, ..self.stats }
+    }
+
+    /// What a lane has counted and measured.
+    #[must_use]
+    pub fn lane_stats(&self, lane: usize) -> Option<Stats> {
+        self.lanes.stats(lane)
+    }
+
+    /// The channels, to look at.
+    #[must_use]
+    pub const fn channels(&self) -> Option<&Channels<M>> {
+        self.channels.as_ref()
+    }
+
+    /// Gives back the memory of what is empty, for a session that is quiet for long.
+    pub fn shrink(&mut self) {
+        self.lanes.shrink();
+        self.datagrams.shrink();
+    }
+
+    pub(in crate::session) const fn is_closed(&self) -> bool {
+        matches!(self.life, Life::Closed)
+    }
+
+    pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
+        let Pending { connected, readable, moved, closed } = &mut self.events;
+        if std::mem::take(connected) {
+            return Some(Event::Connected);
+        }
+        if let Some((from, to)) = moved.take() {
+            return Some(Event::Moved { from, to });
+        }
+        if std::mem::take(readable) {
+            return Some(Event::Readable);
+        }
+        closed.take().map(|(reason, undelivered)| Event::Closed { reason, undelivered })
+    }
+
+    pub(in crate::session) const fn has_events(&self) -> bool {
+        let Pending { connected, readable, moved, closed } = &self.events;
+        *connected || *readable || moved.is_some() || closed.is_some()
+    }
+
+    /// Tells the peer at once that it is over, without waiting for anything.
+    pub(in crate::session) fn fail(&mut self, now: Time, reason: CloseReason) {
+        if let Life::Up | Life::Draining { .. } = self.life {
+            self.life = Life::Closing(Closing::new(now, reason, self.undelivered()));
+        }
+    }
+
+    /// It is over, and the peer is not told.
+    pub(in crate::session) fn end(&mut self, reason: CloseReason, undelivered: Undelivered) {
+        if !self.is_closed() {
+            self.life = Life::Closed;
+            self.events.closed = Some((reason, undelivered));
+        }
+    }
+
+    pub(in crate::session) fn undelivered(&self) -> Undelivered {
+        let messages = |channels: &Channels<M>| channels.unacked();
+        Undelivered {
+            segments: self.lanes.unacked(),
+            messages: self.channels.as_ref().map_or(0, messages),
+            datagrams: self.datagrams.waiting(),
+        }
+    }
+
+    /// Smoothed round trip; zero before the first.
+    fn rtt(&self) -> Duration {
+        let acked = self.sent.rtt();
+        if acked.samples() > 0 { acked.smoothed() } else { self.rtt.smoothed() }
+    }
+
+    fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendMessageError> {
+        if !self.is_up() {
+            return Err(SendMessageError::Closed);
+        }
+        let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
+        self.channels.as_mut().ok_or(none.into())
+    }
+
+    /// Notes that time has passed.
+    fn tick(&mut self, now: Time) {
+        self.now = now;
+        self.keepalive.tick(now);
+    }
+}
+
+/// What candidates are asked: nobody who does not have the key can know the next one.
+#[derive(Clone, Copy, Debug)]
+struct Challenges {
+    key: [u64; 2],
+    count: u64,
+}
+
+impl Challenges {
+    fn next(&mut self) -> [u8; 8] {
+        use std::hash::Hasher;
+        let [first, second] = self.key;
+        let mut hasher = siphasher::sip::SipHasher24::new_with_keys(first, second);
+        hasher.write_u64(self.count);
+        self.count += 1;
+        hasher.finish().to_le_bytes()
+    }
+}
+
+impl From<LaneError> for CloseReason {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Protocol => Self::Protocol,
+            LaneError::StreamCorrupt => Self::StreamCorrupt,
+            LaneError::DeadLink => Self::DeadLink,
+            LaneError::SlowPeer => Self::SlowPeer,
+        }
+    }
+}

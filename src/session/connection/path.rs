@@ -1,0 +1,212 @@
+//! Where the peer is, and where it may be now: an address is not believed before it has answered.
+
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The address of the peer, and one that its newest packets come from.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    address: SocketAddr,
+    moves: bool,
+    candidate: Option<Candidate>,
+    /// When the last switches were, oldest first.
+    switches: [Option<Time>; SWITCHES],
+}
+
+/// An address from which a fresh packet came, and which has not answered yet.
+#[derive(Clone, Debug)]
+struct Candidate {
+    address: SocketAddr,
+    challenge: [u8; 8],
+    /// Bytes received from it, and sent to it: these are never more.
+    received: u64,
+    sent: u64,
+    /// When it is asked next.
+    ask_at: Time,
+    dies_at: Time,
+}
+
+/// Where a packet came from, by what is known so far.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Source {
+    /// From where the peer is.
+    Current,
+    /// From where it may be now.
+    Candidate,
+    /// From elsewhere, and it is not asked.
+    Other,
+}
+
+impl Path {
+    /// `moves`: whether the peer may change its address.
+    pub(super) const fn new(address: SocketAddr, moves: bool) -> Self {
+        Self { address, moves, candidate: None, switches: [None; SWITCHES] }
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `patience` is how long a
+    /// candidate has to answer, `challenge` what a new one is asked.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        is_newest: bool,
+        len: usize,
+        patience: Duration,
+        challenge: impl FnOnce() -> [u8; 8],
+    ) -> Source {
+        if from == self.address {
+            if is_newest {
+                self.candidate = None; // the peer is still where it was
+            }
+            return Source::Current;
+        }
+        if !self.moves {
+            return Source::Other;
+        }
+        self.update(now);
+        let len = u64::try_from(len).unwrap_or(u64::MAX);
+        let may_switch = is_newest && self.may_switch(now);
+        match &mut self.candidate {
+            Some(candidate) if candidate.address == from => {
+                candidate.received = candidate.received.saturating_add(len);
+                Source::Candidate
+            }
+            Some(_) => Source::Other,
+            None if may_switch => {
+                self.candidate = Some(Candidate {
+                    address: from,
+                    challenge: challenge(),
+                    received: len,
+                    sent: 0,
+                    ask_at: now,
+                    dies_at: now + patience,
+                });
+                Source::Candidate
+            }
+            None => Source::Other,
+        }
+    }
+
+    /// Takes the answer of a candidate; returns where the peer was if it has moved.
+    pub(super) fn on_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        response: [u8; 8],
+    ) -> Option<SocketAddr> {
+        self.update(now);
+        let candidate = self.candidate.as_ref()?;
+        if candidate.address != from || candidate.challenge != response {
+            return None;
+        }
+        self.candidate = None;
+        self.switches.rotate_left(1);
+        if let Some(last) = self.switches.last_mut() {
+            *last = Some(now);
+        }
+        Some(std::mem::replace(&mut self.address, from))
+    }
+
+    /// The question that is due, if `len` bytes may be sent to the candidate.
+    pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
+        self.update(now);
+        let candidate = self.candidate.as_mut()?;
+        let sent = candidate.sent.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
+        if candidate.ask_at > now || sent > candidate.received {
+            return None;
+        }
+        candidate.sent = sent;
+        candidate.ask_at = now + ASK_AGAIN;
+        Some((candidate.address, candidate.challenge))
+    }
+
+    /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
+    pub(super) fn check(&self, len: usize) -> Option<Time> {
+        let candidate = self.candidate.as_ref()?;
+        let can_pay =
+            candidate.sent.saturating_add(u64::try_from(len).unwrap_or(u64::MAX)) <= candidate.received;
+        Some(if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at })
+    }
+
+    /// Gives a candidate up that has not answered.
+    pub(super) fn update(&mut self, now: Time) {
+        if self.candidate.as_ref().is_some_and(|candidate| candidate.dies_at <= now) {
+            self.candidate = None;
+        }
+    }
+
+    fn may_switch(&self, now: Time) -> bool {
+        self.switches.first().copied().flatten().is_none_or(|oldest| now.since(oldest) >= SWITCH_SPAN)
+    }
+}
+
+/// Switches in [`SWITCH_SPAN`] at most.
+const SWITCHES: usize = 4;
+const SWITCH_SPAN: Duration = Duration::from_secs(10);
+/// A candidate is asked again after so long, if it has paid for it.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(750);
+
+    fn address(port: u16) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, 1], port))
+    }
+
+    fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Source {
+        path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, PATIENCE, || [7; 8])
+    }
+
+    #[test]
+    fn a_new_address_is_asked_once_for_each_packet_it_paid_and_believed_when_it_answers() {
+        let mut path = Path::new(address(1), true);
+        assert_eq!(packet(&mut path, 0, 2, true), Source::Candidate);
+        let now = Time::from_millis(0);
+        assert_eq!(path.poll(now, 34), Some((address(2), [7; 8])));
+        assert_eq!(path.check(34), Some(Time::from_millis(750)), "it has to send more before it gets more");
+        assert_eq!(path.poll(Time::from_millis(500), 34), None);
+        packet(&mut path, 500, 2, true);
+        assert_eq!(path.poll(Time::from_millis(500), 34), Some((address(2), [7; 8])));
+        assert_eq!(path.on_response(now, address(3), [7; 8]), None);
+        assert_eq!(path.on_response(now, address(2), [8; 8]), None);
+        assert_eq!(path.address(), address(1));
+        assert_eq!(path.on_response(now, address(2), [7; 8]), Some(address(1)));
+        assert_eq!((path.address(), path.check(34)), (address(2), None));
+    }
+
+    #[test]
+    fn a_candidate_goes_when_the_old_address_speaks_or_its_time_is_out() {
+        let mut path = Path::new(address(1), true);
+        packet(&mut path, 0, 2, true);
+        assert_eq!(packet(&mut path, 1, 1, false), Source::Current);
+        assert!(path.check(34).is_some(), "an older packet is no sign of life");
+        packet(&mut path, 1, 1, true);
+        assert_eq!(path.check(34), None);
+        packet(&mut path, 2, 2, true);
+        assert_eq!(packet(&mut path, 3, 3, true), Source::Other, "one at a time");
+        path.update(Time::from_millis(752));
+        assert_eq!(path.on_response(Time::from_millis(752), address(2), [7; 8]), None);
+        assert_eq!(packet(&mut path, 752, 3, false), Source::Other, "an old packet makes none");
+    }
+
+    #[test]
+    fn a_peer_moves_four_times_in_ten_seconds_at_most_and_never_where_it_may_not() {
+        let mut path = Path::new(address(1), true);
+        for port in 2..=5 {
+            packet(&mut path, 0, port, true);
+            assert!(path.on_response(Time::ZERO, address(port), [7; 8]).is_some());
+        }
+        assert_eq!(packet(&mut path, 9_999, 6, true), Source::Other);
+        assert_eq!(packet(&mut path, 10_000, 6, true), Source::Candidate);
+        let mut pinned = Path::new(address(1), false);
+        assert_eq!(packet(&mut pinned, 0, 2, true), Source::Other);
+    }
+}

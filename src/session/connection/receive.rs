@@ -1,0 +1,175 @@
+//! A datagram in: opened, then each frame to its part.
+
+use super::acks::low;
+use super::life::Life;
+use super::{Connection, Pending};
+use crate::message::Message;
+use crate::packet::Acks;
+use crate::session::event::CloseReason;
+use crate::session::replay::Replayed;
+use crate::session::seal::OpenError;
+use crate::session::wire::{AckFrame, Frame, Frames};
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What the frames of a datagram come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// The peer wants to know that it arrived.
+    elicits: bool,
+    /// Something was refused: it must not be acknowledged.
+    refused: bool,
+}
+
+impl<M: Message> Connection<M> {
+    /// Takes a DATA datagram, which is changed thereby; returns whether it was authentic and new. If not, only a counter has changed.
+    pub(in crate::session) fn handle_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> bool {
+        self.tick(now);
+        if self.is_closed() {
+            self.stats.rejected.late += 1;
+            return false;
+        }
+        let len = datagram.len();
+        let opened = match self.seal.open(now, datagram) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.count(now, error);
+                return false;
+            }
+        };
+        self.stats.received += 1;
+        self.stats.bytes_received += len as u64;
+        self.keepalive.on_heard(now);
+        let patience = 3 * (2 * self.rtt()).max(PATIENCE_MIN);
+        let challenges = &mut self.challenges;
+        self.path.on_packet(now, from, opened.newest, len, patience, || challenges.next());
+        match Frames::parse(opened.body) {
+            Ok(frames) => self.take_frames(now, from, opened.pn, frames),
+            Err(_) => self.fail(now, CloseReason::Protocol),
+        }
+        true
+    }
+
+    fn count(&mut self, now: Time, error: OpenError) {
+        let rejected = &mut self.stats.rejected;
+        *match error {
+            OpenError::Replayed(Replayed::Duplicate) => &mut rejected.duplicate,
+            OpenError::Replayed(Replayed::Stale) | OpenError::Phase => &mut rejected.stale,
+            OpenError::Packet(_) => &mut rejected.malformed,
+            _ => &mut rejected.forged,
+        } += 1;
+        if error == OpenError::KeySpent {
+            self.fail(now, CloseReason::Exhausted);
+        }
+    }
+
+    fn take_frames(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) {
+        if let Life::Closing(closing) = &mut self.life {
+            closing.on_packet();
+            let (reason, undelivered) = (closing.reason, closing.undelivered);
+            if frames.into_iter().any(|frame| matches!(frame, Frame::Close(..))) {
+                self.end(reason, undelivered);
+            }
+            return;
+        }
+        let mut taken = Taken::default();
+        for frame in frames {
+            if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
+                return self.fail(now, reason);
+            }
+            if self.is_closed() {
+                return;
+            }
+        }
+        if !taken.refused {
+            self.received.add(now, pn, taken.elicits.then_some(now + self.ack_delay));
+        }
+    }
+
+    fn take_frame(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        frame: Frame<'_>,
+        taken: &mut Taken,
+    ) -> Result<(), CloseReason> {
+        match frame {
+            Frame::Kcp(segments) => {
+                self.lanes.input(now, segments)?;
+                self.events.readable |= self.lanes.is_readable();
+            }
+            Frame::Dgram(datagram) => {
+                let has_room = self.datagrams.take(datagram);
+                taken.elicits = true;
+                taken.refused |= !has_room;
+                self.events.readable |= has_room;
+                self.stats.datagrams_refused += u64::from(!has_room);
+            }
+            Frame::Packed(payload) => {
+                taken.elicits = true;
+                let channels = self.channels.as_mut().ok_or(CloseReason::Protocol)?;
+                if channels.read(payload).is_ok() {
+                    self.events.readable = true;
+                } else {
+                    taken.refused = true;
+                    self.stats.messages_refused += 1;
+                }
+            }
+            Frame::Ack(ack) => self.take_acks(now, ack)?,
+            Frame::Ping(stamp) => self.pong = Some(stamp),
+            Frame::Pong(stamp) => {
+                let sent = Time::from_micros(stamp);
+                if sent <= now && now.since(sent) < PONG_MAX {
+                    self.rtt.sample(now.since(sent));
+                }
+            }
+            Frame::PathChallenge(challenge) => {
+                if from == self.path.address() {
+                    self.response = Some(challenge);
+                }
+            }
+            Frame::PathResponse(response) => {
+                if let Some(old) = self.path.on_response(now, from, response) {
+                    self.stats.moves += 1;
+                    let Pending { moved, .. } = &mut self.events;
+                    *moved = Some((moved.map_or(old, |(first, _)| first), from));
+                }
+            }
+            Frame::Close(code, _) => {
+                self.farewell = true;
+                self.end(CloseReason::Peer(code), self.undelivered());
+            }
+            Frame::Redirect(_) | Frame::Pad(_) => {}
+        }
+        Ok(())
+    }
+
+    fn take_acks(&mut self, now: Time, AckFrame { ack, bits, delay }: AckFrame) -> Result<(), CloseReason> {
+        let newest = self.seal.sealed().checked_sub(1).ok_or(CloseReason::Protocol)?;
+        let age = low(newest).distance(ack);
+        if age < 0 || u64::from(age.unsigned_abs()) > newest {
+            return Err(CloseReason::Protocol); // nothing of that number was sent
+        }
+        let delay = Duration::from_micros(u64::from(delay) * DELAY_UNIT);
+        for sequence in self.sent.on_acks(now, Acks { ack, bits }, delay) {
+            self.datagrams.on_acked(sequence);
+            if let Some(channels) = &mut self.channels {
+                channels.on_acked(sequence);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A path is given three times this to answer, or three times twice the round trip.
+const PATIENCE_MIN: Duration = Duration::from_millis(250);
+/// A round trip that is longer is none.
+const PONG_MAX: Duration = Duration::from_secs(60);
+/// Unit of the delay of an ACK frame, µs.
+pub(super) const DELAY_UNIT: u64 = 100;

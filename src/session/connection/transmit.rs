@@ -1,0 +1,178 @@
+//! A datagram out: what is due, the most urgent first, sealed.
+
+use super::Connection;
+use super::acks::low;
+use super::life::Life;
+use super::receive::DELAY_UNIT;
+use crate::message::Message;
+use crate::session::event::CloseReason;
+use crate::session::seal::Seal;
+use crate::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter};
+use crate::time::Time;
+use std::net::SocketAddr;
+
+/// What a datagram carries that its owner wants to know about later.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    /// Something that has to leave.
+    any: bool,
+    is_ping: bool,
+    datagrams: u16,
+    is_packed: bool,
+}
+
+impl<M: Message> Connection<M> {
+    /// Writes the next datagram that is due into `buf`, which is emptied before; returns where it goes.
+    pub(in crate::session) fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        self.tick(now);
+        let asked = self.path.poll(now, self.seal.overhead() + PATH_FRAME);
+        if let Some((candidate, challenge)) = asked.filter(|_| !self.is_closed()) {
+            self.seal_one(now, buf, &Frame::PathChallenge(challenge))?;
+            return Some(candidate);
+        }
+        match &mut self.life {
+            Life::Closed if self.farewell => {
+                self.farewell = false;
+                self.seal_one(now, buf, &Frame::Close(CLOSE_ANSWER, ""))?;
+            }
+            Life::Closed => return None,
+            Life::Closing(closing) => {
+                if !closing.poll(now) {
+                    return None;
+                }
+                let code = closing.reason.code();
+                self.seal_one(now, buf, &Frame::Close(code, ""))?;
+            }
+            Life::Up | Life::Draining { .. } => self.seal_data(now, buf)?,
+        }
+        Some(self.path.address())
+    }
+
+    /// A datagram of one frame.
+    fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
+        Seal::begin(buf);
+        let end = self.body_end();
+        FrameWriter::new(buf, end).push(frame).ok()?;
+        self.finish(now, buf, Written::default())
+    }
+
+    /// A datagram of all that is due and fits.
+    fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
+        self.lanes.update(now);
+        Seal::begin(buf);
+        let end = self.body_end();
+        let mut writer = FrameWriter::new(buf, end);
+        let mut written = Written::default();
+        self.write_control(now, &mut writer, &mut written);
+        self.write_messages(now, &mut writer, &mut written);
+        self.write_datagrams(&mut writer, &mut written);
+        self.write_lanes(&mut writer, &mut written);
+        if !written.any && self.keepalive.ping_at() <= now {
+            written.is_ping = writer.push(&Frame::Ping(now.as_micros())).is_ok();
+            written.any = written.is_ping;
+            self.stats.pings += u64::from(written.is_ping);
+        }
+        if !written.any {
+            return None;
+        }
+        self.write_acks(now, &mut writer); // again, for the last ones may have got lost
+        self.finish(now, buf, written)
+    }
+
+    /// What the peer is owed.
+    fn write_control(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        if self.received.due().is_some_and(|at| at <= now) {
+            written.any |= self.write_acks(now, writer);
+        }
+        if let Some(response) = self.response.take() {
+            written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
+        }
+        if let Some(stamp) = self.pong.take() {
+            written.any |= writer.push(&Frame::Pong(stamp)).is_ok();
+        }
+    }
+
+    fn write_acks(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
+        let Some((acks, age)) = self.received.peek(now) else { return false };
+        let delay = u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX);
+        let is_written = writer.push(&Frame::Ack(AckFrame { ack: acks.ack, bits: acks.bits, delay })).is_ok();
+        if is_written {
+            self.received.told();
+        }
+        is_written
+    }
+
+    /// What channels have to say, if it fits whatever it is.
+    fn write_messages(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        let rtt = self.rtt();
+        let Some(channels) = &mut self.channels else { return };
+        let room = writer.room().unwrap_or(0);
+        if room < channels.payload_max() || channels.check(now, rtt).is_none_or(|at| at > now) {
+            return;
+        }
+        match channels.write(now, rtt) {
+            Ok([]) => {}
+            Ok(payload) => {
+                written.is_packed = writer.push(&Frame::Packed(payload)).is_ok();
+                written.any |= written.is_packed;
+            }
+            Err(error) => {
+                log::error!("a message is not written as it was measured: {error}");
+                self.fail(now, CloseReason::Protocol);
+            }
+        }
+    }
+
+    fn write_datagrams(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        while let Some(len) = self.datagrams.next_len()
+            && writer.room().is_some_and(|room| len <= room)
+            && let Some(datagram) = self.datagrams.pop()
+        {
+            written.any |= writer.push(&Frame::Dgram(datagram)).is_ok();
+            written.datagrams += 1;
+        }
+    }
+
+    fn write_lanes(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        while let Some(len) = self.lanes.next_len()
+            && writer.room().is_some_and(|room| len <= room)
+            && let Some(segments) = self.lanes.pop()
+        {
+            written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
+        }
+    }
+
+    /// Where the frames of a datagram end at the latest.
+    fn body_end(&self) -> usize {
+        usize::from(self.max_datagram) + DATA_HEADER_LEN - self.seal.overhead()
+    }
+
+    /// Seals what was written and notes what left.
+    fn finish(&mut self, now: Time, buf: &mut Vec<u8>, written: Written) -> Option<()> {
+        let Ok(pn) = self.seal.seal(now, self.peer_sid, buf) else {
+            self.end(CloseReason::Exhausted, self.undelivered());
+            return None;
+        };
+        self.keepalive.on_sent(now);
+        self.stats.sent += 1;
+        self.stats.bytes_sent += buf.len() as u64;
+        // What is acknowledged for nobody need not be remembered, as long as no number comes round.
+        if written.datagrams > 0 || written.is_packed || pn.is_multiple_of(TRACK_EACH) {
+            let bytes = u32::try_from(buf.len()).unwrap_or(u32::MAX);
+            self.sent.update(now);
+            self.sent.on_sent(now, low(pn), bytes);
+            self.datagrams.on_sent(pn, written.datagrams);
+            if let Some(channels) = &mut self.channels {
+                channels.on_sent(now, low(pn));
+            }
+        }
+        Some(())
+    }
+}
+
+/// Bytes of a frame that asks a path.
+const PATH_FRAME: usize = 9;
+/// The code of a CLOSE that answers one.
+const CLOSE_ANSWER: u16 = 0;
+/// Of packets without anything to acknowledge, each so many are remembered.
+const TRACK_EACH: u64 = 4096;

@@ -1,0 +1,59 @@
+//! What can go wrong, and what to do then.
+
+use crate::{arq, message};
+use thiserror::Error;
+
+/// Why a lane did not take a message.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SendError {
+    /// As much waits as the config of the lane allows: send again later. Or the message is too long.
+    #[error(transparent)]
+    Lane(#[from] arq::SendError),
+    /// There is no such lane.
+    #[error("there is no lane {lane}, only {count}")]
+    NoLane {
+        /// The lane.
+        lane: usize,
+        /// Lanes that there are.
+        count: usize,
+    },
+    /// The session is closing or closed.
+    #[error("the session is closed")]
+    Closed,
+}
+
+/// Why an unreliable datagram was not taken.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SendDatagramError {
+    /// It does not fit into one datagram of the session: send it on a lane, or as a block of a channel.
+    #[error("a datagram of {len} bytes, where {max} is the most")]
+    TooLong {
+        /// Bytes of it.
+        len: usize,
+        /// Most bytes.
+        max: usize,
+    },
+    /// As many bytes wait as the config allows. Datagrams leave whenever the session is polled.
+    #[error("{waiting} datagrams wait, and there is no room for more")]
+    QueueFull {
+        /// Datagrams that wait.
+        waiting: usize,
+    },
+    /// The session is closing or closed.
+    #[error("the session is closed")]
+    Closed,
+}
+
+/// Why a channel did not take a message or a block.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SendMessageError {
+    /// The channel refuses it.
+    #[error(transparent)]
+    Channel(#[from] message::SendError),
+    /// The session is closing or closed.
+    #[error("the session is closed")]
+    Closed,
+}

@@ -1,0 +1,128 @@
+//! What happens to sessions: their datagrams, their timers, their end.
+
+use super::graves;
+use super::peer::{HalfOpen, Peer, Stage};
+use super::replies::Reply;
+use super::{Server, list};
+use crate::message::Message;
+use crate::session::wire::Reset;
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+impl<M: Message> Server<M> {
+    /// Gives DATA to its session.
+    pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &[u8]) {
+        let Some(peer) = self.sessions.get_mut(id) else {
+            self.stats.rejected.unknown += 1;
+            return self.reset(now, from, id);
+        };
+        self.scratch.clear();
+        self.scratch.extend_from_slice(datagram);
+        if !peer.connection.handle_data(now, from, &mut self.scratch) {
+            return;
+        }
+        if let Stage::HalfOpen(HalfOpen { until, .. }) = peer.stage {
+            peer.stage = Stage::Confirmed;
+            self.crowd.confirm(id, until);
+            self.stats.confirmed += 1;
+        }
+        list(&mut self.outbox, id, peer);
+        self.settle(now, id);
+    }
+
+    /// The timer of a session has gone off.
+    pub(super) fn wake(&mut self, now: Time, id: u32) {
+        let Some(peer) = self.sessions.get_mut(id) else { return };
+        peer.wake = None;
+        match &peer.stage {
+            Stage::HalfOpen(half_open) if half_open.until <= now => {
+                self.stats.unconfirmed += 1;
+                return self.bury(now, id);
+            }
+            Stage::HalfOpen(_) => {}
+            Stage::Confirmed => {
+                peer.connection.handle_timeout(now);
+                list(&mut self.outbox, id, peer);
+            }
+            Stage::Over { until } if *until <= now && !peer.connection.has_events() => {
+                return self.bury(now, id);
+            }
+            Stage::Over { .. } => {}
+        }
+        self.settle(now, id);
+    }
+
+    /// Sees to it that a session is looked at again when it has to be, and tells what it has to tell.
+    pub(super) fn settle(&mut self, now: Time, id: u32) {
+        let Some(peer) = self.sessions.get_mut(id) else { return };
+        if matches!(peer.stage, Stage::Confirmed) && peer.connection.is_closed() && !peer.is_listed {
+            peer.stage = Stage::Over { until: now + LINGER };
+            peer.connection.shrink();
+            self.over.push_back(id);
+        }
+        if !peer.is_half_open() && !peer.is_eventful && peer.connection.has_events() {
+            peer.is_eventful = true;
+            self.eventful.push_back(id);
+        }
+        let at = match &peer.stage {
+            Stage::HalfOpen(half_open) => Some(half_open.until),
+            Stage::Confirmed => peer.connection.poll_timeout().map(|(at, _)| at),
+            Stage::Over { until } => Some((*until).max(now + OVER_AGAIN)),
+        };
+        if let Some(at) = at
+            && !peer.is_listed
+        {
+            self.timers.arm(id, &mut peer.wake, at);
+        }
+    }
+
+    /// Takes a session out. Its attempt is remembered for a while.
+    pub(super) fn bury(&mut self, now: Time, id: u32) {
+        let Some(mut peer) = self.sessions.remove(id) else { return };
+        if let Stage::HalfOpen(HalfOpen { until, .. }) = peer.stage {
+            self.crowd.confirm(id, until);
+        }
+        self.crowd.leave(peer.host);
+        self.timers.clear(id, &mut peer.wake);
+        self.attempts.remove(&peer.attempt);
+        self.graves.insert(now, peer.attempt);
+    }
+
+    /// Makes room for a session by taking out one that is over and has told so, if there is one.
+    pub(super) fn make_room(&mut self, now: Time) {
+        while let Some(id) = self.over.pop_front() {
+            match self.sessions.get(id) {
+                Some(Peer { stage: Stage::Over { .. }, connection, .. }) if connection.has_events() => {
+                    self.over.push_front(id);
+                    return;
+                }
+                Some(Peer { stage: Stage::Over { .. }, .. }) => return self.bury(now, id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Tells who sends to a session that is not there so, in fewer bytes than he sent.
+    fn reset(&mut self, now: Time, to: SocketAddr, id: u32) {
+        let Some(key) = self.resets.as_ref().filter(|_| self.rates.resets.take(now)) else { return };
+        let reset = Reset { sid: id, token: key.token(id) };
+        if let Some(reply) = Reply::short(to, &mut self.scratch, |buf| reset.encode(buf)) {
+            self.stats.resets += 1;
+            self.reply(reply);
+        }
+    }
+
+    pub(super) fn reply(&mut self, reply: Reply) {
+        if !self.replies.push(reply) {
+            self.stats.rejected.replies += 1;
+        }
+    }
+}
+
+/// How long what has arrived can still be read when a session is over.
+const LINGER: Duration = Duration::from_secs(1);
+/// When a session that is over is looked at again, if nobody has asked for its end.
+const OVER_AGAIN: Duration = Duration::from_millis(100);
+
+const _: () = assert!(LINGER.as_secs() < graves::TIME_WAIT.as_secs());

@@ -1,0 +1,261 @@
+//! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
+//!
+//! `admission` is the way from a first datagram to a session, `replies` what strangers are answered, `rate` how often, `crowd` who has
+//! how many, `graves` who must not come back at once. `table` and `timers` find sessions by id and by time, `deliver` is what happens
+//! to one that is up.
+
+mod admission;
+mod config;
+mod crowd;
+mod deliver;
+mod graves;
+mod peer;
+mod rate;
+mod replies;
+mod stats;
+mod table;
+mod timers;
+
+pub use config::ServerConfig;
+pub use stats::{RejectedRequests, ServerStats};
+
+use super::connection::Connection;
+use super::cookie::CookieKey;
+use super::event::{Event, Timer};
+use super::reset::ResetKey;
+use super::wire::{Packet, PacketError};
+use super::{Blob, Random};
+use crate::config::ConfigError;
+use crate::message::Message;
+use crate::time::Time;
+use crowd::Crowd;
+use graves::{Attempt, Graves};
+use peer::Peer;
+use rate::{AddressRate, Rate};
+use replies::{Replies, Reply};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+use table::Table;
+use timers::Timers;
+
+/// The sessions of a server, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
+/// [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Self::poll_timeout).
+///
+/// Time that goes backwards stands still.
+#[derive(Debug)]
+pub struct Server<M = Blob> {
+    config: ServerConfig,
+    random: Random,
+    cookies: CookieKey,
+    resets: Option<ResetKey>,
+    hash_key: [u8; 16],
+    sessions: Table<Peer<M>>,
+    attempts: BTreeMap<Attempt, u32>,
+    crowd: Crowd,
+    graves: Graves,
+    timers: Timers,
+    /// Sessions that may have something to send.
+    outbox: VecDeque<u32>,
+    /// Sessions that have something to tell.
+    eventful: VecDeque<u32>,
+    /// Sessions that are over.
+    over: VecDeque<u32>,
+    replies: Replies,
+    rates: Rates,
+    stats: ServerStats,
+    now: Time,
+    scratch: Vec<u8>,
+}
+
+/// How often strangers are answered.
+#[derive(Debug)]
+struct Rates {
+    challenges: Rate,
+    denials: Rate,
+    resets: Rate,
+    accepts: AddressRate,
+}
+
+/// A session of a server. The id of one that is gone finds nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SessionId(u32);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+impl<M: Message> Server<M> {
+    /// A server without sessions. `random`: see [`Random`].
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(config: &ServerConfig, mut random: Random) -> Result<Self, ConfigError> {
+        config.check()?;
+        let ServerConfig { max_sessions, accepts_per_second, accept_burst, .. } = *config;
+        let ServerConfig { challenges_per_second, refusals_per_second, .. } = *config;
+        let burst = |per_second: u32| per_second.div_ceil(10).max(10);
+        let each = |per_second| Rate::new(per_second, burst(per_second));
+        let accepts = AddressRate::new(accepts_per_second, accept_burst, [random.u64(), random.u64()]);
+        Ok(Self {
+            config: config.clone(),
+            cookies: CookieKey::new(random.array()),
+            resets: config.reset_key.map(ResetKey::new),
+            hash_key: random.array(),
+            sessions: Table::new(max_sessions.into(), config.shard, random.u32()),
+            attempts: BTreeMap::new(),
+            crowd: Crowd::default(),
+            graves: Graves::new(usize::from(max_sessions) * GRAVES_EACH),
+            timers: Timers::default(),
+            outbox: VecDeque::new(),
+            eventful: VecDeque::new(),
+            over: VecDeque::new(),
+            replies: Replies::new(),
+            rates: Rates {
+                challenges: each(challenges_per_second),
+                denials: each(refusals_per_second),
+                resets: each(refusals_per_second),
+                accepts,
+            },
+            stats: ServerStats::default(),
+            now: Time::ZERO,
+            scratch: Vec::with_capacity(SCRATCH),
+            random,
+        })
+    }
+
+    /// Takes a datagram that came from `from`.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let now = self.tick(now);
+        self.stats.datagrams += 1;
+        match Packet::decode(datagram) {
+            Ok(Packet::Hello(hello)) => self.take_hello(now, from, &hello),
+            Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),
+            Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
+            Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
+            _ => self.stats.rejected.malformed += 1,
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let now = self.tick(now);
+        while let Some(id) = self.timers.pop(now) {
+            self.wake(now, id);
+        }
+    }
+
+    /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
+    pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let now = self.tick(now);
+        while let Some(reply) = self.replies.pop() {
+            buf.clear();
+            match reply {
+                Reply::Short { to, len, bytes } => {
+                    buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
+                    return Some(to);
+                }
+                Reply::Accept(id) => {
+                    if let Some(to) = self.write_accept(id, buf) {
+                        return Some(to);
+                    }
+                }
+            }
+        }
+        while let Some(&id) = self.outbox.front() {
+            if let Some(peer) = self.sessions.get_mut(id) {
+                if let Some(to) = peer.connection.poll_transmit(now, buf) {
+                    return Some(to);
+                }
+                peer.is_listed = false;
+            }
+            self.outbox.pop_front();
+            self.settle(now, id);
+        }
+        None
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) and drain the polls next, and why; `None`: not before something else
+    /// happens. It may be early, never late.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
+        if !self.replies.is_empty() || !self.outbox.is_empty() {
+            return Some((self.now, Timer::Lane));
+        }
+        let at = self.timers.next()?;
+        Some((at, Timer::Session))
+    }
+
+    /// Takes the next event, and the session that it is of.
+    pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
+        while let Some(&id) = self.eventful.front() {
+            if let Some(peer) = self.sessions.get_mut(id) {
+                if let Some(event) = peer.connection.poll_event() {
+                    return Some((SessionId(id), event));
+                }
+                peer.is_eventful = false;
+            }
+            self.eventful.pop_front();
+        }
+        None
+    }
+
+    /// A session that is up, or was a moment ago.
+    #[must_use]
+    pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
+        self.sessions.get(id.0).filter(|peer| !peer.is_half_open()).map(|peer| &peer.connection)
+    }
+
+    /// The same, to send and to receive. Then drain the polls.
+    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
+        let peer = self.sessions.get_mut(id.0).filter(|peer| !peer.is_half_open())?;
+        list(&mut self.outbox, id.0, peer);
+        Some(&mut peer.connection)
+    }
+
+    /// Ends a session, see [`Connection::close`].
+    pub fn close(&mut self, now: Time, id: SessionId, code: u16) {
+        let now = self.tick(now);
+        if let Some(connection) = self.session_mut(id) {
+            connection.close(now, code);
+        }
+    }
+
+    /// Sessions there are: not confirmed, up, and just over.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn stats(&self) -> ServerStats {
+        self.stats
+    }
+
+    fn tick(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+}
+
+/// Puts a session on the list of those that may have something to send.
+fn list<M>(outbox: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
+    if !std::mem::replace(&mut peer.is_listed, true) {
+        outbox.push_back(id);
+    }
+}
+
+/// Attempts that are kept from coming back, for each session that there may be.
+const GRAVES_EACH: usize = 4;
+/// Room for a datagram that is opened.
+const SCRATCH: usize = 1500;

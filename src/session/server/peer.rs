@@ -1,0 +1,50 @@
+//! One session of a server.
+
+use super::graves::Attempt;
+use crate::session::connection::Connection;
+use crate::time::Time;
+use std::net::IpAddr;
+
+/// A session, and what its server knows of it.
+#[derive(Debug)]
+pub(super) struct Peer<M> {
+    pub(super) connection: Connection<M>,
+    pub(super) attempt: Attempt,
+    /// What it counts against.
+    pub(super) host: IpAddr,
+    pub(super) stage: Stage,
+    /// When it is looked at next.
+    pub(super) wake: Option<Time>,
+    /// Whether it is on the list of those that may have something to send, or to tell.
+    pub(super) is_listed: bool,
+    pub(super) is_eventful: bool,
+}
+
+/// How far a session of a server has got.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// The client has not been heard: its ACCEPT may have got lost.
+    HalfOpen(HalfOpen),
+    /// It is up, or closing.
+    Confirmed,
+    /// It is over; what has arrived can be read for a moment.
+    Over { until: Time },
+}
+
+/// What is kept of a handshake until the client is heard.
+#[derive(Debug)]
+pub(super) struct HalfOpen {
+    /// To be sent again, byte by byte the same.
+    pub(super) accept: Box<[u8]>,
+    /// Of the message that it answers.
+    pub(super) msg1_hash: u128,
+    pub(super) until: Time,
+    /// When it may be sent again.
+    pub(super) again_from: Time,
+}
+
+impl<M> Peer<M> {
+    pub(super) const fn is_half_open(&self) -> bool {
+        matches!(self.stage, Stage::HalfOpen(_))
+    }
+}

@@ -1,0 +1,116 @@
+//! How often something may happen: token buckets, for all together and for each address.
+
+use crate::time::Time;
+use siphasher::sip::SipHasher13;
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// A token bucket, as the time at which it will be full again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    full_at: Time,
+    limit: Limit,
+}
+
+/// How long one token takes to come back, and how long all of them take.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    token: Duration,
+    bucket: Duration,
+}
+
+impl Limit {
+    fn new(per_second: u32, burst: u32) -> Self {
+        let token = Duration::from_secs(1).checked_div(per_second).unwrap_or(NEVER);
+        Self { token, bucket: token.saturating_mul(burst) }
+    }
+
+    /// Takes a token of the bucket that is full at `full_at`, if there is one.
+    fn take(&self, now: Time, full_at: &mut Time) -> bool {
+        let next = now.max(*full_at) + self.token;
+        let taken = next.since(now) <= self.bucket;
+        if taken {
+            *full_at = next;
+        }
+        taken
+    }
+}
+
+impl Rate {
+    /// So many a second, and so many at once.
+    pub(super) fn new(per_second: u32, burst: u32) -> Self {
+        Self { full_at: Time::ZERO, limit: Limit::new(per_second, burst) }
+    }
+
+    pub(super) fn take(&mut self, now: Time) -> bool {
+        self.limit.take(now, &mut self.full_at)
+    }
+}
+
+/// A token bucket for each address. The table has a fixed size and addresses share buckets by a seeded hash: a flood from many
+/// addresses costs no memory, at worst it makes others wait.
+#[derive(Debug)]
+pub(super) struct AddressRate {
+    full_at: Box<[Time]>,
+    key: [u64; 2],
+    limit: Limit,
+}
+
+impl AddressRate {
+    pub(super) fn new(per_second: u32, burst: u32, key: [u64; 2]) -> Self {
+        Self { full_at: vec![Time::ZERO; BUCKETS].into(), key, limit: Limit::new(per_second, burst) }
+    }
+
+    /// Takes a token of `host`, if there is one.
+    pub(super) fn take(&mut self, now: Time, host: IpAddr) -> bool {
+        let [first, second] = self.key;
+        let mut hasher = SipHasher13::new_with_keys(first, second);
+        host.hash(&mut hasher);
+        let slot = usize::try_from(hasher.finish() % BUCKETS as u64).unwrap_or(0);
+        self.full_at.get_mut(slot).is_some_and(|full_at| self.limit.take(now, full_at))
+    }
+}
+
+/// What counts as one address: the IP, or the network that one IPv6 host has to itself.
+pub(super) fn host(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+/// Buckets of [`AddressRate`]: 32 KiB of them.
+const BUCKETS: usize = 4096;
+/// A token that does not come back.
+const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_burst_and_then_so_many_a_second() {
+        let mut rate = Rate::new(4, 3);
+        let mut taken = |ms| (0..9).filter(|_| rate.take(Time::from_millis(ms))).count();
+        assert_eq!([taken(0), taken(249), taken(250), taken(60_000)], [3, 0, 1, 3]);
+        let mut never = Rate::new(0, 2);
+        assert_eq!((0..9).filter(|&s| never.take(Time::from_millis(s * 1_000_000))).count(), 2);
+    }
+
+    #[test]
+    fn each_address_has_its_own_and_one_host_is_one_address() {
+        let mut rate = AddressRate::new(4, 3, [1, 2]);
+        let mut taken = |text| (0..9).filter(|_| rate.take(Time::ZERO, host(address(text)))).count();
+        assert_eq!(taken("10.0.0.1:1"), 3);
+        assert_eq!(taken("[::ffff:10.0.0.1]:9"), 0);
+        assert_eq!(taken("10.0.0.2:1"), 3);
+        assert_eq!(taken("[2001:db8::1]:1"), 3);
+        assert_eq!(taken("[2001:db8::ffff:2]:1"), 0);
+        assert_eq!(taken("[2001:db8:0:1::1]:1"), 3);
+    }
+}

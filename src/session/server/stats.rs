@@ -1,0 +1,59 @@
+//! What a server counts.
+
+/// What a server has accepted, ended and dropped, by kind, beside what each [connection](crate::session::Connection::stats) counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ServerStats {
+    /// Datagrams received.
+    pub datagrams: u64,
+    /// Cookies given out.
+    pub challenges: u64,
+    /// Sessions begun, confirmed or not.
+    pub accepted: u64,
+    /// ACCEPTs sent again.
+    pub accepts_repeated: u64,
+    /// Sessions whose client has been heard.
+    pub confirmed: u64,
+    /// Sessions never confirmed, that made room or whose time was out.
+    pub unconfirmed: u64,
+    /// RESETs sent.
+    pub resets: u64,
+    /// DENYs sent.
+    pub denials: u64,
+    /// What was dropped.
+    pub rejected: RejectedRequests,
+}
+
+/// What a server has dropped without a session, by what was wrong.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RejectedRequests {
+    /// No packet of the protocol, or one that servers do not get.
+    pub malformed: u64,
+    /// Another version of the protocol.
+    pub version: u64,
+    /// A suite that the server does not have.
+    pub suite: u64,
+    /// Another application.
+    pub protocol: u64,
+    /// Cookies asked for too often.
+    pub challenge_rate: u64,
+    /// A cookie that is too old, or not ours, or another's.
+    pub cookie: u64,
+    /// A CONNECT of an attempt that is known: confirmed, over, changed, or answered a moment ago.
+    pub repeated: u64,
+    /// One address asks for too many sessions a second.
+    pub accept_rate: u64,
+    /// One address has too many sessions.
+    pub per_address: u64,
+    /// There is no room for another session.
+    pub full: u64,
+    /// A connect token that is not good, or not any more.
+    pub token: u64,
+    /// The first message of a handshake is not authentic.
+    pub handshake: u64,
+    /// DATA of no session that there is.
+    pub unknown: u64,
+    /// Answers that found no room: drain `poll_transmit` after each call.
+    pub replies: u64,
+}

@@ -1,0 +1,142 @@
+//! Sessions by their ids: an index, no search, and an id that is out of date finds nothing.
+
+use std::collections::VecDeque;
+
+/// Values in slots. The id of one is `shard (6 bits) | slot (14) | generation (12)` xor a number drawn once a process: so a socket can
+/// tell shards apart without keys, and a stranger learns nothing from an id.
+#[derive(Debug)]
+pub(super) struct Table<T> {
+    slots: Vec<Slot<T>>,
+    /// Empty slots, the one longest empty first.
+    free: VecDeque<u32>,
+    shard: u32,
+    mask: u32,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+impl<T> Table<T> {
+    /// An empty table of `limit` slots at most. It grows when it has to.
+    pub(super) fn new(limit: usize, shard: u8, mask: u32) -> Self {
+        let (slots, free) = (Vec::new(), VecDeque::new());
+        Self { slots, free, shard: u32::from(shard) << SHARD_SHIFT, mask, limit }
+    }
+
+    /// Values held.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= self.limit
+    }
+
+    /// Takes the id that the next [`insert`](Self::insert) holds its value at; `None`: all slots are taken.
+    pub(super) fn next_id(&mut self) -> Option<u32> {
+        if self.is_full() {
+            return None;
+        }
+        if self.free.is_empty() {
+            self.free.push_back(u32::try_from(self.slots.len()).ok()?);
+            self.slots.push(Slot { generation: 0, value: None });
+        }
+        let (index, shard, mask) = (*self.free.front()?, self.shard, self.mask);
+        let slot = self.slots.get_mut(usize::try_from(index).ok()?)?;
+        loop {
+            slot.generation = (slot.generation + 1) & GENERATION;
+            let id = (shard | index << SLOT_SHIFT | slot.generation) ^ mask;
+            if is_legal(id) {
+                return Some(id);
+            }
+        }
+    }
+
+    /// Holds `value` at the id that [`next_id`](Self::next_id) has just given.
+    pub(super) fn insert(&mut self, id: u32, value: T) {
+        if let Some(index) = self.index(id)
+            && self.free.front().copied() == u32::try_from(index).ok()
+            && let Some(slot) = self.slots.get_mut(index)
+        {
+            slot.value = Some(value);
+            self.free.pop_front();
+        }
+    }
+
+    pub(super) fn get(&self, id: u32) -> Option<&T> {
+        self.slots.get(self.index(id)?)?.value.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
+        let index = self.index(id)?;
+        self.slots.get_mut(index)?.value.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, id: u32) -> Option<T> {
+        let index = self.index(id)?;
+        let value = self.slots.get_mut(index)?.value.take()?;
+        self.free.push_back(u32::try_from(index).ok()?);
+        Some(value)
+    }
+
+    /// The slot of an id of this shard whose generation is that of the slot.
+    fn index(&self, id: u32) -> Option<usize> {
+        let plain = id ^ self.mask;
+        let index = usize::try_from(plain >> SLOT_SHIFT & SLOT).ok()?;
+        let slot = self.slots.get(index)?;
+        (plain >> SHARD_SHIFT << SHARD_SHIFT == self.shard && plain & GENERATION == slot.generation)
+            .then_some(index)
+    }
+}
+
+/// An id is the conv of KCP segments, which must not look like the first byte of a session datagram.
+const fn is_legal(id: u32) -> bool {
+    id != 0 && !matches!(id & 0xff, 0xa0..=0xbf)
+}
+
+const SLOT_SHIFT: u32 = 12;
+const SHARD_SHIFT: u32 = 26;
+const GENERATION: u32 = (1 << SLOT_SHIFT) - 1;
+const SLOT: u32 = (1 << (SHARD_SHIFT - SLOT_SHIFT)) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn an_id_is_legal_and_finds_its_value_until_that_is_removed() {
+        for mask in [0, 0xdead_beef, 0xa5] {
+            let (mut table, mut seen) = (Table::new(3, 5, mask), HashSet::new());
+            for round in 0..5000 {
+                let id = table.next_id().unwrap();
+                assert!(is_legal(id) && seen.insert(id), "{id:#x} in round {round}");
+                table.insert(id, round);
+                assert_eq!((table.get(id), table.len()), (Some(&round), 1));
+                assert_eq!(table.get(id ^ 1 << 31), None, "another shard");
+                assert_eq!(table.remove(id), Some(round));
+                assert!(table.get(id).is_none() && table.remove(id).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_has_no_id_and_a_freed_slot_comes_back_with_another_one() {
+        let mut table = Table::new(2, 0, 0x1234_5678);
+        let ids = [1, 2].map(|value| {
+            let id = table.next_id().unwrap();
+            table.insert(id, value);
+            id
+        });
+        assert!(table.is_full() && table.next_id().is_none());
+        table.remove(ids[0]);
+        let again = table.next_id().unwrap();
+        table.insert(again, 3);
+        assert_ne!(again, ids[0]);
+        assert_eq!((table.get(ids[0]), table.get(again), table.get(ids[1])), (None, Some(&3), Some(&2)));
+    }
+}
