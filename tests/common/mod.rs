@@ -9,6 +9,7 @@
 mod link;
 mod packets;
 mod pair;
+pub(crate) mod sessions;
 mod wire;
 
 pub(crate) use link::{Link, LinkConfig, Rng};

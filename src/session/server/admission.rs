@@ -272,6 +272,6 @@ impl<M: Message> Server<M> {
 }
 
 /// Least time between two ACCEPTs of one session.
-const ACCEPT_EACH: Duration = Duration::from_millis(100);
+const ACCEPT_EACH: Duration = Duration::from_millis(50);
 /// When a client that was refused may try again, ms.
 const RETRY_AFTER: u32 = 5000;

@@ -1,0 +1,317 @@
+//! A server, its clients and the paths between them in virtual time: addresses change, datagrams are recorded, strangers join in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use whitewater::Time;
+use whitewater::session::{
+    ClientConfig, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
+};
+use whitewater::sim::{Link, LinkConfig, Rng};
+
+/// Everything there is. One seed, one run.
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) server: Server,
+    pub(crate) clients: Vec<Client>,
+    /// Sessions of the server, in the order in which they came up.
+    pub(crate) sessions: Vec<SessionId>,
+    pub(crate) events: Vec<(Time, SessionId, Event)>,
+    /// Datagrams that left, if they are recorded: when, whence, whither, what.
+    pub(crate) tap: Vec<Tapped>,
+    pub(crate) taps: bool,
+    /// What the server sent to addresses that no link leads to: strangers.
+    pub(crate) strangers: Vec<(SocketAddr, Vec<u8>)>,
+    /// Whether the server is polled. Frozen, it neither hears nor speaks.
+    pub(crate) frozen: bool,
+    audit: BTreeMap<SocketAddr, Account>,
+    seed: u64,
+    buf: Vec<u8>,
+}
+
+pub(crate) type Tapped = (Time, SocketAddr, SocketAddr, Vec<u8>);
+
+/// Bytes received from an address and sent to it, by the server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    received: u64,
+    sent: u64,
+}
+
+pub(crate) struct Client {
+    pub(crate) session: Session,
+    pub(crate) events: Vec<(Time, Event)>,
+    /// The last one is in use; datagrams of the others still arrive at the server.
+    routes: Vec<Route>,
+    links: (LinkConfig, LinkConfig),
+    pub(crate) frozen: bool,
+}
+
+struct Route {
+    address: SocketAddr,
+    up: Link,
+    down: Link,
+}
+
+pub(crate) const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
+pub(crate) const PSK: [u8; 32] = [7; 32];
+
+pub(crate) fn server_address() -> SocketAddr {
+    SERVER.into()
+}
+
+pub(crate) fn client_address(index: u8, port: u16) -> SocketAddr {
+    ([10, 0, 0, index], port).into()
+}
+
+/// The strongest suite that is built in.
+pub(crate) const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
+
+pub(crate) fn random(seed: u64, stream: u64) -> Random {
+    let mut rng = Rng::new(seed, stream);
+    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
+}
+
+pub(crate) fn server_config(session: &SessionConfig, suite: Suite) -> ServerConfig {
+    let psk = suite.needs_psk().then_some(PSK);
+    ServerConfig { session: session.clone(), suites: vec![suite], psk, ..ServerConfig::default() }
+}
+
+pub(crate) fn target(suite: Suite) -> Target {
+    let psk = suite.needs_psk().then_some(PSK);
+    Target { suite, psk, ..Target::insecure(server_address()) }
+}
+
+impl World {
+    /// A server without clients.
+    pub(crate) fn new(seed: u64, config: &ServerConfig) -> Self {
+        Self {
+            now: Time::from_millis(1000),
+            server: Server::new(config, random(seed, 1000)).unwrap(),
+            clients: Vec::new(),
+            sessions: Vec::new(),
+            events: Vec::new(),
+            tap: Vec::new(),
+            taps: false,
+            strangers: Vec::new(),
+            frozen: false,
+            audit: BTreeMap::new(),
+            seed,
+            buf: Vec::new(),
+        }
+    }
+
+    /// A server and one client that begins to connect, over a path that is the same both ways.
+    pub(crate) fn pair(seed: u64, link: &LinkConfig, session: &SessionConfig, suite: Suite) -> Self {
+        let mut world = Self::new(seed, &server_config(session, suite));
+        world.add(link, link, session, target(suite));
+        world
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        up: &LinkConfig,
+        down: &LinkConfig,
+        session: &SessionConfig,
+        target: Target,
+    ) -> usize {
+        let index = self.clients.len();
+        let config = ClientConfig { session: session.clone(), ..ClientConfig::default() };
+        let mut session = Session::new(&config, random(self.seed, 2000 + index as u64)).unwrap();
+        session.connect(self.now, target).unwrap();
+        let links = (up.clone(), down.clone());
+        self.clients.push(Client { session, events: Vec::new(), routes: Vec::new(), links, frozen: false });
+        self.rebind(index, client_address(1 + u8::try_from(index % 250).unwrap(), 1000));
+        self.drain();
+        index
+    }
+
+    /// From now on the client's datagrams come from another address, and what is sent to the old one is lost.
+    pub(crate) fn rebind(&mut self, client: usize, address: SocketAddr) {
+        let stream = 10 * (client as u64 + 1) + 1000 * self.clients[client].routes.len() as u64;
+        let Client { routes, links: (up, down), .. } = &mut self.clients[client];
+        let link = |config: &LinkConfig, stream| Link::new(config.clone(), self.seed, stream).unwrap();
+        routes.push(Route { address, up: link(up, stream), down: link(down, stream + 1) });
+    }
+
+    /// Changes the path of a client from now on.
+    pub(crate) fn set_links(&mut self, client: usize, up: &LinkConfig, down: &LinkConfig) {
+        let Client { routes, links, .. } = &mut self.clients[client];
+        *links = (up.clone(), down.clone());
+        let route = routes.last_mut().unwrap();
+        route.up.set(up.clone()).unwrap();
+        route.down.set(down.clone()).unwrap();
+    }
+
+    /// Where a client is seen.
+    pub(crate) fn address(&self, client: usize) -> SocketAddr {
+        self.clients[client].routes.last().unwrap().address
+    }
+
+    /// Runs for so many ms.
+    pub(crate) fn run(&mut self, ms: u64) {
+        self.run_until(ms, |_| false);
+    }
+
+    /// Runs until something holds; whether it did within so many ms.
+    pub(crate) fn run_until(&mut self, ms: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = Time::from_millis(self.now.as_millis() + ms);
+        loop {
+            self.step();
+            if done(self) {
+                self.drain();
+                return true;
+            }
+            self.drain();
+            match self.next().filter(|next| *next <= end) {
+                Some(next) => self.now = self.now.max(next),
+                None => {
+                    self.now = end;
+                    self.step();
+                    self.drain();
+                    return done(self);
+                }
+            }
+        }
+    }
+
+    /// Gives the server a datagram of a stranger, and takes what it answers.
+    pub(crate) fn inject(&mut self, from: SocketAddr, datagram: &[u8]) {
+        self.to_server(from, datagram);
+        self.drain();
+    }
+
+    /// Gives a client a datagram that seems to come from the server.
+    pub(crate) fn inject_client(&mut self, client: usize, datagram: &[u8]) {
+        self.clients[client].session.handle_datagram(self.now, server_address(), datagram);
+        self.drain();
+    }
+
+    /// The first session of the server.
+    pub(crate) fn session(&mut self) -> &mut whitewater::session::Connection<whitewater::session::Blob> {
+        let id = self.sessions[0];
+        self.server.session_mut(id).expect("the session is there")
+    }
+
+    /// The session of the first client.
+    pub(crate) fn client(&mut self) -> &mut whitewater::session::Connection<whitewater::session::Blob> {
+        self.clients[0].session.connection_mut().expect("the client is up")
+    }
+
+    /// Whether a client and the server are up, and heard each other.
+    pub(crate) fn is_up(&self) -> bool {
+        !self.sessions.is_empty()
+            && self.clients[0].session.connection().is_some_and(|connection| connection.stats().received > 0)
+    }
+
+    /// Connects the first client.
+    pub(crate) fn connect(&mut self) {
+        let seed = self.seed;
+        assert!(self.run_until(12_000, |world| world.is_up()), "seed {seed}: not connected");
+    }
+
+    /// Polls both ends until neither has anything to say, and checks what they do.
+    pub(crate) fn drain(&mut self) {
+        let (now, mut buf) = (self.now, std::mem::take(&mut self.buf));
+        while !self.frozen
+            && let Some(to) = self.server.poll_transmit(now, &mut buf)
+        {
+            self.check_sent(to, buf.len());
+            if self.taps {
+                self.tap.push((now, server_address(), to, buf.clone()));
+            }
+            let route = |client: &mut Client| client.routes.last().is_some_and(|route| route.address == to);
+            match self.clients.iter_mut().find_map(|client| route(client).then_some(client)) {
+                Some(client) => client.routes.last_mut().unwrap().down.send(now, &buf),
+                None => self.strangers.push((to, buf.clone())),
+            }
+        }
+        while let Some((id, event)) = self.server.poll_event() {
+            if event == Event::Connected {
+                self.sessions.push(id);
+            }
+            self.events.push((now, id, event));
+        }
+        for client in &mut self.clients {
+            let route = client.routes.last_mut().unwrap();
+            while !client.frozen
+                && let Some(to) = client.session.poll_transmit(now, &mut buf)
+            {
+                assert_eq!(to, server_address());
+                if self.taps {
+                    self.tap.push((now, route.address, to, buf.clone()));
+                }
+                route.up.send(now, &buf);
+            }
+            while let Some(event) = client.session.poll_event() {
+                client.events.push((now, event));
+            }
+        }
+        self.buf = buf;
+    }
+
+    /// What has arrived by now, and the timers.
+    fn step(&mut self) {
+        let now = self.now;
+        for index in 0..self.clients.len() {
+            for route in 0..self.clients[index].routes.len() {
+                loop {
+                    let route = &mut self.clients[index].routes[route];
+                    let address = route.address;
+                    let Some(datagram) = route.up.arrive(now).map(<[u8]>::to_vec) else { break };
+                    if !self.frozen {
+                        self.to_server(address, &datagram);
+                        self.drain();
+                    }
+                }
+            }
+            loop {
+                let client = &mut self.clients[index];
+                let Some(datagram) = client.routes.last_mut().unwrap().down.arrive(now) else { break };
+                if !client.frozen {
+                    client.session.handle_datagram(now, server_address(), datagram);
+                    self.drain();
+                }
+            }
+            if !self.clients[index].frozen {
+                self.clients[index].session.handle_timeout(now);
+            }
+        }
+        if !self.frozen {
+            self.server.handle_timeout(now);
+        }
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<Time> {
+        let server = self.server.poll_timeout().filter(|_| !self.frozen).map(|(at, _)| at);
+        let clients = self.clients.iter().flat_map(|client| {
+            let arrivals = client.routes.iter().filter_map(|route| route.up.next_arrival());
+            let current = client.routes.last().and_then(|route| route.down.next_arrival());
+            let timer = client.session.poll_timeout().filter(|_| !client.frozen).map(|(at, _)| at);
+            arrivals.chain(current).chain(timer)
+        });
+        let at = clients.chain(server).min()?;
+        assert!(at > self.now || at <= self.now + std::time::Duration::from_secs(0), "a time to wake up");
+        // A timer that is due and does nothing would stop the clock.
+        Some(if at <= self.now { Time::from_micros(self.now.as_micros() + 1) } else { at })
+    }
+
+    fn to_server(&mut self, from: SocketAddr, datagram: &[u8]) {
+        self.audit.entry(from).or_default().received += datagram.len() as u64;
+        self.server.handle_datagram(self.now, from, datagram);
+    }
+
+    /// No address that is not proven gets more bytes than came from it.
+    fn check_sent(&mut self, to: SocketAddr, len: usize) {
+        let proven: BTreeSet<_> =
+            self.sessions.iter().filter_map(|id| Some(self.server.session(*id)?.peer())).collect();
+        let account = self.audit.entry(to).or_default();
+        account.sent += len as u64;
+        let Account { received, sent } = *account;
+        assert!(
+            proven.contains(&to) || sent <= received,
+            "seed {}: {sent} bytes to {to}, which sent {received}",
+            self.seed
+        );
+    }
+}

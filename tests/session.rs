@@ -1,0 +1,384 @@
+//! Sessions in virtual time: the states of both ends, loss and copies of every packet, how long it takes to connect, how a session
+//! ends.
+
+mod common;
+
+use common::ms;
+use common::sessions::{
+    PSK, SERVER, SUITE, World, client_address, random, server_address, server_config, target,
+};
+use std::time::Duration;
+use whitewater::Time;
+use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::session::{
+    Blob, ClientConfig, ClientState, CloseReason, Event, SendError, Session, SessionConfig, Suite, Target,
+    Undelivered,
+};
+use whitewater::sim::{LinkConfig, Loss};
+
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(120)) }
+}
+
+fn config() -> SessionConfig {
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
+    let lane = SessionConfig::default().lanes[0];
+    SessionConfig { channels, lanes: vec![lane; 2], ..SessionConfig::default() }
+}
+
+/// A world that is connected.
+fn connected(seed: u64, link: &LinkConfig) -> World {
+    let mut world = World::pair(seed, link, &config(), SUITE);
+    world.connect();
+    world
+}
+
+#[test]
+fn lanes_datagrams_and_channels_share_one_session() {
+    let mut world = connected(1, &path(0.1));
+    let now = world.now;
+    let client = world.client();
+    client.send(0, b"lane 0").unwrap();
+    client.send(1, &[5; 3000]).unwrap();
+    let datagram = client.send_datagram(b"datagram").unwrap();
+    client.send_message(0, now, Blob(b"message".to_vec())).unwrap();
+    assert_eq!(client.send(2, b"?"), Err(SendError::NoLane { lane: 2, count: 2 }));
+    world.run(1500);
+    let mut buf = [0; 4000];
+    let server = world.session();
+    assert_eq!(server.recv(0, &mut buf), Ok(6));
+    assert_eq!(&buf[..6], b"lane 0");
+    assert_eq!((server.peek_size(1), server.recv(1, &mut buf)), (Some(3000), Ok(3000)));
+    assert_eq!(server.recv_message(0), Some(Received::Message(Blob(b"message".to_vec()))));
+    let delivered = server.recv_datagram(&mut buf).is_ok();
+    let told = world.client().pop_delivered();
+    assert!(told.is_none() || (delivered && told == Some(datagram)), "{told:?}");
+}
+
+#[test]
+fn receipts_tell_what_arrived_and_nothing_else() {
+    for seed in 1..=20 {
+        let mut world = connected(seed, &path(0.3));
+        let (mut sent, mut arrived, mut told) = (0u32, Vec::new(), Vec::new());
+        let mut buf = [0; 100];
+        for _ in 0..300 {
+            world.client().send_datagram(&sent.to_le_bytes()).unwrap();
+            sent += 1;
+            world.drain();
+            world.run(16);
+            while let Ok(len) = world.session().recv_datagram(&mut buf) {
+                arrived.push(u32::from_le_bytes(buf[..len].try_into().unwrap()));
+            }
+            while let Some(id) = world.client().pop_delivered() {
+                told.push(u32::try_from(id.0).unwrap());
+            }
+        }
+        assert!(told.iter().all(|id| arrived.contains(id)), "seed {seed}");
+        let mut unique = arrived.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), arrived.len(), "seed {seed}: delivered twice");
+        assert!(arrived.len() > 180 && told.len() > 170, "seed {seed}: {} {}", arrived.len(), told.len());
+    }
+}
+
+/// Percentiles of the time to connect over 1000 seeds, ms; those that did not are left out.
+fn handshakes(loss: f64) -> Vec<u64> {
+    let mut times = Vec::new();
+    for seed in 1..=1000 {
+        let mut world = World::pair(seed, &path(loss), &config(), SUITE);
+        let start = world.now.as_millis();
+        if world.run_until(10_000, |world| world.is_up()) {
+            times.push(world.now.as_millis() - start);
+        }
+    }
+    times.sort_unstable();
+    times
+}
+
+/// Path: 60 ms one way, as in the targets.
+#[test]
+fn connecting_takes_three_round_trips_and_loss_costs_little() {
+    let [clean, third, most] = [0.0, 0.3, 0.6].map(handshakes);
+    assert_eq!(clean.len(), 1000);
+    assert!(clean[500] <= 400 && clean[990] <= 600, "p50 {} p99 {}", clean[500], clean[990]);
+    assert!(third.len() == 1000 && third[990] <= 1700, "{}: p99 {:?}", third.len(), third.get(990));
+    assert!(most.len() >= 990, "{} of 1000 in 10 s", most.len());
+    println!("p50 {} {} {}", clean[500], third[500], most[500]);
+    println!("p99 {} {} {}", clean[990], third[990], most[985]);
+}
+
+#[test]
+fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_an_address() {
+    let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
+    let mut world = World::pair(1, &dead, &config(), SUITE);
+    assert_eq!(world.clients[0].session.state(), ClientState::Hello);
+    world.taps = true;
+    world.run(9_990);
+    assert_eq!(world.clients[0].session.state(), ClientState::Hello);
+    world.run(20);
+    assert_eq!(world.clients[0].session.state(), ClientState::Closed);
+    let [(_, Event::Closed { reason, undelivered })] = world.clients[0].events[..] else { panic!() };
+    assert_eq!((reason, undelivered), (CloseReason::ConnectTimeout, Undelivered::default()));
+    assert!((45..60).contains(&world.tap.len()), "{} HELLOs: 20 and then 4 a second", world.tap.len());
+    assert!(world.tap.iter().all(|(.., hello)| hello.len() == 1200));
+}
+
+#[test]
+fn a_client_that_is_told_of_two_addresses_tries_both() {
+    let target = Target { addresses: vec![client_address(77, 7), server_address()], ..target(SUITE) };
+    let mut session = Session::<Blob>::new(&ClientConfig::default(), random(1, 1)).unwrap();
+    session.connect(Time::ZERO, target).unwrap();
+    let mut buf = Vec::new();
+    assert_eq!(session.poll_transmit(Time::ZERO, &mut buf), Some(client_address(77, 7)));
+    session.handle_timeout(Time::from_millis(10_000));
+    assert_eq!(session.poll_transmit(Time::from_millis(10_000), &mut buf), Some(SERVER.into()));
+    session.handle_timeout(Time::from_millis(20_000));
+    let Some(Event::Closed { reason: CloseReason::ConnectTimeout, .. }) = session.poll_event() else {
+        panic!()
+    };
+}
+
+#[test]
+fn an_idle_session_says_little_and_lives() {
+    let mut world = connected(1, &path(0.0));
+    world.run(1000);
+    world.taps = true;
+    world.run(60_000);
+    let bytes: usize = world.tap.iter().map(|(.., datagram)| datagram.len() + 28).sum();
+    assert!(bytes * 8 / 60 <= 2 * 1100, "{} bit/s in both directions", bytes * 8 / 60);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+#[test]
+fn twenty_seconds_of_silence_end_both_ends() {
+    let mut world = connected(1, &path(0.0));
+    let cut = world.now;
+    let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
+    world.set_links(0, &dead, &dead);
+    world.run(19_000);
+    assert!(world.client().is_up() && world.session().is_up());
+    world.run(2_000);
+    let (client, Event::Closed { reason, .. }) = *world.clients[0].events.last().unwrap() else { panic!() };
+    let (server, _, event) = *world.events.last().unwrap();
+    assert_eq!(reason, CloseReason::Timeout);
+    assert!(matches!(event, Event::Closed { reason: CloseReason::Timeout, .. }), "{event:?}");
+    for at in [client, server] {
+        assert!((19_500..=20_600).contains(&(at.since(cut).as_millis())), "{at}");
+    }
+    world.run(12_000);
+    assert!(world.server.is_empty(), "and nothing is left");
+}
+
+/// Who was not there to hear the peer does not accuse it.
+#[test]
+fn an_end_that_was_frozen_gives_the_other_two_seconds() {
+    let slow = SessionConfig { timeout: Duration::from_secs(60), ..config() };
+    let mut world = World::new(1, &server_config(&slow, SUITE));
+    world.add(&path(0.0), &path(0.0), &config(), target(SUITE)); // the client's patience is 20 s
+    world.connect();
+    world.clients[0].frozen = true;
+    world.run(30_000);
+    world.clients[0].frozen = false;
+    world.run(1_000);
+    assert!(world.client().is_up(), "the server still was there");
+    world.run(30_000);
+    assert!(world.client().is_up() && world.session().is_up());
+    world.clients[0].frozen = true;
+    world.run(70_000);
+    world.clients[0].frozen = false;
+    world.run(1_900);
+    assert!(world.client().is_up());
+    world.run(200);
+    assert!(!world.client().is_up(), "two seconds of grace");
+}
+
+#[test]
+fn time_that_goes_backwards_stands_still() {
+    let mut world = connected(1, &path(0.0));
+    let now = world.now;
+    for back in [1, 5_000, 3_600_000] {
+        let earlier = Time::from_millis(now.as_millis().saturating_sub(back));
+        world.clients[0].session.handle_timeout(earlier);
+        world.server.handle_timeout(earlier);
+        assert!(world.clients[0].session.poll_timeout().unwrap().0 >= now);
+    }
+    world.run(30_000);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+#[test]
+fn a_close_lets_arrive_what_was_sent_and_tells_the_peer_why() {
+    for (seed, loss) in (1..=20).flat_map(|seed| [(seed, 0.0), (seed, 0.3)]) {
+        let mut world = connected(seed, &path(loss));
+        for number in 0..100u32 {
+            world.client().send(0, &[&number.to_le_bytes()[..], &[7; 500]].concat()).unwrap();
+        }
+        let now = world.now;
+        world.client().send_message(0, now, Blob(b"last words".to_vec())).unwrap();
+        world.clients[0].session.close(now, 42);
+        world.drain();
+        assert_eq!(world.client().send(0, b"late"), Err(SendError::Closed));
+        let is_over = |world: &mut World| {
+            world.clients[0].session.state() == ClientState::Closed && world.events.len() > 1
+        };
+        assert!(world.run_until(8_000, is_over), "seed {seed}");
+        let (_, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
+            panic!()
+        };
+        let closed = world.events.iter().find_map(|(_, _, event)| match event {
+            Event::Closed { reason, .. } => Some(*reason),
+            _ => None,
+        });
+        let Some(server_reason) = closed.or_else(|| {
+            world.run(22_000);
+            None
+        }) else {
+            continue; // all four CLOSEs were lost, and the answers to what still came
+        };
+        assert_eq!((reason, server_reason), (CloseReason::Local(42), CloseReason::Peer(42)), "seed {seed}");
+        assert!(undelivered.is_empty(), "seed {seed}: {undelivered:?}");
+        let mut buf = [0; 600];
+        for number in 0..100u32 {
+            assert_eq!(world.session().recv(0, &mut buf), Ok(504), "seed {seed}");
+            assert_eq!(buf[..4], number.to_le_bytes(), "seed {seed}");
+        }
+        assert_eq!(world.session().recv_message(0), Some(Received::Message(Blob(b"last words".to_vec()))));
+    }
+}
+
+#[test]
+fn a_close_that_cannot_deliver_says_what_was_not() {
+    let mut world = connected(1, &path(0.0));
+    let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
+    world.set_links(0, &dead, &dead);
+    let now = world.now;
+    for _ in 0..3 {
+        world.client().send(1, &[1; 100]).unwrap();
+    }
+    world.client().send_message(0, now, Blob(vec![1; 10])).unwrap();
+    world.clients[0].session.close(now, 1);
+    world.drain();
+    world.run(5_900);
+    assert_eq!(world.clients[0].session.state(), ClientState::Closing);
+    world.run(200);
+    let (at, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
+        panic!()
+    };
+    assert_eq!(at.since(now), Duration::from_secs(6), "5 s of draining, 1 s of telling");
+    assert_eq!((reason, undelivered.segments, undelivered.messages), (CloseReason::Local(1), 3, 1));
+}
+
+#[test]
+fn both_may_close_at_once() {
+    for seed in 1..=10 {
+        let mut world = connected(seed, &path(0.1));
+        let (now, id) = (world.now, world.sessions[0]);
+        world.clients[0].session.close(now, 1);
+        world.server.close(now, id, 2);
+        world.drain();
+        world.run(3_000);
+        assert_eq!(world.clients[0].session.state(), ClientState::Closed, "seed {seed}");
+        assert!(world.server.session(id).is_none(), "seed {seed}");
+        let closes = world.events.iter().filter(|(_, _, event)| matches!(event, Event::Closed { .. }));
+        assert_eq!(closes.count(), 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_server_closes_and_its_slot_is_free_after_it_was_read() {
+    let mut world = connected(1, &path(0.0));
+    let (now, id) = (world.now, world.sessions[0]);
+    world.client().send(0, b"unread").unwrap();
+    world.drain();
+    world.run(100);
+    world.server.close(now, id, 9);
+    world.drain();
+    world.run(500);
+    let (_, Event::Closed { reason, .. }) = *world.clients[0].events.last().unwrap() else { panic!() };
+    assert_eq!(reason, CloseReason::Peer(9));
+    let mut buf = [0; 10];
+    assert_eq!(world.session().recv(0, &mut buf), Ok(6), "what arrived can be read");
+    world.run(2_000);
+    assert!(world.server.session(id).is_none() && world.server.is_empty());
+}
+
+#[test]
+fn a_rebound_client_goes_on_within_two_round_trips_and_a_tenth_of_a_second() {
+    if SUITE == Suite::Checked {
+        return; // only authentic packets may move a session
+    }
+    for seed in 1..=10 {
+        let mut world = connected(seed, &path(0.0));
+        world.run(2_000);
+        let moved = client_address(1, 2000 + u16::try_from(seed).unwrap());
+        world.rebind(0, moved);
+        let start = world.now;
+        world.session().send(0, b"to the new address").unwrap();
+        world.client().send(0, b"from the new address").unwrap();
+        world.drain();
+        let mut buf = [0; 30];
+        assert!(world.run_until(5000, |world| world.client().recv(0, &mut buf).is_ok()), "seed {seed}");
+        assert!(world.now.since(start) <= 2 * ms(120) + ms(100), "seed {seed}: {:?}", world.now.since(start));
+        assert_eq!(world.session().peer(), moved);
+        assert!(
+            world.events.iter().any(|(_, _, event)| matches!(event, Event::Moved { to, .. } if *to == moved))
+        );
+    }
+}
+
+#[test]
+fn a_session_that_may_not_move_stays() {
+    let config = server_config(&config(), SUITE);
+    let mut world = World::new(1, &whitewater::session::ServerConfig { migration: false, ..config });
+    world.add(&path(0.0), &path(0.0), &self::config(), target(SUITE));
+    world.connect();
+    let old = world.address(0);
+    world.rebind(0, client_address(1, 2000));
+    world.run(25_000);
+    assert_eq!(world.events.last().map(|(_, _, event)| matches!(event, Event::Moved { .. })), Some(false));
+    assert!(world.strangers.iter().all(|(to, _)| *to == old), "nothing goes to the new address");
+}
+
+#[test]
+fn a_server_without_the_suite_says_so_and_the_client_gives_up_after_a_second() {
+    let mut world = World::new(1, &server_config(&config(), Suite::Checked));
+    let other = Suite::ALL[1];
+    let start = world.now;
+    if cfg!(feature = "crypto") {
+        world.add(
+            &path(0.0),
+            &path(0.0),
+            &config(),
+            Target { suite: other, psk: None, ..target(Suite::Checked) },
+        );
+        world.run(3_000);
+        let (at, Event::Closed { reason, .. }) = world.clients[0].events[0] else { panic!() };
+        assert!(matches!(reason, CloseReason::Denied(_)), "{reason:?}");
+        assert!((1_100..1_200).contains(&at.since(start).as_millis()));
+        assert!(world.server.stats().rejected.suite > 5);
+    }
+}
+
+#[test]
+fn another_protocol_gets_no_answer() {
+    let mut world = World::new(1, &server_config(&config(), SUITE));
+    world.add(&path(0.0), &path(0.0), &SessionConfig { protocol_id: 9, ..config() }, target(SUITE));
+    world.run(1_000);
+    assert_eq!(world.server.stats().rejected.protocol, 10);
+    assert_eq!(world.clients[0].session.state(), ClientState::Hello);
+}
+
+#[test]
+fn a_wrong_secret_makes_no_session() {
+    if SUITE.needs_psk() {
+        let mut world = World::new(1, &server_config(&config(), SUITE));
+        let wrong = Target { psk: Some([8; 32]), ..target(SUITE) };
+        assert_ne!(wrong.psk, Some(PSK));
+        world.add(&path(0.0), &path(0.0), &config(), wrong);
+        world.run(11_000);
+        assert!(world.server.is_empty() && world.server.stats().rejected.handshake > 5);
+        let (_, Event::Closed { reason, .. }) = world.clients[0].events[0] else { panic!() };
+        assert_eq!(reason, CloseReason::ConnectTimeout);
+    }
+}
