@@ -42,6 +42,8 @@ pub use connection::Connection;
 pub use error::{SendDatagramError, SendError, SendMessageError};
 pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
 pub use random::Random;
+#[cfg(feature = "crypto")]
+pub use server::Pass;
 pub use server::{RejectedRequests, Server, ServerConfig, ServerStats, SessionId};
 pub use stats::{ConnectionStats, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};

@@ -145,7 +145,9 @@ impl Attempt {
         buf.clear();
         self.sends = self.sends.wrapping_add(1);
         let (suite, cid) = (target.suite.code(), self.cid);
-        match self.cookie.filter(|_| !self.sends.is_multiple_of(HELLO_EACH)) {
+        let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, random);
+        let is_extra = self.cookie.is_some() && self.sends.is_multiple_of(HELLO_EACH);
+        match self.cookie.filter(|_| !is_extra) {
             Some((epoch, cookie)) => {
                 let (client_sid, token, msg1) = (self.client_sid, &target.token, &self.msg1);
                 let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
@@ -156,7 +158,8 @@ impl Attempt {
                 Hello { suite, protocol_id, cid, client_stamp, size: hello }.encode(buf).ok()?;
             }
         }
-        self.next_send = now + jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, random);
+        // A HELLO beside a cookie delays no CONNECT.
+        self.next_send = if is_extra { now } else { now + pause };
         Some(())
     }
 }
@@ -170,7 +173,7 @@ fn jittered(time: Duration, random: &mut Random) -> Duration {
 const FAST: Duration = Duration::from_millis(100);
 const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
-/// Of the datagrams with a cookie, each fourth asks for a fresh one instead.
+/// Of the datagrams with a cookie, each fourth asks for a fresh one.
 const HELLO_EACH: u32 = 4;
 /// How long an attempt goes on after it was denied.
 const DENIED_FOR: Duration = Duration::from_secs(1);

@@ -76,6 +76,20 @@ impl Target {
         Self { addresses, suite, psk: None, server_key: None, token: Vec::new(), user: Vec::new() }
     }
 
+    /// The server that a connect token is for.
+    #[cfg(feature = "crypto")]
+    #[must_use]
+    pub fn of_token(token: &crate::session::token::PublicToken) -> Self {
+        Self {
+            addresses: token.addresses.clone(),
+            suite: token.suite,
+            psk: Some(*token.psk),
+            server_key: token.server_key,
+            token: token.sealed.to_vec(),
+            user: Vec::new(),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConnectError> {
         if self.addresses.is_empty() {
             return Err(ConnectError::NoAddress);

@@ -5,13 +5,19 @@ use super::graves::TIME_WAIT;
 use super::peer::{HalfOpen, Peer, Stage};
 use super::rate::host;
 use super::replies::Reply;
+#[cfg(feature = "crypto")]
+use super::tokens::{Pass, Tokens};
 use super::{Attempt, Server};
 use crate::message::Message;
 use crate::session::Suite;
 use crate::session::connection::{Connection, Parts};
 use crate::session::cookie::{Claim, epoch_of};
+#[cfg(feature = "crypto")]
+use crate::session::event::code;
 use crate::session::exchange::{self, Responder};
-use crate::session::seal::Seal;
+use crate::session::seal::{Keys, Seal};
+#[cfg(feature = "crypto")]
+use crate::session::token::{Grant, TokenError, Verifier};
 use crate::session::wire::{Accept, Challenge, Connect, Deny, DenyReason, Hello, Msg1, Msg2, VERSION};
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
@@ -28,7 +34,10 @@ enum Refusal {
     Rate,
     PerAddress,
     Full,
+    Token,
     Handshake,
+    /// Said to the client already.
+    Rejected,
 }
 
 /// A client that may come in.
@@ -37,6 +46,8 @@ struct Guest {
     suite: Suite,
     max_datagram: u16,
     user: Box<[u8]>,
+    #[cfg(feature = "crypto")]
+    pass: Option<Pass>,
 }
 
 impl<M: Message> Server<M> {
@@ -67,9 +78,9 @@ impl<M: Message> Server<M> {
     }
 
     fn try_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) -> Result<(), Refusal> {
-        let &Connect { suite: code, protocol_id, cid, epoch, ref cookie, .. } = connect;
-        let suite = self.check_offer(code, protocol_id)?;
-        let claim = Claim { address: from, suite: code, protocol_id, cid };
+        let &Connect { suite: number, protocol_id, cid, epoch, ref cookie, .. } = connect;
+        let suite = self.check_offer(number, protocol_id)?;
+        let claim = Claim { address: from, suite: number, protocol_id, cid };
         self.cookies.verify(now, epoch, cookie, &claim).map_err(|_| Refusal::Cookie)?;
         // From here on the client is where it says it is.
         let attempt = (from, cid);
@@ -81,7 +92,7 @@ impl<M: Message> Server<M> {
         }
         let host = host(from);
         self.check_room(now, host)?;
-        let guest = self.read_connect(suite, connect)?;
+        let guest = self.read_connect(now, from, suite, connect)?;
         self.open(now, attempt, host, connect, guest)
     }
 
@@ -130,17 +141,42 @@ impl<M: Message> Server<M> {
     }
 
     /// Reads the client's message. Of strangers only who knows what the suite asks for comes through.
-    fn read_connect(&mut self, suite: Suite, connect: &Connect<'_>) -> Result<Guest, Refusal> {
+    fn read_connect(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        suite: Suite,
+        connect: &Connect<'_>,
+    ) -> Result<Guest, Refusal> {
         let &Connect { protocol_id, cid, token, msg1, .. } = connect;
         let attempt = exchange::Attempt { suite, protocol_id, cid, token };
-        let psk = self.config.psk.as_ref().filter(|_| suite.needs_psk());
+        #[cfg(feature = "crypto")]
+        let grant = self.open_token(now, suite, token)?;
+        let psk = self.config.psk.as_ref();
+        #[cfg(feature = "crypto")]
+        let psk = grant.as_ref().map(|grant| &*grant.psk).or(psk);
+        let psk = psk.filter(|_| suite.needs_psk());
         let server_key = self.config.server_key.as_ref().filter(|_| suite.needs_server_key());
         let mut payload = Vec::new();
         let responder =
             Responder::read_msg1(&attempt, psk, server_key, self.random.array(), msg1, &mut payload)
                 .map_err(|_| Refusal::Handshake)?;
         let Msg1 { max_datagram, user, .. } = Msg1::decode(&payload).map_err(|_| Refusal::Handshake)?;
-        Ok(Guest { responder, suite, max_datagram, user: user.into() })
+        #[cfg(feature = "crypto")]
+        if self.use_token(now, grant.as_ref())? {
+            self.reject(from, connect, responder, code::REPLACED);
+            return Err(Refusal::Rejected);
+        }
+        #[cfg(not(feature = "crypto"))]
+        let _ = (now, from);
+        Ok(Guest {
+            responder,
+            suite,
+            max_datagram,
+            user: user.into(),
+            #[cfg(feature = "crypto")]
+            pass: grant.map(Pass::from),
+        })
     }
 
     /// Makes the session, and its answer.
@@ -153,13 +189,9 @@ impl<M: Message> Server<M> {
         guest: Guest,
     ) -> Result<(), Refusal> {
         let id = self.sessions.next_id().ok_or(Refusal::Full)?;
-        let Guest { responder, suite, max_datagram, user } = guest;
-        let mut msg2 = Vec::new();
-        let payload = self.msg2(id).ok_or(Refusal::Handshake)?;
-        let keys = responder.write_msg2(&payload, &mut msg2).map_err(|_| Refusal::Handshake)?;
-        let mut accept = Vec::new();
-        let packet = Accept { suite: connect.suite, cid: connect.cid, msg2: &msg2 };
-        packet.encode(&mut accept).map_err(|_| Refusal::Handshake)?;
+        let Guest { responder, suite, max_datagram, user, .. } = guest;
+        let payload = self.msg2(Ok(id)).ok_or(Refusal::Handshake)?;
+        let (accept, keys) = answer(connect, responder, &payload).ok_or(Refusal::Handshake)?;
         let parts = Parts {
             seal: Seal::new(now, keys),
             peer_sid: connect.client_sid,
@@ -174,14 +206,23 @@ impl<M: Message> Server<M> {
         let connection = Connection::new(now, &self.config.session, parts).map_err(|_| Refusal::Handshake)?;
         let until = now + TIME_WAIT;
         let half_open = HalfOpen {
-            accept: accept.into(),
+            accept: accept.into_boxed_slice(),
             msg1_hash: self.hash(connect.msg1),
             until,
             again_from: now + ACCEPT_EACH,
         };
         let stage = Stage::HalfOpen(half_open);
-        let peer =
-            Peer { connection, attempt, host, stage, wake: None, is_listed: false, is_eventful: false };
+        let peer = Peer {
+            connection,
+            attempt,
+            host,
+            stage,
+            wake: None,
+            is_listed: false,
+            is_eventful: false,
+            #[cfg(feature = "crypto")]
+            pass: guest.pass,
+        };
         self.sessions.insert(id, peer);
         self.attempts.insert(attempt, id);
         self.crowd.enter(id, host, until);
@@ -191,18 +232,21 @@ impl<M: Message> Server<M> {
         Ok(())
     }
 
-    /// What the server says in the handshake.
-    fn msg2(&self, id: u32) -> Option<Vec<u8>> {
-        let session = &self.config.session;
+    /// What the server says in the handshake: which session it is, or why there is none.
+    fn msg2(&self, session: Result<u32, u16>) -> Option<Vec<u8>> {
+        let config = &self.config.session;
         let mut payload = Vec::new();
         let said = Msg2 {
-            server_sid: id,
+            server_sid: session.unwrap_or(0),
             features: 0,
-            max_datagram: session.max_datagram,
-            rcv_wnd: session.lanes.first().map_or(0, |lane| lane.rcv_wnd),
-            keepalive_ms: u16::try_from(session.keepalive.as_millis()).unwrap_or(u16::MAX),
-            rejected: None,
-            reset_token: self.resets.as_ref().map_or([0; 16], |key| key.token(id)),
+            max_datagram: config.max_datagram,
+            rcv_wnd: config.lanes.first().map_or(0, |lane| lane.rcv_wnd),
+            keepalive_ms: u16::try_from(config.keepalive.as_millis()).unwrap_or(u16::MAX),
+            rejected: session.err(),
+            reset_token: session
+                .ok()
+                .and_then(|id| Some(self.resets.as_ref()?.token(id)))
+                .unwrap_or_default(),
             user: &self.config.user,
         };
         said.encode(&mut payload).ok()?;
@@ -245,7 +289,9 @@ impl<M: Message> Server<M> {
             Refusal::Rate => (&mut rejected.accept_rate, None),
             Refusal::PerAddress => (&mut rejected.per_address, Some(DenyReason::Busy)),
             Refusal::Full => (&mut rejected.full, Some(DenyReason::Busy)),
+            Refusal::Token => (&mut rejected.token, None),
             Refusal::Handshake => (&mut rejected.handshake, None),
+            Refusal::Rejected => (&mut rejected.outdated, None),
         };
         *counter += 1;
         if let Some(reason) = denial {
@@ -269,6 +315,50 @@ impl<M: Message> Server<M> {
     fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
     }
+}
+
+#[cfg(feature = "crypto")]
+impl<M: Message> Server<M> {
+    /// From now on only who brings a connect token that `verifier` takes comes in. It is `unix` seconds since 1970.
+    ///
+    /// Of two sessions of one client the one by the newer token stays.
+    pub fn require_tokens(&mut self, now: Time, unix: u64, verifier: Verifier) {
+        self.tokens = Some(Tokens::new(verifier, now, unix));
+    }
+
+    fn open_token(&self, now: Time, suite: Suite, token: &[u8]) -> Result<Option<Grant>, Refusal> {
+        let Some(tokens) = &self.tokens else {
+            return if token.is_empty() { Ok(None) } else { Err(Refusal::Token) };
+        };
+        tokens.open(now, suite, token).map(Some).map_err(|_| Refusal::Token)
+    }
+
+    /// Notes that a token was used; whether its client is in by a newer one.
+    fn use_token(&mut self, now: Time, grant: Option<&Grant>) -> Result<bool, Refusal> {
+        let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) else { return Ok(false) };
+        tokens.use_up(now, grant).map_err(|error| match error {
+            TokenError::Full => Refusal::Full,
+            _ => Refusal::Token,
+        })?;
+        Ok(tokens.is_outdated(grant))
+    }
+
+    /// Says in the handshake, so that nobody else can have said it, that there is no session; keeps nothing.
+    fn reject(&mut self, to: SocketAddr, connect: &Connect<'_>, responder: Responder, code: u16) {
+        let answer = self.msg2(Err(code)).and_then(|payload| answer(connect, responder, &payload));
+        if let Some((accept, _)) = answer {
+            self.reply(Reply::Rejection(to, accept.into()));
+        }
+    }
+}
+
+/// The ACCEPT of a CONNECT, and the keys.
+fn answer(connect: &Connect<'_>, responder: Responder, payload: &[u8]) -> Option<(Vec<u8>, Keys)> {
+    let (mut msg2, mut accept) = (Vec::new(), Vec::new());
+    let keys = responder.write_msg2(payload, &mut msg2).ok()?;
+    let packet = Accept { suite: connect.suite, cid: connect.cid, msg2: &msg2 };
+    packet.encode(&mut accept).ok()?;
+    Some((accept, keys))
 }
 
 /// Least time between two ACCEPTs of one session.

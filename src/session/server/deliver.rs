@@ -5,6 +5,8 @@ use super::peer::{HalfOpen, Peer, Stage};
 use super::replies::Reply;
 use super::{Server, list};
 use crate::message::Message;
+#[cfg(feature = "crypto")]
+use crate::session::event::CloseReason;
 use crate::session::wire::Reset;
 use crate::time::Time;
 use std::net::SocketAddr;
@@ -26,9 +28,27 @@ impl<M: Message> Server<M> {
             peer.stage = Stage::Confirmed;
             self.crowd.confirm(id, until);
             self.stats.confirmed += 1;
+            list(&mut self.outbox, id, peer);
+            #[cfg(feature = "crypto")]
+            self.replace(now, id);
         }
-        list(&mut self.outbox, id, peer);
+        if let Some(peer) = self.sessions.get_mut(id) {
+            list(&mut self.outbox, id, peer);
+        }
         self.settle(now, id);
+    }
+
+    /// The client of a token is in: its older session ends.
+    #[cfg(feature = "crypto")]
+    fn replace(&mut self, now: Time, id: u32) {
+        let pass = self.sessions.get(id).and_then(|peer| peer.pass.as_ref());
+        let (Some(tokens), Some(pass)) = (&mut self.tokens, pass) else { return };
+        if let Some(left) = tokens.enter(pass, id)
+            && let Some(peer) = self.sessions.get_mut(left)
+        {
+            peer.connection.fail(now, CloseReason::Replaced);
+            list(&mut self.outbox, left, peer);
+        }
     }
 
     /// The timer of a session has gone off.
@@ -84,6 +104,10 @@ impl<M: Message> Server<M> {
             self.crowd.confirm(id, until);
         }
         self.crowd.leave(peer.host);
+        #[cfg(feature = "crypto")]
+        if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
+            tokens.leave(pass, id);
+        }
         self.timers.clear(id, &mut peer.wake);
         self.attempts.remove(&peer.attempt);
         self.graves.insert(now, peer.attempt);

@@ -15,9 +15,13 @@ mod replies;
 mod stats;
 mod table;
 mod timers;
+#[cfg(feature = "crypto")]
+mod tokens;
 
 pub use config::ServerConfig;
 pub use stats::{RejectedRequests, ServerStats};
+#[cfg(feature = "crypto")]
+pub use tokens::Pass;
 
 use super::connection::Connection;
 use super::cookie::CookieKey;
@@ -63,6 +67,8 @@ pub struct Server<M = Blob> {
     over: VecDeque<u32>,
     replies: Replies,
     rates: Rates,
+    #[cfg(feature = "crypto")]
+    tokens: Option<tokens::Tokens>,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -120,6 +126,8 @@ impl<M: Message> Server<M> {
                 resets: each(refusals_per_second),
                 accepts,
             },
+            #[cfg(feature = "crypto")]
+            tokens: None,
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::with_capacity(SCRATCH),
@@ -156,6 +164,11 @@ impl<M: Message> Server<M> {
             match reply {
                 Reply::Short { to, len, bytes } => {
                     buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
+                    return Some(to);
+                }
+                #[cfg(feature = "crypto")]
+                Reply::Rejection(to, accept) => {
+                    buf.extend_from_slice(&accept);
                     return Some(to);
                 }
                 Reply::Accept(id) => {
@@ -214,6 +227,13 @@ impl<M: Message> Server<M> {
         let peer = self.sessions.get_mut(id.0).filter(|peer| !peer.is_half_open())?;
         list(&mut self.outbox, id.0, peer);
         Some(&mut peer.connection)
+    }
+
+    /// What the connect token of a session said, if it takes one.
+    #[cfg(feature = "crypto")]
+    #[must_use]
+    pub fn pass(&self, id: SessionId) -> Option<&Pass> {
+        self.sessions.get(id.0)?.pass.as_ref()
     }
 
     /// Ends a session, see [`Connection::close`].

@@ -18,6 +18,9 @@ pub(super) struct Peer<M> {
     /// Whether it is on the list of those that may have something to send, or to tell.
     pub(super) is_listed: bool,
     pub(super) is_eventful: bool,
+    /// What its connect token said.
+    #[cfg(feature = "crypto")]
+    pub(super) pass: Option<super::tokens::Pass>,
 }
 
 /// How far a session of a server has got.

@@ -11,12 +11,15 @@ pub(super) struct Replies {
 }
 
 /// What is sent, and where to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Reply {
     /// These bytes.
     Short { to: SocketAddr, len: usize, bytes: [u8; CHALLENGE_LEN] },
     /// The ACCEPT of a session that is not confirmed.
     Accept(u32),
+    /// An ACCEPT that says no, to who has shown that it may be told.
+    #[cfg(feature = "crypto")]
+    Rejection(SocketAddr, Box<[u8]>),
 }
 
 impl Replies {

@@ -50,6 +50,8 @@ pub struct RejectedRequests {
     pub full: u64,
     /// A connect token that is not good, or not any more.
     pub token: u64,
+    /// A connect token older than the one by which its client is in.
+    pub outdated: u64,
     /// The first message of a handshake is not authentic.
     pub handshake: u64,
     /// DATA of no session that there is.

@@ -1,0 +1,395 @@
+//! What a hostile network can do to sessions: nothing but what a bad one does. Figures are bytes, counters and virtual time.
+
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World, client_address, server_address, server_config, target};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use whitewater::Time;
+use whitewater::session::exchange::{Attempt, Initiator};
+use whitewater::session::wire::{
+    Accept, Challenge, Connect, Deny, DenyReason, Hello, Msg1, Packet, Reset, kind,
+};
+use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite};
+use whitewater::sim::{LinkConfig, Rng};
+
+fn path() -> LinkConfig {
+    LinkConfig::with_rtt(ms(40))
+}
+
+fn connected(seed: u64) -> World {
+    let mut world = tapped(seed);
+    world.connect();
+    world
+}
+
+/// A world that connects, every datagram of which is recorded.
+fn tapped(seed: u64) -> World {
+    let mut world = World::new(seed, &server_config(&SessionConfig::default(), SUITE));
+    world.taps = true;
+    world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    world
+}
+
+fn hello(suite: Suite, cid: u64, size: u16) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    let hello = Hello { suite: suite.code(), protocol_id: 0, cid, client_stamp: 1, size };
+    hello.encode(&mut datagram).unwrap();
+    datagram
+}
+
+/// A CONNECT of somebody without encryption.
+fn connect(cid: u64, epoch: u32, cookie: [u8; 16], salt: u8) -> Vec<u8> {
+    let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
+    let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
+    said.encode(&mut payload).unwrap();
+    let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, token: &[] };
+    Initiator::new(&attempt, None, None, [salt; 32], &payload, &mut msg1).unwrap();
+    let packet =
+        Connect { suite: 0, protocol_id: 0, cid, epoch, cookie, client_sid: 5, token: &[], msg1: &msg1 };
+    packet.encode(&mut datagram).unwrap();
+    datagram
+}
+
+/// The cookie that the server gives somebody.
+fn cookie(world: &mut World, from: SocketAddr, cid: u64) -> (u32, [u8; 16]) {
+    world.strangers.clear();
+    world.inject(from, &hello(Suite::Checked, cid, 512));
+    let Some((to, challenge)) = world.strangers.pop() else { panic!("no challenge") };
+    assert_eq!((to, challenge.len()), (from, 36));
+    let Challenge { epoch, cookie, .. } = Challenge::decode(&challenge).unwrap();
+    (epoch, cookie)
+}
+
+fn stranger(number: u32) -> SocketAddr {
+    let [a, b, c, d] = number.to_be_bytes();
+    ([100 | a, b, c, d], 9).into()
+}
+
+fn checked(config: ServerConfig) -> World {
+    World::new(1, &ServerConfig { suites: vec![Suite::Checked], ..config })
+}
+
+fn of_kind(world: &World, kind: u8, to_server: bool) -> Vec<Vec<u8>> {
+    let is = |(_, _, to, bytes): &&common::sessions::Tapped| {
+        bytes[0] == kind && (*to == server_address()) == to_server
+    };
+    world.tap.iter().filter(is).map(|(.., bytes)| bytes.clone()).collect()
+}
+
+#[test]
+fn a_flood_of_spoofed_hellos_grows_nothing_and_is_answered_with_less() {
+    let mut world = connected(1);
+    let hellos: Vec<_> = (0..64).map(|cid| hello(SUITE, cid, 512)).collect();
+    let (mut received, mut sent, mut buf) = (0, 0, Vec::with_capacity(1500));
+    let mut flood = |world: &mut World, count: u32| {
+        for number in 0..count {
+            let hello = &hellos[number as usize % hellos.len()];
+            received += hello.len();
+            let now = Time::from_micros(world.now.as_micros() + u64::from(number) * 10);
+            world.server.handle_datagram(now, stranger(number), hello);
+            while world.server.poll_transmit(now, &mut buf).is_some() {
+                sent += if buf.len() == 36 { 36 } else { 0 };
+            }
+        }
+    };
+    flood(&mut world, 1000);
+    let heap = allocation_counter::measure(|| flood(&mut world, 100_000));
+    assert_eq!((heap.count_total, heap.bytes_current), (0, 0));
+    assert!(sent * 100 <= received * 8 && sent > 0, "{sent} of {received}: at most 36 of 512");
+    world.now = Time::from_millis(world.now.as_millis() + 1011);
+    world.run(5_000);
+    assert!(world.client().is_up() && world.session().is_up() && world.server.len() == 1);
+}
+
+#[test]
+fn cookies_are_limited_for_all_together() {
+    let config = ServerConfig { challenges_per_second: 100, ..ServerConfig::insecure() };
+    let mut world = checked(config);
+    for number in 0..1000 {
+        world.inject(stranger(number), &hello(Suite::Checked, 1, 512));
+    }
+    assert_eq!((world.strangers.len(), world.server.stats().rejected.challenge_rate), (10, 990));
+}
+
+#[test]
+fn a_connect_without_a_good_cookie_is_dropped_before_anything_is_kept() {
+    let mut world = checked(ServerConfig::insecure());
+    let (epoch, good) = cookie(&mut world, stranger(1), 7);
+    world.strangers.clear();
+    world.inject(stranger(1), &connect(7, epoch, [0; 16], 1));
+    world.inject(stranger(2), &connect(7, epoch, good, 1)); // another address
+    world.inject(stranger(1), &connect(8, epoch, good, 1)); // another attempt
+    world.inject(stranger(1), &connect(7, epoch + 1, good, 1));
+    world.run(10_000);
+    world.inject(stranger(1), &connect(7, epoch, good, 1)); // too old
+    assert_eq!(world.server.stats().rejected.cookie, 5);
+    assert!(world.strangers.is_empty() && world.server.is_empty());
+}
+
+#[test]
+fn one_address_gets_its_share_and_others_connect() {
+    let mut world = checked(ServerConfig { half_open_per_address: 100, ..ServerConfig::insecure() });
+    let from = stranger(1);
+    let mut most = 0;
+    for cid in 0..3000 {
+        let (epoch, cookie) = cookie(&mut world, from, cid);
+        world.inject(from, &connect(cid, epoch, cookie, 1));
+        most = most.max(world.server.len());
+        world.run(1);
+    }
+    let stats = world.server.stats();
+    assert_eq!(most, 16);
+    assert!(stats.accepted <= 20 + 31 && stats.rejected.accept_rate > 2900, "{stats:?}");
+    world.add(&path(), &path(), &SessionConfig::default(), target(Suite::Checked));
+    world.connect();
+}
+
+#[test]
+fn who_asks_and_never_comes_takes_no_room_from_who_does() {
+    let mut world = checked(ServerConfig::insecure());
+    for number in 0..10_000 {
+        let from = stranger(number);
+        let (epoch, cookie) = cookie(&mut world, from, 1);
+        world.inject(from, &connect(1, epoch, cookie, 1));
+        assert!(world.server.len() <= 256);
+    }
+    world.add(&path(), &path(), &SessionConfig::default(), target(Suite::Checked));
+    let start = world.now;
+    world.connect();
+    assert!(world.now.since(start) <= ms(3000));
+    world.run(10_000);
+    assert_eq!(world.server.len(), 1, "10 s, and the others are gone");
+    assert_eq!(world.server.stats().unconfirmed, 10_000);
+}
+
+#[test]
+fn a_host_that_asks_again_and_again_loses_its_own_oldest() {
+    let mut world = checked(ServerConfig::insecure());
+    for cid in 0..20 {
+        let (epoch, cookie) = cookie(&mut world, stranger(1), cid);
+        world.inject(stranger(1), &connect(cid, epoch, cookie, 1));
+        assert!(world.server.len() <= 8);
+    }
+    assert_eq!(world.server.stats().accepted, 20);
+}
+
+#[test]
+fn a_replayed_connect_opens_no_ghost() {
+    let mut world = connected(1);
+    let connects = of_kind(&world, kind::CONNECT, true);
+    let (from, id) = (world.address(0), world.sessions[0]);
+    let replay = |world: &mut World| {
+        let before = (world.server.len(), world.server.stats().accepted);
+        for connect in &connects {
+            world.inject(from, connect);
+            world.inject(stranger(1), connect);
+        }
+        assert_eq!((world.server.len(), world.server.stats().accepted), before);
+    };
+    replay(&mut world);
+    let now = world.now;
+    world.server.close(now, id, 1);
+    world.run(500);
+    replay(&mut world);
+    for _ in 0..15 {
+        world.run(1_000);
+        replay(&mut world);
+    }
+    assert!(world.server.is_empty());
+}
+
+#[test]
+fn a_doubled_connect_is_answered_byte_by_byte_the_same() {
+    let link = LinkConfig { duplicate: 1.0, jitter: ms(120), ..path() };
+    let mut world = World::pair(3, &link, &SessionConfig::default(), SUITE);
+    world.taps = true;
+    world.connect();
+    world.run(1_000);
+    let accepts: BTreeSet<_> = of_kind(&world, kind::ACCEPT, false).into_iter().collect();
+    assert_eq!((accepts.len(), world.server.stats().accepted), (1, 1));
+}
+
+#[test]
+fn everything_replayed_in_any_order_counts_once() {
+    let mut world = connected(1);
+    for number in 0..200u32 {
+        world.client().send(0, &number.to_le_bytes()).unwrap();
+        world.client().send_datagram(&number.to_le_bytes()).unwrap();
+        world.drain();
+        world.run(5);
+    }
+    world.run(200); // until nothing is under way
+    let from = world.address(0);
+    let mut all: Vec<_> = world.tap.iter().filter(|(.., to, _)| *to == server_address()).cloned().collect();
+    let (before, mut rng) = (world.session().stats(), Rng::new(1, 1));
+    for _ in 0..10 {
+        for index in 0..all.len() {
+            all.swap(index, usize::try_from(rng.next_u64()).unwrap_or(0) % (index + 1));
+        }
+        for (.., bytes) in &all {
+            world.inject(from, bytes);
+        }
+    }
+    let after = world.session().stats();
+    assert_eq!(after.received, before.received);
+    assert!(after.rejected.duplicate + after.rejected.stale > 2000);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+#[test]
+fn wrong_tags_change_nothing_but_a_counter() {
+    let mut world = connected(1);
+    let data = of_kind(&world, kind::DATA, true).pop().unwrap();
+    let (from, before) = (world.address(0), world.session().stats());
+    for number in 1..=50_000u32 {
+        let mut forged = data.clone();
+        forged[5..9].copy_from_slice(&(number + 1000).to_le_bytes());
+        world.inject(from, &forged);
+    }
+    let after = world.session().stats();
+    assert_eq!((after.received, after.rejected.forged), (before.received, before.rejected.forged + 50_000));
+    world.run(10_000);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+#[test]
+fn forged_packets_of_every_kind_end_neither_session_nor_handshake() {
+    for stage in 0..40 {
+        let mut world = tapped(stage);
+        world.run(stage * 5);
+        let cid = Hello::decode(&world.tap[0].3).map_or(0, |hello| hello.cid);
+        let sid = world.sessions.first().map_or(9, |_| {
+            let data = of_kind(&world, kind::DATA, true).pop().unwrap();
+            u32::from_le_bytes(data[1..5].try_into().unwrap())
+        });
+        for forged in forgeries(cid, sid) {
+            world.inject_client(0, &forged);
+            let from = world.address(0);
+            world.inject(from, &forged);
+        }
+        world.connect();
+        world.run(1_500);
+        assert!(world.client().is_up() && world.session().is_up(), "{stage}");
+        for forged in forgeries(cid, sid) {
+            world.inject_client(0, &forged);
+        }
+        assert!(world.client().is_up());
+    }
+}
+
+/// By somebody who sees every packet, and has no key.
+fn forgeries(cid: u64, sid: u32) -> Vec<Vec<u8>> {
+    let suite = SUITE.code();
+    let mut all = vec![Vec::new(); 5];
+    let challenge = Challenge { suite, cid, client_stamp: 1, epoch: 3, cookie: [9; 16] };
+    challenge.encode(&mut all[0]);
+    let reason = DenyReason::Busy;
+    Deny { lowest: 1, highest: 1, reason, cid, retry_after_ms: 0 }.encode(&mut all[1]).unwrap();
+    if SUITE != Suite::Checked {
+        Accept { suite, cid, msg2: &[7; 80] }.encode(&mut all[2]).unwrap();
+    }
+    Reset { sid, token: [0; 16] }.encode(&mut all[3]);
+    Reset { sid, token: [1; 16] }.encode(&mut all[4]);
+    for phase in [0, 1] {
+        let mut data = vec![kind::DATA + phase];
+        data.extend_from_slice(&sid.to_le_bytes());
+        data.extend_from_slice(&[1, 0, 0, 0, 8, 1, 0, 0]); // CLOSE, in clear
+        data.extend_from_slice(&[0; 30]);
+        all.push(data);
+    }
+    all
+}
+
+/// The thief sees each packet, and his copy arrives first.
+#[test]
+fn a_thief_gets_no_session_and_no_more_bytes_than_he_sends() {
+    if SUITE == Suite::Checked {
+        return; // such a session does not move
+    }
+    let mut world = connected(1);
+    world.run(1_000);
+    let (thief, home) = (stranger(66), world.address(0));
+    let (mut stolen, mut seen) = (0, world.tap.len());
+    world.strangers.clear();
+    for _ in 0..400 {
+        world.client().send_datagram(b"position").unwrap();
+        world.drain();
+        let copies: Vec<_> = world.tap[seen..]
+            .iter()
+            .filter(|(_, from, ..)| *from == home)
+            .map(|(.., bytes)| bytes.clone())
+            .collect();
+        for copy in copies {
+            stolen += copy.len();
+            world.inject(thief, &copy);
+        }
+        seen = world.tap.len();
+        world.run(16);
+    }
+    let got: usize =
+        world.strangers.iter().filter(|(to, _)| *to == thief).map(|(_, bytes)| bytes.len()).sum();
+    assert!(got <= stolen && got > 0, "{got} of {stolen}");
+    assert_eq!(world.session().peer(), home);
+    assert!(!world.events.iter().any(|(.., event)| matches!(event, Event::Moved { .. })));
+    world.run(2_000);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+#[test]
+fn only_a_server_that_has_forgotten_can_say_so() {
+    let config = server_config(&SessionConfig::default(), SUITE);
+    let config = ServerConfig { reset_key: Some([3; 16]), ..config };
+    let mut world = World::new(1, &config);
+    world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    world.connect();
+    world.server = whitewater::session::Server::new(&config, common::sessions::random(9, 9)).unwrap();
+    world.run(700);
+    let (_, Event::Closed { reason, .. }) = *world.clients[0].events.last().unwrap() else { panic!() };
+    assert_eq!(reason, CloseReason::ServerForgot);
+    assert!(world.server.stats().resets >= 1);
+    let datagram = [&[kind::DATA][..], &[0; 40]].concat();
+    let sent = world.strangers.len();
+    for number in 0..1000 {
+        world.inject(stranger(number), &datagram);
+    }
+    assert!(world.strangers.len() - sent <= 10, "and not more often than it may");
+}
+
+#[test]
+fn what_no_client_sends_is_counted_and_forgotten() {
+    let mut world = connected(1);
+    let before = world.server.stats();
+    let mut rng = Rng::new(5, 5);
+    for len in 0..1500usize {
+        let bytes: Vec<u8> = (0..len).map(|_| rng.next_u64().to_le_bytes()[0]).collect();
+        assert!(Packet::decode(&bytes).is_err() || bytes[0] & 0xf8 == 0xa0);
+        world.inject(stranger(1), &bytes);
+        world.inject_client(0, &bytes);
+    }
+    let after = world.server.stats();
+    assert!(after.rejected.malformed > before.rejected.malformed + 1400);
+    assert_eq!(after.accepted, before.accepted);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+/// Numbers of sessions are not those of the sessions before.
+#[test]
+fn a_session_of_before_finds_nothing() {
+    let mut world = connected(1);
+    let (id, now) = (world.sessions[0], world.now);
+    let data = of_kind(&world, kind::DATA, true);
+    world.server.close(now, id, 1);
+    world.run(3_000);
+    assert!(world.server.session(id).is_none());
+    world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    assert!(world.run_until(5_000, |world| world.sessions.len() == 2));
+    let from = world.address(0);
+    for bytes in data {
+        world.inject(from, &bytes);
+    }
+    assert!(world.server.session(id).is_none());
+    assert_eq!(world.server.session(world.sessions[1]).unwrap().peer(), client_address(2, 1000));
+    assert_eq!(world.server.session(world.sessions[1]).unwrap().stats().rejected.forged, 0);
+}

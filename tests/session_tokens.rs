@@ -1,0 +1,101 @@
+//! Connect tokens at a server: who comes in, once, and who has to leave for it.
+
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World, server_address, server_config};
+use std::net::SocketAddr;
+use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
+use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite, Target, code};
+use whitewater::sim::LinkConfig;
+
+const NOW: u64 = 1_900_000_000;
+
+fn world() -> World {
+    let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(1, &config);
+    let verifier = Verifier::new(0, FleetKey::new([1; 32]).server_key(5, 0), NOW - 60);
+    world.server.require_tokens(world.now, NOW, verifier);
+    world
+}
+
+fn token(client_id: u64, created: u64, number: u8) -> PublicToken {
+    let addresses: [SocketAddr; 1] = [server_address()];
+    let order = Order {
+        protocol_id: 0,
+        suite: Suite::TOKEN,
+        client_id,
+        match_id: [number; 16],
+        created,
+        expires: created + 45,
+        addresses: &addresses,
+        server_key: None,
+        user: b"red team",
+    };
+    FleetKey::new([1; 32]).server_key(5, 0).mint(&order, [number; 32], [number; 24]).unwrap()
+}
+
+fn enter(world: &mut World, token: &PublicToken) -> usize {
+    let path = LinkConfig::with_rtt(ms(40));
+    world.add(&path, &path, &SessionConfig::default(), Target::of_token(token))
+}
+
+fn closed(world: &World, client: usize) -> Option<CloseReason> {
+    world.clients[client].events.iter().find_map(|(_, event)| match event {
+        Event::Closed { reason, .. } => Some(*reason),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_token_lets_in_its_client_and_says_who_it_is() {
+    let mut world = world();
+    enter(&mut world, &token(99, NOW, 2));
+    world.connect();
+    let pass = world.server.pass(world.sessions[0]).unwrap();
+    assert_eq!((pass.client_id, pass.match_id, pass.user.as_slice()), (99, [2; 16], &b"red team"[..]));
+}
+
+#[test]
+fn a_token_is_used_once_and_only_by_who_knows_its_secret() {
+    let mut world = world();
+    let token = token(99, NOW, 2);
+    let path = LinkConfig::with_rtt(ms(40));
+    let thief = Target { psk: Some([9; 32]), ..Target::of_token(&token) };
+    world.add(&path, &path, &SessionConfig::default(), thief);
+    world.run(1_000);
+    assert!(world.server.is_empty() && world.server.stats().rejected.handshake > 0);
+    enter(&mut world, &token);
+    assert!(world.run_until(2_000, |world| world.sessions.len() == 1), "the thief has not used it up");
+    let again = enter(&mut world, &token);
+    world.run(12_000);
+    assert_eq!(closed(&world, again), Some(CloseReason::ConnectTimeout));
+    assert!(world.server.stats().rejected.token > 0 && world.sessions.len() == 1);
+}
+
+#[test]
+fn a_newer_token_takes_over_and_an_older_one_is_rejected() {
+    let mut world = world();
+    let first = enter(&mut world, &token(99, NOW, 2));
+    world.run(1_000);
+    let other = enter(&mut world, &token(98, NOW, 3));
+    let second = enter(&mut world, &token(99, NOW + 1, 4));
+    world.run(3_000);
+    assert_eq!(closed(&world, first), Some(CloseReason::Peer(code::REPLACED)));
+    assert_eq!((closed(&world, other), closed(&world, second)), (None, None));
+    let late = enter(&mut world, &token(99, NOW, 5));
+    world.run(1_000);
+    assert_eq!(closed(&world, late), Some(CloseReason::Rejected(code::REPLACED)));
+    assert_eq!(world.server.stats().rejected.outdated, 1);
+}
+
+#[test]
+fn no_token_or_one_that_is_over_opens_nothing() {
+    let mut world = world();
+    world.run(60_000);
+    enter(&mut world, &token(99, NOW, 2));
+    let path = LinkConfig::with_rtt(ms(40));
+    world.add(&path, &path, &SessionConfig::default(), common::sessions::target(SUITE));
+    world.run(2_000);
+    assert!(world.server.is_empty() && world.server.stats().rejected.token >= 2);
+}
