@@ -5,6 +5,7 @@ pub mod bits;
 pub mod channel;
 pub mod code;
 pub mod datagram;
+pub mod endpoint;
 pub mod fragment;
 pub mod frames;
 pub mod inbox;
@@ -37,6 +38,8 @@ pub const TARGETS: &[Target] = &[
     ("dgram_decode", datagram::dgram_decode),
     ("frames_decode", frames::frames_decode),
     ("replay_window", replay::replay_window),
+    ("server_endpoint", endpoint::server_endpoint),
+    ("client_endpoint", endpoint::client_endpoint),
     #[cfg(feature = "crypto")]
     ("token_open", token::token_open),
 ];

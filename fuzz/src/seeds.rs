@@ -3,7 +3,7 @@
 use super::input::op;
 #[cfg(feature = "crypto")]
 use super::token;
-use super::{bits, channel, code, datagram, fragment, frames, knobs, packet, pair, protection, replay};
+use super::{bits, channel, code, datagram, endpoint, fragment, frames, knobs, packet, pair, protection, replay};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -42,6 +42,8 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("fragment_reassembly", fragment::seeds()),
         ("bits_read", bits::seeds()),
         ("channel_pair", channel::seeds()),
+        ("server_endpoint", endpoint::seeds()),
+        ("client_endpoint", endpoint::seeds()),
         ("dgram_decode", datagram::seeds()),
         ("frames_decode", frames::seeds()),
         ("replay_window", replay::seeds()),

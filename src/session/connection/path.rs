@@ -48,6 +48,11 @@ impl Path {
         self.address
     }
 
+    /// Whether the peer may send from there.
+    pub(super) fn may_be(&self, from: SocketAddr) -> bool {
+        self.moves || from == self.address
+    }
+
     /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `patience` is how long a
     /// candidate has to answer, `challenge` what a new one is asked.
     pub(super) fn on_packet(
@@ -64,9 +69,6 @@ impl Path {
                 self.candidate = None; // the peer is still where it was
             }
             return Source::Current;
-        }
-        if !self.moves {
-            return Source::Other;
         }
         self.update(now);
         let len = u64::try_from(len).unwrap_or(u64::MAX);
@@ -206,7 +208,7 @@ mod tests {
         }
         assert_eq!(packet(&mut path, 9_999, 6, true), Source::Other);
         assert_eq!(packet(&mut path, 10_000, 6, true), Source::Candidate);
-        let mut pinned = Path::new(address(1), false);
-        assert_eq!(packet(&mut pinned, 0, 2, true), Source::Other);
+        let pinned = Path::new(address(1), false);
+        assert!(pinned.may_be(address(1)) && !pinned.may_be(address(2)));
     }
 }

@@ -35,6 +35,10 @@ impl<M: Message> Connection<M> {
             self.stats.rejected.late += 1;
             return false;
         }
+        if !self.path.may_be(from) {
+            self.stats.rejected.stranger += 1;
+            return false;
+        }
         let len = datagram.len();
         let opened = match self.seal.open(now, datagram) {
             Ok(opened) => opened,

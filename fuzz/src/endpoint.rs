@@ -1,0 +1,309 @@
+//! A server and a client of sessions, under datagrams of strangers and under their own peer's with any of it changed.
+
+use super::script::Script;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use whitewater::Time;
+use whitewater::session::wire::kind;
+use whitewater::session::{
+    ClientConfig, ClientState, Event, Random, Server, ServerConfig, Session, SessionConfig, Suite, Target,
+};
+
+/// What a script does: an operation in the low half of a byte, an address in the high one.
+pub mod op {
+    /// Lets so many ms pass: two bytes.
+    pub const WAIT: u8 = 0;
+    /// Gives the end under test bytes: their number in two bytes, and they.
+    pub const RAW: u8 = 1;
+    /// Gives it the next datagram of its honest peer, or one that it made itself before.
+    pub const HONEST: u8 = 2;
+    /// The same with a byte changed: where in two bytes, and by what.
+    pub const FLIPPED: u8 = 3;
+    /// The same cut off: where in two bytes.
+    pub const CUT: u8 = 4;
+    /// Sends something at either end: to which lane, and how much.
+    pub const SEND: u8 = 5;
+    /// Gives the end a datagram that was given before: which, in two bytes.
+    pub const AGAIN: u8 = 6;
+    /// Closes: which end.
+    pub const CLOSE: u8 = 7;
+}
+
+const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
+/// Sessions that the server under test has at most, and those of one address.
+const SESSIONS: u16 = 4;
+
+fn random(mut seed: u64) -> Random {
+    Random::new(move |bytes| {
+        bytes.fill_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed.to_be_bytes()[0]
+        });
+    })
+}
+
+fn address(number: u8) -> SocketAddr {
+    ([10, 0, 0, number & 3], 1000 + u16::from(number)).into()
+}
+
+/// Both ends, of which one gets what the script says and the other what is sent to it.
+struct World {
+    server: Server,
+    client: Session,
+    now: Time,
+    to_server: Vec<Vec<u8>>,
+    to_client: Vec<Vec<u8>>,
+    /// Bytes from each address, and to it.
+    account: BTreeMap<SocketAddr, (usize, usize)>,
+    connected: usize,
+    confirmed: BTreeSet<whitewater::session::SessionId>,
+    closed: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let session = SessionConfig::default();
+        let server = ServerConfig {
+            session: session.clone(),
+            max_sessions: SESSIONS,
+            half_open: 3,
+            suites: vec![Suite::Checked],
+            ..ServerConfig::insecure()
+        };
+        let mut client =
+            Session::new(&ClientConfig { session, ..ClientConfig::default() }, random(1)).expect("a config");
+        client.connect(Time::ZERO, Target::insecure(SERVER.into())).expect("a target");
+        Self {
+            server: Server::new(&server, random(2)).expect("a config"),
+            client,
+            now: Time::ZERO,
+            to_server: Vec::new(),
+            to_client: Vec::new(),
+            account: BTreeMap::new(),
+            connected: 0,
+            confirmed: BTreeSet::new(),
+            closed: 0,
+        }
+    }
+
+    /// Takes what both ends have to send and to tell.
+    fn drain(&mut self) {
+        let mut buf = Vec::new();
+        for _ in 0..DATAGRAMS {
+            let Some(to) = self.server.poll_transmit(self.now, &mut buf) else { break };
+            assert!(buf.len() <= 1200);
+            let (received, sent) = self.account.entry(to).or_default();
+            *sent += buf.len();
+            let is_known =
+                self.confirmed.iter().any(|id| self.server.session(*id).is_some_and(|one| one.peer() == to));
+            assert!(is_known || *sent <= *received, "{sent} bytes to {to}, which sent {received}");
+            if to == address(0) {
+                self.to_client.push(buf.clone());
+            }
+        }
+        assert!(self.server.poll_transmit(self.now, &mut buf).is_none(), "it does not end");
+        while let Some((id, event)) = self.server.poll_event() {
+            match event {
+                Event::Connected => assert!(self.confirmed.insert(id), "it connects once"),
+                Event::Closed { .. } => assert!(self.confirmed.contains(&id)),
+                _ => {}
+            }
+        }
+        for _ in 0..DATAGRAMS {
+            let Some(to) = self.client.poll_transmit(self.now, &mut buf) else { break };
+            assert!(to == SERVER.into() && buf.len() <= 1200);
+            self.to_server.push(buf.clone());
+        }
+        assert!(self.client.poll_transmit(self.now, &mut buf).is_none(), "it does not end");
+        while let Some(event) = self.client.poll_event() {
+            assert_eq!(self.closed, 0, "nothing follows the end");
+            self.connected += usize::from(event == Event::Connected);
+            self.closed += usize::from(matches!(event, Event::Closed { .. }));
+        }
+        assert!(self.connected <= 1 && self.server.len() <= SESSIONS.into());
+    }
+
+    fn give_server(&mut self, from: SocketAddr, datagram: &[u8]) {
+        self.account.entry(from).or_default().0 += datagram.len();
+        let before = self.server.len();
+        self.server.handle_datagram(self.now, from, datagram);
+        let is_connect = datagram.first() == Some(&kind::CONNECT);
+        assert!(is_connect || self.server.len() <= before, "a session without a CONNECT");
+        self.drain();
+    }
+
+    fn give_client(&mut self, from: SocketAddr, datagram: &[u8]) {
+        let before = self.client.state();
+        self.client.handle_datagram(self.now, from, datagram);
+        let after = self.client.state();
+        let is_licensed = match (before, after) {
+            (ClientState::Hello, ClientState::Connect) => datagram.first() == Some(&kind::CHALLENGE),
+            (ClientState::Connect, ClientState::Up | ClientState::Closed) => {
+                datagram.first() == Some(&kind::ACCEPT)
+            }
+            (ClientState::Up, ClientState::Closing | ClientState::Closed)
+            | (ClientState::Closing, ClientState::Closed) => {
+                datagram.first().is_some_and(|kind| (kind::DATA..=kind::RESET).contains(kind))
+            }
+            (before, after) => before == after,
+        };
+        assert!(is_licensed, "{before:?} to {after:?} by {:?}", datagram.first());
+        self.drain();
+    }
+
+    fn wait(&mut self, ms: u64) {
+        let end = self.now + std::time::Duration::from_millis(ms);
+        for _ in 0..WAKES {
+            let timers = [self.server.poll_timeout(), self.client.poll_timeout()];
+            let Some(at) = timers.into_iter().flatten().map(|(at, _)| at).min().filter(|at| *at <= end)
+            else {
+                break;
+            };
+            self.now = self.now.max(at) + std::time::Duration::from_micros(1);
+            self.server.handle_timeout(self.now);
+            self.client.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = self.now.max(end);
+        self.server.handle_timeout(self.now);
+        self.client.handle_timeout(self.now);
+        self.drain();
+    }
+
+    fn send(&mut self, lane: u8, len: u8) {
+        let message = vec![lane; usize::from(len) * 8];
+        let ends =
+            [self.client.connection_mut(), self.confirmed.last().and_then(|id| self.server.session_mut(*id))];
+        let mut room = [0; 4096];
+        for end in ends.into_iter().flatten() {
+            if lane % 2 == 0 {
+                let _ = end.send(0, &message);
+            } else {
+                let _ = end.send_datagram(&message);
+            }
+            while end.recv(0, &mut room).is_ok() || end.recv_datagram(&mut room).is_ok() {}
+            while end.pop_delivered().is_some() {}
+        }
+        self.drain();
+    }
+}
+
+/// A server whose only honest client is at the address 0: nothing is kept without a good cookie, nobody gets more than he sends
+/// before he is known, and every limit holds.
+///
+/// # Panics
+///
+/// When that does not hold.
+pub fn server_endpoint(script: &[u8]) {
+    run(script, true);
+}
+
+/// A client and the server that it connects to: its state changes by the packets that may change it, and by time.
+///
+/// # Panics
+///
+/// When that does not hold.
+pub fn client_endpoint(script: &[u8]) {
+    run(script, false);
+}
+
+fn run(script: &[u8], to_server: bool) {
+    let (mut script, mut world) = (Script::new(script), World::new());
+    let mut given: Vec<Vec<u8>> = Vec::new();
+    world.drain();
+    while !script.is_done() {
+        let byte = script.u8();
+        let from = byte >> 4;
+        let datagram = match byte & 0xf {
+            op::WAIT => {
+                world.wait(u64::from(script.u16()));
+                continue;
+            }
+            op::SEND => {
+                world.send(script.u8(), script.u8());
+                continue;
+            }
+            op::CLOSE => {
+                let now = world.now;
+                if from % 2 == 0 {
+                    world.client.close(now, 7);
+                } else if let Some(id) = world.confirmed.last() {
+                    world.server.close(now, *id, 7);
+                }
+                world.drain();
+                continue;
+            }
+            op::RAW => {
+                let len = script.u16() % 1300;
+                script.bytes(len.into()).to_vec()
+            }
+            op::AGAIN => {
+                let which = usize::from(script.u16());
+                given.get(which % given.len().max(1)).cloned().unwrap_or_default()
+            }
+            operation => {
+                let queue = if to_server { &mut world.to_server } else { &mut world.to_client };
+                let mut datagram = if queue.is_empty() { Vec::new() } else { queue.remove(0) };
+                let place = if matches!(operation, op::FLIPPED | op::CUT) { script.u16().into() } else { 0 };
+                if operation == op::CUT {
+                    datagram.truncate(place % (datagram.len() + 1));
+                } else if operation == op::FLIPPED {
+                    let (len, mask) = (datagram.len().max(1), script.u8());
+                    if let Some(byte) = datagram.get_mut(place % len) {
+                        *byte ^= mask;
+                    }
+                }
+                datagram
+            }
+        };
+        if given.len() < 64 {
+            given.push(datagram.clone());
+        }
+        if to_server {
+            world.give_server(address(from), &datagram);
+            for answer in std::mem::take(&mut world.to_client) {
+                world.give_client(SERVER.into(), &answer);
+            }
+        } else {
+            let source = if from == 0 { SERVER.into() } else { address(from) };
+            world.give_client(source, &datagram);
+            for answer in std::mem::take(&mut world.to_server) {
+                world.give_server(address(0), &answer);
+            }
+        }
+    }
+    world.wait(60_000);
+    assert!(world.server.is_empty() || world.client.state() == ClientState::Up, "{:?}", world.client.state());
+}
+
+/// Scripts to start from: a session that comes up and ends, and what may go wrong at each step.
+#[must_use]
+pub fn seeds() -> Vec<(String, Vec<u8>)> {
+    let wait = |ms: u8| [op::WAIT, ms, 0];
+    let honest = [op::HONEST];
+    let up = [&honest[..], &wait(10), &honest, &wait(10), &honest, &wait(10)].concat();
+    let traffic = [op::SEND, 0, 50, op::HONEST, op::SEND, 1, 9, op::HONEST, op::HONEST, op::WAIT, 50, 0];
+    let mut seeds = vec![
+        ("up".to_owned(), [&up[..], &traffic, &[op::CLOSE, op::HONEST, op::HONEST], &wait(200)].concat()),
+        ("closed".to_owned(), [&up[..], &traffic, &[op::CLOSE | 0x10, op::HONEST], &wait(200)].concat()),
+        (
+            "again".to_owned(),
+            [&up[..], &[op::AGAIN, 0, 0, op::AGAIN, 1, 0, op::AGAIN | 0x10, 1, 0], &traffic].concat(),
+        ),
+        ("raw".to_owned(), [&up[..], &[op::RAW, 21, 0, kind::RESET], &[0; 20], &traffic].concat()),
+    ];
+    for (place, name) in ["hello", "connect", "data"].iter().enumerate() {
+        let before = [&honest[..], &wait(10)].concat().repeat(place);
+        seeds.push((
+            format!("flipped-{name}"),
+            [&before[..], &[op::FLIPPED, 15, 0, 4], &wait(200), &up].concat(),
+        ));
+        seeds.push((format!("cut-{name}"), [&before[..], &[op::CUT, 15, 0], &wait(200), &up].concat()));
+    }
+    seeds
+}
+
+/// Datagrams that one end may send in a row.
+const DATAGRAMS: usize = 2000;
+/// Timers that may go off in one wait.
+const WAKES: usize = 4000;
