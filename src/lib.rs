@@ -14,8 +14,10 @@
 //!   sim      Link  Pair  scenario             bad links and both ends in
 //!                                             virtual time, by a seed
 //!  ─────────────────────────────────────────────────────────────────────
-//!   session  wire: packets, frames            cookie, exchange, seal, token: who may come in,
-//!            bytes <-> values                  under which keys, and what is authentic
+//!   session  Session, Server: sans-IO         handshake, encryption, keepalive, migration;
+//!              Connection                     lanes, datagrams and channels in one session
+//!              wire: packets, frames          cookie, exchange, seal, token: who may come in,
+//!              bytes <-> values               under which keys, and what is authentic
 //!  ─────────────────────────────────────────────────────────────────────
 //!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets

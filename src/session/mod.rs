@@ -1,9 +1,53 @@
 //! Sessions, protocol WW/1: what turns datagrams between strangers into a conversation of two.
 //!
-//! Here are the parts that know no clock, no socket and no source of randomness: bytes in, bytes and values out. Secrets and random
-//! bytes come from the caller, who takes them from the operating system.
+//! [`Session`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
+//! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
+//! `poll_transmit` and `poll_event` and ask `poll_timeout`. A [`Connection`] is what both have of a session that is up: reliable lanes
+//! (each a [`Kcp`](crate::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
+//!
+//! ```
+//! use whitewater::Time;
+//! use whitewater::session::{ClientConfig, Event, Random, Server, ServerConfig, Session, Target};
+//!
+//! // In a program, the bytes of the operating system. In a test, a seed.
+//! let random = |seed: u8| {
+//!     let mut count = seed;
+//!     Random::new(move |bytes| bytes.fill_with(|| { count = count.wrapping_add(7); count }))
+//! };
+//! let (here, there) = ("10.0.0.1:1000".parse()?, "10.0.0.2:4000".parse()?);
+//! let mut server: Server = Server::new(&ServerConfig::insecure(), random(1))?;
+//! let mut client: Session = Session::new(&ClientConfig::default(), random(2))?;
+//! let (mut now, mut buf) = (Time::ZERO, Vec::new());
+//! client.connect(now, Target::insecure(there))?;
+//!
+//! let id = loop {
+//!     while client.poll_transmit(now, &mut buf).is_some() {
+//!         server.handle_datagram(now, here, &buf);
+//!     }
+//!     while server.poll_transmit(now, &mut buf).is_some() {
+//!         client.handle_datagram(now, there, &buf);
+//!     }
+//!     if let Some((id, Event::Connected)) = server.poll_event() {
+//!         break id;
+//!     }
+//!     now = now + std::time::Duration::from_millis(1); // or as long as `poll_timeout` says
+//! };
+//! client.connection_mut().ok_or("not up")?.send(0, b"hello")?;
+//! while client.poll_transmit(now, &mut buf).is_some() {
+//!     server.handle_datagram(now, here, &buf);
+//! }
+//! let mut message = [0; 100];
+//! let len = server.session_mut(id).ok_or("gone")?.recv(0, &mut message)?;
+//! assert_eq!(&message[..len], b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! States, timers and limits are in docs/BEHAVIOUR.md, each byte in docs/WIRE.md. What both are made of:
 //!
 //! ```text
+//!   client    from the first HELLO to a connection, or to why there is none
+//!   server    admission: from a stranger to a session; many sessions by id, address and time
+//!   connection  what both share once up: numbers, frames, signs of life, paths, the end
 //!   wire      packets and frames: bytes <-> values
 //!   cookie    a server proves an address before it remembers anything
 //!   reset     a server that has forgotten a session ends it
