@@ -382,3 +382,63 @@ fn a_wrong_secret_makes_no_session() {
         assert_eq!(reason, CloseReason::ConnectTimeout);
     }
 }
+
+#[test]
+fn keys_are_updated_while_data_flows() {
+    if SUITE == Suite::Checked {
+        return; // there are none
+    }
+    let config = SessionConfig { key_update: 64, ..config() };
+    let mut world =
+        World::pair(1, &LinkConfig { jitter: ms(50), in_order: false, ..path(0.2) }, &config, SUITE);
+    world.connect();
+    let mut buf = [0; 10];
+    for number in 0..600u32 {
+        world.client().send(0, &number.to_le_bytes()).unwrap();
+        world.run(20);
+        while world.session().recv(0, &mut buf).is_ok() {}
+    }
+    let (client, server) = (world.client().stats(), world.session().stats());
+    assert!(client.key_updates >= 5 && server.key_updates >= client.key_updates - 1, "{client:?} {server:?}");
+    assert_eq!(client.rejected.forged + server.rejected.forged, 0);
+    assert!(world.client().is_up() && world.session().is_up());
+}
+
+#[test]
+fn a_peer_that_reads_nothing_is_let_go_after_half_a_minute() {
+    let mut world = connected(1, &path(0.0));
+    for _ in 0..300 {
+        world.client().send(0, &[1; 1000]).unwrap();
+    }
+    world.drain();
+    world.run(29_000);
+    assert!(world.client().is_up(), "it only has no room");
+    world.run(5_000);
+    let (_, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
+        panic!()
+    };
+    assert_eq!(reason, CloseReason::SlowPeer);
+    assert!(undelivered.segments > 100, "{undelivered:?}");
+    let (.., event) = *world.events.last().unwrap();
+    let slow = whitewater::session::code::SLOW_PEER;
+    assert!(
+        matches!(event, Event::Closed { reason: CloseReason::Peer(code), .. } if code == slow),
+        "{event:?}"
+    );
+}
+
+#[test]
+fn unread_datagrams_have_a_limit_and_are_not_acknowledged() {
+    let small = SessionConfig { datagrams_in: 1500, ..config() };
+    let mut world = World::pair(1, &path(0.0), &small, SUITE);
+    world.connect();
+    for _ in 0..10 {
+        world.client().send_datagram(&[1; 1000]).unwrap();
+        world.drain();
+        world.run(50);
+    }
+    world.run(500);
+    assert_eq!(world.session().stats().datagrams_refused, 9);
+    let told = std::iter::from_fn(|| world.client().pop_delivered()).count();
+    assert_eq!(told, 1);
+}

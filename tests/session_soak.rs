@@ -41,7 +41,7 @@ impl Draw {
 fn session() -> SessionConfig {
     let lane = SessionConfig::default().lanes[0];
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
-    SessionConfig { lanes: vec![lane; LANES], channels, ..SessionConfig::default() }
+    SessionConfig { lanes: vec![lane; LANES], channels, key_update: 256, ..SessionConfig::default() }
 }
 
 fn link(draw: &mut Draw) -> LinkConfig {

@@ -36,6 +36,8 @@ pub struct SessionConfig {
     pub drain: Duration,
     /// How long the peer's window may be closed while something waits for it: 1 s to 1 h.
     pub slow_peer: Duration,
+    /// Packets in either direction after which a client updates the keys: 64 to 2^20.
+    pub key_update: u32,
 }
 
 impl Default for SessionConfig {
@@ -54,6 +56,7 @@ impl Default for SessionConfig {
             timeout: Duration::from_secs(20),
             drain: Duration::from_secs(5),
             slow_peer: Duration::from_secs(30),
+            key_update: 1 << 20,
         }
     }
 }
@@ -78,6 +81,7 @@ impl SessionConfig {
             timeout,
             drain,
             slow_peer,
+            key_update,
         } = self; // a new field fails to compile until it is handled
         in_range("max_datagram", *max_datagram, DATAGRAM_MIN..=DATAGRAM_MAX)?;
         in_range("lanes", lanes.len() as u64, 0..=LANES_MAX)?;
@@ -96,7 +100,8 @@ impl SessionConfig {
         let least = millis(*keepalive).saturating_mul(4).max(2000);
         in_range("timeout", millis(*timeout), least..=120_000)?;
         in_range("drain", millis(*drain), 0..=60_000)?;
-        in_range("slow_peer", millis(*slow_peer), 1000..=3_600_000)
+        in_range("slow_peer", millis(*slow_peer), 1000..=3_600_000)?;
+        in_range("key_update", *key_update, 64..=1 << 20)
     }
 
     /// A lane in datagrams of so many bytes.
@@ -141,3 +146,32 @@ pub(super) const FRAME_HEAD: u16 = 3;
 pub(super) const ACK_FRAME: u16 = 9;
 /// Packets that channels remember at most: 64 messages each, half of the ids.
 const PACKETS_MAX: u16 = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_field() {
+        let default = SessionConfig::default();
+        assert_eq!(default.check(), Ok(()));
+        let second = Duration::from_secs(1);
+        for (config, field) in [
+            (SessionConfig { max_datagram: 575, ..default.clone() }, "max_datagram"),
+            (SessionConfig { max_datagram: 1201, ..default.clone() }, "max_datagram"),
+            (SessionConfig { lanes: vec![default.lanes[0]; 17], ..default.clone() }, "lanes"),
+            (SessionConfig { datagrams_out: 1499, ..default.clone() }, "datagrams_out"),
+            (SessionConfig { datagrams_in: 0, ..default.clone() }, "datagrams_in"),
+            (SessionConfig { unacked: 63, ..default.clone() }, "unacked"),
+            (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
+            (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),
+            (SessionConfig { timeout: second, ..default.clone() }, "timeout"),
+            (SessionConfig { keepalive: second, timeout: 3 * second, ..default.clone() }, "timeout"),
+            (SessionConfig { drain: 61 * second, ..default.clone() }, "drain"),
+            (SessionConfig { slow_peer: Duration::ZERO, ..default.clone() }, "slow_peer"),
+            (SessionConfig { key_update: 63, ..default }, "key_update"),
+        ] {
+            assert_eq!(config.check().map_err(|error| error.field), Err(field));
+        }
+    }
+}

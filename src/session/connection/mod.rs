@@ -10,6 +10,8 @@ mod lanes;
 mod life;
 mod path;
 mod receive;
+#[cfg(all(test, feature = "crypto"))]
+mod tests;
 mod timeout;
 mod transmit;
 
@@ -103,9 +105,10 @@ impl<M: Message> Connection<M> {
         config: &SessionConfig,
         parts: Parts,
     ) -> Result<Self, ConfigError> {
-        let Parts { seal, peer_sid, peer, conv, max_datagram, moves, asks, seed, user } = parts;
+        let Parts { mut seal, peer_sid, peer, conv, max_datagram, moves, asks, seed, user } = parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let max_datagram = max_datagram.min(config.max_datagram);
+        seal.set_update_after(config.key_update.into());
         let channels = config.channels(max_datagram);
         let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = *config;
         let datagram_max = SessionConfig::datagram_max(max_datagram);
