@@ -1,6 +1,7 @@
 //! Sessions in virtual time: the states of both ends, loss and copies of every packet, how long it takes to connect, how a session
 //! ends.
 
+#[cfg(test)]
 mod common;
 
 use common::ms;
@@ -22,8 +23,8 @@ fn path(loss: f64) -> LinkConfig {
 
 fn config() -> SessionConfig {
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
-    let lane = SessionConfig::default().lanes[0];
-    SessionConfig { channels, lanes: vec![lane; 2], ..SessionConfig::default() }
+    let default = SessionConfig::default();
+    SessionConfig { channels, lanes: default.lanes.repeat(2), ..default }
 }
 
 /// A world that is connected.

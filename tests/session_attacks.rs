@@ -1,5 +1,13 @@
 //! What a hostile network can do to sessions: nothing but what a bad one does. Figures are bytes, counters and virtual time.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has found something"
+)]
+
+#[cfg(test)]
 mod common;
 
 use common::ms;

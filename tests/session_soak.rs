@@ -2,6 +2,15 @@
 //!
 //! A run is a seed. `SESSION_SOAK=<runs>` does more of them, `SESSION_SEED=<seed>` one.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has found something"
+)]
+
+#[cfg(test)]
 mod common;
 
 use common::ms;

@@ -37,6 +37,7 @@ enum Refusal {
     Token,
     Handshake,
     /// Said to the client already.
+    #[cfg(feature = "crypto")]
     Rejected,
 }
 
@@ -168,7 +169,10 @@ impl<M: Message> Server<M> {
             return Err(Refusal::Rejected);
         }
         #[cfg(not(feature = "crypto"))]
-        let _ = (now, from);
+        if !token.is_empty() {
+            log::debug!("{from} brings a connect token at {now}, which takes the feature crypto");
+            return Err(Refusal::Token);
+        }
         Ok(Guest {
             responder,
             suite,
@@ -291,6 +295,7 @@ impl<M: Message> Server<M> {
             Refusal::Full => (&mut rejected.full, Some(DenyReason::Busy)),
             Refusal::Token => (&mut rejected.token, None),
             Refusal::Handshake => (&mut rejected.handshake, None),
+            #[cfg(feature = "crypto")]
             Refusal::Rejected => (&mut rejected.outdated, None),
         };
         *counter += 1;
