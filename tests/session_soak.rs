@@ -204,13 +204,14 @@ impl Run {
 
     fn fault(&mut self) {
         let dead = LinkConfig { loss: Loss::Random(1.0), ..LinkConfig::default() };
+        let may_move = self.moves || self.draw.one_in(6);
         match self.draw.below(5) {
-            0 => {
+            0 if may_move => {
                 let port = 1000 + self.step as u16;
                 self.world.rebind(0, client_address(1, port));
                 self.is_stuck |= !self.moves;
             }
-            1 => {
+            0 | 1 => {
                 let (up, down) = (link(&mut self.draw), link(&mut self.draw));
                 self.world.set_links(0, &up, &down);
             }
