@@ -3,7 +3,9 @@
 use super::input::op;
 #[cfg(feature = "crypto")]
 use super::token;
-use super::{bits, channel, code, datagram, endpoint, fragment, frames, knobs, packet, pair, protection, replay};
+use super::{
+    bits, channel, code, datagram, endpoint, fragment, frames, knobs, packet, pair, protection, replay,
+};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::HashSet;
