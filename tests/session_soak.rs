@@ -161,7 +161,9 @@ impl Run {
         let mut draw = Draw(Rng::new(seed, 7));
         let suite = if draw.one_in(3) { Suite::Checked } else { SUITE };
         let mut world = World::new(seed, &server_config(&session(), suite));
-        let (up, down) = (link(&mut draw), link(&mut draw));
+        // No damage while connecting: the number by which a client wants to be called is not authenticated.
+        let corruption = Corruption::default();
+        let [up, down] = [(); 2].map(|()| LinkConfig { corruption, ..link(&mut draw) });
         world.add(&up, &down, &session(), target(suite));
         Self {
             world,
@@ -203,6 +205,9 @@ impl Run {
     }
 
     fn fault(&mut self) {
+        if !self.world.is_up() {
+            return;
+        }
         let dead = LinkConfig { loss: Loss::Random(1.0), ..LinkConfig::default() };
         let may_move = self.moves || self.draw.one_in(6);
         match self.draw.below(5) {
