@@ -66,6 +66,7 @@ pub mod message;
 pub mod net;
 pub mod pace;
 pub mod packet;
+mod rate;
 pub mod ring;
 pub mod seq;
 pub mod session;

@@ -1,12 +1,11 @@
-//! Who may open a session: what the datagram has to look like, how often one address may, and who
-//! has just been sent away. Everything here has a fixed bound.
+//! Who may open a session: what the datagram has to look like, and who has just been sent away.
+//! Everything here has a fixed bound.
 
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
 use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What a bare KCP session is known by.
@@ -31,55 +30,6 @@ pub(super) fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, D
         data |= header.cmd == Command::Push && header.sn.offset_in(Sn(0), rcv_wnd).is_some();
     }
     Ok(fresh && data)
-}
-
-/// What counts as one address: the IP, or the network that one IPv6 host has to itself.
-pub(super) fn host(peer: SocketAddr) -> IpAddr {
-    match peer.ip().to_canonical() {
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
-        v4 @ IpAddr::V4(_) => v4,
-    }
-}
-
-/// A token bucket for each address, as the time at which it will be full again.
-///
-/// The table has a fixed size and addresses share buckets by a seeded hash: a flood from many
-/// addresses costs no memory, at worst it makes others wait.
-#[derive(Debug)]
-pub(super) struct AcceptRate {
-    full_at: Box<[Time]>,
-    hasher: RandomState,
-    /// Time that one token takes to come back, and that all of them take.
-    token: Duration,
-    bucket: Duration,
-}
-
-impl AcceptRate {
-    pub(super) fn new(per_second: u32, burst: u32) -> Self {
-        let token = Duration::from_secs(1).checked_div(per_second).unwrap_or(NEVER);
-        Self {
-            full_at: vec![Time::ZERO; BUCKETS].into_boxed_slice(),
-            hasher: RandomState::new(),
-            token,
-            bucket: token.saturating_mul(burst),
-        }
-    }
-
-    /// Takes a token of `host`, if there is one.
-    pub(super) fn take(&mut self, now: Time, host: IpAddr) -> bool {
-        let slot = self.slot(host);
-        let Some(full_at) = self.full_at.get_mut(slot) else { return false };
-        let next = now.max(*full_at) + self.token;
-        let taken = next.since(now) <= self.bucket;
-        if taken {
-            *full_at = next;
-        }
-        taken
-    }
-
-    fn slot(&self, host: IpAddr) -> usize {
-        usize::try_from(self.hasher.hash_one(host) % BUCKETS as u64).unwrap_or(0)
-    }
 }
 
 /// Sessions that were closed here and must not come back at once. It keeps the newest.
@@ -124,48 +74,12 @@ impl Quarantine {
     }
 }
 
-/// Buckets of [`AcceptRate`]: 32 KiB of them.
-const BUCKETS: usize = 4096;
-
-/// A token that does not come back.
-const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn address(text: &str) -> SocketAddr {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn an_address_opens_a_burst_and_then_so_many_a_second() {
-        let mut rate = AcceptRate::new(4, 3);
-        let here = host(address("10.0.0.1:1"));
-        let there =
-            (2..=255).map(|d| IpAddr::from([10, 0, 0, d])).find(|&ip| rate.slot(ip) != rate.slot(here));
-        let taken =
-            |rate: &mut AcceptRate, ms| (0..9).filter(|_| rate.take(Time::from_millis(ms), here)).count();
-        assert_eq!(taken(&mut rate, 0), 3);
-        assert!(rate.take(Time::ZERO, there.unwrap()));
-        assert_eq!(taken(&mut rate, 249), 0);
-        assert_eq!(taken(&mut rate, 250), 1);
-        assert_eq!(taken(&mut rate, 60_000), 3, "a pause earns no more than a burst");
-    }
-
-    #[test]
-    fn a_rate_of_zero_leaves_the_burst_only() {
-        let mut rate = AcceptRate::new(0, 2);
-        let here = host(address("[2001:db8::1]:1"));
-        let taken = (0..9).filter(|&s| rate.take(Time::from_millis(s * 1_000_000), here)).count();
-        assert_eq!(taken, 2);
-    }
-
-    #[test]
-    fn one_host_is_one_address_in_either_family() {
-        assert_eq!(host(address("10.0.0.1:1")), host(address("[::ffff:10.0.0.1]:9")));
-        assert_eq!(host(address("[2001:db8::1]:1")), host(address("[2001:db8::ffff:2]:1")));
-        assert_ne!(host(address("[2001:db8::1]:1")), host(address("[2001:db8:0:1::1]:1")));
     }
 
     #[test]

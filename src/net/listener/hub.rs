@@ -1,15 +1,17 @@
 //! The sessions of a listener without its socket: datagrams and time come in, datagrams and events
 //! go out.
 
-use super::admission::{AcceptRate, Key, Quarantine, host, opens};
+use super::admission::{Key, Quarantine, opens};
 use super::config::{ListenerConfig, ListenerStats};
 use super::session::{CloseReason, Event, Session, SessionId};
 use super::timers::Timers;
 use crate::arq::{ConfigError, Kcp};
 use crate::net::queue_for;
+use crate::rate::{AddressRate, host};
 use crate::time::Time;
 use crate::wire::conv_of;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -29,7 +31,7 @@ pub(super) struct Hub {
     /// Sessions with datagrams to send.
     outbox: VecDeque<SessionId>,
     events: VecDeque<Event>,
-    rate: AcceptRate,
+    rate: AddressRate,
     quarantine: Quarantine,
     pub(super) stats: ListenerStats,
 }
@@ -46,7 +48,7 @@ impl Hub {
             touched: Vec::new(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
-            rate: AcceptRate::new(config.accepts_per_second, config.accept_burst),
+            rate: AddressRate::new(config.accepts_per_second, config.accept_burst, hash_key()),
             quarantine: Quarantine::new(config.quarantine, config.max_sessions),
             stats: ListenerStats::default(),
             config,
@@ -311,6 +313,11 @@ fn touch(touched: &mut Vec<SessionId>, id: SessionId, session: &mut Session) {
     if !std::mem::replace(&mut session.touched, true) {
         touched.push(id);
     }
+}
+
+/// A key that no stranger knows, so that none finds addresses which share a bucket.
+fn hash_key() -> [u64; 2] {
+    [0, 1].map(|half| RandomState::new().hash_one(half))
 }
 
 fn key_of(session: &Session) -> Key {

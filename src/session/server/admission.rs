@@ -3,12 +3,12 @@
 
 use super::graves::TIME_WAIT;
 use super::peer::{HalfOpen, Peer, Stage};
-use super::rate::host;
 use super::replies::Reply;
 #[cfg(feature = "crypto")]
 use super::tokens::{Pass, Tokens};
 use super::{Attempt, Server};
 use crate::message::Message;
+use crate::rate::host;
 use crate::session::Suite;
 use crate::session::connection::{Connection, Parts};
 use crate::session::cookie::{Claim, epoch_of};

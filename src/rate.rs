@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A token bucket, as the time at which it will be full again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     full_at: Time,
     limit: Limit,
 }
@@ -39,11 +39,11 @@ impl Limit {
 
 impl Rate {
     /// So many a second, and so many at once.
-    pub(super) fn new(per_second: u32, burst: u32) -> Self {
+    pub(crate) fn new(per_second: u32, burst: u32) -> Self {
         Self { full_at: Time::ZERO, limit: Limit::new(per_second, burst) }
     }
 
-    pub(super) fn take(&mut self, now: Time) -> bool {
+    pub(crate) fn take(&mut self, now: Time) -> bool {
         self.limit.take(now, &mut self.full_at)
     }
 }
@@ -51,19 +51,19 @@ impl Rate {
 /// A token bucket for each address. The table has a fixed size and addresses share buckets by a seeded hash: a flood from many
 /// addresses costs no memory, at worst it makes others wait.
 #[derive(Debug)]
-pub(super) struct AddressRate {
+pub(crate) struct AddressRate {
     full_at: Box<[Time]>,
     key: [u64; 2],
     limit: Limit,
 }
 
 impl AddressRate {
-    pub(super) fn new(per_second: u32, burst: u32, key: [u64; 2]) -> Self {
+    pub(crate) fn new(per_second: u32, burst: u32, key: [u64; 2]) -> Self {
         Self { full_at: vec![Time::ZERO; BUCKETS].into(), key, limit: Limit::new(per_second, burst) }
     }
 
     /// Takes a token of `host`, if there is one.
-    pub(super) fn take(&mut self, now: Time, host: IpAddr) -> bool {
+    pub(crate) fn take(&mut self, now: Time, host: IpAddr) -> bool {
         let [first, second] = self.key;
         let mut hasher = SipHasher13::new_with_keys(first, second);
         host.hash(&mut hasher);
@@ -73,7 +73,7 @@ impl AddressRate {
 }
 
 /// What counts as one address: the IP, or the network that one IPv6 host has to itself.
-pub(super) fn host(address: SocketAddr) -> IpAddr {
+pub(crate) fn host(address: SocketAddr) -> IpAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
         v4 @ IpAddr::V4(_) => v4,
