@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::relay::Link;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -34,17 +35,6 @@ pub(crate) struct Args {
     pub(crate) load: Load,
     pub(crate) timeout: Duration,
     pub(crate) linger: Duration,
-}
-
-/// The network between the two ends, the same each way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    /// Part of the datagrams that are lost, 0 to 1.
-    pub(crate) loss: f64,
-    pub(crate) delay: Duration,
-    /// Most of what is added to the delay, evenly spread.
-    pub(crate) jitter: Duration,
-    pub(crate) seed: u64,
 }
 
 /// What the client sends.

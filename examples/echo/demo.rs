@@ -1,7 +1,8 @@
 //! Measures round trips and prints them: over a lossy network on this host, or to a server.
 
-use crate::args::{Args, Link};
+use crate::args::Args;
 use crate::client::{self, Outcome, Progress};
+use crate::relay::Link;
 use crate::{relay, server};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};

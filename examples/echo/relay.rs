@@ -1,6 +1,5 @@
 //! A lossy network in a box: a UDP port that passes datagrams on, late, or not at all.
 
-use crate::args::Link;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -8,6 +7,17 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// The network between the two ends, the same each way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    /// Part of the datagrams that are lost, 0 to 1.
+    pub(crate) loss: f64,
+    pub(crate) delay: Duration,
+    /// Most of what is added to the delay, evenly spread.
+    pub(crate) jitter: Duration,
+    pub(crate) seed: u64,
+}
 
 /// A datagram on its way; of two due at once, the one that came first goes first.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::relay::Link;
 use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -29,17 +30,6 @@ pub(crate) struct Args {
     /// Over UDP sockets instead of the simulator.
     pub(crate) real: bool,
     link_name: String,
-}
-
-/// What the relay does to datagrams, each way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    /// Part of the datagrams that are lost, 0 to 1.
-    pub(crate) loss: f64,
-    pub(crate) delay: Duration,
-    /// Most of what is added to the delay, evenly spread.
-    pub(crate) jitter: Duration,
-    pub(crate) seed: u64,
 }
 
 impl Args {

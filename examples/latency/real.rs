@@ -2,9 +2,9 @@
 //! modes run side by side. One clock for both ends, so that a latency is that of one way.
 
 use crate::Outcome;
-use crate::args::{Args, Link};
+use crate::args::Args;
 use crate::progress::Bar;
-use crate::relay;
+use crate::relay::{self, Link};
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

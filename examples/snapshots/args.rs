@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::relay::Link;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,17 +16,6 @@ pub(crate) enum Command {
 pub(crate) struct Args {
     pub(crate) link: Link,
     pub(crate) seconds: u64,
-}
-
-/// The network between the two ends, the same each way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    /// Part of the datagrams that are lost, 0 to 1.
-    pub(crate) loss: f64,
-    pub(crate) delay: Duration,
-    /// Most of what is added to the delay, evenly spread.
-    pub(crate) jitter: Duration,
-    pub(crate) seed: u64,
 }
 
 /// Reads the command line, or says in one line what is wrong with it.
