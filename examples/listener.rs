@@ -1,4 +1,4 @@
-//! Many KCP sessions on one UDP socket: an echo server in an event loop, and three clients to
+//! Many KCP peers on one UDP socket: an echo server in an event loop, and three clients to
 //! visit it.
 
 #![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
@@ -7,17 +7,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
-use whitewater::net::{Event, KcpListener, KcpSocket, ListenerConfig};
+use whitewater::net::{KcpListener, KcpSocket};
+use whitewater::session::raw::{self, Event};
 use whitewater::{Config, Conv};
 
 fn main() -> io::Result<()> {
-    let limits = ListenerConfig {
+    let limits = raw::Config {
         kcp: Config::turbo(),
-        max_sessions: 100,
+        max_peers: 100,
         idle_timeout: Duration::from_secs(1),
-        ..ListenerConfig::default()
+        ..raw::Config::open()
     };
-    let mut listener = KcpListener::bind("127.0.0.1:0", limits)?;
+    let mut listener = KcpListener::bind("127.0.0.1:0", &limits)?;
     let address = listener.local_addr()?;
     let clients = [1, 2, 3].map(|conv| thread::spawn(move || client(address, Conv(conv))));
 
@@ -29,10 +30,10 @@ fn main() -> io::Result<()> {
             println!("{event:?}");
             match event {
                 Event::Readable(id) => {
-                    while let Some(session) = listener.session(id)
-                        && let Ok(len) = session.recv(&mut message)
+                    while let Some(peer) = listener.peer(id)
+                        && let Ok(len) = peer.recv(&mut message)
                     {
-                        if session.send(&message[..len]).is_err() {
+                        if peer.send(&message[..len]).is_err() {
                             listener.close(id); // it sends and does not read
                         }
                     }

@@ -18,6 +18,7 @@
 //!              Connection                     lanes, datagrams and channels in one session
 //!              wire: packets, frames          cookie, exchange, seal, token: who may come in,
 //!              bytes <-> values               under which keys, and what is authentic
+//!            raw::Peers: sans-IO              bare KCP of many peers, under limits
 //!  ─────────────────────────────────────────────────────────────────────
 //!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets
@@ -61,6 +62,7 @@
 pub mod arq;
 pub mod code;
 mod config;
+mod hash;
 pub mod message;
 #[cfg(feature = "net")]
 pub mod net;

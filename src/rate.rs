@@ -1,8 +1,8 @@
 //! How often something may happen: token buckets, for all together and for each address.
 
+use crate::hash::Keyed;
 use crate::time::Time;
-use siphasher::sip::SipHasher13;
-use std::hash::{Hash, Hasher};
+use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -53,21 +53,22 @@ impl Rate {
 #[derive(Debug)]
 pub(crate) struct AddressRate {
     full_at: Box<[Time]>,
-    key: [u64; 2],
+    hash: Keyed,
     limit: Limit,
 }
 
 impl AddressRate {
     pub(crate) fn new(per_second: u32, burst: u32, key: [u64; 2]) -> Self {
-        Self { full_at: vec![Time::ZERO; BUCKETS].into(), key, limit: Limit::new(per_second, burst) }
+        Self {
+            full_at: vec![Time::ZERO; BUCKETS].into(),
+            hash: Keyed(key),
+            limit: Limit::new(per_second, burst),
+        }
     }
 
     /// Takes a token of `host`, if there is one.
     pub(crate) fn take(&mut self, now: Time, host: IpAddr) -> bool {
-        let [first, second] = self.key;
-        let mut hasher = SipHasher13::new_with_keys(first, second);
-        host.hash(&mut hasher);
-        let slot = usize::try_from(hasher.finish() % BUCKETS as u64).unwrap_or(0);
+        let slot = usize::try_from(self.hash.hash_one(host) % BUCKETS as u64).unwrap_or(0);
         self.full_at.get_mut(slot).is_some_and(|full_at| self.limit.take(now, full_at))
     }
 }

@@ -13,14 +13,15 @@ use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{CloseReason, Error, Event, KcpListener, KcpSocket, ListenerConfig};
+use whitewater::net::{Error, KcpListener, KcpSocket};
+use whitewater::session::raw::{self, CloseReason, Event};
 use whitewater::{Config, Conv, Modern, Recovery};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn listener(config: ListenerConfig) -> KcpListener {
-    KcpListener::bind("127.0.0.1:0", ListenerConfig { kcp: Config::turbo().classic(), ..config }).unwrap()
+fn listener(config: raw::Config) -> KcpListener {
+    KcpListener::bind("127.0.0.1:0", &raw::Config { kcp: Config::turbo().classic(), ..config }).unwrap()
 }
 
 fn client(listener: &KcpListener, conv: u32) -> KcpSocket {
@@ -42,10 +43,10 @@ fn serve(listener: &mut KcpListener, mut done: impl FnMut(&KcpListener, Option<E
         listener.poll(Some(Duration::from_millis(5))).unwrap();
         let event = listener.next_event();
         if let Some(Event::Readable(id)) = event
-            && let Some(session) = listener.session(id)
+            && let Some(peer) = listener.peer(id)
         {
-            while let Ok(len) = session.recv(&mut message) {
-                session.send(&message[..len]).unwrap();
+            while let Ok(len) = peer.recv(&mut message) {
+                peer.send(&message[..len]).unwrap();
             }
         }
         if done(listener, event) {
@@ -61,7 +62,7 @@ fn nobody() -> SocketAddr {
 
 #[test]
 fn messages_of_every_size_come_back() {
-    let mut listener = listener(ListenerConfig::default());
+    let mut listener = listener(raw::Config::open());
     let mut socket = client(&listener, 7);
     let peer = thread::spawn(move || {
         let mut buf = vec![0; 1 << 16];
@@ -78,13 +79,13 @@ fn messages_of_every_size_come_back() {
     });
     serve(&mut listener, |_, _| peer.is_finished());
     peer.join().unwrap();
-    let id = listener.ids().next().unwrap();
-    assert_eq!((listener.len(), listener.session(id).unwrap().conv()), (1, Conv(7)));
+    let id = listener.peers().ids().next().unwrap();
+    assert_eq!((listener.peers().len(), listener.peer(id).unwrap().conv()), (1, Conv(7)));
 }
 
 #[test]
 fn sessions_of_one_address_do_not_mix() {
-    let mut listener = listener(ListenerConfig::default());
+    let mut listener = listener(raw::Config::open());
     let to = listener.local_addr().unwrap();
     let peers: Vec<_> = (0..8u32)
         .map(|conv| {
@@ -114,8 +115,8 @@ fn a_stream_gets_through_a_full_send_queue_with_every_recovery() {
 }
 
 fn stream_through_a_full_queue(config: Config) {
-    let limits = ListenerConfig { kcp: config, ..ListenerConfig::default() };
-    let mut listener = KcpListener::bind("127.0.0.1:0", limits).unwrap();
+    let limits = raw::Config { kcp: config, ..raw::Config::open() };
+    let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
     let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
     let data: Vec<u8> = (0..300_000u32).map(|at| (at / 7) as u8).collect();
     let sent = data.clone();
@@ -133,7 +134,7 @@ fn stream_through_a_full_queue(config: Config) {
         assert!(listener.poll(Some(PATIENCE)).unwrap());
         while let Some(event) = listener.next_event() {
             let Event::Readable(id) = event else { continue };
-            while let Ok(len) = listener.session(id).unwrap().recv(&mut buf) {
+            while let Ok(len) = listener.peer(id).unwrap().recv(&mut buf) {
                 received.extend_from_slice(&buf[..len]);
             }
         }
@@ -164,8 +165,7 @@ fn a_peer_by_other_hands_is_served_by_every_recovery() {
 }
 
 fn serve_the_crate_kcp(kcp: Config) {
-    let mut listener =
-        KcpListener::bind("127.0.0.1:0", ListenerConfig { kcp, ..ListenerConfig::default() }).unwrap();
+    let mut listener = KcpListener::bind("127.0.0.1:0", &raw::Config { kcp, ..raw::Config::open() }).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener.local_addr().unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
@@ -219,8 +219,8 @@ fn lossy_relay(to: SocketAddr) -> SocketAddr {
 fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
     let ends = recoveries().into_iter().flat_map(|ours| recoveries().map(|theirs| (ours, theirs)));
     for (ours, theirs) in ends {
-        let limits = ListenerConfig { kcp: theirs, ..ListenerConfig::default() };
-        let mut listener = KcpListener::bind("127.0.0.1:0", limits).unwrap();
+        let limits = raw::Config { kcp: theirs, ..raw::Config::open() };
+        let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
         let relay = lossy_relay(listener.local_addr().unwrap());
         let both_rebuild = [ours, theirs].iter().all(|end| *end == recoveries()[2]);
         let peer = thread::spawn(move || {
@@ -252,21 +252,21 @@ fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
 
 #[test]
 fn strangers_and_garbage_open_nothing() {
-    let mut listener = listener(ListenerConfig::default());
+    let mut listener = listener(raw::Config::open());
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(listener.local_addr().unwrap()).unwrap();
     for datagram in [&b"hello"[..], &[81; 24], &[0; 1000], &[]] {
         stranger.send(datagram).unwrap();
     }
     serve(&mut listener, |listener, _| listener.stats().garbage == 4);
-    assert!(listener.is_empty() && listener.stats().accepted == 0);
+    assert!(listener.peers().is_empty() && listener.stats().accepted == 0);
     stranger.set_nonblocking(true).unwrap();
     assert_eq!(stranger.recv(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock, "an answer");
 }
 
 #[test]
 fn a_socket_that_is_not_connected_hears_its_peer_only() {
-    let mut listener = listener(ListenerConfig::default());
+    let mut listener = listener(raw::Config::open());
     let own = UdpSocket::bind("127.0.0.1:0").unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
@@ -283,19 +283,19 @@ fn a_socket_that_is_not_connected_hears_its_peer_only() {
 
 #[test]
 fn a_full_listener_serves_who_is_there() {
-    let mut listener = listener(ListenerConfig { max_sessions: 2, ..ListenerConfig::default() });
+    let mut listener = listener(raw::Config { max_peers: 2, ..raw::Config::open() });
     let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
         socket.try_send(b"let me in").unwrap();
         socket.flush();
     }
     serve(&mut listener, |listener, _| listener.stats().refused_full >= 2);
-    assert_eq!((listener.len(), listener.stats().accepted), (2, 2));
+    assert_eq!((listener.peers().len(), listener.stats().accepted), (2, 2));
 }
 
 #[test]
 fn one_address_gets_its_share_only() {
-    let limits = ListenerConfig { max_sessions_per_address: 3, ..ListenerConfig::default() };
+    let limits = raw::Config { max_peers_per_address: 3, ..raw::Config::open() };
     let mut listener = listener(limits);
     let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
@@ -303,12 +303,12 @@ fn one_address_gets_its_share_only() {
         socket.flush();
     }
     serve(&mut listener, |listener, _| listener.stats().refused_per_address >= 2);
-    assert_eq!((listener.len(), listener.stats().refused_full), (3, 0));
+    assert_eq!((listener.peers().len(), listener.stats().refused_full), (3, 0));
 }
 
 #[test]
 fn a_silent_session_ends_and_its_peer_may_come_back() {
-    let limits = ListenerConfig { idle_timeout: Duration::from_millis(100), ..ListenerConfig::default() };
+    let limits = raw::Config { idle_timeout: Duration::from_millis(100), ..raw::Config::open() };
     let mut listener = listener(limits);
     let mut socket = client(&listener, 1);
     socket.try_send(b"then nothing").unwrap();
@@ -321,7 +321,7 @@ fn a_silent_session_ends_and_its_peer_may_come_back() {
         }));
         !closed.is_empty()
     });
-    assert_eq!((closed, listener.len()), (vec![CloseReason::Idle], 0));
+    assert_eq!((closed, listener.peers().len()), (vec![CloseReason::Idle], 0));
     let mut again = client(&listener, 1);
     again.try_send(b"here I am").unwrap();
     again.flush();
@@ -352,7 +352,7 @@ fn a_segment_sent_too_often_is_a_dead_link() {
 
 #[test]
 fn a_listener_outlives_peers_that_vanish() {
-    let mut listener = listener(ListenerConfig::default());
+    let mut listener = listener(raw::Config::open());
     let mut gone = client(&listener, 1);
     gone.try_send(b"and away").unwrap();
     gone.flush();
@@ -404,8 +404,8 @@ fn what_cannot_work_is_said_by_name() {
     let mut socket = connect(nobody(), 1);
     let error = socket.send(&vec![0; 1 << 20]).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");
-    let listener = listener(ListenerConfig::default());
-    let taken = KcpListener::bind(listener.local_addr().unwrap(), ListenerConfig::default());
+    let listener = listener(raw::Config::open());
+    let taken = KcpListener::bind(listener.local_addr().unwrap(), &raw::Config::open());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
     let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
     assert!(KcpSocket::wrap(unconnected, Conv(1), &Config::fast().classic()).is_err());

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
-use whitewater::net::{KcpListener, KcpSocket, ListenerConfig};
+use whitewater::net::{KcpListener, KcpSocket};
+use whitewater::session::raw;
 use whitewater::{Config, Conv};
 
 /// Each preset at the same time, between ends and over a network of its own.
@@ -63,8 +64,8 @@ pub(crate) fn measure(args: &Args, socket: &mut KcpSocket) -> io::Result<()> {
 
 /// A server, a network and a client, for as long as the client runs.
 fn one(args: &Args, config: &Config, progress: &Progress) -> io::Result<Outcome> {
-    let limits = ListenerConfig { kcp: *config, eager: args.eager, ..ListenerConfig::default() };
-    let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), limits)?;
+    let limits = raw::Config { kcp: *config, eager: args.eager, ..raw::Config::open() };
+    let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = KcpSocket::connect(network.local_addr()?, Conv(1), config)?;
     socket.set_eager(args.eager);

@@ -14,7 +14,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::thread;
 use whitewater::Conv;
-use whitewater::net::{KcpListener, KcpSocket, ListenerConfig};
+use whitewater::net::{KcpListener, KcpSocket};
+use whitewater::session::raw;
 
 fn main() -> ExitCode {
     let args = match Args::parse(std::env::args().skip(1)) {
@@ -46,9 +47,9 @@ fn main() -> ExitCode {
 }
 
 fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
-    let config = ListenerConfig { kcp: args.config(), eager: args.eager, ..ListenerConfig::default() };
+    let config = raw::Config { kcp: args.config(), eager: args.eager, ..raw::Config::open() };
     let mut listener =
-        KcpListener::bind(at, config).map_err(|error| format!("cannot listen on {at}: {error}"))?;
+        KcpListener::bind(at, &config).map_err(|error| format!("cannot listen on {at}: {error}"))?;
     println!("listening on {}", listener.local_addr().map_err(|error| error.to_string())?);
     server::serve(&mut listener, true, || true).map_err(|error| format!("the server failed: {error}"))
 }

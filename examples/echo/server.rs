@@ -1,33 +1,35 @@
-//! The echo server: every session gets back what it sends.
+//! The echo server: every peer gets back what it sends.
 
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
-use whitewater::net::{Event, KcpListener, Session, SessionId};
+use whitewater::net::{Error, KcpListener};
+use whitewater::session::raw::{Event, Peer, PeerId};
+use whitewater::{RecvError, SendError};
 
 /// Serves while `go_on`, which is asked a few times a second.
 pub(crate) fn serve(listener: &mut KcpListener, verbose: bool, go_on: impl Fn() -> bool) -> io::Result<()> {
-    // What a session's full send queue has not taken yet.
-    let mut unsent: HashMap<SessionId, Vec<u8>> = HashMap::new();
+    // What a peer's full send queue has not taken yet.
+    let mut unsent: HashMap<PeerId, Vec<u8>> = HashMap::new();
     let mut buf = vec![0; 1 << 18];
     while go_on() {
         listener.poll(Some(Duration::from_millis(100)))?;
         while let Some(event) = listener.next_event() {
             match event {
                 Event::Accepted(id) if verbose => {
-                    if let Some(session) = listener.session(id) {
-                        println!("session {id}: {}, conv {}", session.peer_addr(), session.conv());
+                    if let Some(peer) = listener.peer(id) {
+                        println!("peer {id}: {}, conv {}", peer.address(), peer.conv());
                     }
                 }
                 Event::Readable(id) | Event::Writable(id) => {
-                    if let Some(session) = listener.session(id) {
-                        echo(session, unsent.entry(id).or_default(), &mut buf)?;
+                    if let Some(peer) = listener.peer(id) {
+                        echo(peer, unsent.entry(id).or_default(), &mut buf)?;
                     }
                 }
                 Event::Closed { id, reason } => {
                     unsent.remove(&id);
                     if verbose {
-                        println!("session {id}: closed, {reason:?}");
+                        println!("peer {id}: closed, {reason:?}");
                     }
                 }
                 _ => {}
@@ -39,19 +41,19 @@ pub(crate) fn serve(listener: &mut KcpListener, verbose: bool, go_on: impl Fn() 
 
 /// Sends back what there is. When the send queue is full it stops reading, which closes the
 /// window to the peer; `Writable` says when to go on.
-fn echo(session: &mut Session, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()> {
+fn echo(peer: &mut Peer, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()> {
     loop {
         if unsent.is_empty() {
-            match session.recv(buf) {
+            match peer.recv(buf) {
                 Ok(len) => unsent.extend_from_slice(buf.get(..len).unwrap_or_default()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+                Err(RecvError::NoMessage) => return Ok(()),
+                Err(error) => return Err(Error::from(error).into()),
             }
         } else {
-            match session.send(unsent) {
+            match peer.send(unsent) {
                 Ok(len) => drop(unsent.drain(..len)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+                Err(SendError::QueueFull { .. }) => return Ok(()),
+                Err(error) => return Err(Error::from(error).into()),
             }
         }
     }

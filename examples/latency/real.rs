@@ -10,7 +10,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{Event, KcpListener, KcpSocket, ListenerConfig, SessionId};
+use whitewater::net::{Error, KcpListener, KcpSocket};
+use whitewater::session::raw::{self, Event, PeerId};
 use whitewater::sim::scenario::{Answer, Mode, Report, Run, Traffic, Workload};
 use whitewater::{Conv, Stats};
 
@@ -36,8 +37,8 @@ pub(crate) fn run(args: &Args) -> io::Result<Vec<Outcome>> {
 
 fn one(workload: Workload, link: Link, mode: &Mode) -> io::Result<Report> {
     let [alice, bob] = &mode.ends;
-    let limits = ListenerConfig { kcp: bob.config, eager: bob.drive.flush, ..ListenerConfig::default() };
-    let listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), limits)?;
+    let limits = raw::Config { kcp: bob.config, eager: bob.drive.flush, ..raw::Config::open() };
+    let listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = KcpSocket::connect(network.local_addr()?, Conv(1), &alice.config)?;
     socket.set_eager(alice.drive.flush);
@@ -109,7 +110,7 @@ impl Clock {
 /// The receiver, which may have traffic of its own.
 struct Bob {
     listener: KcpListener,
-    session: Option<SessionId>,
+    peer: Option<PeerId>,
     sent: u32,
     run: Run,
     buf: Vec<u8>,
@@ -117,7 +118,7 @@ struct Bob {
 
 impl Bob {
     fn new(listener: KcpListener) -> Self {
-        Self { listener, session: None, sent: 0, run: Run::default(), buf: vec![0; MESSAGE] }
+        Self { listener, peer: None, sent: 0, run: Run::default(), buf: vec![0; MESSAGE] }
     }
 
     fn run(mut self, clock: &Clock) -> io::Result<(Run, Stats)> {
@@ -128,25 +129,25 @@ impl Bob {
         };
         while !clock.is_done() && self.run.latencies.len() < wanted {
             // Bare KCP has no address to send to before something has come.
-            let wait = if self.session.is_some() { clock.wait(own, self.sent) } else { LOOK };
+            let wait = if self.peer.is_some() { clock.wait(own, self.sent) } else { LOOK };
             self.listener.poll(Some(wait))?;
             while let Some(event) = self.listener.next_event() {
                 if let Event::Accepted(id) = event {
-                    self.session = Some(id);
+                    self.peer = Some(id);
                 }
             }
             self.act(clock, own)?;
         }
-        let session = self.session.and_then(|id| self.listener.session(id));
-        let stats = session.map(|session| session.stats());
+        let peer = self.peer.and_then(|id| self.listener.peer(id));
+        let stats = peer.map(|peer| peer.stats());
         Ok((self.run, stats.ok_or_else(|| io::Error::other("no datagram came"))?))
     }
 
     /// Reads what has come and sends what is due.
     fn act(&mut self, clock: &Clock, own: Traffic) -> io::Result<()> {
-        let Some(session) = self.session.and_then(|id| self.listener.session(id)) else { return Ok(()) };
+        let Some(peer) = self.peer.and_then(|id| self.listener.peer(id)) else { return Ok(()) };
         let traffic = clock.workload.traffic;
-        while let Some(len) = blocked(session.recv(&mut self.buf))? {
+        while let Some(len) = blocked(peer.recv(&mut self.buf).map_err(|error| Error::from(error).into()))? {
             let index = u32::try_from(self.run.latencies.len()).unwrap_or(u32::MAX);
             if self.buf.get(..len) != Some(&message(index, traffic.size)) {
                 return Err(io::Error::other(format!("what came is not message {index}")));
@@ -156,7 +157,7 @@ impl Bob {
             self.run.lasted = clock.start.elapsed();
         }
         while clock.due(own, self.sent) {
-            session.send(&message(self.sent, own.size))?;
+            peer.send(&message(self.sent, own.size)).map_err(Error::from)?;
             self.sent += 1;
         }
         Ok(())

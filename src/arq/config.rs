@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use super::modern::Modern;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
 use crate::config::in_range;
-use crate::wire::HEADER_LEN;
+use crate::wire::{DatagramQueue, HEADER_LEN};
 
 /// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
 /// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
@@ -154,6 +154,12 @@ impl Config {
 
     /// The parts of the recovery by time, if that is in force.
     #[inline]
+    /// A queue with room for what one flush can make of a full window, so that it drops nothing that the window allows.
+    pub(crate) fn datagram_queue(&self) -> DatagramQueue {
+        let window = usize::from(self.snd_wnd).saturating_mul(self.mtu.into());
+        DatagramQueue::with_limit(window.clamp(DatagramQueue::DEFAULT_LIMIT, QUEUE_MAX))
+    }
+
     pub(super) const fn parts(&self) -> Option<&Modern> {
         match &self.recovery {
             Recovery::Modern(modern) => Some(modern),
@@ -224,6 +230,8 @@ impl Default for Config {
     }
 }
 
+/// Most bytes that wait for a socket whose send buffer is full.
+const QUEUE_MAX: usize = 64 << 20;
 /// What a segment adds to its payload, bytes.
 #[expect(clippy::cast_possible_truncation, reason = "24")]
 pub(super) const OVERHEAD: u16 = HEADER_LEN as u16;

@@ -32,12 +32,6 @@ pub enum Error {
     /// A field of the session's config is out of range. Kind `InvalidInput`.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A field of the listener's config must not be zero. Kind `InvalidInput`.
-    #[error("{field} must be more than zero")]
-    Zero {
-        /// The name of the field.
-        field: &'static str,
-    },
 }
 
 impl Error {
@@ -55,9 +49,7 @@ impl From<Error> for io::Error {
             Error::Send(SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
-            Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Zero { .. } => {
-                io::ErrorKind::InvalidInput
-            }
+            Error::Send(_) | Error::Recv(_) | Error::Config(_) => io::ErrorKind::InvalidInput,
         };
         Self::new(kind, error)
     }

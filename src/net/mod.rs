@@ -34,24 +34,12 @@ mod clock;
 mod error;
 mod listener;
 mod port;
+mod random;
 mod silence;
 mod socket;
 
 pub use clock::Clock;
 pub use error::Error;
-pub use listener::{CloseReason, Event, KcpListener, ListenerConfig, ListenerStats, Session, SessionId};
+pub use listener::KcpListener;
 pub use port::SocketStats;
 pub use socket::KcpSocket;
-
-use crate::arq::Config;
-use crate::wire::DatagramQueue;
-
-/// Room for what one flush can make of a full window, so that the queue between the control block
-/// and the socket drops nothing that the window allows.
-fn queue_for(config: &Config) -> DatagramQueue {
-    let window = usize::from(config.snd_wnd).saturating_mul(config.mtu.into());
-    DatagramQueue::with_limit(window.clamp(DatagramQueue::DEFAULT_LIMIT, MAX_QUEUE))
-}
-
-/// Most bytes that wait for a socket whose send buffer is full.
-const MAX_QUEUE: usize = 64 << 20;

@@ -93,7 +93,7 @@ impl KcpSocket {
     }
 
     fn over(port: Port, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
-        let kcp = Kcp::new(conv, config, super::queue_for(config)).map_err(Error::from)?;
+        let kcp = Kcp::new(conv, config, config.datagram_queue()).map_err(Error::from)?;
         Ok(Self {
             kcp,
             port,

@@ -55,6 +55,7 @@
 //!   seal      what protects a DATA packet: checksum or cipher, packet numbers, key update
 //!   number    32 bits of a packet number -> 64      replay   every packet number once
 //!   token     connect tokens: who may come in, sealed by a matchmaker (with the feature `crypto`)
+//!   raw       no session at all: bare KCP, for peers that speak nothing else
 //! ```
 
 mod blob;
@@ -69,12 +70,14 @@ pub mod exchange;
 mod noise;
 pub mod number;
 mod random;
+pub mod raw;
 pub mod replay;
 pub mod reset;
 pub mod seal;
 mod server;
 mod stats;
 mod suite;
+mod timers;
 #[cfg(feature = "crypto")]
 pub mod token;
 pub mod wire;

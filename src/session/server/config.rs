@@ -3,6 +3,7 @@
 use crate::config::{ConfigError, in_range};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
+use crate::session::raw;
 use crate::session::wire::USER_MAX;
 use std::fmt;
 
@@ -46,6 +47,8 @@ pub struct ServerConfig {
     pub deny_protocol: bool,
     /// Whether the address of a client may change, which needs encryption. On by default.
     pub migration: bool,
+    /// Bare KCP peers on the same socket: none by default. See [`raw`].
+    pub raw: Option<raw::Config>,
 }
 
 impl Default for ServerConfig {
@@ -69,6 +72,7 @@ impl Default for ServerConfig {
             refusals_per_second: 100,
             deny_protocol: false,
             migration: true,
+            raw: None,
         }
     }
 }
@@ -104,8 +108,10 @@ impl ServerConfig {
             refusals_per_second,
             deny_protocol: _,
             migration: _,
+            raw,
         } = self; // a new field fails to compile until it is handled
         session.check()?;
+        raw.as_ref().map_or(Ok(()), raw::Config::check)?;
         in_range("user", user.len() as u64, 0..=USER_MAX as u64)?;
         in_range("shard", *shard, 0..=63)?;
         for (field, value) in [

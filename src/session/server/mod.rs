@@ -1,7 +1,7 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
 //! `admission` is the way from a first datagram to a session, `replies` what strangers are answered, `rate` how often, `crowd` who has
-//! how many, `graves` who must not come back at once. `table` and `timers` find sessions by id and by time, `deliver` is what happens
+//! how many, `graves` who must not come back at once. `table` finds sessions by id, `deliver` is what happens
 //! to one that is up.
 
 mod admission;
@@ -13,7 +13,6 @@ mod peer;
 mod replies;
 mod stats;
 mod table;
-mod timers;
 #[cfg(feature = "crypto")]
 mod tokens;
 
@@ -25,7 +24,9 @@ pub use tokens::Pass;
 use super::connection::Connection;
 use super::cookie::CookieKey;
 use super::event::{Event, Timer};
+use super::raw::Peers;
 use super::reset::ResetKey;
+use super::timers::Timers;
 use super::wire::{Packet, PacketError};
 use super::{Blob, Random};
 use crate::config::ConfigError;
@@ -40,7 +41,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use table::Table;
-use timers::Timers;
 
 /// The sessions of a server, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
 /// [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Self::poll_timeout).
@@ -57,7 +57,7 @@ pub struct Server<M = Blob> {
     attempts: BTreeMap<Attempt, u32>,
     crowd: Crowd,
     graves: Graves,
-    timers: Timers,
+    timers: Timers<u32>,
     /// Sessions that may have something to send.
     outbox: VecDeque<u32>,
     /// Sessions that have something to tell.
@@ -68,6 +68,8 @@ pub struct Server<M = Blob> {
     rates: Rates,
     #[cfg(feature = "crypto")]
     tokens: Option<tokens::Tokens>,
+    /// Peers without sessions.
+    raw: Option<Peers>,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -127,6 +129,7 @@ impl<M: Message> Server<M> {
             },
             #[cfg(feature = "crypto")]
             tokens: None,
+            raw: config.raw.as_ref().map(|config| Peers::new(config, &mut random)).transpose()?,
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::with_capacity(SCRATCH),
@@ -143,6 +146,7 @@ impl<M: Message> Server<M> {
             Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),
             Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
             Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
+            Err(PacketError::Kind { .. }) if self.raw.is_some() => self.take_raw(now, from, datagram),
             _ => self.stats.rejected.malformed += 1,
         }
     }
@@ -152,6 +156,9 @@ impl<M: Message> Server<M> {
         let now = self.tick(now);
         while let Some(id) = self.timers.pop(now) {
             self.wake(now, id);
+        }
+        if let Some(raw) = &mut self.raw {
+            raw.handle_timeout(now);
         }
     }
 
@@ -187,7 +194,10 @@ impl<M: Message> Server<M> {
             self.outbox.pop_front();
             self.settle(now, id);
         }
-        None
+        let (datagram, to) = self.raw.as_mut()?.poll_transmit(now)?;
+        buf.clear();
+        buf.extend_from_slice(datagram);
+        Some(to)
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain the polls next, and why; `None`: not before something else
@@ -197,7 +207,8 @@ impl<M: Message> Server<M> {
         if !self.replies.is_empty() || !self.outbox.is_empty() {
             return Some((self.now, Timer::Lane));
         }
-        let at = self.timers.next()?;
+        let raw = self.raw.as_ref().and_then(Peers::poll_timeout);
+        let at = self.timers.next().into_iter().chain(raw).min()?;
         Some((at, Timer::Session))
     }
 
@@ -243,6 +254,17 @@ impl<M: Message> Server<M> {
         }
     }
 
+    /// The bare KCP peers, if the config has a place for them: [`ServerConfig::raw`]. Their events are theirs: ask both.
+    #[must_use]
+    pub const fn raw(&self) -> Option<&Peers> {
+        self.raw.as_ref()
+    }
+
+    /// The same, to register them, to send and to receive. Then drain the polls.
+    pub const fn raw_mut(&mut self) -> Option<&mut Peers> {
+        self.raw.as_mut()
+    }
+
     /// Sessions there are: not confirmed, up, and just over.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -259,6 +281,12 @@ impl<M: Message> Server<M> {
     #[must_use]
     pub const fn stats(&self) -> ServerStats {
         self.stats
+    }
+
+    fn take_raw(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        if let Some(raw) = &mut self.raw {
+            raw.handle_datagram(now, from, datagram);
+        }
     }
 
     fn tick(&mut self, now: Time) -> Time {

@@ -1,5 +1,6 @@
 //! Sessions by their ids: an index, no search, and an id that is out of date finds nothing.
 
+use crate::session::wire::is_reserved_conv;
 use std::collections::VecDeque;
 
 /// Values in slots. The id of one is `shard (6 bits) | slot (14) | generation (12)` xor a number drawn once a process: so a socket can
@@ -93,9 +94,9 @@ impl<T> Table<T> {
     }
 }
 
-/// An id is the conv of KCP segments, which must not look like the first byte of a session datagram.
+/// An id is the conv of KCP segments.
 const fn is_legal(id: u32) -> bool {
-    id != 0 && !matches!(id & 0xff, 0xa0..=0xbf)
+    id != 0 && !is_reserved_conv(id)
 }
 
 const SLOT_SHIFT: u32 = 12;

@@ -55,6 +55,11 @@ pub mod kind {
     pub const RESET: u8 = 0xa8;
 }
 
+/// Whether segments of this conv begin like a datagram of a session: the conv comes first, its low byte before all.
+pub(in crate::session) const fn is_reserved_conv(conv: u32) -> bool {
+    matches!(conv & 0xff, 0xa0..=0xbf)
+}
+
 /// A datagram of a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]

@@ -1,6 +1,7 @@
-//! Who may open a session: what the datagram has to look like, and who has just been sent away.
-//! Everything here has a fixed bound.
+//! Who may become a peer: what a first datagram has to look like, and who has just been sent away. Everything here has a fixed
+//! bound.
 
+use super::config::Stats;
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
@@ -8,11 +9,37 @@ use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a bare KCP session is known by.
+/// What a bare KCP peer is known by.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Key {
-    pub(super) peer: SocketAddr,
+    pub(super) address: SocketAddr,
     pub(super) conv: Conv,
+}
+
+/// Why a datagram makes no peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Refused {
+    Garbage,
+    Stray,
+    Stranger,
+    Quarantined,
+    Full,
+    PerAddress,
+    Rate,
+}
+
+impl Refused {
+    pub(super) const fn counter(self, stats: &mut Stats) -> &mut u64 {
+        match self {
+            Self::Garbage => &mut stats.garbage,
+            Self::Stray => &mut stats.strays,
+            Self::Stranger => &mut stats.refused_strangers,
+            Self::Quarantined => &mut stats.quarantined,
+            Self::Full => &mut stats.refused_full,
+            Self::PerAddress => &mut stats.refused_per_address,
+            Self::Rate => &mut stats.refused_rate,
+        }
+    }
 }
 
 /// Whether a fresh control block would take data from `datagram`: a whole KCP datagram of one
@@ -32,7 +59,7 @@ pub(super) fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, D
     Ok(fresh && data)
 }
 
-/// Sessions that were closed here and must not come back at once. It keeps the newest.
+/// Peers that were closed here and must not come back at once. It keeps the newest.
 #[derive(Debug)]
 pub(super) struct Quarantine {
     keys: HashSet<Key>,
@@ -85,7 +112,7 @@ mod tests {
     #[test]
     fn a_closed_session_stays_away_and_the_list_has_a_limit() {
         let mut quarantine = Quarantine::new(Duration::from_secs(10), 2);
-        let key = |conv| Key { peer: address("10.0.0.1:1"), conv: Conv(conv) };
+        let key = |conv| Key { address: address("10.0.0.1:1"), conv: Conv(conv) };
         for conv in 1..=3 {
             quarantine.insert(Time::ZERO, key(conv));
         }

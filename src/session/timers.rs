@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 /// The timers of all sessions, soonest first; a session has at most one, and keeps its time.
 ///
 /// A timer goes off too early rather than being moved back, so that traffic, which moves deadlines back all the time, costs nothing.
-#[derive(Debug, Default)]
-pub(super) struct Timers {
-    due: BTreeSet<(Time, u32)>,
+#[derive(Debug)]
+pub(super) struct Timers<Id> {
+    due: BTreeSet<(Time, Id)>,
 }
 
-impl Timers {
+impl<Id: Copy + Ord> Timers<Id> {
     /// Has `id` looked at by `at`; `armed` is the session's timer.
-    pub(super) fn arm(&mut self, id: u32, armed: &mut Option<Time>, at: Time) {
+    pub(super) fn arm(&mut self, id: Id, armed: &mut Option<Time>, at: Time) {
         if armed.is_some_and(|armed| armed <= at) {
             return;
         }
@@ -23,14 +23,14 @@ impl Timers {
     }
 
     /// Takes the timer of `id` away.
-    pub(super) fn clear(&mut self, id: u32, armed: &mut Option<Time>) {
+    pub(super) fn clear(&mut self, id: Id, armed: &mut Option<Time>) {
         if let Some(armed) = armed.take() {
             self.due.remove(&(armed, id));
         }
     }
 
     /// Takes a timer that has gone off. The session's own is to be taken as well.
-    pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
+    pub(super) fn pop(&mut self, now: Time) -> Option<Id> {
         self.due.first().filter(|(at, _)| *at <= now)?;
         self.due.pop_first().map(|(_, id)| id)
     }
@@ -38,5 +38,11 @@ impl Timers {
     /// The soonest of all.
     pub(super) fn next(&self) -> Option<Time> {
         self.due.first().map(|(at, _)| *at)
+    }
+}
+
+impl<Id> Default for Timers<Id> {
+    fn default() -> Self {
+        Self { due: BTreeSet::new() }
     }
 }

@@ -1,0 +1,17 @@
+//! Hashing with a key that no stranger knows, so that none finds things which fall together.
+
+use siphasher::sip::SipHasher13;
+use std::hash::BuildHasher;
+
+/// SipHash-1-3 under a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keyed(pub(crate) [u64; 2]);
+
+impl BuildHasher for Keyed {
+    type Hasher = SipHasher13;
+
+    fn build_hasher(&self) -> SipHasher13 {
+        let Self([first, second]) = *self;
+        SipHasher13::new_with_keys(first, second)
+    }
+}

@@ -1,0 +1,202 @@
+//! Many bare KCP peers on one UDP socket.
+
+use super::clock::Clock;
+use super::error::Error;
+use super::port::{Port, SocketStats};
+use super::random::random;
+use crate::seq::Conv;
+use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends
+/// to it, under the limits of a [`raw::Config`](Config).
+///
+/// A program polls, takes the events, and uses the peers that they name:
+///
+/// ```no_run
+/// use whitewater::net::KcpListener;
+/// use whitewater::session::raw::{Config, Event};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let mut listener = KcpListener::bind("0.0.0.0:4000", &Config::open())?;
+/// let mut message = [0; 1 << 16];
+/// loop {
+///     listener.poll(None)?;
+///     while let Some(event) = listener.next_event() {
+///         let Event::Readable(id) = event else { continue };
+///         while let Some(peer) = listener.peer(id)
+///             && let Ok(len) = peer.recv(&mut message)
+///         {
+///             if peer.send(&message[..len]).is_err() {
+///                 listener.close(id); // it sends and does not read
+///             }
+///         }
+///     }
+/// }
+/// # }
+/// ```
+///
+/// # Strangers
+///
+/// Bare KCP has no handshake: in an [open](Config::open) listener who sends a good first datagram is a peer. So limits bound what that
+/// costs, everything that is not a good first datagram is dropped without an answer and counted, and a source address may be forged.
+/// The answer to a forged one is no amplifier: a control block answers a datagram with
+/// acknowledgements of 24 bytes for segments of 24 bytes or more. What the program sends to a peer
+/// that has not yet acknowledged anything is the program's to bound, or [`Strangers::Proven`](crate::session::raw::Strangers)'s.
+#[derive(Debug)]
+pub struct KcpListener {
+    port: Port,
+    peers: Peers,
+    clock: Clock,
+    datagrams_per_pump: NonZeroUsize,
+}
+
+impl KcpListener {
+    /// A listener on `addr`.
+    ///
+    /// # Errors
+    ///
+    /// `addr` does not resolve or is in use, or `config` is out of range ([`Error::Config`]).
+    pub fn bind(addr: impl ToSocketAddrs, config: &Config) -> io::Result<Self> {
+        Self::wrap(UdpSocket::bind(addr)?, config)
+    }
+
+    /// A listener on a socket that is bound already, and not connected. It becomes non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// The socket fails, or `config` is out of range ([`Error::Config`]).
+    pub fn wrap(socket: UdpSocket, config: &Config) -> io::Result<Self> {
+        let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
+        let port = Port::new(socket, false)?;
+        Ok(Self { port, peers, clock: Clock::new(), datagrams_per_pump: DATAGRAMS_PER_PUMP })
+    }
+
+    /// Reads the datagrams that wait, updates the peers that have something to do and sends
+    /// what came out. Returns how long it may be until the next call; `None` when nothing but a
+    /// datagram makes work.
+    ///
+    /// The work of one call is bounded; when there is more, the answer is zero.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed. What one peer does, or does not, is an event and no error.
+    pub fn pump(&mut self) -> io::Result<Option<Duration>> {
+        let now = self.clock.now();
+        let unread = self.receive()?;
+        self.peers.handle_timeout(now);
+        self.port.retry();
+        while !self.port.is_full()
+            && let Some((datagram, to)) = self.peers.poll_transmit(now)
+        {
+            self.port.send(datagram, to);
+        }
+        if unread {
+            return Ok(Some(Duration::ZERO));
+        }
+        Ok(self.port.limit(self.peers.poll_timeout().map(|at| at.since(now))))
+    }
+
+    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns
+    /// whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let deadline = timeout.map(|timeout| self.clock.now() + timeout);
+        loop {
+            let mut wait = self.pump()?;
+            if self.peers.has_events() {
+                return Ok(true);
+            }
+            if let Some(deadline) = deadline {
+                let left = deadline.since(self.clock.now());
+                if left.is_zero() {
+                    return Ok(false);
+                }
+                wait = Some(wait.map_or(left, |wait| wait.min(left)));
+            }
+            self.port.wait(wait)?;
+        }
+    }
+
+    /// The oldest event that was not taken yet: see [`Peers::poll_event`].
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.peers.poll_event()
+    }
+
+    /// A peer to use; `None` when it is gone. The next pump sends what was sent to it.
+    pub fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
+        self.peers.peer(id)
+    }
+
+    /// The peers, to look at.
+    #[must_use]
+    pub const fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Makes a peer of an address and a conv that were agreed on elsewhere: see [`Peers::register`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Peers::register`].
+    pub fn register(&mut self, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
+        self.peers.register(self.clock.now(), address, conv)
+    }
+
+    /// Ends a peer after a last flush, without an event. Bare KCP cannot tell it; what it
+    /// sends from now on is dropped. Returns whether there was one.
+    pub fn close(&mut self, id: PeerId) -> bool {
+        let Some(mut peer) = self.peers.close(self.clock.now(), id) else { return false };
+        let address = peer.address();
+        while !self.port.is_full()
+            && let Some(datagram) = peer.pop()
+        {
+            self.port.send(datagram, address);
+        }
+        true
+    }
+
+    /// Most datagrams that one pump reads; 512 unless set.
+    pub const fn set_datagrams_per_pump(&mut self, most: NonZeroUsize) {
+        self.datagrams_per_pump = most;
+    }
+
+    /// What was accepted, ended and dropped.
+    #[must_use]
+    pub const fn stats(&self) -> Stats {
+        self.peers.stats()
+    }
+
+    /// What the socket reported.
+    #[must_use]
+    pub const fn socket_stats(&self) -> SocketStats {
+        self.port.stats
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    ///
+    /// The system does not know it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.port.local_addr()
+    }
+
+    /// Reads what waits, at most so much; returns whether there may be more.
+    fn receive(&mut self) -> io::Result<bool> {
+        for _ in 0..self.datagrams_per_pump.get() {
+            let Some((datagram, from)) = self.port.recv()? else { return Ok(false) };
+            self.peers.handle_datagram(self.clock.now(), from, datagram);
+        }
+        Ok(true)
+    }
+}
+
+/// Datagrams that one pump reads unless set otherwise.
+const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(512).unwrap();

@@ -1,0 +1,116 @@
+//! The limits of bare KCP peers, and what is counted of them.
+
+use crate::arq;
+use crate::config::{ConfigError, in_range, millis};
+use std::time::Duration;
+
+/// How bare KCP peers are treated, and how many there are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made with `..Config::registered()` or `..Config::open()`")]
+pub struct Config {
+    /// The config of every control block.
+    pub kcp: arq::Config,
+    /// What who is not [registered](super::Peers::register) can do.
+    pub strangers: Strangers,
+    /// Most peers at a time; 1024 by default.
+    pub max_peers: usize,
+    /// Most strangers at a time from one address, whatever the port; 16 by default. An IPv6
+    /// network of 64 bits counts as one address, because one host may use all of it.
+    pub max_peers_per_address: usize,
+    /// Strangers that one address may bring a second, in the long run; 4 by default.
+    pub accepts_per_second: u32,
+    /// Strangers that one address may bring at once; 16 by default.
+    pub accept_burst: u32,
+    /// Silence after which a peer is gone; 30 s by default, at least 1 ms. Bare KCP has no keep-alive, so
+    /// both ends have to say something now and then.
+    pub idle_timeout: Duration,
+    /// How long a stranger that [`close`](super::Peers::close) sent away cannot come back with the same conv, so that what it
+    /// sends again does not bring it back; 10 s by default.
+    pub quarantine: Duration,
+    /// Whether a peer with new datagrams or messages is flushed at once instead of after its
+    /// interval: lower latency for more and smaller datagrams. Off by default.
+    pub eager: bool,
+}
+
+/// What a peer can do that nobody has [registered](super::Peers::register). Bare KCP has no handshake, and a source address may be
+/// forged.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Strangers {
+    /// Nothing: it is not answered.
+    Refused,
+    /// It is a peer by a good first datagram. Until it has shown that it receives what is sent to it, no more bytes are sent than have
+    /// come, so that nobody can use us against others. A peer that waits for an answer longer than its question may wait for
+    /// ever: it has to go on sending. What shows it is the timestamp of an acknowledgement: each peer has a clock of its own
+    /// that starts anywhere, so a timestamp that was not seen is a guess of 1 in 2^32.
+    Proven,
+    /// It is a peer by a good first datagram, and is sent whatever the program sends.
+    Trusted,
+}
+
+impl Config {
+    /// For peers that the program registers, and nobody else.
+    #[must_use]
+    pub fn registered() -> Self {
+        Self {
+            kcp: arq::Config::default(),
+            strangers: Strangers::Refused,
+            max_peers: 1024,
+            max_peers_per_address: 16,
+            accepts_per_second: 4,
+            accept_burst: 16,
+            idle_timeout: Duration::from_secs(30),
+            quarantine: Duration::from_secs(10),
+            eager: false,
+        }
+    }
+
+    /// For everybody, under limits: [`Strangers::Trusted`].
+    #[must_use]
+    pub fn open() -> Self {
+        Self { strangers: Strangers::Trusted, ..Self::registered() }
+    }
+
+    /// Checks every field against its range. Zero peers is a choice.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.kcp.check()?;
+        in_range("idle_timeout", millis(self.idle_timeout), 1..=u64::MAX)
+    }
+}
+
+/// What was accepted, ended and dropped, by kind.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Datagrams taken in, of any kind.
+    pub datagrams: u64,
+    /// Strangers that became peers.
+    pub accepted: u64,
+    /// Peers ended by silence.
+    pub closed_idle: u64,
+    /// Peers ended by a dead link.
+    pub closed_dead: u64,
+    /// Peers ended by [`close`](super::Peers::close).
+    pub closed_here: u64,
+    /// Datagrams of a peer that its control block rejected; the peer's own statistics say why.
+    pub rejected: u64,
+    /// Datagrams that are not KCP.
+    pub garbage: u64,
+    /// KCP datagrams of strangers that cannot open anything: no data, or from the middle of a
+    /// conversation that is not here any more.
+    pub strays: u64,
+    /// Datagrams of a peer that was closed here a moment ago.
+    pub quarantined: u64,
+    /// Strangers refused because all are: [`Strangers::Refused`].
+    pub refused_strangers: u64,
+    /// Strangers refused because there are `max_peers`, or because nobody takes the events.
+    pub refused_full: u64,
+    /// Strangers refused because their address has `max_peers_per_address`.
+    pub refused_per_address: u64,
+    /// Strangers refused because their address brings too many a second.
+    pub refused_rate: u64,
+}

@@ -1,0 +1,439 @@
+//! Bare KCP peers without a socket: any stock KCP is one. Datagrams and time come in; datagrams, a time to wake up and events go out.
+//!
+//! Bare KCP has no handshake, no encryption and no end: a peer is an address and a conv that both know from elsewhere. So whoever is
+//! to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. A
+//! [`Server`](super::Server) has such peers beside its sessions, on the same socket, and `net::KcpListener` is a socket for nothing but
+//! them.
+//!
+//! ```
+//! use whitewater::session::{Random, raw};
+//! use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+//!
+//! let mut random = Random::new(|bytes| bytes.fill(7)); // in a program, those of the operating system
+//! let limits = raw::Config { kcp: Config::fast(), ..raw::Config::registered() };
+//! let mut peers = raw::Peers::new(&limits, &mut random)?;
+//! let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
+//! let id = peers.register(now, address, Conv(7))?;
+//!
+//! let mut client = Kcp::new(Conv(7), &Config::fast(), DatagramQueue::new())?;
+//! client.send(b"hello")?;
+//! client.flush(now);
+//! while let Some(datagram) = client.output_mut().pop() {
+//!     peers.handle_datagram(now, address, datagram);
+//! }
+//! assert_eq!(peers.poll_event(), Some(raw::Event::Readable(id)));
+//! let mut message = [0; 16];
+//! let len = peers.peer(id).ok_or("gone")?.recv(&mut message)?;
+//! assert_eq!(&message[..len], b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod admission;
+mod config;
+mod peer;
+mod proof;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Stats, Strangers};
+pub use peer::{CloseReason, Event, Peer, PeerId};
+
+use super::Random;
+use super::timers::Timers;
+use super::wire::is_reserved_conv;
+use crate::arq::Kcp;
+use crate::config::ConfigError;
+use crate::hash::Keyed;
+use crate::rate::{AddressRate, host};
+use crate::seq::Conv;
+use crate::time::Time;
+use crate::wire::{DatagramQueue, conv_of};
+use admission::{Key, Quarantine, Refused, opens};
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Every peer, found by its id or by who sends.
+///
+/// What has something to do is on the list `touched`: because a datagram came, because its timer went
+/// off, or because the program looked at it. The rest costs nothing.
+#[derive(Debug)]
+pub struct Peers {
+    config: Config,
+    /// Says how far the clock of each control block is ahead.
+    clocks: Keyed,
+    peers: HashMap<PeerId, Peer, Keyed>,
+    by_key: HashMap<Key, PeerId, Keyed>,
+    /// Strangers of each address.
+    by_host: HashMap<IpAddr, usize, Keyed>,
+    next_id: u64,
+    timers: Timers<PeerId>,
+    touched: Vec<PeerId>,
+    /// Peers with datagrams to send.
+    outbox: VecDeque<PeerId>,
+    events: VecDeque<Event>,
+    rate: AddressRate,
+    quarantine: Quarantine,
+    stats: Stats,
+    now: Time,
+}
+
+/// Why a peer is not registered.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// There is one with that address and conv.
+    #[error("conv {conv} of {address} is registered already")]
+    Taken {
+        /// The address.
+        address: SocketAddr,
+        /// The conv.
+        conv: Conv,
+    },
+    /// A datagram that begins with this conv could be one of a session: the low byte must not be 0xa0 to 0xbf.
+    #[error("conv {conv} looks like the first bytes of a session's datagram")]
+    Reserved {
+        /// The conv.
+        conv: Conv,
+    },
+    /// There are `max_peers`.
+    #[error("there are {max} peers, which is the most")]
+    Full {
+        /// Most peers.
+        max: usize,
+    },
+}
+
+impl Peers {
+    /// No peers yet. `random`: see [`Random`].
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` is out of range.
+    pub fn new(config: &Config, random: &mut Random) -> Result<Self, ConfigError> {
+        config.check()?;
+        let mut key = || [random.u64(), random.u64()];
+        Ok(Self {
+            peers: HashMap::with_hasher(Keyed(key())),
+            by_key: HashMap::with_hasher(Keyed(key())),
+            by_host: HashMap::with_hasher(Keyed(key())),
+            next_id: 0,
+            timers: Timers::default(),
+            touched: Vec::new(),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+            rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
+            quarantine: Quarantine::new(config.quarantine, config.max_peers),
+            stats: Stats::default(),
+            now: Time::ZERO,
+            config: config.clone(),
+            clocks: Keyed(key()),
+        })
+    }
+
+    /// Makes a peer of an address and a conv that were agreed on elsewhere. It is gone when it says nothing for `idle_timeout`.
+    ///
+    /// # Errors
+    ///
+    /// It is one already, there is no room, or the conv cannot be told from the first bytes of a session's datagram.
+    pub fn register(&mut self, now: Time, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
+        self.now = now;
+        if is_reserved_conv(conv.0) {
+            return Err(RegisterError::Reserved { conv });
+        }
+        let (key, max) = (Key { address, conv }, self.config.max_peers);
+        if self.by_key.contains_key(&key) {
+            return Err(RegisterError::Taken { address, conv });
+        }
+        let kcp = self.control_block(conv).ok().filter(|_| self.peers.len() < max);
+        let peer = Peer::new(now, kcp.ok_or(RegisterError::Full { max })?, address, None, self.clock(), None);
+        Ok(self.insert(key, peer))
+    }
+
+    /// Takes a datagram that came from `from`.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        self.now = now;
+        self.stats.datagrams += 1;
+        let Some(conv) = conv_of(datagram) else {
+            self.stats.garbage += 1;
+            return log::trace!("dropped {} bytes from {from}: no KCP header", datagram.len());
+        };
+        let key = Key { address: from, conv };
+        match self.by_key.get(&key) {
+            Some(&id) => self.deliver(now, id, datagram),
+            None => self.knock(now, key, datagram),
+        }
+    }
+
+    /// Looks at the peers whose timers have gone off. The work of one call is bounded; when there is more, the next is due at once.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+        for _ in 0..TIMERS_EACH {
+            let Some(id) = self.timers.pop(now) else { return };
+            if let Some(peer) = self.peers.get_mut(&id) {
+                peer.wake = None;
+                touch(&mut self.touched, id, peer);
+            }
+        }
+    }
+
+    /// The next datagram to send, and where to.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(&[u8], SocketAddr)> {
+        self.now = now;
+        self.service(now);
+        while let Some(id) = self.outbox.front() {
+            match self.peers.get_mut(id) {
+                Some(peer) if peer.may_send() => break,
+                Some(peer) => peer.sending = false,
+                None => {}
+            }
+            self.outbox.pop_front();
+        }
+        let peer = self.peers.get_mut(self.outbox.front()?)?;
+        let address = peer.address();
+        Some((peer.pop()?, address))
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit) next; `None`: not before
+    /// something else happens.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.touched.is_empty() { self.timers.next() } else { Some(self.now) }
+    }
+
+    /// The oldest event that was not taken yet. Events of a peer come in their order; while
+    /// nobody takes them, no stranger becomes a peer.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        if let Event::Readable(id) | Event::Writable(id) = event
+            && let Some(peer) = self.peers.get_mut(&id)
+        {
+            match event {
+                Event::Readable(_) => peer.told_readable = false,
+                _ => peer.told_writable = false,
+            }
+        }
+        Some(event)
+    }
+
+    /// Whether there is an event to take.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// A peer to use; `None` when it is gone. What was sent to it leaves when the polls are drained next.
+    pub fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
+        let peer = self.peers.get_mut(&id)?;
+        touch(&mut self.touched, id, peer);
+        Some(peer)
+    }
+
+    /// The peers there are, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = PeerId> {
+        self.peers.keys().copied()
+    }
+
+    /// Peers there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends a peer without an event; the peer itself cannot be told. Returns it after a last flush, `None` when it was gone.
+    pub fn close(&mut self, now: Time, id: PeerId) -> Option<Peer> {
+        self.now = now;
+        let mut peer = self.remove(id)?;
+        peer.update(now, true);
+        self.quarantine.insert(now, key_of(&peer));
+        self.stats.closed_here += 1;
+        log::debug!("peer {id} at {} closed here", peer.address());
+        Some(peer)
+    }
+
+    /// What was accepted, ended and dropped.
+    #[must_use]
+    pub const fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// A datagram of a peer.
+    fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        if !peer.input(now, datagram) {
+            self.stats.rejected += 1;
+            return;
+        }
+        peer.heard = now;
+        peer.shrunk = false;
+        touch(&mut self.touched, id, peer);
+        if !peer.told_readable && peer.kcp().peek_size().is_some() {
+            peer.told_readable = true;
+            self.events.push_back(Event::Readable(id));
+        }
+    }
+
+    /// A datagram of a stranger.
+    fn knock(&mut self, now: Time, key: Key, datagram: &[u8]) {
+        let Some(refused) = self.refusal(now, key, datagram) else { return self.accept(now, key, datagram) };
+        *refused.counter(&mut self.stats) += 1;
+        log::trace!("dropped a datagram from {} with conv {}: {refused:?}", key.address, key.conv);
+    }
+
+    /// Why `datagram` makes no peer. The question that costs a token comes last.
+    fn refusal(&mut self, now: Time, key: Key, datagram: &[u8]) -> Option<Refused> {
+        if self.config.strangers == Strangers::Refused {
+            return Some(Refused::Stranger);
+        }
+        let fits = datagram.len() <= self.config.kcp.rcv_mtu.into();
+        match opens(datagram, key.conv, self.config.kcp.rcv_wnd.into()) {
+            Ok(true) if fits => {}
+            Ok(_) if fits => return Some(Refused::Stray),
+            _ => return Some(Refused::Garbage),
+        }
+        let host = host(key.address);
+        if self.quarantine.holds(now, key) {
+            return Some(Refused::Quarantined);
+        }
+        let unheeded = self.events.len() / EVENTS_EACH;
+        if self.peers.len().max(unheeded) >= self.config.max_peers {
+            return Some(Refused::Full);
+        }
+        if self.by_host.get(&host).is_some_and(|&here| here >= self.config.max_peers_per_address) {
+            return Some(Refused::PerAddress);
+        }
+        (!self.rate.take(now, host)).then_some(Refused::Rate)
+    }
+
+    fn accept(&mut self, now: Time, key: Key, datagram: &[u8]) {
+        let Ok(kcp) = self.control_block(key.conv) else { return };
+        let (host, proof) =
+            (host(key.address), (self.config.strangers == Strangers::Proven).then(Box::default));
+        let mut peer = Peer::new(now, kcp, key.address, Some(host), self.clock(), proof);
+        if !peer.input(now, datagram) {
+            self.stats.strays += 1;
+            return;
+        }
+        let is_readable = peer.kcp().peek_size().is_some();
+        peer.told_readable = is_readable;
+        let id = self.insert(key, peer);
+        self.events.push_back(Event::Accepted(id));
+        if is_readable {
+            self.events.push_back(Event::Readable(id));
+        }
+        *self.by_host.entry(host).or_default() += 1;
+        self.stats.accepted += 1;
+        log::debug!("peer {id} at {} accepted, conv {}", key.address, key.conv);
+    }
+
+    fn control_block(&self, conv: Conv) -> Result<Kcp<DatagramQueue>, ConfigError> {
+        Kcp::new(conv, &self.config.kcp, self.config.kcp.datagram_queue())
+    }
+
+    /// How far the clock of a control block is ahead: any time that the wire's clock can show.
+    fn clock(&self) -> Duration {
+        Duration::from_micros(self.clocks.hash_one(self.next_id) >> 22)
+    }
+
+    fn insert(&mut self, key: Key, mut peer: Peer) -> PeerId {
+        let id = PeerId(self.next_id);
+        self.next_id += 1;
+        touch(&mut self.touched, id, &mut peer);
+        self.peers.insert(id, peer);
+        self.by_key.insert(key, id);
+        id
+    }
+
+    /// Updates the peers that have something to do.
+    fn service(&mut self, now: Time) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for id in touched.drain(..) {
+            let Some(peer) = self.peers.get_mut(&id) else { continue };
+            peer.touched = false;
+            let flush = std::mem::take(&mut peer.flush) || self.config.eager;
+            peer.update(now, flush);
+            self.settle(now, id);
+        }
+        self.touched = touched; // its memory, for the next time
+    }
+
+    /// After an update: is the peer gone, can it be written to, when does it need care again.
+    fn settle(&mut self, now: Time, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        let idle_at = peer.heard + self.config.idle_timeout;
+        if peer.kcp().is_dead() {
+            return self.end(id, CloseReason::DeadLink);
+        }
+        if now >= idle_at {
+            return self.end(id, CloseReason::Idle);
+        }
+        if peer.blocked && peer.kcp().stats().snd_queue <= self.config.kcp.snd_queue / 2 {
+            peer.blocked = false;
+            if !std::mem::replace(&mut peer.told_writable, true) {
+                self.events.push_back(Event::Writable(id));
+            }
+        }
+        let quiet_at = peer.heard + QUIET;
+        if !peer.shrunk && now >= quiet_at && peer.kcp().is_idle() {
+            peer.shrink();
+        }
+        if peer.may_send() && !std::mem::replace(&mut peer.sending, true) {
+            self.outbox.push_back(id);
+        }
+        let quiet_at = (!peer.shrunk).then_some(quiet_at).filter(|at| *at > now);
+        let wake = [peer.check(now), quiet_at].into_iter().flatten().fold(idle_at, Time::min);
+        self.timers.arm(id, &mut peer.wake, wake);
+    }
+
+    fn end(&mut self, id: PeerId, reason: CloseReason) {
+        let Some(peer) = self.remove(id) else { return };
+        match reason {
+            CloseReason::Idle => self.stats.closed_idle += 1,
+            CloseReason::DeadLink => self.stats.closed_dead += 1,
+        }
+        self.events.push_back(Event::Closed { id, reason });
+        log::debug!("peer {id} at {} gone: {reason:?}", peer.address());
+    }
+
+    fn remove(&mut self, id: PeerId) -> Option<Peer> {
+        let mut peer = self.peers.remove(&id)?;
+        self.by_key.remove(&key_of(&peer));
+        self.timers.clear(id, &mut peer.wake);
+        if let Some(host) = peer.host
+            && let Some(here) = self.by_host.get_mut(&host)
+        {
+            *here -= 1;
+            if *here == 0 {
+                self.by_host.remove(&host);
+            }
+        }
+        Some(peer)
+    }
+}
+
+/// Puts a peer on the list of those that have something to do, once.
+fn touch(touched: &mut Vec<PeerId>, id: PeerId, peer: &mut Peer) {
+    if !std::mem::replace(&mut peer.touched, true) {
+        touched.push(id);
+    }
+}
+
+fn key_of(peer: &Peer) -> Key {
+    Key { address: peer.address(), conv: peer.conv() }
+}
+
+/// Timers that one call looks at.
+const TIMERS_EACH: usize = 512;
+/// Events of one peer that can wait at a time: accepted, readable, writable, closed. A program
+/// that takes no events gets no strangers, so the list of events is bounded.
+const EVENTS_EACH: usize = 4;
+/// Quiet after which a peer gives memory back.
+const QUIET: Duration = Duration::from_secs(2);

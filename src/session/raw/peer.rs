@@ -1,0 +1,219 @@
+//! One bare KCP peer.
+
+use super::proof::Proof;
+use crate::arq::{Kcp, RecvError, SendError, Stats};
+use crate::seq::Conv;
+use crate::time::Time;
+use crate::wire::DatagramQueue;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Names a peer. No two of one [`Peers`](super::Peers) ever have the same.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct PeerId(pub(super) u64);
+
+impl fmt::Display for PeerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What has happened to a peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A stranger is a peer.
+    Accepted(PeerId),
+    /// A message has come. Take all there are, until [`Peer::recv`] says that there is none: the
+    /// next event comes with the next datagram.
+    Readable(PeerId),
+    /// There is room again in a send queue that was full.
+    Writable(PeerId),
+    /// The peer is gone.
+    Closed {
+        /// The peer.
+        id: PeerId,
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// Why a peer is gone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// No datagram from it for `idle_timeout`.
+    Idle,
+    /// It has not acknowledged a segment that was sent `dead_link` times.
+    DeadLink,
+}
+
+/// A bare KCP peer: one address and one conv. What is sent here leaves when its owner is polled next.
+#[derive(Debug)]
+pub struct Peer {
+    kcp: Kcp<DatagramQueue>,
+    address: SocketAddr,
+    /// What it counts against; `None`: it was registered.
+    pub(super) host: Option<IpAddr>,
+    /// How far the clock of its control block is ahead of ours.
+    clock: Duration,
+    /// What it has to show first; `None`: nothing more.
+    proof: Option<Box<Proof>>,
+    /// When the last good datagram came.
+    pub(super) heard: Time,
+    /// When its timer goes off; the table of timers has it too.
+    pub(super) wake: Option<Time>,
+    /// On the list of those that have something to do.
+    pub(super) touched: bool,
+    /// Flush when it is served next.
+    pub(super) flush: bool,
+    /// On the list of those with datagrams to send.
+    pub(super) sending: bool,
+    /// An event that it is readable is on its way.
+    pub(super) told_readable: bool,
+    /// An event that it is writable is on its way.
+    pub(super) told_writable: bool,
+    /// A send found the queue full and waits for the event.
+    pub(super) blocked: bool,
+    /// Its memory has been given back since it was last heard.
+    pub(super) shrunk: bool,
+}
+
+impl Peer {
+    pub(super) const fn new(
+        now: Time,
+        kcp: Kcp<DatagramQueue>,
+        address: SocketAddr,
+        host: Option<IpAddr>,
+        clock: Duration,
+        proof: Option<Box<Proof>>,
+    ) -> Self {
+        Self {
+            kcp,
+            address,
+            host,
+            clock,
+            proof,
+            heard: now,
+            wake: None,
+            touched: false,
+            flush: false,
+            sending: false,
+            told_readable: false,
+            told_writable: false,
+            blocked: false,
+            shrunk: false,
+        }
+    }
+
+    /// Queues a message for the next flush.
+    ///
+    /// # Errors
+    ///
+    /// The send queue is full: [`Event::Writable`] says when to try again. Or the message is longer than a message can be.
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+        let sent = self.kcp.send(message);
+        self.blocked |= matches!(sent, Err(SendError::QueueFull { .. }));
+        sent
+    }
+
+    /// Takes the next message and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it does not fit and stays.
+    pub fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.kcp.recv(buf)
+    }
+
+    /// Has everything that may be sent leave when its owner is polled next, instead of after the interval.
+    pub const fn flush(&mut self) {
+        self.flush = true;
+    }
+
+    /// Counters and measurements.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.kcp.stats()
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn conv(&self) -> Conv {
+        self.kcp.conv()
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it is sent whatever the program sends: see [`Strangers::Proven`](super::Strangers::Proven).
+    #[must_use]
+    pub const fn is_proven(&self) -> bool {
+        self.proof.is_none()
+    }
+
+    /// The control block.
+    #[must_use]
+    pub const fn kcp(&self) -> &Kcp<DatagramQueue> {
+        &self.kcp
+    }
+
+    /// The control block, to configure it, or to send and receive without a copy. Leave what takes a time to the owner: this one has a
+    /// clock of its own.
+    pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
+        &mut self.kcp
+    }
+
+    /// Takes a datagram that came from it; whether it changed anything.
+    pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
+        let result = self.kcp.input(now + self.clock, datagram);
+        if let Err(error) = &result {
+            log::trace!("rejected a datagram from {}: {error}", self.address);
+        } else if self.proof.as_mut().is_some_and(|proof| proof.on_received(datagram)) {
+            self.proof = None;
+        }
+        result.is_ok()
+    }
+
+    /// Does what is due.
+    pub(super) fn update(&mut self, now: Time, flush: bool) {
+        self.kcp.update(now + self.clock);
+        if flush {
+            self.kcp.flush(now + self.clock);
+        }
+    }
+
+    /// When it wants to be updated.
+    pub(super) fn check(&self, now: Time) -> Option<Time> {
+        let at = self.kcp.check(now + self.clock)?;
+        Some(now + at.since(now + self.clock))
+    }
+
+    /// Whether there is a datagram that may leave.
+    pub(super) fn may_send(&self) -> bool {
+        let next = self.kcp.output().next_len();
+        next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
+    }
+
+    /// Takes the next datagram that may leave.
+    pub(crate) fn pop(&mut self) -> Option<&[u8]> {
+        if !self.may_send() {
+            return None;
+        }
+        let datagram = self.kcp.output_mut().pop()?;
+        if let Some(proof) = &mut self.proof {
+            proof.on_sent(datagram);
+        }
+        Some(datagram)
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.kcp.shrink();
+        self.kcp.output_mut().shrink();
+        self.shrunk = true;
+    }
+}
