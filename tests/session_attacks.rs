@@ -52,7 +52,7 @@ fn connect(cid: u64, epoch: u32, cookie: [u8; 16], salt: u8) -> Vec<u8> {
     let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
     let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
     said.encode(&mut payload).unwrap();
-    let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, token: &[] };
+    let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, client_sid: 5, token: &[] };
     Initiator::new(&attempt, None, None, [salt; 32], &payload, &mut msg1).unwrap();
     let packet =
         Connect { suite: 0, protocol_id: 0, cid, epoch, cookie, client_sid: 5, token: &[], msg1: &msg1 };

@@ -49,7 +49,7 @@ struct Exchanged {
 }
 
 fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
-    let attempt = Attempt { suite, protocol_id: PROTOCOL, cid: CID, token };
+    let attempt = Attempt { suite, protocol_id: PROTOCOL, cid: CID, client_sid: CLIENT_SID, token };
     let psk = suite.needs_psk().then(|| count(0x60));
     let private: Option<[u8; 32]> = suite.needs_server_key().then(|| count(0x80));
     #[cfg(feature = "crypto")]

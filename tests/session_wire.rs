@@ -62,7 +62,7 @@ proptest! {
         numbers in numbers(),
         sixteen in any::<[u8; 16]>(),
         token in bytes(0..=TOKEN_MAX),
-        msg in bytes(24..=MESSAGE_MAX),
+        msg in bytes(28..=MESSAGE_MAX),
         size in 512..=1200_u16,
     ) {
         for (kind, datagram) in packets(numbers, sixteen, &token, &msg, size).into_iter().enumerate() {
@@ -110,8 +110,8 @@ fn packets_have_the_lengths_that_are_said() {
     let lengths: Vec<_> = datagrams.iter().map(Vec::len).collect();
     assert_eq!(lengths, [1200, CHALLENGE_LEN, 496, 78, DENY_LEN, 73, RESET_LEN]);
     assert_eq!((CHALLENGE_LEN, DENY_LEN, RESET_LEN), (36, 16, 21));
-    let least = packets((0, 1, 2, 3), [4; 16], &[], &[0; 24], 512);
-    assert_eq!((least[2].len(), least[0].len()), (72, HELLO_MIN));
+    let least = packets((0, 1, 2, 3), [4; 16], &[], &[0; 28], 512);
+    assert_eq!((least[2].len(), least[0].len()), (76, HELLO_MIN));
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn what_is_no_packet_has_its_reason() {
     assert_eq!(Packet::decode(&data[..12]), Err(PacketError::Length { have: 12 }));
     assert_eq!(Packet::decode(&reset[..20]), Err(PacketError::Length { have: 20 }));
 
-    let long_token = [&connect[..44], &[1, 2], &[0; 513], &[24, 0], &[0; 24]].concat();
+    let long_token = [&connect[..44], &[1, 2], &[0; 513], &[28, 0], &[0; 28]].concat();
     assert_eq!(Packet::decode(&long_token), Err(PacketError::Field { field: "token" }));
-    for len in [0, 23, 339_u16] {
+    for len in [0, 27, 339_u16] {
         let msg = vec![0; len.into()];
         let connect = [&connect[..44], &[0, 0], &len.to_le_bytes(), &msg].concat();
         assert_eq!(Packet::decode(&connect), Err(PacketError::Field { field: "msg1" }));
@@ -169,7 +169,7 @@ fn what_cannot_be_said_is_not_written() {
     for (lowest, highest) in [(0, 0), (0, 1), (2, 1), (1, 16)] {
         assert!(deny(lowest, highest).encode(&mut out).is_err());
     }
-    for (token, msg1) in [(513, 24), (0, 23), (0, MESSAGE_MAX + 1)] {
+    for (token, msg1) in [(513, 28), (0, 27), (0, MESSAGE_MAX + 1)] {
         let (token, msg1) = (vec![0; token], vec![0; msg1]);
         let (cookie, epoch, client_sid) = ([0; 16], 0, 0);
         let connect = Connect {

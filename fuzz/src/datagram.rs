@@ -68,7 +68,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     }
     let challenge = Challenge { suite: 0, cid: 2, client_stamp: 3, epoch: 4, cookie: [5; 16] };
     add("challenge", encoded(&Packet::Challenge(challenge)));
-    for (token, message) in [(0, 24), (384, 64), (512, 338)] {
+    for (token, message) in [(0, 28), (384, 64), (512, 338)] {
         let (token, msg1) = (vec![6; token], vec![7; message]);
         let connect = Connect {
             suite: 0x201,

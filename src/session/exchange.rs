@@ -6,6 +6,7 @@
 use super::Suite;
 #[cfg(feature = "crypto")]
 use super::noise::{NoiseInitiator, NoiseResponder};
+use super::plain::PlainHandshake;
 use super::seal::Keys;
 use super::wire::{MESSAGE_MAX, VERSION};
 use thiserror::Error;
@@ -23,6 +24,8 @@ pub struct Attempt<'a> {
     pub protocol_id: u64,
     /// The attempt.
     pub cid: u64,
+    /// What the server has to write into the packets that it sends to the client.
+    pub client_sid: u32,
     /// The sealed connect token as it stands in the CONNECT, or nothing.
     pub token: &'a [u8],
 }
@@ -52,10 +55,7 @@ pub enum HandshakeError {
 pub struct Initiator(Begun);
 
 enum Begun {
-    Checked {
-        salt: [u8; 8],
-        protocol_id: u64,
-    },
+    Checked(PlainHandshake),
     #[cfg(feature = "crypto")]
     Noise(Box<NoiseInitiator>),
 }
@@ -80,10 +80,7 @@ impl Initiator {
         attempt.check(psk, server_key, payload)?;
         match attempt.suite {
             Suite::Checked => {
-                let salt = salt(&random);
-                msg1.extend_from_slice(&salt);
-                msg1.extend_from_slice(payload);
-                Ok(Self(Begun::Checked { salt, protocol_id: attempt.protocol_id }))
+                Ok(Self(Begun::Checked(PlainHandshake::begin(attempt, &random, payload, msg1))))
             }
             #[cfg(feature = "crypto")]
             Suite::Noise(pattern, cipher) => {
@@ -107,11 +104,7 @@ impl Initiator {
             return Err(HandshakeError::Length);
         }
         match &mut self.0 {
-            Begun::Checked { salt, protocol_id } => {
-                let (server_salt, rest) = msg2.split_first_chunk().ok_or(HandshakeError::Length)?;
-                payload.extend_from_slice(rest);
-                Ok(Keys::checked(*salt, *server_salt, *protocol_id))
-            }
+            Begun::Checked(handshake) => handshake.read_msg2(msg2, payload),
             #[cfg(feature = "crypto")]
             Begun::Noise(noise) => noise.read_msg2(msg2, payload),
         }
@@ -123,8 +116,8 @@ pub struct Responder(Asked);
 
 enum Asked {
     Checked {
-        salts: ([u8; 8], [u8; 8]),
-        protocol_id: u64,
+        handshake: PlainHandshake,
+        random: [u8; 32],
     },
     #[cfg(feature = "crypto")]
     Noise(Box<NoiseResponder>),
@@ -153,10 +146,8 @@ impl Responder {
         }
         match attempt.suite {
             Suite::Checked => {
-                let (client_salt, rest) = msg1.split_first_chunk().ok_or(HandshakeError::Length)?;
-                payload.extend_from_slice(rest);
-                let salts = (*client_salt, salt(&random));
-                Ok(Self(Asked::Checked { salts, protocol_id: attempt.protocol_id }))
+                let handshake = PlainHandshake::read_msg1(attempt, msg1, payload)?;
+                Ok(Self(Asked::Checked { handshake, random }))
             }
             #[cfg(feature = "crypto")]
             Suite::Noise(pattern, cipher) => {
@@ -179,11 +170,7 @@ impl Responder {
             return Err(HandshakeError::Length);
         }
         match self.0 {
-            Asked::Checked { salts: (client, server), protocol_id } => {
-                msg2.extend_from_slice(&server);
-                msg2.extend_from_slice(payload);
-                Ok(Keys::checked(client, server, protocol_id))
-            }
+            Asked::Checked { handshake, random } => Ok(handshake.write_msg2(&random, payload, msg2)),
             #[cfg(feature = "crypto")]
             Asked::Noise(noise) => noise.write_msg2(payload, msg2),
         }
@@ -209,15 +196,16 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// What Noise mixes in before the first message: another of it, and no message is authentic.
+    /// What Noise mixes in before the first message, and the checksum without Noise: another of it, and no message is authentic.
     #[must_use]
     pub fn prologue(&self) -> Vec<u8> {
-        let Self { suite, protocol_id, cid, token } = self;
+        let Self { suite, protocol_id, cid, client_sid, token } = self;
         let mut prologue = b"whitewater/1\0".to_vec();
         prologue.push(VERSION);
         prologue.extend_from_slice(&suite.code().to_le_bytes());
         prologue.extend_from_slice(&protocol_id.to_le_bytes());
         prologue.extend_from_slice(&cid.to_le_bytes());
+        prologue.extend_from_slice(&client_sid.to_le_bytes());
         prologue.extend_from_slice(token);
         prologue
     }
@@ -226,11 +214,12 @@ impl Attempt<'_> {
 impl std::fmt::Debug for Attempt<'_> {
     /// Without the token: who has it can use it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { suite, protocol_id, cid, token } = self;
+        let Self { suite, protocol_id, cid, client_sid, token } = self;
         f.debug_struct("Attempt")
             .field("suite", suite)
             .field("protocol_id", protocol_id)
             .field("cid", cid)
+            .field("client_sid", client_sid)
             .field("token_len", &token.len())
             .finish()
     }
@@ -246,10 +235,6 @@ impl std::fmt::Debug for Responder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Responder(..)")
     }
-}
-
-fn salt(random: &[u8; 32]) -> [u8; 8] {
-    random.first_chunk().copied().unwrap_or_default()
 }
 
 /// Most bytes of a payload: those of a message without the public key and the tag.

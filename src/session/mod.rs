@@ -69,6 +69,7 @@ pub mod exchange;
 #[cfg(feature = "crypto")]
 mod noise;
 pub mod number;
+mod plain;
 mod random;
 pub mod raw;
 pub mod replay;

@@ -20,7 +20,7 @@ struct Known {
 impl Known {
     fn new(suite: Suite) -> Self {
         Self {
-            attempt: Attempt { suite, protocol_id: 7, cid: 8, token: b"token" },
+            attempt: Attempt { suite, protocol_id: 7, cid: 8, client_sid: 9, token: b"token" },
             psk: suite.needs_psk().then_some(PSK),
             private: suite.needs_server_key().then_some(PRIVATE),
         }
@@ -140,6 +140,33 @@ fn messages_that_are_too_short_or_too_long_are_refused() {
     }
 }
 
+#[test]
+fn without_encryption_a_checksum_sees_what_the_ends_do_not_have_alike() {
+    let known = Known::new(Suite::Checked);
+    let Known { attempt, .. } = known;
+    let (mut initiator, msg1) = known.begin(1, &[0; 16]).unwrap();
+    let others = [
+        Attempt { protocol_id: 9, ..attempt },
+        Attempt { cid: 9, ..attempt },
+        Attempt { client_sid: 10, ..attempt },
+        Attempt { token: b"other", ..attempt },
+    ];
+    for attempt in others {
+        let read = Known { attempt, ..known }.read(2, &msg1).map(|_| ());
+        assert_eq!(read, Err(HandshakeError::Forged), "{attempt:?}");
+    }
+    let (responder, _) = known.read(2, &msg1).unwrap();
+    let (other, _) = known.read(2, &known.begin(3, &[0; 16]).unwrap().1).unwrap();
+    let (mut msg2, mut of_another, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    let server = responder.write_msg2(&[5; 32], &mut msg2).unwrap();
+    other.write_msg2(&[5; 32], &mut of_another).unwrap();
+    let read = initiator.read_msg2(&of_another, &mut payload).map(|_| ());
+    assert_eq!((read, payload.len()), (Err(HandshakeError::Forged), 0), "it answers another message");
+    let client = initiator.read_msg2(&msg2, &mut payload).unwrap();
+    assert_eq!(payload, [5; 32]);
+    assert!(agree(client, server));
+}
+
 #[cfg(feature = "crypto")]
 mod with_noise {
     use super::*;
@@ -159,6 +186,7 @@ mod with_noise {
             let mut others = vec![
                 Known { attempt: Attempt { protocol_id: 9, ..attempt }, ..known },
                 Known { attempt: Attempt { cid: 9, ..attempt }, ..known },
+                Known { attempt: Attempt { client_sid: 10, ..attempt }, ..known },
                 Known { attempt: Attempt { token: b"other", ..attempt }, ..known },
             ];
             others.extend(known.psk.map(|_| Known { psk: Some([9; 32]), ..known }));

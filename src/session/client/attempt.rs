@@ -37,9 +37,9 @@ impl Attempt {
         target: &Target,
         random: &mut Random,
     ) -> Result<Self, HandshakeError> {
-        let cid = random.u64();
+        let (cid, client_sid) = (random.u64(), random.u32());
         let (protocol_id, suite) = (session.protocol_id, target.suite);
-        let attempt = exchange::Attempt { suite, protocol_id, cid, token: &target.token };
+        let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
         let mut payload = Vec::new();
         let said = Msg1 {
             features: 0,
@@ -55,7 +55,7 @@ impl Attempt {
         Ok(Self {
             address,
             cid,
-            client_sid: random.u32(),
+            client_sid,
             initiator,
             msg1,
             cookie: None,

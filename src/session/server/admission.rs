@@ -149,8 +149,8 @@ impl<M: Message> Server<M> {
         suite: Suite,
         connect: &Connect<'_>,
     ) -> Result<Guest, Refusal> {
-        let &Connect { protocol_id, cid, token, msg1, .. } = connect;
-        let attempt = exchange::Attempt { suite, protocol_id, cid, token };
+        let &Connect { protocol_id, cid, client_sid, token, msg1, .. } = connect;
+        let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
         #[cfg(feature = "crypto")]
         let grant = self.open_token(now, suite, token)?;
         let psk = self.config.psk.as_ref();

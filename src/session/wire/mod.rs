@@ -32,8 +32,8 @@ pub const DATAGRAM_MAX: usize = 1200;
 pub const COOKIE_LEN: usize = 16;
 /// Most bytes of a token in a [`Connect`].
 pub const TOKEN_MAX: usize = 512;
-/// Fewest bytes of a message of the handshake: a salt and the shortest payload.
-pub const MESSAGE_MIN: usize = 8 + 16;
+/// Fewest bytes of a message of the handshake: a salt, the shortest payload, a checksum.
+pub const MESSAGE_MIN: usize = 8 + 16 + 4;
 /// Most bytes of a message of the handshake: a public key, the longest payload, a tag.
 pub const MESSAGE_MAX: usize = 32 + (34 + USER_MAX) + 16;
 

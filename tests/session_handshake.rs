@@ -1,0 +1,199 @@
+//! A man in the middle of the handshake can prevent a session. What he cannot do is have one that only one end believes in.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has found something"
+)]
+
+#[cfg(test)]
+mod common;
+
+use common::sessions::{client_address, random, server_address};
+use std::time::Duration;
+use whitewater::Time;
+#[cfg(feature = "crypto")]
+use whitewater::session::exchange::public_key;
+use whitewater::session::wire::kind;
+use whitewater::session::{
+    Cipher, ClientConfig, ClientState, ConnectConfig, Event, Server, ServerConfig, Session, SessionId, Suite,
+    Target,
+};
+
+const PSK: [u8; 32] = [7; 32];
+const PRIVATE: [u8; 32] = [8; 32];
+
+/// What the man in the middle changes: this byte of packets of this kind, by this mask, the first time or each time.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    kind: u8,
+    at: usize,
+    mask: u8,
+    each_time: bool,
+}
+
+/// Both ends, with nothing between them but the man in the middle.
+struct Path {
+    now: Time,
+    server: Server,
+    client: Session,
+    session: Option<SessionId>,
+    change: Option<Change>,
+    /// Bytes of the last packet of the kind that is to be changed.
+    seen: usize,
+}
+
+impl Path {
+    fn new(suite: Suite, change: Change) -> Self {
+        let psk = suite.needs_psk().then_some(PSK);
+        let private = suite.needs_server_key().then_some(PRIVATE);
+        #[cfg(feature = "crypto")]
+        let public = private.as_ref().map(public_key);
+        #[cfg(not(feature = "crypto"))]
+        let public = private;
+        let server =
+            ServerConfig { suites: vec![suite], psk, server_key: private, ..ServerConfig::default() };
+        let connect = ConnectConfig { hello: 512, deadline: Duration::from_millis(1500) };
+        let mut client =
+            Session::new(&ClientConfig { connect, ..ClientConfig::default() }, random(1, 1)).unwrap();
+        let target = Target { suite, psk, server_key: public, ..Target::insecure(server_address()) };
+        client.connect(Time::ZERO, target).unwrap();
+        let server = Server::new(&server, random(1, 2)).unwrap();
+        Self { now: Time::ZERO, server, client, session: None, change: Some(change), seen: 0 }
+    }
+
+    /// Lets so many ms pass.
+    fn step(&mut self, ms: u64) {
+        self.now = self.now + Duration::from_millis(ms);
+        let (now, mut buf) = (self.now, Vec::new());
+        self.client.handle_timeout(now);
+        self.server.handle_timeout(now);
+        loop {
+            if self.client.poll_transmit(now, &mut buf).is_some() {
+                self.tamper(&mut buf);
+                self.server.handle_datagram(now, client_address(1, 1), &buf);
+            } else if self.server.poll_transmit(now, &mut buf).is_some() {
+                self.tamper(&mut buf);
+                self.client.handle_datagram(now, server_address(), &buf);
+            } else {
+                break;
+            }
+        }
+        while let Some((id, event)) = self.server.poll_event() {
+            if event == Event::Connected {
+                self.session = Some(id);
+            }
+        }
+    }
+
+    fn tamper(&mut self, datagram: &mut [u8]) {
+        let Some(Change { kind, at, mask, each_time }) = self.change.filter(|one| one.kind == datagram[0])
+        else {
+            return;
+        };
+        assert_eq!(kind, datagram[0]);
+        self.seen = datagram.len();
+        if let Some(byte) = datagram.get_mut(at) {
+            *byte ^= mask;
+        }
+        self.change = self.change.filter(|_| each_time);
+    }
+
+    /// Whether there is a session, which then is one at both ends: what each says arrives at the other.
+    fn has_session(&mut self) -> bool {
+        for _ in 0..320 {
+            self.step(5);
+            if self.client.state() == ClientState::Closed || self.client.state() == ClientState::Up {
+                break;
+            }
+        }
+        if self.client.state() == ClientState::Closed {
+            (0..21).for_each(|_| self.step(500));
+            assert!(self.session.is_none() && self.server.is_empty(), "the server has a session");
+            return false;
+        }
+        (0..40).for_each(|_| self.step(5));
+        let id = self.session.expect("the client is up and the server is not");
+        self.client.connection_mut().unwrap().send_datagram(b"there").unwrap();
+        self.server.session_mut(id).unwrap().send_datagram(b"back").unwrap();
+        (0..4).for_each(|_| self.step(5));
+        let mut room = [0; 100];
+        let there = self.server.session_mut(id).unwrap().recv_datagram(&mut room);
+        assert_eq!(there.map(|len| &room[..len]), Ok(&b"there"[..]), "the server is deaf");
+        let back = self.client.connection_mut().unwrap().recv_datagram(&mut room);
+        assert_eq!(back.map(|len| &room[..len]), Ok(&b"back"[..]), "the client is deaf");
+        true
+    }
+}
+
+/// Each pattern with one cipher: the cipher makes no difference here.
+fn suites() -> impl Iterator<Item = Suite> {
+    let is_built_in = |suite: &Suite| match suite {
+        Suite::Noise(_, cipher) => cfg!(feature = "crypto") && *cipher == Cipher::ChaChaPoly,
+        _ => true,
+    };
+    Suite::ALL.into_iter().filter(is_built_in)
+}
+
+/// Each byte of each packet of the handshake, changed; `check` is told what, and whether there was a session.
+fn each_change(each_time: bool, masks: &[u8], mut check: impl FnMut(Suite, Change, bool, Time)) {
+    for suite in suites() {
+        for kind in [kind::HELLO, kind::CHALLENGE, kind::CONNECT, kind::ACCEPT] {
+            let mut len = 1;
+            let mut at = 0;
+            while at < len {
+                // One byte of padding is as good as another.
+                let step = if kind == kind::HELLO && at >= 24 { 61 } else { 1 };
+                for &mask in masks {
+                    let change = Change { kind, at, mask, each_time };
+                    let mut path = Path::new(suite, change);
+                    let outcome = std::panic::AssertUnwindSafe(|| path.has_session());
+                    let has_session = std::panic::catch_unwind(outcome).unwrap_or_else(|error| {
+                        eprintln!("{suite:?}, {change:?}");
+                        std::panic::resume_unwind(error)
+                    });
+                    check(suite, change, has_session, path.now);
+                    len = path.seen.max(1);
+                }
+                at += step;
+            }
+        }
+    }
+}
+
+/// A byte that is changed once costs a repetition, at most 500 ms. Only without a key in the first message a server cannot see the
+/// change: it keeps the session that nobody is in for 10 s, and the client's attempt fails.
+#[test]
+fn a_byte_that_is_changed_once_delays_the_session() {
+    let mut count = 0;
+    each_change(false, &[0x01, 0x80], |suite, change, has_session, now| {
+        #[cfg(feature = "crypto")]
+        let is_plain = matches!(suite, Suite::Noise(whitewater::session::Pattern::Nn, _));
+        #[cfg(not(feature = "crypto"))]
+        let is_plain = false;
+        let may_fail = is_plain && change.kind == kind::CONNECT && change.at >= 40;
+        assert!(has_session || may_fail, "{suite:?}, {change:?}");
+        assert!(!has_session || now <= Time::from_millis(800), "{suite:?}, {change:?}: at {now}");
+        count += 1;
+    });
+    assert!(count > 300 * suites().count(), "{count} changes");
+}
+
+/// Someone who changes each packet can keep the ends apart, and no more.
+#[test]
+fn a_byte_that_is_changed_each_time_gives_a_session_at_both_ends_or_at_none() {
+    let (mut with, mut without) = (0, 0);
+    each_change(true, &[0x04], |suite, change, has_session, _| {
+        let is_stamp = change.kind == kind::HELLO && (20..24).contains(&change.at)
+            || change.kind == kind::CHALLENGE && (12..16).contains(&change.at);
+        assert_eq!(has_session, is_stamp, "{suite:?}, {change:?}: only the stamp is the client's own matter");
+        if has_session {
+            with += 1;
+        } else {
+            without += 1;
+        }
+    });
+    assert_eq!(with, 8 * suites().count());
+    assert!(without > 150 * suites().count(), "{without} changes without a session");
+}
