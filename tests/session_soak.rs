@@ -161,9 +161,7 @@ impl Run {
         let mut draw = Draw(Rng::new(seed, 7));
         let suite = if draw.one_in(3) { Suite::Checked } else { SUITE };
         let mut world = World::new(seed, &server_config(&session(), suite));
-        // No damage while connecting: the number by which a client wants to be called is not authenticated.
-        let corruption = Corruption::default();
-        let [up, down] = [(); 2].map(|()| LinkConfig { corruption, ..link(&mut draw) });
+        let (up, down) = (link(&mut draw), link(&mut draw));
         world.add(&up, &down, &session(), target(suite));
         Self {
             world,
