@@ -1,6 +1,7 @@
 //! What the drivers add to std's I/O errors.
 
 use crate::arq::{ConfigError, RecvError, SendError};
+use crate::session::ConnectError;
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
@@ -32,6 +33,9 @@ pub enum Error {
     /// A field of the session's config is out of range. Kind `InvalidInput`.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The target is none that can be connected to. Kind `InvalidInput`.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
 }
 
 impl Error {
@@ -49,7 +53,9 @@ impl From<Error> for io::Error {
             Error::Send(SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
-            Error::Send(_) | Error::Recv(_) | Error::Config(_) => io::ErrorKind::InvalidInput,
+            Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Connect(_) => {
+                io::ErrorKind::InvalidInput
+            }
         };
         Self::new(kind, error)
     }

@@ -1,10 +1,51 @@
-//! Sockets and the clock: bare KCP over std's `UdpSocket`. No thread, no runtime, no dependency.
+//! Sockets and the clock: sessions, and bare KCP, over std's `UdpSocket`. No thread, no runtime.
 //!
-//! [`KcpSocket`] is one session on one socket, [`KcpListener`] many sessions on one socket. Both
-//! work the same way: the control blocks never see the socket; a *pump* reads the datagrams that
+//! | | many sessions on one socket | one |
+//! |---|---|---|
+//! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
+//! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpSocket`] |
+//!
+//! All work the same way: what is below never sees the socket; a *pump* reads the datagrams that
 //! wait, feeds them in, updates, sends what came out, and says when it wants to be called again.
-//! A game calls `pump` once a frame; a program without a loop of its own calls the blocking
-//! [`KcpSocket::recv`] or [`KcpListener::poll`], which pump while they wait.
+//! A game calls `pump` once a frame; a program without a loop of its own calls `poll`, or the
+//! blocking calls of a [`KcpSocket`], which pump while they wait.
+//!
+//! # Sessions in a game loop
+//!
+//! ```
+//! use std::time::Duration;
+//! use whitewater::net::{Client, Server};
+//! use whitewater::session::{ClientConfig, Event, ServerConfig, Target};
+//!
+//! // Without encryption, as on a local network. With it: `examples/arena`.
+//! let mut server: Server = Server::bind("127.0.0.1:0", &ServerConfig::insecure())?;
+//! let mut client: Client = Client::connect(Target::insecure(server.local_addr()?), &ClientConfig::default())?;
+//! let mut message = [0; 1200];
+//! let answer = loop {
+//!     server.pump()?; // once a frame: reads what has come, sends what is due
+//!     while let Some((id, event)) = server.poll_event() {
+//!         if event == Event::Readable {
+//!             while let Ok(len) = server.recv(id, 0, &mut message) {
+//!                 server.send(id, 0, &message[..len])?; // lane 0 is reliable and ordered
+//!             }
+//!         }
+//!     }
+//!     client.pump()?;
+//!     while let Some(event) = client.poll_event() {
+//!         match event {
+//!             Event::Connected => drop(client.send(0, b"hello")?),
+//!             Event::Closed { reason, .. } => return Err(format!("no session: {reason:?}").into()),
+//!             _ => {}
+//!         }
+//!     }
+//!     if let Ok(len) = client.recv(0, &mut message) {
+//!         break &message[..len];
+//!     }
+//!     std::thread::sleep(Duration::from_millis(1)); // the rest of the frame
+//! };
+//! assert_eq!(answer, b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # What an error means
 //!
@@ -30,16 +71,21 @@
 //!
 //! [`io::Error`]: std::io::Error
 
+mod client;
 mod clock;
+mod driver;
 mod error;
 mod listener;
 mod port;
 mod random;
+mod server;
 mod silence;
 mod socket;
 
+pub use client::Client;
 pub use clock::Clock;
 pub use error::Error;
 pub use listener::KcpListener;
 pub use port::SocketStats;
+pub use server::Server;
 pub use socket::KcpSocket;

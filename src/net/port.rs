@@ -58,6 +58,15 @@ impl Port {
         })
     }
 
+    /// Goes on with another socket, that is not connected.
+    pub(super) fn replace(&mut self, socket: UdpSocket) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        self.read_timeout = socket.read_timeout()?;
+        (self.socket, self.connected) = (socket, false);
+        (self.arrived, self.held) = (None, None);
+        Ok(())
+    }
+
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }

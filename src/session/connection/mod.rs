@@ -230,6 +230,12 @@ impl<M: Message> Connection<M> {
         matches!(self.life, Life::Up)
     }
 
+    /// Whether the session is over: nothing is sent any more, and nothing more arrives.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.life, Life::Closed)
+    }
+
     /// Where the peer is.
     #[must_use]
     pub const fn peer(&self) -> SocketAddr {
@@ -264,10 +270,6 @@ impl<M: Message> Connection<M> {
     pub fn shrink(&mut self) {
         self.lanes.shrink();
         self.datagrams.shrink();
-    }
-
-    pub(in crate::session) const fn is_closed(&self) -> bool {
-        matches!(self.life, Life::Closed)
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {

@@ -239,6 +239,11 @@ impl<M: Message> Server<M> {
         Some(&mut peer.connection)
     }
 
+    /// The sessions that are up, or were a moment ago, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.iter().filter(|(_, peer)| !peer.is_half_open()).map(|(id, _)| SessionId(id))
+    }
+
     /// What the connect token of a session said, if it takes one.
     #[cfg(feature = "crypto")]
     #[must_use]

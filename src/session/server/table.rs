@@ -68,6 +68,14 @@ impl<T> Table<T> {
         }
     }
 
+    /// The values held and their ids, by slot.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.slots).filter_map(|(index, slot)| {
+            let id = (self.shard | index << SLOT_SHIFT | slot.generation) ^ self.mask;
+            Some((id, slot.value.as_ref()?))
+        })
+    }
+
     pub(super) fn get(&self, id: u32) -> Option<&T> {
         self.slots.get(self.index(id)?)?.value.as_ref()
     }
@@ -118,6 +126,7 @@ mod tests {
                 assert!(is_legal(id) && seen.insert(id), "{id:#x} in round {round}");
                 table.insert(id, round);
                 assert_eq!((table.get(id), table.len()), (Some(&round), 1));
+                assert!(table.iter().eq([(id, &round)]));
                 assert_eq!(table.get(id ^ 1 << 31), None, "another shard");
                 assert_eq!(table.remove(id), Some(round));
                 assert!(table.get(id).is_none() && table.remove(id).is_none());

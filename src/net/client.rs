@@ -1,0 +1,278 @@
+//! One session, and its UDP socket.
+
+use super::driver::{Driver, End};
+use super::error::Error;
+use super::port::SocketStats;
+use super::random::random;
+use super::server::GOODBYE;
+use crate::arq::RecvError;
+use crate::message::Message;
+use crate::message::channel::Received;
+use crate::seq::Seq16;
+use crate::session::{
+    Blob, ClientConfig, ClientState, ConnectError, Connection, DatagramId, Event, SendDatagramError,
+    SendError, SendMessageError, Session, Target,
+};
+use crate::time::Time;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// The client's end of a session, on a UDP socket, driven by calls: see [the module](super) for a game loop.
+///
+/// It connects once, from the start; [`Event::Connected`] tells that the session is up, [`Event::Closed`] that it is over, also when it
+/// never was up. For another session make another one.
+///
+/// A program without a loop of its own polls:
+///
+/// ```no_run
+/// use whitewater::net::Client;
+/// use whitewater::session::{ClientConfig, Event, Target};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = "10.0.0.2:4000".parse()?;
+/// let mut client: Client = Client::connect(Target::insecure(server), &ClientConfig::default())?;
+/// client.poll(None)?;
+/// if client.poll_event() == Some(Event::Connected) {
+///     client.send(0, b"all of this arrives")?;
+/// }
+/// client.shutdown(0)?; // and is waited for here
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What is sent leaves with the next pump, or with [`flush`](Self::flush). The socket is not bound to a way to the server: when the
+/// machine goes from one network to another, an encrypted session goes on.
+#[derive(Debug)]
+pub struct Client<M = Blob> {
+    driver: Driver,
+    session: Session<M>,
+    /// Taken by `poll`, which has to know whether there is one.
+    event: Option<Event>,
+    drain: Duration,
+}
+
+impl<M: Message> Client<M> {
+    /// A session that begins to connect, from a port that the system chooses. The addresses of `target` may be of IPv4 and IPv6: they
+    /// are tried one after another, and those of a family that this host does not have are left out.
+    ///
+    /// # Errors
+    ///
+    /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), no socket, or the
+    /// system has no random bytes.
+    pub fn connect(mut target: Target, config: &ClientConfig) -> io::Result<Self> {
+        let mut driver = Err(Error::from(ConnectError::NoAddress).into());
+        let (mut v4, mut v6) = (None, None);
+        target.addresses.retain(|address| {
+            let family = if address.is_ipv6() { &mut v6 } else { &mut v4 };
+            *family.get_or_insert_with(|| {
+                let opened = Driver::towards(*address);
+                let is_there = opened.is_ok();
+                if driver.is_err() {
+                    driver = opened;
+                }
+                is_there
+            })
+        });
+        Self::begin(driver?, target, config)
+    }
+
+    /// The same from a socket that is bound already, and not connected. It becomes non-blocking. One of IPv4 cannot send to IPv6.
+    ///
+    /// # Errors
+    ///
+    /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), the socket fails,
+    /// or the system has no random bytes.
+    pub fn from_socket(socket: UdpSocket, target: Target, config: &ClientConfig) -> io::Result<Self> {
+        Self::begin(Driver::over(socket)?, target, config)
+    }
+
+    fn begin(driver: Driver, target: Target, config: &ClientConfig) -> io::Result<Self> {
+        let mut session = Session::new(config, random()?).map_err(Error::from)?;
+        session.connect(driver.clock.now(), target).map_err(Error::from)?;
+        Ok(Self { driver, session, event: None, drain: config.session.drain })
+    }
+
+    /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
+    /// when nothing but a datagram or a send makes work.
+    ///
+    /// The work of one call is bounded; when there is more, the answer is zero.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed. That the server does not answer, or is gone, is an event and no error.
+    pub fn pump(&mut self) -> io::Result<Option<Duration>> {
+        self.driver.pump(&mut self.session)
+    }
+
+    /// Sends what was sent since the last pump, without reading.
+    pub fn flush(&mut self) {
+        self.driver.transmit(&mut self.session);
+    }
+
+    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if the session is
+    /// over and there will be none.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let Self { driver, session, event, .. } = self;
+        driver.run(session, timeout, |_, session| {
+            *event = event.take().or_else(|| session.poll_event());
+            event.is_some() || session.state() == ClientState::Closed
+        })?;
+        Ok(event.is_some())
+    }
+
+    /// Takes the next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.event.take().or_else(|| self.session.poll_event())
+    }
+
+    /// Queues a message on a reliable lane, see [`Connection::send`].
+    ///
+    /// # Errors
+    ///
+    /// Enough waits already, the message is too long, there is no such lane, or the session is not up.
+    pub fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        self.connection_mut().ok_or(SendError::Closed)?.send(lane, message)
+    }
+
+    /// Takes the next message of a reliable lane and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none yet, or it does not fit and stays.
+    pub fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.connection_mut().ok_or(RecvError::NoMessage)?.recv(lane, buf)
+    }
+
+    /// Queues an unreliable datagram, see [`Connection::send_datagram`].
+    ///
+    /// # Errors
+    ///
+    /// Too many bytes wait, it is too long, or the session is not up.
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+        self.connection_mut().ok_or(SendDatagramError::Closed)?.send_datagram(datagram)
+    }
+
+    /// Takes the next unreliable datagram and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it does not fit and stays.
+    pub fn recv_datagram(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.connection_mut().ok_or(RecvError::NoMessage)?.recv_datagram(buf)
+    }
+
+    /// Stores a message of a channel, see [`Connection::send_message`].
+    ///
+    /// # Errors
+    ///
+    /// The channel has no room for it, now or ever, or the session is not up.
+    pub fn send_message(&mut self, channel: usize, message: M) -> Result<Seq16, SendMessageError> {
+        let now = self.now();
+        self.connection_mut().ok_or(SendMessageError::Closed)?.send_message(channel, now, message)
+    }
+
+    /// Stores a block of a channel, see [`Connection::send_block`].
+    ///
+    /// # Errors
+    ///
+    /// The channel carries none of that length, or has no room now, or the session is not up.
+    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
+        self.connection_mut().ok_or(SendMessageError::Closed)?.send_block(channel, block)
+    }
+
+    /// Takes the next message or block of a channel.
+    pub fn recv_message(&mut self, channel: usize) -> Option<Received<M>> {
+        self.connection_mut()?.recv_message(channel)
+    }
+
+    /// The session's data, once it has been up.
+    #[must_use]
+    pub fn connection(&self) -> Option<&Connection<M>> {
+        self.session.connection()
+    }
+
+    /// The same, to send and to receive.
+    pub fn connection_mut(&mut self) -> Option<&mut Connection<M>> {
+        self.session.connection_mut()
+    }
+
+    /// How far the session has got.
+    #[must_use]
+    pub fn state(&self) -> ClientState {
+        self.session.state()
+    }
+
+    /// Ends the session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
+    pub fn close(&mut self, code: u16) {
+        self.session.close(self.driver.clock.now(), code);
+    }
+
+    /// Ends the session and pumps until it is over: until all has arrived and the goodbye is said, at most the time that a close may
+    /// take, `drain` and two seconds. Dropped without it, the session ends at the server by silence.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
+        self.close(code);
+        let is_over = |_, session: &mut Session<M>| session.state() == ClientState::Closed;
+        self.driver.run(&mut self.session, Some(self.drain + GOODBYE), is_over)?;
+        Ok(())
+    }
+
+    /// What the socket reported.
+    #[must_use]
+    pub const fn socket_stats(&self) -> SocketStats {
+        self.driver.stats()
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// The system does not know it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.driver.local_addr()
+    }
+
+    /// The time by the clock that all calls go by.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.driver.clock.now()
+    }
+
+    /// The session without its socket.
+    #[must_use]
+    pub const fn session(&self) -> &Session<M> {
+        &self.session
+    }
+
+    /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
+    /// to poll.
+    pub const fn session_mut(&mut self) -> &mut Session<M> {
+        &mut self.session
+    }
+}
+
+impl<M: Message> End for Session<M> {
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        Self::handle_datagram(self, now, from, datagram);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        Self::handle_timeout(self, now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        Self::poll_transmit(self, now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Self::poll_timeout(self).map(|(at, _)| at)
+    }
+}

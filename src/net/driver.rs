@@ -1,0 +1,160 @@
+//! What both ends of sessions do with a socket: datagrams in, time, datagrams out.
+
+use super::clock::Clock;
+use super::port::{Port, SocketStats};
+use crate::time::Time;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// One end of sessions, without I/O.
+pub(super) trait End {
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]);
+    fn handle_timeout(&mut self, now: Time);
+    /// Writes the next datagram into `buf`; returns where it goes.
+    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr>;
+    fn poll_timeout(&self) -> Option<Time>;
+}
+
+/// A socket and a clock. IPv4 addresses are IPv4 addresses, also on a socket that shows them as IPv6 ones.
+#[derive(Debug)]
+pub(super) struct Driver {
+    port: Port,
+    is_v6: bool,
+    /// Whether the socket is ours to replace by one of the other address family.
+    is_own: bool,
+    pub(super) clock: Clock,
+    /// The datagram that is sent.
+    buf: Vec<u8>,
+}
+
+impl Driver {
+    /// Takes over a socket that is bound and not connected.
+    pub(super) fn over(socket: UdpSocket) -> io::Result<Self> {
+        Ok(Self {
+            is_v6: socket.local_addr()?.is_ipv6(),
+            is_own: false,
+            port: Port::new(socket, false)?,
+            clock: Clock::new(),
+            buf: Vec::new(),
+        })
+    }
+
+    /// Binds a socket that can send to `peer`, and others of another family when there is something to send to such a peer.
+    pub(super) fn towards(peer: SocketAddr) -> io::Result<Self> {
+        Ok(Self { is_own: true, ..Self::over(socket_for(peer)?)? })
+    }
+
+    /// Reads what waits, does what is due, sends what comes out: a bounded number of datagrams each. Returns how long it may be until
+    /// the next call; `None`: until a datagram arrives.
+    pub(super) fn pump(&mut self, end: &mut impl End) -> io::Result<Option<Duration>> {
+        let received = self.receive(end);
+        end.handle_timeout(self.clock.now());
+        let is_all_sent = self.transmit(end);
+        if received? || !is_all_sent {
+            return Ok(Some(Duration::ZERO));
+        }
+        // What the socket does not take now is no reason to look before it may have room.
+        let next = if self.port.is_full() { None } else { end.poll_timeout() };
+        Ok(self.port.limit(next.map(|at| at.since(self.clock.now()))))
+    }
+
+    /// Sends what is due, a bounded number of datagrams, as far as the socket takes it; returns whether that was all.
+    pub(super) fn transmit(&mut self, end: &mut impl End) -> bool {
+        self.port.retry();
+        for _ in 0..SENDS_PER_CALL {
+            if self.port.is_full() {
+                return true;
+            }
+            let Some(to) = end.poll_transmit(self.clock.now(), &mut self.buf) else { return true };
+            if to.is_ipv6() != self.is_v6 && self.is_own {
+                self.change_family(to);
+            }
+            let to = if self.is_v6 { as_v6(to) } else { to };
+            self.port.send(&self.buf, to);
+        }
+        false
+    }
+
+    /// Pumps until `is_done`, at most for `timeout`; returns whether it is.
+    pub(super) fn run<E: End>(
+        &mut self,
+        end: &mut E,
+        timeout: Option<Duration>,
+        mut is_done: impl FnMut(Time, &mut E) -> bool,
+    ) -> io::Result<bool> {
+        let deadline = timeout.map(|timeout| self.clock.now() + timeout);
+        loop {
+            let wait = self.pump(end)?;
+            let now = self.clock.now();
+            if is_done(now, end) {
+                return Ok(true);
+            }
+            let left = deadline.map(|deadline| deadline.since(now));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            self.port.wait([wait, left].into_iter().flatten().min())?;
+        }
+    }
+
+    pub(super) const fn stats(&self) -> SocketStats {
+        self.port.stats
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.port.local_addr()
+    }
+
+    /// Reads what waits, at most so much; returns whether there may be more.
+    fn receive(&mut self, end: &mut impl End) -> io::Result<bool> {
+        for count in 1..=DATAGRAMS_PER_PUMP {
+            let Some((datagram, from)) = self.port.recv()? else { return Ok(false) };
+            end.handle_datagram(self.clock.now(), as_v4(from), datagram);
+            if count.is_multiple_of(REPLY_EACH) {
+                self.transmit(end);
+            }
+        }
+        Ok(true)
+    }
+
+    fn change_family(&mut self, to: SocketAddr) {
+        let changed = socket_for(to).and_then(|socket| self.port.replace(socket));
+        match changed {
+            Ok(()) => self.is_v6 = to.is_ipv6(),
+            Err(error) => log::warn!("no socket that can send to {to}: {error}"), // then sending fails, and is counted
+        }
+    }
+}
+
+/// A socket of the family of `peer`, on a port that the system chooses. It is not connected: it survives a change of the way to the peer.
+fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
+    match peer {
+        SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
+    }
+}
+
+/// The address without what a socket of IPv6 makes of IPv4.
+fn as_v4(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::from((ip, address.port())),
+        IpAddr::V6(_) => address, // with its scope
+    }
+}
+
+/// The address as a socket of IPv6 wants it.
+fn as_v6(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) => SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port())),
+        v6 @ SocketAddr::V6(_) => v6,
+    }
+}
+
+/// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.
+const DATAGRAMS_PER_PUMP: usize = 512;
+/// Datagrams that one pump sends: a window of each of many sessions.
+const SENDS_PER_CALL: usize = 4096;
+/// Datagrams read before what they are answered is sent: fewer than there is room for answers, and enough that one answer can be
+/// for many.
+const REPLY_EACH: usize = 32;

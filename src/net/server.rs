@@ -1,0 +1,307 @@
+//! Many sessions on one UDP socket.
+
+use super::driver::{Driver, End};
+use super::error::Error;
+use super::port::SocketStats;
+use super::random::random;
+use crate::arq::RecvError;
+use crate::message::Message;
+use crate::message::channel::Received;
+use crate::seq::Seq16;
+use crate::session::{
+    self, Blob, Connection, DatagramId, Event, SendDatagramError, SendError, SendMessageError, ServerConfig,
+    ServerStats, SessionId,
+};
+use crate::time::Time;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::time::Duration;
+
+/// The server's end of sessions on a UDP socket, driven by calls: see [the module](super) for a game loop.
+///
+/// A program without a loop of its own polls:
+///
+/// ```no_run
+/// use whitewater::net::Server;
+/// use whitewater::session::{Event, ServerConfig, Suite};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let config = ServerConfig {
+///     suites: vec![Suite::TOKEN], // encrypted: takes the feature `crypto`
+///     psk: Some([7; 32]),         // what every client knows; or `require_tokens`, and each has its own
+///     ..ServerConfig::default()
+/// };
+/// let mut server: Server = Server::bind("0.0.0.0:4000", &config)?;
+/// let mut message = [0; 1 << 16];
+/// while server.poll(None)? {
+///     while let Some((id, event)) = server.poll_event() {
+///         if event == Event::Readable {
+///             while let Ok(len) = server.recv(id, 0, &mut message) {
+///                 if server.send(id, 0, &message[..len]).is_err() {
+///                     server.close(id, 1); // it sends and does not read
+///                 }
+///             }
+///         }
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What is sent leaves with the next pump, or with [`flush`](Self::flush). What a session has to do by itself, acknowledge, send again,
+/// notice that the peer is gone, it does in a pump as well: call one at least each few milliseconds, or when the last one said.
+#[derive(Debug)]
+pub struct Server<M = Blob> {
+    driver: Driver,
+    sessions: session::Server<M>,
+    /// Taken by `poll`, which has to know whether there is one.
+    event: Option<(SessionId, Event)>,
+    drain: Duration,
+}
+
+impl<M: Message> Server<M> {
+    /// A server on `addr`.
+    ///
+    /// On an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
+    ///
+    /// # Errors
+    ///
+    /// `addr` does not resolve or is in use, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
+    pub fn bind(addr: impl ToSocketAddrs, config: &ServerConfig) -> io::Result<Self> {
+        Self::from_socket(UdpSocket::bind(addr)?, config)
+    }
+
+    /// A server on a socket that is bound already, and not connected. It becomes non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
+    pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
+        let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
+        Ok(Self { driver: Driver::over(socket)?, sessions, event: None, drain: config.session.drain })
+    }
+
+    /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
+    /// [`session::Server::require_tokens`].
+    ///
+    /// # Errors
+    ///
+    /// The system's clock is before 1970.
+    #[cfg(feature = "crypto")]
+    pub fn require_tokens(&mut self, verifier: session::token::Verifier) -> io::Result<()> {
+        let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
+        self.sessions.require_tokens(self.driver.clock.now(), unix, verifier);
+        Ok(())
+    }
+
+    /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
+    /// when nothing but a datagram or a send makes work.
+    ///
+    /// The work of one call is bounded, whoever sends how much; when there is more, the answer is zero.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed. What one peer does, or does not, is an event and no error.
+    pub fn pump(&mut self) -> io::Result<Option<Duration>> {
+        self.driver.pump(&mut self.sessions)
+    }
+
+    /// Sends what was sent since the last pump, without reading.
+    pub fn flush(&mut self) {
+        self.driver.transmit(&mut self.sessions);
+    }
+
+    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let Self { driver, sessions, event, .. } = self;
+        driver.run(sessions, timeout, |_, sessions| {
+            *event = event.take().or_else(|| sessions.poll_event());
+            event.is_some()
+        })
+    }
+
+    /// Takes the next event, and the session that it is of.
+    pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
+        self.event.take().or_else(|| self.sessions.poll_event())
+    }
+
+    /// Queues a message on a reliable lane, see [`Connection::send`].
+    ///
+    /// # Errors
+    ///
+    /// Enough waits already, the message is too long, there is no such lane, or no such session.
+    pub fn send(&mut self, id: SessionId, lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        self.session_mut(id).ok_or(SendError::Closed)?.send(lane, message)
+    }
+
+    /// Takes the next message of a reliable lane and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none yet, or no such session, or it does not fit and stays.
+    pub fn recv(&mut self, id: SessionId, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.session_mut(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
+    }
+
+    /// Queues an unreliable datagram, see [`Connection::send_datagram`].
+    ///
+    /// # Errors
+    ///
+    /// Too many bytes wait, it is too long, or there is no such session.
+    pub fn send_datagram(&mut self, id: SessionId, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+        self.session_mut(id).ok_or(SendDatagramError::Closed)?.send_datagram(datagram)
+    }
+
+    /// Takes the next unreliable datagram and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no such session, or it does not fit and stays.
+    pub fn recv_datagram(&mut self, id: SessionId, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.session_mut(id).ok_or(RecvError::NoMessage)?.recv_datagram(buf)
+    }
+
+    /// Stores a message of a channel, see [`Connection::send_message`].
+    ///
+    /// # Errors
+    ///
+    /// The channel has no room for it, now or ever, or there is no such session.
+    pub fn send_message(
+        &mut self,
+        id: SessionId,
+        channel: usize,
+        message: M,
+    ) -> Result<Seq16, SendMessageError> {
+        let now = self.now();
+        self.session_mut(id).ok_or(SendMessageError::Closed)?.send_message(channel, now, message)
+    }
+
+    /// Stores a block of a channel, see [`Connection::send_block`].
+    ///
+    /// # Errors
+    ///
+    /// The channel carries none of that length, or has no room now, or there is no such session.
+    pub fn send_block(
+        &mut self,
+        id: SessionId,
+        channel: usize,
+        block: &[u8],
+    ) -> Result<(), SendMessageError> {
+        self.session_mut(id).ok_or(SendMessageError::Closed)?.send_block(channel, block)
+    }
+
+    /// Takes the next message or block of a channel.
+    pub fn recv_message(&mut self, id: SessionId, channel: usize) -> Option<Received<M>> {
+        self.session_mut(id)?.recv_message(channel)
+    }
+
+    /// A session that is up, or was a moment ago.
+    #[must_use]
+    pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
+        self.sessions.session(id)
+    }
+
+    /// The same, to send and to receive.
+    pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
+        self.sessions.session_mut(id)
+    }
+
+    /// The sessions that are up, or were a moment ago, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.ids()
+    }
+
+    /// Ends a session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
+    pub fn close(&mut self, id: SessionId, code: u16) {
+        self.sessions.close(self.driver.clock.now(), id, code);
+    }
+
+    /// Ends all sessions and pumps until they are over: until all has arrived and they have said goodbye, at most the time that a close
+    /// may take, `drain` and two seconds. Dropped without it, sessions end at the peers by silence.
+    ///
+    /// Their events can be taken afterwards. Who comes in meanwhile is sent away.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
+        let close_all = |now: Time, sessions: &mut session::Server<M>| {
+            let open: Vec<_> = sessions.ids().filter(|id| is_up(sessions, *id)).collect();
+            for id in open {
+                sessions.close(now, id, code);
+            }
+            sessions.ids().all(|id| sessions.session(id).is_none_or(Connection::is_closed))
+        };
+        close_all(self.now(), &mut self.sessions);
+        self.driver.run(&mut self.sessions, Some(self.drain + GOODBYE), close_all)?;
+        Ok(())
+    }
+
+    /// What was accepted, ended and dropped.
+    #[must_use]
+    pub const fn stats(&self) -> ServerStats {
+        self.sessions.stats()
+    }
+
+    /// What the socket reported.
+    #[must_use]
+    pub const fn socket_stats(&self) -> SocketStats {
+        self.driver.stats()
+    }
+
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    ///
+    /// The system does not know it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.driver.local_addr()
+    }
+
+    /// The time by the clock that all calls go by.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.driver.clock.now()
+    }
+
+    /// The sessions without their socket.
+    #[must_use]
+    pub const fn sessions(&self) -> &session::Server<M> {
+        &self.sessions
+    }
+
+    /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
+    /// to poll.
+    pub const fn sessions_mut(&mut self) -> &mut session::Server<M> {
+        &mut self.sessions
+    }
+}
+
+impl<M: Message> End for session::Server<M> {
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        Self::handle_datagram(self, now, from, datagram);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        Self::handle_timeout(self, now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        Self::poll_transmit(self, now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Self::poll_timeout(self).map(|(at, _)| at)
+    }
+}
+
+fn is_up<M: Message>(sessions: &session::Server<M>, id: SessionId) -> bool {
+    sessions.session(id).is_some_and(Connection::is_up)
+}
+
+/// What closing takes when nothing is left to arrive, and the goodbye is not answered.
+pub(super) const GOODBYE: Duration = Duration::from_secs(2);
