@@ -8,8 +8,9 @@
 //! ```text
 //!            your game: messages out, messages in
 //!  ─────────────────────────────────────────────────────────────────────
-//!   net      KcpSocket, KcpListener          a socket and a clock: the
-//!            pump: datagrams in, time, datagrams out    only layer with them
+//!   net      Server, Client                  a socket and a clock: the
+//!            KcpSocket, KcpListener          only layer with them
+//!            pump: datagrams in, time, datagrams out
 //!  ─────────────────────────────────────────────────────────────────────
 //!   sim      Link  Pair  scenario             bad links and both ends in
 //!                                             virtual time, by a seed
@@ -56,7 +57,11 @@
 #![cfg_attr(feature = "net", doc = "")]
 #![cfg_attr(
     feature = "net",
-    doc = "Begin with [`net::KcpSocket`] for one session, [`net::KcpListener`] for many on one socket, or [`Kcp`] to bring your own I/O."
+    doc = "Begin with [`net::Server`] and [`net::Client`] for sessions between two ends of this crate, [`net::KcpSocket`] or [`net::KcpListener`] for bare KCP,"
+)]
+#![cfg_attr(
+    feature = "net",
+    doc = "or [`session`] and [`Kcp`] to bring your own I/O."
 )]
 
 pub mod arq;

@@ -1,0 +1,465 @@
+//! The drivers of sessions over real sockets on loopback. What sessions promise over bad paths is tested in virtual time; here no
+//! test depends on how fast the machine is.
+
+#![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::net::{Client, Error, Server};
+use whitewater::session::{
+    Blob, ClientConfig, ClientState, CloseReason, ConnectConfig, Event, SendError, ServerConfig,
+    SessionConfig, SessionId, Suite, Target,
+};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The strongest suite that is built in.
+const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
+const PSK: [u8; 32] = [7; 32];
+const LANE: usize = 0;
+
+/// A server, clients, and what they were told.
+struct World {
+    server: Server,
+    clients: Vec<Client>,
+    config: ClientConfig,
+    events: Vec<(SessionId, Event)>,
+    told: Vec<Vec<Event>>,
+}
+
+impl World {
+    fn new(session: SessionConfig) -> Self {
+        Self::with(ServerConfig { session, ..server_config() })
+    }
+
+    fn with(config: ServerConfig) -> Self {
+        let session = config.session.clone();
+        Self {
+            server: Server::bind("127.0.0.1:0", &config).unwrap(),
+            clients: Vec::new(),
+            config: ClientConfig { session, ..ClientConfig::default() },
+            events: Vec::new(),
+            told: Vec::new(),
+        }
+    }
+
+    /// A client of this server that is up, and its session there.
+    fn join(&mut self) -> SessionId {
+        let at = self.server.local_addr().unwrap();
+        self.join_at(at)
+    }
+
+    /// The same by another address of the server.
+    fn join_at(&mut self, at: SocketAddr) -> SessionId {
+        let before = self.events.len();
+        self.begin(at);
+        let index = self.clients.len() - 1;
+        self.until("up", |world| {
+            world.told[index].contains(&Event::Connected) && world.connected(before).is_some()
+        });
+        self.connected(before).unwrap()
+    }
+
+    fn begin(&mut self, at: SocketAddr) {
+        self.clients.push(Client::connect(target(at), &self.config).unwrap());
+        self.told.push(Vec::new());
+    }
+
+    /// The first session that came up after so many events.
+    fn connected(&self, after: usize) -> Option<SessionId> {
+        self.events[after..].iter().find(|(_, event)| *event == Event::Connected).map(|(id, _)| *id)
+    }
+
+    /// Pumps all ends until `is_done`.
+    fn until(&mut self, what: &str, mut is_done: impl FnMut(&mut Self) -> bool) {
+        let start = Instant::now();
+        while !is_done(self) {
+            assert!(start.elapsed() < PATIENCE, "not {what}: {:?} {:?}", self.server.stats(), self.events);
+            self.server.poll(Some(Duration::from_micros(300))).unwrap();
+            while let Some(event) = self.server.poll_event() {
+                self.events.push(event);
+            }
+            for (client, told) in self.clients.iter_mut().zip(&mut self.told) {
+                client.pump().unwrap();
+                told.extend(std::iter::from_fn(|| client.poll_event()));
+            }
+        }
+    }
+
+    fn closed(&self, id: SessionId) -> Option<CloseReason> {
+        self.events.iter().find_map(|(of, event)| if *of == id { reason(event) } else { None })
+    }
+
+    fn closed_at(&self, client: usize) -> Option<CloseReason> {
+        self.told[client].iter().find_map(reason)
+    }
+}
+
+fn reason(event: &Event) -> Option<CloseReason> {
+    if let Event::Closed { reason, .. } = event { Some(*reason) } else { None }
+}
+
+fn server_config() -> ServerConfig {
+    let psk = SUITE.needs_psk().then_some(PSK);
+    // All clients of a test have one address, and come at once.
+    let (sessions_per_address, accepts_per_second, accept_burst) = (1000, 1000, 1000);
+    let suites = vec![SUITE];
+    ServerConfig {
+        suites,
+        psk,
+        sessions_per_address,
+        half_open_per_address: 1000,
+        accepts_per_second,
+        accept_burst,
+        ..ServerConfig::default()
+    }
+}
+
+fn target(at: SocketAddr) -> Target {
+    Target { suite: SUITE, psk: SUITE.needs_psk().then_some(PSK), ..Target::insecure(at) }
+}
+
+#[test]
+fn a_session_carries_every_kind_of_data_both_ways() {
+    let channels = vec![
+        ChannelConfig::reliable_unordered(),
+        ChannelConfig::unreliable_sequenced(),
+        ChannelConfig::blocks(),
+    ];
+    let lane = SessionConfig::default().lanes[0];
+    let mut world = World::new(SessionConfig { lanes: vec![lane; 2], channels, ..SessionConfig::default() });
+    let id = world.join();
+    let World { server, clients, .. } = &mut world;
+    let block: Vec<u8> = (0..100_000u32).map(|at| at.to_le_bytes()[0]).collect();
+    let blob = |byte| Blob(vec![byte; 20]);
+    for lane in 0..2 {
+        clients[0].send(lane, b"up").unwrap();
+        server.send(id, lane, b"down").unwrap();
+    }
+    clients[0].send_datagram(b"datagram up").unwrap();
+    server.send_datagram(id, b"datagram down").unwrap();
+    for channel in 0..2 {
+        clients[0].send_message(channel, blob(1)).unwrap();
+        server.send_message(id, channel, blob(2)).unwrap();
+    }
+    clients[0].send_block(2, &block).unwrap();
+    server.send_block(id, 2, &block).unwrap();
+
+    let (mut up, mut down) = (BTreeSet::new(), BTreeSet::new());
+    let mut buf = [0; 100];
+    world.until("all there", |World { server, clients, .. }| {
+        for lane in 0..2 {
+            up.extend(server.recv(id, lane, &mut buf).ok().map(|len| buf[..len].to_vec()));
+            down.extend(clients[0].recv(lane, &mut buf).ok().map(|len| buf[..len].to_vec()));
+        }
+        up.extend(server.recv_datagram(id, &mut buf).ok().map(|len| buf[..len].to_vec()));
+        down.extend(clients[0].recv_datagram(&mut buf).ok().map(|len| buf[..len].to_vec()));
+        for channel in 0..3 {
+            up.extend(server.recv_message(id, channel).map(bytes));
+            down.extend(clients[0].recv_message(channel).map(bytes));
+        }
+        up.len() == 4 && down.len() == 4
+    });
+    assert!([&b"up"[..], b"datagram up", &[1; 20], &block].iter().all(|data| up.contains(*data)));
+    assert!([&b"down"[..], b"datagram down", &[2; 20], &block].iter().all(|data| down.contains(*data)));
+}
+
+fn bytes(received: Received<Blob>) -> Vec<u8> {
+    match received {
+        Received::Message(blob) => blob.0,
+        Received::Block(block) => block.to_vec(),
+    }
+}
+
+#[test]
+fn a_close_waits_until_what_was_sent_is_there() {
+    let mut world = World::new(SessionConfig::default());
+    let id = world.join();
+    let messages = 400; // several windows
+    for number in 0..messages {
+        world.clients[0].send(LANE, &u32::to_le_bytes(number)).unwrap();
+    }
+    world.clients[0].close(7);
+    assert_eq!(world.clients[0].send(LANE, b"too late"), Err(SendError::Closed));
+    let (mut received, mut buf) = (Vec::new(), [0; 100]);
+    world.until("closed", |world| {
+        while let Ok(len) = world.server.recv(id, LANE, &mut buf) {
+            received.push(u32::from_le_bytes(buf[..len].try_into().unwrap()));
+        }
+        world.closed(id).is_some() && world.closed_at(0).is_some()
+    });
+    assert!(received.iter().copied().eq(0..messages), "{received:?}");
+    assert_eq!(world.closed(id), Some(CloseReason::Peer(7)));
+    let undelivered = world.told[0].iter().find_map(|event| match event {
+        Event::Closed { reason: CloseReason::Local(7), undelivered } => Some(*undelivered),
+        _ => None,
+    });
+    assert!(undelivered.is_some_and(|undelivered| undelivered.is_empty()), "{undelivered:?}");
+}
+
+#[test]
+fn a_shutdown_of_either_end_says_goodbye_to_the_other() {
+    let mut world = World::new(SessionConfig::default());
+    let ids = [world.join(), world.join()];
+    let mut leaving = world.clients.remove(0);
+    world.told.remove(0);
+    let gone = std::thread::spawn(move || {
+        leaving.send(LANE, b"bye").unwrap();
+        leaving.shutdown(3).unwrap();
+        assert_eq!(leaving.state(), ClientState::Closed);
+        while leaving.poll(None).unwrap() {
+            leaving.poll_event().unwrap(); // and then it does not wait for what cannot come
+        }
+    });
+    world.until("one has gone", |world| world.closed(ids[0]).is_some());
+    gone.join().unwrap();
+    assert_eq!(world.closed(ids[0]), Some(CloseReason::Peer(3)));
+    let mut buf = [0; 3];
+    assert_eq!(world.server.recv(ids[0], LANE, &mut buf).map(|len| buf[..len].to_vec()), Ok(b"bye".to_vec()));
+
+    let World { mut server, mut clients, .. } = world;
+    server.send(ids[1], LANE, b"bye").unwrap();
+    let closing = std::thread::spawn(move || server.shutdown(4).unwrap());
+    let mut client = clients.remove(0);
+    let start = Instant::now();
+    let mut last = None;
+    while client.poll(Some(Duration::from_secs(1))).unwrap() || client.state() != ClientState::Closed {
+        last = client.poll_event().or(last);
+        assert!(start.elapsed() < PATIENCE, "no goodbye: {last:?}");
+    }
+    assert_eq!(last.as_ref().and_then(reason), Some(CloseReason::Peer(4)));
+    assert_eq!(client.recv(LANE, &mut buf), Ok(3));
+    closing.join().unwrap();
+}
+
+#[test]
+fn a_server_that_never_answers_or_falls_silent_is_an_event_and_no_error() {
+    // A port that takes datagrams and says nothing, and one that nobody listens on.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let connect = ConnectConfig { deadline: Duration::from_millis(300), ..ConnectConfig::default() };
+    for at in [silent.local_addr().unwrap(), nobody] {
+        let config = ClientConfig { connect, ..ClientConfig::default() };
+        let mut client: Client = Client::connect(target(at), &config).unwrap();
+        assert!(client.poll(Some(PATIENCE)).unwrap());
+        let event = client.poll_event();
+        assert_eq!(event.as_ref().and_then(reason), Some(CloseReason::ConnectTimeout));
+    }
+    let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
+    let mut world = World::new(SessionConfig { keepalive, timeout, ..SessionConfig::default() });
+    world.join();
+    let World { server, mut clients, .. } = world;
+    clients[0].send(LANE, b"anybody?").unwrap();
+    drop(server);
+    let start = Instant::now();
+    loop {
+        assert!(start.elapsed() < PATIENCE, "the silence did not end");
+        clients[0].poll(Some(PATIENCE)).unwrap();
+        if let Some(Event::Closed { reason, undelivered }) = clients[0].poll_event() {
+            assert_eq!((reason, undelivered.segments), (CloseReason::Timeout, 1));
+            break;
+        }
+    }
+}
+
+#[test]
+fn the_next_address_of_a_target_is_tried_also_of_the_other_family() {
+    let Ok(mut server) = Server::<Blob>::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
+    let port = server.local_addr().unwrap().port();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let connect = ConnectConfig { deadline: Duration::from_millis(200), ..ConnectConfig::default() };
+    let config = ClientConfig { connect, ..ClientConfig::default() };
+    for at in [SocketAddr::from(([127, 0, 0, 1], port)), format!("[::1]:{port}").parse().unwrap()] {
+        let addresses = vec![silent.local_addr().unwrap(), at];
+        let mut client: Client = Client::connect(Target { addresses, ..target(at) }, &config).unwrap();
+        let start = Instant::now();
+        let id = loop {
+            assert!(start.elapsed() < PATIENCE, "{:?} {:?}", client.state(), server.stats());
+            client.poll(Some(Duration::from_millis(1))).unwrap();
+            server.poll(Some(Duration::from_millis(1))).unwrap();
+            if let Some((id, Event::Connected)) = server.poll_event() {
+                break id;
+            }
+        };
+        // IPv4 is shown as such, not as IPv6.
+        assert_eq!(server.session(id).unwrap().peer().is_ipv4(), at.is_ipv4());
+        assert_eq!(client.poll_event(), Some(Event::Connected));
+    }
+}
+
+#[test]
+fn two_hundred_clients_are_served_from_one_socket() {
+    const CLIENTS: usize = 200;
+    let mut world = World::new(SessionConfig::default());
+    let at = world.server.local_addr().unwrap();
+    (0..CLIENTS).for_each(|_| world.begin(at));
+    world.until("all up", |world| {
+        world.clients.iter().all(|client| client.state() == ClientState::Up)
+            && world.server.ids().count() == CLIENTS
+    });
+    for (index, client) in world.clients.iter_mut().enumerate() {
+        client.send(LANE, &index.to_le_bytes()).unwrap();
+    }
+    let (mut buf, mut echoes) = ([0; 100], BTreeSet::new());
+    world.until("all echoed", |World { server, clients, .. }| {
+        let ids: Vec<_> = server.ids().collect();
+        for id in ids {
+            while let Ok(len) = server.recv(id, LANE, &mut buf) {
+                server.send(id, LANE, &buf[..len]).unwrap();
+            }
+        }
+        for (index, client) in clients.iter_mut().enumerate() {
+            while let Ok(len) = client.recv(LANE, &mut buf) {
+                assert_eq!(buf[..len], index.to_le_bytes());
+                assert!(echoes.insert(index));
+            }
+        }
+        echoes.len() == CLIENTS
+    });
+    assert_eq!(world.server.stats().accepted, CLIENTS as u64);
+    assert_eq!(world.server.socket_stats(), whitewater::net::SocketStats::default());
+}
+
+#[test]
+fn a_session_goes_on_beside_a_flood_of_garbage() {
+    let mut world = World::new(SessionConfig::default());
+    let id = world.join();
+    let flooder = UdpSocket::bind("127.0.0.1:0").unwrap();
+    flooder.connect(world.server.local_addr().unwrap()).unwrap();
+    // No packet, an unknown session, HELLOs cut short, and 32 bytes that look like DATA of this one.
+    let mut data = vec![0xa6; 60];
+    data[1..5].copy_from_slice(&u32::from_str_radix(&id.to_string(), 16).unwrap().to_le_bytes());
+    let garbage = [vec![], vec![0; 100], vec![0xa6; 1000], vec![0xa1; 511], data];
+    let (mut sent, mut received, mut buf) = (0, 0, [0; 100]);
+    world.until("through", |World { server, clients, .. }| {
+        for datagram in garbage.iter().cycle().take(50) {
+            let _ = flooder.send(datagram); // a full buffer is no failure of the test
+        }
+        if sent < 200 {
+            clients[0].send(LANE, &[1; 50]).unwrap();
+            sent += 1;
+        }
+        while server.recv(id, LANE, &mut buf).is_ok() {
+            received += 1;
+        }
+        received == 200
+    });
+    assert_eq!((world.server.ids().count(), world.server.stats().accepted), (1, 1));
+    assert!(world.server.stats().rejected.malformed > 0, "{:?}", world.server.stats());
+    assert_eq!(world.closed(id), None);
+}
+
+#[test]
+fn a_target_or_a_config_that_cannot_be_is_an_error_that_says_so() {
+    let at = SocketAddr::from(([127, 0, 0, 1], 1));
+    let nowhere = Target { addresses: Vec::new(), ..target(at) };
+    let long = Target { user: vec![0; 300], ..target(at) };
+    for target in [nowhere, long] {
+        let error = Client::<Blob>::connect(target, &ClientConfig::default()).unwrap_err();
+        assert!(matches!(Error::of(&error), Some(Error::Connect(_))), "{error:?}");
+    }
+    let connect = ConnectConfig { hello: 1, ..ConnectConfig::default() };
+    let error = Client::<Blob>::connect(target(at), &ClientConfig { connect, ..ClientConfig::default() })
+        .unwrap_err();
+    assert!(matches!(Error::of(&error), Some(Error::Config(_))), "{error:?}");
+    let error =
+        Server::<Blob>::bind("127.0.0.1:0", &ServerConfig { shard: 64, ..server_config() }).unwrap_err();
+    assert!(error.to_string().contains("shard"), "{error}");
+}
+
+/// A network in which a datagram takes no time, and that can give its client another address.
+#[cfg(feature = "crypto")]
+mod rebind {
+    use super::*;
+
+    struct Nat {
+        inside: UdpSocket,
+        outside: UdpSocket,
+        server: SocketAddr,
+        client: Option<SocketAddr>,
+    }
+
+    impl Nat {
+        fn new(server: SocketAddr) -> Self {
+            Self { inside: socket(), outside: socket(), server, client: None }
+        }
+
+        fn pass(&mut self) {
+            let mut buf = [0; 2000];
+            while let Ok((len, from)) = self.inside.recv_from(&mut buf) {
+                self.client = Some(from);
+                let _ = self.outside.send_to(&buf[..len], self.server);
+            }
+            while let Ok((len, _)) = self.outside.recv_from(&mut buf) {
+                let _ = self.inside.send_to(&buf[..len], self.client.unwrap());
+            }
+        }
+    }
+
+    fn socket() -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    }
+
+    #[test]
+    fn a_session_survives_a_nat_that_changes_the_port() {
+        let mut world = World::new(SessionConfig::default());
+        let at = world.server.local_addr().unwrap();
+        let mut nat = Nat::new(at);
+        world.begin(nat.inside.local_addr().unwrap());
+        world.until("up", |world| {
+            nat.pass();
+            world.connected(0).is_some() && world.clients[0].state() == ClientState::Up
+        });
+        let id = world.connected(0).unwrap();
+        let (mut buf, mut received) = ([0; 100], 0);
+        for round in 1..=3 {
+            nat.outside = socket();
+            let there = nat.outside.local_addr().unwrap();
+            world.clients[0].send(LANE, b"from elsewhere").unwrap();
+            world.server.send(id, LANE, b"to elsewhere").unwrap();
+            world.until("moved", |World { server, clients, events, .. }| {
+                nat.pass();
+                let moves = events.iter().filter(|(_, event)| matches!(event, Event::Moved { .. })).count();
+                received += usize::from(server.recv(id, LANE, &mut buf).is_ok());
+                received += usize::from(clients[0].recv(LANE, &mut buf).is_ok());
+                moves == round && received == 2 * round
+            });
+            assert_eq!(world.server.session(id).unwrap().peer(), there);
+        }
+        assert_eq!(world.closed(id), None);
+    }
+}
+
+#[cfg(feature = "crypto")]
+#[test]
+fn a_token_lets_in_by_the_clock_of_the_system() {
+    use std::time::SystemTime;
+    use whitewater::session::token::{FleetKey, Order, Verifier};
+    let mut world = World::with(ServerConfig { psk: None, ..server_config() });
+    let unix = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let key = || FleetKey::new([1; 32]).server_key(5, 0);
+    world.server.require_tokens(Verifier::new(0, key(), unix)).unwrap();
+    let addresses = [world.server.local_addr().unwrap()];
+    let order = Order {
+        protocol_id: 0,
+        suite: Suite::TOKEN,
+        client_id: 99,
+        match_id: [3; 16],
+        created: unix,
+        expires: unix + 45,
+        addresses: &addresses,
+        server_key: None,
+        user: b"red team",
+    };
+    let token = key().mint(&order, [4; 32], [5; 24]).unwrap();
+    world.clients.push(Client::connect(Target::of_token(&token), &world.config).unwrap());
+    world.told.push(Vec::new());
+    world.until("in", |world| world.connected(0).is_some());
+    let pass = world.server.sessions().pass(world.connected(0).unwrap()).unwrap();
+    assert_eq!((pass.client_id, &pass.user[..]), (99, &b"red team"[..]));
+}
