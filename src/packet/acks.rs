@@ -250,6 +250,16 @@ impl AckTracker {
         self.sent.get(self.unjudged).map(|sent| sent.at + self.config.lost_after)
     }
 
+    /// Whether packets that were sent are remembered.
+    pub(crate) const fn remembers_sent(&self) -> bool {
+        self.sent.newest().is_some()
+    }
+
+    /// Forgets the packets that were sent, and gives their memory back: what is acknowledged later is news of nothing.
+    pub(crate) fn forget_sent(&mut self) {
+        self.sent.reset();
+    }
+
     /// When something was last received; `None`: nothing was, or that is forgotten.
     #[must_use]
     pub const fn heard(&self) -> Option<Time> {

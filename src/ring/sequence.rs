@@ -115,6 +115,16 @@ impl<T> SequenceBuffer<T> {
         self.newest = Some(seq);
     }
 
+    /// The values held, in no order; looks at every slot.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().flatten()
+    }
+
+    /// Forgets all values and the newest number, and gives the memory back.
+    pub fn reset(&mut self) {
+        *self = Self { slots: Box::default(), newest: None, ..*self };
+    }
+
     /// Forgets all values and the newest number; keeps the memory.
     pub fn clear(&mut self) {
         if self.newest.take().is_some() {

@@ -51,6 +51,12 @@ impl Carried {
         self.packets.insert(sequence, Entries { start, count: self.end.wrapping_sub(start) });
     }
 
+    /// Forgets all packets, and gives their memory back.
+    pub(super) fn reset(&mut self) {
+        self.packets.reset();
+        (self.log, self.end) = (Box::default(), 0);
+    }
+
     /// Where the next message is noted.
     pub(super) const fn end(&self) -> u32 {
         self.end

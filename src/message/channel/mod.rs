@@ -114,8 +114,9 @@ pub struct Channels<M> {
     channels: Vec<Channel<M>>,
     carried: Carried,
     rejected: RejectedPayloads,
-    /// The payload of the packet that is made.
-    payload: Box<[u8]>,
+    /// The payload of the packet that is made, and most bytes of it.
+    payload: Vec<u8>,
+    payload_max: u16,
 }
 
 #[derive(Debug)]
@@ -155,7 +156,8 @@ impl<M: Message> Channels<M> {
             channels: config.channels.iter().map(channel).collect(),
             carried: Carried::new(config.packets, per_packet),
             rejected: RejectedPayloads::default(),
-            payload: vec![0; config.payload_max.into()].into(),
+            payload: Vec::new(),
+            payload_max: config.payload_max,
         })
     }
 
@@ -305,8 +307,20 @@ impl<M: Message> Channels<M> {
     }
 
     /// Most bytes that [`write`](Self::write) gives.
-    pub(crate) const fn payload_max(&self) -> usize {
-        self.payload.len()
+    pub(crate) fn payload_max(&self) -> usize {
+        self.payload_max.into()
+    }
+
+    /// Gives back the memory of what is empty. If nothing waits for an acknowledgement, no packet is remembered any more.
+    pub fn shrink(&mut self) {
+        for Channel { sender, receiver, .. } in &mut self.channels {
+            sender.shrink();
+            receiver.shrink();
+        }
+        if self.unacked() == 0 {
+            self.carried.reset();
+        }
+        self.payload = Vec::new();
     }
 
     /// What a channel has done; zeros when there is no such channel.
@@ -328,7 +342,8 @@ impl<M: Message> Channels<M> {
 
     /// Chooses what is due and writes it; returns the bytes of the payload.
     fn write_payload(&mut self, now: Time, rtt: Duration) -> Result<usize, BitsError> {
-        let Self { channels, payload, .. } = self;
+        let Self { channels, payload, payload_max, .. } = self;
+        payload.resize((*payload_max).into(), 0);
         let (mut stream, mut is_empty) = (Write::new(payload), true);
         let mut after = channels.len();
         for Channel { config, sender, stats, .. } in channels {

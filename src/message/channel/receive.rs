@@ -49,6 +49,15 @@ impl<M: Message> Receiver<M> {
         Some(received)
     }
 
+    /// Gives the memory back of what is empty.
+    pub(super) fn shrink(&mut self) {
+        if self.slots.values().next().is_none() {
+            self.slots.reset();
+        }
+        self.ready.shrink_to_fit();
+        self.staged = Vec::new();
+    }
+
     /// Reads what a packet has for this channel, and checks that there is room for it. Nothing else changes.
     pub(super) fn stage(&mut self, stream: &mut Read<'_>) -> Result<(), ReadError> {
         let (mut count, mut id, mut previous) = (0, Seq16(0), None);

@@ -239,6 +239,15 @@ impl<M: Message> Sender<M> {
         }
     }
 
+    /// Gives the memory back when nothing is stored.
+    pub(super) fn shrink(&mut self) {
+        if self.waiting() == 0 {
+            self.store.reset();
+        }
+        self.expired.shrink_to_fit();
+        self.chosen = Vec::new();
+    }
+
     fn store(&mut self, entry: Entry<M>) {
         self.store.insert(self.next, entry);
         self.next = self.next.add(1);

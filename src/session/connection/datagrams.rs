@@ -114,6 +114,8 @@ impl Datagrams {
     pub(super) fn shrink(&mut self) {
         self.out.shrink();
         self.received.shrink();
+        self.carried.reset();
+        self.delivered.shrink_to_fit();
     }
 }
 

@@ -40,12 +40,15 @@ pub(super) enum LaneError {
 
 impl Lanes {
     pub(super) fn new(conv: u32, config: &SessionConfig, max_datagram: u16) -> Result<Self, ConfigError> {
-        let lane = |(index, lane)| {
+        let lane = |(index, lane)| -> Result<Lane, ConfigError> {
             let config = config.lane(lane, max_datagram);
             let kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, DatagramQueue::new())?;
             Ok(Lane { kcp, blocked: None, fragment_chains: 0 })
         };
-        let lanes = (0..).zip(&config.lanes).map(lane).collect::<Result<_, ConfigError>>()?;
+        let mut lanes = Vec::with_capacity(config.lanes.len()); // and no more: most sessions are idle
+        for numbered in (0..).zip(&config.lanes) {
+            lanes.push(lane(numbered)?);
+        }
         Ok(Self { conv, lanes, slow_peer: config.slow_peer })
     }
 

@@ -67,6 +67,8 @@ pub struct Connection<M> {
     events: Pending,
     stats: ConnectionStats,
     now: Time,
+    /// When anything but signs of life was last sent or received.
+    busy: Time,
     user: Box<[u8]>,
 }
 
@@ -134,6 +136,7 @@ impl<M: Message> Connection<M> {
             events: Pending { connected: true, ..Pending::default() },
             stats: ConnectionStats::default(),
             now,
+            busy: now,
             user,
         })
     }
@@ -266,10 +269,14 @@ impl<M: Message> Connection<M> {
         self.channels.as_ref()
     }
 
-    /// Gives back the memory of what is empty, for a session that is quiet for long.
+    /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
     pub fn shrink(&mut self) {
         self.lanes.shrink();
         self.datagrams.shrink();
+        if let Some(channels) = &mut self.channels {
+            channels.shrink();
+        }
+        self.sent.forget_sent();
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {

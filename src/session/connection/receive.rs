@@ -84,6 +84,9 @@ impl<M: Message> Connection<M> {
         }
         let mut taken = Taken::default();
         for frame in frames {
+            if let Frame::Kcp(_) | Frame::Dgram(_) | Frame::Packed(_) = frame {
+                self.be_busy(now);
+            }
             if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
                 return self.fail(now, reason);
             }
@@ -161,11 +164,15 @@ impl<M: Message> Connection<M> {
             return Err(CloseReason::Protocol); // nothing of that number was sent
         }
         let delay = Duration::from_micros(u64::from(delay) * DELAY_UNIT);
-        for sequence in self.sent.on_acks(now, Acks { ack, bits }, delay) {
+        let acked = self.sent.on_acks(now, Acks { ack, bits }, delay);
+        for sequence in acked {
             self.datagrams.on_acked(sequence);
             if let Some(channels) = &mut self.channels {
                 channels.on_acked(sequence);
             }
+        }
+        if let Some(channels) = &mut self.channels {
+            acked.lost().for_each(|sequence| channels.on_lost(sequence));
         }
         Ok(())
     }

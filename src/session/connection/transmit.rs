@@ -10,6 +10,7 @@ use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter};
 use crate::time::Time;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// What a datagram carries that its owner wants to know about later.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,6 +116,7 @@ impl<M: Message> Connection<M> {
             Ok(payload) => {
                 written.is_packed = writer.push(&Frame::Packed(payload)).is_ok();
                 written.any |= written.is_packed;
+                self.be_busy(now);
             }
             Err(error) => {
                 log::error!("a message is not written as it was measured: {error}");
@@ -129,6 +131,7 @@ impl<M: Message> Connection<M> {
             && let Some(datagram) = self.datagrams.pop()
         {
             written.any |= writer.push(&Frame::Dgram(datagram)).is_ok();
+            self.be_busy(self.now);
             written.datagrams += 1;
         }
     }
@@ -139,6 +142,7 @@ impl<M: Message> Connection<M> {
             && let Some(segments) = self.lanes.pop()
         {
             written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
+            self.be_busy(self.now);
         }
     }
 
@@ -156,8 +160,8 @@ impl<M: Message> Connection<M> {
         self.keepalive.on_sent(now);
         self.stats.sent += 1;
         self.stats.bytes_sent += buf.len() as u64;
-        // What is acknowledged for nobody need not be remembered, as long as no number comes round.
-        if written.datagrams > 0 || written.is_packed || pn.is_multiple_of(TRACK_EACH) {
+        // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
+        if written.datagrams > 0 || written.is_packed || self.sent.remembers_sent() {
             let bytes = u32::try_from(buf.len()).unwrap_or(u32::MAX);
             self.sent.update(now);
             self.sent.on_sent(now, low(pn), bytes);
@@ -166,7 +170,22 @@ impl<M: Message> Connection<M> {
                 channels.on_sent(now, low(pn));
             }
         }
+        if now.since(self.busy) >= QUIET {
+            self.rest();
+        }
         Some(())
+    }
+
+    /// Something but a sign of life was sent or received.
+    pub(super) fn be_busy(&mut self, now: Time) {
+        self.busy = now;
+        self.seal.wake();
+    }
+
+    /// For a session that is quiet: another packet is not expected soon.
+    fn rest(&mut self) {
+        self.shrink();
+        self.seal.rest();
     }
 }
 
@@ -174,5 +193,5 @@ impl<M: Message> Connection<M> {
 const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
-/// Of packets without anything to acknowledge, each so many are remembered.
-const TRACK_EACH: u64 = 4096;
+/// Who has sent and received nothing but signs of life for so long gives its memory back.
+const QUIET: Duration = Duration::from_secs(5);

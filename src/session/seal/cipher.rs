@@ -20,11 +20,12 @@ pub(super) trait Aead {
     fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool;
 }
 
-/// A key, ready for use.
+/// A key, ready for use, or at rest.
 pub(super) struct Keyed {
     key: Key,
     which: Cipher,
-    aead: Any,
+    /// What is computed from the key once; `None`: for each packet anew.
+    aead: Option<Any>,
 }
 
 enum Any {
@@ -34,11 +35,19 @@ enum Any {
 
 impl Keyed {
     pub(super) fn new(which: Cipher, key: Key) -> Self {
-        let aead = match which {
-            Cipher::ChaChaPoly => Any::ChaChaPoly(Aead::new(&key)),
-            Cipher::AesGcm => Any::AesGcm(Aead::new(&key)),
-        };
+        let aead = Some(Any::new(which, &key));
         Self { key, which, aead }
+    }
+
+    /// Keeps nothing but the key.
+    pub(super) fn rest(&mut self) {
+        self.aead = None;
+    }
+
+    pub(super) fn wake(&mut self) {
+        if self.aead.is_none() {
+            self.aead = Some(Any::new(self.which, &self.key));
+        }
     }
 
     pub(super) fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
@@ -49,15 +58,15 @@ impl Keyed {
 
     fn encrypt(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         match &self.aead {
-            Any::ChaChaPoly(aead) => aead.seal(pn, header, body),
-            Any::AesGcm(aead) => aead.seal(pn, header, body),
+            Some(aead) => aead.seal(pn, header, body),
+            None => Any::new(self.which, &self.key).seal(pn, header, body),
         }
     }
 
     pub(super) fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool {
         match &self.aead {
-            Any::ChaChaPoly(aead) => aead.open(pn, header, sealed),
-            Any::AesGcm(aead) => aead.open(pn, header, sealed),
+            Some(aead) => aead.open(pn, header, sealed),
+            None => Any::new(self.which, &self.key).open(pn, header, sealed),
         }
     }
 
@@ -76,6 +85,29 @@ impl Keyed {
 
     pub(super) const fn which(&self) -> Cipher {
         self.which
+    }
+}
+
+impl Any {
+    fn new(which: Cipher, key: &Key) -> Self {
+        match which {
+            Cipher::ChaChaPoly => Self::ChaChaPoly(Aead::new(key)),
+            Cipher::AesGcm => Self::AesGcm(Aead::new(key)),
+        }
+    }
+
+    fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
+        match self {
+            Self::ChaChaPoly(aead) => aead.seal(pn, header, body),
+            Self::AesGcm(aead) => aead.seal(pn, header, body),
+        }
+    }
+
+    fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool {
+        match self {
+            Self::ChaChaPoly(aead) => aead.open(pn, header, sealed),
+            Self::AesGcm(aead) => aead.open(pn, header, sealed),
+        }
     }
 }
 

@@ -255,6 +255,24 @@ impl Seal {
         }
     }
 
+    /// Gives the memory back that makes packets cheap: each takes the time to prepare its key from now on.
+    pub(in crate::session) fn rest(&mut self) {
+        match &mut self.protection {
+            Protection::Checked(_) => {}
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => phases.rest(),
+        }
+    }
+
+    /// Prepares the keys for more packets than one.
+    pub(in crate::session) fn wake(&mut self) {
+        match &mut self.protection {
+            Protection::Checked(_) => {}
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => phases.wake(),
+        }
+    }
+
     /// Bytes behind the body.
     const fn tail(&self) -> usize {
         match &self.protection {

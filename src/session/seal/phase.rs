@@ -119,6 +119,16 @@ impl Phases {
         Ok(())
     }
 
+    pub(super) fn rest(&mut self) {
+        self.send.rest();
+        self.receive.rest();
+    }
+
+    pub(super) fn wake(&mut self) {
+        self.send.wake();
+        self.receive.wake();
+    }
+
     fn update_send(&mut self, now: Time) {
         self.send = Keyed::new(self.send.which(), self.send.next());
         self.generation.0 += 1;
