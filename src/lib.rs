@@ -59,10 +59,7 @@
     feature = "net",
     doc = "Begin with [`net::Server`] and [`net::Client`] for sessions between two ends of this crate, [`net::KcpSocket`] or [`net::KcpListener`] for bare KCP,"
 )]
-#![cfg_attr(
-    feature = "net",
-    doc = "or [`session`] and [`Kcp`] to bring your own I/O."
-)]
+#![cfg_attr(feature = "net", doc = "or [`session`] and [`Kcp`] to bring your own I/O.")]
 
 pub mod arq;
 pub mod code;

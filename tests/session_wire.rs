@@ -7,7 +7,7 @@ use whitewater::Seq16;
 use whitewater::session::wire::{
     Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATAGRAM_MAX, DENY_LEN, Data, Deny,
     DenyReason, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello, MESSAGE_MAX, Msg1,
-    Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX,
+    Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX, is_close_text,
 };
 
 /// One of each kind, from the same numbers.
@@ -307,6 +307,7 @@ fn a_body_is_refused_as_a_whole_for_its_reason() {
     assert_eq!(behind(&[5, 0, 0, 0, 0, 0, 0, 0]), FrameError::Truncated);
     assert_eq!(behind(&[0, 0, 0, 1]), FrameError::Padding);
     assert_eq!(behind(&[8, 1, 0, 2, 0xff, 0xff]), FrameError::Text);
+    assert_eq!(behind(&[8, 1, 0, 2, 0xc2, 0x9f]), FrameError::Text);
     let long = [&[8, 1, 0, 129][..], &[b'x'; 129]].concat();
     assert_eq!(behind(&long), FrameError::Text);
     let most = good.repeat(FRAMES_MAX);
@@ -316,11 +317,20 @@ fn a_body_is_refused_as_a_whole_for_its_reason() {
 }
 
 #[test]
+fn a_text_has_no_control_characters_and_anything_else() {
+    for text in (0..=0x2fff).filter_map(char::from_u32).chain(['\u{e002}', '\u{ff80}', '\u{10ffff}']) {
+        let (alone, within) = (text.to_string(), format!("ä{text}Â{text}"));
+        assert_eq!((is_close_text(&alone), is_close_text(&within)), (!text.is_control(), !text.is_control()));
+    }
+    assert!(is_close_text("") && is_close_text(&"x".repeat(128)) && !is_close_text(&"x".repeat(129)));
+}
+
+#[test]
 fn a_writer_takes_what_may_be_in_a_body_and_nothing_else() {
     let mut body = Vec::new();
     let mut writer = FrameWriter::new(&mut body, 10_000);
     let text = "x".repeat(CLOSE_TEXT_MAX + 1);
-    assert!(writer.push(&Frame::Close(0, &text)).is_err());
+    assert!(writer.push(&Frame::Close(0, &text)).is_err() && writer.push(&Frame::Close(0, "\n")).is_err());
     assert!(writer.push(&Frame::Pad(0)).is_err());
     assert_eq!((writer.count(), writer.room()), (0, Some(9_999)));
     for _ in 0..FRAMES_MAX {

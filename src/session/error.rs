@@ -3,6 +3,43 @@
 use crate::{arq, message};
 use thiserror::Error;
 
+/// Why a client is not sent to another server. Nothing has changed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RedirectError {
+    /// It does not fit into one datagram of the session: give it fewer addresses.
+    #[error("a token of {len} bytes, where {max} is the most")]
+    TooLong {
+        /// Bytes of it.
+        len: usize,
+        /// Most bytes.
+        max: usize,
+    },
+    /// It is not what `PublicToken::encode` gives, or it is empty.
+    #[error("these bytes are no connect token")]
+    NoToken,
+    /// There is no such session, or it is closing.
+    #[error("the session is closed")]
+    Closed,
+}
+
+/// Why a session is not closed with a text. Nothing has changed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CloseTextError {
+    /// It is too long.
+    #[error("a text of {len} bytes, where {max} is the most")]
+    TooLong {
+        /// Bytes of it.
+        len: usize,
+        /// Most bytes.
+        max: usize,
+    },
+    /// It has control characters.
+    #[error("the text has control characters")]
+    Control,
+}
+
 /// Why a lane did not take a message.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]

@@ -12,6 +12,8 @@ pub enum Event {
     Connected,
     /// Something can be read: read until nothing is left, then this comes again.
     Readable,
+    /// The server sends us to another one: [`take_redirect`](super::Session::take_redirect) has the token for it.
+    Redirected,
     /// The peer is now at another address.
     Moved {
         /// Where it was.
@@ -105,13 +107,15 @@ pub struct Undelivered {
     pub messages: usize,
     /// Unreliable datagrams that never left.
     pub datagrams: usize,
+    /// A token that sends the client to another server.
+    pub redirect: bool,
 }
 
 impl Undelivered {
     /// Whether there is nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.segments == 0 && self.messages == 0 && self.datagrams == 0
+        self.segments == 0 && self.messages == 0 && self.datagrams == 0 && !self.redirect
     }
 }
 
@@ -142,6 +146,8 @@ pub enum Timer {
     Keepalive,
     /// The peer has been silent for too long.
     Timeout,
+    /// A client is told again that it shall go to another server.
+    Redirect,
     /// Closing goes on.
     Close,
     /// A new address of the peer is asked again, or given up.

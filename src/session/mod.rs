@@ -87,7 +87,7 @@ pub use blob::Blob;
 pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
 pub use config::SessionConfig;
 pub use connection::Connection;
-pub use error::{SendDatagramError, SendError, SendMessageError};
+pub use error::{CloseTextError, RedirectError, SendDatagramError, SendError, SendMessageError};
 pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
 pub use random::Random;
 #[cfg(feature = "crypto")]

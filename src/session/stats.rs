@@ -26,6 +26,10 @@ pub struct ConnectionStats {
     pub datagrams_refused: u64,
     /// Payloads of channels that were refused: no room, or not what a peer of the same channels sends.
     pub messages_refused: u64,
+    /// Tokens by which the server has sent us to another one, each counted once.
+    pub redirects: u64,
+    /// REDIRECTs that had no token, or one that was out of date.
+    pub redirects_refused: u64,
     /// Datagrams dropped.
     pub rejected: RejectedDatagrams,
 }

@@ -5,7 +5,8 @@ mod config;
 
 pub use config::{ClientConfig, ConnectConfig, ConnectError, Target};
 
-use super::connection::{Connection, Parts};
+use super::connection::{Connection, Parts, check_text};
+use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Timer, Undelivered};
 use super::reset::is_reset;
 use super::seal::{Keys, Seal};
@@ -17,6 +18,7 @@ use crate::message::Message;
 use crate::time::Time;
 use attempt::Attempt;
 use std::net::SocketAddr;
+use zeroize::Zeroizing;
 
 /// A session of a client, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
 /// [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Self::poll_timeout).
@@ -183,6 +185,30 @@ impl<M: Message> Session<M> {
             State::Idle | State::Connecting { .. } => self.fail(CloseReason::Local(code)),
             State::Failed => {}
         }
+    }
+
+    /// The same with a text for the server, see [`Connection::close_with`].
+    ///
+    /// # Errors
+    ///
+    /// The text is too long, or has control characters. Then nothing has changed.
+    pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
+        check_text(text)?;
+        let now = self.tick(now);
+        match self.connection_mut() {
+            Some(connection) => connection.close_with(now, code, text),
+            None => {
+                self.close(now, code);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the token of the server to go to, after [`Event::Redirected`]: what [`Server::redirect`](super::Server::redirect) was
+    /// given there. Connect to it by another session, to `Target::of_token` of what `PublicToken::decode` makes of it, and close this
+    /// one when that is up; until then nothing changes here. If another one comes, the newer holds.
+    pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        self.connection_mut()?.take_redirect()
     }
 
     /// The session's data, once it has been up.

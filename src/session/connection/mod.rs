@@ -1,19 +1,23 @@
 //! What both ends share once a session is up: numbers, frames, signs of life, the end.
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency.
-//! `path` has the peer's address, `keepalive` the silence, `life` the end.
+//! `path` has the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it goes on.
 
 mod acks;
 mod datagrams;
+mod farewell;
 mod keepalive;
 mod lanes;
 mod life;
 mod path;
 mod receive;
+mod redirect;
 #[cfg(all(test, feature = "crypto"))]
 mod tests;
 mod timeout;
 mod transmit;
+
+pub(in crate::session) use farewell::check_text;
 
 use super::config::{DATAGRAM_MIN, SessionConfig};
 use super::error::{SendDatagramError, SendError, SendMessageError};
@@ -33,6 +37,7 @@ use keepalive::Keepalive;
 use lanes::{LaneError, Lanes};
 use life::{Closing, Life};
 use path::Path;
+use redirect::Redirects;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -61,6 +66,11 @@ pub struct Connection<M> {
     response: Option<[u8; 8]>,
     /// Whether the peer's CLOSE is to be answered.
     farewell: bool,
+    /// What our CLOSE says, or what the peer's has said.
+    close_text: Box<str>,
+    is_closed_by_peer: bool,
+    redirects: Redirects,
+    is_client: bool,
     max_datagram: u16,
     ack_delay: Duration,
     drain: Duration,
@@ -77,6 +87,7 @@ pub struct Connection<M> {
 struct Pending {
     connected: bool,
     readable: bool,
+    redirected: bool,
     moved: Option<(SocketAddr, SocketAddr)>,
     closed: Option<(CloseReason, Undelivered)>,
 }
@@ -94,7 +105,7 @@ pub(in crate::session) struct Parts {
     pub(in crate::session) max_datagram: u16,
     /// Whether the peer's address may change.
     pub(in crate::session) moves: bool,
-    /// Whether to ping until the peer is heard.
+    /// Whether this end is the client, which pings until the server is heard.
     pub(in crate::session) asks: bool,
     pub(in crate::session) seed: [u64; 2],
     /// What the peer's application said in the handshake.
@@ -130,6 +141,10 @@ impl<M: Message> Connection<M> {
             pong: None,
             response: None,
             farewell: false,
+            close_text: Box::default(),
+            is_closed_by_peer: false,
+            redirects: Redirects::default(),
+            is_client: asks,
             max_datagram,
             ack_delay: config.ack_delay,
             drain: config.drain,
@@ -222,9 +237,7 @@ impl<M: Message> Connection<M> {
     /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
     /// application's own. What did not arrive is told with [`Event::Closed`].
     pub fn close(&mut self, now: Time, code: u16) {
-        if self.is_up() {
-            self.life = Life::Draining { reason: CloseReason::Local(code), until: now + self.drain };
-        }
+        let _ = self.close_with(now, code, ""); // there is nothing to say, so nothing wrong with it
     }
 
     /// Whether the session is up and takes what is sent.
@@ -280,7 +293,7 @@ impl<M: Message> Connection<M> {
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
-        let Pending { connected, readable, moved, closed } = &mut self.events;
+        let Pending { connected, readable, redirected, moved, closed } = &mut self.events;
         if std::mem::take(connected) {
             return Some(Event::Connected);
         }
@@ -290,12 +303,15 @@ impl<M: Message> Connection<M> {
         if std::mem::take(readable) {
             return Some(Event::Readable);
         }
+        if std::mem::take(redirected) {
+            return Some(Event::Redirected);
+        }
         closed.take().map(|(reason, undelivered)| Event::Closed { reason, undelivered })
     }
 
     pub(in crate::session) const fn has_events(&self) -> bool {
-        let Pending { connected, readable, moved, closed } = &self.events;
-        *connected || *readable || moved.is_some() || closed.is_some()
+        let Pending { connected, readable, redirected, moved, closed } = &self.events;
+        *connected || *readable || *redirected || moved.is_some() || closed.is_some()
     }
 
     /// Tells the peer at once that it is over, without waiting for anything.
@@ -319,6 +335,7 @@ impl<M: Message> Connection<M> {
             segments: self.lanes.unacked(),
             messages: self.channels.as_ref().map_or(0, messages),
             datagrams: self.datagrams.waiting(),
+            redirect: self.redirects.is_pending(),
         }
     }
 

@@ -20,6 +20,8 @@ struct Taken {
     elicits: bool,
     /// Something was refused: it must not be acknowledged.
     refused: bool,
+    /// The number of the packet.
+    pn: u64,
 }
 
 impl<M: Message> Connection<M> {
@@ -82,7 +84,7 @@ impl<M: Message> Connection<M> {
             }
             return;
         }
-        let mut taken = Taken::default();
+        let mut taken = Taken { pn, ..Taken::default() };
         for frame in frames {
             if let Frame::Kcp(_) | Frame::Dgram(_) | Frame::Packed(_) = frame {
                 self.be_busy(now);
@@ -148,11 +150,12 @@ impl<M: Message> Connection<M> {
                     *moved = Some((moved.map_or(old, |(first, _)| first), from));
                 }
             }
-            Frame::Close(code, _) => {
-                self.farewell = true;
-                self.end(CloseReason::Peer(code), self.undelivered());
+            Frame::Close(code, text) => self.on_close(code, text),
+            Frame::Redirect(token) => {
+                taken.elicits = true;
+                self.on_redirect(taken.pn, token)?;
             }
-            Frame::Redirect(_) | Frame::Pad(_) => {}
+            Frame::Pad(_) => {}
         }
         Ok(())
     }
@@ -167,6 +170,7 @@ impl<M: Message> Connection<M> {
         let acked = self.sent.on_acks(now, Acks { ack, bits }, delay);
         for sequence in acked {
             self.datagrams.on_acked(sequence);
+            self.redirects.on_acked(sequence);
             if let Some(channels) = &mut self.channels {
                 channels.on_acked(sequence);
             }

@@ -57,6 +57,7 @@ impl<M: Message> Connection<M> {
                     self.lanes.check(now).map(|at| (at, Timer::Lane)),
                     channels.map(|at| (at, Timer::Channel)),
                     self.received.due().map(|at| (at, Timer::Ack)),
+                    self.redirects.due().map(|at| (at, Timer::Redirect)),
                     Some((self.keepalive.ping_at(), Timer::Keepalive)),
                     Some(silence),
                     draining,

@@ -20,6 +20,7 @@ struct Written {
     is_ping: bool,
     datagrams: u16,
     is_packed: bool,
+    is_redirect: bool,
 }
 
 impl<M: Message> Connection<M> {
@@ -41,8 +42,8 @@ impl<M: Message> Connection<M> {
                 if !closing.poll(now) {
                     return None;
                 }
-                let code = closing.reason.code();
-                self.seal_one(now, buf, &Frame::Close(code, ""))?;
+                let reason = closing.reason;
+                self.seal_close(now, buf, reason)?;
             }
             Life::Up | Life::Draining { .. } => self.seal_data(now, buf)?,
         }
@@ -50,7 +51,7 @@ impl<M: Message> Connection<M> {
     }
 
     /// A datagram of one frame.
-    fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
+    pub(super) fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
         Seal::begin(buf);
         let end = self.body_end();
         FrameWriter::new(buf, end).push(frame).ok()?;
@@ -64,6 +65,7 @@ impl<M: Message> Connection<M> {
         let end = self.body_end();
         let mut writer = FrameWriter::new(buf, end);
         let mut written = Written::default();
+        self.write_redirect(now, &mut writer, &mut written);
         self.write_control(now, &mut writer, &mut written);
         self.write_messages(now, &mut writer, &mut written);
         self.write_datagrams(&mut writer, &mut written);
@@ -78,6 +80,15 @@ impl<M: Message> Connection<M> {
         }
         self.write_acks(now, &mut writer); // again, for the last ones may have got lost
         self.finish(now, buf, written)
+    }
+
+    /// Where the peer is to go, first of all: then it fits.
+    fn write_redirect(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        let rtt = self.rtt();
+        if let Some(token) = self.redirects.poll(now, rtt) {
+            written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
+            written.any |= written.is_redirect;
+        }
     }
 
     /// What the peer is owed.
@@ -161,11 +172,13 @@ impl<M: Message> Connection<M> {
         self.stats.sent += 1;
         self.stats.bytes_sent += buf.len() as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
-        if written.datagrams > 0 || written.is_packed || self.sent.remembers_sent() {
+        let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect;
+        if is_tracked || self.sent.remembers_sent() {
             let bytes = u32::try_from(buf.len()).unwrap_or(u32::MAX);
             self.sent.update(now);
             self.sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);
+            self.redirects.on_sent(pn, written.is_redirect);
             if let Some(channels) = &mut self.channels {
                 channels.on_sent(now, low(pn));
             }

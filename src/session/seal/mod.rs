@@ -273,6 +273,12 @@ impl Seal {
         }
     }
 
+    /// Whether nobody else can read what is sealed.
+    #[cfg(feature = "crypto")]
+    pub(in crate::session) const fn is_encrypted(&self) -> bool {
+        matches!(self.protection, Protection::Noise(_))
+    }
+
     /// Bytes behind the body.
     const fn tail(&self) -> usize {
         match &self.protection {

@@ -21,8 +21,9 @@ pub use stats::{RejectedRequests, ServerStats};
 #[cfg(feature = "crypto")]
 pub use tokens::Pass;
 
-use super::connection::Connection;
+use super::connection::{Connection, check_text};
 use super::cookie::CookieKey;
+use super::error::{CloseTextError, RedirectError};
 use super::event::{Event, Timer};
 use super::raw::Peers;
 use super::reset::ResetKey;
@@ -268,6 +269,37 @@ impl<M: Message> Server<M> {
     /// The same, to register them, to send and to receive. Then drain the polls.
     pub const fn raw_mut(&mut self) -> Option<&mut Peers> {
         self.raw.as_mut()
+    }
+
+    /// The same with a text for the client, see [`Connection::close_with`].
+    ///
+    /// # Errors
+    ///
+    /// The text is too long, or has control characters. Then nothing has changed.
+    pub fn close_with(
+        &mut self,
+        now: Time,
+        id: SessionId,
+        code: u16,
+        text: &str,
+    ) -> Result<(), CloseTextError> {
+        let now = self.tick(now);
+        check_text(text)?;
+        self.session_mut(id).map_or(Ok(()), |connection| connection.close_with(now, code, text))
+    }
+
+    /// Sends the client of a session to another server: `token` is what `PublicToken::encode` makes of a connect token for that one.
+    /// It is repeated until it has arrived; the client gets [`Event::Redirected`]. The session goes on until either end closes it,
+    /// as the client does when it is up there. Another call replaces a token that is out of date.
+    ///
+    /// Without encryption `token` may be any bytes, for a token would tell its secret to all who listen.
+    ///
+    /// # Errors
+    ///
+    /// The token does not fit, or is none, or the session is over. Then nothing has changed.
+    pub fn redirect(&mut self, now: Time, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
+        let now = self.tick(now);
+        self.session_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
     }
 
     /// Sessions there are: not confirmed, up, and just over.

@@ -55,7 +55,7 @@ pub enum FrameError {
     /// The padding is not all zeros.
     #[error("the padding is not zero")]
     Padding,
-    /// The text of a CLOSE is too long or no UTF-8.
+    /// The text of a CLOSE is too long, no UTF-8, or has control characters.
     #[error("the text of a close is none")]
     Text,
     /// There are more than [`FRAMES_MAX`](super::FRAMES_MAX).

@@ -23,7 +23,7 @@ pub enum Frame<'a> {
     PathChallenge([u8; 8]),
     /// The answer, with the bytes of the question.
     PathResponse([u8; 8]),
-    /// The session is over: why, for programs, and in words, at most [`CLOSE_TEXT_MAX`] bytes.
+    /// The session is over: why, for programs, and in words: see [`is_close_text`].
     Close(u16, &'a str),
     /// Go to another server, with this connect token.
     Redirect(&'a [u8]),
@@ -101,7 +101,7 @@ impl<'a> Frame<'a> {
             frame_type::CLOSE => {
                 let (reason, len) = (from.u16()?, from.u8()?);
                 let text = str::from_utf8(from.bytes(len)?).ok();
-                let text = text.filter(|text| text.len() <= CLOSE_TEXT_MAX).ok_or(FrameError::Text)?;
+                let text = text.filter(|text| is_close_text(text)).ok_or(FrameError::Text)?;
                 Self::Close(reason, text)
             }
             _ => {
@@ -121,6 +121,22 @@ fn content<'a>(found: u8, from: &mut Reader<'a>) -> Result<&'a [u8], FrameError>
     let len = from.u16()?;
     let content = from.bytes(len)?;
     if from.rest().is_empty() { Err(FrameError::NotShortest) } else { Ok(content) }
+}
+
+/// Whether a [`Frame::Close`] may have this text: at most [`CLOSE_TEXT_MAX`] bytes, and no control characters (U+0000 to U+001F and
+/// U+007F to U+009F), for it ends up in logs and on terminals.
+#[must_use]
+pub const fn is_close_text(text: &str) -> bool {
+    let mut rest = text.as_bytes();
+    let mut before = 0;
+    // A loop over bytes can be `const`: U+0080 to U+009F are 0xc2 and then 0x80 to 0x9f.
+    while let [byte, behind @ ..] = rest {
+        if matches!((before, *byte), (_, 0..=0x1f | 0x7f) | (0xc2, 0x80..=0x9f)) {
+            return false;
+        }
+        (before, rest) = (*byte, behind);
+    }
+    text.len() <= CLOSE_TEXT_MAX
 }
 
 /// Most frames of a body.

@@ -1,6 +1,6 @@
 //! Frames into a body of limited size.
 
-use super::frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, frame_type};
+use super::frame::{AckFrame, FRAMES_MAX, Frame, frame_type, is_close_text};
 use thiserror::Error;
 
 /// A frame does not fit any more, or cannot be one. Nothing was written.
@@ -47,7 +47,7 @@ impl<'a> FrameWriter<'a> {
     ///
     /// # Errors
     ///
-    /// When it does not fit, padding has been written, there are [`FRAMES_MAX`], or what it holds is longer than it may be.
+    /// When it does not fit, padding has been written, there are [`FRAMES_MAX`], or what it holds is nothing that it may hold.
     pub fn push(&mut self, frame: &Frame<'_>) -> Result<(), NoRoom> {
         let left = self.left().ok_or(NoRoom)?;
         if len(frame)? > left {
@@ -131,7 +131,7 @@ fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
         | Frame::Pong(_)
         | Frame::PathChallenge(_)
         | Frame::PathResponse(_) => Ok(9),
-        Frame::Close(_, text) if text.len() > CLOSE_TEXT_MAX => Err(NoRoom),
+        Frame::Close(_, text) if !is_close_text(text) => Err(NoRoom),
         Frame::Close(_, text) => Ok(4 + text.len()),
         Frame::Kcp(content) | Frame::Dgram(content) | Frame::Redirect(content) | Frame::Packed(content) => {
             if content.len() > usize::from(u16::MAX) {

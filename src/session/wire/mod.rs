@@ -15,7 +15,7 @@ mod reader;
 pub use connect::{Accept, Connect};
 pub use data::{DATA_HEADER_LEN, Data, RESET_LEN, Reset};
 pub use error::{FrameError, PacketError};
-pub use frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, Frames};
+pub use frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, Frames, is_close_text};
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN, Hello};
 pub use payload::{Msg1, Msg2, USER_MAX};

@@ -1,0 +1,117 @@
+//! What is said in words when a session ends.
+
+#![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, Toward, World, forger};
+use whitewater::session::wire::CLOSE_TEXT_MAX;
+use whitewater::session::{CloseReason, CloseTextError, Event, SessionConfig, Suite};
+use whitewater::sim::{LinkConfig, Loss};
+
+fn connected(seed: u64, loss: f64, suite: Suite) -> World {
+    let link = LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(80)) };
+    let mut world = World::pair(seed, &link, &SessionConfig::default(), suite);
+    world.taps = true;
+    world.connect();
+    world.run(1_000);
+    world
+}
+
+fn reason(world: &World) -> Option<CloseReason> {
+    let closed = |(_, event): &_| match event {
+        Event::Closed { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    world.clients[0].events.iter().find_map(closed)
+}
+
+#[test]
+fn either_end_reads_what_the_other_said() {
+    for seed in 1..=50 {
+        let text = format!("gone to bed, {}", "ö".repeat(50));
+        let mut world = connected(seed, 0.3, SUITE);
+        let (now, id) = (world.now, world.sessions[0]);
+        world.server.close_with(now, id, 7, &text).unwrap();
+        world.run(3_000);
+        if reason(&world) == Some(CloseReason::Peer(7)) {
+            assert_eq!(world.client().close_text(), text, "seed {seed}");
+        } else {
+            assert!(
+                world.clients[0].session.state() == whitewater::session::ClientState::Up,
+                "each CLOSE was lost"
+            );
+        }
+
+        let mut world = connected(seed, 0.0, SUITE);
+        let now = world.now;
+        world.clients[0].session.close_with(now, 8, &text).unwrap();
+        assert!(world.run_until(1_000, |world| world.events.len() > 1));
+        assert_eq!(world.session().close_text(), text);
+        world.run(500);
+        assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Local(8)), ""));
+    }
+}
+
+#[test]
+fn a_close_without_words_has_none() {
+    let mut world = connected(1, 0.0, SUITE);
+    let (now, id) = (world.now, world.sessions[0]);
+    world.server.close(now, id, 7);
+    assert_eq!(world.client().close_text(), "");
+    world.run(500);
+    assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Peer(7)), ""));
+}
+
+#[test]
+fn a_text_that_cannot_be_said_changes_nothing() {
+    let mut world = connected(1, 0.0, SUITE);
+    let (now, id) = (world.now, world.sessions[0]);
+    let (most, long) = ("x".repeat(CLOSE_TEXT_MAX), "ö".repeat(65));
+    let too_long = Err(CloseTextError::TooLong { len: 130, max: 128 });
+    assert_eq!(world.server.close_with(now, id, 7, &long), too_long);
+    assert_eq!(world.clients[0].session.close_with(now, 7, &long), too_long);
+    for text in ["two\nlines", "\u{1b}[2J", "\u{7f}", "\u{80}", "a\u{9f}"] {
+        assert_eq!(world.server.close_with(now, id, 7, text), Err(CloseTextError::Control), "{text:?}");
+    }
+    world.run(500);
+    assert!(world.client().is_up() && world.session().is_up());
+    world.server.close_with(now, id, 7, &most).unwrap();
+    assert_eq!(world.server.close_with(now, id, 8, "too late"), Ok(()), "the first one counts");
+    world.run(500);
+    assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Peer(7)), &*most));
+}
+
+/// A peer that has the keys and keeps no rule.
+#[test]
+fn a_text_that_is_none_ends_the_session_and_is_not_shown() {
+    let texts: [&[u8]; 5] = [b"\xff\xfe", b"\x1b]0;owned\x07", b"\xc2\x85", b"cut \xc3", b"a\0b"];
+    let long = [b'x'; CLOSE_TEXT_MAX + 1];
+    for text in texts.into_iter().chain([&long[..]]) {
+        let mut world = connected(1, 0.0, Suite::Checked);
+        let forge = forger(&world);
+        let body = [&[8, 7, 0, u8::try_from(text.len()).unwrap()], text].concat();
+        let datagram = forge(Toward::Client, &body);
+        world.inject_client(0, &datagram);
+        world.run(2_000);
+        assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Protocol), ""));
+    }
+    let mut world = connected(1, 0.0, Suite::Checked);
+    let datagram = forger(&world)(Toward::Client, b"\x08\x07\x00\x06\xc3\xb6 \xc2\xa0.");
+    world.inject_client(0, &datagram);
+    world.run(2_000);
+    assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Peer(7)), "ö \u{a0}."));
+}
+
+#[test]
+fn who_is_not_connected_has_nobody_to_tell() {
+    let dead = LinkConfig { loss: Loss::Random(1.0), ..LinkConfig::default() };
+    let mut world = World::pair(1, &dead, &SessionConfig::default(), SUITE);
+    let (now, long) = (world.now, "x".repeat(200));
+    assert!(world.clients[0].session.close_with(now, 7, &long).is_err() && reason(&world).is_none());
+    world.clients[0].session.close_with(now, 7, "never mind").unwrap();
+    world.drain();
+    assert_eq!(reason(&world), Some(CloseReason::Local(7)));
+}
