@@ -1,0 +1,143 @@
+"""Talks WW/1 to an echo server in every suite, and says what held.
+
+client.py ADDRESS PORT PORT_WITH_TOKENS PSK SERVER_PUBLIC FLEET_KEY: keys in hex. The server of the first port takes every suite, and
+sends datagrams and messages of lane 0 back; at "close" it closes. That of the second takes tokens only, and tells at "who" whose.
+"""
+
+import os
+import sys
+import time
+
+import datagrams
+import frames
+import handshake
+from session import NoAnswer, Session, ask, connected
+from token_bytes import Token, server_key
+
+PROTOCOL_ID, SERVER_ID = 7, 5
+SUITES = [0x0000] + [pattern << 8 | cipher for pattern in handshake.PATTERNS for cipher in handshake.CIPHERS]
+
+
+def ping(session: Session, number: int) -> bytes:
+    """A PING and its PONG; returns the datagram of the PING."""
+    content = number.to_bytes(8, "little")
+    datagram = session.send((frames.PING, content))
+    session.until(frames.PONG, content)
+    return datagram
+
+
+def datagram(session: Session, text: bytes) -> None:
+    """An unreliable message that comes back, and is acknowledged."""
+    number = session.sealer.number
+    session.send((frames.DGRAM, text))
+    session.until(frames.DGRAM, text)
+    session.wait(lambda _: number in session.acked)
+
+
+def message(session: Session, size: int) -> None:
+    """A message of several fragments over lane 0, and its echo."""
+    text = bytes(index * 7 % 251 for index in range(size))
+    assert size > 3 * session.kcp.mss
+    session.kcp.send(text)
+    assert session.wait(lambda _: session.kcp.messages) == [text]
+    session.wait(lambda _: session.kcp.idle())
+    session.kcp.messages.clear()
+
+
+def changed_or_repeated(session: Session, old: bytes) -> None:
+    """What comes twice or damaged is answered by nothing: the first answer is that to a later PING."""
+    session.socket.send(old)
+    for at in (0, 1, 5, 9, len(old) - 1):
+        damaged = bytearray(session.sealer.seal(frames.encode([(frames.PING, bytes(8))])))
+        damaged[at] ^= 1
+        session.socket.send(damaged)
+    session.send((frames.PING, b"after it"))
+    answers = session.wait(lambda found: [c for k, c in found if k == frames.PONG])
+    assert answers == [b"after it"], answers
+
+
+def update(session: Session) -> None:
+    """The server follows an update of our key with one of its own."""
+    session.sealer.update()
+    ping(session, 1000 + session.sealer.phase)
+    assert session.opener.phase == session.sealer.phase
+
+
+def close(session: Session) -> None:
+    """A CLOSE is answered by one, and then nothing is any more."""
+    session.send(frames.close(1000, "good bye"))
+    session.until(frames.CLOSE)
+    session.send((frames.PING, bytes(8)))
+    assert session.take(0.1) == [], "a closed session answers"
+
+
+def whole(session: Session) -> None:
+    """All that a session does, in one."""
+    assert session.accepted.rejected is None and session.accepted.server_sid != 0
+    first = ping(session, 1)
+    datagram(session, b"a datagram")
+    message(session, 5000)
+    changed_or_repeated(session, first)
+    if session.attempt.suite != handshake.CHECKED:
+        for _ in range(3):
+            update(session)
+            message(session, 4000)
+    datagram(session, b"x" * 1100)
+    close(session)
+
+
+def closed_by_server(session: Session) -> None:
+    """The server closes who asks for it, with the code 7."""
+    session.send((frames.DGRAM, b"close"))
+    content = session.until(frames.CLOSE)
+    assert content[:2] == b"\7\0", content
+    session.send(frames.close(7, ""))
+
+
+def no_session(server, suite: int, secrets: handshake.Secrets) -> None:
+    try:
+        Session(server, suite, PROTOCOL_ID, secrets, seconds=0.3)
+    except NoAnswer:
+        return
+    raise AssertionError(f"suite {suite:04x}: accepted")
+
+
+def denied(server, why: int, hello: datagrams.Hello, version: int = datagrams.VERSION) -> None:
+    """Says why it takes no client like this one, and which versions it speaks."""
+    question = bytearray(hello.encode(1200))
+    question[1] = version
+    deny = ask(connected(server), bytes(question), datagrams.Deny.decode, 5.0)
+    assert (deny.why, deny.cid, deny.versions) == (why, hello.cid, (1, 1)), deny
+
+
+def with_token(server, fleet_key: bytes) -> None:
+    """A session by a token that is made here; the server tells what it read in it."""
+    now, psk, nonce = int(time.time()), os.urandom(32), os.urandom(24)
+    token = Token(0, 0x0201, SERVER_ID, now + 45, 99, psk, now, bytes(16), b"red team")
+    sealed = token.seal(server_key(fleet_key, SERVER_ID, 0), PROTOCOL_ID, nonce)
+    session = Session(server, 0x0201, PROTOCOL_ID, handshake.Secrets(psk), sealed)
+    session.send((frames.DGRAM, b"who"))
+    session.until(frames.DGRAM, b"99 red team")
+    message(session, 5000)
+    close(session)
+
+
+def main() -> None:
+    address, port, token_port, *keys = sys.argv[1:]
+    psk, server_public, fleet_key = (bytes.fromhex(key) for key in keys)
+    server, secrets = (address, int(port)), handshake.Secrets(psk, server_public=server_public)
+    for suite in SUITES:
+        whole(Session(server, suite, PROTOCOL_ID, secrets))
+        print(f"suite {suite:04x} holds")
+    closed_by_server(Session(server, 0x0101, PROTOCOL_ID, secrets))
+    for suite in (0x0201, 0x0202, 0x0301, 0x0302, 0x0401, 0x0402):
+        no_session(server, suite, handshake.Secrets(bytes(32), server_public=bytes([9] + [0] * 31)))
+    denied(server, 1, datagrams.Hello(0, PROTOCOL_ID, 1, 1), version=2)
+    denied(server, 2, datagrams.Hello(0x0701, PROTOCOL_ID, 2, 1))
+    denied(server, 3, datagrams.Hello(0, PROTOCOL_ID + 1, 3, 1))
+    with_token((address, int(token_port)), fleet_key)
+    print("a close by the server, wrong keys, three reasons to DENY and a token hold")
+
+
+if __name__ == "__main__":
+    main()

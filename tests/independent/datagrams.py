@@ -1,0 +1,114 @@
+"""Every kind of datagram but DATA: "HELLO and CHALLENGE", "CONNECT and ACCEPT", "DENY and RESET"."""
+
+from dataclasses import dataclass
+
+from fields import Reader, le, require
+
+HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_1, RESET = range(0xA1, 0xA9)
+VERSION = 1
+
+
+@dataclass
+class Hello:
+    suite: int
+    protocol_id: int
+    cid: int
+    stamp: int
+
+    def encode(self, size: int) -> bytes:
+        head = le(HELLO, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.protocol_id, 8)
+        return (head + le(self.cid, 8) + le(self.stamp, 4)).ljust(size, b"\0")
+
+
+@dataclass
+class Challenge:
+    suite: int
+    cid: int
+    stamp: int
+    epoch: int
+    cookie: bytes
+
+    def encode(self) -> bytes:
+        head = le(CHALLENGE, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.cid, 8)
+        return head + le(self.stamp, 4) + le(self.epoch, 4) + self.cookie
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = expect(datagram, CHALLENGE)
+        challenge = cls(*(reader.uint(n) for n in (2, 8, 4, 4)), reader.take(16))
+        reader.end()
+        return challenge
+
+
+@dataclass
+class Connect:
+    suite: int
+    protocol_id: int
+    cid: int
+    epoch: int
+    cookie: bytes
+    client_sid: int
+    token: bytes
+    msg1: bytes
+
+    def encode(self) -> bytes:
+        head = le(CONNECT, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.protocol_id, 8) + le(self.cid, 8)
+        proof = le(self.epoch, 4) + self.cookie + le(self.client_sid, 4)
+        return head + proof + le(len(self.token), 2) + self.token + le(len(self.msg1), 2) + self.msg1
+
+
+@dataclass
+class Accept:
+    suite: int
+    cid: int
+    msg2: bytes
+
+    def encode(self) -> bytes:
+        head = le(ACCEPT, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.cid, 8)
+        return head + le(len(self.msg2), 2) + self.msg2
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = expect(datagram, ACCEPT)
+        suite, cid, length = (reader.uint(n) for n in (2, 8, 2))
+        accept = cls(suite, cid, reader.take(length))
+        reader.end()
+        return accept
+
+
+@dataclass
+class Deny:
+    versions: tuple[int, int]  # lowest, highest
+    why: int
+    cid: int
+    retry_ms: int
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = Reader(datagram)
+        require(reader.uint(1) == DENY, "kind")
+        versions = reader.uint(1)
+        why, cid, retry_ms = (reader.uint(n) for n in (2, 8, 4))
+        require(1 <= why <= 4 and 1 <= versions >> 4 <= versions & 15, "why, or versions")
+        reader.end()
+        return cls((versions >> 4, versions & 15), why, cid, retry_ms)
+
+
+@dataclass
+class Reset:
+    sid: int
+    token: bytes
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = Reader(datagram)
+        require(reader.uint(1) == RESET, "kind")
+        reset = cls(reader.uint(4), reader.take(16))
+        reader.end()
+        return reset
+
+
+def expect(datagram: bytes, kind: int) -> Reader:
+    reader = Reader(datagram)
+    require(reader.uint(1) == kind and reader.uint(1) == VERSION, "kind, or version")
+    return reader

@@ -1,0 +1,62 @@
+"""The body of DATA: "Frames"."""
+
+from fields import Reader, Refused, le, require
+
+PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = range(11)
+ANY_LENGTH = (KCP, DGRAM, REDIRECT, PACKED)
+FIXED = {ACK: 8, PING: 8, PONG: 8, PATH_CHALLENGE: 8, PATH_RESPONSE: 8}
+TO_THE_END = 0x80
+
+
+def decode(body: bytes) -> list[tuple[int, bytes]]:
+    """The type and the content of each frame."""
+    reader, found = Reader(body), []
+    while reader.data:
+        kind = reader.uint(1)
+        require(len(found) < 64, "more than 64 frames")
+        if kind & TO_THE_END and kind & 0x7F in ANY_LENGTH:
+            found.append((kind & 0x7F, reader.rest()))
+        elif kind in ANY_LENGTH:
+            found.append((kind, reader.take(reader.uint(2))))
+            require(bool(reader.data), "a length in the last frame")
+        elif kind in FIXED:
+            found.append((kind, reader.take(FIXED[kind])))
+        elif kind == CLOSE:
+            head = reader.take(3)
+            require(head[2] <= 128, "a text of more than 128 bytes")
+            found.append((kind, head + reader.take(head[2])))
+            found[-1][1][3:].decode()
+        elif kind == PAD:
+            found.append((kind, reader.data))
+            reader.zeros(len(reader.data))
+        else:
+            raise Refused("no type of a frame")
+    return found
+
+
+def encode(frames: list[tuple[int, bytes]]) -> bytes:
+    body = b""
+    for index, (kind, content) in enumerate(frames):
+        if kind not in ANY_LENGTH:
+            body += le(kind, 1) + content
+        elif index == len(frames) - 1:
+            body += le(kind | TO_THE_END, 1) + content
+        else:
+            body += le(kind, 1) + le(len(content), 2) + content
+    return body
+
+
+def close(why: int, text: str) -> tuple[int, bytes]:
+    return (CLOSE, le(why, 2) + le(len(text.encode()), 1) + text.encode())
+
+
+def ack(newest: int, received: set[int], delay: int = 0) -> tuple[int, bytes]:
+    bits = sum(1 << i for i in range(32) if newest - 1 - i in received)
+    return (ACK, le(newest % 2**16, 2) + le(bits, 4) + le(delay, 2))
+
+
+def acked(content: bytes, newest_sent: int) -> set[int]:
+    """The packet numbers that an ACK names, for who has sent `newest_sent`."""
+    low, bits = int.from_bytes(content[:2], "little"), int.from_bytes(content[2:6], "little")
+    newest = newest_sent - (newest_sent - low) % 2**16
+    return {newest} | {newest - 1 - i for i in range(32) if bits >> i & 1}

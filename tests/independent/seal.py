@@ -1,0 +1,105 @@
+"""What makes a body into DATA and back: "DATA"."""
+
+import zlib
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+from datagrams import DATA
+from fields import Reader, Refused, le, require
+
+HEADER = 9
+REPLAY_WINDOW = 1024
+
+
+class Cipher:
+    """A key of one direction."""
+
+    overhead = 16
+
+    def __init__(self, name: str, key: bytes):
+        self.name, self.key = name, key
+        self.aead = {"ChaChaPoly": ChaCha20Poly1305, "AESGCM": AESGCM}[name](key)
+
+    def nonce(self, number: int) -> bytes:
+        return bytes(4) + number.to_bytes(8, "little" if self.name == "ChaChaPoly" else "big")
+
+    def seal(self, number: int, header: bytes, body: bytes) -> bytes:
+        return header + self.aead.encrypt(self.nonce(number), body, header)
+
+    def open(self, number: int, datagram: bytes) -> bytes:
+        try:
+            return self.aead.decrypt(self.nonce(number), datagram[HEADER:], datagram[:HEADER])
+        except InvalidTag:
+            raise Refused("tag") from None
+
+    def next(self):
+        """Noise revision 34, section 4.2: REKEY(k) is ENCRYPT(k, 2^64 - 1, zerolen, 32 zeros) without the tag."""
+        return Cipher(self.name, self.aead.encrypt(self.nonce(2**64 - 1), bytes(32), b"")[:32])
+
+
+class Checksum:
+    """Suite 0, for both directions."""
+
+    overhead = 4
+
+    def __init__(self, salt: bytes, protocol_id: int):
+        self.before = salt + le(protocol_id, 8)
+
+    def seal(self, _number: int, header: bytes, body: bytes) -> bytes:
+        return header + body + le(zlib.crc32(self.before + header + body), 4)
+
+    def open(self, number: int, datagram: bytes) -> bytes:
+        body = datagram[HEADER:-4]
+        require(datagram == self.seal(number, datagram[:HEADER], body), "checksum")
+        return body
+
+
+class Sealer:
+    """Our packets, to the session `sid` of the peer."""
+
+    def __init__(self, protection, sid: int):
+        self.protection, self.sid = protection, sid
+        self.number, self.phase = 0, 0
+
+    def seal(self, body: bytes) -> bytes:
+        header = le(DATA + self.phase, 1) + le(self.sid, 4) + le(self.number % 2**32, 4)
+        self.number += 1
+        return self.protection.seal(self.number - 1, header, body)
+
+    def update(self) -> None:
+        self.protection, self.phase = self.protection.next(), 1 - self.phase
+
+
+class Opener:
+    """The peer's packets, to our `sid`."""
+
+    def __init__(self, protection, sid: int):
+        self.protection, self.sid = protection, sid
+        self.last, self.phase = protection, 0
+        self.highest, self.opened = -1, set()
+
+    def open(self, datagram: bytes) -> tuple[int, bytes]:
+        """The packet number and the body. What is refused changes nothing."""
+        reader = Reader(datagram)
+        phase, sid, low = reader.uint(1) - DATA, reader.uint(4), reader.uint(4)
+        require(phase in (0, 1) and sid == self.sid, "kind, or sid")
+        number = nearest(low, self.highest + 1)
+        require(number > self.highest - REPLAY_WINDOW and number not in self.opened, "a number that came before")
+        if phase == self.phase:
+            body = self.protection.open(number, datagram)
+        elif number > self.highest:
+            following = self.protection.next()
+            body = following.open(number, datagram)
+            self.last, self.protection, self.phase = self.protection, following, phase
+        else:
+            body = self.last.open(number, datagram)
+        self.opened.add(number)
+        self.highest = max(self.highest, number)
+        return number, body
+
+
+def nearest(low: int, expected: int) -> int:
+    """The number with these low 32 bits that is nearest to the expected one; of two as near the higher."""
+    candidates = [(expected >> 32) + epoch for epoch in (-1, 0, 1)]
+    numbers = [epoch << 32 | low for epoch in candidates if epoch >= 0]
+    return min(numbers, key=lambda number: (abs(number - expected), -number))

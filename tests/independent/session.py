@@ -1,0 +1,123 @@
+"""A client's session over a UDP socket: connects, and then sends and takes frames."""
+
+import os
+import select
+import socket
+import time
+
+import datagrams
+import frames
+import handshake
+from fields import Refused
+from kcp import Kcp
+from seal import Opener, Sealer
+
+DATAGRAM_MAX = 1200
+KCP_LESS = 28  # by which a KCP frame is shorter than the longest datagram
+RESEND_SECONDS = 0.1
+
+
+class NoAnswer(Exception):
+    """The server said nothing that counts."""
+
+
+def connected(server: tuple[str, int]) -> socket.socket:
+    new = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    new.connect(server)
+    return new
+
+
+def arriving(of: socket.socket, seconds: float):
+    """The datagrams of this time."""
+    end = time.monotonic() + seconds
+    while select.select([of], [], [], max(0, end - time.monotonic()))[0]:
+        yield of.recv(2048)
+
+
+def ask(of: socket.socket, question: bytes, decode, seconds: float):
+    """Sends `question` until a datagram comes that `decode` takes."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        of.send(question)
+        for datagram in arriving(of, RESEND_SECONDS):
+            try:
+                return decode(datagram)
+            except Refused:
+                pass
+    raise NoAnswer
+
+
+class Session:
+    """A session that is up: `accepted` is what the server said in the handshake."""
+
+    def __init__(self, server: tuple[str, int], suite: int, protocol_id: int, secrets, token: bytes = b"", seconds=5.0):
+        self.socket = connected(server)
+        cid, client_sid = (int.from_bytes(os.urandom(n), "little") for n in (8, 4))
+        self.attempt = handshake.Attempt(suite, protocol_id, cid, client_sid, token)
+        self.sent_as: dict[int, list[int]] = {}  # types of the frames of each packet
+        self.acked: set[int] = set()
+        self.connect(secrets, seconds)
+
+    def connect(self, secrets, seconds: float) -> None:
+        attempt = self.attempt
+        end = handshake.end(attempt, secrets, True)
+        hello = datagrams.Hello(attempt.suite, attempt.protocol_id, attempt.cid, stamp=int(time.time()) % 2**32)
+        challenge = ask(self.socket, hello.encode(DATAGRAM_MAX), datagrams.Challenge.decode, seconds)
+        assert (challenge.suite, challenge.cid, challenge.stamp) == (hello.suite, hello.cid, hello.stamp), challenge
+        numbers = (attempt.suite, attempt.protocol_id, attempt.cid, challenge.epoch, challenge.cookie)
+        msg1 = end.write(handshake.Msg1().encode())
+        connect = datagrams.Connect(*numbers, attempt.client_sid, attempt.token, msg1)
+        accept = ask(self.socket, connect.encode(), datagrams.Accept.decode, seconds)
+        assert (accept.suite, accept.cid) == (attempt.suite, attempt.cid), accept
+        self.accepted = handshake.Msg2.decode(end.read(accept.msg2))
+        out, back = end.protection()
+        self.sealer, self.opener = Sealer(out, self.accepted.server_sid), Opener(back, attempt.client_sid)
+        self.kcp = Kcp(self.accepted.server_sid, min(DATAGRAM_MAX, self.accepted.max_datagram) - KCP_LESS)
+
+    def send(self, *of_frames: tuple[int, bytes]) -> bytes:
+        """One packet; returns its datagram."""
+        self.sent_as[self.sealer.number] = [kind for kind, _ in of_frames]
+        datagram = self.sealer.seal(frames.encode(list(of_frames)))
+        self.socket.send(datagram)
+        return datagram
+
+    def take(self, seconds: float) -> list[tuple[int, bytes]]:
+        """Frames of one packet of the server, but for ACKs and KCP, which are dealt with."""
+        now = int(time.monotonic() * 1000)
+        for segments in self.kcp.output(now):
+            self.send((frames.KCP, segments))
+        for datagram in arriving(self.socket, seconds):
+            try:
+                number, body = self.opener.open(datagram)
+                found = frames.decode(body)
+            except Refused:
+                continue
+            return [frame for frame in found if not self.deal(number, *frame)]
+        return []
+
+    def deal(self, number: int, kind: int, content: bytes) -> bool:
+        if kind == frames.KCP:
+            self.kcp.input(content)
+        elif kind == frames.ACK:
+            named = frames.acked(content, self.sealer.number - 1)
+            self.acked |= named & self.sent_as.keys()
+        elif kind == frames.PING:
+            self.send((frames.PONG, content))
+        elif kind == frames.DGRAM:
+            self.send(frames.ack(number, self.opener.opened))
+            return False
+        else:
+            return False
+        return True
+
+    def until(self, kind: int, content: bytes | None = None, seconds: float = 5.0) -> bytes:
+        """Takes packets until a frame like this one has come."""
+        return self.wait(lambda found: [c for k, c in found if k == kind and content in (None, c)], seconds)[0]
+
+    def wait(self, wanted, seconds: float = 5.0):
+        """Takes packets until `wanted` makes something of the frames of one, or of none."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if result := wanted(self.take(0.02)):
+                return result
+        raise NoAnswer
