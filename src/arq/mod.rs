@@ -17,6 +17,7 @@ pub(crate) mod modern;
 mod outgoing;
 mod pacing;
 mod packer;
+mod path;
 mod probe;
 mod recv;
 mod rtt;

@@ -250,6 +250,11 @@ impl AckTracker {
         self.sent.get(self.unjudged).map(|sent| sent.at + self.config.lost_after)
     }
 
+    /// Forgets what is known of the path: packets take another one now.
+    pub(crate) fn path_changed(&mut self) {
+        (self.rtt, self.loss, self.reordering) = (Rtt::default(), Loss::default(), Reordering::default());
+    }
+
     /// Whether packets that were sent are remembered.
     pub(crate) const fn remembers_sent(&self) -> bool {
         self.sent.newest().is_some()

@@ -142,6 +142,10 @@ impl CongestionControl for Cubic {
         self.window.on_sent(sent);
     }
 
+    fn on_path_change(&mut self, _now: Time) {
+        *self = Self::new();
+    }
+
     fn on_tick(&mut self, _now: Time, mss: u16) {
         self.window.open(mss);
     }

@@ -57,6 +57,10 @@ impl CongestionControl for GoodBad {
         self.loss.sample(sent.xmit > 1);
     }
 
+    fn on_path_change(&mut self, _now: Time) {
+        (self.rtt, self.loss) = (Rtt::default(), Loss::default());
+    }
+
     fn on_tick(&mut self, now: Time, mss: u16) {
         self.mss = mss;
         self.choose_mode(now);

@@ -72,6 +72,10 @@ impl CongestionControl for KcpControl {
         }
     }
 
+    fn on_path_change(&mut self, _now: Time) {
+        *self = Self::new();
+    }
+
     fn on_tick(&mut self, _now: Time, mss: u16) {
         if self.cwnd < 1 {
             self.cwnd = 1;

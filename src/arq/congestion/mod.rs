@@ -68,6 +68,11 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = in_flight;
     }
 
+    /// The peer is reached by another path, of which nothing is known: begin anew.
+    fn on_path_change(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// A flush has ended.
     fn on_tick(&mut self, now: Time, mss: u16) {
         let _ = (now, mss);
@@ -220,6 +225,15 @@ impl Congestion {
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Duration) {
         if let Self::Custom(custom) = self {
             custom.control.on_rtt(now, rtt);
+        }
+    }
+
+    /// The peer is reached by another path.
+    pub(super) fn path_changed(&mut self, now: Time, mss: u16) {
+        self.control_mut().on_path_change(now);
+        self.control_mut().on_tick(now, mss);
+        if let Self::Custom(custom) = self {
+            custom.pacer = Pacer::default();
         }
     }
 

@@ -52,6 +52,12 @@ impl Rack {
         token
     }
 
+    /// Transmissions take another path now: those that have arrived say nothing of it.
+    pub(super) fn path_changed(&mut self, now: Time) {
+        *self = Self { token: self.token, ..Self::default() };
+        self.progress(now);
+    }
+
     /// Whether the clock was set back since the last transmission, by more than `by` µs.
     pub(super) fn was_set_back(&self, now: Time, by: u64) -> bool {
         self.token.is_some_and(|last| last.micros_since(now) > by)

@@ -1,5 +1,6 @@
 //! Sends again what is lost by time.
 
+use super::floor::Floor;
 use super::protect::Protection;
 use super::{Flights, Modern, Rack};
 use crate::arq::outgoing::{Due, Flight};
@@ -24,6 +25,12 @@ impl ByTime {
             return Some(now);
         }
         Some(self.rack.due_at(oldest, rtt, modern))
+    }
+
+    /// What arrives from now on has come by another path.
+    pub(in crate::arq) fn path_changed(&mut self, now: Time) {
+        self.rack.path_changed(now);
+        self.protection.floor = Floor::default();
     }
 
     /// The clock was set back: all in flight counts as sent at `now`.

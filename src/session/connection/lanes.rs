@@ -133,6 +133,13 @@ impl Lanes {
         self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?.kcp.output_mut().pop()
     }
 
+    /// The peer is reached by another path.
+    pub(super) fn path_changed(&mut self, now: Time) {
+        for lane in &mut self.lanes {
+            lane.kcp.path_changed(now);
+        }
+    }
+
     /// Segments that are not known to have arrived.
     pub(super) fn unacked(&self) -> usize {
         self.lanes.iter().map(|lane| lane.kcp.wait_snd()).sum()

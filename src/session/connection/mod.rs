@@ -50,6 +50,8 @@ pub struct Connection<M> {
     /// What the peer calls the session.
     peer_sid: u32,
     path: Path,
+    /// A datagram that has left, to be sent to a candidate as well.
+    copy: Option<(SocketAddr, Box<[u8]>)>,
     /// Makes what a candidate is asked.
     challenges: Challenges,
     keepalive: Keepalive,
@@ -130,6 +132,7 @@ impl<M: Message> Connection<M> {
             seal,
             peer_sid,
             path: Path::new(peer, moves),
+            copy: None,
             challenges: Challenges { key: seed, count: 0 },
             keepalive: Keepalive::new(now, keepalive, timeout, asks),
             lanes: Lanes::new(conv, config, max_datagram)?,

@@ -127,6 +127,19 @@ impl Path {
         Some((candidate.address, candidate.challenge))
     }
 
+    /// Where a copy of a datagram of `len` bytes may go as well: to the candidate, as far as it has paid for that and for one more
+    /// question of `question` bytes.
+    pub(super) fn pay_copy(&mut self, len: usize, question: usize) -> Option<SocketAddr> {
+        let candidate = self.candidate.as_mut()?;
+        let bytes = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
+        let sent = candidate.sent.saturating_add(bytes(len));
+        if sent.saturating_add(bytes(question)) > candidate.received {
+            return None;
+        }
+        candidate.sent = sent;
+        Some(candidate.address)
+    }
+
     /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
     pub(super) fn check(&self, len: usize) -> Option<Time> {
         let candidate = self.candidate.as_ref()?;

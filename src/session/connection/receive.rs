@@ -4,6 +4,7 @@ use super::acks::low;
 use super::life::Life;
 use super::{Connection, Pending};
 use crate::message::Message;
+use crate::pace::Rtt;
 use crate::packet::Acks;
 use crate::session::event::CloseReason;
 use crate::session::replay::Replayed;
@@ -79,8 +80,12 @@ impl<M: Message> Connection<M> {
         if let Life::Closing(closing) = &mut self.life {
             closing.on_packet();
             let (reason, undelivered) = (closing.reason, closing.undelivered);
-            if frames.into_iter().any(|frame| matches!(frame, Frame::Close(..))) {
-                self.end(reason, undelivered);
+            for frame in frames {
+                match frame {
+                    Frame::Close(..) => self.end(reason, undelivered),
+                    Frame::PathResponse(response) => self.take_response(now, from, response),
+                    _ => {}
+                }
             }
             return;
         }
@@ -143,13 +148,7 @@ impl<M: Message> Connection<M> {
                     self.response = Some(challenge);
                 }
             }
-            Frame::PathResponse(response) => {
-                if let Some(old) = self.path.on_response(now, from, response) {
-                    self.stats.moves += 1;
-                    let Pending { moved, .. } = &mut self.events;
-                    *moved = Some((moved.map_or(old, |(first, _)| first), from));
-                }
-            }
+            Frame::PathResponse(response) => self.take_response(now, from, response),
             Frame::Close(code, text) => self.on_close(code, text),
             Frame::Redirect(token) => {
                 taken.elicits = true;
@@ -158,6 +157,19 @@ impl<M: Message> Connection<M> {
             Frame::Pad(_) => {}
         }
         Ok(())
+    }
+
+    /// The answer of an address. If it is the right one, the peer is there now.
+    fn take_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
+        let Some(old) = self.path.on_response(now, from, response) else { return };
+        self.stats.moves += 1;
+        let Pending { moved, .. } = &mut self.events;
+        *moved = Some((moved.map_or(old, |(first, _)| first), from));
+        if old.ip().to_canonical() != from.ip().to_canonical() {
+            self.lanes.path_changed(now);
+            self.sent.path_changed();
+            self.rtt = Rtt::default();
+        }
     }
 
     fn take_acks(&mut self, now: Time, AckFrame { ack, bits, delay }: AckFrame) -> Result<(), CloseReason> {

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::life::{Closing, Life};
+use super::transmit::PATH_FRAME;
 use crate::message::Message;
 use crate::session::event::{CloseReason, Timer};
 use crate::time::Time;
@@ -38,11 +39,14 @@ impl<M: Message> Connection<M> {
     /// When something is due, and what.
     pub(in crate::session) fn poll_timeout(&self) -> Option<(Time, Timer)> {
         let now = self.now;
-        let path = self.path.check(self.seal.overhead() + 9).map(|at| (at, Timer::Path));
+        let path = self.path.check(self.seal.overhead() + PATH_FRAME).map(|at| (at, Timer::Path));
+        if self.copy.is_some() {
+            return Some((now, Timer::Path));
+        }
         let silence = (self.keepalive.timeout_at(), Timer::Timeout);
         match self.life {
             Life::Closed => self.farewell.then_some((now, Timer::Close)),
-            Life::Closing(closing) => Some((closing.check(), Timer::Close)),
+            Life::Closing(closing) => path.into_iter().chain([(closing.check(), Timer::Close)]).min(),
             Life::Up | Life::Draining { .. } => {
                 let draining = match self.life {
                     Life::Draining { .. } if self.is_drained() => Some((now, Timer::Close)),

@@ -27,7 +27,15 @@ impl<M: Message> Connection<M> {
     /// Writes the next datagram that is due into `buf`, which is emptied before; returns where it goes.
     pub(in crate::session) fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         self.tick(now);
-        let asked = self.path.poll(now, self.seal.overhead() + PATH_FRAME);
+        if let Some((candidate, copy)) = self.copy.take() {
+            buf.clear();
+            buf.extend_from_slice(&copy);
+            self.stats.sent += 1;
+            self.stats.bytes_sent += buf.len() as u64;
+            return Some(candidate);
+        }
+        let question = self.seal.overhead() + PATH_FRAME;
+        let asked = self.path.poll(now, question);
         if let Some((candidate, challenge)) = asked.filter(|_| !self.is_closed()) {
             self.seal_one(now, buf, &Frame::PathChallenge(challenge))?;
             return Some(candidate);
@@ -47,6 +55,10 @@ impl<M: Message> Connection<M> {
             }
             Life::Up | Life::Draining { .. } => self.seal_data(now, buf)?,
         }
+        // The peer may not be any more where it was. A packet counts once, so a copy does no harm.
+        let question = if self.is_closed() { 0 } else { question };
+        let candidate = self.path.pay_copy(buf.len(), question);
+        self.copy = candidate.map(|candidate| (candidate, buf.as_slice().into()));
         Some(self.path.address())
     }
 
@@ -203,7 +215,7 @@ impl<M: Message> Connection<M> {
 }
 
 /// Bytes of a frame that asks a path.
-const PATH_FRAME: usize = 9;
+pub(super) const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
 /// Who has sent and received nothing but signs of life for so long gives its memory back.

@@ -1,0 +1,74 @@
+//! A control block whose peer is reached by another path forgets what it measured, and loses nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::{LinkConfig, Pair, ms, presets};
+use std::time::Duration;
+use whitewater::arq::congestion::{CongestionControl, Copa, Cubic, GoodBad};
+use whitewater::pace::PaceConfig;
+
+type Control = Option<fn() -> Box<dyn CongestionControl>>;
+
+/// None, and each that may be installed.
+fn controls() -> [Control; 4] {
+    [
+        None,
+        Some(|| Box::new(Copa::new())),
+        Some(|| Box::new(Cubic::new())),
+        Some(|| Box::new(GoodBad::new(&PaceConfig::default()).unwrap())),
+    ]
+}
+
+#[test]
+fn round_trips_and_windows_begin_anew_and_everything_arrives_once() {
+    for (name, config) in presets() {
+        for (number, control) in controls().into_iter().enumerate() {
+            for loss in [0.0, 0.2] {
+                let link = LinkConfig { loss, ..LinkConfig::mobile() };
+                let mut pair = Pair::new(config, link, 7);
+                if let Some(control) = control {
+                    pair.alice.kcp.set_congestion(control());
+                }
+                pair.alice.kcp.flush(pair.now()); // now a controller knows the length of a segment
+                pair.send_numbered(60);
+                pair.run_for(ms(3_000));
+                pair.send_numbered(60);
+                pair.run_for(ms(45));
+                let (now, before) = (pair.now(), pair.alice.kcp.stats());
+                assert!(before.srtt > Duration::ZERO, "{name}");
+                pair.alice.kcp.path_changed(now);
+                let after = pair.alice.kcp.stats();
+                assert_eq!((after.srtt, after.min_rtt), (Duration::ZERO, None), "{name}");
+                assert_eq!((after.in_flight, after.snd_una), (before.in_flight, before.snd_una), "{name}");
+                if control.is_none() {
+                    assert_eq!(after.cwnd, 1, "{name}");
+                }
+                let is_idle = pair.run_until(Duration::from_secs(60), Pair::is_idle);
+                assert!(is_idle, "{name} with controller {number}");
+                pair.assert_delivered();
+                assert!(pair.alice.kcp.stats().srtt > Duration::ZERO, "{name}: it is measured again");
+            }
+        }
+    }
+}
+
+/// Nothing was lost: what was in flight at the change leaves once more at most.
+#[test]
+fn a_change_alone_costs_no_more_than_the_flight() {
+    for (name, config) in presets() {
+        let mut pair = Pair::new(config, LinkConfig::clean(), 7);
+        pair.send_numbered(100);
+        pair.run_for(ms(2_000));
+        pair.send_numbered(20);
+        pair.run_for(ms(5));
+        let (now, stats) = (pair.now(), pair.alice.kcp.stats());
+        let resends = pair.resends();
+        pair.alice.kcp.path_changed(now);
+        assert!(pair.run_until_idle(Duration::from_secs(20)), "{name}");
+        pair.assert_delivered();
+        assert!(pair.resends() - resends <= stats.in_flight, "{name}: {}", pair.resends() - resends);
+    }
+}
