@@ -3,23 +3,18 @@
 //! It needs python3 with what tests/independent/requirements.txt names, in the interpreter that `WHITEWATER_PYTHON` names or
 //! `python3`. Where that is missing these tests say so and pass, unless `WHITEWATER_NO_SKIP` is set.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test that panics has found something"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
-use std::net::UdpSocket;
+#[path = "common/echo.rs"]
+mod echo;
+
+use echo::Echo;
+use std::env;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{env, io, thread};
-use whitewater::Time;
+use whitewater::net::Server;
 use whitewater::session::exchange::public_key;
 use whitewater::session::token::{FleetKey, Verifier};
-use whitewater::session::{Event, Random, Server, ServerConfig, SessionConfig, SessionId, Suite};
+use whitewater::session::{ServerConfig, SessionConfig, SessionId, Suite};
 
 const PROTOCOL_ID: u64 = 7;
 const SERVER_ID: u64 = 5;
@@ -37,7 +32,7 @@ fn the_document_says_all_that_its_bytes_need() {
 fn a_client_made_from_the_document_is_at_home_with_our_server() {
     let Some(python) = python() else { return };
     let session = SessionConfig { protocol_id: PROTOCOL_ID, ..SessionConfig::default() };
-    let open = ServerConfig {
+    let config = ServerConfig {
         session,
         suites: Suite::ALL.to_vec(),
         psk: Some(PSK),
@@ -46,17 +41,24 @@ fn a_client_made_from_the_document_is_at_home_with_our_server() {
         deny_protocol: true,
         ..ServerConfig::default()
     };
-    let by_token = ServerConfig { suites: vec![Suite::TOKEN], psk: None, server_key: None, ..open.clone() };
-    let verifier = Verifier::new(PROTOCOL_ID, FleetKey::new(FLEET_KEY).server_key(SERVER_ID, 0), 0);
-    let ports = [Echo::start(&open, None), Echo::start(&by_token, Some(verifier))];
+    let [open, mut by_token] = [(); 2].map(|()| Server::bind("127.0.0.1:0", &config).unwrap());
+    let key = FleetKey::new(FLEET_KEY).server_key(SERVER_ID, 0);
+    by_token.require_tokens(Verifier::new(PROTOCOL_ID, key, 0)).unwrap();
+    let [open, by_token] = [open, by_token].map(|server| Echo::start(server, answer));
     let hex = |key: [u8; 32]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let keys = [PSK, public_key(&SERVER_KEY), FLEET_KEY].map(hex);
     let mut client = Command::new(python);
-    client
-        .args(["client.py", "127.0.0.1"])
-        .args(ports.each_ref().map(|echo| echo.port.to_string()))
-        .args(keys);
-    run(&mut client);
+    client.arg("client.py").args([&open, &by_token].map(|echo| echo.address.port().to_string()));
+    run(client.args([PSK, public_key(&SERVER_KEY), FLEET_KEY].map(hex)));
+    let accepted = [open, by_token].map(|echo| echo.shut_down(0).accepted);
+    assert_eq!(accepted, [10, 1], "each suite, one that the server closes; a token");
+}
+
+fn answer(server: &Server, id: SessionId, question: &[u8]) -> Option<Vec<u8>> {
+    match (question, server.sessions().pass(id)) {
+        (b"close", _) => None,
+        (b"who", Some(pass)) => Some([format!("{} ", pass.client_id).as_bytes(), &pass.user].concat()),
+        _ => Some(question.to_vec()),
+    }
 }
 
 /// An interpreter that has what is needed.
@@ -79,84 +81,4 @@ fn run(command: &mut Command) {
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     println!("{stdout}");
     assert!(output.status.success(), "{stdout}{stderr}");
-}
-
-/// A server in a thread of its own that sends back what it is sent, until it is dropped.
-struct Echo {
-    port: u16,
-    stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Echo {
-    fn start(config: &ServerConfig, verifier: Option<Verifier>) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(2))).unwrap();
-        let port = socket.local_addr().unwrap().port();
-        let mut server: Server = Server::new(config, random()).unwrap();
-        if let Some(verifier) = verifier {
-            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-            server.require_tokens(Time::ZERO, unix.as_secs(), verifier);
-        }
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || serve(&socket, &mut server, &stopped));
-        Self { port, stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.thread.take().map(thread::JoinHandle::join);
-        assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the server");
-    }
-}
-
-fn serve(socket: &UdpSocket, server: &mut Server, stopped: &AtomicBool) {
-    let (start, mut buf) = (Instant::now(), vec![0; 2048]);
-    while !stopped.load(Ordering::Relaxed) {
-        let received = socket.recv_from(&mut buf);
-        let now = Time::from_micros(u64::try_from(start.elapsed().as_micros()).unwrap());
-        match received {
-            Ok((len, from)) => server.handle_datagram(now, from, &buf[..len]),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-            Err(error) => panic!("{error}"),
-        }
-        server.handle_timeout(now);
-        while let Some((id, event)) = server.poll_event() {
-            if event == Event::Readable {
-                answer(server, now, id);
-            }
-        }
-        while let Some(to) = server.poll_transmit(now, &mut buf) {
-            socket.send_to(&buf, to).unwrap();
-        }
-        buf.resize(2048, 0);
-    }
-}
-
-fn answer(server: &mut Server, now: Time, id: SessionId) {
-    let mut buf = vec![0; 1 << 16];
-    let pass = server.pass(id).map(|pass| [format!("{} ", pass.client_id).as_bytes(), &pass.user].concat());
-    while let Some(connection) = server.session_mut(id)
-        && let Ok(len) = connection.recv_datagram(&mut buf)
-    {
-        match (&buf[..len], &pass) {
-            (b"close", _) => server.close(now, id, 7),
-            (b"who", Some(pass)) => drop(connection.send_datagram(pass).unwrap()),
-            (other, _) => drop(connection.send_datagram(other).unwrap()),
-        }
-    }
-    while let Some(connection) = server.session_mut(id)
-        && let Ok(len) = connection.recv(0, &mut buf)
-    {
-        connection.send(0, &buf[..len]).unwrap();
-    }
-}
-
-/// Not random at all: the addresses and secrets here are of a test.
-fn random() -> Random {
-    let mut rng = whitewater::sim::Rng::new(1, 1);
-    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
 }

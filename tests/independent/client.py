@@ -1,6 +1,6 @@
 """Talks WW/1 to an echo server in every suite, and says what held.
 
-client.py ADDRESS PORT PORT_WITH_TOKENS PSK SERVER_PUBLIC FLEET_KEY: keys in hex. The server of the first port takes every suite, and
+client.py PORT PORT_WITH_TOKENS PSK SERVER_PUBLIC FLEET_KEY: keys in hex. The server of the first port takes every suite, and
 sends datagrams and messages of lane 0 back; at "close" it closes. That of the second takes tokens only, and tells at "who" whose.
 """
 
@@ -123,9 +123,9 @@ def with_token(server, fleet_key: bytes) -> None:
 
 
 def main() -> None:
-    address, port, token_port, *keys = sys.argv[1:]
-    psk, server_public, fleet_key = (bytes.fromhex(key) for key in keys)
-    server, secrets = (address, int(port)), handshake.Secrets(psk, server_public=server_public)
+    server, server_by_token = (("127.0.0.1", int(port)) for port in sys.argv[1:3])
+    psk, server_public, fleet_key = (bytes.fromhex(key) for key in sys.argv[3:])
+    secrets = handshake.Secrets(psk, server_public=server_public)
     for suite in SUITES:
         whole(Session(server, suite, PROTOCOL_ID, secrets))
         print(f"suite {suite:04x} holds")
@@ -135,7 +135,7 @@ def main() -> None:
     denied(server, 1, datagrams.Hello(0, PROTOCOL_ID, 1, 1), version=2)
     denied(server, 2, datagrams.Hello(0x0701, PROTOCOL_ID, 2, 1))
     denied(server, 3, datagrams.Hello(0, PROTOCOL_ID + 1, 3, 1))
-    with_token((address, int(token_port)), fleet_key)
+    with_token(server_by_token, fleet_key)
     print("a close by the server, wrong keys, three reasons to DENY and a token hold")
 
 

@@ -1,0 +1,94 @@
+//! nginx as a UDP load balancer on loopback, as the user that runs the tests.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::{env, fs, process};
+
+/// Runs until it is dropped.
+pub(crate) struct Nginx {
+    pub(crate) address: SocketAddr,
+    directory: PathBuf,
+    child: Child,
+}
+
+impl Nginx {
+    /// Before two servers. `forget`: when it forgets a client that says nothing, its `proxy_timeout`. `None`: there is no nginx.
+    pub(crate) fn start(servers: [SocketAddr; 2], forget: &str) -> Option<Self> {
+        let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let name = format!("whitewater-nginx-{}-{}", process::id(), address.port());
+        let directory = env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let [a, b] = servers;
+        let (log, pid) = (directory.join("error.log"), directory.join("pid"));
+        let config = format!(
+            "include /etc/nginx/modules-enabled/*stream.conf;
+daemon off;
+master_process off;
+pid {pid};
+error_log {log};
+events {{}}
+stream {{
+    upstream servers {{
+        hash $remote_addr consistent;
+        server {a} max_fails=1 fail_timeout=10s;
+        server {b} max_fails=1 fail_timeout=10s;
+    }}
+    server {{
+        listen {address} udp;
+        proxy_pass servers;
+        proxy_timeout {forget};
+    }}
+}}
+",
+            pid = pid.display(),
+            log = log.display(),
+        );
+        fs::write(directory.join("nginx.conf"), config).unwrap();
+        if !is_there(&directory) {
+            fs::remove_dir_all(&directory).unwrap();
+            return None;
+        }
+        let child = nginx(&directory).spawn().unwrap();
+        Some(Self { address, directory, child })
+    }
+
+    /// As after a crash: all that it knew is forgotten.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        self.child = nginx(&self.directory).spawn().unwrap();
+    }
+
+    fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        self.stop();
+        fs::remove_dir_all(&self.directory).unwrap();
+    }
+}
+
+/// With the configuration in this directory. Debian puts it where only root looks.
+fn nginx(directory: &Path) -> Command {
+    let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
+    let found = env::split_paths(&path).map(|directory| directory.join("nginx")).find(|file| file.exists());
+    let mut command = Command::new(found.unwrap_or_else(|| "nginx".into()));
+    command.arg("-c").arg(directory.join("nginx.conf")).arg("-e").arg(directory.join("error.log"));
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Whether it takes the configuration.
+fn is_there(directory: &Path) -> bool {
+    let is_there = nginx(directory).arg("-t").status().is_ok_and(|status| status.success());
+    let missing = "nginx with its stream module is missing";
+    assert!(is_there || env::var_os("WHITEWATER_NO_SKIP").is_none(), "{missing}");
+    if !is_there {
+        println!("skipped: {missing}");
+    }
+    is_there
+}

@@ -1,0 +1,201 @@
+//! Two servers behind a UDP load balancer: nginx, which hashes by the client's address.
+//!
+//! Linux only: the clients have addresses of their own in 127.0.0.0/8. Where nginx with its stream module is missing these tests say so
+//! and pass, unless `WHITEWATER_NO_SKIP` is set.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[path = "common/echo.rs"]
+mod echo;
+#[path = "common/nginx.rs"]
+mod nginx;
+
+use echo::{Answer, Echo};
+use nginx::Nginx;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+use whitewater::net::{Client, Server};
+use whitewater::session::wire::DenyReason;
+use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, Suite, Target};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PSK: [u8; 32] = [7; 32];
+/// Addresses of clients: so many that there are some for each server, by whatever ports the servers have got.
+const HOSTS: u8 = 40;
+
+#[test]
+fn clients_of_one_address_have_one_server_and_all_are_served() {
+    let Some(fleet) = Fleet::start(&server_config(), "60s") else { return };
+    let mut players: Vec<_> = (0..2 * HOSTS).map(|index| Player::connect(&fleet, 1 + index / 2)).collect();
+    let served: Vec<_> = ask_all(&mut players);
+    assert!(served.chunks(2).all(|of_one_address| of_one_address[0] == of_one_address[1]), "{served:?}");
+    assert!(["A", "B"].iter().all(|name| served.contains(name)), "{served:?}");
+    for player in &mut players {
+        player.client.send(0, &[42; 5000]).unwrap();
+    }
+    let mut buf = vec![0; 5000];
+    wait(&mut players, |player| player.client.recv(0, &mut buf) == Ok(5000) && buf == [42; 5000]);
+}
+
+#[test]
+fn clients_of_a_server_that_is_gone_learn_it_and_get_in_at_the_other() {
+    let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
+    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
+    let served = ask_all(&mut players);
+    fleet.servers[0] = None; // without a goodbye
+    let (mut left, mut kept): (Vec<_>, Vec<_>) =
+        players.into_iter().zip(&served).partition(|(_, served)| **served == "A");
+    wait(left.iter_mut().map(|(player, _)| player), |player| player.closed.is_some());
+    assert!(left.iter().all(|(player, _)| player.closed == Some(CloseReason::Timeout)));
+    let mut again: Vec<_> = left.iter().map(|(player, _)| Player::connect(&fleet, player.host)).collect();
+    assert!(ask_all(&mut again).iter().all(|served| *served == "B"));
+    wait(kept.iter_mut().map(|(player, _)| player), |player| player.ask());
+    assert!(kept.iter().all(|(player, _)| player.closed.is_none()), "the other server has kept its clients");
+}
+
+#[test]
+fn a_server_that_shuts_down_tells_its_clients_through_the_proxy() {
+    let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
+    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
+    let served = ask_all(&mut players);
+    fleet.servers[0].take().unwrap().shut_down(9);
+    let of_a = served.iter().filter(|served| **served == "A").count();
+    let mut told: Vec<_> = players.into_iter().zip(served).filter(|(_, served)| *served == "A").collect();
+    wait(told.iter_mut().map(|(player, _)| player), |player| player.closed.is_some());
+    let peer = Some(CloseReason::Peer(9));
+    assert_eq!(told.iter().filter(|(player, _)| player.closed == peer).count(), of_a);
+}
+
+#[test]
+fn a_proxy_that_forgets_its_clients_costs_no_encrypted_session() {
+    // The clients say nothing for longer than that, so what they say next comes from another port of the proxy.
+    let session = SessionConfig { keepalive: Duration::from_secs(5), ..SessionConfig::default() };
+    let Some(mut fleet) = Fleet::start(&ServerConfig { session, ..server_config() }, "100ms") else { return };
+    let mut players: Vec<_> = (1..=4).map(|host| Player::connect(&fleet, host)).collect();
+    let served = ask_all(&mut players);
+    for _ in 0..2 {
+        idle(&mut players, Duration::from_millis(400));
+        assert_eq!(ask_all(&mut players), served, "as the hash is of the address alone");
+    }
+    fleet.proxy.restart();
+    assert_eq!(ask_all(&mut players), served);
+    let accepted = fleet.servers.map(|server| server.unwrap().shut_down(0).accepted);
+    assert_eq!(accepted.iter().sum::<u64>(), 4, "nobody had to connect again");
+}
+
+#[test]
+fn all_clients_of_a_proxy_share_the_limits_of_one_address() {
+    let limited = ServerConfig { sessions_per_address: 3, ..server_config() };
+    let Some(fleet) = Fleet::start(&limited, "60s") else { return };
+    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
+    wait(&mut players, |player| player.closed.is_some() || player.ask());
+    let denied = players.iter().filter(|player| player.closed == Some(CloseReason::Denied(DenyReason::Busy)));
+    assert_eq!(
+        denied.count(),
+        usize::from(HOSTS) - 6,
+        "2 servers take 3 each, and each client is a host of its own"
+    );
+}
+
+/// Limits for who is behind a proxy: those of one address are those of all.
+fn server_config() -> ServerConfig {
+    let defaults = ServerConfig::default();
+    let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
+    ServerConfig {
+        session: SessionConfig { keepalive, timeout, ..SessionConfig::default() },
+        suites: vec![Suite::TOKEN],
+        psk: Some(PSK),
+        sessions_per_address: defaults.max_sessions,
+        half_open_per_address: defaults.half_open,
+        accepts_per_second: 1000,
+        accept_burst: 1000,
+        ..defaults
+    }
+}
+
+/// Two servers, A and B, and the proxy before them.
+struct Fleet {
+    session: SessionConfig,
+    proxy: Nginx,
+    servers: [Option<Echo>; 2],
+}
+
+impl Fleet {
+    /// `forget`: when nginx forgets a client that says nothing. `None`: there is no nginx.
+    fn start(config: &ServerConfig, forget: &str) -> Option<Self> {
+        let answers: [Answer; 2] = [|_, _, _| Some(b"A".into()), |_, _, _| Some(b"B".into())];
+        let server = |answer| Echo::start(Server::bind("127.0.0.1:0", config).unwrap(), answer);
+        let servers = answers.map(server);
+        let proxy = Nginx::start(servers.each_ref().map(|server| server.address), forget)?;
+        Some(Self { session: config.session.clone(), proxy, servers: servers.map(Some) })
+    }
+}
+
+struct Player {
+    host: u8,
+    client: Client,
+    answer: Option<String>,
+    closed: Option<CloseReason>,
+}
+
+impl Player {
+    /// From the address 127.0.1.`host`.
+    fn connect(fleet: &Fleet, host: u8) -> Self {
+        let target = Target { suite: Suite::TOKEN, psk: Some(PSK), ..Target::insecure(fleet.proxy.address) };
+        let config = ClientConfig { session: fleet.session.clone(), ..ClientConfig::default() };
+        let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 1, host], 0))).unwrap();
+        let client = Client::from_socket(socket, target, &config).unwrap();
+        Self { host, client, answer: None, closed: None }
+    }
+
+    fn pump(&mut self) {
+        self.client.pump().unwrap();
+        while let Some(event) = self.client.poll_event() {
+            if let Event::Closed { reason, .. } = event {
+                self.closed = Some(reason);
+            }
+        }
+    }
+
+    /// Asks which server this is, until it says so.
+    fn ask(&mut self) -> bool {
+        let mut buf = [0; 100];
+        if let Ok(len) = self.client.recv_datagram(&mut buf) {
+            self.answer = Some(String::from_utf8(buf[..len].to_vec()).unwrap());
+        }
+        if self.answer.is_none() {
+            let _ = self.client.send_datagram(b"who"); // not up yet, or there are questions enough
+        }
+        self.answer.is_some()
+    }
+}
+
+/// Which servers these players are at.
+fn ask_all(players: &mut [Player]) -> Vec<&'static str> {
+    players.iter_mut().for_each(|player| player.answer = None);
+    wait(players.iter_mut(), Player::ask);
+    players.iter().map(|player| if player.answer.as_deref() == Some("A") { "A" } else { "B" }).collect()
+}
+
+/// Pumps until it holds for all.
+fn wait<'a>(players: impl IntoIterator<Item = &'a mut Player>, mut holds: impl FnMut(&mut Player) -> bool) {
+    let mut waiting: Vec<_> = players.into_iter().collect();
+    let start = Instant::now();
+    while !waiting.is_empty() {
+        assert!(start.elapsed() < PATIENCE, "{} are still waiting", waiting.len());
+        waiting.iter_mut().for_each(|player| player.pump());
+        waiting.retain_mut(|player| !holds(player));
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn idle(players: &mut [Player], time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        players.iter_mut().for_each(Player::pump);
+        thread::sleep(Duration::from_millis(2));
+    }
+}
