@@ -1,6 +1,6 @@
 //! What a session costs in memory: next to nothing while it is idle, all in.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 #[cfg(test)]
 mod common;
