@@ -1,10 +1,9 @@
 //! One session, and its UDP socket.
 
-use super::driver::{Driver, End};
+use super::driver::{Driver, End, Shape};
 use super::error::Error;
 use super::port::SocketStats;
 use super::random::random;
-use super::server::GOODBYE;
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -45,11 +44,11 @@ use std::time::Duration;
 /// machine goes from one network to another, an encrypted session goes on.
 #[derive(Debug)]
 pub struct Client<M = Blob> {
-    driver: Driver,
+    pub(super) driver: Driver,
     session: Session<M>,
     /// Taken by `poll`, which has to know whether there is one.
     event: Option<Event>,
-    drain: Duration,
+    pub(super) shape: Shape,
 }
 
 impl<M: Message> Client<M> {
@@ -90,7 +89,7 @@ impl<M: Message> Client<M> {
     fn begin(driver: Driver, target: Target, config: &ClientConfig) -> io::Result<Self> {
         let mut session = Session::new(config, random()?).map_err(Error::from)?;
         session.connect(driver.clock.now(), target).map_err(Error::from)?;
-        Ok(Self { driver, session, event: None, drain: config.session.drain })
+        Ok(Self { driver, session, event: None, shape: Shape::of(&config.session) })
     }
 
     /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
@@ -221,7 +220,7 @@ impl<M: Message> Client<M> {
     pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
         self.close(code);
         let is_over = |_, session: &mut Session<M>| session.state() == ClientState::Closed;
-        self.driver.run(&mut self.session, Some(self.drain + GOODBYE), is_over)?;
+        self.driver.run(&mut self.session, Some(self.shape.farewell()), is_over)?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::port::{Port, SocketStats};
+use crate::session::SessionConfig;
 use crate::time::Time;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -26,6 +27,40 @@ pub(super) struct Driver {
     pub(super) clock: Clock,
     /// The datagram that is sent.
     buf: Vec<u8>,
+    /// Where an empty datagram comes from that only wakes whoever waits: this socket.
+    called_from: Option<SocketAddr>,
+}
+
+/// What sends an empty datagram to a driver that waits.
+#[derive(Debug)]
+pub(super) struct Call {
+    socket: UdpSocket,
+    to: SocketAddr,
+}
+
+impl Call {
+    pub(super) fn send(&self) {
+        let _ = self.socket.send_to(&[], self.to); // who waits does not wait for ever
+    }
+}
+
+/// What all sessions of an end have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) lanes: usize,
+    pub(super) channels: usize,
+    pub(super) drain: Duration,
+}
+
+impl Shape {
+    pub(super) const fn of(config: &SessionConfig) -> Self {
+        Self { lanes: config.lanes.len(), channels: config.channels.len(), drain: config.drain }
+    }
+
+    /// What it takes at most to end all sessions.
+    pub(super) fn farewell(&self) -> Duration {
+        self.drain + GOODBYE
+    }
 }
 
 impl Driver {
@@ -37,6 +72,7 @@ impl Driver {
             port: Port::new(socket, false)?,
             clock: Clock::new(),
             buf: Vec::new(),
+            called_from: None,
         })
     }
 
@@ -98,6 +134,25 @@ impl Driver {
         }
     }
 
+    /// Waits for a datagram, a [`Call`], or for so long.
+    pub(super) fn wait(&mut self, wait: Duration) -> io::Result<()> {
+        self.port.wait(Some(wait))
+    }
+
+    /// What wakes this driver from another thread; `None`: the one that was given before still does.
+    pub(super) fn call(&mut self) -> io::Result<Option<Call>> {
+        if self.called_from.is_some() {
+            return Ok(None);
+        }
+        let mut to = self.local_addr()?;
+        if to.ip().is_unspecified() {
+            to.set_ip(if self.is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
+        }
+        let socket = self.port.try_clone()?;
+        self.called_from = Some(to);
+        Ok(Some(Call { socket, to }))
+    }
+
     pub(super) const fn stats(&self) -> SocketStats {
         self.port.stats
     }
@@ -110,6 +165,9 @@ impl Driver {
     fn receive(&mut self, end: &mut impl End) -> io::Result<bool> {
         for count in 1..=DATAGRAMS_PER_PUMP {
             let Some((datagram, from)) = self.port.recv()? else { return Ok(false) };
+            if datagram.is_empty() && self.called_from == Some(from) {
+                continue;
+            }
             end.handle_datagram(self.clock.now(), as_v4(from), datagram);
             if count.is_multiple_of(REPLY_EACH) {
                 self.transmit(end);
@@ -121,7 +179,7 @@ impl Driver {
     fn change_family(&mut self, to: SocketAddr) {
         let changed = socket_for(to).and_then(|socket| self.port.replace(socket));
         match changed {
-            Ok(()) => self.is_v6 = to.is_ipv6(),
+            Ok(()) => (self.is_v6, self.called_from) = (to.is_ipv6(), None),
             Err(error) => log::warn!("no socket that can send to {to}: {error}"), // then sending fails, and is counted
         }
     }
@@ -155,6 +213,8 @@ fn as_v6(address: SocketAddr) -> SocketAddr {
 const DATAGRAMS_PER_PUMP: usize = 512;
 /// Datagrams that one pump sends: a window of each of many sessions.
 const SENDS_PER_CALL: usize = 4096;
+/// What closing takes when nothing is left to arrive and the goodbye is not answered, and a little more.
+const GOODBYE: Duration = Duration::from_secs(2);
 /// Datagrams read before what they are answered is sent: fewer than there is room for answers, and enough that one answer can be
 /// for many.
 const REPLY_EACH: usize = 32;

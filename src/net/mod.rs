@@ -81,6 +81,7 @@ mod random;
 mod server;
 mod silence;
 mod socket;
+mod thread;
 
 pub use client::Client;
 pub use clock::Clock;
@@ -89,3 +90,4 @@ pub use listener::KcpListener;
 pub use port::SocketStats;
 pub use server::Server;
 pub use socket::KcpSocket;
+pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ThreadConfig};

@@ -67,6 +67,11 @@ impl Port {
         Ok(())
     }
 
+    /// The same socket once more.
+    pub(super) fn try_clone(&self) -> io::Result<UdpSocket> {
+        self.socket.try_clone()
+    }
+
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }

@@ -1,6 +1,6 @@
 //! Many sessions on one UDP socket.
 
-use super::driver::{Driver, End};
+use super::driver::{Driver, End, Shape};
 use super::error::Error;
 use super::port::SocketStats;
 use super::random::random;
@@ -53,11 +53,11 @@ use std::time::Duration;
 /// notice that the peer is gone, it does in a pump as well: call one at least each few milliseconds, or when the last one said.
 #[derive(Debug)]
 pub struct Server<M = Blob> {
-    driver: Driver,
+    pub(super) driver: Driver,
     sessions: session::Server<M>,
     /// Taken by `poll`, which has to know whether there is one.
     event: Option<(SessionId, Event)>,
-    drain: Duration,
+    pub(super) shape: Shape,
 }
 
 impl<M: Message> Server<M> {
@@ -79,7 +79,7 @@ impl<M: Message> Server<M> {
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
-        Ok(Self { driver: Driver::over(socket)?, sessions, event: None, drain: config.session.drain })
+        Ok(Self { driver: Driver::over(socket)?, sessions, event: None, shape: Shape::of(&config.session) })
     }
 
     /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
@@ -236,15 +236,11 @@ impl<M: Message> Server<M> {
     ///
     /// The socket has failed.
     pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
-        let close_all = |now: Time, sessions: &mut session::Server<M>| {
-            let open: Vec<_> = sessions.ids().filter(|id| is_up(sessions, *id)).collect();
-            for id in open {
-                sessions.close(now, id, code);
-            }
-            sessions.ids().all(|id| sessions.session(id).is_none_or(Connection::is_closed))
-        };
-        close_all(self.now(), &mut self.sessions);
-        self.driver.run(&mut self.sessions, Some(self.drain + GOODBYE), close_all)?;
+        self.close_all(code, |_| false);
+        let Self { driver, sessions, .. } = self;
+        driver.run(sessions, Some(self.shape.farewell()), |now, sessions| {
+            close_all(now, sessions, code, |_| false)
+        })?;
         Ok(())
     }
 
@@ -273,6 +269,10 @@ impl<M: Message> Server<M> {
     #[must_use]
     pub fn now(&self) -> Time {
         self.driver.clock.now()
+    }
+
+    pub(super) fn close_all(&mut self, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
+        close_all(self.now(), &mut self.sessions, code, except)
     }
 
     /// The sessions without their socket.
@@ -306,9 +306,17 @@ impl<M: Message> End for session::Server<M> {
     }
 }
 
-fn is_up<M: Message>(sessions: &session::Server<M>, id: SessionId) -> bool {
-    sessions.session(id).is_some_and(Connection::is_up)
+/// Closes all sessions that are up, but for some; returns whether all are over.
+fn close_all<M: Message>(
+    now: Time,
+    sessions: &mut session::Server<M>,
+    code: u16,
+    except: impl Fn(SessionId) -> bool,
+) -> bool {
+    let is_up = |id: &SessionId| sessions.session(*id).is_some_and(Connection::is_up);
+    let up: Vec<_> = sessions.ids().filter(|id| is_up(id) && !except(*id)).collect();
+    for id in up {
+        sessions.close(now, id, code);
+    }
+    sessions.ids().all(|id| sessions.session(id).is_none_or(Connection::is_closed))
 }
-
-/// What closing takes when nothing is left to arrive, and the goodbye is not answered.
-pub(super) const GOODBYE: Duration = Duration::from_secs(2);

@@ -1,0 +1,88 @@
+//! Sessions behind a thread of their own, for a program whose loop must not do I/O, or is called too seldom.
+//!
+//! `worker` is the thread, `handle` the program's end of it, `outbox` what a session does not take yet, `shared` what both look at.
+
+mod client;
+mod handle;
+mod outbox;
+mod server;
+mod shared;
+mod worker;
+
+pub use client::ClientThread;
+pub use server::ServerThread;
+
+use crate::message::channel::Received;
+use crate::session::{Event, SendDatagramError, SendError, SendMessageError};
+use thiserror::Error;
+
+/// How much waits between a program and the thread of its sessions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `ThreadConfig { .., ..ThreadConfig::default() }`")]
+pub struct ThreadConfig {
+    /// Bytes that may wait for one session to take them, beyond what its lanes and channels hold by themselves. One message always may.
+    pub outgoing: usize,
+    /// Bytes of all sessions that may wait for the program to take them. Beyond, the thread reads no more from the sessions, so that
+    /// the windows told to the peers close, and unreliable datagrams are dropped.
+    pub incoming: usize,
+}
+
+impl Default for ThreadConfig {
+    /// 256 KiB for each session, 4 MiB for the program.
+    fn default() -> Self {
+        Self { outgoing: 256 << 10, incoming: 4 << 20 }
+    }
+}
+
+/// What a thread tells of a session.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Incoming<M> {
+    /// Something has happened, but for [`Event::Readable`]. With [`Event::Closed`] all has been told.
+    Event(Event),
+    /// A message of a reliable lane.
+    Message {
+        /// The lane.
+        lane: usize,
+        /// The message; of a stream, bytes of it.
+        bytes: Vec<u8>,
+    },
+    /// An unreliable datagram.
+    Datagram(Vec<u8>),
+    /// A message or a block of a channel.
+    Channel {
+        /// The channel.
+        channel: usize,
+        /// What it is.
+        received: Received<M>,
+    },
+    /// The session did not take something that was sent.
+    Refused(Refused),
+}
+
+/// Why a session did not take what was sent. That it was closed before also counts what still waited for it.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// A message of a lane.
+    #[error(transparent)]
+    Lane(#[from] SendError),
+    /// An unreliable datagram.
+    #[error(transparent)]
+    Datagram(#[from] SendDatagramError),
+    /// A message or a block of a channel.
+    #[error(transparent)]
+    Channel(#[from] SendMessageError),
+}
+
+/// Why nothing was handed to the thread.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum NotSent {
+    /// As much waits as [`ThreadConfig::outgoing`] allows. This is back-pressure, not a failure: send again later.
+    #[error("as much waits for the session as it may")]
+    Full,
+    /// The session is not up, or was closed, or the thread has ended.
+    #[error("there is no such session")]
+    Gone,
+}

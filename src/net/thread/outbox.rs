@@ -1,0 +1,154 @@
+//! What was sent to a session and is not yet taken by it.
+
+use super::shared::Budget;
+use super::{Incoming, Refused};
+use crate::arq;
+use crate::message::{self, Message};
+use crate::session::{Connection, SendDatagramError, SendError, SendMessageError};
+use crate::time::Time;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Something that is sent.
+#[derive(Debug)]
+pub(super) enum Outgoing<M> {
+    Lane(usize, Vec<u8>),
+    Datagram(Vec<u8>),
+    Message(usize, M),
+    Block(usize, Vec<u8>),
+}
+
+impl<M> Outgoing<M> {
+    /// What it counts for, bytes: what it holds, as far as can be told, and what holds it.
+    pub(super) const fn cost(&self) -> usize {
+        let bytes = match self {
+            Self::Lane(_, bytes) | Self::Datagram(bytes) | Self::Block(_, bytes) => bytes.capacity(),
+            Self::Message(..) => MESSAGE,
+        };
+        bytes + size_of::<Self>()
+    }
+
+    /// What must not overtake each other.
+    const fn way(&self) -> Way {
+        match self {
+            Self::Lane(lane, _) => Way::Lane(*lane),
+            Self::Datagram(_) => Way::Datagrams,
+            Self::Message(channel, _) | Self::Block(channel, _) => Way::Channel(*channel),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Way {
+    Lane(usize),
+    Datagrams,
+    Channel(usize),
+}
+
+/// What waits for one session. A lane or channel that is full holds up no other.
+#[derive(Debug)]
+pub(super) struct Outbox<M> {
+    waiting: BTreeMap<Way, VecDeque<(Outgoing<M>, usize)>>,
+    budget: Budget,
+    /// To be closed with this code when nothing waits, or then at the latest.
+    pub(super) close: Option<(u16, Time)>,
+}
+
+impl<M: Message> Outbox<M> {
+    pub(super) const fn new(budget: Budget) -> Self {
+        Self { waiting: BTreeMap::new(), budget, close: None }
+    }
+
+    pub(super) fn push(&mut self, outgoing: Outgoing<M>) {
+        let cost = outgoing.cost();
+        self.waiting.entry(outgoing.way()).or_default().push_back((outgoing, cost));
+    }
+
+    /// Gives to the session what it takes; hands what it never will to `refused`. Returns whether something has moved.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        connection: &mut Connection<M>,
+        mut refused: impl FnMut(Incoming<M>),
+    ) -> bool {
+        let Self { waiting, budget, .. } = self;
+        let mut has_moved = false;
+        waiting.retain(|_, queue| {
+            while let Some((outgoing, cost)) = queue.pop_front() {
+                match send(now, connection, outgoing) {
+                    Ok(()) => {}
+                    Err(NotTaken::Later(outgoing)) => {
+                        queue.push_front((outgoing, cost));
+                        return true;
+                    }
+                    Err(NotTaken::Never(error)) => refused(Incoming::Refused(error)),
+                }
+                has_moved = true;
+                budget.take_away(cost);
+            }
+            false
+        });
+        has_moved
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// What waits in vain, for the session is over.
+    pub(super) fn into_refused(self) -> impl Iterator<Item = Incoming<M>> {
+        let refused = |outgoing| match outgoing {
+            Outgoing::Lane(..) => SendError::Closed.into(),
+            Outgoing::Datagram(_) => SendDatagramError::Closed.into(),
+            Outgoing::Message(..) | Outgoing::Block(..) => SendMessageError::Closed.into(),
+        };
+        self.waiting.into_values().flatten().map(move |(outgoing, _)| Incoming::Refused(refused(outgoing)))
+    }
+}
+
+enum NotTaken<M> {
+    Later(Outgoing<M>),
+    Never(Refused),
+}
+
+fn send<M: Message>(
+    now: Time,
+    connection: &mut Connection<M>,
+    outgoing: Outgoing<M>,
+) -> Result<(), NotTaken<M>> {
+    let full_lane = |error: &SendError| matches!(error, SendError::Lane(arq::SendError::QueueFull { .. }));
+    match outgoing {
+        Outgoing::Lane(lane, mut bytes) => match connection.send(lane, &bytes) {
+            Ok(taken) if taken >= bytes.len() => Ok(()),
+            Ok(taken) => {
+                bytes.drain(..taken); // a stream takes what fits
+                Err(NotTaken::Later(Outgoing::Lane(lane, bytes)))
+            }
+            Err(error) if full_lane(&error) => Err(NotTaken::Later(Outgoing::Lane(lane, bytes))),
+            Err(error) => Err(NotTaken::Never(error.into())),
+        },
+        Outgoing::Datagram(bytes) => match connection.send_datagram(&bytes) {
+            Ok(_) => Ok(()),
+            Err(SendDatagramError::QueueFull { .. }) => Err(NotTaken::Later(Outgoing::Datagram(bytes))),
+            Err(error) => Err(NotTaken::Never(error.into())),
+        },
+        Outgoing::Message(channel, message) => {
+            let waiting = connection.channels().map_or(0, |channels| channels.waiting(channel));
+            let has_room = connection.channels().is_none_or(|channels| channels.has_room(channel));
+            if waiting > 0 && !has_room && connection.is_up() {
+                return Err(NotTaken::Later(Outgoing::Message(channel, message)));
+            }
+            let sent = connection.send_message(channel, now, message);
+            sent.map(drop).map_err(|error| NotTaken::Never(error.into()))
+        }
+        Outgoing::Block(channel, block) => match connection.send_block(channel, &block) {
+            Ok(()) => Ok(()),
+            Err(SendMessageError::Channel(
+                message::SendError::Full { .. } | message::SendError::BlockUnderWay,
+            )) => Err(NotTaken::Later(Outgoing::Block(channel, block))),
+            Err(error) => Err(NotTaken::Never(error.into())),
+        },
+    }
+}
+
+/// What a message of a channel counts for, bytes: it fits into a packet.
+pub(super) const MESSAGE: usize = 1200;

@@ -1,0 +1,344 @@
+//! The thread: commands in, pumps, events and data out.
+
+use super::outbox::{MESSAGE, Outbox, Outgoing};
+use super::shared::{Budget, Shared};
+use super::{Incoming, ThreadConfig};
+use crate::message::Message;
+use crate::message::channel::Received;
+use crate::net::driver::{Driver, Shape};
+use crate::session::{Connection, Event};
+use crate::time::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+/// A server or a client.
+pub(super) trait Driven: Send + 'static {
+    /// What tells its sessions apart.
+    type Id: Copy + Ord + Send + 'static;
+    type Message: Message + Send + 'static;
+
+    fn pump(&mut self) -> io::Result<Option<Duration>>;
+    fn poll_event(&mut self) -> Option<(Self::Id, Event)>;
+    fn connection(&mut self, id: Self::Id) -> Option<&mut Connection<Self::Message>>;
+    fn close(&mut self, id: Self::Id, code: u16);
+    /// Ends everything that can be ended at once; whether all sessions are over.
+    fn close_rest(&mut self, code: u16, except: impl Fn(Self::Id) -> bool) -> bool;
+    fn driver(&mut self) -> &mut Driver;
+    fn shape(&self) -> Shape;
+}
+
+/// What a handle asks for.
+pub(super) enum Command<E: Driven> {
+    Send(E::Id, Outgoing<E::Message>),
+    Close(E::Id, u16),
+    Run(Box<dyn FnOnce(&mut E) + Send>),
+    /// End all sessions, then the thread.
+    Shutdown(u16),
+}
+
+/// What a handle gets.
+pub(super) struct Parcel<E: Driven> {
+    pub(super) id: E::Id,
+    pub(super) incoming: Incoming<E::Message>,
+    /// Its part of what may wait to be taken.
+    pub(super) cost: usize,
+    /// With the first of a session: what may be sent to it.
+    pub(super) budget: Option<Budget>,
+}
+
+pub(super) struct Worker<E: Driven> {
+    end: E,
+    config: ThreadConfig,
+    commands: Receiver<Command<E>>,
+    parcels: Sender<Parcel<E>>,
+    shared: Arc<Shared>,
+    /// Of each session that is up.
+    outboxes: BTreeMap<E::Id, Outbox<E::Message>>,
+    /// Those of them for which something waits.
+    waiting: BTreeSet<E::Id>,
+    /// Sessions that may have something to read, in turn.
+    readable: VecDeque<E::Id>,
+    /// The same, to find them.
+    listed: BTreeSet<E::Id>,
+    /// Sessions that are over, which is told when all else is.
+    closed: BTreeMap<E::Id, Event>,
+    /// Code and deadline of the end of all.
+    shutdown: Option<(u16, Time)>,
+    buf: Vec<u8>,
+}
+
+impl<E: Driven> Worker<E> {
+    pub(super) fn new(
+        end: E,
+        config: ThreadConfig,
+        commands: Receiver<Command<E>>,
+        parcels: Sender<Parcel<E>>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            end,
+            config,
+            commands,
+            parcels,
+            shared,
+            outboxes: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            readable: VecDeque::new(),
+            listed: BTreeSet::new(),
+            closed: BTreeMap::new(),
+            shutdown: None,
+            buf: vec![0; DATAGRAM],
+        }
+    }
+
+    /// Until the sessions are over, or the socket has failed.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        loop {
+            if let Some(call) = self.end.driver().call()? {
+                self.shared.set_call(call);
+            }
+            let mut is_busy = self.take_commands();
+            is_busy |= self.send();
+            let wait = self.end.pump()?;
+            if self.is_over() {
+                return Ok(());
+            }
+            is_busy |= self.deliver();
+            if !is_busy {
+                self.sleep(wait)?;
+            }
+        }
+    }
+
+    /// Waits for a datagram, a command, room to deliver, or as long as there is nothing to do.
+    fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
+        let was_full = !self.has_room();
+        self.shared.set_asleep(true);
+        let is_new = self.take_commands() || (was_full && self.has_room());
+        if !is_new {
+            let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
+            self.end.driver().wait(wait)?;
+        }
+        self.shared.set_asleep(false);
+        Ok(())
+    }
+
+    /// Takes commands, a bounded number; returns whether there were any.
+    fn take_commands(&mut self) -> bool {
+        for count in 0..COMMANDS_PER_TURN {
+            match self.commands.try_recv() {
+                Ok(command) => self.take(command),
+                Err(_) => return count > 0,
+            }
+        }
+        true
+    }
+
+    fn take(&mut self, command: Command<E>) {
+        let (now, shape) = (self.now(), self.end.shape());
+        match command {
+            Command::Send(id, outgoing) => {
+                if let Some(outbox) = self.outboxes.get_mut(&id) {
+                    outbox.push(outgoing);
+                    self.waiting.insert(id);
+                }
+            }
+            Command::Close(id, code) => {
+                if let Some(outbox) = self.outboxes.get_mut(&id) {
+                    outbox.close = Some((code, now + shape.drain));
+                    self.waiting.insert(id);
+                }
+            }
+            Command::Run(run) => {
+                self.shared.runs.take_away(1);
+                run(&mut self.end);
+            }
+            Command::Shutdown(code) => {
+                for (id, outbox) in &mut self.outboxes {
+                    outbox.close.get_or_insert((code, now + shape.drain));
+                    self.waiting.insert(*id);
+                }
+                self.shutdown = Some((code, now + shape.drain + shape.farewell()));
+            }
+        }
+    }
+
+    /// Gives to sessions what waits for them; returns whether something has moved.
+    fn send(&mut self) -> bool {
+        let now = self.now();
+        let Self { end, outboxes, waiting, parcels, shared, .. } = self;
+        let mut has_moved = false;
+        waiting.retain(|id| {
+            let Some(outbox) = outboxes.get_mut(id) else { return false };
+            if let Some(connection) = end.connection(*id) {
+                has_moved |=
+                    outbox.send(now, connection, |refused| tell(parcels, shared, *id, refused, None));
+            }
+            if let Some((code, until)) = outbox.close
+                && (outbox.is_empty() || until <= now)
+            {
+                outbox.close = None;
+                end.close(*id, code);
+                has_moved = true;
+            }
+            !outbox.is_empty() || outbox.close.is_some()
+        });
+        has_moved
+    }
+
+    /// Whether there is nothing left to end.
+    fn is_over(&mut self) -> bool {
+        let Some((code, until)) = self.shutdown else { return false };
+        let outboxes = &self.outboxes;
+        let is_over =
+            self.end.close_rest(code, |id| outboxes.get(&id).is_some_and(|outbox| outbox.close.is_some()));
+        is_over || until <= self.now()
+    }
+
+    /// Hands on what has happened and what has arrived, as far as it is taken; returns whether there was anything.
+    fn deliver(&mut self) -> bool {
+        let mut is_any = false;
+        while self.has_room()
+            && let Some((id, event)) = self.end.poll_event()
+        {
+            is_any = true;
+            self.take_event(id, event);
+        }
+        for _ in 0..self.readable.len() {
+            let Some(id) = self.readable.pop_front() else { break };
+            // What was received before the end comes in any case: it is not kept for long where it is.
+            let is_last = self.closed.contains_key(&id);
+            let turns = if is_last { usize::MAX } else { TURNS };
+            let Read { is_any: is_read, is_more } = self.read(id, turns, is_last);
+            is_any |= is_read;
+            if is_more {
+                self.readable.push_back(id);
+                continue;
+            }
+            self.listed.remove(&id);
+            if let Some(event) = self.closed.remove(&id) {
+                is_any = true;
+                for refused in self.outboxes.remove(&id).into_iter().flat_map(Outbox::into_refused) {
+                    self.tell(id, refused, None);
+                }
+                self.tell(id, Incoming::Event(event), None);
+            }
+        }
+        is_any
+    }
+
+    fn take_event(&mut self, id: E::Id, event: Event) {
+        match event {
+            Event::Connected => {
+                let budget = Budget::default();
+                self.outboxes.insert(id, Outbox::new(budget.clone()));
+                self.tell(id, Incoming::Event(event), Some(budget));
+            }
+            Event::Readable => self.look_at(id),
+            Event::Closed { .. } => {
+                self.look_at(id);
+                self.closed.insert(id, event);
+            }
+            other => self.tell(id, Incoming::Event(other), None),
+        }
+    }
+
+    fn look_at(&mut self, id: E::Id) {
+        if self.listed.insert(id) {
+            self.readable.push_back(id);
+        }
+    }
+
+    /// Reads a session, so many turns round its lanes and channels, as long as there is room or in any case.
+    fn read(&mut self, id: E::Id, turns: usize, in_any_case: bool) -> Read {
+        let Shape { lanes, channels, .. } = self.end.shape();
+        let Self { end, parcels, shared, config, buf, .. } = self;
+        let mut read = Read { is_any: false, is_more: false };
+        let Some(connection) = end.connection(id) else { return read };
+        for _ in 0..turns {
+            if !in_any_case && !has_room(shared, config) {
+                break;
+            }
+            let mut is_any = false;
+            let mut tell = |incoming| {
+                is_any = true;
+                tell(parcels, shared, id, incoming, None);
+            };
+            for lane in 0..lanes {
+                if let Some(len) = connection.peek_size(lane) {
+                    let mut bytes = vec![0; len];
+                    if connection.recv(lane, &mut bytes).is_ok() {
+                        tell(Incoming::Message { lane, bytes });
+                    }
+                }
+            }
+            if let Ok(len) = connection.recv_datagram(buf) {
+                tell(Incoming::Datagram(buf.get(..len).unwrap_or_default().to_vec()));
+            }
+            for channel in 0..channels {
+                if let Some(received) = connection.recv_message(channel) {
+                    tell(Incoming::Channel { channel, received });
+                }
+            }
+            if !is_any {
+                return read;
+            }
+            read.is_any = true;
+        }
+        read.is_more = true;
+        read
+    }
+
+    fn tell(&self, id: E::Id, incoming: Incoming<E::Message>, budget: Option<Budget>) {
+        tell(&self.parcels, &self.shared, id, incoming, budget);
+    }
+
+    /// Whether something may be delivered.
+    fn has_room(&self) -> bool {
+        has_room(&self.shared, &self.config)
+    }
+
+    fn now(&mut self) -> Time {
+        self.end.driver().clock.now()
+    }
+}
+
+/// What came of reading a session: something, and there may be more.
+struct Read {
+    is_any: bool,
+    is_more: bool,
+}
+
+fn has_room(shared: &Shared, config: &ThreadConfig) -> bool {
+    shared.incoming.has_room(1, config.incoming)
+}
+
+fn tell<E: Driven>(
+    parcels: &Sender<Parcel<E>>,
+    shared: &Shared,
+    id: E::Id,
+    incoming: Incoming<E::Message>,
+    budget: Option<Budget>,
+) {
+    let bytes = match &incoming {
+        Incoming::Message { bytes, .. } | Incoming::Datagram(bytes) => bytes.capacity(),
+        Incoming::Channel { received: Received::Block(block), .. } => block.len(),
+        Incoming::Channel { .. } => MESSAGE,
+        Incoming::Event(_) | Incoming::Refused(_) => 0,
+    };
+    let cost = bytes + size_of::<Parcel<E>>();
+    shared.incoming.add(cost);
+    let _ = parcels.send(Parcel { id, incoming, cost, budget }); // if nobody takes it, nobody wants it
+}
+
+/// Commands between two pumps: more wait for the next.
+const COMMANDS_PER_TURN: usize = 1024;
+/// Messages of each lane and channel of a session before it is another one's turn.
+const TURNS: usize = 8;
+/// The longest a thread sleeps, in case that what wakes it gets lost.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// Room for an unreliable datagram.
+const DATAGRAM: usize = 1500;
