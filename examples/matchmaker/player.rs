@@ -1,0 +1,104 @@
+//! A player: says something ten times a second, and goes where he is sent without a gap.
+
+use crate::{Done, http, keys};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{io, iter, mem};
+use whitewater::net::Client;
+use whitewater::session::token::PublicToken;
+use whitewater::session::{ClientConfig, ClientState, Event, Target};
+
+const FRAME: Duration = Duration::from_millis(10);
+const EACH: Duration = Duration::from_millis(100);
+/// What he says where he was sent, before he has seen enough.
+const ENOUGH: usize = 5;
+/// The code when he leaves.
+const LEFT: u16 = 0;
+
+/// Plays until he was moved once, and was answered all that he has said.
+pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Done {
+    let mut talk =
+        Talk { name, said: 0, said_here: 0, next: Instant::now(), answers: 0, server: String::new() };
+    let mut current = connect(&http::post(matchmaker, "/play", name.as_bytes())?)?;
+    let (mut coming, mut leaving): (Option<Client>, Option<Client>) = (None, None);
+    let mut moves = 0;
+    while moves == 0 || talk.said_here < ENOUGH || talk.answers < talk.said {
+        for event in pump(&mut current)? {
+            match event {
+                Event::Redirected => {
+                    if let Some(token) = current.session_mut().take_redirect() {
+                        say(&format!("{name}: server {} sends me to another", talk.server));
+                        coming = Some(connect(&token)?);
+                    }
+                }
+                Event::Closed { reason, .. } => return Err(format!("{name}: {reason:?}").into()),
+                _ => {}
+            }
+        }
+        // He plays where he is until the other takes him, and leaves when what he has said there has arrived.
+        if let Some(mut other) = coming.take() {
+            if pump(&mut other)?.contains(&Event::Connected) {
+                current.close(LEFT);
+                leaving = Some(mem::replace(&mut current, other));
+                (moves, talk.said_here) = (moves + 1, 0);
+            } else {
+                coming = Some(other).filter(|other| other.state() != ClientState::Closed); // or stays where he is
+            }
+        }
+        if let Some(old) = &mut leaving {
+            pump(old)?;
+            talk.listen(old, say);
+        }
+        talk.listen(&mut current, say);
+        talk.speak(&mut current);
+        thread::sleep(FRAME);
+    }
+    current.shutdown(LEFT)?;
+    say(&format!("{name}: I was answered all that I said"));
+    Ok(())
+}
+
+fn connect(token: &[u8]) -> Result<Client, Box<dyn Error>> {
+    let config = ClientConfig { session: keys::session_config(), ..ClientConfig::default() };
+    Ok(Client::connect(Target::of_token(&PublicToken::decode(token)?), &config)?)
+}
+
+fn pump(client: &mut Client) -> io::Result<Vec<Event>> {
+    client.pump()?;
+    Ok(iter::from_fn(|| client.poll_event()).collect())
+}
+
+/// What he says and hears, wherever he is.
+struct Talk<'a> {
+    name: &'a str,
+    said: usize,
+    said_here: usize,
+    next: Instant,
+    answers: usize,
+    /// Who has answered last.
+    server: String,
+}
+
+impl Talk<'_> {
+    fn speak(&mut self, client: &mut Client) {
+        if self.next <= Instant::now() && client.send(0, format!("hello {}", self.said).as_bytes()).is_ok() {
+            (self.said, self.said_here) = (self.said + 1, self.said_here + 1);
+            self.next = Instant::now() + EACH;
+        }
+    }
+
+    fn listen(&mut self, client: &mut Client, say: &dyn Fn(&str)) {
+        let mut message = [0; 1200];
+        while let Ok(len) = client.recv(0, &mut message) {
+            let text = String::from_utf8_lossy(message.get(..len).unwrap_or_default());
+            let server = text.split(' ').next().unwrap_or_default();
+            if self.server != server {
+                say(&format!("{}: server {server} serves me", self.name));
+                server.clone_into(&mut self.server);
+            }
+            self.answers += 1;
+        }
+    }
+}

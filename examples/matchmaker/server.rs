@@ -1,0 +1,93 @@
+//! A server: echoes with its name, sends its players away when it has to, and ends when the last is gone.
+
+use crate::Done;
+use crate::agent::{Agent, News};
+use crate::keys::{self, KEY_ID, PROTOCOL_ID};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use whitewater::net::Server;
+use whitewater::session::token::{ServerKey, Verifier};
+use whitewater::session::{Event, ServerConfig, SessionId, Suite};
+
+pub(crate) struct Config {
+    /// Of this process: one that is started again has another, or takes no token from before.
+    pub(crate) id: u64,
+    /// What the fleet key makes of `id`.
+    pub(crate) key: [u8; 32],
+    pub(crate) at: SocketAddr,
+    pub(crate) matchmaker: SocketAddr,
+}
+
+/// After this long a player who has not gone, though he was told where to, is closed.
+const LINGER: Duration = Duration::from_secs(10);
+/// The code of that.
+const DRAINED: u16 = 1;
+const TICK: Duration = Duration::from_millis(20);
+
+pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
+    let sessions = ServerConfig {
+        session: keys::session_config(),
+        suites: vec![Suite::TOKEN],
+        ..ServerConfig::default()
+    };
+    let mut server: Server = Server::bind(config.at, &sessions)?;
+    let key = ServerKey::new(config.id, KEY_ID, config.key);
+    server.require_tokens(Verifier::new(PROTOCOL_ID, key, keys::unix_now()))?;
+    let agent = Agent::start(config.id, server.local_addr()?, config.matchmaker);
+    let mut end = None;
+    loop {
+        server.poll(Some(TICK))?;
+        while let Some((id, event)) = server.poll_event() {
+            match event {
+                Event::Connected => {
+                    say(&format!("server {}: player {} is in", config.id, player(&server, id)))
+                }
+                Event::Readable => echo(&mut server, id, config.id),
+                Event::Closed { reason, .. } => {
+                    say(&format!("server {}: player {} is gone: {reason:?}", config.id, player(&server, id)));
+                }
+                _ => {}
+            }
+        }
+        let up: Vec<_> =
+            server.ids().filter(|id| server.session(*id).is_some_and(|session| session.is_up())).collect();
+        agent.players(up.len());
+        while let Some(news) = agent.news() {
+            match news {
+                News::Registered => say(&format!("server {}: registered", config.id)),
+                News::Drain => {
+                    say(&format!("server {}: draining", config.id));
+                    end = Some(Instant::now() + LINGER);
+                    up.iter().for_each(|id| agent.token(player(&server, *id)));
+                }
+                News::Token { player: number, token } => {
+                    let id = up.iter().find(|id| player(&server, **id) == number);
+                    if let (Some(&id), Some(token)) = (id, token) {
+                        let now = server.now();
+                        server.sessions_mut().redirect(now, id, &token)?;
+                    }
+                }
+            }
+        }
+        if end.is_some_and(|end| up.is_empty() || Instant::now() >= end) {
+            server.shutdown(DRAINED)?;
+            say(&format!("server {}: empty, so it ends", config.id));
+            return Ok(());
+        }
+    }
+}
+
+/// The number by which the matchmaker knows him.
+fn player(server: &Server, id: SessionId) -> u64 {
+    server.sessions().pass(id).map_or(0, |pass| pass.client_id)
+}
+
+fn echo(server: &mut Server, id: SessionId, name: u64) {
+    let mut message = [0; 1200];
+    while let Ok(len) = server.recv(id, 0, &mut message) {
+        let text = String::from_utf8_lossy(message.get(..len).unwrap_or_default());
+        if server.send(id, 0, format!("{name} {text}").as_bytes()).is_err() {
+            server.close(id, DRAINED); // he sends and does not read
+        }
+    }
+}
