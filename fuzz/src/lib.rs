@@ -18,6 +18,7 @@ pub mod replay;
 pub mod script;
 pub mod seeds;
 pub mod segment;
+pub mod session;
 #[cfg(feature = "crypto")]
 pub mod token;
 
@@ -40,6 +41,7 @@ pub const TARGETS: &[Target] = &[
     ("replay_window", replay::replay_window),
     ("server_endpoint", endpoint::server_endpoint),
     ("client_endpoint", endpoint::client_endpoint),
+    ("session_script", session::session_script),
     #[cfg(feature = "crypto")]
     ("token_open", token::token_open),
 ];

@@ -5,6 +5,7 @@ use super::input::op;
 use super::token;
 use super::{
     bits, channel, code, datagram, endpoint, fragment, frames, knobs, packet, pair, protection, replay,
+    session,
 };
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -46,6 +47,7 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("channel_pair", channel::seeds()),
         ("server_endpoint", endpoint::seeds()),
         ("client_endpoint", endpoint::seeds()),
+        ("session_script", session::seeds()),
         ("dgram_decode", datagram::seeds()),
         ("frames_decode", frames::seeds()),
         ("replay_window", replay::seeds()),

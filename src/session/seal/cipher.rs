@@ -53,6 +53,10 @@ impl Keyed {
     pub(super) fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         #[cfg(test)]
         super::record::used(&self.key, pn);
+        #[cfg(fuzzing)]
+        if super::null::is_on() {
+            return Some([0; TAG_LEN]);
+        }
         self.encrypt(pn, header, body)
     }
 
@@ -64,6 +68,10 @@ impl Keyed {
     }
 
     pub(super) fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool {
+        #[cfg(fuzzing)]
+        if super::null::is_on() {
+            return sealed.ends_with(&[0; TAG_LEN]);
+        }
         match &self.aead {
             Some(aead) => aead.open(pn, header, sealed),
             None => Any::new(self.which, &self.key).open(pn, header, sealed),

@@ -28,6 +28,8 @@ mod cipher;
 #[cfg(feature = "ring")]
 mod fast;
 mod keys;
+#[cfg(all(fuzzing, feature = "crypto"))]
+pub mod null;
 #[cfg(feature = "crypto")]
 mod phase;
 #[cfg(all(feature = "crypto", any(test, not(feature = "ring"))))]

@@ -1,0 +1,85 @@
+//! For what reasons an end may close, after all that happened to it.
+
+use std::collections::BTreeSet;
+use whitewater::Time;
+use whitewater::session::wire::{Frame, Frames};
+use whitewater::session::{CloseReason, code};
+
+/// What may end one end of a session.
+#[derive(Debug, Default)]
+pub(super) struct Licence {
+    /// Codes with which it was closed by its application, and with which the peer may have said that it is over.
+    local: BTreeSet<u16>,
+    peer: BTreeSet<u16>,
+    /// Frames were changed that can be wrong in themselves, or make an honest one wrong that comes later.
+    is_misled: bool,
+    is_malformed: bool,
+    is_denied: bool,
+}
+
+impl Licence {
+    /// Its application closes it.
+    pub(super) fn close(&mut self, code: u16) {
+        self.local.insert(code);
+    }
+
+    /// It gets a body that `sender` has not sent so.
+    pub(super) fn meddle(&mut self, body: &[u8], sender: &mut Self) {
+        let Ok(frames) = Frames::parse(body) else {
+            self.is_malformed = true;
+            return;
+        };
+        for frame in frames {
+            match frame {
+                // What is answered to these may mislead the sender in turn.
+                Frame::Kcp(_) | Frame::Ack(_) | Frame::Packed(_) => {
+                    self.is_misled = true;
+                    sender.is_misled = true;
+                }
+                Frame::Close(code, _) => {
+                    self.peer.insert(code);
+                    sender.peer.insert(CLOSE_ANSWER);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// It may get anything.
+    pub(super) const fn mislead(&mut self) {
+        self.is_misled = true;
+    }
+
+    /// It may be told that it is not taken, by what anybody can say.
+    pub(super) const fn deny(&mut self) {
+        self.is_denied = true;
+    }
+
+    /// Holds a reason against what happened until `now`. `silent`: nothing was received for as long as a session waits.
+    pub(super) fn check(&self, reason: CloseReason, other: &Self, silent: bool, now: Time) {
+        let has_waited = now >= Time::from_millis(WAITED);
+        let errs = self.is_misled || self.is_malformed;
+        let is_licensed = match reason {
+            CloseReason::Local(code) => self.local.contains(&code),
+            CloseReason::Peer(code) => {
+                let by_error = [code::PROTOCOL, code::STREAM_CORRUPT, code::EXHAUSTED];
+                let by_time = [code::DEAD_LINK, code::SLOW_PEER];
+                self.peer.contains(&code)
+                    || other.local.contains(&code)
+                    || by_error.contains(&code) && (other.is_misled || other.is_malformed)
+                    || by_time.contains(&code) && has_waited
+            }
+            CloseReason::Timeout => silent,
+            CloseReason::ConnectTimeout | CloseReason::DeadLink | CloseReason::SlowPeer => has_waited,
+            CloseReason::Denied(_) => self.is_denied,
+            CloseReason::Protocol | CloseReason::StreamCorrupt => errs,
+            _ => false,
+        };
+        assert!(is_licensed, "{reason:?}, {self:?}, the other end {other:?}");
+    }
+}
+
+/// The code with which a CLOSE is answered.
+const CLOSE_ANSWER: u16 = 0;
+/// No end gives up on its peer before, ms.
+const WAITED: u64 = 2000;
