@@ -408,7 +408,7 @@ fn keys_are_updated_while_data_flows() {
 #[test]
 fn a_peer_that_reads_nothing_is_let_go_after_half_a_minute() {
     let mut world = connected(1, &path(0.0));
-    for _ in 0..300 {
+    for _ in 0..250 {
         world.client().send(0, &[1; 1000]).unwrap();
     }
     world.drain();

@@ -20,6 +20,11 @@ impl AckList {
         self.list.len()
     }
 
+    /// Bytes of memory that it owns, used or not.
+    pub(super) const fn memory(&self) -> usize {
+        self.list.capacity() * size_of::<(Sn, Millis)>()
+    }
+
     /// How many more are taken until the next flush: two receive windows of them in all.
     pub(super) fn room(&self, rcv_wnd: u16) -> usize {
         (2 * usize::from(rcv_wnd)).saturating_sub(self.list.len())

@@ -13,6 +13,7 @@ pub mod congestion;
 mod error;
 mod flush;
 mod input;
+mod memory;
 pub(crate) mod modern;
 mod outgoing;
 mod pacing;

@@ -206,6 +206,16 @@ impl Sender {
         Some(segment)
     }
 
+    /// Bytes of memory that it owns, used or not; without what is part of the user's buffers.
+    pub(super) fn memory(&self) -> usize {
+        self.ring.memory() + self.bytes.memory()
+    }
+
+    /// Bytes of that which hold something.
+    pub(super) fn held(&self) -> usize {
+        self.ring.span() as usize * size_of::<Option<Outgoing>>() + self.bytes.len() as usize
+    }
+
     /// Gives the memory back when nothing is held.
     pub(super) fn shrink(&mut self) {
         self.ring.shrink();

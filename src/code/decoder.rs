@@ -57,6 +57,11 @@ impl Decoder {
         Self { history, solver, sum, mss, stats: DecoderStats::default() }
     }
 
+    /// Bytes of memory of the segments that are remembered.
+    pub(crate) const fn memory(&self) -> usize {
+        self.history.memory()
+    }
+
     /// Remembers a segment that arrived, in any order. All of them must be told, or repairs that
     /// cover them are lost. `false`: it is remembered already.
     #[inline]

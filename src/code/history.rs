@@ -39,6 +39,11 @@ impl History {
         Self { log: ByteRing::default(), places: Box::default(), count: 0, limits }
     }
 
+    /// Bytes of memory that it owns, used or not.
+    pub(super) const fn memory(&self) -> usize {
+        self.log.memory() + self.places.len() * size_of::<Option<u32>>()
+    }
+
     /// Remembers a segment unless it does; as many others are forgotten, oldest first, as must be.
     #[inline]
     pub(super) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {

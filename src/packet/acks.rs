@@ -255,6 +255,11 @@ impl AckTracker {
         (self.rtt, self.loss, self.reordering) = (Rtt::default(), Loss::default(), Reordering::default());
     }
 
+    /// Bytes of the heap.
+    pub(crate) const fn memory(&self) -> usize {
+        self.sent.memory() + self.received.memory()
+    }
+
     /// Whether packets that were sent are remembered.
     pub(crate) const fn remembers_sent(&self) -> bool {
         self.sent.newest().is_some()

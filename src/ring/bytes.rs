@@ -35,6 +35,11 @@ impl ByteRing {
         self.len
     }
 
+    /// Bytes of memory that it owns, used or not.
+    pub(crate) const fn memory(&self) -> usize {
+        self.buf.len()
+    }
+
     /// Whether no byte is held.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -115,6 +115,11 @@ impl<T> SequenceBuffer<T> {
         self.newest = Some(seq);
     }
 
+    /// Bytes of memory that it owns, used or not.
+    pub(crate) const fn memory(&self) -> usize {
+        self.slots.len() * size_of::<Option<T>>()
+    }
+
     /// The values held, in no order; looks at every slot.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().flatten()

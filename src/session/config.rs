@@ -24,6 +24,11 @@ pub struct SessionConfig {
     pub datagrams_out: u32,
     /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
     pub datagrams_in: u32,
+    /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30.
+    pub send_memory: u32,
+    /// Bytes of segments that lanes hold until they are read: 200,000 to 2^30. A quarter is shared out evenly among the lanes; the
+    /// rest is for whoever comes first.
+    pub receive_memory: u32,
     /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
     pub unacked: u16,
     /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
@@ -46,10 +51,12 @@ impl Default for SessionConfig {
         Self {
             protocol_id: 0,
             max_datagram: 1200,
-            lanes: vec![arq::Config { snd_wnd: 128, ..arq::Config::turbo() }],
+            lanes: vec![arq::Config { snd_wnd: 128, snd_queue: 1024, ..arq::Config::turbo() }],
             channels: Vec::new(),
             datagrams_out: 64 << 10,
             datagrams_in: 64 << 10,
+            send_memory: 256 << 10,
+            receive_memory: 256 << 10,
             unacked: 1024,
             ack_delay: Duration::from_millis(10),
             keepalive: Duration::from_millis(500),
@@ -75,6 +82,8 @@ impl SessionConfig {
             channels,
             datagrams_out,
             datagrams_in,
+            send_memory,
+            receive_memory,
             unacked,
             ack_delay,
             keepalive,
@@ -94,6 +103,8 @@ impl SessionConfig {
         }
         in_range("datagrams_out", *datagrams_out, 1500..=1 << 24)?;
         in_range("datagrams_in", *datagrams_in, 1500..=1 << 24)?;
+        in_range("send_memory", *send_memory, 1500..=1 << 30)?;
+        in_range("receive_memory", *receive_memory, RECEIVE_MIN..=1 << 30)?;
         in_range("unacked", *unacked, 64..=1 << 15)?;
         in_range("ack_delay", millis(*ack_delay), 0..=100)?;
         in_range("keepalive", millis(*keepalive), 100..=10_000)?;
@@ -144,6 +155,8 @@ pub(super) const OVERHEAD_MAX: u16 = 25;
 pub(super) const FRAME_HEAD: u16 = 3;
 /// Bytes of an ACK frame, type included.
 pub(super) const ACK_FRAME: u16 = 9;
+/// Three quarters of it have room for the longest message that a lane carries: 127 segments of 1172 bytes, headers included.
+const RECEIVE_MIN: u32 = 200_000;
 /// Packets that channels remember at most: 64 messages each, half of the ids.
 const PACKETS_MAX: u16 = 512;
 
@@ -162,6 +175,8 @@ mod tests {
             (SessionConfig { lanes: vec![default.lanes[0]; 17], ..default.clone() }, "lanes"),
             (SessionConfig { datagrams_out: 1499, ..default.clone() }, "datagrams_out"),
             (SessionConfig { datagrams_in: 0, ..default.clone() }, "datagrams_in"),
+            (SessionConfig { send_memory: 1499, ..default.clone() }, "send_memory"),
+            (SessionConfig { receive_memory: 199_999, ..default.clone() }, "receive_memory"),
             (SessionConfig { unacked: 63, ..default.clone() }, "unacked"),
             (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
             (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),

@@ -55,6 +55,17 @@ pub enum SendError {
         /// Lanes that there are.
         count: usize,
     },
+    /// As many bytes are not acknowledged as `send_memory` allows: send again later.
+    #[error("{held} bytes are held for the peer, of at most {max}")]
+    Full {
+        /// Bytes that messages and their segments take.
+        held: usize,
+        /// Most bytes.
+        max: usize,
+    },
+    /// All sessions of the server hold as much as its `memory` allows: send again later.
+    #[error("the server has no memory left")]
+    NoMemory,
     /// The session is closing or closed.
     #[error("the session is closed")]
     Closed,
@@ -78,6 +89,9 @@ pub enum SendDatagramError {
         /// Datagrams that wait.
         waiting: usize,
     },
+    /// All sessions of the server hold as much as its `memory` allows.
+    #[error("the server has no memory left")]
+    NoMemory,
     /// The session is closing or closed.
     #[error("the session is closed")]
     Closed,
@@ -90,6 +104,9 @@ pub enum SendMessageError {
     /// The channel refuses it.
     #[error(transparent)]
     Channel(#[from] message::SendError),
+    /// All sessions of the server hold as much as its `memory` allows: send again later.
+    #[error("the server has no memory left")]
+    NoMemory,
     /// The session is closing or closed.
     #[error("the session is closed")]
     Closed,

@@ -87,6 +87,15 @@ impl DatagramQueue {
         self.dropped
     }
 
+    /// Bytes of the heap that the queue owns, used or not.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let waiting = |waiting: &Waiting| {
+            size_of::<Waiting>() + waiting.bytes.capacity() + waiting.ends.capacity() * size_of::<usize>()
+        };
+        self.waiting.as_deref().map_or(0, waiting)
+    }
+
     /// Gives the memory back when no datagram waits.
     pub fn shrink(&mut self) {
         if self.is_empty() {

@@ -33,6 +33,11 @@ impl Row {
 }
 
 impl Flights {
+    /// Bytes of memory that they own, used or not.
+    pub(in crate::arq) fn memory(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>()
+    }
+
     /// The segments from `first` up to `end` left at `sent`, later than all before.
     pub(in crate::arq) fn push(&mut self, first: Sn, end: Sn, sent: Time) {
         match self.rows.back_mut() {

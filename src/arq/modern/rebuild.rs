@@ -42,6 +42,11 @@ impl Rebuild {
         Self { decoder, loss, segment: Vec::new(), waits: Waits::default() }
     }
 
+    /// Bytes of memory that it owns, used or not, but for repairs that wait.
+    pub(in crate::arq) fn memory(&self) -> usize {
+        size_of::<Self>() + self.decoder.memory() + self.segment.capacity()
+    }
+
     /// What ACKs say in `frg`: that repairs are understood, and the loss of 254.
     pub(in crate::arq) fn mark(&self) -> u8 {
         1 + self.loss.share.of_254().min(254)

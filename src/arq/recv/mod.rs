@@ -2,6 +2,7 @@
 
 mod place;
 mod read;
+mod room;
 
 use super::send::SHARE_MIN;
 use crate::ring::{BYTES_MAX, ByteRing, Ring};
@@ -10,6 +11,7 @@ use crate::time::Millis;
 use crate::wire::RawHeader;
 use bytes::Bytes;
 use place::{Found, Place};
+use room::{Room, with_header};
 
 /// Segments from the oldest unread one to the newest that arrived: up to `nxt` they are there
 /// without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
@@ -32,8 +34,16 @@ pub(super) struct Receiver {
     last_frg: u8,
     /// The queue has been full since the last read: segments may be left parked for that.
     was_full: bool,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few receivers have.
+#[derive(Debug)]
+struct Rare {
     /// Payloads that are part of a datagram's buffer.
-    shared: Option<Box<Ring<Bytes>>>,
+    shared: Ring<Bytes>,
+    /// A limit to the bytes held; `None`: that of the window.
+    room: Option<Room>,
 }
 
 /// Segments stored together.
@@ -58,7 +68,7 @@ pub(super) enum Stored {
 impl Receiver {
     pub(super) fn new(start: Sn) -> Self {
         let (index, log) = (Ring::new(start), ByteRing::default());
-        Self { index, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, was_full: false, shared: None }
+        Self { index, nxt: start, parked: 0, log, read_early: 0, last_frg: 0, was_full: false, rare: None }
     }
 
     /// Segments that can be read, whole messages or not.
@@ -70,7 +80,8 @@ impl Receiver {
     /// Segments that there is room for. Source: ikcp.c `ikcp_wnd_unused`.
     #[inline]
     pub(super) fn window(&self, rcv_wnd: u16) -> u16 {
-        rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX))
+        let left = rcv_wnd.saturating_sub(u16::try_from(self.queued()).unwrap_or(u16::MAX));
+        left.min(self.room_for_full())
     }
 
     /// Whether the segment `sn` has arrived.
@@ -83,13 +94,18 @@ impl Receiver {
     pub(super) fn store_next(&mut self, head: RawHeader<'_>, segment: &[u8], rcv_wnd: u16) -> bool {
         let in_turn = head.sn() == self.nxt && self.parked == 0;
         let queued = self.queued() + 1;
-        if !in_turn || head.frg() != 0 || self.last_frg != 0 || queued > rcv_wnd.into() {
+        if !in_turn
+            || head.frg() != 0
+            || self.last_frg != 0
+            || queued > rcv_wnd.into()
+            || !self.has_room_in_turn(segment.len())
+        {
             return false;
         }
         let Some((_, room)) = self.log.extend(segment.len()) else { return false };
         self.nxt = self.nxt.add(1);
-        self.was_full = queued == rcv_wnd.into();
         room.copy_from_slice(segment);
+        self.was_full = queued == rcv_wnd.into() || self.room_for_full() == 0;
         true
     }
 
@@ -112,6 +128,7 @@ impl Receiver {
             || first.sn().is_before(self.nxt)
             || self.frg_before(first.sn()) != 0
             || self.log.len() as usize + datagram.len() > BYTES_MAX
+            || (self.room().is_some() && !(in_turn && self.has_room_in_turn(datagram.len())))
         {
             return Row::default();
         }
@@ -139,7 +156,7 @@ impl Receiver {
         self.log.push(datagram.get(..bytes).unwrap_or_default());
         if in_turn {
             self.nxt = sn;
-            self.was_full = !sn.is_before(end);
+            self.was_full = !sn.is_before(end) || self.room_for_full() == 0;
         } else {
             self.parked += sn.0.wrapping_sub(first.sn().0);
             self.deliver(rcv_wnd);
@@ -166,6 +183,9 @@ impl Receiver {
         }
         if !self.continues_chain(sn, frg) {
             return Stored::BrokenChain;
+        }
+        if !self.take_room(sn, frg, with_header(data.len())) {
+            return Stored::Beyond;
         }
         let place = match backing {
             Some(backing) if data.len() >= SHARE_MIN.max(backing.len() / 4) => {
@@ -195,7 +215,12 @@ impl Receiver {
         if self.nxt != before {
             self.last_frg = self.frg_of(self.nxt.sub(1)).unwrap_or(0);
         }
-        self.was_full = !self.nxt.is_before(end);
+        self.was_full = !self.nxt.is_before(end) || self.room_for_full() == 0;
+    }
+
+    /// Bytes of memory that are held, used or not; without what is part of the datagrams' buffers.
+    pub(super) fn memory(&self) -> usize {
+        self.index.memory() + self.log.memory()
     }
 
     /// The window has changed.
@@ -208,7 +233,10 @@ impl Receiver {
         self.index.shrink();
         self.log.shrink();
         if self.queued() == 0 && self.parked == 0 {
-            self.shared = None;
+            match &mut self.rare {
+                Some(rare) if rare.room.is_some() => rare.shared = Ring::new(self.nxt),
+                rare => *rare = None,
+            }
         }
     }
 
@@ -236,10 +264,28 @@ impl Receiver {
         })
     }
 
+    fn shared(&self) -> Option<&Ring<Bytes>> {
+        Some(&self.rare.as_deref()?.shared)
+    }
+
+    fn shared_mut(&mut self) -> Option<&mut Ring<Bytes>> {
+        Some(&mut self.rare.as_deref_mut()?.shared)
+    }
+
+    #[inline]
+    fn room(&self) -> Option<&Room> {
+        self.rare.as_deref()?.room.as_ref()
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        let start = self.index.start();
+        self.rare.get_or_insert_with(|| Box::new(Rare { shared: Ring::new(start), room: None }))
+    }
+
     #[cold]
     fn share(&mut self, sn: Sn, data: Bytes) {
         let start = self.index.start();
-        let shared = self.shared.get_or_insert_with(|| Box::new(Ring::new(start)));
+        let shared = &mut self.rare().shared;
         while shared.span() > 0 && shared.start().is_before(start) {
             shared.pop_front();
         }

@@ -86,7 +86,7 @@ impl Receiver {
             self.copy_payload(sn, part, to);
             if let Some(position) = part.position {
                 self.let_go(position, part.len);
-            } else if let Some(shared) = &mut self.shared {
+            } else if let Some(shared) = self.shared_mut() {
                 shared.remove(sn);
             }
             buf = rest;
@@ -99,7 +99,7 @@ impl Receiver {
     pub(in crate::arq) fn read_bytes(&mut self, len: usize) -> Bytes {
         let start = self.index.start();
         if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
-            && let Some(bytes) = self.shared.as_mut().and_then(|shared| shared.remove(start))
+            && let Some(bytes) = self.shared_mut().and_then(|shared| shared.remove(start))
         {
             self.index.step();
             return bytes;
@@ -123,7 +123,7 @@ impl Receiver {
     /// The segment `sn`, which is in the index or next to be read.
     fn locate(&self, sn: Sn) -> Option<Part> {
         if let Some(Found::Shared { frg }) = self.index.get(sn).map(|place| place.find()) {
-            let len = self.shared.as_ref()?.get(sn)?.len();
+            let len = self.shared()?.get(sn)?.len();
             return Some(Part { position: None, len, frg });
         }
         let position = self.position(sn)?;
@@ -147,7 +147,7 @@ impl Receiver {
     fn copy_payload(&self, sn: Sn, part: Part, to: &mut [u8]) {
         if let Some(position) = part.position {
             self.log.copy_to(position.wrapping_add(SKIP), to);
-        } else if let Some(bytes) = self.shared.as_ref().and_then(|shared| shared.get(sn)) {
+        } else if let Some(bytes) = self.shared().and_then(|shared| shared.get(sn)) {
             to.copy_from_slice(bytes);
         }
     }

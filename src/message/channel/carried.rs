@@ -57,6 +57,11 @@ impl Carried {
         (self.log, self.end) = (Box::default(), 0);
     }
 
+    /// Bytes of the heap.
+    pub(super) const fn memory(&self) -> usize {
+        self.packets.memory() + self.log.len() * size_of::<(u8, Seq16)>()
+    }
+
     /// Where the next message is noted.
     pub(super) const fn end(&self) -> u32 {
         self.end

@@ -311,6 +311,21 @@ impl<M: Message> Channels<M> {
         self.payload_max.into()
     }
 
+    /// Bytes of the heap that the channels own, as far as they know: what messages own is taken for as much as they have bits.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let channels = self
+            .channels
+            .iter()
+            .map(|channel| size_of::<Channel<M>>() + channel.sender.memory() + channel.receiver.memory());
+        self.payload.capacity() + self.carried.memory() + channels.sum::<usize>()
+    }
+
+    /// Whether anything can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.channels.iter().any(|channel| channel.receiver.is_readable())
+    }
+
     /// Gives back the memory of what is empty. If nothing waits for an acknowledgement, no packet is remembered any more.
     pub fn shrink(&mut self) {
         for Channel { sender, receiver, .. } in &mut self.channels {

@@ -4,7 +4,7 @@ use super::config::{ChannelConfig, Delivery};
 use super::content::{Content, serialize_count, serialize_id};
 use super::stats::ChannelStats;
 use super::{Message, ReadError, Received};
-use crate::message::bits::Read;
+use crate::message::bits::{Read, Stream};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 use std::collections::VecDeque;
@@ -16,17 +16,26 @@ pub(super) struct Receiver<M> {
     /// Reliable: the first id that has not come.
     next: Seq16,
     /// Reliable: what has come from there on; `None` where it is handed out already.
-    slots: SequenceBuffer<Option<Content<M>>>,
+    slots: SequenceBuffer<Option<Taken<M>>>,
     /// Sequenced: the newest id delivered.
     newest: Option<Seq16>,
     /// Not read yet.
-    ready: VecDeque<Received<M>>,
+    ready: VecDeque<(Received<M>, usize)>,
     /// Blocks among these.
     blocks_ready: usize,
     /// The block that slices are added to.
     block: Vec<u8>,
     /// What the packet that is being read has.
-    staged: Vec<(Seq16, Content<M>)>,
+    staged: Vec<(Seq16, Taken<M>)>,
+    /// Bits of all that is kept.
+    bits: usize,
+}
+
+/// What has come, and its bits.
+#[derive(Debug)]
+struct Taken<M> {
+    content: Content<M>,
+    bits: usize,
 }
 
 impl<M: Message> Receiver<M> {
@@ -40,13 +49,26 @@ impl<M: Message> Receiver<M> {
             blocks_ready: 0,
             block: Vec::new(),
             staged: Vec::new(),
+            bits: 0,
         }
     }
 
     pub(super) fn pop(&mut self) -> Option<Received<M>> {
-        let received = self.ready.pop_front()?;
+        let (received, bits) = self.ready.pop_front()?;
+        self.bits -= bits;
         self.blocks_ready -= usize::from(matches!(received, Received::Block(_)));
         Some(received)
+    }
+
+    /// Bytes of the heap; contents by their bits.
+    pub(super) fn memory(&self) -> usize {
+        let kept = self.slots.memory() + self.ready.capacity() * size_of::<(Received<M>, usize)>();
+        let staged = self.staged.capacity() * size_of::<(Seq16, Taken<M>)>();
+        kept + staged + self.block.capacity() + self.bits.div_ceil(8)
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// Gives the memory back of what is empty.
@@ -65,9 +87,10 @@ impl<M: Message> Receiver<M> {
         for _ in 0..count {
             let mut content = Content::Dropped;
             serialize_id(stream, &mut id, previous, &self.config)?;
+            let left = stream.left();
             content.serialize(stream, &self.config)?;
             self.check_room(id, &content)?;
-            self.staged.push((id, content));
+            self.staged.push((id, Taken { content, bits: left - stream.left() }));
             previous = Some(id);
         }
         Ok(())
@@ -81,13 +104,13 @@ impl<M: Message> Receiver<M> {
     /// Takes in what was staged.
     pub(super) fn apply(&mut self, stats: &mut ChannelStats) {
         let mut staged = std::mem::take(&mut self.staged);
-        for (id, content) in staged.drain(..) {
+        for (id, taken) in staged.drain(..) {
             match self.config.delivery {
                 delivery if delivery.is_reliable() && self.has_come(id) => stats.duplicates += 1,
-                Delivery::ReliableOrdered => self.deliver_in_turn(id, content, stats),
-                Delivery::ReliableUnordered => self.deliver_at_once(id, content, stats),
-                Delivery::Unreliable => self.deliver_if_room(content, stats),
-                Delivery::UnreliableSequenced => self.deliver_if_newer(id, content, stats),
+                Delivery::ReliableOrdered => self.deliver_in_turn(id, taken, stats),
+                Delivery::ReliableUnordered => self.deliver_at_once(id, taken, stats),
+                Delivery::Unreliable => self.deliver_if_room(taken, stats),
+                Delivery::UnreliableSequenced => self.deliver_if_newer(id, taken, stats),
             }
         }
         self.staged = staged;
@@ -110,46 +133,49 @@ impl<M: Message> Receiver<M> {
         id.is_before(self.next) || self.slots.get(id).is_some()
     }
 
-    fn deliver_in_turn(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
-        self.slots.insert(id, Some(content));
+    fn deliver_in_turn(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
+        self.bits += taken.bits;
+        self.slots.insert(id, Some(taken));
         while let Some(slot) = self.slots.remove(self.next) {
             self.next = self.next.add(1);
-            if let Some(content) = slot {
-                self.deliver(content, stats);
+            if let Some(taken) = slot {
+                self.bits -= taken.bits;
+                self.deliver(taken, stats);
             }
         }
     }
 
-    fn deliver_at_once(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
-        self.deliver(content, stats);
+    fn deliver_at_once(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
+        self.deliver(taken, stats);
         self.slots.insert(id, None);
         while self.slots.remove(self.next).is_some() {
             self.next = self.next.add(1);
         }
     }
 
-    fn deliver_if_room(&mut self, content: Content<M>, stats: &mut ChannelStats) {
+    fn deliver_if_room(&mut self, taken: Taken<M>, stats: &mut ChannelStats) {
         if self.ready.len() < self.config.receive_buffer.into() {
-            self.deliver(content, stats);
+            self.deliver(taken, stats);
         } else {
             stats.overflowed += 1;
         }
     }
 
-    fn deliver_if_newer(&mut self, id: Seq16, content: Content<M>, stats: &mut ChannelStats) {
+    fn deliver_if_newer(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
         if self.newest.is_none_or(|newest| newest.is_before(id)) {
             self.newest = Some(id);
-            self.deliver_if_room(content, stats);
+            self.deliver_if_room(taken, stats);
         } else {
             stats.old += 1;
         }
     }
 
-    fn deliver(&mut self, content: Content<M>, stats: &mut ChannelStats) {
+    fn deliver(&mut self, Taken { content, bits }: Taken<M>, stats: &mut ChannelStats) {
         match content {
             Content::Message(message) => {
                 stats.received += 1;
-                self.ready.push_back(Received::Message(message));
+                self.bits += bits;
+                self.ready.push_back((Received::Message(message), bits));
             }
             Content::Slice { data, is_last } => self.add_slice(&data, is_last, stats),
             Content::Dropped => stats.skipped += 1,
@@ -171,6 +197,8 @@ impl<M: Message> Receiver<M> {
         }
         stats.blocks_received += 1;
         self.blocks_ready += 1;
-        self.ready.push_back(Received::Block(block));
+        let bits = 8 * block.len();
+        self.bits += bits;
+        self.ready.push_back((Received::Block(block), bits));
     }
 }

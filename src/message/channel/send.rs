@@ -30,6 +30,8 @@ pub(super) struct Sender<M> {
     block_end: Option<Seq16>,
     /// What goes into the packet that is being made.
     chosen: Vec<Seq16>,
+    /// Bits of all contents in the store.
+    bits: usize,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl<M: Message> Sender<M> {
             expired: VecDeque::new(),
             block_end: None,
             chosen: Vec::new(),
+            bits: 0,
         }
     }
 
@@ -132,6 +135,7 @@ impl<M: Message> Sender<M> {
             let Some(entry) = self.store.get_mut(id) else { continue };
             match entry.expires {
                 Some(at) if at <= now => {
+                    self.bits = self.bits - entry.bits + DROPPED_BITS;
                     *entry = Entry {
                         content: Content::Dropped,
                         bits: DROPPED_BITS,
@@ -227,7 +231,9 @@ impl<M: Message> Sender<M> {
 
     /// A packet that carried `id` has arrived.
     pub(super) fn remove(&mut self, id: Seq16) {
-        self.store.remove(id);
+        if let Some(entry) = self.store.remove(id) {
+            self.bits -= entry.bits;
+        }
         while self.oldest != self.next && self.store.get(self.oldest).is_none() {
             self.oldest = self.oldest.add(1);
             if self.block_end == Some(self.oldest) {
@@ -248,7 +254,14 @@ impl<M: Message> Sender<M> {
         self.chosen = Vec::new();
     }
 
+    /// Bytes of the heap; contents by their bits.
+    pub(super) fn memory(&self) -> usize {
+        let ids = (self.chosen.capacity() + self.expired.capacity()) * size_of::<Seq16>();
+        self.store.memory() + ids + self.bits.div_ceil(8)
+    }
+
     fn store(&mut self, entry: Entry<M>) {
+        self.bits += entry.bits;
         self.store.insert(self.next, entry);
         self.next = self.next.add(1);
     }

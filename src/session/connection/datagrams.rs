@@ -106,6 +106,12 @@ impl Datagrams {
         Ok(need)
     }
 
+    /// Bytes of the heap.
+    pub(super) fn memory(&self) -> usize {
+        let delivered = self.delivered.capacity() * size_of::<DatagramId>();
+        self.out.memory() + self.received.memory() + self.carried.memory() + delivered
+    }
+
     /// How many wait to be sent.
     pub(super) fn waiting(&self) -> usize {
         self.out.len()

@@ -15,6 +15,7 @@ pub(super) struct Lanes {
     conv: u32,
     lanes: Vec<Lane>,
     slow_peer: Duration,
+    receive_memory: u32,
 }
 
 #[derive(Debug)]
@@ -49,7 +50,10 @@ impl Lanes {
         for numbered in (0..).zip(&config.lanes) {
             lanes.push(lane(numbered)?);
         }
-        Ok(Self { conv, lanes, slow_peer: config.slow_peer })
+        let mut lanes =
+            Self { conv, lanes, slow_peer: config.slow_peer, receive_memory: config.receive_memory };
+        (0..lanes.len()).for_each(|index| lanes.make_room(index, u64::MAX));
+        Ok(lanes)
     }
 
     pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, SendError>> {
@@ -76,10 +80,41 @@ impl Lanes {
         Some(self.lanes.get(lane)?.kcp.stats())
     }
 
-    /// Takes the segments of a frame.
-    pub(super) fn input(&mut self, now: Time, segments: &[u8]) -> Result<(), LaneError> {
+    /// Bytes of the heap, and those that are kept free so that what has come can be read.
+    pub(super) fn memory(&self) -> usize {
+        let lane = |lane: &Lane| {
+            lane.kcp.memory() + lane.kcp.receive_promised() as usize + lane.kcp.output().memory()
+        };
+        self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
+    }
+
+    /// Bytes that messages take until they are acknowledged.
+    pub(super) fn send_held(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.kcp.send_held()).sum()
+    }
+
+    /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
+    /// a lane holds already it may hold, and no more than `left` bytes beyond.
+    fn make_room(&mut self, index: usize, left: u64) {
+        let count = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).max(1);
+        let own = self.receive_memory / 4 / count;
+        let mut limit = self.receive_memory - own * (count - 1);
+        for (other, lane) in self.lanes.iter().enumerate() {
+            if other != index {
+                limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
+            }
+        }
+        if let Some(lane) = self.lanes.get_mut(index) {
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            lane.kcp.set_receive_room(limit.min(lane.kcp.receive_reserved().saturating_add(left)));
+        }
+    }
+
+    /// Takes the segments of a frame, which may take `left` bytes of memory.
+    pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), LaneError> {
         let conv = conv_of(segments).ok_or(LaneError::Protocol)?;
         let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| LaneError::Protocol)?;
+        self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(LaneError::Protocol)?;
         lane.kcp.input(now, segments).map_err(|_| LaneError::Protocol)?;
         let broken = lane.kcp.stats().rejected.fragment_chain;

@@ -74,6 +74,9 @@ pub struct Connection<M> {
     redirects: Redirects,
     is_client: bool,
     max_datagram: u16,
+    send_memory: u32,
+    /// Bytes that may be taken until the owner counts again.
+    memory_left: u64,
     ack_delay: Duration,
     drain: Duration,
     events: Pending,
@@ -83,6 +86,12 @@ pub struct Connection<M> {
     busy: Time,
     user: Box<[u8]>,
 }
+
+/// There are no bytes left to take.
+struct NoMemory;
+
+/// What a message takes beside its bytes, about.
+const SEGMENT: usize = 32;
 
 /// Events not yet asked for: one of each kind at most.
 #[derive(Clone, Copy, Debug, Default)]
@@ -149,6 +158,8 @@ impl<M: Message> Connection<M> {
             redirects: Redirects::default(),
             is_client: asks,
             max_datagram,
+            send_memory: config.send_memory,
+            memory_left: u64::MAX,
             ack_delay: config.ack_delay,
             drain: config.drain,
             events: Pending { connected: true, ..Pending::default() },
@@ -168,8 +179,15 @@ impl<M: Message> Connection<M> {
         if !self.is_up() {
             return Err(SendError::Closed);
         }
+        let (held, max) = (self.lanes.send_held(), self.send_memory as usize);
+        if held + message.len() > max {
+            return Err(SendError::Full { held, max });
+        }
+        self.check_memory(message.len()).map_err(|NoMemory| SendError::NoMemory)?;
         let count = self.lanes.len();
-        Ok(self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??)
+        let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
+        self.take_memory(taken + SEGMENT);
+        Ok(taken)
     }
 
     /// Takes the next message of a lane and returns its length.
@@ -196,7 +214,10 @@ impl<M: Message> Connection<M> {
         if !self.is_up() {
             return Err(SendDatagramError::Closed);
         }
-        self.datagrams.send(datagram)
+        self.check_memory(datagram.len()).map_err(|NoMemory| SendDatagramError::NoMemory)?;
+        let id = self.datagrams.send(datagram)?;
+        self.take_memory(datagram.len() + SEGMENT);
+        Ok(id)
     }
 
     /// Takes the next unreliable datagram and returns its length.
@@ -220,7 +241,9 @@ impl<M: Message> Connection<M> {
     ///
     /// The channel has no room for it, now or ever, or it is too late.
     pub fn send_message(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendMessageError> {
-        Ok(self.open_channels(channel)?.send(channel, now, message)?)
+        let id = self.open_channels(channel)?.send(channel, now, message)?;
+        self.take_memory(usize::from(self.max_datagram));
+        Ok(id)
     }
 
     /// Stores a block of a channel, to be sent slice by slice.
@@ -229,7 +252,10 @@ impl<M: Message> Connection<M> {
     ///
     /// The channel carries none of that length, or has no room now, or it is too late.
     pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
-        Ok(self.open_channels(channel)?.send_block(channel, block)?)
+        self.check_memory(block.len()).map_err(|NoMemory| SendMessageError::NoMemory)?;
+        self.open_channels(channel)?.send_block(channel, block)?;
+        self.take_memory(2 * block.len());
+        Ok(())
     }
 
     /// Takes the next message or block of a channel.
@@ -352,8 +378,32 @@ impl<M: Message> Connection<M> {
         if !self.is_up() {
             return Err(SendMessageError::Closed);
         }
+        self.check_memory(0).map_err(|NoMemory| SendMessageError::NoMemory)?;
         let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
         self.channels.as_mut().ok_or(none.into())
+    }
+
+    /// Bytes of the heap that the session owns, used or not; what messages of channels own is taken for as much as they have bits.
+    /// Room that is kept for the rest of what has begun to come counts as well.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let channels = self.channels.as_ref().map_or(0, Channels::memory);
+        let datagrams = self.datagrams.memory() + self.sent.memory();
+        self.lanes.memory() + channels + datagrams + self.seal.memory() + self.user.len()
+    }
+
+    /// How many more bytes the session may take.
+    pub(in crate::session) const fn set_memory_left(&mut self, bytes: u64) {
+        self.memory_left = bytes;
+    }
+
+    fn check_memory(&self, need: usize) -> Result<(), NoMemory> {
+        if self.memory_left > need as u64 { Ok(()) } else { Err(NoMemory) }
+    }
+
+    /// So many bytes were taken; they are counted anew when the owner looks.
+    const fn take_memory(&mut self, bytes: usize) {
+        self.memory_left = self.memory_left.saturating_sub(bytes as u64);
     }
 
     /// Notes that time has passed.

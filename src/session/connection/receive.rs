@@ -115,11 +115,13 @@ impl<M: Message> Connection<M> {
     ) -> Result<(), CloseReason> {
         match frame {
             Frame::Kcp(segments) => {
-                self.lanes.input(now, segments)?;
+                self.lanes.input(now, segments, self.memory_left)?;
+                self.take_memory(segments.len());
                 self.events.readable |= self.lanes.is_readable();
             }
             Frame::Dgram(datagram) => {
-                let has_room = self.datagrams.take(datagram);
+                let has_room = self.check_memory(datagram.len()).is_ok() && self.datagrams.take(datagram);
+                self.take_memory(datagram.len());
                 taken.elicits = true;
                 taken.refused |= !has_room;
                 self.events.readable |= has_room;
@@ -127,8 +129,11 @@ impl<M: Message> Connection<M> {
             }
             Frame::Packed(payload) => {
                 taken.elicits = true;
+                let has_memory = self.check_memory(payload.len()).is_ok();
+                self.take_memory(payload.len());
                 let channels = self.channels.as_mut().ok_or(CloseReason::Protocol)?;
-                if channels.read(payload).is_ok() {
+                // What cannot be read yet may wait for just this.
+                if (has_memory || !channels.is_readable()) && channels.read(payload).is_ok() {
                     self.events.readable = true;
                 } else {
                     taken.refused = true;

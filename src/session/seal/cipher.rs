@@ -39,6 +39,14 @@ impl Keyed {
         Self { key, which, aead }
     }
 
+    pub(super) const fn memory(&self) -> usize {
+        match &self.aead {
+            Some(Any::ChaChaPoly(_)) => size_of::<ChaChaPoly>(),
+            Some(Any::AesGcm(_)) => AES_GCM,
+            None => 0,
+        }
+    }
+
     /// Keeps nothing but the key.
     pub(super) fn rest(&mut self) {
         self.aead = None;
@@ -131,5 +139,7 @@ pub(super) fn aes_nonce(pn: u64) -> [u8; 12] {
     [0, 0, 0, 0, a, b, c, d, e, f, g, h]
 }
 
+/// Bytes of what is computed from a key of AES-GCM, at most.
+const AES_GCM: usize = 1024;
 /// Bytes of a tag.
 pub(super) const TAG_LEN: usize = 16;

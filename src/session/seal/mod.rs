@@ -257,6 +257,15 @@ impl Seal {
         }
     }
 
+    /// Bytes of the heap, about.
+    pub(in crate::session) const fn memory(&self) -> usize {
+        match &self.protection {
+            Protection::Checked(_) => 0,
+            #[cfg(feature = "crypto")]
+            Protection::Noise(phases) => phases.memory(),
+        }
+    }
+
     /// Gives the memory back that makes packets cheap: each takes the time to prepare its key from now on.
     pub(in crate::session) fn rest(&mut self) {
         match &mut self.protection {

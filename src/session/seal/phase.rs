@@ -119,6 +119,10 @@ impl Phases {
         Ok(())
     }
 
+    pub(super) const fn memory(&self) -> usize {
+        size_of::<Self>() + self.send.memory() + self.receive.memory()
+    }
+
     pub(super) fn rest(&mut self) {
         self.send.rest();
         self.receive.rest();

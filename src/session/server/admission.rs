@@ -138,7 +138,8 @@ impl<M: Message> Server<M> {
         if self.sessions.is_full() {
             self.make_room(now);
         }
-        if self.sessions.is_full() { Err(Refusal::Full) } else { Ok(()) }
+        let has_room = !self.sessions.is_full() && self.memory.left() > 0;
+        if has_room { Ok(()) } else { Err(Refusal::Full) }
     }
 
     /// Reads the client's message. Of strangers only who knows what the suite asks for comes through.
@@ -221,6 +222,7 @@ impl<M: Message> Server<M> {
             attempt,
             host,
             stage,
+            counted: 0,
             wake: None,
             is_listed: false,
             is_eventful: false,

@@ -29,6 +29,9 @@ pub struct ServerConfig {
     pub shard: u8,
     /// Sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is busy.
     pub max_sessions: u16,
+    /// Bytes that all sessions may hold together, 1 MiB to 2^40: what they are, what waits to be sent, to be acknowledged and to be
+    /// read. When it is reached nothing more is taken in either direction, and nobody comes in.
+    pub memory: u64,
     /// Sessions at a time from one address, whatever the port: 1 to 16,384. An IPv6 network of 64 bits counts as one address.
     pub sessions_per_address: u16,
     /// Sessions that a client has asked for and not confirmed: 1 to 16,384. One more, and the oldest of them goes.
@@ -63,6 +66,7 @@ impl Default for ServerConfig {
             user: Vec::new(),
             shard: 0,
             max_sessions: 1024,
+            memory: 256 << 20,
             sessions_per_address: 16,
             half_open: 256,
             half_open_per_address: 8,
@@ -99,6 +103,7 @@ impl ServerConfig {
             user,
             shard,
             max_sessions,
+            memory,
             sessions_per_address,
             half_open,
             half_open_per_address,
@@ -114,6 +119,7 @@ impl ServerConfig {
         raw.as_ref().map_or(Ok(()), raw::Config::check)?;
         in_range("user", user.len() as u64, 0..=USER_MAX as u64)?;
         in_range("shard", *shard, 0..=63)?;
+        in_range("memory", *memory, 1 << 20..=1 << 40)?;
         for (field, value) in [
             ("max_sessions", *max_sessions),
             ("sessions_per_address", *sessions_per_address),

@@ -15,6 +15,7 @@ use std::time::Duration;
 impl<M: Message> Server<M> {
     /// Gives DATA to its session.
     pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &[u8]) {
+        self.lend(id);
         let Some(peer) = self.sessions.get_mut(id) else {
             self.stats.rejected.unknown += 1;
             return self.reset(now, from, id);
@@ -75,6 +76,7 @@ impl<M: Message> Server<M> {
 
     /// Sees to it that a session is looked at again when it has to be, and tells what it has to tell.
     pub(super) fn settle(&mut self, now: Time, id: u32) {
+        self.recount(id);
         let Some(peer) = self.sessions.get_mut(id) else { return };
         if matches!(peer.stage, Stage::Confirmed) && peer.connection.is_closed() && !peer.is_listed {
             peer.stage = Stage::Over { until: now + LINGER };
@@ -104,6 +106,7 @@ impl<M: Message> Server<M> {
             self.crowd.confirm(id, until);
         }
         self.crowd.leave(peer.host);
+        self.uncount(&peer);
         #[cfg(feature = "crypto")]
         if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
             tokens.leave(pass, id);

@@ -9,6 +9,7 @@ mod config;
 mod crowd;
 mod deliver;
 mod graves;
+mod memory;
 mod peer;
 mod replies;
 mod stats;
@@ -36,6 +37,7 @@ use crate::rate::{AddressRate, Rate};
 use crate::time::Time;
 use crowd::Crowd;
 use graves::{Attempt, Graves};
+use memory::Memory;
 use peer::Peer;
 use replies::{Replies, Reply};
 use std::collections::{BTreeMap, VecDeque};
@@ -57,6 +59,7 @@ pub struct Server<M = Blob> {
     sessions: Table<Peer<M>>,
     attempts: BTreeMap<Attempt, u32>,
     crowd: Crowd,
+    memory: Memory,
     graves: Graves,
     timers: Timers<u32>,
     /// Sessions that may have something to send.
@@ -116,6 +119,7 @@ impl<M: Message> Server<M> {
             sessions: Table::new(max_sessions.into(), config.shard, random.u32()),
             attempts: BTreeMap::new(),
             crowd: Crowd::default(),
+            memory: Memory::new(config.memory),
             graves: Graves::new(usize::from(max_sessions) * GRAVES_EACH),
             timers: Timers::default(),
             outbox: VecDeque::new(),
@@ -166,6 +170,7 @@ impl<M: Message> Server<M> {
     /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
+        self.recount_lent();
         while let Some(reply) = self.replies.pop() {
             buf.clear();
             match reply {
@@ -235,6 +240,7 @@ impl<M: Message> Server<M> {
 
     /// The same, to send and to receive. Then drain the polls.
     pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
+        self.lend(id.0);
         let peer = self.sessions.get_mut(id.0).filter(|peer| !peer.is_half_open())?;
         list(&mut self.outbox, id.0, peer);
         Some(&mut peer.connection)
@@ -317,7 +323,7 @@ impl<M: Message> Server<M> {
     /// What was counted.
     #[must_use]
     pub const fn stats(&self) -> ServerStats {
-        self.stats
+        ServerStats { memory: self.memory.used(), ..self.stats }
     }
 
     fn take_raw(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {

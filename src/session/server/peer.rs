@@ -13,6 +13,8 @@ pub(super) struct Peer<M> {
     /// What it counts against.
     pub(super) host: IpAddr,
     pub(super) stage: Stage,
+    /// Bytes that it held when it was counted last.
+    pub(super) counted: u64,
     /// When it is looked at next.
     pub(super) wake: Option<Time>,
     /// Whether it is on the list of those that may have something to send, or to tell.

@@ -20,6 +20,8 @@ pub struct ServerStats {
     pub resets: u64,
     /// DENYs sent.
     pub denials: u64,
+    /// Bytes that all sessions hold now.
+    pub memory: u64,
     /// What was dropped.
     pub rejected: RejectedRequests,
 }

@@ -1,0 +1,150 @@
+//! How many bytes a peer may have held for it.
+
+use super::Receiver;
+use crate::seq::Sn;
+use crate::wire::HEADER_LEN;
+
+/// A limit to the bytes of segments that are held, headers included.
+///
+/// A segment that comes before its turn needs room for those before it as well, and the first fragments of a message for the rest of
+/// it: else what is held could fill all the room, and nothing of it be read. So room is taken for what is still to come, and what
+/// comes for it is always stored.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::arq) struct Room {
+    pub(in crate::arq) limit: u32,
+    /// Bytes of the longest segment, header included.
+    pub(in crate::arq) segment_max: u16,
+    /// The number after the last fragment of the messages that have begun.
+    promised: Sn,
+}
+
+impl Receiver {
+    /// Limits the bytes that are held, from now on.
+    pub(in crate::arq) fn set_room(&mut self, limit: u32, segment_max: u16) {
+        let promised = self.room().map_or(self.nxt, |room| room.promised);
+        self.rare().room = Some(Room { limit, segment_max, promised });
+        self.was_full |= self.room_for_full() == 0;
+    }
+
+    /// Bytes that are held, and those that room is taken for.
+    pub(in crate::arq) fn reserved(&self) -> u32 {
+        self.log.len().saturating_add(self.promised())
+    }
+
+    /// Of those, the bytes that are still to come.
+    pub(in crate::arq) fn promised(&self) -> u32 {
+        let Some(room) = self.room() else { return 0 };
+        self.missing(self.end(room)).saturating_mul(room.segment_max.into())
+    }
+
+    /// Full segments that there is room for.
+    pub(super) fn room_for_full(&self) -> u16 {
+        let Some(room) = self.room() else { return u16::MAX };
+        let left = room.limit.saturating_sub(self.log.len()) / u32::from(room.segment_max.max(1));
+        u16::try_from(left).unwrap_or(u16::MAX)
+    }
+
+    /// Whether a segment in its turn, with nothing missing and nothing promised, has room.
+    #[inline]
+    pub(super) fn has_room_in_turn(&self, len: usize) -> bool {
+        self.room().is_none_or(|room| self.log.len() as usize + len <= room.limit as usize)
+    }
+
+    /// Takes room for the segment `sn`, which has not come before; `false`: there is none.
+    pub(super) fn take_room(&mut self, sn: Sn, frg: u8, len: usize) -> bool {
+        let Some(room) = self.room() else { return true };
+        let (segment_max, end) = (u64::from(room.segment_max), self.end(room));
+        let own = sn.add(1).add(frg.into());
+        let new_end = if end.is_before(own) { own } else { end };
+        let held = u64::from(self.log.len());
+        let before = held + u64::from(self.missing(end)) * segment_max;
+        let missing = u64::from(self.missing(new_end).saturating_sub(1));
+        let after = held + len as u64 + missing * segment_max;
+        if after > before && after > u64::from(room.limit) {
+            return false;
+        }
+        if let Some(room) = &mut self.rare().room
+            && room.promised.is_before(own)
+        {
+            room.promised = own;
+        }
+        true
+    }
+
+    /// The number after the last that is held or promised.
+    fn end(&self, room: &Room) -> Sn {
+        let last = |one: Sn, other: Sn| if one.is_before(other) { other } else { one };
+        last(last(self.nxt, self.index.end()), room.promised)
+    }
+
+    /// Segments before `end` that have not come.
+    fn missing(&self, end: Sn) -> u32 {
+        end.0.wrapping_sub(self.nxt.0).saturating_sub(self.parked)
+    }
+}
+
+/// Bytes of a segment with so much data.
+pub(super) const fn with_header(data: usize) -> usize {
+    data + HEADER_LEN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arq::recv::Stored;
+    use crate::seq::Conv;
+    use crate::time::Millis;
+    use crate::wire::{Command, Header};
+    use proptest::prelude::*;
+
+    fn segment(sn: u32, frg: u8, len: usize) -> Vec<u8> {
+        let (cmd, ts) = (Command::Push, Millis(0));
+        let header = Header { conv: Conv(1), cmd, frg, wnd: 0, ts, sn: Sn(sn), una: Sn(0) };
+        let mut bytes = header.to_bytes(u32::try_from(len).unwrap()).to_vec();
+        bytes.resize(bytes.len() + len, 7);
+        bytes
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order: the limit holds, and in the end everything has been read.
+        #[test]
+        fn what_is_held_stays_below_the_limit_and_never_gets_stuck(
+            limit in 3000..40_000u32,
+            lengths in prop::collection::vec((1..8u8, 0..=100usize), 60..150),
+            order in prop::collection::vec((0..40usize, 0..4usize), 4000),
+        ) {
+            let mut segments = Vec::new();
+            for (fragments, len) in lengths {
+                for frg in (0..fragments).rev() {
+                    segments.push(segment(u32::try_from(segments.len()).unwrap(), frg, len));
+                }
+            }
+            let mut receiver = Receiver::new(Sn(0));
+            receiver.set_room(limit, 124);
+            let mut buf = vec![0; 8 * 100];
+            for (ahead, reads) in order {
+                let next = receiver.nxt.0 as usize + ahead;
+                if let Some(segment) = segments.get(next) {
+                    receiver.store(segment, None, 128);
+                }
+                prop_assert!(receiver.log.len() <= limit && receiver.reserved() <= limit.max(8 * 124));
+                for _ in 0..reads {
+                    if let Some(len) = receiver.peek_size() {
+                        receiver.read(&mut buf[..len]);
+                        receiver.deliver(128);
+                    }
+                }
+            }
+            // What is left comes in order, as an honest peer would send it again.
+            while (receiver.nxt.0 as usize) < segments.len() {
+                let stored = receiver.store(&segments[receiver.nxt.0 as usize], None, 128);
+                while let Some(len) = receiver.peek_size() {
+                    receiver.read(&mut buf[..len]);
+                    receiver.deliver(128);
+                }
+                prop_assert_eq!(stored, Stored::New);
+            }
+            prop_assert_eq!((receiver.log.len(), receiver.parked, receiver.queued()), (0, 0, 0));
+        }
+    }
+}
