@@ -1,0 +1,145 @@
+//! A player that needs nobody at the keys.
+
+use crate::map;
+use crate::protocol::{
+    BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, REDUNDANCY, SECRET, SUITE, session,
+};
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::net::SocketAddr;
+use whitewater::message::channel::Received;
+use whitewater::net::Client;
+use whitewater::session::{ClientConfig, CloseReason, ConnectionStats, Event, Target};
+
+pub(crate) struct Bot {
+    client: Client<Game>,
+    number: u8,
+    is_up: bool,
+    is_gone: bool,
+    /// As soon as it has arrived, and what was taken since.
+    map: Option<Vec<u8>>,
+    taken: BTreeSet<u16>,
+    place: Option<Place>,
+    inputs: Inputs,
+    /// Positions heard, for the table.
+    pub(crate) positions: u32,
+    lines: u32,
+    has_left: bool,
+}
+
+impl Bot {
+    /// Begins to connect to the server at `at`.
+    pub(crate) fn new(at: SocketAddr, number: u8) -> Result<Self, Box<dyn Error>> {
+        let user = vec![number];
+        let target = Target { suite: SUITE, psk: Some(SECRET), user, ..Target::insecure(at) };
+        let config = ClientConfig { session: session(), ..ClientConfig::default() };
+        Ok(Self {
+            client: Client::connect(target, &config)?,
+            number,
+            is_up: false,
+            is_gone: false,
+            map: None,
+            taken: BTreeSet::new(),
+            place: None,
+            inputs: Inputs { newest: 0, keys: [0; REDUNDANCY] },
+            positions: 0,
+            lines: 0,
+            has_left: false,
+        })
+    }
+
+    /// Takes what has come and sends what is due.
+    pub(crate) fn pump(&mut self) -> Result<(), Box<dyn Error>> {
+        self.client.pump()?;
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                Event::Connected => self.is_up = true,
+                Event::Readable => self.read()?,
+                Event::Closed { reason: CloseReason::Peer(0), .. } => self.is_gone = true,
+                Event::Closed { reason, .. } => {
+                    return Err(format!("player {}: {reason:?}", self.number).into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What is done in a frame: keys, and talk now and then.
+    pub(crate) fn frame(&mut self, frame: u32, is_last: bool) -> Result<(), Box<dyn Error>> {
+        if !self.is_up || self.has_left {
+            return Ok(());
+        }
+        if let (Some(map), Some(place), false) = (&self.map, self.place, is_last) {
+            self.inputs.keys.rotate_right(1);
+            let [newest, ..] = &mut self.inputs.keys;
+            (*newest, self.inputs.newest) = (map::way(map, place), frame);
+            // A full queue or a loss: the next one has these keys too.
+            let _ = self.client.send_datagram(&self.inputs.encode());
+        }
+        if is_last && self.map.is_some() {
+            self.has_left = true;
+            self.client.send(CHAT, BYE.as_bytes())?;
+        } else if frame % TALK == u32::from(self.number) % TALK {
+            let line = format!("player {} in frame {frame}: {}", self.number, "mine! ".repeat(5));
+            self.client.send(CHAT, line.as_bytes())?;
+        }
+        self.client.flush(); // keys do not wait for the next pump
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), Box<dyn Error>> {
+        while let Some(Received::Message(Game::Positions(positions))) = self.client.recv_message(POSITIONS) {
+            self.place = positions.players.get(usize::from(positions.you)).copied();
+            self.positions += 1;
+        }
+        while let Some(Received::Block(map)) = self.client.recv_message(MAP) {
+            self.map = Some(map);
+        }
+        while let Some(Received::Message(Game::Pickup { tile, .. })) = self.client.recv_message(PICKUPS) {
+            if !self.taken.insert(tile) {
+                return Err(format!("player {} is told of tile {tile} twice", self.number).into());
+            }
+        }
+        if let Some(map) = &mut self.map {
+            for tile in &self.taken {
+                map::take(map, *tile); // told before the map was there, or now
+            }
+        }
+        let mut buf = [0; 1200];
+        while let Ok(len) = self.client.recv(CHAT, &mut buf) {
+            let line = buf.get(..len).unwrap_or_default();
+            if line.get(..4) != Some(&self.lines.to_le_bytes()) {
+                return Err(format!("player {} has missed line {}", self.number, self.lines).into());
+            }
+            self.lines += 1;
+        }
+        Ok(())
+    }
+
+    /// Lines and pickups that have arrived.
+    pub(crate) fn heard(&self) -> (u32, u32) {
+        (self.lines, u32::try_from(self.taken.len()).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) const fn map(&self) -> Option<&Vec<u8>> {
+        self.map.as_ref()
+    }
+
+    pub(crate) const fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// Whether the server has said goodbye.
+    pub(crate) const fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// What its session has counted and measured.
+    pub(crate) fn stats(&self) -> Option<ConnectionStats> {
+        Some(self.client.connection()?.stats())
+    }
+}
+
+/// Frames between two lines of a bot.
+const TALK: u32 = 45;
