@@ -3,8 +3,8 @@
 use crate::session::wire::is_reserved_conv;
 use std::collections::VecDeque;
 
-/// Values in slots. The id of one is `shard (6 bits) | slot (14) | generation (12)` xor a number drawn once a process: so a socket can
-/// tell shards apart without keys, and a stranger learns nothing from an id.
+/// Values in slots. The id of one is `shard (6 bits) | slot (14) | generation (12)`, the last two xor a number drawn once a process: so a
+/// socket can tell shards apart without keys, and a stranger learns nothing else from an id.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     slots: Vec<Slot<T>>,
@@ -25,6 +25,7 @@ impl<T> Table<T> {
     /// An empty table of `limit` slots at most. It grows when it has to.
     pub(super) fn new(limit: usize, shard: u8, mask: u32) -> Self {
         let (slots, free) = (Vec::new(), VecDeque::new());
+        let mask = mask & ((1 << SHARD_SHIFT) - 1);
         Self { slots, free, shard: u32::from(shard) << SHARD_SHIFT, mask, limit }
     }
 
@@ -124,6 +125,7 @@ mod tests {
             for round in 0..3500 {
                 let id = table.next_id().unwrap();
                 assert!(is_legal(id) && seen.insert(id), "{id:#x} in round {round}");
+                assert_eq!(id >> 26, 5, "the shard, whatever the mask");
                 table.insert(id, round);
                 assert_eq!((table.get(id), table.len()), (Some(&round), 1));
                 assert!(table.iter().eq([(id, &round)]));
