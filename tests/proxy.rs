@@ -43,30 +43,23 @@ fn clients_of_one_address_have_one_server_and_all_are_served() {
 #[test]
 fn clients_of_a_server_that_is_gone_learn_it_and_get_in_at_the_other() {
     let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
-    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
-    let served = ask_all(&mut players);
+    let (mut of_a, mut of_b) = connect_all(&fleet);
     fleet.servers[0] = None; // without a goodbye
-    let (mut left, mut kept): (Vec<_>, Vec<_>) =
-        players.into_iter().zip(&served).partition(|(_, served)| **served == "A");
-    wait(left.iter_mut().map(|(player, _)| player), |player| player.closed.is_some());
-    assert!(left.iter().all(|(player, _)| player.closed == Some(CloseReason::Timeout)));
-    let mut again: Vec<_> = left.iter().map(|(player, _)| Player::connect(&fleet, player.host)).collect();
+    wait(&mut of_a, |player| player.closed.is_some());
+    assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Timeout)));
+    let mut again: Vec<_> = of_a.iter().map(|player| Player::connect(&fleet, player.host)).collect();
     assert!(ask_all(&mut again).iter().all(|served| *served == "B"));
-    wait(kept.iter_mut().map(|(player, _)| player), |player| player.ask());
-    assert!(kept.iter().all(|(player, _)| player.closed.is_none()), "the other server has kept its clients");
+    ask_all(&mut of_b);
+    assert!(of_b.iter().all(|player| player.closed.is_none()), "the other server has kept its clients");
 }
 
 #[test]
 fn a_server_that_shuts_down_tells_its_clients_through_the_proxy() {
     let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
-    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(&fleet, host)).collect();
-    let served = ask_all(&mut players);
+    let (mut of_a, _) = connect_all(&fleet);
     fleet.servers[0].take().unwrap().shut_down(9);
-    let of_a = served.iter().filter(|served| **served == "A").count();
-    let mut told: Vec<_> = players.into_iter().zip(served).filter(|(_, served)| *served == "A").collect();
-    wait(told.iter_mut().map(|(player, _)| player), |player| player.closed.is_some());
-    let peer = Some(CloseReason::Peer(9));
-    assert_eq!(told.iter().filter(|(player, _)| player.closed == peer).count(), of_a);
+    wait(&mut of_a, |player| player.closed.is_some());
+    assert!(of_a.iter().all(|player| player.closed == Some(CloseReason::Peer(9))));
 }
 
 #[test]
@@ -80,10 +73,23 @@ fn a_proxy_that_forgets_its_clients_costs_no_encrypted_session() {
         idle(&mut players, Duration::from_millis(400));
         assert_eq!(ask_all(&mut players), served, "as the hash is of the address alone");
     }
-    fleet.proxy.restart();
+    fleet.proxy.restart(&fleet.addresses());
     assert_eq!(ask_all(&mut players), served);
     let accepted = fleet.servers.map(|server| server.unwrap().shut_down(0).accepted);
     assert_eq!(accepted.iter().sum::<u64>(), 4, "nobody had to connect again");
+}
+
+#[test]
+fn datagrams_that_come_to_another_server_end_the_session_by_silence_or_at_once_by_a_shared_key() {
+    for (reset_key, expected) in [(None, CloseReason::Timeout), (Some([3; 16]), CloseReason::ServerForgot)] {
+        let config = ServerConfig { reset_key, ..server_config() };
+        let Some(mut fleet) = Fleet::start(&config, "60s") else { return };
+        let (mut of_a, mut of_b) = connect_all(&fleet);
+        fleet.proxy.restart(&fleet.addresses()[1..]); // A is there, and the proxy does not know it any more
+        wait(&mut of_a, |player| player.closed.is_some());
+        assert!(of_a.iter().all(|player| player.closed == Some(expected)), "{reset_key:?}");
+        ask_all(&mut of_b);
+    }
 }
 
 #[test]
@@ -125,12 +131,19 @@ struct Fleet {
 
 impl Fleet {
     /// `forget`: when nginx forgets a client that says nothing. `None`: there is no nginx.
-    fn start(config: &ServerConfig, forget: &str) -> Option<Self> {
-        let answers: [Answer; 2] = [|_, _, _| Some(b"A".into()), |_, _, _| Some(b"B".into())];
-        let server = |answer| Echo::start(Server::bind("127.0.0.1:0", config).unwrap(), answer);
-        let servers = answers.map(server);
-        let proxy = Nginx::start(servers.each_ref().map(|server| server.address), forget)?;
+    fn start(config: &ServerConfig, forget: &'static str) -> Option<Self> {
+        let answers: [(u8, Answer); 2] = [(0, |_, _, _| Some(b"A".into())), (1, |_, _, _| Some(b"B".into()))];
+        let servers = answers.map(|(shard, answer)| {
+            let config = ServerConfig { shard, ..config.clone() };
+            Echo::start(Server::bind("127.0.0.1:0", &config).unwrap(), answer)
+        });
+        let proxy = Nginx::start(&servers.each_ref().map(|server| server.address), forget)?;
         Some(Self { session: config.session.clone(), proxy, servers: servers.map(Some) })
+    }
+
+    /// Addresses of the servers.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.servers.iter().flatten().map(|server| server.address).collect()
     }
 }
 
@@ -171,6 +184,13 @@ impl Player {
         }
         self.answer.is_some()
     }
+}
+
+/// A player from each address, asked where he is: those of A and those of B.
+fn connect_all(fleet: &Fleet) -> (Vec<Player>, Vec<Player>) {
+    let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(fleet, host)).collect();
+    ask_all(&mut players);
+    players.into_iter().partition(|player| player.answer.as_deref() == Some("A"))
 }
 
 /// Which servers these players are at.

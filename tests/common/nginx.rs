@@ -8,54 +8,31 @@ use std::{env, fs, process};
 /// Runs until it is dropped.
 pub(crate) struct Nginx {
     pub(crate) address: SocketAddr,
+    forget: &'static str,
     directory: PathBuf,
     child: Child,
 }
 
 impl Nginx {
-    /// Before two servers. `forget`: when it forgets a client that says nothing, its `proxy_timeout`. `None`: there is no nginx.
-    pub(crate) fn start(servers: [SocketAddr; 2], forget: &str) -> Option<Self> {
+    /// Before these servers. `forget`: when it forgets a client that says nothing, its `proxy_timeout`. `None`: there is no nginx.
+    pub(crate) fn start(servers: &[SocketAddr], forget: &'static str) -> Option<Self> {
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let name = format!("whitewater-nginx-{}-{}", process::id(), address.port());
         let directory = env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
-        let [a, b] = servers;
-        let (log, pid) = (directory.join("error.log"), directory.join("pid"));
-        let config = format!(
-            "include /etc/nginx/modules-enabled/*stream.conf;
-daemon off;
-master_process off;
-pid {pid};
-error_log {log};
-events {{}}
-stream {{
-    upstream servers {{
-        hash $remote_addr consistent;
-        server {a} max_fails=1 fail_timeout=10s;
-        server {b} max_fails=1 fail_timeout=10s;
-    }}
-    server {{
-        listen {address} udp;
-        proxy_pass servers;
-        proxy_timeout {forget};
-    }}
-}}
-",
-            pid = pid.display(),
-            log = log.display(),
-        );
-        fs::write(directory.join("nginx.conf"), config).unwrap();
+        configure(&directory, address, servers, forget);
         if !is_there(&directory) {
             fs::remove_dir_all(&directory).unwrap();
             return None;
         }
         let child = nginx(&directory).spawn().unwrap();
-        Some(Self { address, directory, child })
+        Some(Self { address, forget, directory, child })
     }
 
-    /// As after a crash: all that it knew is forgotten.
-    pub(crate) fn restart(&mut self) {
+    /// As after a crash: all that it knew is forgotten. From now on it is before these servers.
+    pub(crate) fn restart(&mut self, servers: &[SocketAddr]) {
         self.stop();
+        configure(&self.directory, self.address, servers, self.forget);
         self.child = nginx(&self.directory).spawn().unwrap();
     }
 
@@ -70,6 +47,34 @@ impl Drop for Nginx {
         self.stop();
         fs::remove_dir_all(&self.directory).unwrap();
     }
+}
+
+fn configure(directory: &Path, address: SocketAddr, servers: &[SocketAddr], forget: &str) {
+    let server = |server: &SocketAddr| format!("        server {server} max_fails=1 fail_timeout=10s;\n");
+    let (log, pid) = (directory.join("error.log"), directory.join("pid"));
+    let config = format!(
+        "include /etc/nginx/modules-enabled/*stream.conf;
+daemon off;
+master_process off;
+pid {pid};
+error_log {log};
+events {{}}
+stream {{
+    upstream servers {{
+        hash $remote_addr consistent;
+{servers}    }}
+    server {{
+        listen {address} udp;
+        proxy_pass servers;
+        proxy_timeout {forget};
+    }}
+}}
+",
+        pid = pid.display(),
+        log = log.display(),
+        servers = servers.iter().map(server).collect::<String>(),
+    );
+    fs::write(directory.join("nginx.conf"), config).unwrap();
 }
 
 /// With the configuration in this directory. Debian puts it where only root looks.
