@@ -23,6 +23,23 @@ pub enum RedirectError {
     Closed,
 }
 
+/// Why a client that asks to come in is neither accepted nor rejected. Nothing has changed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum DecisionError {
+    /// There is no such request: it was answered, or not for too long, or others needed its room.
+    #[error("nobody asks to come in by this number any more")]
+    NoRequest,
+    /// What the client shall be told is too long.
+    #[error("{len} bytes for the client, where {max} is the most")]
+    TooLong {
+        /// Bytes of it.
+        len: usize,
+        /// Most bytes.
+        max: usize,
+    },
+}
+
 /// Why a session is not closed with a text. Nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]

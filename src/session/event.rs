@@ -8,6 +8,10 @@ use std::net::SocketAddr;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
+    /// At a server that [asks](super::ServerConfig::ask): a client wants to come in. [`Server::request`](super::Server::request) says
+    /// who; [`accept`](super::Server::accept) or [`reject`](super::Server::reject) it within 10 s. [`Connected`](Self::Connected)
+    /// or [`Closed`](Self::Closed) follows, unless it is rejected.
+    Requested,
     /// The session is up.
     Connected,
     /// Something can be read: read until nothing is left, then this comes again.
@@ -38,7 +42,7 @@ pub enum CloseReason {
     Local(u16),
     /// The peer closed it, with this code: its application's, or one of [`code`].
     Peer(u16),
-    /// No answer from the server while connecting.
+    /// The other end said nothing any more while connecting.
     ConnectTimeout,
     /// The server said that it does not take us; it need not have been the server who said so.
     Denied(DenyReason),

@@ -87,12 +87,14 @@ pub use blob::Blob;
 pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
 pub use config::SessionConfig;
 pub use connection::Connection;
-pub use error::{CloseTextError, RedirectError, SendDatagramError, SendError, SendMessageError};
+pub use error::{
+    CloseTextError, DecisionError, RedirectError, SendDatagramError, SendError, SendMessageError,
+};
 pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
 pub use random::Random;
 #[cfg(feature = "crypto")]
 pub use server::Pass;
-pub use server::{RejectedRequests, Server, ServerConfig, ServerStats, SessionId};
+pub use server::{RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
 pub use stats::{ConnectionStats, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 

@@ -352,3 +352,19 @@ pub(crate) enum Toward {
     Client,
     Server,
 }
+
+/// The CONNECT of a client at `from`, which has its cookie and says nothing more. Another number, another client.
+pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, target: Target) -> Vec<u8> {
+    let (now, mut buf) = (world.now, Vec::new());
+    let mut client: Session = Session::new(&ClientConfig::default(), random(number, 3000)).unwrap();
+    client.connect(now, target).unwrap();
+    client.poll_transmit(now, &mut buf).expect("a HELLO");
+    world.strangers.clear();
+    world.inject(from, &buf);
+    let (to, challenge) = world.strangers.pop().expect("a CHALLENGE");
+    assert_eq!(to, from);
+    client.handle_datagram(now, server_address(), &challenge);
+    client.poll_transmit(now, &mut buf).expect("a CONNECT");
+    assert_eq!(buf[0], wire::kind::CONNECT);
+    buf
+}

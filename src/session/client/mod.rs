@@ -30,6 +30,8 @@ pub struct Session<M = Blob> {
     random: Random,
     state: State<M>,
     closed: Option<CloseReason>,
+    /// What the server said as it rejected us.
+    rejection: Box<[u8]>,
     rejected: RejectedDatagrams,
     now: Time,
     scratch: Vec<u8>,
@@ -89,6 +91,7 @@ impl<M: Message> Session<M> {
             random,
             state: State::Idle,
             closed: None,
+            rejection: Box::default(),
             rejected: RejectedDatagrams::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
@@ -211,6 +214,12 @@ impl<M: Message> Session<M> {
         self.connection_mut()?.take_redirect()
     }
 
+    /// What the server's application said, at most 256 bytes, when it rejected us by [`CloseReason::Rejected`]; otherwise nothing.
+    #[must_use]
+    pub const fn rejection(&self) -> &[u8] {
+        &self.rejection
+    }
+
     /// The session's data, once it has been up.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection<M>> {
@@ -276,6 +285,7 @@ impl<M: Message> Session<M> {
         let Some(keys) = attempt.on_accept(target.suite.code(), accept, &mut payload) else { return false };
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
         if let Some(code) = msg2.rejected {
+            self.rejection = msg2.user.into();
             self.fail(CloseReason::Rejected(code));
             return true;
         }

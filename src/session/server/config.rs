@@ -23,7 +23,7 @@ pub struct ServerConfig {
     /// The key of reset tokens: with it, clients of sessions that the server does not know any more are told so at once. It has to
     /// outlive what is to be reset, a restart of the process for example.
     pub reset_key: Option<[u8; 16]>,
-    /// What clients are told in the handshake: at most 256 bytes.
+    /// What clients are told in the handshake, if the application is not asked: at most 256 bytes.
     pub user: Vec<u8>,
     /// Which one of the servers behind one address this is: 0 to 63. The top 6 bits of the session numbers have it.
     pub shard: u8,
@@ -48,6 +48,9 @@ pub struct ServerConfig {
     pub refusals_per_second: u32,
     /// Whether clients of another protocol id are told so. Off by default: it tells a stranger that there is something.
     pub deny_protocol: bool,
+    /// Whether the application is asked about each client that may come in: see
+    /// [`Event::Requested`](crate::session::Event::Requested). Off by default.
+    pub ask: bool,
     /// Whether the address of a client may change, which needs encryption. On by default.
     pub migration: bool,
     /// Bare KCP peers on the same socket: none by default. See [`raw`].
@@ -75,6 +78,7 @@ impl Default for ServerConfig {
             challenges_per_second: 100_000,
             refusals_per_second: 100,
             deny_protocol: false,
+            ask: false,
             migration: true,
             raw: None,
         }
@@ -112,6 +116,7 @@ impl ServerConfig {
             challenges_per_second,
             refusals_per_second,
             deny_protocol: _,
+            ask: _,
             migration: _,
             raw,
         } = self; // a new field fails to compile until it is handled

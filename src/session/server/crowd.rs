@@ -39,6 +39,13 @@ impl Crowd {
         }
     }
 
+    /// It is confirmed later than it was said.
+    pub(super) fn renew(&mut self, id: u32, from: Time, until: Time) {
+        if self.half_open.remove(&(from, id)) {
+            self.half_open.insert((until, id));
+        }
+    }
+
     /// A session that was confirmed, or never will be, has gone.
     pub(super) fn leave(&mut self, host: IpAddr) {
         if let Some(count) = self.by_host.get_mut(&host) {

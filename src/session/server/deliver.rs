@@ -1,13 +1,15 @@
 //! What happens to sessions: their datagrams, their timers, their end.
 
 use super::graves;
+use super::opening::Place;
 use super::peer::{HalfOpen, Peer, Stage};
+use super::refusal::Refusal;
 use super::replies::Reply;
 use super::{Server, list};
 use crate::message::Message;
 #[cfg(feature = "crypto")]
 use crate::session::event::CloseReason;
-use crate::session::wire::Reset;
+use crate::session::wire::{RESET_LEN, Reset};
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,8 +19,8 @@ impl<M: Message> Server<M> {
     pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &[u8]) {
         self.lend(id);
         let Some(peer) = self.sessions.get_mut(id) else {
-            self.stats.rejected.unknown += 1;
-            return self.reset(now, from, id);
+            self.count(now, from, Refusal::Unknown);
+            return self.reset(now, from, id, datagram.len());
         };
         self.scratch.clear();
         self.scratch.extend_from_slice(datagram);
@@ -42,8 +44,11 @@ impl<M: Message> Server<M> {
     /// The client of a token is in: its older session ends.
     #[cfg(feature = "crypto")]
     fn replace(&mut self, now: Time, id: u32) {
-        let pass = self.sessions.get(id).and_then(|peer| peer.pass.as_ref());
-        let (Some(tokens), Some(pass)) = (&mut self.tokens, pass) else { return };
+        let Some(peer) = self.sessions.get_mut(id) else { return };
+        let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) else { return };
+        if tokens.is_outdated(pass.client_id, pass.created) {
+            return peer.connection.fail(now, CloseReason::Replaced); // it waited while a newer one came in
+        }
         if let Some(left) = tokens.enter(pass, id)
             && let Some(peer) = self.sessions.get_mut(left)
         {
@@ -54,13 +59,13 @@ impl<M: Message> Server<M> {
 
     /// The timer of a session has gone off.
     pub(super) fn wake(&mut self, now: Time, id: u32) {
-        let Some(peer) = self.sessions.get_mut(id) else { return };
+        let Some(peer) = self.sessions.get_mut(id) else {
+            self.withdraw(now, id);
+            return;
+        };
         peer.wake = None;
         match &peer.stage {
-            Stage::HalfOpen(half_open) if half_open.until <= now => {
-                self.stats.unconfirmed += 1;
-                return self.bury(now, id);
-            }
+            Stage::HalfOpen(half_open) if half_open.until <= now => return self.bury(now, id),
             Stage::HalfOpen(_) => {}
             Stage::Confirmed => {
                 peer.connection.handle_timeout(now);
@@ -102,24 +107,28 @@ impl<M: Message> Server<M> {
     /// Takes a session out. Its attempt is remembered for a while.
     pub(super) fn bury(&mut self, now: Time, id: u32) {
         let Some(mut peer) = self.sessions.remove(id) else { return };
-        if let Stage::HalfOpen(HalfOpen { until, .. }) = peer.stage {
-            self.crowd.confirm(id, until);
+        let Peer { attempt, host, .. } = *peer;
+        let mut until = now;
+        if let Stage::HalfOpen(half_open) = &peer.stage {
+            until = half_open.until;
+            self.stats.unconfirmed += 1;
+            if half_open.is_told {
+                self.tell_that_nobody_came(id);
+            }
         }
-        self.crowd.leave(peer.host);
         self.uncount(&peer);
         #[cfg(feature = "crypto")]
         if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
             tokens.leave(pass, id);
         }
         self.timers.clear(id, &mut peer.wake);
-        self.attempts.remove(&peer.attempt);
-        self.graves.insert(now, peer.attempt);
+        self.vacate(now, Place { id, attempt, host, until });
     }
 
     /// Makes room for a session by taking out one that is over and has told so, if there is one.
     pub(super) fn make_room(&mut self, now: Time) {
         while let Some(id) = self.over.pop_front() {
-            match self.sessions.get(id) {
+            match self.sessions.get(id).map(|peer| &**peer) {
                 Some(Peer { stage: Stage::Over { .. }, connection, .. }) if connection.has_events() => {
                     self.over.push_front(id);
                     return;
@@ -131,18 +140,22 @@ impl<M: Message> Server<M> {
     }
 
     /// Tells who sends to a session that is not there so, in fewer bytes than he sent.
-    fn reset(&mut self, now: Time, to: SocketAddr, id: u32) {
-        let Some(key) = self.resets.as_ref().filter(|_| self.rates.resets.take(now)) else { return };
+    fn reset(&mut self, now: Time, to: SocketAddr, id: u32, len: usize) {
+        let Some(key) = self.resets.as_ref().filter(|_| len > RESET_LEN && self.rates.resets.take(now))
+        else {
+            return;
+        };
         let reset = Reset { sid: id, token: key.token(id) };
         if let Some(reply) = Reply::short(to, &mut self.scratch, |buf| reset.encode(buf)) {
             self.stats.resets += 1;
-            self.reply(reply);
+            self.reply(now, reply);
         }
     }
 
-    pub(super) fn reply(&mut self, reply: Reply) {
+    pub(super) fn reply(&mut self, now: Time, reply: Reply) {
+        let to = reply.to();
         if !self.replies.push(reply) {
-            self.stats.rejected.replies += 1;
+            self.count(now, to, Refusal::Replies);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
-//! `admission` is the way from a first datagram to a session, `replies` what strangers are answered, `rate` how often, `crowd` who has
-//! how many, `graves` who must not come back at once. `table` finds sessions by id, `deliver` is what happens
+//! `admission` is the way from a first datagram to a client that may come in, `requests` asks the application about it, `opening` gives
+//! it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, `refusal` why they are not, `crowd` who
+//! has how many, `graves` who must not come back at once. `table` finds sessions by id, `memory` counts what they hold, `deliver` is what happens
 //! to one that is up.
 
 mod admission;
@@ -10,14 +11,19 @@ mod crowd;
 mod deliver;
 mod graves;
 mod memory;
+mod opening;
 mod peer;
+mod refusal;
+mod rejections;
 mod replies;
+mod requests;
 mod stats;
 mod table;
 #[cfg(feature = "crypto")]
 mod tokens;
 
 pub use config::ServerConfig;
+pub use requests::Request;
 pub use stats::{RejectedRequests, ServerStats};
 #[cfg(feature = "crypto")]
 pub use tokens::Pass;
@@ -39,7 +45,10 @@ use crowd::Crowd;
 use graves::{Attempt, Graves};
 use memory::Memory;
 use peer::Peer;
+use refusal::{Quiet, Refusal};
+use rejections::Rejections;
 use replies::{Replies, Reply};
+use requests::Pending;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
@@ -56,7 +65,12 @@ pub struct Server<M = Blob> {
     cookies: CookieKey,
     resets: Option<ResetKey>,
     hash_key: [u8; 16],
-    sessions: Table<Peer<M>>,
+    sessions: Table<Box<Peer<M>>>,
+    /// Clients that the application has not answered yet.
+    requests: BTreeMap<u32, Box<Pending>>,
+    /// What it is told of them.
+    notices: VecDeque<(SessionId, Event)>,
+    rejections: Rejections,
     attempts: BTreeMap<Attempt, u32>,
     crowd: Crowd,
     memory: Memory,
@@ -70,6 +84,7 @@ pub struct Server<M = Blob> {
     over: VecDeque<u32>,
     replies: Replies,
     rates: Rates,
+    quiet: Quiet,
     #[cfg(feature = "crypto")]
     tokens: Option<tokens::Tokens>,
     /// Peers without sessions.
@@ -117,6 +132,9 @@ impl<M: Message> Server<M> {
             resets: config.reset_key.map(ResetKey::new),
             hash_key: random.array(),
             sessions: Table::new(max_sessions.into(), config.shard, random.u32()),
+            requests: BTreeMap::new(),
+            notices: VecDeque::new(),
+            rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
             attempts: BTreeMap::new(),
             crowd: Crowd::default(),
             memory: Memory::new(config.memory),
@@ -132,6 +150,7 @@ impl<M: Message> Server<M> {
                 resets: each(refusals_per_second),
                 accepts,
             },
+            quiet: Quiet::default(),
             #[cfg(feature = "crypto")]
             tokens: None,
             raw: config.raw.as_ref().map(|config| Peers::new(config, &mut random)).transpose()?,
@@ -152,7 +171,7 @@ impl<M: Message> Server<M> {
             Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
             Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
             Err(PacketError::Kind { .. }) if self.raw.is_some() => self.take_raw(now, from, datagram),
-            _ => self.stats.rejected.malformed += 1,
+            _ => self.count(now, from, Refusal::Malformed),
         }
     }
 
@@ -178,12 +197,13 @@ impl<M: Message> Server<M> {
                     buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
                     return Some(to);
                 }
-                #[cfg(feature = "crypto")]
-                Reply::Rejection(to, accept) => {
-                    buf.extend_from_slice(&accept);
-                    return Some(to);
+                Reply::Rejection(attempt) => {
+                    if let Some(accept) = self.rejections.get(&attempt) {
+                        buf.extend_from_slice(accept);
+                        return Some(attempt.0);
+                    }
                 }
-                Reply::Accept(id) => {
+                Reply::Accept(id, _) => {
                     if let Some(to) = self.write_accept(id, buf) {
                         return Some(to);
                     }
@@ -220,6 +240,9 @@ impl<M: Message> Server<M> {
 
     /// Takes the next event, and the session that it is of.
     pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
+        if let Some(notice) = self.notices.pop_front() {
+            return Some(notice);
+        }
         while let Some(&id) = self.eventful.front() {
             if let Some(peer) = self.sessions.get_mut(id) {
                 if let Some(event) = peer.connection.poll_event() {
@@ -255,7 +278,8 @@ impl<M: Message> Server<M> {
     #[cfg(feature = "crypto")]
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&Pass> {
-        self.sessions.get(id.0)?.pass.as_ref()
+        let pass = self.sessions.get(id.0).and_then(|peer| peer.pass.as_ref());
+        pass.or_else(|| self.pass_of_request(id.0))
     }
 
     /// Ends a session, see [`Connection::close`].
@@ -308,7 +332,7 @@ impl<M: Message> Server<M> {
         self.session_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
     }
 
-    /// Sessions there are: not confirmed, up, and just over.
+    /// Sessions there are: asked for, not confirmed, up, and just over.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sessions.len()

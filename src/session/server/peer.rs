@@ -4,6 +4,7 @@ use super::graves::Attempt;
 use crate::session::connection::Connection;
 use crate::time::Time;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// A session, and what its server knows of it.
 #[derive(Debug)]
@@ -46,7 +47,12 @@ pub(super) struct HalfOpen {
     pub(super) until: Time,
     /// When it may be sent again.
     pub(super) again_from: Time,
+    /// Whether the application has let it in, and wants to know.
+    pub(super) is_told: bool,
 }
+
+/// Least time between two ACCEPTs of one attempt.
+pub(super) const ACCEPT_EACH: Duration = Duration::from_millis(50);
 
 impl<M> Peer<M> {
     pub(super) const fn is_half_open(&self) -> bool {

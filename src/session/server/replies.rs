@@ -1,5 +1,6 @@
 //! Answers that belong to no session, until they are sent: a few, each short.
 
+use super::graves::Attempt;
 use crate::session::wire::CHALLENGE_LEN;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,10 +17,9 @@ pub(super) enum Reply {
     /// These bytes.
     Short { to: SocketAddr, len: usize, bytes: [u8; CHALLENGE_LEN] },
     /// The ACCEPT of a session that is not confirmed.
-    Accept(u32),
-    /// An ACCEPT that says no, to who has shown that it may be told.
-    #[cfg(feature = "crypto")]
-    Rejection(SocketAddr, Box<[u8]>),
+    Accept(u32, SocketAddr),
+    /// The ACCEPT that says no to an attempt.
+    Rejection(Attempt),
 }
 
 impl Replies {
@@ -46,6 +46,13 @@ impl Replies {
 }
 
 impl Reply {
+    /// Where it goes.
+    pub(super) const fn to(&self) -> SocketAddr {
+        match self {
+            Self::Short { to, .. } | Self::Accept(_, to) | Self::Rejection((to, _)) => *to,
+        }
+    }
+
     /// The bytes that `write` appends; `None`: too many.
     pub(super) fn short(
         to: SocketAddr,

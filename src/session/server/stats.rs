@@ -8,9 +8,11 @@ pub struct ServerStats {
     pub datagrams: u64,
     /// Cookies given out.
     pub challenges: u64,
+    /// Clients that the application was asked about.
+    pub requested: u64,
     /// Sessions begun, confirmed or not.
     pub accepted: u64,
-    /// ACCEPTs sent again.
+    /// ACCEPTs sent again, those that say no among them.
     pub accepts_repeated: u64,
     /// Sessions whose client has been heard.
     pub confirmed: u64,
@@ -56,6 +58,10 @@ pub struct RejectedRequests {
     pub outdated: u64,
     /// The first message of a handshake is not authentic.
     pub handshake: u64,
+    /// The application said no.
+    pub declined: u64,
+    /// The application said nothing for 10 s, or until others needed the room.
+    pub unanswered: u64,
     /// DATA of no session that there is.
     pub unknown: u64,
     /// Answers that found no room: drain `poll_transmit` after each call.

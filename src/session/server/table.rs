@@ -18,6 +18,7 @@ pub(super) struct Table<T> {
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
+    is_taken: bool,
     value: Option<T>,
 }
 
@@ -29,7 +30,7 @@ impl<T> Table<T> {
         Self { slots, free, shard: u32::from(shard) << SHARD_SHIFT, mask, limit }
     }
 
-    /// Values held.
+    /// Values held, and ids taken for values.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -38,17 +39,18 @@ impl<T> Table<T> {
         self.len() >= self.limit
     }
 
-    /// Takes the id that the next [`insert`](Self::insert) holds its value at; `None`: all slots are taken.
+    /// Takes an id, to [`insert`](Self::insert) a value at it or to [`remove`](Self::remove) it again; `None`: all slots are taken.
     pub(super) fn next_id(&mut self) -> Option<u32> {
         if self.is_full() {
             return None;
         }
         if self.free.is_empty() {
             self.free.push_back(u32::try_from(self.slots.len()).ok()?);
-            self.slots.push(Slot { generation: 0, value: None });
+            self.slots.push(Slot { generation: 0, is_taken: false, value: None });
         }
-        let (index, shard, mask) = (*self.free.front()?, self.shard, self.mask);
+        let (index, shard, mask) = (self.free.pop_front()?, self.shard, self.mask);
         let slot = self.slots.get_mut(usize::try_from(index).ok()?)?;
+        slot.is_taken = true;
         loop {
             slot.generation = (slot.generation + 1) & GENERATION;
             let id = (shard | index << SLOT_SHIFT | slot.generation) ^ mask;
@@ -58,14 +60,10 @@ impl<T> Table<T> {
         }
     }
 
-    /// Holds `value` at the id that [`next_id`](Self::next_id) has just given.
+    /// Holds `value` at an id that [`next_id`](Self::next_id) has given.
     pub(super) fn insert(&mut self, id: u32, value: T) {
-        if let Some(index) = self.index(id)
-            && self.free.front().copied() == u32::try_from(index).ok()
-            && let Some(slot) = self.slots.get_mut(index)
-        {
+        if let Some(slot) = self.index(id).and_then(|index| self.slots.get_mut(index)) {
             slot.value = Some(value);
-            self.free.pop_front();
         }
     }
 
@@ -86,20 +84,22 @@ impl<T> Table<T> {
         self.slots.get_mut(index)?.value.as_mut()
     }
 
+    /// Gives an id back, and the value that was held at it.
     pub(super) fn remove(&mut self, id: u32) -> Option<T> {
         let index = self.index(id)?;
-        let value = self.slots.get_mut(index)?.value.take()?;
+        let slot = self.slots.get_mut(index)?;
+        slot.is_taken = false;
         self.free.push_back(u32::try_from(index).ok()?);
-        Some(value)
+        slot.value.take()
     }
 
-    /// The slot of an id of this shard whose generation is that of the slot.
+    /// The slot of an id of this shard that is taken, and whose generation is that of the slot.
     fn index(&self, id: u32) -> Option<usize> {
         let plain = id ^ self.mask;
         let index = usize::try_from(plain >> SLOT_SHIFT & SLOT).ok()?;
         let slot = self.slots.get(index)?;
-        (plain >> SHARD_SHIFT << SHARD_SHIFT == self.shard && plain & GENERATION == slot.generation)
-            .then_some(index)
+        let is_here = plain >> SHARD_SHIFT << SHARD_SHIFT == self.shard;
+        (is_here && slot.is_taken && plain & GENERATION == slot.generation).then_some(index)
     }
 }
 
@@ -146,6 +146,8 @@ mod tests {
         });
         assert!(table.is_full() && table.next_id().is_none());
         table.remove(ids[0]);
+        let unused = table.next_id().unwrap();
+        assert!(table.is_full() && table.get(unused).is_none() && table.remove(unused).is_none());
         let again = table.next_id().unwrap();
         table.insert(again, 3);
         assert_ne!(again, ids[0]);

@@ -49,9 +49,9 @@ impl Tokens {
         self.verifier.use_up(self.unix(now), grant)
     }
 
-    /// Whether the client of a token is in by a newer one.
-    pub(super) fn is_outdated(&self, grant: &Grant) -> bool {
-        self.clients.get(&grant.client_id).is_some_and(|other| other.created > grant.created)
+    /// Whether a client is in by a token newer than the one made at `created`.
+    pub(super) fn is_outdated(&self, client_id: u64, created: u64) -> bool {
+        self.clients.get(&client_id).is_some_and(|other| other.created > created)
     }
 
     /// The client is in; returns the session that it has left thereby.

@@ -1,0 +1,462 @@
+//! The application decides who comes in: yes, no, or not yet, whatever the network does to the question and to the answer.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, Tapped, World, client_address, connect_of, server_config, target};
+use std::collections::BTreeSet;
+use whitewater::session::wire::kind;
+use whitewater::session::{
+    CloseReason, DecisionError, Event, ServerConfig, SessionConfig, SessionId, Suite, Target, Undelivered,
+};
+use whitewater::sim::{LinkConfig, Loss};
+
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(80)) }
+}
+
+fn asking() -> ServerConfig {
+    ServerConfig { ask: true, user: b"to all".to_vec(), ..server_config(&SessionConfig::default(), SUITE) }
+}
+
+fn world(seed: u64) -> World {
+    let mut world = World::new(seed, &asking());
+    world.taps = true;
+    world
+}
+
+fn enter(world: &mut World, link: &LinkConfig, user: &[u8]) -> usize {
+    let target = Target { user: user.to_vec(), ..target(SUITE) };
+    world.add(link, link, &SessionConfig::default(), target)
+}
+
+/// Who asked so far.
+fn requests(world: &World) -> Vec<SessionId> {
+    let asked = |(_, id, event): &_| (*event == Event::Requested).then_some(*id);
+    world.events.iter().filter_map(asked).collect()
+}
+
+/// The first request, when it has come.
+fn first(world: &mut World) -> SessionId {
+    assert!(world.run_until(9_000, |world| !requests(world).is_empty()), "nobody asks");
+    requests(world)[0]
+}
+
+fn reason(world: &World, client: usize) -> Option<CloseReason> {
+    world.clients[client].events.iter().find_map(|(_, event)| match event {
+        Event::Closed { reason, .. } => Some(*reason),
+        _ => None,
+    })
+}
+
+/// What the server's application was told of a request.
+fn told(world: &World, id: SessionId) -> Vec<Event> {
+    world.events.iter().filter(|(_, of, _)| *of == id).map(|(.., event)| *event).collect()
+}
+
+/// What it is told of a client that does not come.
+fn given_up() -> Event {
+    Event::Closed { reason: CloseReason::ConnectTimeout, undelivered: Undelivered::default() }
+}
+
+fn accepts(world: &World) -> BTreeSet<Vec<u8>> {
+    let is = |(.., bytes): &&Tapped| bytes[0] == kind::ACCEPT;
+    world.tap.iter().filter(is).map(|(.., bytes)| bytes.clone()).collect()
+}
+
+#[test]
+fn the_application_sees_who_asks_and_each_end_hears_the_other() {
+    let mut world = world(1);
+    enter(&mut world, &path(0.0), b"red team");
+    let id = first(&mut world);
+    let request = world.server.request(id).unwrap();
+    assert_eq!(
+        (request.address, request.suite, request.user),
+        (client_address(1, 1000), SUITE, &b"red team"[..])
+    );
+    assert_eq!((world.server.len(), world.server.stats().requested), (1, 1));
+    assert!(world.server.session(id).is_none(), "there is no session yet");
+    let now = world.now;
+    world.server.accept(now, id, b"you are blue").unwrap();
+    assert!(world.server.request(id).is_none());
+    world.connect();
+    assert_eq!((world.sessions[0], world.client().user()), (id, &b"you are blue"[..]));
+    assert_eq!(world.session().user(), b"red team");
+    assert_eq!(told(&world, id), [Event::Requested, Event::Connected]);
+}
+
+/// The client asks on, and the application thinks about it for a while.
+#[test]
+fn a_late_yes_is_a_yes_under_loss_and_copies() {
+    let bad = LinkConfig { duplicate: 0.3, jitter: ms(50), ..path(0.3) };
+    for seed in 1..=50 {
+        let mut world = world(seed);
+        enter(&mut world, &bad, b"");
+        let id = first(&mut world);
+        world.run(1_000 + 100 * seed);
+        let asked = world.tap.iter().filter(|(.., bytes)| bytes[0] == kind::CONNECT).count();
+        assert!(asked > 5 && accepts(&world).is_empty() && world.server.len() == 1);
+        let now = world.now;
+        world.server.accept(now, id, b"").unwrap();
+        world.connect();
+        world.run(1_000);
+        assert_eq!((requests(&world), accepts(&world).len()), (vec![id], 1), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_no_reaches_the_client_whatever_is_lost_and_is_always_the_same() {
+    let bad = LinkConfig { duplicate: 0.3, jitter: ms(50), ..path(0.5) };
+    let mut slowest = 0;
+    for seed in 1..=100 {
+        let mut world = world(seed);
+        let client = enter(&mut world, &bad, b"");
+        let id = first(&mut world);
+        world.run(500);
+        let now = world.now;
+        world.server.reject(now, id, 42, b"the team is full").unwrap();
+        assert!(world.run_until(9_000, |world| reason(world, client).is_some()), "seed {seed}");
+        slowest = slowest.max(world.now.since(now).as_millis());
+        assert_eq!(reason(&world, client), Some(CloseReason::Rejected(42)), "seed {seed}");
+        assert_eq!(world.clients[client].session.rejection(), b"the team is full");
+        world.run(2_000);
+        assert_eq!((requests(&world), accepts(&world).len()), (vec![id], 1), "seed {seed}");
+        assert_eq!((told(&world, id), world.server.len()), (vec![Event::Requested], 0), "seed {seed}");
+        assert_eq!(world.server.stats().rejected.declined, 1);
+    }
+    assert!(slowest <= 4_000, "{slowest} ms for a no through 50 % loss");
+}
+
+/// For as long as the cookie lives, and no more often than each 50 ms.
+#[test]
+fn copies_of_the_question_get_the_same_no_and_are_no_other_question() {
+    let mut world = world(1);
+    enter(&mut world, &path(0.0), b"");
+    let id = first(&mut world);
+    let (_, from, _, connect) =
+        world.tap.iter().find(|(.., bytes)| bytes[0] == kind::CONNECT).unwrap().clone();
+    let now = world.now;
+    world.server.reject(now, id, 1, b"").unwrap();
+    let before = world.server.stats();
+    world.set_links(0, &path(1.0), &path(1.0)); // the client hears nothing and is not heard
+    let mut answers = 0;
+    for _ in 0..100 {
+        world.run(20);
+        let seen = world.tap.len();
+        world.inject(from, &connect);
+        answers += world.tap[seen..].iter().filter(|(.., bytes)| bytes[0] == kind::ACCEPT).count();
+    }
+    assert!((20..=40).contains(&answers), "{answers} in 2 s");
+    assert_eq!(accepts(&world).len(), 1);
+    let mut other = connect.clone();
+    *other.last_mut().unwrap() ^= 1;
+    world.run(100);
+    let seen = world.tap.len();
+    world.inject(from, &other);
+    assert!(world.tap[seen..].iter().all(|(.., bytes)| bytes[0] != kind::ACCEPT), "another question");
+    for _ in 0..20 {
+        world.run(1_000);
+        world.inject(from, &connect);
+    }
+    let after = world.server.stats();
+    assert_eq!((after.requested, after.accepted, world.server.len()), (before.requested, 0, 0), "no ghost");
+}
+
+#[test]
+fn who_is_never_answered_is_forgotten_after_ten_seconds() {
+    let mut world = world(1);
+    let client = enter(&mut world, &path(0.0), b"");
+    let id = first(&mut world);
+    world.run(11_000);
+    let times: Vec<_> = world.events.iter().map(|(at, ..)| *at).collect();
+    let waited = times[1].since(times[0]);
+    assert!((ms(10_000)..ms(10_010)).contains(&waited), "{waited:?}");
+    assert_eq!(told(&world, id), [Event::Requested, given_up()]);
+    assert_eq!((world.server.len(), world.server.stats().rejected.unanswered), (0, 1));
+    world.run(1_000);
+    assert_eq!(reason(&world, client), Some(CloseReason::ConnectTimeout));
+}
+
+#[test]
+fn to_answer_too_late_or_twice_or_too_much_is_an_error() {
+    let mut world = world(1);
+    enter(&mut world, &path(0.0), b"");
+    let id = first(&mut world);
+    let now = world.now;
+    let too_long = Err(DecisionError::TooLong { len: 257, max: 256 });
+    assert_eq!(world.server.accept(now, id, &[0; 257]), too_long);
+    assert_eq!(world.server.reject(now, id, 1, &[0; 257]), too_long);
+    assert!(world.server.request(id).is_some(), "it can still be answered");
+    world.server.accept(now, id, &[0; 256]).unwrap();
+    assert_eq!(world.server.accept(now, id, b""), Err(DecisionError::NoRequest));
+    assert_eq!(world.server.reject(now, id, 1, b""), Err(DecisionError::NoRequest));
+    world.connect();
+    assert_eq!(world.client().user().len(), 256);
+    assert_eq!(world.server.reject(now, id, 1, b""), Err(DecisionError::NoRequest), "it is in");
+
+    enter(&mut world, &path(0.0), b"");
+    assert!(world.run_until(1_000, |world| requests(world).len() == 2));
+    let id = requests(&world)[1];
+    let late = world.now + ms(10_000);
+    assert_eq!(
+        world.server.accept(late, id, b""),
+        Err(DecisionError::NoRequest),
+        "before the timer has gone off"
+    );
+    world.now = late;
+    world.run(100);
+    assert_eq!(told(&world, id), [Event::Requested, given_up()]);
+}
+
+/// The application has kept a seat for it, and is told that it is free again.
+#[test]
+fn who_is_let_in_and_does_not_come_is_told_of() {
+    let mut world = world(1);
+    enter(&mut world, &path(0.0), b"");
+    let id = first(&mut world);
+    world.run(9_000);
+    world.set_links(0, &path(1.0), &path(1.0));
+    let now = world.now;
+    world.server.accept(now, id, b"").unwrap();
+    world.drain();
+    world.run(9_900);
+    assert_eq!((world.server.len(), told(&world, id).len()), (1, 1), "it has 10 s again");
+    world.run(200);
+    assert_eq!((world.server.len(), told(&world, id)), (0, vec![Event::Requested, given_up()]));
+    assert_eq!(world.server.stats().unconfirmed, 1);
+}
+
+#[test]
+fn requests_that_nobody_answers_take_no_room_from_those_that_are() {
+    let mut world = world(1);
+    world.taps = false;
+    for number in 0..10_000u32 {
+        let [_, _, b, c] = number.to_be_bytes();
+        let from = ([20, 0, b, c], 9).into();
+        let connect = connect_of(&mut world, from, number.into(), target(SUITE));
+        world.inject(from, &connect);
+        assert!(world.server.len() <= 256);
+    }
+    let stats = world.server.stats();
+    assert_eq!((stats.requested, stats.rejected.unanswered), (10_000, 10_000 - 256));
+    world.events.clear();
+    let client = enter(&mut world, &path(0.0), b"honest");
+    let start = world.now;
+    let up = world.run_until(3_000, |world| {
+        for id in requests(world) {
+            if world.server.request(id).is_some_and(|request| request.user == b"honest") {
+                let now = world.now;
+                world.server.accept(now, id, b"").unwrap();
+            }
+        }
+        world.clients[client].session.connection().is_some()
+    });
+    assert!(up && world.now.since(start) <= ms(500), "{:?}", world.now.since(start));
+    world.run(11_000);
+    assert_eq!((world.server.len(), world.server.stats().rejected.unanswered), (1, 10_000));
+}
+
+/// A stranger with a cookie and without the secret.
+#[test]
+fn who_has_no_secret_pushes_nobody_out() {
+    if SUITE == Suite::Checked {
+        return; // there is no secret
+    }
+    let config = ServerConfig { half_open: 10, half_open_per_address: 1, ..asking() };
+    let mut world = World::new(1, &config);
+    let from = |number: u8, port: u16| ([20, 0, 0, number], port).into();
+    for number in 0..10 {
+        let connect = connect_of(&mut world, from(number, 1), number.into(), target(SUITE));
+        world.inject(from(number, 1), &connect);
+    }
+    for number in 0..30 {
+        let garbage = Target { psk: Some([9; 32]), ..target(SUITE) };
+        let connect = connect_of(&mut world, from(number, 2), 100 + u64::from(number), garbage);
+        world.inject(from(number, 2), &connect);
+    }
+    let stats = world.server.stats();
+    assert_eq!((stats.rejected.handshake, stats.rejected.unanswered, world.server.len()), (30, 0, 10));
+    let connect = connect_of(&mut world, from(3, 3), 200, target(SUITE));
+    world.inject(from(3, 3), &connect);
+    assert_eq!(
+        (world.server.stats().rejected.unanswered, world.server.len()),
+        (1, 10),
+        "its own oldest goes"
+    );
+    let gone = requests(&world)[3];
+    assert!(world.server.request(gone).is_none() && told(&world, gone) == [Event::Requested, given_up()]);
+}
+
+fn roomy(suite: Suite) -> ServerConfig {
+    let limits = server_config(&SessionConfig::default(), suite);
+    let limits = ServerConfig { ask: true, half_open_per_address: 200, sessions_per_address: 200, ..limits };
+    ServerConfig { accept_burst: 200, ..limits }
+}
+
+/// Bytes that a server keeps for each of 200 requests, and for each after it was rejected.
+fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
+    let connects = (1..=200).map(|number| {
+        let from = ([30, 0, 0, 1], number.into()).into();
+        let target = Target { user: vec![1; 256], ..target(number) };
+        (from, connect_of(world, from, number.into(), target))
+    });
+    let connects: Vec<_> = connects.collect();
+    let (now, mut buf) = (world.now, Vec::with_capacity(2000));
+    let requests = allocation_counter::measure(|| {
+        for (from, connect) in &connects {
+            world.server.handle_datagram(now, *from, connect);
+        }
+    });
+    let mut ids = Vec::with_capacity(200);
+    while let Some((id, event)) = world.server.poll_event() {
+        assert_eq!(event, Event::Requested);
+        ids.push(id);
+    }
+    assert_eq!((world.server.len(), ids.len()), (200, 200));
+    let answers = allocation_counter::measure(|| {
+        for id in &ids {
+            world.server.reject(now, *id, 1, &[1; 256]).unwrap();
+            while world.server.poll_transmit(now, &mut buf).is_some() {}
+        }
+    });
+    assert!(world.server.is_empty());
+    [requests.bytes_current, requests.bytes_current + answers.bytes_current].map(|all| all / 200)
+}
+
+#[test]
+fn what_a_request_and_a_rejection_keep_is_at_most_2_kib_each() {
+    for suite in [SUITE, Suite::Checked] {
+        let each = kept(&mut World::new(1, &roomy(suite)), |_| target(suite));
+        println!("{suite:?}: {each:?} bytes for a request, for a rejection");
+        assert!(each.iter().all(|each| *each <= 2048), "{suite:?}: {each:?}");
+    }
+}
+
+/// A request says that the client may come in, once: what it has shown for that is spent.
+#[cfg(feature = "crypto")]
+mod tokens {
+    use super::*;
+    use common::sessions::server_address;
+    use whitewater::session::code;
+    use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
+
+    const NOW: u64 = 1_900_000_000;
+
+    fn world() -> World {
+        let mut world = World::new(1, &ServerConfig { psk: None, ..asking() });
+        world.taps = true;
+        let key = FleetKey::new([1; 32]).server_key(5, 0);
+        world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
+        world
+    }
+
+    fn token(client_id: u64, created: u64, number: u8) -> PublicToken {
+        mint(client_id, created, number, b"red team")
+    }
+
+    fn mint(client_id: u64, created: u64, number: u8, user: &[u8]) -> PublicToken {
+        let order = Order {
+            protocol_id: 0,
+            suite: Suite::TOKEN,
+            client_id,
+            match_id: [number; 16],
+            created,
+            expires: created + 45,
+            addresses: &[server_address()],
+            server_key: None,
+            user,
+        };
+        FleetKey::new([1; 32]).server_key(5, 0).mint(&order, [number; 32], [number; 24]).unwrap()
+    }
+
+    fn enter(world: &mut World, token: &PublicToken) -> usize {
+        world.add(&path(0.0), &path(0.0), &SessionConfig::default(), Target::of_token(token))
+    }
+
+    #[test]
+    fn the_application_sees_the_claims_of_the_token() {
+        let mut world = world();
+        enter(&mut world, &token(99, NOW, 2));
+        let id = first(&mut world);
+        let pass = world.server.request(id).unwrap().pass.unwrap().clone();
+        assert_eq!((pass.client_id, pass.match_id, pass.user.as_slice()), (99, [2; 16], &b"red team"[..]));
+        assert_eq!(world.server.pass(id), Some(&pass));
+        let now = world.now;
+        world.server.accept(now, id, b"").unwrap();
+        world.connect();
+        assert_eq!(world.server.pass(id), Some(&pass));
+    }
+
+    #[test]
+    fn a_request_with_the_longest_token_keeps_at_most_2_kib_as_well() {
+        let mut world = World::new(1, &roomy(SUITE));
+        let key = FleetKey::new([1; 32]).server_key(5, 0);
+        world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
+        let each = kept(&mut world, |number| Target::of_token(&mint(number.into(), NOW, number, &[7; 256])));
+        println!("{each:?} bytes for a request, for a rejection, with tokens");
+        assert!(each.iter().all(|each| *each <= 2048), "{each:?}");
+    }
+
+    #[test]
+    fn a_token_is_used_up_by_the_question_whatever_the_answer() {
+        for answer in 0..3 {
+            let mut world = world();
+            let token = token(99, NOW, 2);
+            let client = enter(&mut world, &token);
+            let id = first(&mut world);
+            let now = world.now;
+            match answer {
+                0 => world.server.accept(now, id, b"").unwrap(),
+                1 => world.server.reject(now, id, 7, b"").unwrap(),
+                _ => {}
+            }
+            let again = enter(&mut world, &token);
+            world.run(12_000);
+            assert_eq!(requests(&world), [id]);
+            assert!(world.server.stats().rejected.token > 0);
+            assert_eq!(reason(&world, again), Some(CloseReason::ConnectTimeout));
+            let first = [None, Some(CloseReason::Rejected(7)), Some(CloseReason::ConnectTimeout)][answer];
+            assert_eq!(reason(&world, client), first);
+        }
+    }
+
+    /// Whoever waits while the same client comes in by a newer token is out, also if the application lets it in after that.
+    #[test]
+    fn the_newest_token_of_a_client_holds_however_late_an_older_one_is_let_in() {
+        let mut world = world();
+        let older = enter(&mut world, &token(99, NOW, 2));
+        let old = first(&mut world);
+        let newer = enter(&mut world, &token(99, NOW + 1, 3));
+        assert!(world.run_until(1_000, |world| requests(world).len() == 2));
+        let (now, new) = (world.now, requests(&world)[1]);
+        world.server.accept(now, new, b"").unwrap();
+        world.run(500);
+        let now = world.now;
+        world.server.accept(now, old, b"").unwrap();
+        world.run(2_000);
+        assert_eq!(reason(&world, older), Some(CloseReason::Peer(code::REPLACED)));
+        assert_eq!((reason(&world, newer), world.server.pass(new).unwrap().client_id), (None, 99));
+    }
+
+    /// Before, such a rejection was said once and forgotten, and its loss left the client waiting for 10 s.
+    #[test]
+    fn who_is_rejected_for_an_older_token_is_told_so_through_loss() {
+        for seed in 1..=50 {
+            let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
+            let mut world = World::new(seed, &config);
+            let key = FleetKey::new([1; 32]).server_key(5, 0);
+            world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
+            enter(&mut world, &token(99, NOW + 1, 2));
+            world.connect();
+            let (start, bad) = (world.now, path(0.5));
+            let late = world.add(&bad, &bad, &SessionConfig::default(), Target::of_token(&token(99, NOW, 3)));
+            assert!(world.run_until(9_000, |world| reason(world, late).is_some()), "seed {seed}");
+            assert_eq!(reason(&world, late), Some(CloseReason::Rejected(code::REPLACED)), "seed {seed}");
+            assert!(world.now.since(start) <= ms(5_000), "seed {seed}: {:?}", world.now.since(start));
+            assert_eq!(world.server.stats().rejected.outdated, 1);
+        }
+    }
+}
