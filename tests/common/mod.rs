@@ -9,6 +9,7 @@
 mod link;
 mod packets;
 mod pair;
+pub(crate) mod rogue;
 pub(crate) mod sessions;
 mod wire;
 

@@ -120,8 +120,12 @@ impl Datagrams {
     pub(super) fn shrink(&mut self) {
         self.out.shrink();
         self.received.shrink();
-        self.carried.reset();
         self.delivered.shrink_to_fit();
+    }
+
+    /// Forgets which packets carried what.
+    pub(super) fn forget(&mut self) {
+        self.carried.reset();
     }
 }
 

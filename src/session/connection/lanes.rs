@@ -1,7 +1,7 @@
 //! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
 
 use super::super::config::SessionConfig;
-use crate::arq::{Kcp, RecvError, SendError, Stats};
+use crate::arq::{InputError, Kcp, RecvError, SendError, Stats};
 use crate::config::ConfigError;
 use crate::seq::Conv;
 use crate::time::Time;
@@ -116,7 +116,10 @@ impl Lanes {
         let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| LaneError::Protocol)?;
         self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(LaneError::Protocol)?;
-        lane.kcp.input(now, segments).map_err(|_| LaneError::Protocol)?;
+        lane.kcp.input(now, segments).map_err(|error| match error {
+            InputError::Fragment { .. } => LaneError::StreamCorrupt, // a message that would never fit
+            _ => LaneError::Protocol,
+        })?;
         let broken = lane.kcp.stats().rejected.fragment_chain;
         if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
             return Err(LaneError::StreamCorrupt);

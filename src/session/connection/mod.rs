@@ -313,12 +313,18 @@ impl<M: Message> Connection<M> {
 
     /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
     pub fn shrink(&mut self) {
-        self.lanes.shrink();
-        self.datagrams.shrink();
+        self.trim();
+        self.datagrams.forget();
         if let Some(channels) = &mut self.channels {
             channels.shrink();
         }
         self.sent.forget_sent();
+    }
+
+    /// Gives back what can be had at once again.
+    pub(in crate::session) fn trim(&mut self) {
+        self.lanes.shrink();
+        self.datagrams.shrink();
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {

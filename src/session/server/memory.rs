@@ -26,6 +26,11 @@ impl Memory {
         self.limit.saturating_sub(self.used)
     }
 
+    /// Whether no more than an eighth is left.
+    const fn is_short(&self) -> bool {
+        self.left() <= self.limit / 8
+    }
+
     /// A session held `before` bytes, and holds `after` now.
     const fn replace(&mut self, before: u64, after: u64) {
         self.used = self.used.saturating_sub(before).saturating_add(after);
@@ -33,9 +38,14 @@ impl Memory {
 }
 
 impl<M: crate::message::Message> Server<M> {
-    /// Counts a session anew. Looks at its lanes and channels, and not at what they hold.
+    /// Counts a session anew. Looks at its lanes and channels, and not at what they hold. Where memory is short, buffers do not stay
+    /// when they are empty.
     pub(super) fn recount(&mut self, id: u32) {
+        let is_short = self.memory.is_short();
         if let Some(peer) = self.sessions.get_mut(id) {
+            if is_short {
+                peer.connection.trim();
+            }
             let now = bytes(size_of::<Peer<M>>() + peer.connection.memory());
             let before = std::mem::replace(&mut peer.counted, now);
             self.memory.replace(before, now);

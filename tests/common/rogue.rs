@@ -1,0 +1,121 @@
+//! A client that has come in like any other and then does what it likes: it seals whatever frames it is told to.
+
+use super::Raw;
+use super::sessions::{World, client_address};
+use std::net::SocketAddr;
+use whitewater::session::exchange::{Attempt, Initiator};
+use whitewater::session::seal::Seal;
+use whitewater::session::wire::{Accept, Challenge, Connect, Frame, FrameWriter, Frames, Hello, Msg1, Msg2};
+use whitewater::session::{ServerConfig, Suite};
+use whitewater::wire::{Header, Segment};
+use whitewater::{Conv, Millis, Sn};
+
+pub(crate) struct Rogue {
+    seal: Seal,
+    /// What the server calls the session.
+    sid: u32,
+    pub(crate) address: SocketAddr,
+}
+
+/// A server that takes anybody, for sessions without encryption: what is inside is the same for all suites.
+pub(crate) fn open_server(config: ServerConfig) -> World {
+    let session = config.session.clone();
+    World::new(1, &ServerConfig { suites: vec![Suite::Checked], session, ..config })
+}
+
+impl Rogue {
+    /// Connects; `None`: the server does not want to.
+    pub(crate) fn connect(world: &mut World, number: u8) -> Option<Self> {
+        let (address, cid) = (client_address(number, 666), u64::from(number));
+        let mut datagram = Vec::new();
+        let hello = Hello { suite: 0, protocol_id: 0, cid, client_stamp: 1, size: 512 };
+        hello.encode(&mut datagram).unwrap();
+        let challenge = ask(world, address, &datagram)?;
+        let Challenge { epoch, cookie, .. } = Challenge::decode(&challenge).ok()?;
+
+        let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
+        let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
+        said.encode(&mut payload).unwrap();
+        let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, token: &[] };
+        let mut initiator = Initiator::new(&attempt, None, None, [number; 32], &payload, &mut msg1).unwrap();
+        let connect =
+            Connect { suite: 0, protocol_id: 0, cid, epoch, cookie, client_sid: 5, token: &[], msg1: &msg1 };
+        connect.encode(&mut datagram).unwrap();
+        let accept = ask(world, address, &datagram)?;
+        let Accept { msg2, .. } = Accept::decode(&accept).ok()?;
+        let mut payload = Vec::new();
+        let keys = initiator.read_msg2(msg2, &mut payload).unwrap();
+        let Msg2 { server_sid, .. } = Msg2::decode(&payload).unwrap();
+        let mut rogue = Self { seal: Seal::new(world.now, keys), sid: server_sid, address };
+        rogue.send(world, &[Frame::Ping(0)]);
+        Some(rogue)
+    }
+
+    /// Sends these frames in one datagram.
+    pub(crate) fn send(&mut self, world: &mut World, frames: &[Frame<'_>]) {
+        let datagram = self.sealed(world, frames);
+        world.inject(self.address, &datagram);
+    }
+
+    /// The datagram of these frames.
+    pub(crate) fn sealed(&mut self, world: &World, frames: &[Frame<'_>]) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        Seal::begin(&mut datagram);
+        let mut writer = FrameWriter::new(&mut datagram, 1400);
+        frames.iter().for_each(|frame| writer.push(frame).unwrap());
+        self.seal.seal(world.now, self.sid, &mut datagram).unwrap();
+        datagram
+    }
+
+    /// Sends a datagram that was begun with `Seal::begin`, whatever is in it.
+    pub(crate) fn seal_raw(&mut self, world: &mut World, mut datagram: Vec<u8>) {
+        self.seal.seal(world.now, self.sid, &mut datagram).unwrap();
+        world.inject(self.address, &datagram);
+    }
+
+    /// Sends segments of the first lane.
+    pub(crate) fn segments(&mut self, world: &mut World, segments: &[Raw]) {
+        let bytes = self.lane(0, segments);
+        self.send(world, &[Frame::Kcp(&bytes)]);
+    }
+
+    /// The bytes of segments of a lane.
+    pub(crate) fn lane(&self, lane: u32, segments: &[Raw]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for Raw { cmd, frg, wnd, ts, sn, una, data } in segments {
+            let (conv, ts, sn, una) = (Conv(self.sid.wrapping_add(lane)), Millis(*ts), Sn(*sn), Sn(*una));
+            let header = Header { conv, cmd: *cmd, frg: *frg, wnd: *wnd, ts, sn, una };
+            Segment { header, data }.encode(&mut bytes);
+        }
+        bytes
+    }
+
+    /// What the server has sent since the last time, and how many bytes: the segments of its first lane.
+    pub(crate) fn received(&mut self, world: &mut World) -> (Vec<Raw>, usize) {
+        let (mut found, mut count) = (Vec::new(), 0);
+        for (to, mut datagram) in std::mem::take(&mut world.strangers) {
+            if to != self.address {
+                continue;
+            }
+            count += datagram.len();
+            let Ok(opened) = self.seal.open(world.now, &mut datagram) else { continue };
+            for frame in Frames::parse(opened.body).unwrap() {
+                let Frame::Kcp(segments) = frame else { continue };
+                for segment in whitewater::wire::segments(segments) {
+                    let Segment { header: Header { cmd, frg, wnd, ts, sn, una, .. }, data } =
+                        segment.unwrap();
+                    found.push(Raw { cmd, frg, wnd, ts: ts.0, sn: sn.0, una: una.0, data: data.to_vec() });
+                }
+            }
+        }
+        (found, count)
+    }
+}
+
+/// What the server answers to a datagram of somebody.
+fn ask(world: &mut World, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
+    world.strangers.clear();
+    world.inject(from, datagram);
+    let (to, answer) = world.strangers.pop()?;
+    (to == from).then_some(answer)
+}

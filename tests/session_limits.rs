@@ -1,0 +1,445 @@
+//! Every limit of docs/BEHAVIOUR.md, reached: what happens then, and that nothing grows beyond it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has found something"
+)]
+
+#[cfg(test)]
+mod common;
+
+use allocation_counter::measure;
+use common::rogue::{Rogue, open_server};
+use common::sessions::{SUITE, World, client_address, server_config, target};
+use common::{Raw, ms};
+use std::time::{Duration, Instant};
+use whitewater::Config;
+use whitewater::arq::SendError as LaneError;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::session::wire::{Data, Frame};
+use whitewater::session::{
+    Blob, CloseReason, Event, SendDatagramError, SendError, SendMessageError, ServerConfig, SessionConfig,
+};
+use whitewater::sim::LinkConfig;
+use whitewater::wire::Command;
+
+fn path() -> LinkConfig {
+    LinkConfig::with_rtt(ms(40))
+}
+
+fn connected(session: &SessionConfig) -> World {
+    let mut world = World::pair(1, &path(), session, SUITE);
+    world.connect();
+    world
+}
+
+/// A session whose lane has windows of so many segments.
+fn windows(count: u16) -> SessionConfig {
+    let lane = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..Config::turbo() };
+    SessionConfig { lanes: vec![lane], send_memory: 1 << 28, ..SessionConfig::default() }
+}
+
+fn rogue(session: SessionConfig) -> (World, Rogue) {
+    let mut world = open_server(ServerConfig { session, ..ServerConfig::default() });
+    let rogue = Rogue::connect(&mut world, 1).unwrap();
+    assert_eq!(world.sessions.len(), 1);
+    (world, rogue)
+}
+
+fn closed(world: &World) -> Option<CloseReason> {
+    world.events.iter().find_map(|(.., event)| match event {
+        Event::Closed { reason, .. } => Some(*reason),
+        _ => None,
+    })
+}
+
+#[test]
+fn what_a_lane_is_sent_and_nobody_acknowledges_has_a_limit() {
+    let mut world = connected(&SessionConfig::default());
+    let mut sent = 0;
+    let refused = loop {
+        match world.client().send(0, &[1; 1000]) {
+            Ok(_) => sent += 1,
+            Err(error) => break error,
+        }
+    };
+    let SendError::Full { held, max } = refused else { panic!("{refused}") };
+    assert_eq!(max, 256 << 10);
+    assert!((250..=262).contains(&sent) && held + 1000 > max, "{sent} messages, {held} bytes");
+    assert!(world.client().memory() <= max + max / 10, "{} bytes", world.client().memory());
+    world.drain();
+    let mut buf = [0; 1000];
+    let read = |world: &mut World| {
+        while world.session().recv(0, &mut buf).is_ok() {
+            sent -= 1;
+        }
+        sent == 0
+    };
+    assert!(world.run_until(5_000, read));
+    world.run(100);
+    assert_eq!(world.client().send(0, &[1; 1000]), Ok(1000), "and room again");
+}
+
+#[test]
+fn a_lane_has_a_thousand_segments_waiting_at_most() {
+    let mut world = connected(&SessionConfig::default());
+    let count = (0..).take_while(|_| world.client().send(0, b"x").is_ok()).count();
+    assert_eq!(count, 1024);
+    let full = LaneError::QueueFull { segments: 1024, bytes: 1024 };
+    assert_eq!(world.client().send(0, b"x"), Err(SendError::Lane(full)));
+}
+
+/// What a peer can make a session hold: the session's own count is within 10 % of what is allocated, and both within the limit.
+#[test]
+fn whatever_a_peer_sends_a_session_holds_no_more_than_its_limit_and_counts_it() {
+    type Attack = fn(u32) -> Raw;
+    let attacks: [(&str, Attack); 5] = [
+        ("bytes with gaps between them", |n| Raw::push(2 * n + 1, &[1])),
+        ("nothing, with gaps", |n| Raw::push(2 * n + 1, &[])),
+        ("messages that are never read", |n| Raw::push(n, &[1; 1100])),
+        ("the first of a hundred fragments, again and again", |n| Raw {
+            frg: 99,
+            ..Raw::push(100 * n, &[1; 1100])
+        }),
+        ("far ahead first", |n| Raw::push(8000 - n, &[1; 1100])),
+    ];
+    let limit = 256 << 10;
+    for (name, attack) in attacks {
+        let (mut world, mut rogue) = rogue(windows(8192));
+        let before = i64::try_from(world.session().memory()).unwrap();
+        let datagrams: Vec<_> = (0..4000)
+            .map(|n| {
+                let bytes = rogue.lane(0, &[attack(n)]);
+                rogue.sealed(&world, &[Frame::Kcp(&bytes)])
+            })
+            .collect();
+        let (now, address) = (world.now, rogue.address);
+        world.session(); // counted, and listed
+        world.drain();
+        let mut buf = Vec::with_capacity(1500);
+        let heap = measure(|| {
+            for datagram in &datagrams {
+                world.server.handle_datagram(now, address, datagram);
+                while world.server.poll_transmit(now, &mut buf).is_some() {}
+            }
+        });
+        assert_eq!(closed(&world), None, "{name}");
+        let counted = i64::try_from(world.session().memory()).unwrap() - before;
+        let real = heap.bytes_current;
+        let rejected = world.session().lane_stats(0).unwrap().rejected;
+        println!("{name}: {counted} bytes counted, {real} allocated, {} refused", rejected.window);
+        assert!(real <= limit + limit / 10 + 4096, "{name}: {real} bytes");
+        // Room that is promised is counted and not allocated yet.
+        let promised = if name.contains("gaps") || name.contains("fragments") || name.contains("ahead") {
+            limit
+        } else {
+            0
+        };
+        assert!(counted + 4096 >= real - real / 10, "{name}: {counted} of {real}");
+        assert!(counted <= real + real / 10 + 4096 + promised, "{name}: {counted} of {real}");
+        assert!(rejected.window > 0 || rejected.fragment_chain > 0 || real < limit, "{name}");
+    }
+}
+
+/// Each field of a segment, as table: the session ends at once and the reason says why, or nothing happens at all.
+#[test]
+fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
+    use CloseReason::{Protocol, StreamCorrupt};
+    let push = |sn: u32| Raw::push(sn, b"x");
+    let cases: Vec<(&str, Vec<Raw>, Option<CloseReason>)> = vec![
+        ("una beyond what was sent", vec![Raw { una: 9, ..push(0) }], Some(Protocol)),
+        ("una half the numbers ahead", vec![Raw { una: 1 << 31, ..push(0) }], Some(Protocol)),
+        ("an old una", vec![Raw { una: u32::MAX, ..push(0) }], None),
+        ("an ACK of what was not sent", vec![Raw::ack(9, 0)], Some(Protocol)),
+        ("an ACK of what was acknowledged", vec![Raw { una: 1, ..Raw::ack(0, 0) }; 2], None),
+        ("an ACK with a time from the future", vec![Raw::ack(0, u32::MAX / 2)], None),
+        ("an ACK with a time half the clock ago", vec![Raw::ack(0, 1 << 31)], None),
+        ("a bad segment after a good one", vec![push(0), Raw { una: 9, ..push(1) }], Some(Protocol)),
+        ("a number beyond the window", vec![push(128)], None),
+        ("a number half the numbers ahead", vec![push(1 << 31)], None),
+        ("an old number", vec![push(u32::MAX), push(0)], None),
+        ("fragments that do not fit the window", vec![Raw { frg: 128, ..push(0) }], Some(StreamCorrupt)),
+        ("the most fragments there are", vec![Raw { frg: 255, ..push(0) }], Some(StreamCorrupt)),
+        (
+            "fragments 1, 7, 0",
+            vec![Raw { frg: 1, ..push(0) }, Raw { frg: 7, ..push(1) }],
+            Some(StreamCorrupt),
+        ),
+        ("a window of none", vec![Raw::wins(0)], None),
+        ("a window of all", vec![Raw::wins(u16::MAX)], None),
+        ("a question for the window, twice", vec![Raw::wask(), Raw::wask()], None),
+    ];
+    for (name, segments, reason) in cases {
+        let (mut world, mut rogue) = rogue(SessionConfig::default());
+        world.session().send(0, b"one segment").unwrap();
+        world.drain();
+        rogue.segments(&mut world, &segments);
+        assert_eq!(
+            closed(&world).or_else(|| {
+                world.run(1_100);
+                closed(&world)
+            }),
+            reason,
+            "{name}"
+        );
+    }
+    for (name, bytes) in [("nothing", &[][..]), ("half a header", &[1; 12]), ("another lane", &[9; 24])] {
+        let (mut world, mut rogue) = rogue(SessionConfig::default());
+        rogue.send(&mut world, &[Frame::Kcp(bytes)]);
+        world.run(1_100);
+        assert_eq!(closed(&world), Some(Protocol), "{name}");
+    }
+}
+
+#[test]
+fn of_a_datagram_with_a_bad_segment_nothing_is_taken() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    rogue.segments(&mut world, &[Raw::push(0, b"taken?"), Raw { una: 9, ..Raw::push(1, b"") }]);
+    assert_eq!(world.session().peek_size(0), None);
+    assert_eq!(world.session().lane_stats(0).unwrap().rejected.una, 1);
+}
+
+/// A thousand datagrams of duplicates between two flushes were once answered in one burst of 1.4 MB.
+#[test]
+fn what_answers_a_flood_of_duplicates_is_less_than_the_flood() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    let flood: Vec<_> = (0..45).map(|sn| Raw::push(sn % 3, b"")).collect();
+    let mut sent = 0;
+    for _ in 0..1000 {
+        let bytes = rogue.lane(0, &flood);
+        let datagram = rogue.sealed(&world, &[Frame::Kcp(&bytes)]);
+        sent += datagram.len();
+        let now = world.now;
+        world.server.handle_datagram(now, rogue.address, &datagram);
+    }
+    world.drain();
+    world.run(10);
+    let (_, answered) = rogue.received(&mut world);
+    assert!(answered < 10_000, "{answered} bytes for {sent}: two windows of ACKs at most");
+}
+
+/// Signs of life, and not one acknowledgement: an unanswered sender once sent 13 times what it had.
+#[test]
+fn a_peer_that_acknowledges_nothing_is_given_up_after_twenty_seconds() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    let start = world.now;
+    for _ in 0..100 {
+        world.session().send(0, &[1; 1000]).unwrap();
+    }
+    world.drain();
+    let mut sent = 0;
+    for _ in 0..60 {
+        world.run(500);
+        rogue.send(&mut world, &[Frame::Ping(1)]);
+        sent += rogue.received(&mut world).1;
+    }
+    let at = world.events.iter().find(|(.., event)| matches!(event, Event::Closed { .. })).unwrap().0;
+    assert_eq!(closed(&world), Some(CloseReason::DeadLink));
+    assert!((20..=23).contains(&at.since(start).as_secs()), "{:?}", at.since(start));
+    assert!(sent <= 4 * 100_000, "{sent} bytes for 100,000");
+}
+
+#[test]
+fn a_peer_whose_window_stays_closed_is_given_up_after_half_a_minute() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    for _ in 0..200 {
+        world.session().send(0, &[1; 1000]).unwrap();
+    }
+    world.drain();
+    let start = world.now;
+    let mut una = 0;
+    for _ in 0..80 {
+        let (segments, _) = rogue.received(&mut world);
+        let newest = segments.iter().filter(|raw| raw.cmd == Command::Push).map(|raw| raw.sn + 1).max();
+        una = una.max(newest.unwrap_or(0));
+        rogue.segments(&mut world, &[Raw { una, ..Raw::wins(0) }]);
+        world.run(500);
+    }
+    assert_eq!(closed(&world), Some(CloseReason::SlowPeer));
+    let at = world.events.iter().find(|(.., event)| matches!(event, Event::Closed { .. })).unwrap().0;
+    assert!((30..=32).contains(&at.since(start).as_secs()), "{:?}", at.since(start));
+}
+
+#[test]
+fn a_datagram_has_64_frames_and_no_more() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    rogue.send(&mut world, &[Frame::Ping(1); 64]);
+    assert_eq!(world.session().stats().received, 2);
+    let mut datagram = Vec::new();
+    whitewater::session::seal::Seal::begin(&mut datagram);
+    for _ in 0..65 {
+        datagram.extend_from_slice(&[0x04, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    rogue.seal_raw(&mut world, datagram);
+    world.run(1_100);
+    assert_eq!(closed(&world), Some(CloseReason::Protocol));
+}
+
+#[test]
+fn a_datagram_longer_than_any_changes_nothing() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    let mut datagram = Vec::new();
+    whitewater::session::seal::Seal::begin(&mut datagram);
+    datagram.push(0x82); // DGRAM to the end
+    datagram.resize(1201, 1);
+    rogue.seal_raw(&mut world, datagram);
+    assert_eq!((world.session().stats().received, world.server.stats().rejected.malformed), (1, 1));
+    assert!(world.session().recv_datagram(&mut [0; 1500]).is_err());
+}
+
+#[test]
+fn resets_are_sent_a_hundred_times_a_second() {
+    let config = ServerConfig { reset_key: Some([1; 16]), ..ServerConfig::default() };
+    let mut world = open_server(config);
+    for number in 0..3000u32 {
+        let mut datagram = Data { phase: false, sid: number, pn: 0 }.encode().to_vec();
+        datagram.resize(100, 0);
+        world.inject(client_address(3, 3), &datagram);
+        if number % 3 == 0 {
+            world.run(1);
+        }
+    }
+    let resets = world.server.stats().resets;
+    assert!((100..=111).contains(&resets), "{resets} in a second, 10 of them at once");
+    assert_eq!(world.server.stats().rejected.unknown, 3000);
+}
+
+/// 1 MiB for sixteen sessions, which want a quarter of one each and nobody reads.
+#[test]
+fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_room() {
+    let limit = 1 << 20;
+    let session =
+        SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() };
+    let mut world = World::new(1, &ServerConfig { memory: limit, ..server_config(&session, SUITE) });
+    for _ in 0..16 {
+        world.add(&path(), &path(), &session, target(SUITE));
+    }
+    assert!(world.run_until(5_000, |world| world.sessions.len() == 16));
+    let sent: usize = (0..16)
+        .map(|client| {
+            let client = world.clients[client].session.connection_mut().unwrap();
+            (0u32..).take_while(|number| client.send(0, &number.to_le_bytes().repeat(250)).is_ok()).count()
+        })
+        .sum();
+    assert!(sent > 3000);
+    world.drain();
+    for _ in 0..100 {
+        world.run(100);
+        let used = world.server.stats().memory;
+        assert!(used <= limit + (64 << 10), "{used} bytes");
+    }
+    let used = world.server.stats().memory;
+    assert!(used >= limit - (64 << 10), "{used} bytes: it is full");
+    let now = world.now;
+    assert_eq!(world.session().send(0, &[1; 60_000]), Err(SendError::NoMemory));
+    let refused = (0..2000).find_map(|_| world.session().send_datagram(&[1; 100]).err());
+    assert_eq!(refused, Some(SendDatagramError::NoMemory));
+    let refused = (0..2000).find_map(|_| world.session().send_message(0, now, Blob(vec![1; 100])).err());
+    assert_eq!(refused, Some(SendMessageError::NoMemory));
+    assert!(world.clients.iter().all(|client| client.session.connection().is_some_and(|end| end.is_up())));
+    // Reading makes room: everything arrives.
+    let (mut read, mut buf) = (0, [0; 1000]);
+    let all = |world: &mut World| {
+        for id in world.sessions.clone() {
+            let Some(end) = world.server.session_mut(id) else { panic!("{id} {:?}", closed(world)) };
+            while end.recv(0, &mut buf).is_ok() {
+                read += 1;
+            }
+        }
+        read == sent
+    };
+    assert!(world.run_until(20_000, all), "{read} of {sent}");
+    world.run(10_000);
+    let used = world.server.stats().memory;
+    assert!(used <= 16 * 6144, "{used} bytes when all is quiet");
+    assert_eq!(world.session().send(0, &[1; 1000]), Ok(1000));
+}
+
+#[test]
+fn who_comes_when_the_memory_is_used_up_is_told_that_the_server_is_busy() {
+    let session = SessionConfig { send_memory: 1 << 22, ..windows(8192) };
+    let mut world = open_server(ServerConfig { memory: 1 << 20, session, ..ServerConfig::default() });
+    let first = Rogue::connect(&mut world, 1);
+    assert!(first.is_some());
+    let mut taken = 0;
+    while world.session().send(0, &[1; 1000]).is_ok() {
+        taken += 1000;
+        world.server.poll_transmit(world.now, &mut Vec::new());
+    }
+    assert!((900_000..1 << 20).contains(&taken), "{taken}");
+    while world.session().send(0, &[1; 1]).is_ok() {
+        world.server.poll_transmit(world.now, &mut Vec::new());
+    }
+    assert!(Rogue::connect(&mut world, 2).is_none());
+    assert_eq!((world.server.stats().rejected.full, world.server.stats().denials), (1, 1));
+}
+
+/// A lane that nobody reads leaves the others the room for the longest message there is.
+#[test]
+fn a_lane_that_is_not_read_does_not_stop_the_others() {
+    let lanes = SessionConfig::default().lanes.repeat(4);
+    let mut world = connected(&SessionConfig { lanes, send_memory: 1 << 20, ..SessionConfig::default() });
+    for _ in 0..120 {
+        world.client().send(0, &[0; 1000]).unwrap();
+    }
+    world.drain();
+    world.run(2_000);
+    for lane in 1..4 {
+        world.client().send(lane, &vec![1; 20_000]).unwrap();
+    }
+    world.drain();
+    world.run(3_000);
+    let mut buf = vec![0; 20_000];
+    for lane in 1..4 {
+        assert_eq!(world.session().recv(lane, &mut buf), Ok(20_000), "lane {lane}");
+    }
+    assert!(world.session().memory() <= (256 << 10) + 65_536);
+}
+
+/// The time of a datagram full of what makes work, at a small and at a large window: best of several, in ns.
+fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
+    let (mut world, mut rogue) = rogue(SessionConfig { receive_memory: 1 << 26, ..windows(window) });
+    for _ in 0..window {
+        world.session().send(0, &[1; 40]).unwrap();
+    }
+    world.drain();
+    rogue.segments(&mut world, &[Raw::wins(window)]);
+    let park: Vec<_> = (1..u32::from(window)).map(|sn| Raw::push(sn, b"")).collect();
+    for row in park.chunks(40) {
+        rogue.segments(&mut world, row);
+    }
+    world.run(1);
+    let mut best = Duration::MAX;
+    for round in 0..30 {
+        let row: Vec<_> = (0..45).map(|n| segments(45 * round + n)).collect();
+        let bytes = rogue.lane(0, &row);
+        let datagram = rogue.sealed(&world, &[Frame::Kcp(&bytes)]);
+        let (now, address) = (world.now, rogue.address);
+        let start = Instant::now();
+        world.server.handle_datagram(now, address, &datagram);
+        best = best.min(start.elapsed());
+        world.drain();
+    }
+    assert_eq!(closed(&world), None);
+    best.as_secs_f64() * 1e9
+}
+
+/// A segment that has to be looked for would cost as many times more as the window is larger: 64 times.
+#[test]
+fn a_hostile_datagram_costs_the_same_at_every_window() {
+    type Segments = fn(u32, u32) -> Raw;
+    let kinds: [(&str, Segments); 4] = [
+        ("ACKs of the last segments, one of each", |n, window| Raw::ack(window - 1 - n % (window / 2), 0)),
+        ("ACKs of one segment", |_, window| Raw::ack(window / 2, 0)),
+        ("duplicates of the first parked", |_, _| Raw::push(1, b"")),
+        ("duplicates of the last parked", |_, window| Raw::push(window - 1, b"")),
+    ];
+    for (name, segments) in kinds {
+        let [small, middle, large] =
+            [128u16, 1024, 8192].map(|window| cost(window, |n| segments(n, window.into())));
+        println!("{name}: {small:.0} ns at 128, {middle:.0} at 1024, {large:.0} at 8192");
+        assert!(large <= 8.0 * small + 2000.0, "{name}: {small} and {large} ns");
+    }
+}
