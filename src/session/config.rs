@@ -3,6 +3,7 @@
 use crate::arq;
 use crate::config::{ConfigError, in_range, millis};
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
+use crate::pace::PaceConfig;
 use crate::packet::AckConfig;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ pub struct SessionConfig {
     pub receive_memory: u32,
     /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
     pub unacked: u16,
+    /// How many datagrams with data leave a second, lanes, channels and unreliable datagrams together, by good and bad mode:
+    /// [`pace`](crate::pace). `None`: as many as there are; each lane then has its own congestion control, and nothing else any.
+    pub pacing: Option<PaceConfig>,
     /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
     pub ack_delay: Duration,
     /// A ping is sent when nothing was for so long: 100 ms to 10 s.
@@ -58,6 +62,7 @@ impl Default for SessionConfig {
             send_memory: 256 << 10,
             receive_memory: 256 << 10,
             unacked: 1024,
+            pacing: None,
             ack_delay: Duration::from_millis(10),
             keepalive: Duration::from_millis(500),
             timeout: Duration::from_secs(20),
@@ -85,6 +90,7 @@ impl SessionConfig {
             send_memory,
             receive_memory,
             unacked,
+            pacing,
             ack_delay,
             keepalive,
             timeout,
@@ -106,6 +112,7 @@ impl SessionConfig {
         in_range("send_memory", *send_memory, 1500..=1 << 30)?;
         in_range("receive_memory", *receive_memory, RECEIVE_MIN..=1 << 30)?;
         in_range("unacked", *unacked, 64..=1 << 15)?;
+        pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
         in_range("ack_delay", millis(*ack_delay), 0..=100)?;
         in_range("keepalive", millis(*keepalive), 100..=10_000)?;
         let least = millis(*keepalive).saturating_mul(4).max(2000);

@@ -1,5 +1,6 @@
 //! What a connection counts and measures.
 
+use crate::pace::Mode;
 use std::time::Duration;
 
 /// What one end of a session has counted since it was made, and how it stands.
@@ -8,6 +9,8 @@ use std::time::Duration;
 pub struct ConnectionStats {
     /// Round trip, smoothed; zero before the first.
     pub rtt: Duration,
+    /// The mode of `pacing`, if there is.
+    pub mode: Option<Mode>,
     /// Datagrams sent.
     pub sent: u64,
     /// Bytes of them.

@@ -36,7 +36,7 @@ impl Rogue {
         let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
         let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
         said.encode(&mut payload).unwrap();
-        let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, token: &[] };
+        let attempt = Attempt { suite: Suite::Checked, protocol_id: 0, cid, client_sid: 5, token: &[] };
         let mut initiator = Initiator::new(&attempt, None, None, [number; 32], &payload, &mut msg1).unwrap();
         let connect =
             Connect { suite: 0, protocol_id: 0, cid, epoch, cookie, client_sid: 5, token: &[], msg1: &msg1 };

@@ -65,6 +65,8 @@ pub struct ChannelConfig {
     pub resend_lost: bool,
     /// Reliable messages that are not known to have arrived after so long are given up: 1 ms to 1 h. `None`: never.
     pub expire_after: Option<Duration>,
+    /// Whether [`pop_delivered`](super::Channels::pop_delivered) tells which messages have arrived.
+    pub receipts: bool,
     /// Longest block, bytes: 0 (none) to 262,144, in no more slices than `send_buffer` and `receive_buffer` hold.
     pub block_max: u32,
     /// Bytes of a slice of a block: 1 to 16,384. It has to fit into a packet beside what the channels before this one send.
@@ -113,6 +115,7 @@ impl ChannelConfig {
             resend: Resend::After(RESEND_AFTER),
             resend_lost: true,
             expire_after: None,
+            receipts: false,
             block_max: 0,
             slice: 512,
         }
@@ -133,6 +136,7 @@ impl ChannelConfig {
             resend,
             resend_lost: _,
             expire_after,
+            receipts: _,
             block_max,
             slice,
         } = *self; // a new field fails to compile until it is handled
@@ -151,6 +155,11 @@ impl ChannelConfig {
         let slices = u32::from(send_buffer.min(receive_buffer)).saturating_mul(slice.into());
         let blocks = if delivery == Delivery::ReliableOrdered { slices.min(BLOCK_MAX) } else { 0 };
         in_range("block_max", block_max, 0..=blocks)
+    }
+
+    /// Whether it has to be known which messages arrived.
+    pub(super) const fn is_tracked(&self) -> bool {
+        self.delivery.is_reliable() || self.receipts
     }
 
     /// How long after it was last sent a message is sent again; `rtt` is zero when none is known.
@@ -191,7 +200,7 @@ impl ChannelsConfig {
         in_range("payload_max", *payload_max, 16..=u16::MAX)?;
         for channel in channels {
             channel.check()?;
-            let per_packet = if channel.delivery.is_reliable() { channel.messages_per_packet } else { 1 };
+            let per_packet = if channel.is_tracked() { channel.messages_per_packet } else { 1 };
             in_range("packets", *packets, 64..=IDS_MAX / per_packet)?;
             if channel.block_max > 0 {
                 let room = (self.room_for_one(channel) / 8).saturating_sub(SLICE_HEAD);

@@ -212,6 +212,13 @@ impl<M: Message> Channels<M> {
         self.channels.get_mut(channel)?.receiver.pop()
     }
 
+    /// Takes the id of a message that is known to have arrived, on a channel with [`receipts`](ChannelConfig::receipts); each is
+    /// told once, as it becomes known. Unreliable messages that are never told may have arrived all the same. Of those that nobody
+    /// asks for the newest `send_buffer` are kept.
+    pub fn pop_delivered(&mut self, channel: usize) -> Option<Seq16> {
+        self.channels.get_mut(channel)?.sender.pop_delivered()
+    }
+
     /// Takes the id of a message that was given up because it was too old: it is not known to have arrived. Of those that nobody
     /// asks for the newest `send_buffer` are kept.
     pub fn pop_expired(&mut self, channel: usize) -> Option<Seq16> {
@@ -250,7 +257,7 @@ impl<M: Message> Channels<M> {
         let Self { channels, carried, .. } = self;
         for (index, id) in carried.take(sequence) {
             if let Some(channel) = channels.get_mut(usize::from(index)) {
-                channel.sender.remove(id);
+                channel.sender.arrived(id);
             }
         }
     }

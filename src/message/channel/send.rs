@@ -26,6 +26,8 @@ pub(super) struct Sender<M> {
     expires: Option<Time>,
     /// Given up and not asked for yet.
     expired: VecDeque<Seq16>,
+    /// Known to have arrived and not asked for yet.
+    delivered: VecDeque<Seq16>,
     /// The id after the block under way.
     block_end: Option<Seq16>,
     /// What goes into the packet that is being made.
@@ -64,6 +66,7 @@ impl<M: Message> Sender<M> {
             next: Seq16(0),
             expires: None,
             expired: VecDeque::new(),
+            delivered: VecDeque::new(),
             block_end: None,
             chosen: Vec::new(),
             bits: 0,
@@ -211,9 +214,10 @@ impl<M: Message> Sender<M> {
                 State::UnderWay { .. } | State::Lost => stats.resends += 1,
             }
             entry.state = State::UnderWay { sent: now, packet };
-            if self.config.delivery.is_reliable() {
+            if self.config.is_tracked() {
                 carried(id);
-            } else {
+            }
+            if !self.config.delivery.is_reliable() {
                 self.remove(id);
             }
         }
@@ -229,11 +233,31 @@ impl<M: Message> Sender<M> {
         }
     }
 
+    pub(super) fn pop_delivered(&mut self) -> Option<Seq16> {
+        self.delivered.pop_front()
+    }
+
     /// A packet that carried `id` has arrived.
-    pub(super) fn remove(&mut self, id: Seq16) {
-        if let Some(entry) = self.store.remove(id) {
-            self.bits -= entry.bits;
+    pub(super) fn arrived(&mut self, id: Seq16) {
+        let removed = self.remove(id);
+        let is_message = match removed {
+            Some(content) => matches!(content, Content::Message(_)),
+            None => !self.config.delivery.is_reliable(),
+        };
+        if is_message && self.config.receipts {
+            if self.delivered.len() == usize::from(self.config.send_buffer) {
+                self.delivered.pop_front();
+            }
+            self.delivered.push_back(id);
         }
+    }
+
+    /// Takes `id` out of the store; returns what it was.
+    fn remove(&mut self, id: Seq16) -> Option<Content<M>> {
+        let removed = self.store.remove(id).map(|entry| {
+            self.bits -= entry.bits;
+            entry.content
+        });
         while self.oldest != self.next && self.store.get(self.oldest).is_none() {
             self.oldest = self.oldest.add(1);
             if self.block_end == Some(self.oldest) {
@@ -243,6 +267,7 @@ impl<M: Message> Sender<M> {
         if self.oldest == self.next {
             self.expires = None;
         }
+        removed
     }
 
     /// Gives the memory back when nothing is stored.
@@ -251,12 +276,14 @@ impl<M: Message> Sender<M> {
             self.store.reset();
         }
         self.expired.shrink_to_fit();
+        self.delivered.shrink_to_fit();
         self.chosen = Vec::new();
     }
 
     /// Bytes of the heap; contents by their bits.
     pub(super) fn memory(&self) -> usize {
-        let ids = (self.chosen.capacity() + self.expired.capacity()) * size_of::<Seq16>();
+        let ids = self.chosen.capacity() + self.expired.capacity() + self.delivered.capacity();
+        let ids = ids * size_of::<Seq16>();
         self.store.memory() + ids + self.bits.div_ceil(8)
     }
 

@@ -3,7 +3,7 @@
 use super::super::config::SessionConfig;
 use crate::arq::{InputError, Kcp, RecvError, SendError, Stats};
 use crate::config::ConfigError;
-use crate::seq::Conv;
+use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
 use std::time::Duration;
@@ -66,6 +66,12 @@ impl Lanes {
 
     pub(super) fn peek_size(&self, lane: usize) -> Option<usize> {
         self.lanes.get(lane)?.kcp.peek_size()
+    }
+
+    pub(super) fn sent_up_to(&self, lane: usize) -> Option<Sn> {
+        let lane = self.lanes.get(lane)?;
+        let stats = lane.kcp.stats();
+        Some(stats.snd_nxt.add(stats.snd_queue))
     }
 
     pub(super) fn is_readable(&self) -> bool {
@@ -169,6 +175,12 @@ impl Lanes {
     /// Takes that frame.
     pub(super) fn pop(&mut self) -> Option<&[u8]> {
         self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?.kcp.output_mut().pop()
+    }
+
+    /// Takes a frame of at most `room` bytes of the last lane that has one.
+    pub(super) fn pop_last(&mut self, room: usize) -> Option<&[u8]> {
+        let has_one = |lane: &&mut Lane| lane.kcp.output().next_len().is_some_and(|len| len <= room);
+        self.lanes.iter_mut().rev().find(has_one)?.kcp.output_mut().pop()
     }
 
     /// The peer is reached by another path.

@@ -9,7 +9,10 @@ mod farewell;
 mod keepalive;
 mod lanes;
 mod life;
+mod memory;
+mod pacing;
 mod path;
+mod receipts;
 mod receive;
 mod redirect;
 #[cfg(all(test, feature = "crypto"))]
@@ -36,6 +39,8 @@ use datagrams::Datagrams;
 use keepalive::Keepalive;
 use lanes::{LaneError, Lanes};
 use life::{Closing, Life};
+use memory::{NoMemory, SEGMENT};
+use pacing::Pacing;
 use path::Path;
 use redirect::Redirects;
 use std::net::SocketAddr;
@@ -58,6 +63,10 @@ pub struct Connection<M> {
     lanes: Lanes,
     channels: Option<Channels<M>>,
     datagrams: Datagrams,
+    /// How many datagrams with data may leave; `None`: as many as there are.
+    pacing: Option<Box<Pacing>>,
+    /// Datagrams with data that left; each so many begin with what is least urgent.
+    turn: u8,
     received: acks::Received,
     sent: AckTracker,
     /// By pings; packets that are acknowledged give better ones.
@@ -86,12 +95,6 @@ pub struct Connection<M> {
     busy: Time,
     user: Box<[u8]>,
 }
-
-/// There are no bytes left to take.
-struct NoMemory;
-
-/// What a message takes beside its bytes, about.
-const SEGMENT: usize = 32;
 
 /// Events not yet asked for: one of each kind at most.
 #[derive(Clone, Copy, Debug, Default)]
@@ -147,6 +150,8 @@ impl<M: Message> Connection<M> {
             lanes: Lanes::new(conv, config, max_datagram)?,
             channels: channels.map(|channels| Channels::new(&channels)).transpose()?,
             datagrams: Datagrams::new(datagram_max, datagrams_out, datagrams_in, unacked),
+            pacing: config.pacing.map(|pace| Pacing::new(&pace).map(Box::new)).transpose()?,
+            turn: 0,
             received: acks::Received::default(),
             sent: AckTracker::new(&config.acks()),
             rtt: Rtt::default(),
@@ -229,12 +234,6 @@ impl<M: Message> Connection<M> {
         self.datagrams.recv(buf)
     }
 
-    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
-    /// Of those that nobody asks for the newest 1024 are kept.
-    pub fn pop_delivered(&mut self) -> Option<DatagramId> {
-        self.datagrams.pop_delivered()
-    }
-
     /// Stores a message of a channel; returns its number.
     ///
     /// # Errors
@@ -296,7 +295,8 @@ impl<M: Message> Connection<M> {
     /// What was counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
-        ConnectionStats { rtt: self.rtt(), key_updates: self.seal.updates().0, ..self.stats }
+        let mode = self.pacing.as_ref().map(|pacing| pacing.mode());
+        ConnectionStats { rtt: self.rtt(), key_updates: self.seal.updates().0, mode, ..self.stats }
     }
 
     /// What a lane has counted and measured.
@@ -309,22 +309,6 @@ impl<M: Message> Connection<M> {
     #[must_use]
     pub const fn channels(&self) -> Option<&Channels<M>> {
         self.channels.as_ref()
-    }
-
-    /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
-    pub fn shrink(&mut self) {
-        self.trim();
-        self.datagrams.forget();
-        if let Some(channels) = &mut self.channels {
-            channels.shrink();
-        }
-        self.sent.forget_sent();
-    }
-
-    /// Gives back what can be had at once again.
-    pub(in crate::session) fn trim(&mut self) {
-        self.lanes.shrink();
-        self.datagrams.shrink();
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
@@ -387,29 +371,6 @@ impl<M: Message> Connection<M> {
         self.check_memory(0).map_err(|NoMemory| SendMessageError::NoMemory)?;
         let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
         self.channels.as_mut().ok_or(none.into())
-    }
-
-    /// Bytes of the heap that the session owns, used or not; what messages of channels own is taken for as much as they have bits.
-    /// Room that is kept for the rest of what has begun to come counts as well.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        let channels = self.channels.as_ref().map_or(0, Channels::memory);
-        let datagrams = self.datagrams.memory() + self.sent.memory();
-        self.lanes.memory() + channels + datagrams + self.seal.memory() + self.user.len()
-    }
-
-    /// How many more bytes the session may take.
-    pub(in crate::session) const fn set_memory_left(&mut self, bytes: u64) {
-        self.memory_left = bytes;
-    }
-
-    fn check_memory(&self, need: usize) -> Result<(), NoMemory> {
-        if self.memory_left > need as u64 { Ok(()) } else { Err(NoMemory) }
-    }
-
-    /// So many bytes were taken; they are counted anew when the owner looks.
-    const fn take_memory(&mut self, bytes: usize) {
-        self.memory_left = self.memory_left.saturating_sub(bytes as u64);
     }
 
     /// Notes that time has passed.

@@ -53,13 +53,17 @@ impl<M: Message> Connection<M> {
                     Life::Draining { until, .. } => Some((until, Timer::Close)),
                     _ => None,
                 };
-                let is_due = self.pong.is_some() || self.response.is_some() || self.datagrams.waiting() > 0;
+                let is_due = self.pong.is_some() || self.response.is_some();
                 let channels = self.channels.as_ref().and_then(|channels| channels.check(now, self.rtt()));
+                let allowed = self.allows_at();
+                let data = |at: Time, timer: Timer| (at.max(allowed), timer);
+                let waits = self.lanes.next_len().is_some();
                 [
                     is_due.then_some((now, Timer::Ack)),
-                    self.lanes.next_len().map(|_| (now, Timer::Lane)),
-                    self.lanes.check(now).map(|at| (at, Timer::Lane)),
-                    channels.map(|at| (at, Timer::Channel)),
+                    (self.datagrams.waiting() > 0).then(|| data(now, Timer::Ack)),
+                    waits.then(|| data(now, Timer::Lane)),
+                    self.lanes.check(now).map(|at| data(at, Timer::Lane)),
+                    channels.map(|at| data(at, Timer::Channel)),
                     self.received.due().map(|at| (at, Timer::Ack)),
                     self.redirects.due().map(|at| (at, Timer::Redirect)),
                     Some((self.keepalive.ping_at(), Timer::Keepalive)),

@@ -5,6 +5,7 @@ use super::acks::low;
 use super::life::Life;
 use super::receive::DELAY_UNIT;
 use crate::message::Message;
+use crate::pace::Conditions;
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter};
@@ -72,16 +73,25 @@ impl<M: Message> Connection<M> {
 
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
-        self.lanes.update(now);
+        let may_send = self.allows_at() <= now;
+        if may_send {
+            self.lanes.update(now);
+        }
         Seal::begin(buf);
         let end = self.body_end();
         let mut writer = FrameWriter::new(buf, end);
         let mut written = Written::default();
         self.write_redirect(now, &mut writer, &mut written);
         self.write_control(now, &mut writer, &mut written);
-        self.write_messages(now, &mut writer, &mut written);
-        self.write_datagrams(&mut writer, &mut written);
-        self.write_lanes(&mut writer, &mut written);
+        let is_control = written.any;
+        written.any = false;
+        if may_send {
+            self.write_data(now, &mut writer, &mut written);
+        }
+        if written.any {
+            self.on_data(now);
+        }
+        written.any |= is_control;
         if !written.any && self.keepalive.ping_at() <= now {
             written.is_ping = writer.push(&Frame::Ping(now.as_micros())).is_ok();
             written.any = written.is_ping;
@@ -100,6 +110,37 @@ impl<M: Message> Connection<M> {
         if let Some(token) = self.redirects.poll(now, rtt) {
             written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
             written.any |= written.is_redirect;
+        }
+    }
+
+    /// All that is due, the most urgent first; but where less may leave than there is, each eighth datagram begins with what is least
+    /// urgent, so that nothing waits for ever.
+    fn write_data(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        if self.turn == 0
+            && self.pacing.is_some()
+            && let Some(room) = writer.room()
+            && let Some(segments) = self.lanes.pop_last(room)
+        {
+            written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
+            self.be_busy(now);
+        }
+        self.write_messages(now, writer, written);
+        self.write_datagrams(writer, written);
+        self.write_lanes(writer, written);
+    }
+
+    /// When data may leave.
+    pub(super) fn allows_at(&self) -> Time {
+        self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.allows_at())
+    }
+
+    /// A datagram has data.
+    fn on_data(&mut self, now: Time) {
+        self.turn = (self.turn + 1) % TURNS;
+        let conditions = Conditions { rtt: self.rtt(), ..Conditions::of(self.sent.rtt(), self.sent.loss()) };
+        if let Some(pacing) = &mut self.pacing {
+            pacing.update(now, &conditions);
+            pacing.on_sent(now);
         }
     }
 
@@ -218,5 +259,7 @@ impl<M: Message> Connection<M> {
 pub(super) const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
+/// Of so many datagrams with data, one begins with what is least urgent.
+const TURNS: u8 = 8;
 /// Who has sent and received nothing but signs of life for so long gives its memory back.
 const QUIET: Duration = Duration::from_secs(5);

@@ -1,0 +1,52 @@
+//! What a connection owns, and may take.
+
+use super::Connection;
+use crate::message::Message;
+use crate::message::channel::Channels;
+
+impl<M: Message> Connection<M> {
+    /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
+    pub fn shrink(&mut self) {
+        self.trim();
+        self.datagrams.forget();
+        if let Some(channels) = &mut self.channels {
+            channels.shrink();
+        }
+        self.sent.forget_sent();
+    }
+
+    /// Bytes of the heap that the session owns, used or not; what messages of channels own is taken for as much as they have bits.
+    /// Room that is kept for the rest of what has begun to come counts as well.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let channels = self.channels.as_ref().map_or(0, Channels::memory);
+        let datagrams = self.datagrams.memory() + self.sent.memory();
+        self.lanes.memory() + channels + datagrams + self.seal.memory() + self.user.len()
+    }
+
+    /// How many more bytes the session may take.
+    pub(in crate::session) const fn set_memory_left(&mut self, bytes: u64) {
+        self.memory_left = bytes;
+    }
+
+    pub(super) fn check_memory(&self, need: usize) -> Result<(), NoMemory> {
+        if self.memory_left > need as u64 { Ok(()) } else { Err(NoMemory) }
+    }
+
+    /// So many bytes were taken; they are counted anew when the owner looks.
+    pub(super) const fn take_memory(&mut self, bytes: usize) {
+        self.memory_left = self.memory_left.saturating_sub(bytes as u64);
+    }
+
+    /// Gives back what can be had at once again.
+    pub(in crate::session) fn trim(&mut self) {
+        self.lanes.shrink();
+        self.datagrams.shrink();
+    }
+}
+
+/// There are no bytes left to take.
+pub(super) struct NoMemory;
+
+/// What a message takes beside its bytes, about.
+pub(super) const SEGMENT: usize = 32;

@@ -1,0 +1,291 @@
+//! Everything at once in one session: lanes, the four kinds of channels, unreliable datagrams. Each keeps its promise whatever gets
+//! lost, says what has arrived, and all share datagrams.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::pace::{Mode, PaceConfig};
+use whitewater::seq::{Seq16, Sn};
+use whitewater::session::{Blob, SessionConfig};
+use whitewater::sim::{LinkConfig, Loss};
+
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { jitter: ms(5), loss: Loss::Random(loss), in_order: false, ..LinkConfig::with_rtt(ms(60)) }
+}
+
+const ORDERED: usize = 0;
+const UNORDERED: usize = 1;
+const SEQUENCED: usize = 2;
+const UNRELIABLE: usize = 3;
+
+/// Two lanes and a channel of each kind, all with receipts.
+fn mixed() -> SessionConfig {
+    let channels = [
+        ChannelConfig::reliable_ordered(),
+        ChannelConfig::reliable_unordered(),
+        ChannelConfig::unreliable_sequenced(),
+        ChannelConfig::unreliable(),
+    ];
+    let channels = channels.map(|channel| ChannelConfig { receipts: true, ..channel }).to_vec();
+    let lanes = SessionConfig::default().lanes.repeat(2);
+    SessionConfig { channels, lanes, ..SessionConfig::default() }
+}
+
+fn connected(seed: u64, loss: f64, session: &SessionConfig) -> World {
+    let mut world = World::pair(seed, &path(loss), session, SUITE);
+    world.connect();
+    world.run(1_000);
+    world
+}
+
+/// What the server got, and what the client was told of that.
+#[derive(Default)]
+struct Seen {
+    lanes: [Vec<u32>; 2],
+    channels: [Vec<u32>; 4],
+    datagrams: Vec<u32>,
+    told: [BTreeSet<u32>; 4],
+    told_datagrams: BTreeSet<u32>,
+    /// After each message of lane 0, where it ends.
+    marks: Vec<Sn>,
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes[..4].try_into().unwrap())
+}
+
+fn message(number: u32, len: usize) -> Vec<u8> {
+    let mut bytes = number.to_le_bytes().to_vec();
+    bytes.resize(len.max(4), number.to_le_bytes()[0]);
+    bytes
+}
+
+impl Seen {
+    /// A tick of a game: a message of each kind, and now and then something large.
+    fn send(&mut self, world: &mut World, tick: u32) {
+        let now = world.now;
+        let client = world.client();
+        client.send(0, &message(tick, 60)).unwrap();
+        self.marks.push(client.sent_up_to(0).unwrap());
+        if tick.is_multiple_of(50) {
+            client.send(1, &message(tick / 50, 20_000)).unwrap();
+        }
+        for channel in [ORDERED, UNORDERED, SEQUENCED, UNRELIABLE] {
+            let id = client.send_message(channel, now, Blob(message(tick, 40))).unwrap();
+            assert_eq!(u32::from(id.0), tick, "a message each tick");
+        }
+        client.send_datagram(&message(tick, 100)).unwrap();
+    }
+
+    fn take(&mut self, world: &mut World) {
+        let mut buf = vec![0; 20_000];
+        let server = world.session();
+        for (lane, got) in self.lanes.iter_mut().enumerate() {
+            while let Ok(len) = server.recv(lane, &mut buf) {
+                assert!(buf[4..len].iter().all(|byte| *byte == buf[0]), "as it was sent");
+                got.push(number(&buf));
+            }
+        }
+        for (channel, got) in self.channels.iter_mut().enumerate() {
+            while let Some(received) = server.recv_message(channel) {
+                let Received::Message(Blob(bytes)) = received else { continue };
+                got.push(number(&bytes));
+            }
+        }
+        while server.recv_datagram(&mut buf).is_ok() {
+            self.datagrams.push(number(&buf));
+        }
+        let client = world.client();
+        for (channel, told) in self.told.iter_mut().enumerate() {
+            while let Some(Seq16(id)) = client.pop_delivered_message(channel) {
+                assert!(told.insert(id.into()), "told twice");
+            }
+        }
+        while let Some(id) = client.pop_delivered() {
+            assert!(self.told_datagrams.insert(u32::try_from(id.0).unwrap()), "told twice");
+        }
+        let acked = client.acked_up_to(0).unwrap();
+        let known = self.marks.iter().filter(|mark| !acked.is_before(**mark)).count();
+        assert!(known <= self.lanes[0].len(), "{known} of lane 0 are said to have arrived");
+    }
+}
+
+fn is_rising(numbers: &[u32]) -> bool {
+    numbers.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+fn set(numbers: &[u32]) -> BTreeSet<u32> {
+    let set: BTreeSet<_> = numbers.iter().copied().collect();
+    assert_eq!(set.len(), numbers.len(), "none twice");
+    set
+}
+
+#[test]
+fn every_kind_keeps_its_promise_whatever_gets_lost() {
+    const TICKS: u32 = 250;
+    for (seed, loss) in (1..=3).flat_map(|seed| [0.0, 0.1, 0.3, 0.6].map(|loss| (seed, loss))) {
+        let name = format!("seed {seed}, {loss} lost");
+        let (mut world, mut seen) = (connected(seed, loss, &mixed()), Seen::default());
+        for tick in 0..TICKS {
+            seen.send(&mut world, tick);
+            world.drain();
+            world.run(16);
+            seen.take(&mut world);
+        }
+        let all = |world: &mut World| {
+            seen.take(world);
+            let reliable = [ORDERED, UNORDERED].iter().all(|channel| {
+                seen.channels[*channel].len() == TICKS as usize && seen.told[*channel].len() == TICKS as usize
+            });
+            let client = world.client();
+            reliable && client.acked_up_to(0) == client.sent_up_to(0) && seen.lanes[1].len() == 5
+        };
+        assert!(world.run_until(30_000, all), "{name}");
+        for lane in &seen.lanes {
+            assert!(lane.iter().copied().eq(0..u32::try_from(lane.len()).unwrap()), "{name}: in order");
+        }
+        assert!(seen.channels[ORDERED].iter().copied().eq(0..TICKS), "{name}: in order");
+        assert_eq!(set(&seen.channels[UNORDERED]).len(), TICKS as usize, "{name}");
+        assert!(is_rising(&seen.channels[SEQUENCED]), "{name}: never back");
+        // What is said to have arrived has; a sequenced one may have come after a newer one, and is dropped.
+        let arrived = set(&seen.channels[UNRELIABLE]);
+        assert!(seen.told[UNRELIABLE].is_subset(&arrived), "{name}");
+        assert!(seen.told_datagrams.is_subset(&set(&seen.datagrams)), "{name}");
+        for count in [arrived.len(), seen.datagrams.len()] {
+            assert!(count as f64 >= f64::from(TICKS) * (1.0 - loss) * 0.8, "{name}: {count}");
+        }
+        assert!(
+            seen.told[UNRELIABLE].len() * 10 >= arrived.len() * 9,
+            "{name}: told {}",
+            seen.told[UNRELIABLE].len()
+        );
+    }
+}
+
+#[test]
+fn all_kinds_of_a_tick_leave_in_one_datagram() {
+    let (mut world, mut seen) = (connected(1, 0.0, &mixed()), Seen::default());
+    let clean = LinkConfig::with_rtt(ms(60));
+    world.set_links(0, &clean, &clean);
+    seen.send(&mut world, 0);
+    world.drain();
+    world.run(2_000);
+    seen.take(&mut world);
+    let before = world.client().stats();
+    for tick in 1..50 {
+        seen.send(&mut world, tick);
+        world.drain();
+        world.run(16);
+        seen.take(&mut world);
+    }
+    let after = world.client().stats();
+    let (datagrams, bytes) = (after.sent - before.sent, after.bytes_sent - before.bytes_sent);
+    println!("{datagrams} datagrams for 49 ticks of six messages, {} bytes each", bytes / datagrams);
+    assert!(datagrams <= 51, "{datagrams}");
+    assert!(bytes <= 49 * 560, "{bytes} bytes for 49 x 320 of messages");
+}
+
+#[test]
+fn an_urgent_lane_does_not_wait_for_a_long_one_nor_for_paced_datagrams() {
+    let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
+    for pacing in [None, pacing] {
+        let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
+        for _ in 0..2 {
+            world.client().send(1, &[1; 100_000]).unwrap();
+        }
+        world.drain();
+        world.run(50);
+        let start = world.now;
+        world.client().send(0, b"now").unwrap();
+        world.drain();
+        let mut buf = vec![0; 100_000];
+        assert!(world.run_until(5_000, |world| world.session().recv(0, &mut buf).is_ok()));
+        let took = world.now.since(start);
+        assert!(
+            took <= ms(30 + 5 + 2 * 10 + 5),
+            "{pacing:?}: {took:?}, of which the path takes 35 and pacing two datagrams"
+        );
+        assert!(world.run_until(5_000, |world| world.session().recv(1, &mut buf).is_ok()));
+    }
+}
+
+/// More than may leave: everything waits, nothing waits for ever, and on a slow path there is less.
+#[test]
+fn pacing_holds_for_all_together_and_starves_nobody() {
+    let pacing = Some(PaceConfig { good_rate: 40, bad_rate: 10, ..PaceConfig::default() });
+    for (rtt, mode, rate) in [(60, Mode::Good, 40), (400, Mode::Bad, 10)] {
+        let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
+        let link = LinkConfig::with_rtt(ms(rtt));
+        world.set_links(0, &link, &link);
+        for round in 0..2 {
+            let before = world.client().stats();
+            let (mut buf, mut lane, mut datagrams) = ([0; 2000], 0, 0);
+            for _ in 0..1000 {
+                let now = world.now;
+                let client = world.client();
+                let _ = client.send_message(ORDERED, now, Blob(vec![1; 600]));
+                let _ = client.send_datagram(&[2; 400]);
+                let _ = client.send(1, &[3; 500]);
+                world.drain();
+                world.run(10);
+                while world.session().recv(1, &mut buf).is_ok() {
+                    lane += 1;
+                }
+                while world.session().recv_datagram(&mut buf).is_ok() {
+                    datagrams += 1;
+                }
+                while world.session().recv_message(ORDERED).is_some() {}
+            }
+            let after = world.client().stats();
+            if round == 0 {
+                continue; // the mode settles
+            }
+            assert_eq!(after.mode, Some(mode));
+            let bytes = after.bytes_sent - before.bytes_sent;
+            println!("{rtt} ms: {bytes} bytes in 10 s, {lane} of the lane, {datagrams} datagrams");
+            assert!(bytes <= rate * 10 * 1200 + 60_000, "{bytes} bytes in 10 s");
+            assert!(bytes >= rate * 10 * 800, "{bytes} bytes in 10 s: what may leave does");
+            assert!(lane >= rate * 10 / 10, "{lane} messages of the least urgent");
+            assert!(datagrams > 0);
+        }
+    }
+}
+
+#[test]
+fn receipts_of_channels_tell_no_message_that_was_given_up() {
+    let channel = ChannelConfig {
+        receipts: true,
+        expire_after: Some(Duration::from_millis(150)),
+        ..ChannelConfig::reliable_ordered()
+    };
+    let session = SessionConfig { channels: vec![channel], ..SessionConfig::default() };
+    let mut world = connected(5, 0.5, &session);
+    let (mut arrived, mut told, mut expired) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for tick in 0..600u32 {
+        let now = world.now;
+        if tick < 400 {
+            world.client().send_message(0, now, Blob(message(tick, 20))).unwrap();
+        }
+        world.drain();
+        world.run(16);
+        while let Some(Received::Message(Blob(bytes))) = world.session().recv_message(0) {
+            arrived.insert(number(&bytes));
+        }
+        while let Some(Seq16(id)) = world.client().pop_delivered_message(0) {
+            told.insert(u32::from(id));
+        }
+        while let Some(Seq16(id)) = world.client().pop_expired_message(0) {
+            expired.insert(u32::from(id));
+        }
+    }
+    assert!(told.is_subset(&arrived) && told.is_disjoint(&expired));
+    assert_eq!(told.len() + expired.len(), 400, "each is told one way or the other");
+    assert!(!expired.is_empty() && told.len() > 150, "{} told, {} given up", told.len(), expired.len());
+}
