@@ -1,11 +1,6 @@
 //! Every limit of docs/BEHAVIOUR.md, reached: what happens then, and that nothing grows beyond it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test that panics has found something"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 #[cfg(test)]
 mod common;
