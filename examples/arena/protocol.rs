@@ -1,6 +1,6 @@
 //! What the ends tell each other, and how.
 
-use whitewater::message::channel::ChannelConfig;
+use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
 use whitewater::session::{SessionConfig, Suite};
 
@@ -24,7 +24,8 @@ pub(crate) fn session() -> SessionConfig {
     let channels = vec![
         ChannelConfig::unreliable_sequenced(),
         ChannelConfig::reliable_unordered(),
-        ChannelConfig::blocks(),
+        // By the round trip: after less, all of it would come twice.
+        ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() },
     ];
     SessionConfig { protocol_id: 0x6172_656e_6100_0001, channels, ..SessionConfig::default() }
 }

@@ -215,6 +215,6 @@ const DATAGRAMS_PER_PUMP: usize = 512;
 const SENDS_PER_CALL: usize = 4096;
 /// What closing takes when nothing is left to arrive and the goodbye is not answered, and a little more.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// Datagrams read before what they are answered is sent: fewer than there is room for answers, and enough that one answer can be
-/// for many.
-const REPLY_EACH: usize = 32;
+/// Datagrams read before what they are answered is sent: fewer than there is room for answers and than one acknowledgement reaches, and
+/// enough that one answer can be for many.
+const REPLY_EACH: usize = 16;

@@ -11,6 +11,8 @@ pub(super) struct Received {
     newest: Option<Newest>,
     /// When the peer is to be told at the latest; `None`: it has been.
     due: Option<Time>,
+    /// The oldest packet of which it has not been told, and wants to know.
+    untold: Option<u64>,
     /// Datagrams that may still tell it again, when they leave anyway: the first may have got lost.
     repeats: u8,
 }
@@ -42,7 +44,12 @@ impl Received {
             }
         }
         if let Some(due) = due {
+            let oldest = self.untold.map_or(pn, |untold| untold.min(pn));
+            let newest = self.newest.map_or(pn, |newest| newest.pn);
+            // Before the bits do not reach it any more, whatever still comes in the meantime.
+            let due = if newest - oldest >= REACH { now } else { due };
             self.due = Some(self.due.map_or(due, |at| at.min(due)));
+            self.untold = Some(oldest);
             self.repeats = REPEATS;
         }
     }
@@ -59,6 +66,7 @@ impl Received {
 
     /// The peer has been told.
     pub(super) const fn told(&mut self) {
+        self.untold = None;
         if self.due.take().is_none() {
             self.repeats = self.repeats.saturating_sub(1);
         }
@@ -71,6 +79,9 @@ pub(super) const fn low(pn: u64) -> Seq16 {
     Seq16(pn as u16)
 }
 
+/// Packet numbers from the oldest that is not told to the newest, at which the peer is told at once: half of what an ACK reaches, so
+/// that the owner may take a few datagrams before it polls.
+const REACH: u64 = 15;
 /// Times that an ACK is told again, each with a datagram that leaves anyway.
 const REPEATS: u8 = 2;
 
@@ -108,5 +119,18 @@ mod tests {
             assert_eq!(received.due(), None);
         }
         assert_eq!(received.peek(Time::ZERO), None);
+    }
+
+    #[test]
+    fn an_ack_leaves_before_its_bits_do_not_reach_the_oldest() {
+        let (mut received, later) = (Received::default(), Time::from_millis(10));
+        for round in 0..3 {
+            let first = 100 * round;
+            (first..first + REACH).for_each(|pn| received.add(Time::ZERO, pn, Some(later)));
+            assert_eq!(received.due(), Some(later));
+            received.add(Time::ZERO, first + REACH, Some(later));
+            assert_eq!(received.due(), Some(Time::ZERO));
+            received.told();
+        }
     }
 }

@@ -1,0 +1,44 @@
+//! What leaves at once is acknowledged, so that it need not leave twice.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World};
+use whitewater::message::channel::ChannelConfig;
+use whitewater::session::SessionConfig;
+use whitewater::sim::LinkConfig;
+
+/// Sends a block of 64 KiB that leaves at once over a clean path and returns the bytes that it took.
+fn bytes_of_a_block(rtt: u64) -> u64 {
+    let session = SessionConfig { channels: vec![ChannelConfig::blocks()], ..SessionConfig::default() };
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(rtt)), &session, SUITE);
+    world.connect();
+    let before = world.client().stats().bytes_sent;
+    world.client().send_block(0, &vec![3; 64 << 10]).unwrap();
+    assert!(world.run_until(5_000, |world| world.client().channels().unwrap().waiting(0) == 0));
+    world.client().stats().bytes_sent - before
+}
+
+#[test]
+fn a_block_over_a_clean_path_is_sent_once() {
+    for rtt in [0, 20, 80] {
+        let bytes = bytes_of_a_block(rtt);
+        assert!(bytes < 71_000, "{bytes} bytes at {rtt} ms");
+    }
+}
+
+#[test]
+fn datagrams_that_leave_at_once_all_have_receipts() {
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(20)), &SessionConfig::default(), SUITE);
+    world.connect();
+    for _ in 0..60 {
+        world.client().send_datagram(&[1; 1000]).unwrap(); // each fills a packet
+    }
+    world.run(500);
+    let received = (0..60).filter(|_| world.session().recv_datagram(&mut [0; 1000]).is_ok()).count();
+    let receipts = std::iter::from_fn(|| world.client().pop_delivered()).count();
+    assert_eq!((received, receipts), (60, 60));
+}
