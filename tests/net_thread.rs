@@ -1,7 +1,7 @@
 //! Sessions behind threads, over real sockets on loopback. No test depends on how fast the machine is.
 
 #![cfg(feature = "net")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;

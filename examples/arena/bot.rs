@@ -56,6 +56,8 @@ impl Bot {
                 Event::Connected => self.is_up = true,
                 Event::Readable => self.read()?,
                 Event::Closed { reason: CloseReason::Peer(0), .. } => self.is_gone = true,
+                // Every goodbye of the server was lost; it has nothing else to say by then.
+                Event::Closed { reason: CloseReason::Timeout, .. } if self.has_left => self.is_gone = true,
                 Event::Closed { reason, .. } => {
                     return Err(format!("player {}: {reason:?}", self.number).into());
                 }

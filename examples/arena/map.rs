@@ -17,8 +17,7 @@ pub(crate) fn draw(seed: u64) -> Vec<u8> {
 
 /// The number of the tile at a place.
 pub(crate) fn tile(place: Place) -> u16 {
-    let [x, y] = [place.x, place.y].map(|at| (at as u16).min(SIDE - 1));
-    y * SIDE + x
+    whole(place.y) * SIDE + whole(place.x)
 }
 
 /// Takes what lies on a tile; whether there was anything.
@@ -28,7 +27,7 @@ pub(crate) fn take(map: &mut [u8], tile: u16) -> bool {
 
 /// What to press to come to something nearby.
 pub(crate) fn way(map: &[u8], Place { x, y }: Place) -> u8 {
-    let near = |at: f32| (at as i32 - SIGHT)..=(at as i32 + SIGHT);
+    let near = |at| i32::from(whole(at)) - SIGHT..=i32::from(whole(at)) + SIGHT;
     let nearest = near(y)
         .flat_map(|row| near(x).map(move |column| (column, row)))
         .filter(|(column, row)| lies(map, *column, *row))
@@ -46,6 +45,16 @@ pub(crate) fn step(Place { x, y }: Place, keys: u8) -> Place {
         |more, less| STEP * (f32::from(u8::from(keys & more > 0)) - f32::from(u8::from(keys & less > 0)));
     let within = |at: f32| at.clamp(0.0, f32::from(SIDE) - 0.1);
     Place { x: within(x + by(RIGHT, LEFT)), y: within(y + by(DOWN, UP)) }
+}
+
+/// The column or row of a place.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to 255, or to the nearest of them"
+)]
+fn whole(at: f32) -> u16 {
+    (at as u16).min(SIDE - 1)
 }
 
 fn lies(map: &[u8], column: i32, row: i32) -> bool {
