@@ -14,6 +14,15 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
+    /// Whether it takes a configuration that names no files. `None`: there is no nginx.
+    pub(crate) fn takes(config: &str) -> Option<bool> {
+        let nginx = Self::start(&["127.0.0.1:1".parse().unwrap()], "1s")?;
+        let head = |(name, file)| format!("{name} {};\n", nginx.directory.join(file).display());
+        let head: String = [("pid", "other.pid"), ("error_log", "error.log")].map(head).concat();
+        fs::write(nginx.directory.join("nginx.conf"), format!("{MODULES}{head}{config}")).unwrap();
+        Some(is_valid(&nginx.directory))
+    }
+
     /// Before these servers. `forget`: when it forgets a client that says nothing, its `proxy_timeout`. `None`: there is no nginx.
     pub(crate) fn start(servers: &[SocketAddr], forget: &'static str) -> Option<Self> {
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -53,8 +62,7 @@ fn configure(directory: &Path, address: SocketAddr, servers: &[SocketAddr], forg
     let server = |server: &SocketAddr| format!("        server {server} max_fails=1 fail_timeout=10s;\n");
     let (log, pid) = (directory.join("error.log"), directory.join("pid"));
     let config = format!(
-        "include /etc/nginx/modules-enabled/*stream.conf;
-daemon off;
+        "{MODULES}daemon off;
 master_process off;
 pid {pid};
 error_log {log};
@@ -87,9 +95,16 @@ fn nginx(directory: &Path) -> Command {
     command
 }
 
-/// Whether it takes the configuration.
+fn is_valid(directory: &Path) -> bool {
+    nginx(directory).arg("-t").status().is_ok_and(|status| status.success())
+}
+
+/// Where Debian loads the stream module, if it is a module.
+const MODULES: &str = "include /etc/nginx/modules-enabled/*stream.conf;\n";
+
+/// Whether it takes a configuration of ours.
 fn is_there(directory: &Path) -> bool {
-    let is_there = nginx(directory).arg("-t").status().is_ok_and(|status| status.success());
+    let is_there = is_valid(directory);
     let missing = "nginx with its stream module is missing";
     assert!(is_there || env::var_os("WHITEWATER_NO_SKIP").is_none(), "{missing}");
     if !is_there {
