@@ -1,6 +1,6 @@
 //! Another implementation, in Python, written from docs/WIRE.md alone: it holds the bytes in there, and talks to our server.
 //!
-//! It needs python3 with what tests/independent/requirements.txt names, in the interpreter that `WHITEWATER_PYTHON` names or
+//! It needs Python 3.10 or later with what tests/independent/requirements.txt names, in the interpreter that `WHITEWATER_PYTHON` names or
 //! `python3`. Where that is missing these tests say so and pass, unless `WHITEWATER_NO_SKIP` is set.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -37,6 +37,7 @@ fn a_client_made_from_the_document_is_at_home_with_our_server() {
         suites: Suite::ALL.to_vec(),
         psk: Some(PSK),
         server_key: Some(SERVER_KEY),
+        reset_key: Some([10; 16]),
         accept_burst: 100,
         deny_protocol: true,
         ..ServerConfig::default()
@@ -50,7 +51,7 @@ fn a_client_made_from_the_document_is_at_home_with_our_server() {
     client.arg("client.py").args([&open, &by_token].map(|echo| echo.address.port().to_string()));
     run(client.args([PSK, public_key(&SERVER_KEY), FLEET_KEY].map(hex)));
     let accepted = [open, by_token].map(|echo| echo.shut_down(0).accepted);
-    assert_eq!(accepted, [10, 1], "each suite, one that the server closes; a token");
+    assert_eq!(accepted, [11, 1], "each suite, one that the server closes, one that it forgets; a token");
 }
 
 fn answer(server: &Server, id: SessionId, question: &[u8]) -> Option<Vec<u8>> {

@@ -15,6 +15,7 @@ from session import NoAnswer, Session, ask, connected
 from token_bytes import Token, server_key
 
 PROTOCOL_ID, SERVER_ID = 7, 5
+REPLACED = 0xFF05  # the same client is in by a newer token
 SUITES = [0x0000] + [pattern << 8 | cipher for pattern in handshake.PATTERNS for cipher in handshake.CIPHERS]
 
 
@@ -63,6 +64,15 @@ def update(session: Session) -> None:
     assert session.opener.phase == session.sealer.phase
 
 
+def move(session: Session) -> None:
+    """The session goes on at another port, once that has answered."""
+    session.rebind()
+    session.send((frames.PING, b"from new"))
+    session.wait(lambda _: session.paths_asked > 0)
+    message(session, 4000)
+    ping(session, 2)
+
+
 def close(session: Session) -> None:
     """A CLOSE is answered by one, and then nothing is any more."""
     session.send(frames.close(1000, "good bye"))
@@ -82,6 +92,7 @@ def whole(session: Session) -> None:
         for _ in range(3):
             update(session)
             message(session, 4000)
+        move(session)
     datagram(session, b"x" * 1100)
     close(session)
 
@@ -92,6 +103,14 @@ def closed_by_server(session: Session) -> None:
     content = session.until(frames.CLOSE)
     assert content[:2] == b"\7\0", content
     session.send(frames.close(7, ""))
+
+
+def forgotten(session: Session) -> None:
+    """What comes to a session that is over for long is answered by its reset token."""
+    close(session)
+    unknown = session.sealer.seal(frames.encode([(frames.PING, bytes(8))]))
+    reset = ask(session.socket, unknown, datagrams.Reset.decode, 5.0)
+    assert (reset.sid, reset.token) == (session.accepted.server_sid, session.accepted.reset_token), reset
 
 
 def no_session(server, suite: int, secrets: handshake.Secrets) -> None:
@@ -110,15 +129,23 @@ def denied(server, why: int, hello: datagrams.Hello, version: int = datagrams.VE
     assert (deny.why, deny.cid, deny.versions) == (why, hello.cid, (1, 1)), deny
 
 
-def with_token(server, fleet_key: bytes) -> None:
-    """A session by a token that is made here; the server tells what it read in it."""
-    now, psk, nonce = int(time.time()), os.urandom(32), os.urandom(24)
-    token = Token(0, 0x0201, SERVER_ID, now + 45, 99, psk, now, bytes(16), b"red team")
+def by_token(server, fleet_key: bytes, created: int) -> Session:
+    """A session by a token that is made here."""
+    psk, nonce = os.urandom(32), os.urandom(24)
+    token = Token(0, 0x0201, SERVER_ID, created + 45, 99, psk, created, bytes(16), b"red team")
     sealed = token.seal(server_key(fleet_key, SERVER_ID, 0), PROTOCOL_ID, nonce)
-    session = Session(server, 0x0201, PROTOCOL_ID, handshake.Secrets(psk), sealed)
+    return Session(server, 0x0201, PROTOCOL_ID, handshake.Secrets(psk), sealed)
+
+
+def tokens(server, fleet_key: bytes) -> None:
+    """The server tells what it read in a token, and rejects who comes by an older one."""
+    now = int(time.time())
+    session = by_token(server, fleet_key, now)
     session.send((frames.DGRAM, b"who"))
     session.until(frames.DGRAM, b"99 red team")
     message(session, 5000)
+    late = by_token(server, fleet_key, now - 1).accepted
+    assert (late.rejected, late.server_sid) == (REPLACED, 0), late
     close(session)
 
 
@@ -135,8 +162,9 @@ def main() -> None:
     denied(server, 1, datagrams.Hello(0, PROTOCOL_ID, 1, 1), version=2)
     denied(server, 2, datagrams.Hello(0x0701, PROTOCOL_ID, 2, 1))
     denied(server, 3, datagrams.Hello(0, PROTOCOL_ID + 1, 3, 1))
-    with_token(server_by_token, fleet_key)
-    print("a close by the server, wrong keys, three reasons to DENY and a token hold")
+    forgotten(Session(server, 0x0101, PROTOCOL_ID, secrets))
+    tokens(server_by_token, fleet_key)
+    print("a close by the server, wrong keys, three reasons to DENY, a RESET and tokens hold")
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ class Session:
         self.socket = connected(server)
         cid, client_sid = (int.from_bytes(os.urandom(n), "little") for n in (8, 4))
         self.attempt = handshake.Attempt(suite, protocol_id, cid, client_sid, token)
-        self.sent_as: dict[int, list[int]] = {}  # types of the frames of each packet
         self.acked: set[int] = set()
+        self.paths_asked = 0
         self.connect(secrets, seconds)
 
     def connect(self, secrets, seconds: float) -> None:
@@ -74,9 +74,14 @@ class Session:
         self.sealer, self.opener = Sealer(out, self.accepted.server_sid), Opener(back, attempt.client_sid)
         self.kcp = Kcp(self.accepted.server_sid, min(DATAGRAM_MAX, self.accepted.max_datagram) - KCP_LESS)
 
+    def rebind(self) -> None:
+        """From now on at another port."""
+        server = self.socket.getpeername()
+        self.socket.close()
+        self.socket = connected(server)
+
     def send(self, *of_frames: tuple[int, bytes]) -> bytes:
         """One packet; returns its datagram."""
-        self.sent_as[self.sealer.number] = [kind for kind, _ in of_frames]
         datagram = self.sealer.seal(frames.encode(list(of_frames)))
         self.socket.send(datagram)
         return datagram
@@ -99,10 +104,12 @@ class Session:
         if kind == frames.KCP:
             self.kcp.input(content)
         elif kind == frames.ACK:
-            named = frames.acked(content, self.sealer.number - 1)
-            self.acked |= named & self.sent_as.keys()
+            self.acked |= frames.acked(content, self.sealer.number - 1)
         elif kind == frames.PING:
             self.send((frames.PONG, content))
+        elif kind == frames.PATH_CHALLENGE:
+            self.send((frames.PATH_RESPONSE, content))
+            self.paths_asked += 1
         elif kind == frames.DGRAM:
             self.send(frames.ack(number, self.opener.opened))
             return False
