@@ -1,11 +1,14 @@
-//! What a packet costs to protect, and a stranger to look at: 1200 bytes sealed and opened by each cipher, a cookie, a token.
+//! What a packet costs to protect, and a stranger to look at: 1200 bytes sealed and opened by each cipher, a cookie, a token; what a server
+//! does for a client that comes in, and for those that do not.
 
-use criterion::{Criterion, Throughput};
+use criterion::{BatchSize, Criterion, Throughput};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::session::cookie::{Claim, CookieKey, epoch_of};
 use whitewater::session::seal::{Keys, Seal};
+use whitewater::session::{ClientConfig, Random, Server, ServerConfig, Session, Suite, Target};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -13,6 +16,8 @@ fn main() {
     cookies(&mut criterion);
     #[cfg(feature = "crypto")]
     tokens(&mut criterion);
+    strangers(&mut criterion);
+    handshakes(&mut criterion);
     criterion.final_summary();
 }
 
@@ -97,4 +102,137 @@ fn tokens(criterion: &mut Criterion) {
             assert!(black_box(grant).is_ok());
         });
     });
+}
+
+/// A server whose limits are out of the way, and clients that knock.
+struct Door {
+    server: Server,
+    target: Target,
+    clients: u64,
+    buf: Vec<u8>,
+}
+
+const HERE: ([u8; 4], u16) = ([192, 0, 2, 1], 4000);
+
+fn random(mut seed: u64) -> Random {
+    Random::new(move |bytes| {
+        bytes.fill_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed.to_be_bytes()[0]
+        });
+    })
+}
+
+impl Door {
+    fn new(suite: Suite) -> Self {
+        let psk = suite.needs_psk().then_some([1; 32]);
+        let key = suite.needs_server_key().then_some([2; 32]);
+        let limits = ServerConfig { suites: vec![suite], psk, server_key: key, ..ServerConfig::default() };
+        let limits = ServerConfig { accepts_per_second: 1_000_000, accept_burst: 1_000_000, ..limits };
+        let limits =
+            ServerConfig { challenges_per_second: 1_000_000, half_open_per_address: 16_384, ..limits };
+        let limits = ServerConfig { sessions_per_address: 16_384, ..limits };
+        #[cfg(feature = "crypto")]
+        let key = key.map(|key| whitewater::session::exchange::public_key(&key));
+        let target = Target { suite, psk, server_key: key, ..Target::insecure(HERE.into()) };
+        let Ok(server) = Server::new(&limits, random(1)) else { unreachable!("the config is good") };
+        Self { server, target, clients: 0, buf: Vec::new() }
+    }
+
+    /// The next client's address, and what it sends first.
+    fn knock(&mut self) -> (SocketAddr, Session) {
+        self.clients += 1;
+        let [.., a, b, c] = self.clients.to_be_bytes();
+        let mut client = match Session::new(&ClientConfig::default(), random(self.clients << 20)) {
+            Ok(client) => client,
+            Err(error) => unreachable!("{error}"),
+        };
+        assert!(client.connect(Time::ZERO, self.target.clone()).is_ok());
+        client.poll_transmit(Time::ZERO, &mut self.buf);
+        (([10, a, b, c], 9).into(), client)
+    }
+
+    /// A CONNECT with a good cookie.
+    fn connect(&mut self) -> (SocketAddr, Vec<u8>) {
+        let (from, mut client) = self.knock();
+        let hello = std::mem::take(&mut self.buf);
+        assert!(self.give(from, &hello));
+        client.handle_datagram(Time::ZERO, HERE.into(), &self.buf);
+        client.poll_transmit(Time::ZERO, &mut self.buf);
+        (from, self.buf.clone())
+    }
+
+    /// Gives the server a datagram; whether it answers.
+    fn give(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
+        self.server.handle_datagram(Time::ZERO, from, datagram);
+        self.server.poll_transmit(Time::ZERO, &mut self.buf).is_some()
+    }
+}
+
+fn strangers(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a stranger");
+    let mut door = Door::new(Suite::Checked);
+    let from = door.knock().0;
+    let hello = door.buf.clone();
+    let mut micros = 0;
+    group.bench_function("HELLO answered", |bencher| {
+        bencher.iter(|| {
+            micros += 1; // or the limit is reached
+            door.server.handle_datagram(Time::from_micros(micros), from, black_box(&hello));
+            assert!(door.server.poll_transmit(Time::from_micros(micros), &mut door.buf).is_some());
+        });
+    });
+    let mut door = Door::new(Suite::Checked);
+    let (from, connect) = door.connect();
+    let (mut stale, mut forged) = (connect.clone(), connect.clone());
+    for (datagram, at) in [(&mut stale, 20), (&mut forged, 30)] {
+        if let Some(byte) = datagram.get_mut(at) {
+            *byte ^= 64;
+        }
+    }
+    assert!(door.give(from, &connect));
+    let elsewhere = SocketAddr::from(([10, 9, 9, 9], 9));
+    let refused = [
+        ("CONNECT, stale cookie", from, &stale),
+        ("CONNECT, forged cookie", from, &forged),
+        ("CONNECT, another's cookie", elsewhere, &connect),
+        ("CONNECT again", from, &connect),
+    ];
+    for (name, from, datagram) in refused {
+        group.bench_function(name, |bencher| bencher.iter(|| assert!(!door.give(from, black_box(datagram)))));
+    }
+    group.finish();
+}
+
+fn handshakes(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a CONNECT with a good cookie");
+    for (name, number) in [("Checked", 0), ("NN", 0x101), ("NNpsk0", 0x201), ("NK", 0x301), ("NKpsk0", 0x401)]
+    {
+        if number != 0 && !cfg!(feature = "crypto") {
+            continue;
+        }
+        let Some(suite) = Suite::from_code(number) else { continue };
+        let door = RefCell::new(Door::new(suite));
+        group.bench_function(format!("{name}, let in"), |bencher| {
+            bencher.iter_batched(
+                || door.borrow_mut().connect(),
+                |(from, connect)| assert!(door.borrow_mut().give(from, &connect)),
+                BatchSize::SmallInput,
+            );
+        });
+        if !suite.needs_psk() && !suite.needs_server_key() {
+            continue;
+        }
+        let mut door = Door::new(suite);
+        door.target.psk = door.target.psk.map(|_| [9; 32]);
+        #[cfg(feature = "crypto")]
+        if !suite.needs_psk() {
+            door.target.server_key = Some(whitewater::session::exchange::public_key(&[9; 32]));
+        }
+        let (from, connect) = door.connect();
+        group.bench_function(format!("{name}, garbage"), |bencher| {
+            bencher.iter(|| assert!(!door.give(from, black_box(&connect))));
+        });
+    }
+    group.finish();
 }

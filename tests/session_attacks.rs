@@ -105,7 +105,7 @@ fn a_flood_of_spoofed_hellos_grows_nothing_and_is_answered_with_less() {
     flood(&mut world, 1000);
     let heap = allocation_counter::measure(|| flood(&mut world, 100_000));
     assert_eq!((heap.count_total, heap.bytes_current), (0, 0));
-    assert!(sent * 100 <= received * 8 && sent > 0, "{sent} of {received}: at most 36 of 512");
+    assert!(sent * 512 <= received * 36 && sent > 0, "{sent} of {received}: 0.07 of the shortest HELLO");
     world.now = Time::from_millis(world.now.as_millis() + 1011);
     world.run(5_000);
     assert!(world.client().is_up() && world.session().is_up() && world.server.len() == 1);
@@ -141,7 +141,7 @@ fn one_address_gets_its_share_and_others_connect() {
     let mut world = checked(ServerConfig { half_open_per_address: 100, ..ServerConfig::insecure() });
     let from = stranger(1);
     let mut most = 0;
-    for cid in 0..3000 {
+    for cid in 0..100_000 {
         let (epoch, cookie) = cookie(&mut world, from, cid);
         world.inject(from, &connect(cid, epoch, cookie, 1));
         most = most.max(world.server.len());
@@ -149,7 +149,8 @@ fn one_address_gets_its_share_and_others_connect() {
     }
     let stats = world.server.stats();
     assert_eq!(most, 16);
-    assert!(stats.accepted <= 20 + 31 && stats.rejected.accept_rate > 2900, "{stats:?}");
+    let asked = 20 + 10 * 100; // in 100 s
+    assert!(stats.accepted <= asked + 1 && stats.rejected.accept_rate >= 100_000 - asked - 1, "{stats:?}");
     world.add(&path(), &path(), &SessionConfig::default(), target(Suite::Checked));
     world.connect();
 }
@@ -251,13 +252,17 @@ fn wrong_tags_change_nothing_but_a_counter() {
     let mut world = connected(1);
     let data = of_kind(&world, kind::DATA, true).pop().unwrap();
     let (from, before) = (world.address(0), world.session().stats());
-    for number in 1..=50_000u32 {
-        let mut forged = data.clone();
+    let (now, mut forged) = (world.now, data);
+    for number in 1..=1_000_000u32 {
         forged[5..9].copy_from_slice(&(number + 1000).to_le_bytes());
-        world.inject(from, &forged);
+        world.server.handle_datagram(now, from, &forged);
     }
+    world.drain();
     let after = world.session().stats();
-    assert_eq!((after.received, after.rejected.forged), (before.received, before.rejected.forged + 50_000));
+    assert_eq!(
+        (after.received, after.rejected.forged),
+        (before.received, before.rejected.forged + 1_000_000)
+    );
     world.run(10_000);
     assert!(world.client().is_up() && world.session().is_up());
 }

@@ -37,6 +37,7 @@ pub(crate) type Tapped = (Time, SocketAddr, SocketAddr, Vec<u8>);
 struct Account {
     received: u64,
     sent: u64,
+    challenges: u64,
 }
 
 pub(crate) struct Client {
@@ -217,7 +218,7 @@ impl World {
         while !self.frozen
             && let Some(to) = self.server.poll_transmit(now, &mut buf)
         {
-            self.check_sent(to, buf.len());
+            self.check_sent(to, &buf);
             if self.taps {
                 self.tap.push((now, server_address(), to, buf.clone()));
             }
@@ -303,16 +304,22 @@ impl World {
         self.server.handle_datagram(self.now, from, datagram);
     }
 
-    /// No address that is not proven gets more bytes than came from it.
-    fn check_sent(&mut self, to: SocketAddr, len: usize) {
+    /// No address that is not proven gets more bytes than came from it, and cookies are 0.07 of that at most.
+    fn check_sent(&mut self, to: SocketAddr, datagram: &[u8]) {
         let proven: BTreeSet<_> =
             self.sessions.iter().filter_map(|id| Some(self.server.session(*id)?.peer())).collect();
         if proven.contains(&to) {
             return;
         }
         let account = self.audit.entry(to).or_default();
-        account.sent += len as u64;
-        let Account { received, sent } = *account;
+        account.sent += datagram.len() as u64;
+        account.challenges += u64::from(datagram[0] == wire::kind::CHALLENGE);
+        let Account { received, sent, challenges } = *account;
+        assert!(
+            512 * challenges <= received,
+            "seed {}: {challenges} cookies for {received} bytes",
+            self.seed
+        );
         assert!(sent <= received, "seed {}: {sent} bytes to {to}, which sent {received}", self.seed);
     }
 }

@@ -1,0 +1,237 @@
+//! What strangers cost who have got as far as a cookie, and what they get: datagrams, bytes and counters, in virtual time.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::sessions::{SUITE, World, connect_of, server_config, target};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use whitewater::session::wire::{Connect, MESSAGE_MIN, RESET_LEN, kind};
+use whitewater::session::{ServerConfig, SessionConfig, Suite};
+
+fn stranger(number: u32) -> SocketAddr {
+    let [a, b, c, d] = number.to_be_bytes();
+    ([100 | a, b, c, d], 9).into()
+}
+
+fn world(suite: Suite) -> World {
+    World::new(1, &server_config(&SessionConfig::default(), suite))
+}
+
+/// As little as a CONNECT can have, and a cookie of zeros.
+fn connect(suite: u16, protocol_id: u64) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    let (cookie, token, msg1) = ([0; 16], &[][..], &[0; MESSAGE_MIN][..]);
+    let packet = Connect { suite, protocol_id, cid: 1, epoch: 0, cookie, client_sid: 1, token, msg1 };
+    packet.encode(&mut datagram).unwrap();
+    datagram
+}
+
+#[test]
+fn without_a_good_cookie_there_is_no_answer_to_a_connect() {
+    let config = ServerConfig { deny_protocol: true, ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(1, &config);
+    for datagram in [connect(0x402, 0), connect(SUITE.code(), 1), connect(SUITE.code(), 0)] {
+        world.inject(stranger(1), &datagram);
+    }
+    let rejected = world.server.stats().rejected;
+    assert_eq!((rejected.suite, rejected.protocol, rejected.cookie), (1, 1, 1));
+    assert!(world.strangers.is_empty(), "{:?}", world.strangers);
+}
+
+#[test]
+fn a_reset_is_shorter_than_what_it_answers() {
+    let config = ServerConfig { reset_key: Some([3; 16]), ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(1, &config);
+    for len in 9..=40 {
+        world.run(1_000);
+        world.inject(stranger(1), &[&[kind::DATA][..], &vec![0; len - 1]].concat());
+    }
+    let longer = 40 - RESET_LEN;
+    assert!(world.strangers.iter().all(|(_, bytes)| bytes.len() == RESET_LEN));
+    assert_eq!(world.strangers.len(), longer);
+}
+
+/// Who knows two addresses that share a bucket at one server knows nothing of another one, or of the same one after a restart.
+#[test]
+fn addresses_that_share_a_bucket_at_one_server_do_not_at_another() {
+    let victim = stranger(1);
+    let refused = |seed: u64, addresses: &mut dyn Iterator<Item = SocketAddr>| {
+        let config = server_config(&SessionConfig::default(), Suite::Checked);
+        let config = ServerConfig { challenges_per_second: 1_000_000, ..config };
+        let mut world = World::new(seed, &config);
+        let asks = |world: &mut World, from: SocketAddr, number: u64| {
+            let before = world.server.stats().rejected.accept_rate;
+            let connect = connect_of(world, from, number, target(Suite::Checked));
+            world.inject(from, &connect);
+            world.server.stats().rejected.accept_rate > before
+        };
+        assert_eq!((0..25).filter(|number| asks(&mut world, victim, *number)).count(), 5);
+        addresses.filter(|from| asks(&mut world, *from, 1)).collect::<BTreeSet<_>>()
+    };
+    let shared = refused(1, &mut (2..20_000).map(stranger));
+    assert!((1..=15).contains(&shared.len()), "{} of 20,000 share one of 4096 buckets", shared.len());
+    assert!(refused(2, &mut shared.into_iter()).is_empty());
+}
+
+#[test]
+fn a_flood_from_many_addresses_costs_no_memory_and_no_session() {
+    let mut world = world(SUITE);
+    let flood: Vec<_> = (0..1000).map(|number| (stranger(number), connect(SUITE.code(), 0))).collect();
+    let now = world.now;
+    let heap = allocation_counter::measure(|| {
+        for (from, datagram) in &flood {
+            world.server.handle_datagram(now, *from, datagram);
+        }
+    });
+    assert_eq!((heap.count_total, world.server.stats().rejected.cookie), (0, 1000));
+}
+
+#[cfg(feature = "crypto")]
+#[expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
+mod secrets {
+    use super::*;
+    use common::ms;
+    use common::sessions::server_address;
+    use common::sessions::{connect_of, target};
+    use whitewater::session::exchange::public_key;
+    use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
+    use whitewater::session::wire::DenyReason;
+    use whitewater::session::{CloseReason, Event, Target};
+    use whitewater::sim::LinkConfig;
+
+    const NOW: u64 = 1_900_000_000;
+
+    /// An honest client comes in.
+    fn enter(world: &mut World, target: Target) {
+        let path = LinkConfig::with_rtt(ms(40));
+        world.add(&path, &path, &SessionConfig::default(), target);
+        world.connect();
+    }
+
+    /// Key agreement is what a stranger with a cookie can have a server do: how often, is up to the limit of his address.
+    #[test]
+    fn garbage_is_read_as_often_as_its_address_may_ask() {
+        for suite in [SUITE, Suite::from_code(0x301).unwrap()] {
+            let key = [5; 32];
+            let public = public_key(&key);
+            let server_key = suite.needs_server_key().then_some(key);
+            let config = ServerConfig { server_key, ..server_config(&SessionConfig::default(), suite) };
+            let mut world = World::new(1, &config);
+            let honest = Target { server_key: server_key.map(|_| public), ..target(suite) };
+            let garbage = Target {
+                psk: honest.psk.map(|_| [9; 32]),
+                server_key: honest.server_key.map(|_| public_key(&[6; 32])),
+                ..honest.clone()
+            };
+            for number in 0..1000 {
+                let connect = connect_of(&mut world, stranger(1), number, garbage.clone());
+                world.inject(stranger(1), &connect);
+                world.run(1);
+            }
+            let rejected = world.server.stats().rejected;
+            assert!((20..=31).contains(&rejected.handshake), "{} in 1 s", rejected.handshake);
+            assert_eq!((rejected.accept_rate, world.server.len()), (1000 - rejected.handshake, 0));
+            enter(&mut world, honest);
+        }
+    }
+
+    fn mint(server: u64, created: u64, expires: u64, number: u64) -> PublicToken {
+        let order = Order {
+            protocol_id: 0,
+            suite: Suite::TOKEN,
+            client_id: number,
+            match_id: [0; 16],
+            created,
+            expires,
+            addresses: &[server_address()],
+            server_key: None,
+            user: b"",
+        };
+        let mut nonce = [0; 24];
+        nonce[..8].copy_from_slice(&number.to_le_bytes());
+        FleetKey::new([1; 32]).server_key(server, 0).mint(&order, [1; 32], nonce).unwrap()
+    }
+
+    fn verifier() -> Verifier {
+        Verifier::new(0, FleetKey::new([1; 32]).server_key(5, 0), NOW - 60)
+    }
+
+    /// A server of tokens.
+    fn strict(verifier: Verifier) -> World {
+        let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
+        let mut world = World::new(1, &config);
+        world.server.require_tokens(world.now, NOW, verifier);
+        world
+    }
+
+    #[test]
+    fn each_bad_token_opens_nothing_and_is_not_answered() {
+        let mut world = strict(verifier());
+        let good = mint(5, NOW, NOW + 45, 1);
+        let mut bad = vec![
+            mint(6, NOW, NOW + 45, 2),        // of another server
+            mint(5, NOW - 50, NOW - 5, 3),    // over
+            mint(5, NOW + 100, NOW + 650, 4), // too far in the future
+            mint(5, NOW - 100, NOW + 45, 5),  // from before the server
+        ];
+        for bit in (0..384 * 8).step_by(97) {
+            let mut flipped = good.clone();
+            flipped.sealed[bit / 8] ^= 1 << (bit % 8);
+            bad.push(flipped);
+        }
+        for (number, token) in (1..).zip(&bad) {
+            let connect = connect_of(&mut world, stranger(number), number.into(), Target::of_token(token));
+            world.strangers.clear();
+            world.inject(stranger(number), &connect);
+            assert!(world.strangers.is_empty(), "token {number}");
+        }
+        let stats = world.server.stats();
+        assert_eq!((stats.rejected.token, stats.accepted), (bad.len() as u64, 0));
+        enter(&mut world, Target::of_token(&good));
+        let connect = connect_of(&mut world, stranger(1), 1, Target::of_token(&good));
+        world.inject(stranger(1), &connect);
+        assert_eq!(world.server.stats().rejected.token, bad.len() as u64 + 1, "and it counts once");
+    }
+
+    /// As others forget the oldest there, whoever uses up many tokens could use one twice.
+    #[test]
+    fn when_no_more_used_tokens_can_be_remembered_nobody_comes_in() {
+        let mut verifier = verifier();
+        let mut used = 0u64;
+        loop {
+            let token = mint(5, NOW, NOW + 45, used + 10);
+            let grant = verifier.open(NOW, SUITE, &token.sealed).unwrap();
+            if verifier.use_up(NOW, &grant).is_err() {
+                break;
+            }
+            used += 1;
+        }
+        assert_eq!(used, 16_384);
+        let mut world = strict(verifier);
+        let path = LinkConfig::with_rtt(ms(40));
+        let target = Target::of_token(&mint(5, NOW, NOW + 45, 1));
+        world.add(&path, &path, &SessionConfig::default(), target);
+        world.run(3_000);
+        let closed = |(_, event): &_| match event {
+            Event::Closed { reason, .. } => Some(*reason),
+            _ => None,
+        };
+        let reason = world.clients[0].events.iter().find_map(closed);
+        assert_eq!(reason, Some(CloseReason::Denied(DenyReason::Busy)));
+        assert!(world.server.is_empty() && world.server.stats().rejected.full > 0);
+        world.run(50_000);
+        enter_again(&mut world);
+    }
+
+    /// When the tokens are over there is room again.
+    fn enter_again(world: &mut World) {
+        let later = NOW + 60;
+        let path = LinkConfig::with_rtt(ms(40));
+        let target = Target::of_token(&mint(5, later, later + 45, 2));
+        let client = world.add(&path, &path, &SessionConfig::default(), target);
+        assert!(world.run_until(2_000, |world| world.clients[client].session.connection().is_some()));
+    }
+}
