@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::session::wire::kind;
 use whitewater::session::{
-    ClientConfig, ClientState, Event, Random, Server, ServerConfig, Session, SessionConfig, Suite, Target,
+    ClientConfig, ClientState, CloseReason, Event, Random, Server, ServerConfig, Session, SessionConfig,
+    SessionId, Suite, Target,
 };
 
-/// What a script does: an operation in the low half of a byte, an address in the high one.
+/// What a script does after its first byte, which says whether the server asks its application: an operation in the low half of a byte, an
+/// address in the high one.
 pub mod op {
     /// Lets so many ms pass: two bytes.
     pub const WAIT: u8 = 0;
@@ -25,8 +27,12 @@ pub mod op {
     pub const SEND: u8 = 5;
     /// Gives the end a datagram that was given before: which, in two bytes.
     pub const AGAIN: u8 = 6;
-    /// Closes: which end.
+    /// Closes: which end, and the length of what it says.
     pub const CLOSE: u8 = 7;
+    /// The application of the server says yes or no to the oldest or the newest client that asks.
+    pub const DECIDE: u8 = 8;
+    /// The server sends its newest client elsewhere: the length of the token, in 8 bytes.
+    pub const REDIRECT: u8 = 9;
 }
 
 const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
@@ -56,17 +62,22 @@ struct World {
     /// Bytes from each address, and to it.
     account: BTreeMap<SocketAddr, (usize, usize)>,
     connected: usize,
-    confirmed: BTreeSet<whitewater::session::SessionId>,
+    confirmed: BTreeSet<SessionId>,
     closed: usize,
+    asks: bool,
+    /// Clients that ask, in order, and those that the application has let in.
+    asking: Vec<SessionId>,
+    accepted: BTreeSet<SessionId>,
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(asks: bool) -> Self {
         let session = SessionConfig::default();
         let server = ServerConfig {
             session: session.clone(),
             max_sessions: SESSIONS,
             half_open: 3,
+            ask: asks,
             suites: vec![Suite::Checked],
             ..ServerConfig::insecure()
         };
@@ -83,6 +94,9 @@ impl World {
             connected: 0,
             confirmed: BTreeSet::new(),
             closed: 0,
+            asks,
+            asking: Vec::new(),
+            accepted: BTreeSet::new(),
         }
     }
 
@@ -106,9 +120,23 @@ impl World {
         assert!(self.server.poll_transmit(self.now, &mut buf).is_none(), "it does not end");
         while let Some((id, event)) = self.server.poll_event() {
             match event {
-                Event::Connected => assert!(self.confirmed.insert(id), "it connects once"),
-                Event::Closed { .. } => assert!(self.confirmed.contains(&id)),
-                _ => {}
+                Event::Requested => {
+                    assert!(self.asks && !self.asking.contains(&id) && self.server.request(id).is_some());
+                    self.asking.push(id);
+                }
+                Event::Connected => {
+                    assert!(self.confirmed.insert(id), "it connects once");
+                    assert_eq!(self.accepted.remove(&id), self.asks, "and not before it may");
+                }
+                Event::Closed { reason, .. } => {
+                    let is_known = self.confirmed.contains(&id);
+                    let was_asking = self.asking.iter().position(|asking| *asking == id);
+                    let was_asking = was_asking.map(|index| self.asking.remove(index));
+                    let never_came = was_asking.is_some() || self.accepted.remove(&id);
+                    assert!(is_known != never_came);
+                    assert!(is_known || reason == CloseReason::ConnectTimeout);
+                }
+                event => assert!(event != Event::Redirected, "a server stays where it is"),
             }
         }
         for _ in 0..DATAGRAMS {
@@ -119,6 +147,11 @@ impl World {
         assert!(self.client.poll_transmit(self.now, &mut buf).is_none(), "it does not end");
         while let Some(event) = self.client.poll_event() {
             assert_eq!(self.closed, 0, "nothing follows the end");
+            assert!(event != Event::Requested);
+            if event == Event::Redirected {
+                let token = self.client.take_redirect().expect("it was told of one");
+                assert!((1..1200).contains(&token.len()) && self.client.take_redirect().is_none());
+            }
             self.connected += usize::from(event == Event::Connected);
             self.closed += usize::from(matches!(event, Event::Closed { .. }));
         }
@@ -150,6 +183,43 @@ impl World {
             (before, after) => before == after,
         };
         assert!(is_licensed, "{before:?} to {after:?} by {:?}", datagram.first());
+        self.drain();
+    }
+
+    /// Answers a client that asks; those that do not ask any more were told of.
+    fn decide(&mut self, answer: u8) {
+        let index = if answer & 2 == 0 { 0 } else { self.asking.len().saturating_sub(1) };
+        if index >= self.asking.len() {
+            return;
+        }
+        let (id, user) = (self.asking.remove(index), &[7; 8][..usize::from(answer / 2)]);
+        if answer & 1 == 0 {
+            self.server.accept(self.now, id, user).expect("it asks");
+            self.accepted.insert(id);
+        } else {
+            self.server.reject(self.now, id, 5, user).expect("it asks");
+        }
+        self.server.accept(self.now, id, user).expect_err("it was answered");
+        self.drain();
+    }
+
+    fn redirect(&mut self, len: usize) {
+        if let Some(id) = self.confirmed.last() {
+            let sent = self.server.redirect(self.now, *id, &vec![7; len]);
+            assert!(sent.is_err() || (1..1200).contains(&len));
+        }
+        self.drain();
+    }
+
+    /// Closes the server's newest session, or the client's.
+    fn close(&mut self, at_server: bool, len: usize) {
+        let (now, text) = (self.now, "x".repeat(len));
+        let said = match self.confirmed.last().filter(|_| at_server) {
+            Some(id) => self.server.close_with(now, *id, 7, &text),
+            None if at_server => return,
+            None => self.client.close_with(now, 7, &text),
+        };
+        assert_eq!(said.is_ok(), len <= 128);
         self.drain();
     }
 
@@ -210,7 +280,8 @@ pub fn client_endpoint(script: &[u8]) {
 }
 
 fn run(script: &[u8], to_server: bool) {
-    let (mut script, mut world) = (Script::new(script), World::new());
+    let mut script = Script::new(script);
+    let mut world = World::new(script.u8() & 1 == 1);
     let mut given: Vec<Vec<u8>> = Vec::new();
     world.drain();
     while !script.is_done() {
@@ -226,13 +297,15 @@ fn run(script: &[u8], to_server: bool) {
                 continue;
             }
             op::CLOSE => {
-                let now = world.now;
-                if from.is_multiple_of(2) {
-                    world.client.close(now, 7);
-                } else if let Some(id) = world.confirmed.last() {
-                    world.server.close(now, *id, 7);
-                }
-                world.drain();
+                world.close(!from.is_multiple_of(2), script.u8().into());
+                continue;
+            }
+            op::DECIDE => {
+                world.decide(from);
+                continue;
+            }
+            op::REDIRECT => {
+                world.redirect(8 * usize::from(script.u8()));
                 continue;
             }
             op::RAW => {
@@ -285,22 +358,33 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let honest = [op::HONEST];
     let up = [&honest[..], &wait(10), &honest, &wait(10), &honest, &wait(10)].concat();
     let traffic = [op::SEND, 0, 50, op::HONEST, op::SEND, 1, 9, op::HONEST, op::HONEST, op::WAIT, 50, 0];
+    let traffic = [&traffic[..], &[op::REDIRECT, 70, op::HONEST, op::HONEST, op::WAIT, 50, 0]].concat();
+    let closed = |end: u8| [&[op::CLOSE | end, 20, op::HONEST, op::HONEST], &wait(200)[..]].concat();
     let mut seeds = vec![
-        ("up".to_owned(), [&up[..], &traffic, &[op::CLOSE, op::HONEST, op::HONEST], &wait(200)].concat()),
-        ("closed".to_owned(), [&up[..], &traffic, &[op::CLOSE | 0x10, op::HONEST], &wait(200)].concat()),
+        ("up".to_owned(), [&[0], &up[..], &traffic, &closed(0)].concat()),
+        ("closed".to_owned(), [&[0], &up[..], &traffic, &closed(0x10)].concat()),
         (
             "again".to_owned(),
-            [&up[..], &[op::AGAIN, 0, 0, op::AGAIN, 1, 0, op::AGAIN | 0x10, 1, 0], &traffic].concat(),
+            [&[0], &up[..], &[op::AGAIN, 0, 0, op::AGAIN, 1, 0, op::AGAIN | 0x10, 1, 0], &traffic].concat(),
         ),
-        ("raw".to_owned(), [&up[..], &[op::RAW, 21, 0, kind::RESET], &[0; 20], &traffic].concat()),
+        ("raw".to_owned(), [&[0], &up[..], &[op::RAW, 21, 0, kind::RESET], &[0; 20], &traffic].concat()),
     ];
+    // One that asks, says it again, and gets its answer late: yes, no, none.
+    let asks = [&[1][..], &honest, &wait(10), &honest, &wait(100), &[op::AGAIN, 1, 0], &wait(200)].concat();
+    for (answer, name) in [(0xc0, "yes"), (0xd0, "no"), (0x20, "newest")] {
+        let decide = [op::DECIDE | answer, op::HONEST, op::AGAIN, 1, 0];
+        let script = [&asks[..], &decide, &wait(100), &up, &traffic, &closed(0)].concat();
+        seeds.push((format!("asks-{name}"), script));
+    }
+    let never = [op::WAIT, 0xff, 0x7f];
+    seeds.push(("asks-never".to_owned(), [&asks[..], &never, &[op::AGAIN, 1, 0], &up].concat()));
     for (place, name) in ["hello", "connect", "data"].iter().enumerate() {
         let before = [&honest[..], &wait(10)].concat().repeat(place);
         seeds.push((
             format!("flipped-{name}"),
-            [&before[..], &[op::FLIPPED, 15, 0, 4], &wait(200), &up].concat(),
+            [&[0], &before[..], &[op::FLIPPED, 15, 0, 4], &wait(200), &up].concat(),
         ));
-        seeds.push((format!("cut-{name}"), [&before[..], &[op::CUT, 15, 0], &wait(200), &up].concat()));
+        seeds.push((format!("cut-{name}"), [&[0], &before[..], &[op::CUT, 15, 0], &wait(200), &up].concat()));
     }
     seeds
 }
