@@ -13,12 +13,33 @@ use std::time::{Duration, Instant};
 use whitewater::Config;
 use whitewater::arq::SendError as LaneError;
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::wire::{Data, Frame};
+use whitewater::session::wire::{Data, Frame, Hello};
 use whitewater::session::{
     Blob, CloseReason, Event, SendDatagramError, SendError, SendMessageError, ServerConfig, SessionConfig,
+    Suite,
 };
 use whitewater::sim::LinkConfig;
 use whitewater::wire::Command;
+
+/// The document names a test for each limit; a name that is none would be no proof.
+#[test]
+fn every_test_that_the_document_names_exists() {
+    let document = include_str!("../docs/BEHAVIOUR.md").split("## Limits of sessions").nth(1).unwrap();
+    let names = document.split('`').skip(1).step_by(2).filter(|name| name.matches('_').count() > 4);
+    let tests = [
+        include_str!("session_limits.rs"),
+        include_str!("session_attacks.rs"),
+        include_str!("session_paths.rs"),
+        include_str!("session.rs"),
+    ];
+    let mut count = 0;
+    for name in names {
+        let head = format!("#[test]\nfn {name}()");
+        assert!(tests.iter().any(|test| test.contains(&head)), "{name}");
+        count += 1;
+    }
+    assert!(count >= 25, "{count} names");
+}
 
 fn path() -> LinkConfig {
     LinkConfig::with_rtt(ms(40))
@@ -285,6 +306,56 @@ fn a_datagram_longer_than_any_changes_nothing() {
 }
 
 #[test]
+fn sessions_beyond_the_most_are_told_that_the_server_is_busy() {
+    let mut world = open_server(ServerConfig { max_sessions: 2, ..ServerConfig::default() });
+    let came = (1..=4).filter(|number| Rogue::connect(&mut world, *number).is_some()).count();
+    let stats = world.server.stats();
+    assert_eq!((came, stats.rejected.full, stats.denials, world.server.len()), (2, 2, 2, 2));
+}
+
+#[test]
+fn refusals_are_said_a_hundred_times_a_second() {
+    let mut world = open_server(ServerConfig::default());
+    for number in 0..3000u32 {
+        let mut datagram = Vec::new();
+        let hello = Hello { suite: 0x7777, protocol_id: 0, cid: 1, client_stamp: 1, size: 512 };
+        hello.encode(&mut datagram).unwrap();
+        world.inject(client_address(3, 3), &datagram);
+        if number % 3 == 0 {
+            world.run(1);
+        }
+    }
+    let stats = world.server.stats();
+    assert!((100..=111).contains(&stats.denials), "{} in a second, 10 of them at once", stats.denials);
+    assert_eq!(stats.rejected.suite, 3000);
+}
+
+#[test]
+fn a_session_that_nobody_confirms_takes_at_most_3_kib() {
+    for suite in Suite::ALL.into_iter().filter(|suite| !suite.needs_server_key()) {
+        if suite != Suite::Checked && !cfg!(feature = "crypto") {
+            continue;
+        }
+        let session = SessionConfig::default();
+        let mut world = World::new(1, &server_config(&session, suite));
+        let dead = LinkConfig { loss: whitewater::sim::Loss::Random(1.0), ..path() };
+        for _ in 0..64 {
+            world.add(&path(), &path(), &session, target(suite));
+        }
+        // Their CONNECTs arrive, and then nothing any more.
+        world.run_until(1_000, |world| world.server.len() == 64);
+        (0..64).for_each(|client| world.set_links(client, &dead, &dead));
+        assert_eq!((world.server.len(), world.sessions.len()), (64, 0));
+        let server = world.server;
+        let heap = -measure(|| drop(server)).bytes_current;
+        let empty = World::new(1, &server_config(&session, suite)).server;
+        let each = (heap + measure(|| drop(empty)).bytes_current) / 64;
+        println!("{suite:?}: {each} bytes");
+        assert!(each <= 3072, "{suite:?}: {each} bytes");
+    }
+}
+
+#[test]
 fn resets_are_sent_a_hundred_times_a_second() {
     let config = ServerConfig { reset_key: Some([1; 16]), ..ServerConfig::default() };
     let mut world = open_server(config);
@@ -327,6 +398,11 @@ fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_roo
     }
     let used = world.server.stats().memory;
     assert!(used >= limit - (64 << 10), "{used} bytes: it is full");
+    let window = |client: &common::sessions::Client| {
+        client.session.connection().and_then(|end| end.lane_stats(0)).map(|stats| stats.rmt_wnd)
+    };
+    let windows: Vec<_> = world.clients.iter().filter_map(window).collect();
+    assert!(windows.iter().all(|window| *window <= 2), "{windows:?} segments are told");
     let now = world.now;
     assert_eq!(world.session().send(0, &[1; 60_000]), Err(SendError::NoMemory));
     let refused = (0..2000).find_map(|_| world.session().send_datagram(&[1; 100]).err());

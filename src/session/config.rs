@@ -28,7 +28,7 @@ pub struct SessionConfig {
     /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30.
     pub send_memory: u32,
     /// Bytes of segments that lanes hold until they are read: 200,000 to 2^30. A quarter is shared out evenly among the lanes; the
-    /// rest is for whoever comes first.
+    /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200.
     pub receive_memory: u32,
     /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
     pub unacked: u16,

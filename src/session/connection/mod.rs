@@ -1,7 +1,8 @@
 //! What both ends share once a session is up: numbers, frames, signs of life, the end.
 //!
-//! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency.
-//! `path` has the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it goes on.
+//! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
+//! as `pacing` allows. `path` has the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it
+//! goes on; `receipts` tells what has arrived, `memory` what all of it takes.
 
 mod acks;
 mod datagrams;
@@ -136,6 +137,7 @@ impl<M: Message> Connection<M> {
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let max_datagram = max_datagram.min(config.max_datagram);
         seal.set_update_after(config.key_update.into());
+        seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(max_datagram);
         let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = *config;
         let datagram_max = SessionConfig::datagram_max(max_datagram);
