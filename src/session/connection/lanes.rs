@@ -100,7 +100,8 @@ impl Lanes {
     }
 
     /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
-    /// a lane holds already it may hold, and no more than `left` bytes beyond.
+    /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
+    /// peer that the window is closed.
     fn make_room(&mut self, index: usize, left: u64) {
         let count = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).max(1);
         let own = self.receive_memory / 4 / count;
@@ -112,7 +113,8 @@ impl Lanes {
         }
         if let Some(lane) = self.lanes.get_mut(index) {
             let left = u32::try_from(left).unwrap_or(u32::MAX);
-            lane.kcp.set_receive_room(limit.min(lane.kcp.receive_reserved().saturating_add(left)));
+            let most = lane.kcp.receive_reserved().saturating_add(left);
+            lane.kcp.set_receive_room(limit.min(most.max(lane.kcp.config().rcv_mtu.into())));
         }
     }
 
