@@ -7,7 +7,7 @@ mod common;
 
 use common::ms;
 use common::sessions::{SUITE, World};
-use whitewater::message::channel::ChannelConfig;
+use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::session::SessionConfig;
 use whitewater::sim::LinkConfig;
 
@@ -28,6 +28,18 @@ fn a_block_over_a_clean_path_is_sent_once() {
         let bytes = bytes_of_a_block(rtt);
         assert!(bytes < 71_000, "{bytes} bytes at {rtt} ms");
     }
+}
+
+#[test]
+fn a_block_that_a_server_sends_at_once_waits_for_the_round_trip_of_the_handshake() {
+    let channels = vec![ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() }];
+    let session = SessionConfig { channels, ..SessionConfig::default() };
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(300)), &session, SUITE);
+    assert!(world.run_until(5_000, |world| !world.sessions.is_empty()));
+    world.session().send_block(0, &vec![3; 64 << 10]).unwrap();
+    assert!(world.run_until(5_000, |world| world.session().channels().unwrap().waiting(0) == 0));
+    let bytes = world.session().stats().bytes_sent;
+    assert!(bytes < 72_000, "{bytes} bytes");
 }
 
 #[test]

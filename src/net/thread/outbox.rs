@@ -115,7 +115,6 @@ fn send<M: Message>(
     connection: &mut Connection<M>,
     outgoing: Outgoing<M>,
 ) -> Result<(), NotTaken<M>> {
-    let full_lane = |error: &SendError| matches!(error, SendError::Lane(arq::SendError::QueueFull { .. }));
     match outgoing {
         Outgoing::Lane(lane, mut bytes) => match connection.send(lane, &bytes) {
             Ok(taken) if taken >= bytes.len() => Ok(()),
@@ -123,13 +122,19 @@ fn send<M: Message>(
                 bytes.drain(..taken); // a stream takes what fits
                 Err(NotTaken::Later(Outgoing::Lane(lane, bytes)))
             }
-            Err(error) if full_lane(&error) => Err(NotTaken::Later(Outgoing::Lane(lane, bytes))),
-            Err(error) => Err(NotTaken::Never(error.into())),
+            Err(
+                error @ (SendError::Lane(arq::SendError::TooLong { .. })
+                | SendError::NoLane { .. }
+                | SendError::Closed),
+            ) => Err(NotTaken::Never(error.into())),
+            Err(_) => Err(NotTaken::Later(Outgoing::Lane(lane, bytes))),
         },
         Outgoing::Datagram(bytes) => match connection.send_datagram(&bytes) {
             Ok(_) => Ok(()),
-            Err(SendDatagramError::QueueFull { .. }) => Err(NotTaken::Later(Outgoing::Datagram(bytes))),
-            Err(error) => Err(NotTaken::Never(error.into())),
+            Err(error @ (SendDatagramError::TooLong { .. } | SendDatagramError::Closed)) => {
+                Err(NotTaken::Never(error.into()))
+            }
+            Err(_) => Err(NotTaken::Later(Outgoing::Datagram(bytes))),
         },
         Outgoing::Message(channel, message) => {
             let waiting = connection.channels().map_or(0, |channels| channels.waiting(channel));
@@ -142,10 +147,13 @@ fn send<M: Message>(
         }
         Outgoing::Block(channel, block) => match connection.send_block(channel, &block) {
             Ok(()) => Ok(()),
-            Err(SendMessageError::Channel(
-                message::SendError::Full { .. } | message::SendError::BlockUnderWay,
-            )) => Err(NotTaken::Later(Outgoing::Block(channel, block))),
-            Err(error) => Err(NotTaken::Never(error.into())),
+            Err(
+                error @ (SendMessageError::Channel(
+                    message::SendError::BlockLength { .. } | message::SendError::NoChannel { .. },
+                )
+                | SendMessageError::Closed),
+            ) => Err(NotTaken::Never(error.into())),
+            Err(_) => Err(NotTaken::Later(Outgoing::Block(channel, block))),
         },
     }
 }

@@ -43,6 +43,11 @@ impl Keepalive {
         self.seen = self.seen.max(now);
     }
 
+    /// When the peer was last heard.
+    pub(super) const fn heard(&self) -> Time {
+        self.heard
+    }
+
     pub(super) fn on_heard(&mut self, now: Time) {
         self.heard = now;
         self.unheard = false;

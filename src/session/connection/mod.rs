@@ -70,7 +70,7 @@ pub struct Connection<M> {
     turn: u8,
     received: acks::Received,
     sent: AckTracker,
-    /// By pings; packets that are acknowledged give better ones.
+    /// By the handshake's end and by pings; packets that are acknowledged give better ones.
     rtt: Rtt,
     /// The last ping that has not been answered.
     pong: Option<u64>,

@@ -52,6 +52,9 @@ impl<M: Message> Connection<M> {
         };
         self.stats.received += 1;
         self.stats.bytes_received += len as u64;
+        if self.stats.received == 1 {
+            self.rtt.sample(now.since(self.keepalive.heard())); // what made this end has been answered
+        }
         self.keepalive.on_heard(now);
         let patience = 3 * (2 * self.rtt()).max(PATIENCE_MIN);
         let challenges = &mut self.challenges;
