@@ -354,6 +354,48 @@ fn a_session_goes_on_beside_a_flood_of_garbage() {
 }
 
 #[test]
+fn a_peer_that_sends_all_it_can_stalls_no_other() {
+    let mut world = World::new(SessionConfig::default());
+    let ids: Vec<_> = (0..6).map(|_| world.join()).collect();
+    let (mut buf, mut flood, mut rounds) = ([0; 1200], 0, [0; 6]);
+    world.until("all through", |World { server, clients, .. }| {
+        while clients[0].send(LANE, &[1; 1100]).is_ok() {}
+        while server.recv(ids[0], LANE, &mut buf).is_ok() {
+            flood += 1;
+        }
+        for (index, (client, id)) in clients.iter_mut().zip(&ids).enumerate().skip(1) {
+            while let Ok(len) = server.recv(*id, LANE, &mut buf) {
+                server.send(*id, LANE, &buf[..len]).unwrap();
+            }
+            // One round trip after the other.
+            let is_first = rounds[index] == 0;
+            if is_first || client.recv(LANE, &mut buf).is_ok() {
+                client.send(LANE, &[2; 30]).unwrap();
+                rounds[index] += 1;
+            }
+        }
+        rounds[1..].iter().all(|rounds| *rounds > 50)
+    });
+    assert!(flood > 500, "no flood: {flood}");
+}
+
+#[test]
+fn a_client_on_a_socket_of_its_own_reaches_either_family() {
+    let mut world = World::new(SessionConfig::default());
+    let at = world.server.local_addr().unwrap();
+    for bound in ["127.0.0.1:0", "[::]:0"] {
+        let Ok(socket) = UdpSocket::bind(bound) else { continue }; // no IPv6 here
+        let port = socket.local_addr().unwrap().port();
+        world.clients.push(Client::from_socket(socket, target(at), &world.config).unwrap());
+        world.told.push(Vec::new());
+        let before = world.events.len();
+        world.until("up", |world| world.connected(before).is_some());
+        let id = world.connected(before).unwrap();
+        assert_eq!(world.server.session(id).unwrap().peer(), SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+}
+
+#[test]
 fn a_target_or_a_config_that_cannot_be_is_an_error_that_says_so() {
     let at = SocketAddr::from(([127, 0, 0, 1], 1));
     let nowhere = Target { addresses: Vec::new(), ..target(at) };
