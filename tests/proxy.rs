@@ -112,8 +112,8 @@ fn the_configuration_in_the_document_is_taken() {
     let (_, rest) = document.split_once("```nginx\n").unwrap();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config = rest.split("```").next().unwrap().replace("listen 4000", &format!("listen {port}"));
-    assert_ne!(Nginx::takes(&config), Some(false), "{config}");
-    assert_ne!(Nginx::takes(&config.replace("proxy_pass", "proxy_pas")), Some(true));
+    assert_ne!(nginx::takes(&config), Some(false), "{config}");
+    assert_ne!(nginx::takes(&config.replace("proxy_pass", "proxy_pas")), Some(true));
 }
 
 /// Limits for who is behind a proxy: those of one address are those of all.
