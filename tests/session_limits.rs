@@ -514,3 +514,18 @@ fn a_hostile_datagram_costs_the_same_at_every_window() {
         assert!(large <= 8.0 * small + 2000.0, "{name}: {small} and {large} ns");
     }
 }
+
+#[test]
+fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_what_fits_is_taken() {
+    let lane = SessionConfig::default().lanes[0];
+    let stream = Config { stream: true, ..lane };
+    let session =
+        SessionConfig { lanes: vec![lane, stream], send_memory: 10_000, ..SessionConfig::default() };
+    let mut world = connected(&session);
+    let too_long = LaneError::TooLong { len: 10_001, max: 10_000 };
+    assert_eq!(world.client().send(0, &[1; 10_001]), Err(SendError::Lane(too_long)));
+    let taken = world.client().send(1, &[1; 10_001]).unwrap();
+    assert_eq!(taken, 10_000);
+    assert!(matches!(world.client().send(1, &[1; 10_001]), Err(SendError::Full { .. })));
+    assert!(matches!(world.client().send(0, &[1; 1000]), Err(SendError::Full { .. })));
+}

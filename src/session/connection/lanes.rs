@@ -94,6 +94,11 @@ impl Lanes {
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
+    /// Whether a lane is a stream of bytes; `None`: there is no such lane.
+    pub(super) fn is_stream(&self, lane: usize) -> Option<bool> {
+        Some(self.lanes.get(lane)?.kcp.config().stream)
+    }
+
     /// Bytes that messages take until they are acknowledged.
     pub(super) fn send_held(&self) -> usize {
         self.lanes.iter().map(|lane| lane.kcp.send_held()).sum()

@@ -1,8 +1,10 @@
 //! What a connection owns, and may take.
 
 use super::Connection;
+use crate::arq;
 use crate::message::Message;
 use crate::message::channel::Channels;
+use crate::session::error::SendError;
 
 impl<M: Message> Connection<M> {
     /// Gives back the memory of what is empty, which a session that is quiet for 5 s does by itself.
@@ -27,6 +29,24 @@ impl<M: Message> Connection<M> {
     /// How many more bytes the session may take.
     pub(in crate::session) const fn set_memory_left(&mut self, bytes: u64) {
         self.memory_left = bytes;
+    }
+
+    /// As much of a message as `send_memory` has room for: all of it, or of a stream a part.
+    pub(super) fn within_memory<'a>(
+        &self,
+        message: &'a [u8],
+        is_stream: bool,
+    ) -> Result<&'a [u8], SendError> {
+        let (len, held, max) = (message.len(), self.lanes.send_held(), self.send_memory as usize);
+        let room = max.saturating_sub(held);
+        if len <= room {
+            return Ok(message);
+        }
+        match message.get(..room) {
+            Some(part) if is_stream && room > 0 => Ok(part),
+            _ if !is_stream && len > max => Err(arq::SendError::TooLong { len, max }.into()),
+            _ => Err(SendError::Full { held, max }),
+        }
     }
 
     pub(super) fn check_memory(&self, need: usize) -> Result<(), NoMemory> {

@@ -186,12 +186,10 @@ impl<M: Message> Connection<M> {
         if !self.is_up() {
             return Err(SendError::Closed);
         }
-        let (held, max) = (self.lanes.send_held(), self.send_memory as usize);
-        if held + message.len() > max {
-            return Err(SendError::Full { held, max });
-        }
-        self.check_memory(message.len()).map_err(|NoMemory| SendError::NoMemory)?;
         let count = self.lanes.len();
+        let is_stream = self.lanes.is_stream(lane).ok_or(SendError::NoLane { lane, count })?;
+        let message = self.within_memory(message, is_stream)?;
+        self.check_memory(message.len()).map_err(|NoMemory| SendError::NoMemory)?;
         let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
         self.take_memory(taken + SEGMENT);
         Ok(taken)
