@@ -56,7 +56,7 @@ impl<M: Message> Connection<M> {
             self.rtt.sample(now.since(self.keepalive.heard())); // what made this end has been answered
         }
         self.keepalive.on_heard(now);
-        let patience = 3 * (2 * self.rtt()).max(PATIENCE_MIN);
+        let patience = 3 * (2 * self.rtt()).clamp(PATIENCE_MIN, PATIENCE_MAX);
         let challenges = &mut self.challenges;
         self.path.on_packet(now, from, opened.newest, len, patience, || challenges.next());
         match Frames::parse(opened.body) {
@@ -204,6 +204,8 @@ impl<M: Message> Connection<M> {
 
 /// A path is given three times this to answer, or three times twice the round trip.
 const PATIENCE_MIN: Duration = Duration::from_millis(250);
+/// A round trip may be measured far too long, by an end that was frozen; meanwhile the peer may have moved on.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
 /// A round trip that is longer is none.
 const PONG_MAX: Duration = Duration::from_secs(60);
 /// Unit of the delay of an ACK frame, µs.
