@@ -20,6 +20,8 @@ mod redirect;
 mod tests;
 mod timeout;
 mod transmit;
+#[cfg(test)]
+mod wraps;
 
 pub(in crate::session) use farewell::check_text;
 

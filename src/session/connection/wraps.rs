@@ -1,0 +1,213 @@
+//! Sessions whose numbers are about to come round: packet numbers in 16 and in 32 bits, segment numbers, the clock of the wire.
+
+use super::{Connection, Parts};
+use crate::message::channel::{ChannelConfig, Received};
+use crate::seq::Sn;
+use crate::session::seal::{Keys, Seal};
+use crate::session::{Blob, SessionConfig};
+use crate::time::Time;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Random numbers. Source: Steele, Lea and Flood 2014, `SplitMix64`.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, count: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % count
+    }
+
+    fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {
+        all[usize::try_from(self.below(N as u64)).unwrap()]
+    }
+}
+
+/// Both ends and what is under way to each: when it arrives, and the bytes.
+struct World {
+    draw: Draw,
+    now: Time,
+    ends: [Connection<Blob>; 2],
+    under_way: [Vec<(Time, Vec<u8>)>; 2],
+    /// What each end has sent and the other has taken: of the lane, of the channel.
+    ordered: [[(u32, u32); 2]; 2],
+    datagrams: [(u32, BTreeSet<u32>); 2],
+    told: [BTreeSet<u64>; 2],
+}
+
+/// Where the numbers of a world begin: packets by end, segments by end.
+#[derive(Clone, Copy, Debug)]
+struct Starts {
+    packets: [u64; 2],
+    segments: [u32; 2],
+    now: Time,
+}
+
+fn keys(client: bool) -> Keys {
+    #[cfg(feature = "crypto")]
+    {
+        let make = if client { Keys::of_client } else { Keys::of_server };
+        make(crate::session::Cipher::ChaChaPoly, [1; 32], [2; 32])
+    }
+    #[cfg(not(feature = "crypto"))]
+    {
+        let _ = client;
+        Keys::checked([1; 8], [2; 8], 3)
+    }
+}
+
+impl World {
+    fn new(seed: u64, starts: Starts) -> Self {
+        let Starts { packets, segments, now } = starts;
+        let channels = vec![ChannelConfig::reliable_ordered()];
+        let config = SessionConfig { channels, key_update: 64, unacked: 64, ..SessionConfig::default() };
+        let end = |end: usize| {
+            let mut seal = Seal::new(now, keys(end == 0));
+            seal.start_at(packets[end], packets[1 - end]);
+            let parts = Parts {
+                seal,
+                peer_sid: 1,
+                peer: SocketAddr::from(([10, 0, 0, 1], 1)),
+                conv: 7,
+                max_datagram: 1200,
+                moves: false,
+                asks: end == 0,
+                seed: [1, 2],
+                user: Box::default(),
+            };
+            let mut connection = Connection::<Blob>::new(now, &config, parts).unwrap();
+            connection.lanes.start_at(&config, Sn(segments[end]), Sn(segments[1 - end]));
+            connection
+        };
+        Self {
+            draw: Draw(seed),
+            now,
+            ends: [end(0), end(1)],
+            under_way: [Vec::new(), Vec::new()],
+            ordered: Default::default(),
+            datagrams: Default::default(),
+            told: Default::default(),
+        }
+    }
+
+    /// Lets 10 ms pass on a path that loses, doubles and reorders, or on a good one.
+    fn step(&mut self, is_bad: bool) {
+        self.now = self.now + Duration::from_millis(10);
+        let now = self.now;
+        for end in 0..2 {
+            let (arrived, waits) =
+                std::mem::take(&mut self.under_way[end]).into_iter().partition(|(at, _)| *at <= now);
+            self.under_way[end] = waits;
+            let arrived: Vec<_> = arrived;
+            for (_, mut datagram) in arrived {
+                self.ends[end].handle_data(now, SocketAddr::from(([10, 0, 0, 1], 1)), &mut datagram);
+            }
+            self.ends[end].handle_timeout(now);
+            let mut buf = Vec::new();
+            while self.ends[end].poll_transmit(now, &mut buf).is_some() {
+                if is_bad && self.draw.below(5) == 0 {
+                    continue;
+                }
+                for _ in 0..1 + u64::from(is_bad && self.draw.below(8) == 0) {
+                    let late = 20 + if is_bad { self.draw.below(60) } else { 0 };
+                    self.under_way[1 - end].push((now + Duration::from_millis(late), buf.clone()));
+                }
+            }
+            self.take(end);
+        }
+    }
+
+    fn send(&mut self, end: usize) {
+        let now = self.now;
+        let [lane, channel] = &mut self.ordered[end];
+        lane.0 += u32::from(self.ends[end].send(0, &lane.0.to_le_bytes()).is_ok());
+        let message = Blob(channel.0.to_le_bytes().to_vec());
+        channel.0 += u32::from(self.ends[end].send_message(0, now, message).is_ok());
+        let next = &mut self.datagrams[end].0;
+        *next += u32::from(self.ends[end].send_datagram(&next.to_le_bytes()).is_ok());
+    }
+
+    /// Takes what `end` has got, and what it knows to have arrived.
+    fn take(&mut self, end: usize) {
+        let mut room = [0; 4];
+        let [lane, channel] = &mut self.ordered[1 - end];
+        while self.ends[end].recv(0, &mut room).is_ok() {
+            assert_eq!(u32::from_le_bytes(room), lane.1, "lane");
+            lane.1 += 1;
+        }
+        while let Some(Received::Message(Blob(bytes))) = self.ends[end].recv_message(0) {
+            assert_eq!(bytes, channel.1.to_le_bytes(), "channel");
+            channel.1 += 1;
+        }
+        while self.ends[end].recv_datagram(&mut room).is_ok() {
+            assert!(self.datagrams[1 - end].1.insert(u32::from_le_bytes(room)), "a datagram came twice");
+        }
+        while let Some(id) = self.ends[end].pop_delivered() {
+            self.told[end].insert(id.0);
+        }
+    }
+
+    fn check(&self, starts: Starts) {
+        for end in 0..2 {
+            let connection = &self.ends[end];
+            assert!(connection.is_up(), "{:?}, {:?}", connection.events, starts);
+            assert!(
+                self.ordered[end].iter().all(|(sent, taken)| sent == taken && *sent > 100),
+                "{:?}",
+                self.ordered
+            );
+            let arrived = &self.datagrams[end].1;
+            assert!(self.told[end].iter().all(|id| arrived.contains(&u32::try_from(*id).unwrap())));
+            // Nearly all of what arrived is known to have: the ACKs are repeated.
+            assert!(
+                self.told[end].len() * 10 >= arrived.len() * 8,
+                "{} of {}",
+                self.told[end].len(),
+                arrived.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn sessions_whose_numbers_come_round_keep_their_promises() {
+    let seeds = 40;
+    let mut wrapped = [0; 3];
+    for seed in 0..seeds {
+        let mut draw = Draw(seed * 77);
+        let mut packets = || (1u64 << draw.one_of([16, 17, 32, 33, 47])) - 1 - draw.below(300);
+        let packets = [packets(), packets()];
+        let mut segments = || draw.one_of([u32::MAX, u32::MAX / 2]) - draw.one_of([0, 9, 60]);
+        let segments = [segments(), segments()];
+        let now = Time::from_millis((1 << 32) - draw.below(4000));
+        let starts = Starts { packets, segments, now };
+        let mut world = World::new(seed, starts);
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..400 {
+                for end in 0..2 {
+                    if world.draw.below(3) > 0 {
+                        world.send(end);
+                    }
+                }
+                world.step(true);
+            }
+            (0..300).for_each(|_| world.step(false));
+            world.check(starts);
+        }));
+        if let Err(error) = result {
+            eprintln!("seed {seed}, {starts:?}");
+            std::panic::resume_unwind(error);
+        }
+        for (end, first) in world.ends.iter().zip(packets) {
+            let sealed = end.seal.sealed();
+            wrapped[0] += u32::from(sealed >> 16 > first >> 16);
+            wrapped[1] += u32::from(sealed >> 32 > first >> 32);
+            wrapped[2] += u32::from(end.lane_stats(0).unwrap().snd_nxt.0 < 1 << 20);
+        }
+    }
+    assert!(wrapped.iter().all(|count| *count > 10), "{wrapped:?} came round in 16 bits, in 32, segments");
+}
