@@ -1,0 +1,439 @@
+//! The states of both ends, row by row: what is sent when, and what ends a state. There is nothing between the ends but what a test loses.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::sessions::{PSK, SUITE, client_address, random, server_address};
+use std::net::SocketAddr;
+use std::time::Duration;
+use whitewater::Time;
+use whitewater::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
+use whitewater::session::{
+    ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionId, Suite, Target,
+};
+
+/// A datagram that was sent: when, ms; by the client; its bytes.
+type Sent = (u64, bool, Vec<u8>);
+/// Whether the n-th datagram of a kind gets lost.
+type Loses = fn(u8, usize) -> bool;
+
+/// Both ends, 1 ms by 1 ms.
+struct Duo {
+    now: Time,
+    client: Session,
+    server: Server,
+    /// Where the client is seen.
+    address: SocketAddr,
+    session: Option<SessionId>,
+    ends: [Option<CloseReason>; 2],
+    sent: Vec<Sent>,
+    loses: Loses,
+}
+
+fn server(seed: u64, reset_key: Option<[u8; 16]>) -> Server {
+    let psk = SUITE.needs_psk().then_some(PSK);
+    let config = ServerConfig { suites: vec![SUITE], psk, reset_key, ..ServerConfig::default() };
+    Server::new(&config, random(1, seed)).unwrap()
+}
+
+impl Duo {
+    /// A client that begins to connect.
+    fn new(loses: Loses) -> Self {
+        Self::starting_at(Time::ZERO, loses)
+    }
+
+    fn starting_at(now: Time, loses: Loses) -> Self {
+        let mut client = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
+        let psk = SUITE.needs_psk().then_some(PSK);
+        let target = Target { suite: SUITE, psk, ..Target::insecure(server_address()) };
+        client.connect(now, target).unwrap();
+        let (server, address) = (server(2, None), client_address(1, 1));
+        Self { now, client, server, address, session: None, ends: [None; 2], sent: Vec::new(), loses }
+    }
+
+    /// A session that is up and has been for a second.
+    fn up(loses: Loses) -> Self {
+        let mut duo = Self::new(|_, _| false);
+        duo.run(1000);
+        assert_eq!(duo.client.state(), ClientState::Up);
+        duo.sent.clear();
+        duo.loses = loses;
+        duo
+    }
+
+    fn run(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.poll();
+            self.now = self.now + Duration::from_millis(1);
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+        }
+        self.poll();
+    }
+
+    fn poll(&mut self) {
+        let mut buf = Vec::new();
+        loop {
+            if self.client.poll_transmit(self.now, &mut buf).is_some() {
+                if !self.is_lost(true, &buf) {
+                    self.server.handle_datagram(self.now, self.address, &buf);
+                }
+            } else if let Some(to) = self.server.poll_transmit(self.now, &mut buf) {
+                if !self.is_lost(false, &buf) && to == self.address {
+                    self.client.handle_datagram(self.now, server_address(), &buf);
+                }
+            } else {
+                break;
+            }
+        }
+        while let Some((id, event)) = self.server.poll_event() {
+            match event {
+                Event::Connected => assert!(self.session.replace(id).is_none(), "a ghost"),
+                Event::Closed { reason, .. } => self.ends[1] = Some(reason),
+                _ => {}
+            }
+        }
+        while let Some(event) = self.client.poll_event() {
+            if let Event::Closed { reason, .. } = event {
+                self.ends[0] = Some(reason);
+            }
+        }
+    }
+
+    fn is_lost(&mut self, by_client: bool, datagram: &[u8]) -> bool {
+        let kind = datagram[0] & if datagram[0] == kind::DATA + 1 { 0xfe } else { 0xff };
+        let number = self.of(kind, by_client).len();
+        self.sent.push((self.now.as_millis(), by_client, datagram.to_vec()));
+        (self.loses)(kind, number)
+    }
+
+    /// What an end has sent of a kind.
+    fn of(&self, kind: u8, by_client: bool) -> Vec<(u64, Vec<u8>)> {
+        let is = |(_, by, bytes): &&Sent| *by == by_client && bytes[0] == kind;
+        self.sent.iter().filter(is).map(|(at, _, bytes)| (*at, bytes.clone())).collect()
+    }
+
+    fn times(&self, kind: u8, by_client: bool) -> Vec<u64> {
+        self.of(kind, by_client).into_iter().map(|(at, _)| at).collect()
+    }
+
+    fn close_client(&mut self) {
+        self.client.close(self.now, 7);
+        self.client.handle_timeout(self.now);
+    }
+
+    fn close_server(&mut self) {
+        self.server.close(self.now, self.session.unwrap(), 8);
+        self.server.handle_timeout(self.now);
+    }
+}
+
+/// Least and most of the times between neighbours.
+fn pauses(times: &[u64]) -> (u64, u64) {
+    let pauses = times.windows(2).map(|pair| pair[1] - pair[0]);
+    (pauses.clone().min().unwrap(), pauses.max().unwrap())
+}
+
+#[test]
+fn idle_says_nothing_and_connects_once() {
+    let mut client: Session = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
+    let mut buf = Vec::new();
+    assert_eq!((client.state(), client.poll_timeout()), (ClientState::Idle, None));
+    assert_eq!(client.poll_transmit(Time::ZERO, &mut buf), None);
+    let psk = SUITE.needs_psk().then_some(PSK);
+    let target = Target { suite: SUITE, psk, ..Target::insecure(server_address()) };
+    client.connect(Time::ZERO, target.clone()).unwrap();
+    assert_eq!(client.poll_transmit(Time::ZERO, &mut buf), Some(server_address()));
+    assert_eq!((client.state(), buf[0]), (ClientState::Hello, kind::HELLO));
+    assert!(client.connect(Time::ZERO, target).is_err());
+}
+
+#[test]
+fn hello_is_sent_each_100_ms_for_2_s_and_then_each_250() {
+    let mut duo = Duo::new(|kind, _| kind == kind::HELLO);
+    duo.run(9_000);
+    let times = duo.times(kind::HELLO, true);
+    assert_eq!(times[0], 0);
+    let (fast, slow): (Vec<_>, Vec<_>) = times.iter().copied().partition(|at| *at < 2000);
+    let (fast, slow) = (pauses(&fast), pauses(&slow));
+    assert!(fast.0 >= 90 && fast.1 <= 111, "{fast:?}");
+    assert!(slow.0 >= 225 && slow.1 <= 276, "{slow:?}");
+    assert!(fast.0 < fast.1, "no two clients stay together");
+    assert!(duo.server.is_empty(), "a server keeps nothing of it");
+}
+
+#[test]
+fn only_a_challenge_of_its_own_attempt_makes_a_client_connect() {
+    let mut duo = Duo::new(|kind, _| kind == kind::CHALLENGE);
+    duo.run(10);
+    let (_, challenge) = duo.of(kind::CHALLENGE, false).remove(0);
+    let mut other = challenge.clone();
+    other[4] ^= 1; // the attempt
+    duo.client.handle_datagram(duo.now, server_address(), &other);
+    duo.client.handle_datagram(duo.now, client_address(9, 9), &challenge);
+    assert_eq!((duo.client.state(), duo.client.rejected().stranger), (ClientState::Hello, 2));
+    duo.client.handle_datagram(duo.now, server_address(), &challenge);
+    assert_eq!(duo.client.state(), ClientState::Connect);
+}
+
+#[test]
+fn a_denial_is_a_hint_that_ends_an_attempt_after_a_second_and_an_accept_wins() {
+    for serves in [false, true] {
+        let mut duo = Duo::new(if serves { |_, _| false } else { |kind, _| kind == kind::CHALLENGE });
+        let mut buf = Vec::new();
+        duo.client.poll_transmit(duo.now, &mut buf).unwrap();
+        let cid = u64::from_le_bytes(buf[12..20].try_into().unwrap());
+        let mut deny = Vec::new();
+        let reason = DenyReason::Busy;
+        Deny { lowest: 1, highest: 1, reason, cid, retry_after_ms: 0 }.encode(&mut deny).unwrap();
+        duo.client.handle_datagram(duo.now, server_address(), &deny);
+        duo.run(990);
+        assert_eq!(duo.client.state(), if serves { ClientState::Up } else { ClientState::Hello });
+        duo.run(20);
+        assert_eq!(duo.ends[0], (!serves).then_some(CloseReason::Denied(reason)));
+    }
+}
+
+#[test]
+fn the_first_message_never_changes_and_each_fourth_time_a_fresh_cookie_is_asked_for() {
+    let mut duo = Duo::new(|kind, _| kind == kind::ACCEPT);
+    duo.run(5_000);
+    let connects = duo.of(kind::CONNECT, true);
+    let decoded: Vec<_> = connects.iter().map(|(_, bytes)| Connect::decode(bytes).unwrap()).collect();
+    assert!(decoded.windows(2).all(|pair| pair[0].msg1 == pair[1].msg1 && pair[0].cid == pair[1].cid));
+    let hellos = duo.times(kind::HELLO, true).len() - 1;
+    assert!((hellos * 3).abs_diff(connects.len()) <= 3, "{hellos} beside {}", connects.len());
+    let first: Vec<_> = duo.times(kind::CONNECT, true).into_iter().take_while(|at| *at < 2000).collect();
+    let (least, most) = pauses(&first);
+    assert!(least >= 90 && most <= 111, "a HELLO delays no CONNECT: {least} to {most}");
+    let epochs: Vec<_> = decoded.iter().map(|connect| (connect.epoch, connect.cookie)).collect();
+    duo.run(1_500);
+    let last = duo.of(kind::CONNECT, true).pop().unwrap().1;
+    let last = Connect::decode(&last).unwrap();
+    assert_ne!((last.epoch, last.cookie), epochs[0], "5 s later the cookie is another one");
+    assert_eq!(last.msg1, decoded[0].msg1);
+}
+
+#[test]
+fn an_old_or_doubled_challenge_changes_the_cookie_and_nothing_else() {
+    let mut duo = Duo::new(|kind, _| kind == kind::ACCEPT);
+    duo.run(5);
+    let (_, challenge) = duo.of(kind::CHALLENGE, false).remove(0);
+    let mut other = Challenge::decode(&challenge).unwrap();
+    other.cookie = [7; 16];
+    let mut bytes = Vec::new();
+    other.encode(&mut bytes);
+    duo.client.handle_datagram(duo.now, server_address(), &bytes);
+    duo.run(150);
+    let connects = duo.of(kind::CONNECT, true);
+    let [first, .., last] = &connects[..] else { panic!() };
+    let (first, last) = (Connect::decode(&first.1).unwrap(), Connect::decode(&last.1).unwrap());
+    assert_eq!((last.cookie, last.msg1), ([7; 16], first.msg1));
+    duo.loses = |_, _| false;
+    duo.run(600);
+    assert_eq!(duo.client.state(), ClientState::Up, "the next HELLO brought a good one");
+}
+
+#[test]
+fn an_accept_that_is_not_authentic_leaves_a_client_where_it_is() {
+    let mut duo = Duo::new(|kind, number| kind == kind::ACCEPT && number == 0);
+    duo.run(5);
+    let (_, accept) = duo.of(kind::ACCEPT, false).remove(0);
+    for at in 14..accept.len() {
+        let mut forged = accept.clone();
+        forged[at] ^= 1;
+        duo.client.handle_datagram(duo.now, server_address(), &forged);
+        assert_eq!(duo.client.state(), ClientState::Connect, "byte {at}");
+    }
+    duo.client.handle_datagram(duo.now, server_address(), &accept);
+    assert_eq!(duo.client.state(), ClientState::Up);
+}
+
+#[test]
+fn a_client_that_is_up_pings_each_100_ms_until_it_is_answered_and_then_after_500_ms_of_silence() {
+    let mut duo = Duo::new(|kind, number| kind == kind::DATA && number < 6);
+    duo.run(3_000);
+    let data = duo.times(kind::DATA, true);
+    assert_eq!(data[..7], [0, 100, 200, 300, 400, 500, 600], "the first six are lost");
+    let (least, most) = pauses(&data[8..]);
+    assert!(least >= 10 && most <= 500, "{least} to {most}");
+    assert!(data.len() <= 20, "{} datagrams of an idle client", data.len());
+    assert!(duo.server.stats().confirmed == 1 && duo.client.state() == ClientState::Up);
+}
+
+#[test]
+fn close_is_said_at_0_50_150_and_350_ms_and_for_one_second_in_answer() {
+    let mut duo = Duo::up(|kind, _| kind == kind::DATA);
+    let start = duo.now.as_millis();
+    duo.close_client();
+    duo.run(990);
+    assert_eq!(duo.client.state(), ClientState::Closing);
+    let times: Vec<_> = duo.times(kind::DATA, true).iter().map(|at| at - start).collect();
+    assert_eq!(times, [0, 50, 150, 350]);
+    duo.run(20);
+    assert_eq!((duo.client.state(), duo.ends[0]), (ClientState::Closed, Some(CloseReason::Local(7))));
+    assert_eq!(duo.ends[1], None, "the server has not heard of it");
+    duo.run(20_000);
+    assert_eq!(duo.ends[1], Some(CloseReason::Timeout), "all four are lost, and no RESET");
+}
+
+#[test]
+fn a_close_that_arrives_ends_both_ends_at_once() {
+    for by_client in [true, false] {
+        let mut duo = Duo::up(|_, _| false);
+        if by_client {
+            duo.close_client()
+        } else {
+            duo.close_server()
+        }
+        duo.run(5);
+        let (code, ours, theirs) = if by_client { (7, 0, 1) } else { (8, 1, 0) };
+        assert_eq!(duo.ends[ours], Some(CloseReason::Local(code)));
+        assert_eq!(duo.ends[theirs], Some(CloseReason::Peer(code)));
+    }
+}
+
+#[test]
+fn who_lost_a_session_is_told_by_a_reset() {
+    let mut duo = Duo::new(|_, _| false);
+    duo.server = server(2, Some([3; 16]));
+    duo.run(1_000);
+    duo.loses = |_, _| true;
+    duo.close_server();
+    duo.run(6_500);
+    assert!(duo.server.is_empty() && duo.client.state() == ClientState::Up, "all CLOSEs are lost");
+    duo.loses = |_, _| false;
+    duo.run(600);
+    assert_eq!(duo.ends[0], Some(CloseReason::ServerForgot), "with its next ping");
+}
+
+#[test]
+fn a_session_that_is_not_confirmed_lives_for_10_s() {
+    let mut duo = Duo::new(|kind, _| kind == kind::DATA);
+    duo.run(9_990);
+    assert_eq!((duo.server.len(), duo.server.stats().confirmed), (1, 0));
+    duo.run(20);
+    assert_eq!((duo.server.len(), duo.server.stats().unconfirmed, duo.session), (0, 1, None));
+}
+
+#[test]
+fn the_first_data_confirms_and_the_stored_accept_goes() {
+    let mut duo = Duo::up(|_, _| false);
+    let mut again = Duo::new(|_, _| false);
+    again.run(0);
+    let (_, connect) = again.of(kind::CONNECT, true).remove(0);
+    // Both are by the same random numbers, and so is the cookie.
+    duo.server.handle_datagram(duo.now, duo.address, &connect);
+    duo.run(5);
+    assert_eq!((duo.server.stats().rejected.repeated, duo.of(kind::ACCEPT, false).len()), (1, 0));
+}
+
+/// Source: a copy of a CONNECT whose cookie still was good opened a session that nobody was in.
+#[test]
+fn a_late_connect_is_ignored_for_10_s_after_the_end() {
+    let mut duo = Duo::new(|_, _| false);
+    duo.run(100);
+    let (_, connect) = duo.of(kind::CONNECT, true).remove(0);
+    duo.close_client();
+    duo.run(1_500);
+    assert!(duo.server.is_empty());
+    for _ in 0..40 {
+        duo.run(300);
+        duo.server.handle_datagram(duo.now, duo.address, &connect);
+        duo.poll();
+    }
+    let rejected = duo.server.stats().rejected;
+    assert!(duo.server.is_empty() && duo.server.stats().accepted == 1);
+    assert!(rejected.repeated > 20 && rejected.cookie > 5, "until the cookie is too old: {rejected:?}");
+}
+
+#[test]
+fn what_is_lost_of_a_handshake_is_sent_again() {
+    let cases: [(_, Loses, _); 5] = [
+        ("HELLO", |kind, number| kind == kind::HELLO && number == 0, 111),
+        ("CHALLENGE", |kind, number| kind == kind::CHALLENGE && number == 0, 111),
+        ("CONNECT", |kind, number| kind == kind::CONNECT && number == 0, 111),
+        ("ACCEPT", |kind, number| kind == kind::ACCEPT && number == 0, 111),
+        ("first DATA", |kind, number| kind == kind::DATA && number == 0, 101),
+    ];
+    for (what, loses, price) in cases {
+        let mut duo = Duo::new(loses);
+        duo.run(price);
+        assert!(duo.session.is_some() && duo.client.state() == ClientState::Up, "{what}");
+        duo.run(20_000);
+        assert_eq!((duo.server.len(), duo.server.stats().accepted, duo.ends), (1, 1, [None; 2]), "{what}");
+    }
+}
+
+#[test]
+fn a_cookie_that_is_no_good_any_more_is_replaced() {
+    type Spoils = fn(&mut Duo);
+    let cases: [(_, Spoils); 4] = [
+        ("too old: 5 s at least, 10 s at most", |duo| duo.run(5_100)),
+        ("another port", |duo| duo.address = client_address(1, 2)),
+        ("another server", |duo| duo.server = server(3, None)),
+        ("damaged", |duo| {
+            let (_, mut challenge) = duo.of(kind::CHALLENGE, false).remove(0);
+            challenge[30] ^= 1;
+            duo.client.handle_datagram(duo.now, server_address(), &challenge);
+        }),
+    ];
+    for (what, spoil) in cases {
+        let loses = |kind, number| kind == kind::CONNECT || kind == kind::HELLO && number > 0;
+        let mut duo = Duo::starting_at(Time::from_millis(4_990), loses);
+        duo.run(5);
+        assert_eq!(duo.client.state(), ClientState::Connect);
+        spoil(&mut duo);
+        duo.loses = |_, _| false;
+        duo.run(1_100); // four pauses of 275 ms at most
+        assert_eq!(duo.client.state(), ClientState::Up, "{what}");
+        assert!(duo.session.is_some() && duo.server.stats().accepted == 1, "{what}");
+        assert!(duo.server.stats().rejected.cookie > 0, "{what}");
+    }
+}
+
+#[test]
+fn data_before_the_accept_waits_and_arrives_after_it() {
+    let mut duo = Duo::up(|kind, number| kind == kind::DATA && number < 3);
+    let id = duo.session.unwrap();
+    duo.server.session_mut(id).unwrap().send(0, b"early").unwrap();
+    duo.run(1_000);
+    let mut room = [0; 10];
+    assert_eq!(duo.client.connection_mut().unwrap().recv(0, &mut room), Ok(5));
+    // To a client that has no session yet DATA is nothing.
+    let (_, data) = duo.of(kind::DATA, false).remove(0);
+    let mut young = Duo::new(|kind, _| kind == kind::ACCEPT);
+    young.run(5);
+    young.client.handle_datagram(young.now, server_address(), &data);
+    assert_eq!((young.client.state(), young.client.rejected().stranger), (ClientState::Connect, 1));
+}
+
+/// An end that was frozen takes a round trip for far too long. That keeps no candidate for long that has gone.
+#[test]
+fn a_client_that_moves_twice_is_found_within_four_seconds() {
+    if SUITE == Suite::Checked {
+        return; // only authentic packets may move a session
+    }
+    let mut duo = Duo::up(|_, _| false);
+    let mut buf = Vec::new();
+    let id = duo.session.unwrap();
+    duo.server.session_mut(id).unwrap().send_datagram(b"is read late").unwrap();
+    duo.server.poll_transmit(duo.now, &mut buf).unwrap();
+    duo.now = duo.now + Duration::from_secs(4);
+    duo.client.handle_datagram(duo.now, server_address(), &buf);
+    duo.run(600);
+    assert!(duo.server.session(id).unwrap().stats().rtt > Duration::from_secs(3));
+    // One packet comes from an address that is gone then.
+    duo.address = client_address(1, 2);
+    duo.loses = |_, _| true;
+    duo.client.connection_mut().unwrap().send_datagram(b"here").unwrap();
+    duo.client.poll_transmit(duo.now, &mut buf).unwrap();
+    duo.server.handle_datagram(duo.now, duo.address, &buf);
+    duo.poll();
+    duo.loses = |_, _| false;
+    duo.address = client_address(1, 3);
+    duo.run(4_000);
+    assert_eq!(duo.server.session(id).unwrap().peer(), client_address(1, 3));
+}
