@@ -109,6 +109,8 @@ struct Door {
     server: Server,
     target: Target,
     clients: u64,
+    /// Goes on with each client, so that cookies are not asked for too often.
+    now: Time,
     buf: Vec<u8>,
 }
 
@@ -136,19 +138,20 @@ impl Door {
         let key = key.map(|key| whitewater::session::exchange::public_key(&key));
         let target = Target { suite, psk, server_key: key, ..Target::insecure(HERE.into()) };
         let Ok(server) = Server::new(&limits, random(1)) else { unreachable!("the config is good") };
-        Self { server, target, clients: 0, buf: Vec::new() }
+        Self { server, target, clients: 0, now: Time::ZERO, buf: Vec::new() }
     }
 
     /// The next client's address, and what it sends first.
     fn knock(&mut self) -> (SocketAddr, Session) {
         self.clients += 1;
+        self.now = Time::from_micros(2 * self.clients);
         let [.., a, b, c] = self.clients.to_be_bytes();
         let mut client = match Session::new(&ClientConfig::default(), random(self.clients << 20)) {
             Ok(client) => client,
             Err(error) => unreachable!("{error}"),
         };
-        assert!(client.connect(Time::ZERO, self.target.clone()).is_ok());
-        client.poll_transmit(Time::ZERO, &mut self.buf);
+        assert!(client.connect(self.now, self.target.clone()).is_ok());
+        client.poll_transmit(self.now, &mut self.buf);
         (([10, a, b, c], 9).into(), client)
     }
 
@@ -157,15 +160,15 @@ impl Door {
         let (from, mut client) = self.knock();
         let hello = std::mem::take(&mut self.buf);
         assert!(self.give(from, &hello));
-        client.handle_datagram(Time::ZERO, HERE.into(), &self.buf);
-        client.poll_transmit(Time::ZERO, &mut self.buf);
+        client.handle_datagram(self.now, HERE.into(), &self.buf);
+        client.poll_transmit(self.now, &mut self.buf);
         (from, self.buf.clone())
     }
 
     /// Gives the server a datagram; whether it answers.
     fn give(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
-        self.server.handle_datagram(Time::ZERO, from, datagram);
-        self.server.poll_transmit(Time::ZERO, &mut self.buf).is_some()
+        self.server.handle_datagram(self.now, from, datagram);
+        self.server.poll_transmit(self.now, &mut self.buf).is_some()
     }
 }
 
