@@ -1,4 +1,4 @@
-//! What a session costs in memory: next to nothing while it is idle, all in.
+//! What a session costs in memory: next to nothing while it is idle, all in, and nothing new while it is busy.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -7,10 +7,11 @@ mod common;
 
 use allocation_counter::measure;
 use common::ms;
-use common::sessions::{World, server_config, target};
+use common::sessions::{World, client_address, random, server_address, server_config, target};
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{Blob, SessionConfig, Suite, Target};
+use whitewater::session::{Blob, ClientConfig, Server, Session, SessionConfig, Suite, Target};
 use whitewater::sim::LinkConfig;
+use whitewater::{Config, Time};
 
 /// Heap bytes that a value owns.
 fn heap<T>(value: T) -> i64 {
@@ -92,5 +93,66 @@ fn a_session_that_was_busy_takes_as_little_when_it_is_idle_again() {
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
         assert!(server <= 4096, "{suite:?}: {server} bytes");
+    }
+}
+
+/// Both ends of one session, in the same place.
+fn tick(now: Time, client: &mut Session, server: &mut Server, bufs: &mut (Vec<u8>, [u8; 2000])) {
+    let (here, there) = (client_address(1, 1000), server_address());
+    let (datagram, message) = bufs;
+    let end = client.connection_mut().unwrap();
+    end.send(0, &[1; 300]).unwrap();
+    end.send(0, &[2; 1900]).unwrap();
+    end.send_datagram(&[3; 200]).unwrap();
+    client.handle_timeout(now);
+    server.handle_timeout(now);
+    for _ in 0..3 {
+        while client.poll_transmit(now, datagram).is_some() {
+            server.handle_datagram(now, here, datagram);
+        }
+        while server.poll_transmit(now, datagram).is_some() {
+            client.handle_datagram(now, there, datagram);
+        }
+    }
+    while let Some((id, _)) = server.poll_event() {
+        let end = server.session_mut(id).unwrap();
+        while end.recv(0, message).is_ok() || end.recv_datagram(message).is_ok() {}
+    }
+    while client.poll_event().is_some() {}
+    while client.connection_mut().unwrap().pop_delivered().is_some() {}
+}
+
+#[test]
+fn traffic_allocates_nothing_in_a_steady_state() {
+    for suite in suites() {
+        let session = SessionConfig {
+            lanes: vec![Config { mtu: 1200, ..Config::turbo() }],
+            ..SessionConfig::default()
+        };
+        let config = ClientConfig { session: session.clone(), ..ClientConfig::default() };
+        let mut server = Server::new(&server_config(&session, suite), random(1, 1)).unwrap();
+        let mut client = Session::new(&config, random(1, 2)).unwrap();
+        let (mut now, mut buf) = (Time::from_millis(1000), Vec::new());
+        client.connect(now, target(suite)).unwrap();
+        for _ in 0..20 {
+            while client.poll_transmit(now, &mut buf).is_some() {
+                server.handle_datagram(now, client_address(1, 1000), &buf);
+            }
+            while server.poll_transmit(now, &mut buf).is_some() {
+                client.handle_datagram(now, server_address(), &buf);
+            }
+            now = now + ms(16);
+        }
+        let mut bufs = (buf, [0; 2000]);
+        let mut ticks = |count| {
+            for _ in 0..count {
+                now = now + ms(16);
+                tick(now, &mut client, &mut server, &mut bufs);
+            }
+        };
+        ticks(2000);
+        let allocated = measure(|| ticks(2000));
+        println!("{suite:?}: {} allocations in 2000 ticks", allocated.count_total);
+        assert_eq!(allocated.count_total, 0, "{suite:?}");
     }
 }
