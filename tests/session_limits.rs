@@ -306,6 +306,37 @@ fn a_datagram_longer_than_any_changes_nothing() {
 }
 
 #[test]
+fn of_receipts_that_nobody_takes_the_newest_1024_are_kept() {
+    let mut world = connected(&SessionConfig::default());
+    let mut sent = 0;
+    while sent < 1500 {
+        for _ in 0..50 {
+            sent = world.client().send_datagram(&[1; 20]).unwrap().0 + 1;
+        }
+        world.drain();
+        world.run(60);
+        while world.session().recv_datagram(&mut [0; 20]).is_ok() {}
+    }
+    world.run(500);
+    let told: Vec<_> = std::iter::from_fn(|| world.client().pop_delivered()).map(|id| id.0).collect();
+    assert!(told.iter().copied().eq(1500 - 1024..1500), "{} told", told.len());
+}
+
+#[test]
+fn of_answers_that_nobody_sends_there_are_64() {
+    let mut world = open_server(ServerConfig::default());
+    let mut datagram = Vec::new();
+    let hello = Hello { suite: 0, protocol_id: 0, cid: 1, client_stamp: 1, size: 512 };
+    hello.encode(&mut datagram).unwrap();
+    let now = world.now;
+    (0..100).for_each(|_| world.server.handle_datagram(now, client_address(3, 3), &datagram));
+    world.audited(client_address(3, 3), 100 * datagram.len());
+    assert_eq!(world.server.stats().rejected.replies, 36);
+    world.drain();
+    assert_eq!(world.strangers.len(), 64);
+}
+
+#[test]
 fn sessions_beyond_the_most_are_told_that_the_server_is_busy() {
     let mut world = open_server(ServerConfig { max_sessions: 2, ..ServerConfig::default() });
     let came = (1..=4).filter(|number| Rogue::connect(&mut world, *number).is_some()).count();

@@ -299,6 +299,11 @@ impl World {
         Some(if at <= self.now { Time::from_micros(self.now.as_micros() + 1) } else { at })
     }
 
+    /// So many bytes were given to the server from an address by hand.
+    pub(crate) fn audited(&mut self, from: SocketAddr, len: usize) {
+        self.audit.entry(from).or_default().received += len as u64;
+    }
+
     fn serve(&mut self, from: SocketAddr, datagram: &[u8]) {
         self.audit.entry(from).or_default().received += datagram.len() as u64;
         self.server.handle_datagram(self.now, from, datagram);

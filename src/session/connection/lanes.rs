@@ -214,7 +214,7 @@ impl Lanes {
 #[cfg(test)]
 impl Lanes {
     /// Begins the lanes anew at other numbers than 0.
-    pub(super) fn start_at(&mut self, config: &SessionConfig, snd: crate::seq::Sn, rcv: crate::seq::Sn) {
+    pub(super) fn start_at(&mut self, config: &SessionConfig, snd: Sn, rcv: Sn) {
         for (index, (lane, knobs)) in (0..).zip(self.lanes.iter_mut().zip(&config.lanes)) {
             let knobs = config.lane(knobs, config.max_datagram);
             let conv = Conv(self.conv.wrapping_add(index));
