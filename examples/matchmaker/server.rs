@@ -63,8 +63,7 @@ pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
                 News::Token { player: number, token } => {
                     let id = up.iter().find(|id| player(&server, **id) == number);
                     if let (Some(&id), Some(token)) = (id, token) {
-                        let now = server.now();
-                        server.sessions_mut().redirect(now, id, &token)?;
+                        server.redirect(id, &token)?;
                     }
                 }
             }

@@ -10,8 +10,8 @@ use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::raw::Peers;
 use crate::session::{
-    self, Blob, Connection, DatagramId, Event, SendDatagramError, SendError, SendMessageError, ServerConfig,
-    ServerStats, SessionId,
+    self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Event, RedirectError, Request,
+    SendDatagramError, SendError, SendMessageError, ServerConfig, ServerStats, SessionId,
 };
 use crate::time::Time;
 use std::io;
@@ -220,6 +220,48 @@ impl<M: Message> Server<M> {
     /// The sessions that are up, or were a moment ago, in no order.
     pub fn ids(&self) -> impl Iterator<Item = SessionId> {
         self.sessions.ids()
+    }
+
+    /// A client that [asks](Event::Requested) to come in, see [`session::Server::request`].
+    #[must_use]
+    pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
+        self.sessions.request(id)
+    }
+
+    /// Lets it in, and tells it `user`, see [`session::Server::accept`].
+    ///
+    /// # Errors
+    ///
+    /// It does not ask any more, or `user` is too long.
+    pub fn accept(&mut self, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
+        self.sessions.accept(self.driver.clock.now(), id, user)
+    }
+
+    /// Sends it away, and tells it why, see [`session::Server::reject`].
+    ///
+    /// # Errors
+    ///
+    /// It does not ask any more, or `user` is too long.
+    pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
+        self.sessions.reject(self.driver.clock.now(), id, code, user)
+    }
+
+    /// Sends the client of a session to another server, see [`session::Server::redirect`].
+    ///
+    /// # Errors
+    ///
+    /// The token does not fit, or is none, or the session is over.
+    pub fn redirect(&mut self, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
+        self.sessions.redirect(self.driver.clock.now(), id, token)
+    }
+
+    /// [`close`](Self::close) with a text for the client, see [`session::Server::close_with`].
+    ///
+    /// # Errors
+    ///
+    /// The text is too long, or has control characters.
+    pub fn close_with(&mut self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
+        self.sessions.close_with(self.driver.clock.now(), id, code, text)
     }
 
     /// Ends a session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
