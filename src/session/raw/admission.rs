@@ -1,7 +1,10 @@
 //! Who may become a peer: what a first datagram has to look like, and who has just been sent away. Everything here has a fixed
 //! bound.
 
-use super::config::Stats;
+use super::Peers;
+use super::config::{Stats, Strangers};
+use super::peer::{Event, Peer};
+use crate::rate::host;
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
@@ -18,7 +21,7 @@ pub(super) struct Key {
 
 /// Why a datagram makes no peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Refused {
+enum Refused {
     Garbage,
     Stray,
     Stranger,
@@ -29,7 +32,7 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    pub(super) const fn counter(self, stats: &mut Stats) -> &mut u64 {
+    const fn counter(self, stats: &mut Stats) -> &mut u64 {
         match self {
             Self::Garbage => &mut stats.garbage,
             Self::Stray => &mut stats.strays,
@@ -42,6 +45,61 @@ impl Refused {
     }
 }
 
+impl Peers {
+    /// A datagram of a stranger.
+    pub(super) fn knock(&mut self, now: Time, key: Key, datagram: &[u8]) {
+        let Some(refused) = self.refusal(now, key, datagram) else { return self.accept(now, key, datagram) };
+        *refused.counter(&mut self.stats) += 1;
+        log::trace!("dropped a datagram from {} with conv {}: {refused:?}", key.address, key.conv);
+    }
+
+    /// Why `datagram` makes no peer. The question that costs a token comes last.
+    fn refusal(&mut self, now: Time, key: Key, datagram: &[u8]) -> Option<Refused> {
+        if self.config.strangers == Strangers::Refused {
+            return Some(Refused::Stranger);
+        }
+        let fits = datagram.len() <= self.config.kcp.rcv_mtu.into();
+        match opens(datagram, key.conv, self.config.kcp.rcv_wnd.into()) {
+            Ok(true) if fits => {}
+            Ok(_) if fits => return Some(Refused::Stray),
+            _ => return Some(Refused::Garbage),
+        }
+        let host = host(key.address);
+        if self.quarantine.holds(now, key) {
+            return Some(Refused::Quarantined);
+        }
+        let unheeded = self.events.len() / EVENTS_EACH;
+        if self.peers.len().max(unheeded) >= self.config.max_peers {
+            return Some(Refused::Full);
+        }
+        if self.by_host.get(&host).is_some_and(|&here| here >= self.config.max_peers_per_address) {
+            return Some(Refused::PerAddress);
+        }
+        (!self.rate.take(now, host)).then_some(Refused::Rate)
+    }
+
+    fn accept(&mut self, now: Time, key: Key, datagram: &[u8]) {
+        let Ok(kcp) = self.control_block(key.conv) else { return };
+        let (host, proof) =
+            (host(key.address), (self.config.strangers == Strangers::Proven).then(Box::default));
+        let mut peer = Peer::new(now, kcp, key.address, Some(host), self.clock(), proof);
+        if !peer.input(now, datagram) {
+            self.stats.strays += 1;
+            return;
+        }
+        let is_readable = peer.kcp().peek_size().is_some();
+        peer.told_readable = is_readable;
+        let id = self.insert(key, peer);
+        self.events.push_back(Event::Accepted(id));
+        if is_readable {
+            self.events.push_back(Event::Readable(id));
+        }
+        *self.by_host.entry(host).or_default() += 1;
+        self.stats.accepted += 1;
+        log::debug!("peer {id} at {} accepted, conv {}", key.address, key.conv);
+    }
+}
+
 /// Whether a fresh control block would take data from `datagram`: a whole KCP datagram of one
 /// conv, from a peer that has acknowledged nothing, with data of the first window. That a first
 /// datagram may be lost or late is why it need not be segment 0.
@@ -49,7 +107,7 @@ impl Refused {
 /// # Errors
 ///
 /// It is not KCP.
-pub(super) fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, DecodeError> {
+fn opens(datagram: &[u8], conv: Conv, rcv_wnd: u32) -> Result<bool, DecodeError> {
     let (mut fresh, mut data) = (true, false);
     for segment in wire::segments(datagram) {
         let header = segment?.header;
@@ -100,6 +158,10 @@ impl Quarantine {
         }
     }
 }
+
+/// Events of one peer that can wait at a time: accepted, readable, writable, closed. A program
+/// that takes no events gets no strangers, so the list of events is bounded.
+const EVENTS_EACH: usize = 4;
 
 #[cfg(test)]
 mod tests {

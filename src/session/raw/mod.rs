@@ -44,11 +44,11 @@ use super::wire::is_reserved_conv;
 use crate::arq::Kcp;
 use crate::config::ConfigError;
 use crate::hash::Keyed;
-use crate::rate::{AddressRate, host};
+use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
-use admission::{Key, Quarantine, Refused, opens};
+use admission::{Key, Quarantine};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
@@ -281,59 +281,6 @@ impl Peers {
         }
     }
 
-    /// A datagram of a stranger.
-    fn knock(&mut self, now: Time, key: Key, datagram: &[u8]) {
-        let Some(refused) = self.refusal(now, key, datagram) else { return self.accept(now, key, datagram) };
-        *refused.counter(&mut self.stats) += 1;
-        log::trace!("dropped a datagram from {} with conv {}: {refused:?}", key.address, key.conv);
-    }
-
-    /// Why `datagram` makes no peer. The question that costs a token comes last.
-    fn refusal(&mut self, now: Time, key: Key, datagram: &[u8]) -> Option<Refused> {
-        if self.config.strangers == Strangers::Refused {
-            return Some(Refused::Stranger);
-        }
-        let fits = datagram.len() <= self.config.kcp.rcv_mtu.into();
-        match opens(datagram, key.conv, self.config.kcp.rcv_wnd.into()) {
-            Ok(true) if fits => {}
-            Ok(_) if fits => return Some(Refused::Stray),
-            _ => return Some(Refused::Garbage),
-        }
-        let host = host(key.address);
-        if self.quarantine.holds(now, key) {
-            return Some(Refused::Quarantined);
-        }
-        let unheeded = self.events.len() / EVENTS_EACH;
-        if self.peers.len().max(unheeded) >= self.config.max_peers {
-            return Some(Refused::Full);
-        }
-        if self.by_host.get(&host).is_some_and(|&here| here >= self.config.max_peers_per_address) {
-            return Some(Refused::PerAddress);
-        }
-        (!self.rate.take(now, host)).then_some(Refused::Rate)
-    }
-
-    fn accept(&mut self, now: Time, key: Key, datagram: &[u8]) {
-        let Ok(kcp) = self.control_block(key.conv) else { return };
-        let (host, proof) =
-            (host(key.address), (self.config.strangers == Strangers::Proven).then(Box::default));
-        let mut peer = Peer::new(now, kcp, key.address, Some(host), self.clock(), proof);
-        if !peer.input(now, datagram) {
-            self.stats.strays += 1;
-            return;
-        }
-        let is_readable = peer.kcp().peek_size().is_some();
-        peer.told_readable = is_readable;
-        let id = self.insert(key, peer);
-        self.events.push_back(Event::Accepted(id));
-        if is_readable {
-            self.events.push_back(Event::Readable(id));
-        }
-        *self.by_host.entry(host).or_default() += 1;
-        self.stats.accepted += 1;
-        log::debug!("peer {id} at {} accepted, conv {}", key.address, key.conv);
-    }
-
     fn control_block(&self, conv: Conv) -> Result<Kcp<DatagramQueue>, ConfigError> {
         Kcp::new(conv, &self.config.kcp, self.config.kcp.datagram_queue())
     }
@@ -432,8 +379,5 @@ fn key_of(peer: &Peer) -> Key {
 
 /// Timers that one call looks at.
 const TIMERS_EACH: usize = 512;
-/// Events of one peer that can wait at a time: accepted, readable, writable, closed. A program
-/// that takes no events gets no strangers, so the list of events is bounded.
-const EVENTS_EACH: usize = 4;
 /// Quiet after which a peer gives memory back.
 const QUIET: Duration = Duration::from_secs(2);
