@@ -23,8 +23,8 @@ impl Licence {
         self.local.insert(code);
     }
 
-    /// It gets a body that `sender` has not sent so.
-    pub(super) fn meddle(&mut self, body: &[u8], sender: &mut Self) {
+    /// It gets a body that `sender` has not sent so. Only a client is sent to another server.
+    pub(super) fn meddle(&mut self, body: &[u8], sender: &mut Self, is_client: bool) {
         let Ok(frames) = Frames::parse(body) else {
             self.is_malformed = true;
             return;
@@ -40,6 +40,7 @@ impl Licence {
                     self.peer.insert(code);
                     sender.peer.insert(CLOSE_ANSWER);
                 }
+                Frame::Redirect(_) => self.is_malformed |= !is_client,
                 _ => {}
             }
         }

@@ -302,7 +302,7 @@ impl World {
     fn license(&mut self, from: usize, body: &[u8]) {
         let [client, server] = &mut self.licences;
         let (sender, receiver) = if from == CLIENT { (client, server) } else { (server, client) };
-        receiver.meddle(body, sender);
+        receiver.meddle(body, sender, from == SERVER);
     }
 
     fn arrive(&mut self, from: usize) {
