@@ -115,3 +115,27 @@ fn who_is_not_connected_has_nobody_to_tell() {
     world.drain();
     assert_eq!(reason(&world), Some(CloseReason::Local(7)));
 }
+
+#[test]
+fn who_is_closed_at_once_still_hears_that_all_it_said_has_arrived() {
+    let mut world = connected(1, 0.0, SUITE);
+    world.client().send(0, b"last words").unwrap();
+    world.client().send_datagram(b"and a datagram").unwrap();
+    world.drain();
+    let (id, mut buf) = (world.sessions[0], [0; 100]);
+    let close_at_once = |world: &mut World| {
+        let (now, heard) = (world.now, world.session().recv(0, &mut buf).is_ok());
+        if heard {
+            world.server.close(now, id, 3);
+        }
+        heard
+    };
+    assert!(world.run_until(1_000, close_at_once));
+    world.run(2_000);
+    let told = world.client().pop_delivered().is_some();
+    let closed = world.clients[0].events.iter().find_map(|(_, event)| match event {
+        Event::Closed { reason, undelivered } => Some((*reason, undelivered.is_empty())),
+        _ => None,
+    });
+    assert_eq!((closed, told), (Some((CloseReason::Peer(3), true)), true));
+}

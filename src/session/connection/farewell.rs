@@ -2,10 +2,12 @@
 
 use super::Connection;
 use super::life::Life;
+use super::transmit::Written;
 use crate::message::Message;
 use crate::session::error::CloseTextError;
 use crate::session::event::CloseReason;
-use crate::session::wire::{CLOSE_TEXT_MAX, Frame, is_close_text};
+use crate::session::seal::Seal;
+use crate::session::wire::{CLOSE_TEXT_MAX, Frame, FrameWriter, is_close_text};
 use crate::time::Time;
 
 impl<M: Message> Connection<M> {
@@ -30,13 +32,22 @@ impl<M: Message> Connection<M> {
         if self.is_closed() && self.is_closed_by_peer { &self.close_text } else { "" }
     }
 
-    /// A datagram that says that the session ends; in words only if the application ends it.
+    /// A datagram that says that the session ends. If the application ends it, in words, and after what the peer is still owed: it may
+    /// wait for nothing else but to hear that all has arrived.
     pub(super) fn seal_close(&mut self, now: Time, buf: &mut Vec<u8>, reason: CloseReason) -> Option<()> {
-        let text = std::mem::take(&mut self.close_text);
-        let said = if let CloseReason::Local(_) = reason { &*text } else { "" };
-        let sealed = self.seal_one(now, buf, &Frame::Close(reason.code(), said));
-        self.close_text = text;
-        sealed
+        let CloseReason::Local(code) = reason else {
+            return self.seal_one(now, buf, &Frame::Close(reason.code(), ""));
+        };
+        self.lanes.acknowledge(now);
+        Seal::begin(buf);
+        let end = self.body_end();
+        let mut writer = FrameWriter::new(buf, end - CLOSE_FRAME_MAX);
+        let mut written = Written::default();
+        self.write_acks(now, &mut writer);
+        self.write_lanes(&mut writer, &mut written);
+        writer.set_end(end);
+        writer.push(&Frame::Close(code, &self.close_text)).ok()?;
+        self.finish(now, buf, written)
     }
 
     /// The peer has closed the session.
@@ -47,6 +58,9 @@ impl<M: Message> Connection<M> {
         self.end(CloseReason::Peer(code), self.undelivered());
     }
 }
+
+/// Most bytes of a CLOSE: its type, the code, the length of the text, the text; and two for the length of the frame before it.
+const CLOSE_FRAME_MAX: usize = 4 + CLOSE_TEXT_MAX + 2;
 
 /// Whether a CLOSE can say this.
 pub(in crate::session) const fn check_text(text: &str) -> Result<(), CloseTextError> {

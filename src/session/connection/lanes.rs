@@ -149,6 +149,15 @@ impl Lanes {
         }
     }
 
+    /// Tells the peer now what has come on lanes that send nothing.
+    pub(super) fn acknowledge(&mut self, now: Time) {
+        for lane in &mut self.lanes {
+            if lane.kcp.wait_snd() == 0 && !lane.kcp.is_idle() {
+                lane.kcp.flush(now);
+            }
+        }
+    }
+
     /// What a lane has waited for in vain.
     pub(super) fn judge(&mut self, now: Time) -> Result<(), LaneError> {
         let slow_peer = self.slow_peer;

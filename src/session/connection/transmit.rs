@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// What a datagram carries that its owner wants to know about later.
 #[derive(Clone, Copy, Debug, Default)]
-struct Written {
+pub(super) struct Written {
     /// Something that has to leave.
     any: bool,
     is_ping: bool,
@@ -157,7 +157,7 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn write_acks(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
+    pub(super) fn write_acks(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
         let Some((acks, age)) = self.received.peek(now) else { return false };
         let delay = u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX);
         let is_written = writer.push(&Frame::Ack(AckFrame { ack: acks.ack, bits: acks.bits, delay })).is_ok();
@@ -200,7 +200,7 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn write_lanes(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    pub(super) fn write_lanes(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
         while let Some(len) = self.lanes.next_len()
             && writer.room().is_some_and(|room| len <= room)
             && let Some(segments) = self.lanes.pop()
@@ -211,12 +211,12 @@ impl<M: Message> Connection<M> {
     }
 
     /// Where the frames of a datagram end at the latest.
-    fn body_end(&self) -> usize {
+    pub(super) fn body_end(&self) -> usize {
         usize::from(self.max_datagram) + DATA_HEADER_LEN - self.seal.overhead()
     }
 
     /// Seals what was written and notes what left.
-    fn finish(&mut self, now: Time, buf: &mut Vec<u8>, written: Written) -> Option<()> {
+    pub(super) fn finish(&mut self, now: Time, buf: &mut Vec<u8>, written: Written) -> Option<()> {
         let Ok(pn) = self.seal.seal(now, self.peer_sid, buf) else {
             self.end(CloseReason::Exhausted, self.undelivered());
             return None;

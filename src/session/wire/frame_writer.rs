@@ -30,6 +30,11 @@ impl<'a> FrameWriter<'a> {
         Self { buffer, end, count: 0, open: None }
     }
 
+    /// From now on writes until the buffer is `end` bytes long: for what room was left for.
+    pub const fn set_end(&mut self, end: usize) {
+        self.end = end;
+    }
+
     /// Frames written.
     #[must_use]
     pub const fn count(&self) -> usize {
