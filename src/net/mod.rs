@@ -71,21 +71,26 @@
 //!
 //! [`io::Error`]: std::io::Error
 
+mod batch;
+mod buffers;
 mod client;
 mod clock;
 mod driver;
 mod error;
+mod fault;
 mod listener;
 mod port;
 mod random;
 mod server;
 mod silence;
 mod socket;
+mod wait;
 
+pub use buffers::SocketBuffers;
 pub use client::Client;
 pub use clock::Clock;
 pub use error::Error;
+pub use fault::SocketStats;
 pub use listener::KcpListener;
-pub use port::SocketStats;
 pub use server::Server;
 pub use socket::KcpSocket;
