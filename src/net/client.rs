@@ -3,10 +3,10 @@
 use super::buffers::SocketBuffers;
 use super::driver::{Driver, End};
 use super::error::Error;
-use super::fault::SocketStats;
 use super::port::Purpose;
 use super::random::random;
 use super::server::GOODBYE;
+use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -231,6 +231,12 @@ impl<M: Message> Client<M> {
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
         self.driver.stats()
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.driver.traffic()
     }
 
     /// The sizes of the socket's buffers.

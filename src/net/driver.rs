@@ -3,8 +3,8 @@
 use super::batch::Fragments;
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
-use super::fault::SocketStats;
 use super::port::{Port, Purpose};
+use super::tally::{SocketStats, SocketTraffic};
 use crate::time::Time;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -92,6 +92,10 @@ impl Driver {
 
     pub(super) const fn stats(&self) -> SocketStats {
         self.port.stats()
+    }
+
+    pub(super) const fn traffic(&self) -> SocketTraffic {
+        self.port.traffic()
     }
 
     pub(super) fn buffers(&self) -> io::Result<SocketBuffers> {

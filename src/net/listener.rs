@@ -4,9 +4,9 @@ use super::batch::Fragments;
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
 use super::error::Error;
-use super::fault::SocketStats;
 use super::port::{Port, Purpose};
 use super::random::random;
+use super::tally::{SocketStats, SocketTraffic};
 use crate::seq::Conv;
 use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
 use std::io;
@@ -183,6 +183,12 @@ impl KcpListener {
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
         self.port.stats()
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.port.traffic()
     }
 
     /// The sizes of the socket's buffers.

@@ -3,7 +3,7 @@
 
 use super::batch::{Datagram, Ecn, Fragments, Inbox, Offload, Outbox};
 use super::buffers::SocketBuffers;
-use super::fault::{Faults, SocketStats};
+use super::tally::{SocketStats, SocketTraffic, Tally};
 use super::wait::Waiter;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -37,7 +37,7 @@ pub(super) struct Port {
     /// Whether the socket had no room for what the outbox has.
     is_full: bool,
     waiter: Waiter,
-    faults: Faults,
+    tally: Tally,
 }
 
 impl Port {
@@ -54,7 +54,7 @@ impl Port {
             offload,
             outbox: Outbox::default(),
             is_full: false,
-            faults: Faults::default(),
+            tally: Tally::default(),
         })
     }
 
@@ -65,7 +65,7 @@ impl Port {
         let mut new = Self::new(socket, Purpose { is_connected: false, ..self.purpose })?;
         self.outbox.clear();
         std::mem::swap(&mut self.outbox, &mut new.outbox);
-        std::mem::swap(&mut self.faults, &mut new.faults);
+        std::mem::swap(&mut self.tally, &mut new.tally);
         *self = new;
         Ok(())
     }
@@ -75,11 +75,15 @@ impl Port {
     }
 
     pub(super) const fn stats(&self) -> SocketStats {
-        self.faults.stats
+        self.tally.stats
+    }
+
+    pub(super) const fn traffic(&self) -> SocketTraffic {
+        self.tally.traffic
     }
 
     pub(super) const fn stats_mut(&mut self) -> &mut SocketStats {
-        &mut self.faults.stats
+        &mut self.tally.stats
     }
 
     /// The next datagram that has arrived. `None`: there was no other when the system was last asked.
@@ -91,8 +95,8 @@ impl Port {
         }
         let datagram = self.inbox.pop();
         let is_marked = datagram.is_some_and(|datagram| datagram.ecn == Some(Ecn::Congested));
-        self.faults.stats.received += u64::from(datagram.is_some());
-        self.faults.stats.congestion_marks += u64::from(is_marked);
+        self.tally.traffic.received += u64::from(datagram.is_some());
+        self.tally.traffic.congestion_marks += u64::from(is_marked);
         Ok(datagram)
     }
 
@@ -117,7 +121,7 @@ impl Port {
     /// Sends what is kept, as far as there is room.
     pub(super) fn flush(&mut self) {
         if !self.outbox.is_empty() {
-            self.is_full = self.outbox.flush(&self.offload, &self.socket, &mut self.faults).is_err();
+            self.is_full = self.outbox.flush(&self.offload, &self.socket, &mut self.tally).is_err();
         }
     }
 
@@ -137,7 +141,7 @@ impl Port {
             return Ok(());
         }
         let waited = self.waiter.wait(&self.socket, wait, self.is_full, self.inbox.scratch());
-        match waited.or_else(|error| self.faults.receiving(error)) {
+        match waited.or_else(|error| self.tally.receiving(error)) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
         }
@@ -164,10 +168,10 @@ impl Port {
         for _ in 0..FAULTS_PER_DATAGRAM {
             match self.offload.recv(&self.socket, &mut self.inbox) {
                 Ok(()) => {
-                    self.faults.stats.receive_calls += 1;
+                    self.tally.traffic.receive_calls += 1;
                     return Ok(true);
                 }
-                Err(error) => match self.faults.receiving(error) {
+                Err(error) => match self.tally.receiving(error) {
                     Ok(()) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                     Err(error) => return Err(error),

@@ -4,9 +4,9 @@ use super::batch::{Datagram, Fragments};
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
 use super::error::{Error, would_block};
-use super::fault::SocketStats;
 use super::port::{Port, Purpose};
 use super::silence::{LONGEST_STEP, Silence};
+use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::{Config, Kcp, Stats};
 use crate::seq::Conv;
 use crate::time::Time;
@@ -263,6 +263,12 @@ impl KcpSocket {
     /// The control block, to configure it, or to send and receive without a copy.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         &mut self.kcp
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.port.traffic()
     }
 
     /// The sizes of the socket's buffers.

@@ -3,7 +3,7 @@
 use super::SLOT;
 use super::offload::Offload;
 use super::socket::Socket;
-use crate::net::fault::{Fault, Faults};
+use crate::net::tally::{Fault, Tally};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -83,7 +83,7 @@ impl Outbox {
         &mut self,
         offload: &Offload,
         socket: &impl Socket,
-        faults: &mut Faults,
+        tally: &mut Tally,
     ) -> io::Result<()> {
         while let Some(run) = self.runs.front_mut() {
             let joined = run.count.min(offload.most_joined());
@@ -92,28 +92,28 @@ impl Outbox {
                 let datagrams = self.bytes.get(run.start..run.start + len).unwrap_or_default();
                 match offload.send_joined(socket, datagrams, run.size, run.to) {
                     Ok(()) => {
-                        faults.stats.sent += joined as u64;
-                        faults.stats.send_calls += 1;
+                        tally.traffic.sent += joined as u64;
+                        tally.traffic.send_calls += 1;
                     }
                     Err(error) if Fault::of(&error) == Fault::Nothing => {
-                        return faults.sending(&error, run.to);
+                        return tally.sending(&error, run.to);
                     }
                     // The card, or the interface, may not do it, or one datagram is too long: each tells for itself.
                     Err(error) => {
                         log::debug!("{joined} datagrams to {} go one by one: {error}", run.to);
-                        faults.stats.not_joined += 1;
-                        faults.stats.unreachable += u64::from(Fault::of(&error) == Fault::Unreachable);
+                        tally.traffic.not_joined += 1;
+                        tally.stats.unreachable += u64::from(Fault::of(&error) == Fault::Unreachable);
                         for _ in 0..joined {
-                            self.flush_one(offload, socket, faults)?;
+                            self.flush_one(offload, socket, tally)?;
                         }
                         continue;
                     }
                 }
                 self.remove(joined);
             } else if self.next_is_alone() {
-                self.flush_one(offload, socket, faults)?;
+                self.flush_one(offload, socket, tally)?;
             } else {
-                self.flush_some(offload, socket, faults)?;
+                self.flush_some(offload, socket, tally)?;
             }
         }
         self.bytes.clear();
@@ -121,22 +121,22 @@ impl Outbox {
     }
 
     /// Sends one datagram.
-    fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, faults: &mut Faults) -> io::Result<()> {
+    fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let Some(run) = self.runs.front() else { return Ok(()) };
         let datagram = self.bytes.get(run.start..run.start + run.len_of(1)).unwrap_or_default();
         match offload.send(socket, datagram, run.to) {
             Ok(()) => {
-                faults.stats.sent += 1;
-                faults.stats.send_calls += 1;
+                tally.traffic.sent += 1;
+                tally.traffic.send_calls += 1;
             }
-            Err(error) => faults.sending(&error, run.to)?,
+            Err(error) => tally.sending(&error, run.to)?,
         }
         self.remove(1);
         Ok(())
     }
 
     /// Sends as many datagrams as one call can take that does not join them.
-    fn flush_some(&mut self, offload: &Offload, socket: &impl Socket, faults: &mut Faults) -> io::Result<()> {
+    fn flush_some(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let mut datagrams = [(NOWHERE, &[][..]); MOST_EACH];
         let most_joined = offload.most_joined();
         let mut waiting =
@@ -154,12 +154,12 @@ impl Outbox {
         let to = datagrams.first().map_or(NOWHERE, |(to, _)| *to);
         match offload.send_each(socket, datagrams.get(..count).unwrap_or_default()) {
             Ok(sent) => {
-                faults.stats.sent += sent as u64;
-                faults.stats.send_calls += 1;
+                tally.traffic.sent += sent as u64;
+                tally.traffic.send_calls += 1;
                 (0..sent).for_each(|_| self.remove(1));
             }
             Err(error) => {
-                faults.sending(&error, to)?;
+                tally.sending(&error, to)?;
                 self.remove(1);
             }
         }

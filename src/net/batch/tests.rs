@@ -1,7 +1,7 @@
 //! Over real sockets on loopback: what the system does for many datagrams gives the same datagrams as std does.
 
 use super::*;
-use crate::net::fault::Faults;
+use crate::net::tally::Tally;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ struct End {
     offload: Offload,
     inbox: Inbox,
     outbox: Outbox,
-    faults: Faults,
+    tally: Tally,
 }
 
 impl End {
@@ -26,7 +26,7 @@ impl End {
             Offload::new(&socket, is_connected, Fragments::Forbidden)
         };
         let inbox = Inbox::new(offload.slots(8));
-        Self { socket, offload, inbox, outbox: Outbox::default(), faults: Faults::default() }
+        Self { socket, offload, inbox, outbox: Outbox::default(), tally: Tally::default() }
     }
 
     fn bound(is_plain: bool) -> Self {
@@ -38,7 +38,7 @@ impl End {
     }
 
     fn flush(&mut self) {
-        self.outbox.flush(&self.offload, &self.socket, &mut self.faults).unwrap();
+        self.outbox.flush(&self.offload, &self.socket, &mut self.tally).unwrap();
     }
 
     /// The next so many datagrams.
@@ -47,7 +47,7 @@ impl End {
         while taken.len() < count {
             assert!(start.elapsed() < PATIENCE, "{} of {count} datagrams", taken.len());
             match self.offload.recv(&self.socket, &mut self.inbox) {
-                Ok(()) => self.faults.stats.receive_calls += 1,
+                Ok(()) => self.tally.traffic.receive_calls += 1,
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
             }
             while let Some(datagram) = self.inbox.pop() {
@@ -89,7 +89,7 @@ fn the_same_datagrams_arrive_by_all_calls() {
         for (to, sent) in to.iter_mut().zip(&sent) {
             assert!(to.take(sent.len()) == *sent, "plain: {from_plain} {to_plain}");
         }
-        assert_eq!(from.faults.stats.sent, SENT.len() as u64);
+        assert_eq!(from.tally.traffic.sent, SENT.len() as u64);
     }
 }
 
@@ -134,7 +134,7 @@ fn one_too_long_is_lost_alone() {
     }
     from.flush();
     assert_eq!(to.take(3).len(), 3);
-    assert_eq!((from.faults.stats.too_long, from.faults.stats.sent), (1, 3));
+    assert_eq!((from.tally.stats.too_long, from.tally.traffic.sent), (1, 3));
 }
 
 /// The price: of a bulk to one address, and of many small ones to several.
@@ -148,14 +148,14 @@ fn calls_are_far_fewer_than_datagrams() {
     }
     from.flush();
     assert_eq!(to.take(100).len(), 100);
-    let (sends, receives) = (from.faults.stats.send_calls, to.faults.stats.receive_calls);
+    let (sends, receives) = (from.tally.traffic.send_calls, to.tally.traffic.receive_calls);
     assert!(sends <= 2 && receives <= 2, "{sends} to send, {receives} to receive"); // 54 of them are 64 KiB
     let mut others: Vec<_> = (0..64).map(|_| End::bound(false)).collect();
     for other in &others {
         from.outbox.push(&[4; 64], other.address());
     }
     from.flush();
-    assert_eq!(from.faults.stats.send_calls - sends, 2);
+    assert_eq!(from.tally.traffic.send_calls - sends, 2);
     assert!(others.iter_mut().all(|other| other.take(1).len() == 1));
 }
 
@@ -168,13 +168,13 @@ fn what_a_full_send_buffer_did_not_take_leaves_later() {
         for len in [5, 5, 5, 6, 7] {
             from.outbox.push(&vec![len; len.into()], to.address());
         }
-        let blocked = from.outbox.flush(&plain, &full, &mut from.faults).unwrap_err();
-        assert_eq!((blocked.kind(), from.faults.stats.sent), (ErrorKind::WouldBlock, 2));
+        let blocked = from.outbox.flush(&plain, &full, &mut from.tally).unwrap_err();
+        assert_eq!((blocked.kind(), from.tally.traffic.sent), (ErrorKind::WouldBlock, 2));
         assert!(!from.outbox.is_empty());
         from.flush();
         let lens: Vec<_> = to.take(5).into_iter().map(|(bytes, _)| bytes.len()).collect();
         assert_eq!(lens, [5, 5, 5, 6, 7]);
-        assert_eq!((from.faults.stats.sent, from.faults.stats.send_buffer_full), (5, 1));
+        assert_eq!((from.tally.traffic.sent, from.tally.stats.send_buffer_full), (5, 1));
     }
 }
 

@@ -1,23 +1,31 @@
-//! Errors of a socket: what is loss, what is failure, and how often.
+//! What goes through a socket, and its errors: what is loss, what is failure, and how often.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What the socket reported that is packet loss and not failure, and what went through it.
+/// What went through the socket.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct SocketStats {
-    /// Datagrams received, and the calls that it took: fewer where the system gives several at once.
+pub struct SocketTraffic {
+    /// Datagrams received.
     pub received: u64,
-    /// Calls that received something.
+    /// The calls that it took: fewer than datagrams where the system gives several at once.
     pub receive_calls: u64,
     /// Datagrams that the system took to send.
     pub sent: u64,
-    /// Calls that sent something.
+    /// The calls that it took.
     pub send_calls: u64,
     /// Datagrams that came with the mark of a queue that was filling (ECN's CE).
     pub congestion_marks: u64,
+    /// Times that datagrams could not be sent as one and went one by one.
+    pub not_joined: u64,
+}
+
+/// What the socket reported that is packet loss and not failure.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct SocketStats {
     /// "Unreachable" by ICMP: no such port, host or network, or refused on the way.
     pub unreachable: u64,
     /// Times the send buffer was full; the datagram was kept and sent later.
@@ -28,22 +36,21 @@ pub struct SocketStats {
     pub too_long: u64,
     /// Datagrams lost to any other error on sending.
     pub send_failed: u64,
-    /// Times that datagrams could not be sent as one and went one by one.
-    pub not_joined: u64,
     /// Datagrams from an address that is not the peer's, dropped.
     pub strangers: u64,
     /// Datagrams that the control block rejected; `Stats::rejected` says why.
     pub rejected: u64,
 }
 
-/// Counts errors, and says now and then that there are some.
+/// Counts what goes through a socket and what is lost there, and says now and then that there are losses.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
+pub(super) struct Tally {
+    pub(super) traffic: SocketTraffic,
     pub(super) stats: SocketStats,
     warned: Option<Instant>,
 }
 
-impl Faults {
+impl Tally {
     /// Counts what a receiving call reported. `Ok` is loss: there may be a datagram behind it. `WouldBlock` is nothing to read.
     pub(super) fn receiving(&mut self, error: io::Error) -> io::Result<()> {
         match Fault::of(&error) {
