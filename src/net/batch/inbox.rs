@@ -159,9 +159,9 @@ mod tests {
 
     fn arrived(arrivals: &[(&[u8], usize)]) -> Inbox {
         let mut inbox = Inbox::new(arrivals.len() + 1);
-        for (index, (bytes, stride)) in arrivals.iter().enumerate() {
+        for (index, ((bytes, stride), host)) in arrivals.iter().zip(0..).enumerate() {
             inbox.bytes[index * SLOT..][..bytes.len()].copy_from_slice(bytes);
-            let from = SocketAddr::from(([10, 0, 0, index as u8], 1));
+            let from = SocketAddr::from(([10, 0, 0, host], 1));
             inbox.arrivals[index] = Arrival { from, len: bytes.len(), stride: *stride, ecn: None };
         }
         inbox.filled = arrivals.len();
