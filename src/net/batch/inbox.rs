@@ -37,6 +37,7 @@ pub(in crate::net) struct Datagram<'a> {
 
 /// What the path has written into the IP header of a datagram. Source: RFC 3168 (5), RFC 9331 (4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "batch"), expect(dead_code, reason = "std does not tell"))]
 pub(in crate::net) enum Ecn {
     /// The sender heeds marks, and there was none.
     Capable,
