@@ -196,3 +196,63 @@ const RETRY: Duration = Duration::from_millis(1);
 
 /// Errors in a row that are taken for loss before one call gives up looking for a datagram.
 const FAULTS_PER_DATAGRAM: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    fn port() -> (Port, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = socket.local_addr().unwrap();
+        let purpose = Purpose { is_connected: false, fragments: Fragments::Forbidden, slots: 2 };
+        (Port::new(socket, purpose).unwrap(), to)
+    }
+
+    fn next(port: &mut Port) -> Vec<u8> {
+        port.wait(Some(PATIENCE)).unwrap();
+        port.recv().unwrap().unwrap().bytes.to_vec()
+    }
+
+    #[test]
+    fn a_datagram_longer_than_udp_carries_is_counted_and_not_fatal() {
+        let (mut port, to) = port();
+        port.send_last(&vec![0; 70_000], to);
+        assert_eq!((port.stats().too_long, port.is_full()), (1, false));
+        port.send_last(b"short", to);
+        assert_eq!(next(&mut port), b"short");
+    }
+
+    #[test]
+    fn all_ways_to_send_keep_the_order() {
+        let (mut port, to) = port();
+        port.send(b"1", to);
+        port.stage().extend_from_slice(b"2");
+        port.commit(to);
+        port.send_last(b"3 and the last", to);
+        port.send(b"4", to);
+        assert!(port.limit(None).is_none());
+        port.flush();
+        for expected in [&b"1"[..], b"2", b"3 and the last", b"4"] {
+            assert_eq!(next(&mut port), expected);
+        }
+        assert_eq!(port.recv().unwrap(), None);
+        assert_eq!((port.traffic().sent, port.traffic().received), (4, 4));
+    }
+
+    #[test]
+    fn another_socket_sends_what_was_written_for_it() {
+        let (mut port, to) = port();
+        let (mut peer, to_peer) = self::port();
+        port.send(b"by the old one", to_peer);
+        port.stage().extend_from_slice(b"by the new one");
+        port.replace(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
+        port.commit(to_peer);
+        port.flush();
+        assert_ne!(port.local_addr().unwrap(), to);
+        assert_eq!(next(&mut peer), b"by the old one");
+        assert_eq!(next(&mut peer), b"by the new one");
+        assert_eq!(port.traffic().sent, 2);
+    }
+}

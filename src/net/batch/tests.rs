@@ -178,6 +178,40 @@ fn what_a_full_send_buffer_did_not_take_leaves_later() {
     }
 }
 
+/// ICMP tells of a datagram with a later call, that sends nothing then.
+#[cfg(all(feature = "batch", target_os = "linux"))]
+#[test]
+fn what_icmp_tells_of_one_datagram_is_no_loss_of_others() {
+    let mut to = End::bound(false);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = to.address();
+    socket.connect("127.0.0.1:1").unwrap(); // nobody
+    let _ = socket.send(b"");
+    let mut from = End::new(socket, false, false);
+    for _ in 0..3 {
+        from.outbox.push(b"joined", address);
+    }
+    from.flush();
+    let traffic = from.tally.traffic;
+    assert_eq!((from.tally.stats.unreachable, traffic.not_joined, traffic.sent), (1, 1, 3));
+    from.socket.connect(address).unwrap();
+    assert_eq!(to.take(3).len(), 3);
+}
+
+#[cfg(all(feature = "batch", target_os = "linux"))]
+#[test]
+fn fragments_are_forbidden_where_they_are_not_allowed() {
+    use rustix::net::sockopt::{Ipv4PathMtuDiscovery as Discovery, ip_mtu_discover};
+    for (fragments, expected) in
+        [(Fragments::Forbidden, Discovery::PROBE), (Fragments::Allowed, Discovery::WANT)]
+    {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let offload = Offload::new(&socket, false, fragments);
+        assert_eq!(ip_mtu_discover(&socket), Ok(expected));
+        assert_eq!(offload.slots(8), 8, "batched all the same");
+    }
+}
+
 /// A socket that has room for so many datagrams.
 struct Full<'a> {
     socket: &'a UdpSocket,
