@@ -6,8 +6,9 @@ use std::io;
 
 /// The sizes of a socket's buffers in the system, bytes.
 ///
-/// A receive buffer that is too small is loss: whatever arrives between two pumps has to fit into it. The default is 2 MiB each,
-/// which every driver asks for when it takes over a socket that has less; what it got, it tells. To set less, set it afterwards.
+/// A receive buffer that is too small is loss: whatever arrives between two pumps has to fit into it. A send buffer that is too large is
+/// a queue that no congestion control sees. The default is 2 MiB to receive and 512 KiB to send, which every driver asks for when it takes
+/// over a socket that has less; what it got, it tells. To have less, set it afterwards.
 ///
 /// Linux gives at most `net.core.rmem_max` and `net.core.wmem_max`, without an error; mostly 208 KiB. It reports twice what was set, and
 /// counts its own overhead, some 1 KiB a datagram, into that.
@@ -22,7 +23,7 @@ pub struct SocketBuffers {
 
 impl Default for SocketBuffers {
     fn default() -> Self {
-        Self { receive: 2 << 20, send: 2 << 20 }
+        Self { receive: 2 << 20, send: 512 << 10 }
     }
 }
 

@@ -88,8 +88,8 @@
 //! which every usual path takes. Those of [`KcpSocket`] and [`KcpListener`], whose usual mtu is 1400, may be cut on the way as ever; on
 //! systems other than Linux, and on IPv6, they use std's calls for that reason.
 //!
-//! **Buffers.** Whatever arrives between two pumps has to fit into the socket's receive buffer. Each driver asks for 2 MiB when it takes
-//! over a socket that has less; [`SocketBuffers`] tells what it got, and how to set it.
+//! **Buffers.** Whatever arrives between two pumps has to fit into the socket's receive buffer. Each driver asks for 2 MiB, and
+//! for 512 KiB to send, when it takes over a socket that has less; [`SocketBuffers`] tells what it got.
 //!
 //! [`io::Error`]: std::io::Error
 
