@@ -7,6 +7,7 @@
 //! cargo run --release -- forged                            µs of a datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
+//! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! ```
 
 mod bare;
@@ -15,6 +16,8 @@ mod heap;
 mod idle;
 mod ikcp;
 mod memory;
+#[cfg(target_os = "linux")]
+mod net;
 #[path = "../../pipe/mod.rs"]
 mod pipe;
 mod runs;
@@ -37,9 +40,13 @@ fn main() -> ExitCode {
         ["forged"] => forged::table(),
         ["idle"] => idle::table(),
         ["memory"] => memory::table(),
+        #[cfg(target_os = "linux")]
+        ["udp"] => net::udp::table(5),
+        #[cfg(target_os = "linux")]
+        ["udp", rounds] => net::udp::table(number(rounds)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory"
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | udp [ROUNDS]"
             );
             return ExitCode::FAILURE;
         }
