@@ -81,6 +81,8 @@ mod random;
 mod server;
 mod silence;
 mod socket;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use client::Client;
 pub use clock::Clock;

@@ -87,6 +87,7 @@ pub struct Connection<M> {
 struct Pending {
     connected: bool,
     readable: bool,
+    writable: bool,
     redirected: bool,
     moved: Option<(SocketAddr, SocketAddr)>,
     closed: Option<(CloseReason, Undelivered)>,
@@ -167,6 +168,25 @@ impl<M: Message> Connection<M> {
         }
         let count = self.lanes.len();
         Ok(self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??)
+    }
+
+    /// Ends what this end sends on a lane, by an empty message, also on a stream. It ends nothing but by agreement: what is sent afterwards
+    /// is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`send`](Self::send).
+    pub fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
+        if !self.is_up() {
+            return Err(SendError::Closed);
+        }
+        let count = self.lanes.len();
+        Ok(self.lanes.send_end(lane).ok_or(SendError::NoLane { lane, count })??)
+    }
+
+    /// Whether all that was sent on a lane is known to have arrived. If not, [`Event::Writable`] tells when it has.
+    pub fn is_delivered(&mut self, lane: usize) -> bool {
+        self.lanes.is_delivered(lane)
     }
 
     /// Takes the next message of a lane and returns its length.
@@ -293,7 +313,7 @@ impl<M: Message> Connection<M> {
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
-        let Pending { connected, readable, redirected, moved, closed } = &mut self.events;
+        let Pending { connected, readable, writable, redirected, moved, closed } = &mut self.events;
         if std::mem::take(connected) {
             return Some(Event::Connected);
         }
@@ -303,6 +323,9 @@ impl<M: Message> Connection<M> {
         if std::mem::take(readable) {
             return Some(Event::Readable);
         }
+        if std::mem::take(writable) {
+            return Some(Event::Writable);
+        }
         if std::mem::take(redirected) {
             return Some(Event::Redirected);
         }
@@ -310,8 +333,8 @@ impl<M: Message> Connection<M> {
     }
 
     pub(in crate::session) const fn has_events(&self) -> bool {
-        let Pending { connected, readable, redirected, moved, closed } = &self.events;
-        *connected || *readable || *redirected || moved.is_some() || closed.is_some()
+        let Pending { connected, readable, writable, redirected, moved, closed } = &self.events;
+        *connected || *readable || *writable || *redirected || moved.is_some() || closed.is_some()
     }
 
     /// Tells the peer at once that it is over, without waiting for anything.

@@ -112,6 +112,7 @@ impl<M: Message> Connection<M> {
             Frame::Kcp(segments) => {
                 self.lanes.input(now, segments)?;
                 self.events.readable |= self.lanes.is_readable();
+                self.events.writable |= self.lanes.take_writable();
             }
             Frame::Dgram(datagram) => {
                 let has_room = self.datagrams.take(datagram);

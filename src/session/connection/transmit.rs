@@ -61,6 +61,7 @@ impl<M: Message> Connection<M> {
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         self.lanes.update(now);
+        self.events.writable |= self.lanes.take_writable();
         Seal::begin(buf);
         let end = self.body_end();
         let mut writer = FrameWriter::new(buf, end);
