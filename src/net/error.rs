@@ -72,9 +72,10 @@ impl From<Error> for io::Error {
 /// What kind of error the end of a session is.
 const fn kind(reason: CloseReason) -> io::ErrorKind {
     match reason {
-        CloseReason::ConnectTimeout | CloseReason::Timeout | CloseReason::DeadLink | CloseReason::SlowPeer => {
-            io::ErrorKind::TimedOut
-        }
+        CloseReason::ConnectTimeout
+        | CloseReason::Timeout
+        | CloseReason::DeadLink
+        | CloseReason::SlowPeer => io::ErrorKind::TimedOut,
         CloseReason::Denied(_) | CloseReason::Rejected(_) => io::ErrorKind::ConnectionRefused,
         CloseReason::Local(_) => io::ErrorKind::NotConnected,
         _ => io::ErrorKind::ConnectionReset,

@@ -88,7 +88,9 @@ impl KcpStream {
         let now = shared.clock.now();
         let mut state = shared.lock();
         let id = state.core.peers.register_any(now, peer, conv)?;
-        Ok(Self::new(Handle::of(shared, &mut state, id)))
+        let handle = Handle::of(shared, &mut state, id);
+        drop(state);
+        Ok(Self::new(handle))
     }
 
     pub(super) fn new(handle: Handle<Bare>) -> Self {

@@ -12,8 +12,8 @@ use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
-    Blob, CloseReason, Connection, DatagramId, Event, SendDatagramError, SendMessageError,
-    SessionId, Undelivered,
+    Blob, CloseReason, Connection, DatagramId, Event, SendDatagramError, SendMessageError, SessionId,
+    Undelivered,
 };
 use std::future::poll_fn;
 use std::io;
@@ -205,7 +205,10 @@ impl<M: Message + Send + 'static> Session<M> {
         Lane { handle: self.handle.clone(), lane }
     }
 
-    fn poll_state<T>(&self, poll: impl FnOnce(&mut State<Sessions<M>>, Option<SessionId>) -> Poll<T>) -> Poll<T> {
+    fn poll_state<T>(
+        &self,
+        poll: impl FnOnce(&mut State<Sessions<M>>, Option<SessionId>) -> Poll<T>,
+    ) -> Poll<T> {
         self.handle.shared.poll(|state| poll(state, self.handle.id))
     }
 

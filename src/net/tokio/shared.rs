@@ -111,7 +111,9 @@ impl<C: Core> State<C> {
                     known.tell(event);
                     known.wake(woken, |what| what == For::Event);
                 }
-                (Notice::Closed(..), Some(Waiting { handles: 0, .. })) if self.incoming.len() > INCOMING_MAX => {
+                (Notice::Closed(..), Some(Waiting { handles: 0, .. }))
+                    if self.incoming.len() > INCOMING_MAX =>
+                {
                     waiting.remove(&id);
                     self.incoming.retain(|incoming| *incoming != id);
                 }

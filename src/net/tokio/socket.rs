@@ -45,7 +45,9 @@ impl Socket {
         let mut end = 0;
         let mut faults = 0;
         while self.arrived.len() < BATCH && faults < FAULTS_MAX {
-            let Some(room) = self.read.get_mut(end..).filter(|room| room.len() >= DATAGRAM_MAX) else { break };
+            let Some(room) = self.read.get_mut(end..).filter(|room| room.len() >= DATAGRAM_MAX) else {
+                break;
+            };
             ready!(self.io.poll_recv_ready(cx))?;
             match self.io.try_recv_from(room) {
                 Ok((len, from)) => {

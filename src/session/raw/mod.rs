@@ -151,7 +151,12 @@ impl Peers {
     }
 
     /// The same on a socket that has no sessions: any conv.
-    pub(crate) fn register_any(&mut self, now: Time, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
+    pub(crate) fn register_any(
+        &mut self,
+        now: Time,
+        address: SocketAddr,
+        conv: Conv,
+    ) -> Result<PeerId, RegisterError> {
         self.now = now;
         let (key, max) = (Key { address, conv }, self.config.max_peers);
         if self.by_key.contains_key(&key) {
