@@ -37,7 +37,7 @@ pub(super) struct Port {
     /// The datagram that the full send buffer did not take.
     held: Option<(Vec<u8>, SocketAddr)>,
     read_timeout: Option<Duration>,
-    warner: Warner,
+    warned: Option<Instant>,
     pub(super) stats: SocketStats,
 }
 
@@ -53,7 +53,7 @@ impl Port {
             arrived: None,
             held: None,
             read_timeout,
-            warner: Warner::default(),
+            warned: None,
             stats: SocketStats::default(),
         })
     }
@@ -160,13 +160,13 @@ impl Port {
             Err(error) => error,
         };
         match Fault::of(&error) {
-            Fault::Nothing => Ok(false),
-            Fault::Other => Err(error),
-            fault => {
-                self.stats.count(fault);
-                Ok(true)
-            }
+            Fault::Nothing => return Ok(false),
+            Fault::Unreachable => self.stats.unreachable += 1,
+            Fault::TooLong => self.stats.too_long += 1,
+            Fault::NoBuffers => self.stats.no_buffers += 1,
+            Fault::Other => return Err(error),
         }
+        Ok(true)
     }
 
     fn try_send(&mut self, datagram: &[u8], to: SocketAddr) -> Result<(), Fault> {
@@ -174,46 +174,29 @@ impl Port {
             if self.connected { self.socket.send(datagram) } else { self.socket.send_to(datagram, to) };
         let Err(error) = sent else { return Ok(()) };
         let fault = Fault::of(&error);
-        if fault != Fault::Nothing {
-            self.stats.count(fault);
-            self.warner.warn(to, &error, &self.stats);
+        match fault {
+            Fault::Nothing => return Err(fault),
+            Fault::Unreachable => self.stats.unreachable += 1,
+            Fault::TooLong => self.stats.too_long += 1,
+            Fault::NoBuffers => self.stats.no_buffers += 1,
+            Fault::Other => self.stats.send_failed += 1,
         }
+        self.warn(to, &error);
         Err(fault)
     }
-}
 
-impl SocketStats {
-    /// Counts a datagram that is lost by `fault`.
-    pub(super) const fn count(&mut self, fault: Fault) {
-        match fault {
-            Fault::Nothing => {}
-            Fault::Unreachable => self.unreachable += 1,
-            Fault::TooLong => self.too_long += 1,
-            Fault::NoBuffers => self.no_buffers += 1,
-            Fault::Other => self.send_failed += 1,
-        }
-    }
-}
-
-/// Says that datagrams are lost here, not too often.
-#[derive(Debug, Default)]
-pub(super) struct Warner {
-    warned: Option<Instant>,
-}
-
-impl Warner {
-    /// At most once in [`WARN_EVERY`].
-    pub(super) fn warn(&mut self, to: SocketAddr, error: &io::Error, stats: &SocketStats) {
+    /// Says that a datagram was lost here, at most once in [`WARN_EVERY`].
+    fn warn(&mut self, to: SocketAddr, error: &io::Error) {
         if log::log_enabled!(log::Level::Warn) && self.warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
             self.warned = Some(Instant::now());
-            log::warn!("a datagram to {to} was lost here: {error}; so far: {stats:?}");
+            log::warn!("a datagram to {to} was lost here: {error}; so far: {:?}", self.stats);
         }
     }
 }
 
 /// An error of the socket, by what there is to do about it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fault {
+enum Fault {
     /// Nothing to read, or no room to write; or a signal came first.
     Nothing,
     Unreachable,
@@ -224,7 +207,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn of(error: &io::Error) -> Self {
+    fn of(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
         match error.kind() {
             Kind::WouldBlock | Kind::TimedOut | Kind::Interrupted => Self::Nothing,
