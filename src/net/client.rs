@@ -1,10 +1,12 @@
 //! One session, and its UDP socket.
 
+use super::buffers::SocketBuffers;
 use super::driver::{Driver, End};
 use super::error::Error;
-use super::port::SocketStats;
+use super::port::Purpose;
 use super::random::random;
 use super::server::GOODBYE;
+use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -84,7 +86,7 @@ impl<M: Message> Client<M> {
     /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), the socket fails,
     /// or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, target: Target, config: &ClientConfig) -> io::Result<Self> {
-        Self::begin(Driver::over(socket)?, target, config)
+        Self::begin(Driver::over(socket, Purpose::ONE_PEER)?, target, config)
     }
 
     fn begin(driver: Driver, target: Target, config: &ClientConfig) -> io::Result<Self> {
@@ -229,6 +231,30 @@ impl<M: Message> Client<M> {
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
         self.driver.stats()
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.driver.traffic()
+    }
+
+    /// The sizes of the socket's buffers.
+    ///
+    /// # Errors
+    ///
+    /// The system does not tell.
+    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
+        self.driver.buffers()
+    }
+
+    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
+    ///
+    /// # Errors
+    ///
+    /// The system refuses any.
+    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
+        self.driver.set_buffers(wanted)
     }
 
     /// The address of this end.

@@ -1,7 +1,10 @@
 //! What both ends of sessions do with a socket: datagrams in, time, datagrams out.
 
+use super::batch::Fragments;
+use super::buffers::SocketBuffers;
 use super::clock::Clock;
-use super::port::{Port, SocketStats};
+use super::port::{Port, Purpose};
+use super::tally::{SocketStats, SocketTraffic};
 use crate::time::Time;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -24,25 +27,23 @@ pub(super) struct Driver {
     /// Whether the socket is ours to replace by one of the other address family.
     is_own: bool,
     pub(super) clock: Clock,
-    /// The datagram that is sent.
-    buf: Vec<u8>,
 }
 
 impl Driver {
     /// Takes over a socket that is bound and not connected.
-    pub(super) fn over(socket: UdpSocket) -> io::Result<Self> {
+    pub(super) fn over(socket: UdpSocket, slots: usize) -> io::Result<Self> {
+        let purpose = Purpose { is_connected: false, fragments: Fragments::Forbidden, slots };
         Ok(Self {
             is_v6: socket.local_addr()?.is_ipv6(),
             is_own: false,
-            port: Port::new(socket, false)?,
+            port: Port::new(socket, purpose)?,
             clock: Clock::new(),
-            buf: Vec::new(),
         })
     }
 
     /// Binds a socket that can send to `peer`, and others of another family when there is something to send to such a peer.
     pub(super) fn towards(peer: SocketAddr) -> io::Result<Self> {
-        Ok(Self { is_own: true, ..Self::over(socket_for(peer)?)? })
+        Ok(Self { is_own: true, ..Self::over(socket_for(peer)?, Purpose::ONE_PEER)? })
     }
 
     /// Reads what waits, does what is due, sends what comes out: a bounded number of datagrams each. Returns how long it may be until
@@ -61,19 +62,10 @@ impl Driver {
 
     /// Sends what is due, a bounded number of datagrams, as far as the socket takes it; returns whether that was all.
     pub(super) fn transmit(&mut self, end: &mut impl End) -> bool {
-        self.port.retry();
-        for _ in 0..SENDS_PER_CALL {
-            if self.port.is_full() {
-                return true;
-            }
-            let Some(to) = end.poll_transmit(self.clock.now(), &mut self.buf) else { return true };
-            if to.is_ipv6() != self.is_v6 && self.is_own {
-                self.change_family(to);
-            }
-            let to = if self.is_v6 { as_v6(to) } else { to };
-            self.port.send(&self.buf, to);
-        }
-        false
+        self.port.flush();
+        let is_all = self.gather(end);
+        self.port.flush();
+        is_all
     }
 
     /// Pumps until `is_done`, at most for `timeout`; returns whether it is.
@@ -99,7 +91,19 @@ impl Driver {
     }
 
     pub(super) const fn stats(&self) -> SocketStats {
-        self.port.stats
+        self.port.stats()
+    }
+
+    pub(super) const fn traffic(&self) -> SocketTraffic {
+        self.port.traffic()
+    }
+
+    pub(super) fn buffers(&self) -> io::Result<SocketBuffers> {
+        self.port.buffers()
+    }
+
+    pub(super) fn set_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
+        self.port.set_buffers(wanted)
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -109,13 +113,28 @@ impl Driver {
     /// Reads what waits, at most so much; returns whether there may be more.
     fn receive(&mut self, end: &mut impl End) -> io::Result<bool> {
         for count in 1..=DATAGRAMS_PER_PUMP {
-            let Some((datagram, from)) = self.port.recv()? else { return Ok(false) };
-            end.handle_datagram(self.clock.now(), as_v4(from), datagram);
+            let Some(datagram) = self.port.recv()? else { return Ok(false) };
+            end.handle_datagram(self.clock.now(), as_v4(datagram.from), datagram.bytes);
             if count.is_multiple_of(REPLY_EACH) {
                 self.transmit(end);
             }
         }
         Ok(true)
+    }
+
+    /// Gives what is due to the port.
+    fn gather(&mut self, end: &mut impl End) -> bool {
+        for _ in 0..SENDS_PER_CALL {
+            if self.port.is_full() {
+                return true;
+            }
+            let Some(to) = end.poll_transmit(self.clock.now(), self.port.stage()) else { return true };
+            if to.is_ipv6() != self.is_v6 && self.is_own {
+                self.change_family(to);
+            }
+            self.port.commit(if self.is_v6 { as_v6(to) } else { to });
+        }
+        false
     }
 
     fn change_family(&mut self, to: SocketAddr) {

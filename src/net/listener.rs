@@ -1,9 +1,12 @@
 //! Many bare KCP peers on one UDP socket.
 
+use super::batch::Fragments;
+use super::buffers::SocketBuffers;
 use super::clock::Clock;
 use super::error::Error;
-use super::port::{Port, SocketStats};
+use super::port::{Port, Purpose};
 use super::random::random;
+use super::tally::{SocketStats, SocketTraffic};
 use crate::seq::Conv;
 use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
 use std::io;
@@ -71,7 +74,8 @@ impl KcpListener {
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, config: &Config) -> io::Result<Self> {
         let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
-        let port = Port::new(socket, false)?;
+        let slots = Purpose::MANY_PEERS; // fragments: as of a `KcpSocket`
+        let port = Port::new(socket, Purpose { is_connected: false, fragments: Fragments::Allowed, slots })?;
         Ok(Self { port, peers, clock: Clock::new(), datagrams_per_pump: DATAGRAMS_PER_PUMP })
     }
 
@@ -88,12 +92,13 @@ impl KcpListener {
         let now = self.clock.now();
         let unread = self.receive()?;
         self.peers.handle_timeout(now);
-        self.port.retry();
+        self.port.flush();
         while !self.port.is_full()
             && let Some((datagram, to)) = self.peers.poll_transmit(now)
         {
             self.port.send(datagram, to);
         }
+        self.port.flush();
         if unread {
             return Ok(Some(Duration::ZERO));
         }
@@ -159,6 +164,7 @@ impl KcpListener {
         {
             self.port.send(datagram, address);
         }
+        self.port.flush();
         true
     }
 
@@ -176,7 +182,31 @@ impl KcpListener {
     /// What the socket reported.
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
-        self.port.stats
+        self.port.stats()
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.port.traffic()
+    }
+
+    /// The sizes of the socket's buffers.
+    ///
+    /// # Errors
+    ///
+    /// The system does not tell.
+    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
+        self.port.buffers()
+    }
+
+    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
+    ///
+    /// # Errors
+    ///
+    /// The system refuses any.
+    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
+        self.port.set_buffers(wanted)
     }
 
     /// The address it listens on.
@@ -191,8 +221,8 @@ impl KcpListener {
     /// Reads what waits, at most so much; returns whether there may be more.
     fn receive(&mut self) -> io::Result<bool> {
         for _ in 0..self.datagrams_per_pump.get() {
-            let Some((datagram, from)) = self.port.recv()? else { return Ok(false) };
-            self.peers.handle_datagram(self.clock.now(), from, datagram);
+            let Some(datagram) = self.port.recv()? else { return Ok(false) };
+            self.peers.handle_datagram(self.clock.now(), datagram.from, datagram.bytes);
         }
         Ok(true)
     }

@@ -71,6 +71,8 @@
 //!
 //! [`io::Error`]: std::io::Error
 
+mod batch;
+mod buffers;
 mod client;
 mod clock;
 mod driver;
@@ -81,13 +83,16 @@ mod random;
 mod server;
 mod silence;
 mod socket;
+mod tally;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod wait;
 
+pub use buffers::SocketBuffers;
 pub use client::Client;
 pub use clock::Clock;
 pub use error::Error;
 pub use listener::KcpListener;
-pub use port::SocketStats;
 pub use server::Server;
 pub use socket::KcpSocket;
+pub use tally::{SocketStats, SocketTraffic};

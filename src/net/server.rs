@@ -1,9 +1,11 @@
 //! Many sessions on one UDP socket.
 
+use super::buffers::SocketBuffers;
 use super::driver::{Driver, End};
 use super::error::Error;
-use super::port::SocketStats;
+use super::port::Purpose;
 use super::random::random;
+use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -78,7 +80,12 @@ impl<M: Message> Server<M> {
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
-        Ok(Self { driver: Driver::over(socket)?, sessions, event: None, drain: config.session.drain })
+        Ok(Self {
+            driver: Driver::over(socket, Purpose::MANY_PEERS)?,
+            sessions,
+            event: None,
+            drain: config.session.drain,
+        })
     }
 
     /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
@@ -251,6 +258,30 @@ impl<M: Message> Server<M> {
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
         self.driver.stats()
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.driver.traffic()
+    }
+
+    /// The sizes of the socket's buffers.
+    ///
+    /// # Errors
+    ///
+    /// The system does not tell.
+    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
+        self.driver.buffers()
+    }
+
+    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
+    ///
+    /// # Errors
+    ///
+    /// The system refuses any.
+    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
+        self.driver.set_buffers(wanted)
     }
 
     /// The address it is bound to.

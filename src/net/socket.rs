@@ -1,9 +1,12 @@
 //! One session on one UDP socket.
 
+use super::batch::{Datagram, Fragments};
+use super::buffers::SocketBuffers;
 use super::clock::Clock;
 use super::error::{Error, would_block};
-use super::port::{Port, SocketStats};
+use super::port::{Port, Purpose};
 use super::silence::{LONGEST_STEP, Silence};
+use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::{Config, Kcp, Stats};
 use crate::seq::Conv;
 use crate::time::Time;
@@ -79,7 +82,7 @@ impl KcpSocket {
     /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
         let peer = socket.peer_addr()?;
-        Self::over(Port::new(socket, true)?, peer, conv, config)
+        Self::over(Port::new(socket, purpose(true))?, peer, conv, config)
     }
 
     /// A session with `peer` over a socket that is not connected. What comes from another address
@@ -89,7 +92,7 @@ impl KcpSocket {
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap_to(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
-        Self::over(Port::new(socket, false)?, peer, conv, config)
+        Self::over(Port::new(socket, purpose(false))?, peer, conv, config)
     }
 
     fn over(port: Port, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
@@ -248,7 +251,7 @@ impl KcpSocket {
     /// What the socket reported.
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
-        self.port.stats
+        self.port.stats()
     }
 
     /// The control block.
@@ -260,6 +263,30 @@ impl KcpSocket {
     /// The control block, to configure it, or to send and receive without a copy.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         &mut self.kcp
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub const fn socket_traffic(&self) -> SocketTraffic {
+        self.port.traffic()
+    }
+
+    /// The sizes of the socket's buffers.
+    ///
+    /// # Errors
+    ///
+    /// The system does not tell.
+    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
+        self.port.buffers()
+    }
+
+    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
+    ///
+    /// # Errors
+    ///
+    /// The system refuses any.
+    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
+        self.port.set_buffers(wanted)
     }
 
     /// The address of this end.
@@ -281,14 +308,14 @@ impl KcpSocket {
     fn receive(&mut self, now: Time) -> io::Result<Received> {
         let mut heard = false;
         for _ in 0..DATAGRAMS_PER_PUMP {
-            let Some((datagram, from)) = self.port.recv()? else {
+            let Some(Datagram { bytes, from, .. }) = self.port.recv()? else {
                 return Ok(Received { heard, more: false });
             };
             if !same_address(from, self.peer) {
-                self.port.stats.strangers += 1;
+                self.port.stats_mut().strangers += 1;
                 log::trace!("dropped a datagram from {from}, a stranger");
-            } else if let Err(error) = self.kcp.input(now, datagram) {
-                self.port.stats.rejected += 1;
+            } else if let Err(error) = self.kcp.input(now, bytes) {
+                self.port.stats_mut().rejected += 1;
                 log::trace!("rejected a datagram from {from}: {error}");
             } else {
                 heard = true;
@@ -299,12 +326,13 @@ impl KcpSocket {
 
     /// Hands what the control block has put out to the socket, as far as it has room.
     fn transmit(&mut self) {
-        self.port.retry();
+        self.port.flush();
         while !self.port.is_full()
             && let Some(datagram) = self.kcp.output_mut().pop()
         {
             self.port.send(datagram, self.peer);
         }
+        self.port.flush();
     }
 
     fn check_peer(&mut self, now: Time, heard: bool) -> io::Result<()> {
@@ -367,6 +395,11 @@ struct Received {
     heard: bool,
     /// There may be more.
     more: bool,
+}
+
+/// Bare KCP has no way to find out what the path takes, and a usual mtu of 1400: what is too long goes in fragments.
+const fn purpose(is_connected: bool) -> Purpose {
+    Purpose { is_connected, fragments: Fragments::Allowed, slots: Purpose::ONE_PEER }
 }
 
 /// A socket of the right family, connected to `peer`.

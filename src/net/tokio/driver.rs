@@ -1,12 +1,12 @@
 //! The one task of a socket: datagrams in, time, datagrams out, and whoever waits is woken.
 
+use super::super::batch::Datagram;
 use super::super::clock::Clock;
 use super::super::driver::{as_v4, as_v6};
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
 use crate::time::Time;
-use ::tokio::net::UdpSocket;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
 use std::net;
@@ -39,11 +39,10 @@ enum Next {
 impl<C: Core> Driver<C> {
     /// A driver of `core` over a socket that is bound. Spawn it when what it drives has an owner.
     pub(super) fn new(socket: net::UdpSocket, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
         let local_addr = socket.local_addr()?;
         Ok(Self {
             shared: Shared::new(core, clock, local_addr, is_accepting),
-            socket: Socket::new(UdpSocket::from_std(socket)?),
+            socket: Socket::new(socket, Socket::slots(is_accepting))?,
             is_v6: local_addr.is_ipv6(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
@@ -54,12 +53,12 @@ impl<C: Core> Driver<C> {
     /// A batch in, what is due, a batch out.
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
         // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
-        let is_full = self.socket.poll_write(cx).is_pending();
-        let has_more = self.socket.poll_read(cx)?.is_ready();
+        let is_full = self.socket.poll_write(cx)?.is_pending();
+        let has_more = self.socket.read(cx)?;
         let next = self.advance(cx, is_full);
         self.woken.drain(..).for_each(Waker::wake);
         if !is_full {
-            let _ = self.socket.poll_write(cx); // when it is full, the task is woken
+            let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
         }
         Ok(if has_more && !matches!(next, Next::Over) { Next::More } else { next })
     }
@@ -68,8 +67,8 @@ impl<C: Core> Driver<C> {
     fn advance(&mut self, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
-        for (datagram, from) in self.socket.arrived() {
-            state.core.handle_datagram(now, as_v4(from), datagram);
+        while let Some(Datagram { bytes, from, .. }) = self.socket.pop() {
+            state.core.handle_datagram(now, as_v4(from), bytes);
         }
         state.core.handle_timeout(now);
         let mut is_all_out = false;
@@ -80,7 +79,7 @@ impl<C: Core> Driver<C> {
             });
         }
         state.tell(now, &mut self.woken);
-        state.socket_stats = self.socket.stats;
+        (state.socket_stats, state.socket_traffic) = (self.socket.tally.stats, self.socket.tally.traffic);
         if state.is_over() {
             return Next::Over;
         }

@@ -2,8 +2,8 @@
 
 use super::super::driver::{as_v4, socket_for};
 use super::super::error::Error;
-use super::super::port::SocketStats;
 use super::super::random::random;
+use super::super::tally::{SocketStats, SocketTraffic};
 use super::bare::Bare;
 use super::driver::Driver;
 use super::lane::{Lane, Reader, Writer};
@@ -137,6 +137,12 @@ impl KcpStream {
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         self.writer.lane.handle.shared.lock().socket_stats
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub fn socket_traffic(&self) -> SocketTraffic {
+        self.writer.lane.handle.shared.lock().socket_traffic
     }
 
     /// The address of this end.

@@ -1,6 +1,6 @@
 //! Many conversations of bare KCP on one UDP socket.
 
-use super::super::port::SocketStats;
+use super::super::tally::{SocketStats, SocketTraffic};
 use super::bare::Bare;
 use super::kcp::{KcpStream, drive};
 use super::shared::Acceptor;
@@ -83,6 +83,12 @@ impl KcpListener {
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         self.acceptor.shared.lock().socket_stats
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub fn socket_traffic(&self) -> SocketTraffic {
+        self.acceptor.shared.lock().socket_traffic
     }
 
     /// The address it listens on.

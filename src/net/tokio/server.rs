@@ -1,8 +1,8 @@
 //! Many sessions on one UDP socket.
 
 use super::super::error::Error;
-use super::super::port::SocketStats;
 use super::super::random::random;
+use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
 use super::session::Session;
 use super::sessions::Sessions;
@@ -121,6 +121,12 @@ impl<M: Message + Send + 'static> Server<M> {
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         self.acceptor.shared.lock().socket_stats
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub fn socket_traffic(&self) -> SocketTraffic {
+        self.acceptor.shared.lock().socket_traffic
     }
 
     /// The address it is bound to.

@@ -4,7 +4,7 @@
 //! datagrams. Whoever changes something wakes the driver, which is polled once however many have; whoever waits leaves a waker.
 
 use super::super::clock::Clock;
-use super::super::port::SocketStats;
+use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::{Core, Notice};
 use super::waiting::{For, Waiting};
 use crate::arq::RecvError;
@@ -40,6 +40,7 @@ pub(super) struct State<C: Core> {
     /// The socket has failed.
     failed: Option<(io::ErrorKind, String)>,
     pub(super) socket_stats: SocketStats,
+    pub(super) socket_traffic: SocketTraffic,
 }
 
 impl<C: Core> Shared<C> {
@@ -55,6 +56,7 @@ impl<C: Core> Shared<C> {
             driver: None,
             failed: None,
             socket_stats: SocketStats::default(),
+            socket_traffic: SocketTraffic::default(),
         };
         Arc::new(Self { state: Mutex::new(state), clock, local_addr })
     }

@@ -1,125 +1,130 @@
 //! A UDP socket of tokio, read and written many datagrams at a time.
 
-use super::super::port::{Fault, SocketStats, Warner};
+use super::super::batch::{self, Datagram, Ecn, Fragments, Inbox, Offload, Outbox};
+use super::super::buffers::SocketBuffers;
+use super::super::port::Purpose;
+use super::super::tally::Tally;
+use ::tokio::io::Interest;
 use ::tokio::net::UdpSocket;
 use std::io;
-use std::net::SocketAddr;
-use std::ops::Range;
+use std::net::{self, SocketAddr};
+#[cfg(not(windows))]
+use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(windows)]
+use std::os::windows::io::{AsSocket, BorrowedSocket};
 use std::task::{Context, Poll, ready};
 
-/// The socket, what it has read, and what it is to send.
+/// The socket, what came from it and what goes there.
 #[derive(Debug)]
 pub(super) struct Socket {
-    io: UdpSocket,
-    /// Whom it is connected to.
-    peer: Option<SocketAddr>,
-    read: Box<[u8]>,
-    arrived: Vec<(Range<usize>, SocketAddr)>,
-    /// Room for datagrams to send, used again and again; the first `leaving` of them are to leave, those before `left` have left.
-    out: Vec<(Vec<u8>, SocketAddr)>,
-    leaving: usize,
-    left: usize,
-    warner: Warner,
-    pub(super) stats: SocketStats,
+    io: Io,
+    offload: Offload,
+    inbox: Inbox,
+    outbox: Outbox,
+    pub(super) tally: Tally,
 }
 
 impl Socket {
-    /// Takes over a socket. Connected, it hears its peer only, and sends to nobody else.
-    pub(super) fn new(io: UdpSocket) -> Self {
-        Self {
-            peer: io.peer_addr().ok(),
-            io,
-            read: vec![0; READ_BUFFER].into_boxed_slice(),
-            arrived: Vec::with_capacity(BATCH),
-            out: Vec::new(),
-            leaving: 0,
-            left: 0,
-            warner: Warner::default(),
-            stats: SocketStats::default(),
-        }
+    /// Takes over a socket, of one peer or of many.
+    pub(super) fn new(socket: net::UdpSocket, slots: usize) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        SocketBuffers::default().grow(&socket);
+        let offload = Offload::new(&socket, socket.peer_addr().is_ok(), Fragments::Allowed);
+        Ok(Self {
+            io: Io(UdpSocket::from_std(socket)?),
+            inbox: Inbox::new(offload.slots(slots)),
+            offload,
+            outbox: Outbox::default(),
+            tally: Tally::default(),
+        })
     }
 
-    /// Reads what waits, at most a batch; `Pending` when that was all, and then the task is woken for more.
-    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.arrived.clear();
-        let mut end = 0;
-        let mut faults = 0;
-        while self.arrived.len() < BATCH && faults < FAULTS_MAX {
-            let Some(room) = self.read.get_mut(end..).filter(|room| room.len() >= DATAGRAM_MAX) else {
-                break;
-            };
-            ready!(self.io.poll_recv_ready(cx))?;
-            match self.io.try_recv_from(room) {
-                Ok((len, from)) => {
-                    self.arrived.push((end..end + len, from));
-                    end += len;
-                }
-                Err(error) => match Fault::of(&error) {
-                    Fault::Nothing => {}
-                    Fault::Other => return Poll::Ready(Err(error)),
-                    fault => {
-                        self.stats.count(fault);
-                        faults += 1;
-                    }
+    /// What the inbox needs for many peers, whose datagrams do not arrive joined, and for one.
+    pub(super) const fn slots(is_of_many: bool) -> usize {
+        if is_of_many { Purpose::MANY_PEERS } else { Purpose::ONE_PEER }
+    }
+
+    /// Reads what one call of the system gives; returns whether there may be more. If not, the task is woken when there is.
+    pub(super) fn read(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let Self { io, offload, inbox, tally, .. } = self;
+        while io.0.poll_recv_ready(cx)?.is_ready() {
+            let read = io.0.try_io(Interest::READABLE, || {
+                offload.recv(io, inbox)?;
+                // What comes from now on tells of itself: so the socket need not be asked until it says that there is nothing.
+                if inbox.is_last() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            tally.traffic.receive_calls += 1;
+            match read {
+                Ok(()) => return Ok(true),
+                Err(_) if !inbox.is_empty() => return Ok(io.0.poll_recv_ready(cx)?.is_ready()),
+                Err(error) => match tally.receiving(error) {
+                    Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                    _ => {} // the task is woken, or there is something behind an error of the network
                 },
             }
         }
-        Poll::Ready(Ok(()))
+        Ok(false)
     }
 
-    /// What was read last.
-    pub(super) fn arrived(&self) -> impl Iterator<Item = (&[u8], SocketAddr)> {
-        self.arrived.iter().filter_map(|(at, from)| Some((self.read.get(at.clone())?, *from)))
+    /// The next datagram that was read.
+    pub(super) fn pop(&mut self) -> Option<Datagram<'_>> {
+        let datagram = self.inbox.pop()?;
+        self.tally.traffic.received += 1;
+        self.tally.traffic.congestion_marks += u64::from(datagram.ecn == Some(Ecn::Congested));
+        Some(datagram)
     }
 
     /// Whether there is room for another datagram to send.
-    pub(super) const fn has_room(&self) -> bool {
-        self.leaving < BATCH
+    pub(super) fn has_room(&self) -> bool {
+        !self.outbox.is_due()
     }
 
     /// Takes the datagram that `write` makes, if it makes one; returns whether it does.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<SocketAddr>) -> bool {
-        if self.leaving == self.out.len() {
-            self.out.push((Vec::new(), SocketAddr::from(([0; 4], 0))));
-        }
-        let Some((datagram, to)) = self.out.get_mut(self.leaving) else { return false };
-        let Some(address) = write(datagram) else { return false };
-        *to = address;
-        self.leaving += 1;
+        let Some(to) = write(self.outbox.stage()) else { return false };
+        self.outbox.commit(to);
         true
     }
 
     /// Sends what was taken; `Pending` when the send buffer is full, and then the task is woken when it has room again.
-    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Some((datagram, to)) = self.out.get(self.left..self.leaving).and_then(<[_]>::first) {
-            let sent = match self.peer {
-                Some(_) => self.io.try_send(datagram),
-                None => self.io.try_send_to(datagram, *to),
-            };
-            if let Err(error) = sent {
-                let fault = Fault::of(&error);
-                if fault == Fault::Nothing {
-                    self.stats.send_buffer_full += 1;
-                    if self.io.poll_send_ready(cx).is_pending() {
-                        return Poll::Pending;
-                    }
-                    continue;
-                }
-                self.stats.count(fault);
-                self.warner.warn(*to, &error, &self.stats);
-            }
-            self.left += 1;
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { io, offload, outbox, tally, .. } = self;
+        while !outbox.is_empty() {
+            ready!(io.0.poll_send_ready(cx))?;
+            let _ = io.0.try_io(Interest::WRITABLE, || outbox.flush(offload, io, tally)); // an error is no room
         }
-        (self.leaving, self.left) = (0, 0);
-        Poll::Ready(())
+        Poll::Ready(Ok(()))
     }
 }
 
-/// Datagrams that are read, or sent, while the mutex is free.
-const BATCH: usize = 64;
-/// Room for any datagram: UDP's length field has 16 bits.
-const DATAGRAM_MAX: usize = 1 << 16;
-/// Room for a batch of datagrams of a usual size, and for any one more. What is not used is never touched.
-const READ_BUFFER: usize = DATAGRAM_MAX + BATCH * 1500;
-/// Errors of the network that are taken out of the socket before something else is looked at.
-const FAULTS_MAX: usize = 16;
+/// The calls of the system without tokio's own count of what is ready: they are for inside of `try_io`.
+#[derive(Debug)]
+struct Io(UdpSocket);
+
+impl batch::Socket for Io {
+    fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.try_recv_from(buf)
+    }
+
+    fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<usize> {
+        self.0.try_send_to(datagram, to)
+    }
+
+    fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.0.try_send(datagram)
+    }
+}
+
+#[cfg(not(windows))]
+impl AsFd for Io {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(windows)]
+impl AsSocket for Io {
+    fn as_socket(&self) -> BorrowedSocket<'_> {
+        self.0.as_socket()
+    }
+}

@@ -1,0 +1,197 @@
+//! The datagrams of one call.
+
+use super::SLOT;
+#[cfg(feature = "batch")]
+use super::socket::Socket;
+#[cfg(feature = "batch")]
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
+use std::io;
+#[cfg(feature = "batch")]
+use std::io::IoSliceMut;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// Datagrams that were received and not yet taken. They lie where the system has put them, and are taken without a copy.
+#[derive(Debug)]
+pub(in crate::net) struct Inbox {
+    /// A [`SLOT`] an arrival. What no datagram was ever written to is no memory in use.
+    bytes: Box<[u8]>,
+    arrivals: Box<[Arrival]>,
+    /// What the call writes, before it is an arrival.
+    #[cfg(feature = "batch")]
+    metas: Box<[RecvMeta]>,
+    /// Arrivals of the last call.
+    filled: usize,
+    /// The next datagram: of which arrival, and where in it.
+    slot: usize,
+    offset: usize,
+}
+
+/// One datagram that has arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::net) struct Datagram<'a> {
+    pub(in crate::net) bytes: &'a [u8],
+    pub(in crate::net) from: SocketAddr,
+    /// `None` as well where the system does not tell.
+    pub(in crate::net) ecn: Option<Ecn>,
+}
+
+/// What the path has written into the IP header of a datagram. Source: RFC 3168 (5), RFC 9331 (4.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::net) enum Ecn {
+    /// The sender heeds marks, and there was none.
+    Capable,
+    /// The same, of a sender of L4S.
+    Scalable,
+    /// A queue on the path was filling.
+    Congested,
+}
+
+/// One datagram, or several of one sender that the system has joined.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    from: SocketAddr,
+    len: usize,
+    /// The length of each datagram but the last, which may be shorter.
+    stride: usize,
+    ecn: Option<Ecn>,
+}
+
+impl Inbox {
+    /// Room for so many arrivals a call, at least one.
+    pub(in crate::net) fn new(slots: usize) -> Self {
+        #[cfg(feature = "batch")]
+        let slots = slots.min(BATCH_SIZE);
+        let slots = slots.max(1);
+        let nothing = Arrival { from: (Ipv4Addr::UNSPECIFIED, 0).into(), len: 0, stride: 0, ecn: None };
+        Self {
+            bytes: vec![0; slots * SLOT].into_boxed_slice(),
+            arrivals: vec![nothing; slots].into_boxed_slice(),
+            #[cfg(feature = "batch")]
+            metas: vec![RecvMeta::default(); slots].into_boxed_slice(),
+            filled: 0,
+            slot: 0,
+            offset: 0,
+        }
+    }
+
+    /// Takes the oldest datagram.
+    pub(in crate::net) fn pop(&mut self) -> Option<Datagram<'_>> {
+        let Arrival { from, len, stride, ecn } = *self.arrivals.get(self.slot..self.filled)?.first()?;
+        let start = self.slot * SLOT + self.offset;
+        let len_here = stride.min(len - self.offset);
+        self.offset += len_here;
+        if self.offset == len || len_here == 0 {
+            (self.slot, self.offset) = (self.slot + 1, 0);
+        }
+        let bytes = self.bytes.get(start..start + len_here)?;
+        Some(Datagram { bytes, from, ecn })
+    }
+
+    /// Whether every datagram was taken.
+    pub(in crate::net) const fn is_empty(&self) -> bool {
+        self.slot == self.filled
+    }
+
+    /// Whether the last call has found fewer datagrams than there was room for, so that another one right behind it would find
+    /// nothing.
+    pub(in crate::net) fn is_last(&self) -> bool {
+        (1..self.arrivals.len()).contains(&self.filled)
+    }
+
+    /// The same, once.
+    pub(in crate::net) fn take_last(&mut self) -> bool {
+        let is_last = self.is_last();
+        self.clear();
+        is_last
+    }
+
+    /// Room for a datagram, for who only looks at it. The inbox is empty then.
+    pub(in crate::net) fn scratch(&mut self) -> &mut [u8] {
+        self.clear();
+        self.bytes.get_mut(..SLOT).unwrap_or_default()
+    }
+
+    /// Forgets what was not taken.
+    pub(in crate::net) const fn clear(&mut self) {
+        (self.filled, self.slot, self.offset) = (0, 0, 0);
+    }
+
+    /// Takes what one call of `recv` has to give, which writes one datagram. Until then the inbox is empty.
+    pub(super) fn fill_one(
+        &mut self,
+        recv: impl FnOnce(&mut [u8]) -> io::Result<(usize, SocketAddr)>,
+    ) -> io::Result<()> {
+        self.clear();
+        let (len, from) = recv(self.bytes.get_mut(..SLOT).unwrap_or_default())?;
+        if let Some(arrival) = self.arrivals.first_mut() {
+            *arrival = Arrival { from, len, stride: len, ecn: None };
+        }
+        self.filled = 1;
+        Ok(())
+    }
+
+    /// The same with a call that fills as many slots as it can.
+    #[cfg(feature = "batch")]
+    pub(super) fn fill(&mut self, state: &UdpSocketState, socket: &impl Socket) -> io::Result<()> {
+        self.clear();
+        let mut slots = self.bytes.chunks_exact_mut(SLOT);
+        let mut bufs: [_; BATCH_SIZE] =
+            std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
+        let bufs = bufs.get_mut(..self.arrivals.len()).unwrap_or_default();
+        self.filled = state.recv(socket.into(), bufs, &mut self.metas)?;
+        for (arrival, meta) in self.arrivals.iter_mut().zip(&self.metas).take(self.filled) {
+            let RecvMeta { addr, len, stride, ecn, .. } = *meta;
+            *arrival = Arrival { from: addr, len: len.min(SLOT), stride, ecn: ecn.map(Ecn::from) };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "batch")]
+impl From<EcnCodepoint> for Ecn {
+    fn from(ecn: EcnCodepoint) -> Self {
+        match ecn {
+            EcnCodepoint::Ect0 => Self::Capable,
+            EcnCodepoint::Ect1 => Self::Scalable,
+            EcnCodepoint::Ce => Self::Congested,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrived(arrivals: &[(&[u8], usize)]) -> Inbox {
+        let mut inbox = Inbox::new(arrivals.len() + 1);
+        for (index, (bytes, stride)) in arrivals.iter().enumerate() {
+            inbox.bytes[index * SLOT..][..bytes.len()].copy_from_slice(bytes);
+            let from = SocketAddr::from(([10, 0, 0, index as u8], 1));
+            inbox.arrivals[index] = Arrival { from, len: bytes.len(), stride: *stride, ecn: None };
+        }
+        inbox.filled = arrivals.len();
+        inbox
+    }
+
+    #[test]
+    fn joined_datagrams_come_out_one_by_one() {
+        let mut inbox = arrived(&[(b"abcdefgh", 3), (b"", 0), (b"xy", 2), (b"1234", 2)]);
+        let mut popped = Vec::new();
+        while let Some(datagram) = inbox.pop() {
+            popped.push((datagram.bytes.to_vec(), datagram.from.ip().to_string()));
+        }
+        let expected = ["abc 0", "def 0", "gh 0", " 1", "xy 2", "12 3", "34 3"];
+        let expected = expected.map(|text| {
+            let (bytes, from) = text.split_once(' ').unwrap();
+            (bytes.as_bytes().to_vec(), format!("10.0.0.{from}"))
+        });
+        assert_eq!(popped, expected);
+    }
+
+    #[test]
+    fn a_call_that_fails_leaves_nothing() {
+        let mut inbox = arrived(&[(b"not taken", 9)]);
+        assert!(inbox.fill_one(|_| Err(io::ErrorKind::WouldBlock.into())).is_err());
+        assert_eq!(inbox.pop(), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! What the system does for many datagrams at once.
+
+use super::inbox::Inbox;
+use super::socket::Socket;
+#[cfg(feature = "batch")]
+use quinn_udp::{Transmit, UdpSocketState};
+use std::io;
+use std::net::SocketAddr;
+
+/// The calls by which one socket receives and sends: with what the system can do for many datagrams at once, or std's, one a
+/// datagram. Above it both are the same.
+#[derive(Debug)]
+pub(in crate::net) struct Offload {
+    /// The peer of a connected socket gets no address: not every system takes one then.
+    is_connected: bool,
+    #[cfg(feature = "batch")]
+    state: Option<UdpSocketState>,
+}
+
+/// Whether a router, or this host, may cut a datagram that is too long for its way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::net) enum Fragments {
+    /// As the system has it. Where it is not known how to keep that, the calls are std's.
+    Allowed,
+    /// No: it is lost, and an interface too narrow for it says so (`too_long`). What a search for the path's MTU needs.
+    Forbidden,
+}
+
+impl Offload {
+    /// std's calls.
+    pub(in crate::net) const fn none(is_connected: bool) -> Self {
+        Self {
+            is_connected,
+            #[cfg(feature = "batch")]
+            state: None,
+        }
+    }
+
+    /// The best calls that there are for the socket, which becomes non-blocking.
+    #[cfg(feature = "batch")]
+    pub(in crate::net) fn new(socket: &impl Socket, is_connected: bool, fragments: Fragments) -> Self {
+        if fragments == Fragments::Allowed && !can_allow_fragments(socket) {
+            return Self::none(is_connected);
+        }
+        let state = UdpSocketState::new(socket.into()).inspect_err(|error| {
+            log::debug!("datagrams are sent and received one by one: {error}");
+        });
+        if fragments == Fragments::Allowed {
+            allow_fragments(socket);
+        }
+        Self { is_connected, state: state.ok() }
+    }
+
+    /// std's calls: there are no others in this build.
+    #[cfg(not(feature = "batch"))]
+    pub(in crate::net) fn new(_: &impl Socket, is_connected: bool, _: Fragments) -> Self {
+        Self::none(is_connected)
+    }
+
+    /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten. `WouldBlock` when there is nothing.
+    pub(in crate::net) fn recv(&self, socket: &impl Socket, inbox: &mut Inbox) -> io::Result<()> {
+        #[cfg(feature = "batch")]
+        if let Some(state) = &self.state {
+            return inbox.fill(state, socket);
+        }
+        inbox.fill_one(|buf| socket.recv_from(buf))
+    }
+
+    /// Arrivals that a call can give.
+    pub(in crate::net) const fn slots(&self, wanted: usize) -> usize {
+        #[cfg(feature = "batch")]
+        if self.state.is_some() {
+            return wanted;
+        }
+        let _ = wanted;
+        1
+    }
+
+    /// Most datagrams that [`Self::send_joined`] sends; it may become 1 when a driver of the network card turns out not to do it.
+    pub(super) fn most_joined(&self) -> usize {
+        #[cfg(feature = "batch")]
+        if let Some(state) = &self.state {
+            return state.max_gso_segments();
+        }
+        1
+    }
+
+    /// Sends one datagram.
+    pub(super) fn send(&self, socket: &impl Socket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        let sent = if self.is_connected { socket.send(datagram) } else { socket.send_to(datagram, to) };
+        sent.map(|_| ())
+    }
+
+    /// Sends datagrams of `size` bytes that lie one behind the other, the last may be shorter: all of them, or none.
+    pub(super) fn send_joined(
+        &self,
+        socket: &impl Socket,
+        datagrams: &[u8],
+        size: usize,
+        to: SocketAddr,
+    ) -> io::Result<()> {
+        #[cfg(feature = "batch")]
+        if let Some(state) = &self.state {
+            let transmit = Transmit {
+                destination: to,
+                ecn: None,
+                contents: datagrams,
+                segment_size: Some(size),
+                src_ip: None,
+            };
+            return state.try_send(socket.into(), &transmit);
+        }
+        let _ = (socket, datagrams, size, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sends datagrams to several addresses, and returns how many: fewer when the next one fails, and an error when the first one
+    /// does.
+    pub(super) fn send_each(
+        &self,
+        socket: &impl Socket,
+        datagrams: &[(SocketAddr, &[u8])],
+    ) -> io::Result<usize> {
+        #[cfg(all(feature = "batch", target_os = "linux"))]
+        if self.state.is_some() && datagrams.len() > 1 {
+            return super::each::send_each(socket, datagrams, self.is_connected);
+        }
+        let Some((to, datagram)) = datagrams.first() else { return Ok(0) };
+        self.send(socket, datagram, *to).map(|()| 1)
+    }
+}
+
+/// Whether what [`UdpSocketState`] sets can be taken back. For IPv6 it cannot, nor elsewhere than on Linux.
+#[cfg(feature = "batch")]
+fn can_allow_fragments(socket: &impl Socket) -> bool {
+    let address = socket2::SockRef::from(socket).local_addr();
+    cfg!(target_os = "linux") && address.is_ok_and(|address| address.is_ipv4())
+}
+
+/// Lets the system cut datagrams that are too long for a way that it knows, as without [`UdpSocketState`].
+#[cfg(feature = "batch")]
+fn allow_fragments(socket: &impl Socket) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) =
+        rustix::net::sockopt::set_ip_mtu_discover(socket, rustix::net::sockopt::Ipv4PathMtuDiscovery::WANT)
+    {
+        log::debug!("datagrams too long for their way are lost: {error}");
+    }
+    let _ = socket;
+}

@@ -1,0 +1,321 @@
+//! The datagrams of many calls, gathered into few.
+
+use super::SLOT;
+use super::offload::Offload;
+use super::socket::Socket;
+use crate::net::tally::{Fault, Tally};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// Datagrams on their way to a socket, in the order in which they leave. Neighbours of one size to one address leave as one, the
+/// last of which may be shorter. What the socket does not take stays, and is the first to leave later.
+///
+/// The buffers grow to what is sent at once, and are kept.
+#[derive(Debug, Default)]
+pub(in crate::net) struct Outbox {
+    /// The datagrams of all runs, one behind the other; what has left stays until all has.
+    bytes: Vec<u8>,
+    runs: VecDeque<Run>,
+    /// Where the next datagram is written.
+    stage: Vec<u8>,
+}
+
+/// Datagrams that can leave as one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Run {
+    to: SocketAddr,
+    /// Where its bytes are.
+    start: usize,
+    end: usize,
+    /// The length of each datagram but the last.
+    size: usize,
+    count: usize,
+}
+
+impl Outbox {
+    /// An empty buffer to write a datagram into, which [`commit`](Self::commit) puts behind those that wait.
+    pub(in crate::net) fn stage(&mut self) -> &mut Vec<u8> {
+        self.stage.clear();
+        &mut self.stage
+    }
+
+    /// The datagram that was written into the [stage](Self::stage) goes to `to`. The first one of an outbox is not copied.
+    pub(in crate::net) fn commit(&mut self, to: SocketAddr) {
+        let start = self.bytes.len();
+        if start == 0 {
+            std::mem::swap(&mut self.bytes, &mut self.stage);
+        } else {
+            self.bytes.extend_from_slice(&self.stage);
+        }
+        self.extend(to, start);
+    }
+
+    /// Puts a copy of the datagram behind those that wait.
+    pub(in crate::net) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(datagram);
+        self.extend(to, start);
+    }
+
+    /// Whether nothing waits.
+    pub(in crate::net) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Whether enough waits for more not to make sending cheaper: time to [flush](Self::flush).
+    pub(in crate::net) fn is_due(&self) -> bool {
+        self.bytes.len() >= MOST_BYTES || self.runs.len() >= MOST_RUNS
+    }
+
+    /// Forgets what waits.
+    pub(in crate::net) fn clear(&mut self) {
+        self.bytes.clear();
+        self.runs.clear();
+    }
+
+    /// Sends what waits. A datagram that cannot be sent is lost, and counted.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` and no other: the socket has no room for the rest, which stays.
+    pub(in crate::net) fn flush(
+        &mut self,
+        offload: &Offload,
+        socket: &impl Socket,
+        tally: &mut Tally,
+    ) -> io::Result<()> {
+        while let Some(run) = self.runs.front_mut() {
+            let joined = run.count.min(offload.most_joined());
+            if joined > 1 {
+                let len = run.len_of(joined);
+                let datagrams = self.bytes.get(run.start..run.start + len).unwrap_or_default();
+                match offload.send_joined(socket, datagrams, run.size, run.to) {
+                    Ok(()) => {
+                        tally.traffic.sent += joined as u64;
+                        tally.traffic.send_calls += 1;
+                    }
+                    Err(error) if Fault::of(&error) == Fault::Nothing => {
+                        return tally.sending(&error, run.to);
+                    }
+                    // The card, or the interface, may not do it, or one datagram is too long: each tells for itself.
+                    Err(error) => {
+                        log::debug!("{joined} datagrams to {} go one by one: {error}", run.to);
+                        tally.traffic.not_joined += 1;
+                        tally.stats.unreachable += u64::from(Fault::of(&error) == Fault::Unreachable);
+                        for _ in 0..joined {
+                            self.flush_one(offload, socket, tally)?;
+                        }
+                        continue;
+                    }
+                }
+                self.remove(joined);
+            } else if self.next_is_alone() {
+                self.flush_one(offload, socket, tally)?;
+            } else {
+                self.flush_some(offload, socket, tally)?;
+            }
+        }
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Sends one datagram.
+    fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
+        let Some(run) = self.runs.front() else { return Ok(()) };
+        let datagram = self.bytes.get(run.start..run.start + run.len_of(1)).unwrap_or_default();
+        match offload.send(socket, datagram, run.to) {
+            Ok(()) => {
+                tally.traffic.sent += 1;
+                tally.traffic.send_calls += 1;
+            }
+            Err(error) => tally.sending(&error, run.to)?,
+        }
+        self.remove(1);
+        Ok(())
+    }
+
+    /// Sends as many datagrams as one call can take that does not join them.
+    fn flush_some(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
+        let mut datagrams = [(NOWHERE, &[][..]); MOST_EACH];
+        let most_joined = offload.most_joined();
+        let mut waiting =
+            self.runs.iter().take_while(|run| run.count.min(most_joined) <= 1).flat_map(|run| {
+                let bytes = self.bytes.get(run.start..run.end).unwrap_or_default();
+                // A run of one may be empty.
+                let datagrams = bytes.chunks(run.size.max(1)).map(|datagram| (run.to, datagram));
+                datagrams.chain(bytes.is_empty().then_some((run.to, bytes)))
+            });
+        let mut count = 0;
+        for (slot, datagram) in datagrams.iter_mut().zip(&mut waiting) {
+            *slot = datagram;
+            count += 1;
+        }
+        let to = datagrams.first().map_or(NOWHERE, |(to, _)| *to);
+        match offload.send_each(socket, datagrams.get(..count).unwrap_or_default()) {
+            Ok(sent) => {
+                tally.traffic.sent += sent as u64;
+                tally.traffic.send_calls += 1;
+                (0..sent).for_each(|_| self.remove(1));
+            }
+            Err(error) => {
+                tally.sending(&error, to)?;
+                self.remove(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one datagram waits, and no other behind it.
+    fn next_is_alone(&self) -> bool {
+        self.runs.len() == 1 && self.runs.front().is_some_and(|run| run.count == 1)
+    }
+
+    /// The first so many datagrams of the first run have left, or are lost.
+    fn remove(&mut self, count: usize) {
+        let Some(run) = self.runs.front_mut() else { return };
+        if count >= run.count {
+            self.runs.pop_front();
+        } else {
+            run.start += run.size * count;
+            run.count -= count;
+        }
+    }
+
+    /// What lies behind `start` goes to `to`, with the run before it if that is possible.
+    fn extend(&mut self, to: SocketAddr, start: usize) {
+        let end = self.bytes.len();
+        if let Some(run) = self.runs.back_mut().filter(|run| run.takes(to, end - start)) {
+            run.end = end;
+            run.count += 1;
+        } else {
+            self.runs.push_back(Run { to, start, end, size: end - start, count: 1 });
+        }
+    }
+}
+
+impl Run {
+    /// Whether a datagram of `len` bytes to `to` can leave with the run.
+    fn takes(&self, to: SocketAddr, len: usize) -> bool {
+        let is_open = self.end - self.start == self.size * self.count;
+        self.to == to
+            && is_open
+            && (1..=self.size).contains(&len)
+            && self.count < MOST_JOINED
+            && self.end - self.start + len <= MOST_JOINED_BYTES
+    }
+
+    /// The bytes of the first so many of its datagrams.
+    const fn len_of(&self, count: usize) -> usize {
+        if count < self.count { self.size * count } else { self.end - self.start }
+    }
+}
+
+/// Most datagrams that leave as one: UDP_MAX_SEGMENTS of Linux before 6.9, and enough.
+const MOST_JOINED: usize = 64;
+/// Most bytes of them: what IPv4 carries in one datagram, which they are until they leave.
+const MOST_JOINED_BYTES: usize = 65_507;
+/// Most datagrams of one call that does not join them: by then the call itself is a small part of the cost.
+const MOST_EACH: usize = 32;
+/// What is gathered before it is sent: two of the longest runs, or what two calls take.
+const MOST_BYTES: usize = 2 * SLOT;
+const MOST_RUNS: usize = 2 * MOST_EACH;
+/// The address of no datagram.
+const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+
+    fn address(host: u8) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, host], 1000))
+    }
+
+    /// What the runs of an outbox say, datagram by datagram.
+    fn datagrams(outbox: &Outbox) -> Vec<(SocketAddr, Vec<u8>)> {
+        let mut found = Vec::new();
+        for run in &outbox.runs {
+            let bytes = &outbox.bytes[run.start..run.end];
+            assert!(run.count <= MOST_JOINED && bytes.len() <= MOST_JOINED_BYTES.max(run.size));
+            assert_eq!(bytes.len().div_ceil(run.size.max(1)).max(1), run.count, "{run:?}");
+            for at in 0..run.count {
+                let (start, end) = (run.len_of(at), run.len_of(at + 1));
+                found.push((run.to, bytes[start..end].to_vec()));
+            }
+        }
+        found
+    }
+
+    /// A length, and how many of it come one after another.
+    fn lengths() -> impl Strategy<Value = (usize, usize)> {
+        prop_oneof![
+            (Just(0), 1..3usize),
+            (1..4usize, 1..150usize),
+            (Just(1200), 1..70usize),
+            (1100..1300usize, 1..3usize),
+            (Just(40_000), 1..3usize)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn all_that_was_pushed_leaves_in_its_order(
+            pushed in vec((0..3u8, lengths(), any::<bool>()), 0..12),
+            sent in 0..200usize,
+        ) {
+            let (mut outbox, mut expected) = (Outbox::default(), Vec::new());
+            for (host, (len, times), is_staged) in pushed {
+                for _ in 0..times {
+                    let datagram: Vec<u8> = (0..len).map(|at| (at + expected.len()) as u8).collect();
+                    if is_staged {
+                        outbox.stage().extend_from_slice(&datagram);
+                        outbox.commit(address(host));
+                    } else {
+                        outbox.push(&datagram, address(host));
+                    }
+                    expected.push((address(host), datagram));
+                }
+            }
+            assert!(datagrams(&outbox) == expected);
+            (0..sent).for_each(|_| outbox.remove(1));
+            assert!(datagrams(&outbox) == expected[sent.min(expected.len())..]);
+        }
+    }
+
+    #[test]
+    fn neighbours_of_one_size_and_address_are_joined_and_a_shorter_one_ends_them() {
+        let mut outbox = Outbox::default();
+        for (host, len) in [(1, 5), (1, 5), (1, 3), (1, 5), (2, 5), (2, 6), (2, 0), (2, 6), (2, 6)] {
+            outbox.push(&vec![7; len], address(host));
+        }
+        let runs: Vec<_> = outbox.runs.iter().map(|run| (run.size, run.count)).collect();
+        assert_eq!(runs, [(5, 3), (5, 1), (5, 1), (6, 1), (0, 1), (6, 2)]);
+    }
+
+    #[test]
+    fn a_run_has_no_more_than_one_call_takes() {
+        let mut outbox = Outbox::default();
+        for _ in 0..130 {
+            outbox.push(&[0; 10], address(1));
+        }
+        for _ in 0..60 {
+            outbox.push(&[0; 1200], address(1));
+        }
+        let counts: Vec<_> = outbox.runs.iter().map(|run| run.count).collect();
+        assert_eq!(counts, [64, 64, 2, 54, 6]);
+        assert!(!outbox.is_due());
+        outbox.push(&vec![0; SLOT], address(1));
+        assert!(outbox.is_due());
+    }
+
+    #[test]
+    fn the_first_datagram_is_not_copied() {
+        let mut outbox = Outbox::default();
+        outbox.stage().extend_from_slice(b"written once");
+        let written = outbox.stage.as_ptr();
+        outbox.commit(address(1));
+        assert!(outbox.bytes.as_ptr() == written && outbox.bytes == b"written once");
+    }
+}

@@ -1,0 +1,232 @@
+//! Over real sockets on loopback: what the system does for many datagrams gives the same datagrams as std does.
+
+use super::*;
+use crate::net::tally::Tally;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A socket with its calls, and what came from it.
+struct End {
+    socket: UdpSocket,
+    offload: Offload,
+    inbox: Inbox,
+    outbox: Outbox,
+    tally: Tally,
+}
+
+impl End {
+    fn new(socket: UdpSocket, is_connected: bool, is_plain: bool) -> Self {
+        socket.set_nonblocking(true).unwrap();
+        let offload = if is_plain {
+            Offload::none(is_connected)
+        } else {
+            Offload::new(&socket, is_connected, Fragments::Forbidden)
+        };
+        let inbox = Inbox::new(offload.slots(8));
+        Self { socket, offload, inbox, outbox: Outbox::default(), tally: Tally::default() }
+    }
+
+    fn bound(is_plain: bool) -> Self {
+        Self::new(UdpSocket::bind("127.0.0.1:0").unwrap(), false, is_plain)
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap()
+    }
+
+    fn flush(&mut self) {
+        self.outbox.flush(&self.offload, &self.socket, &mut self.tally).unwrap();
+    }
+
+    /// The next so many datagrams.
+    fn take(&mut self, count: usize) -> Vec<(Vec<u8>, SocketAddr)> {
+        let (start, mut taken) = (Instant::now(), Vec::new());
+        while taken.len() < count {
+            assert!(start.elapsed() < PATIENCE, "{} of {count} datagrams", taken.len());
+            match self.offload.recv(&self.socket, &mut self.inbox) {
+                Ok(()) => self.tally.traffic.receive_calls += 1,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+            while let Some(datagram) = self.inbox.pop() {
+                taken.push((datagram.bytes.to_vec(), datagram.from));
+            }
+        }
+        taken
+    }
+}
+
+/// Lengths of datagrams, in the order in which they are sent, and to which of two.
+const SENT: [(usize, usize); 12] = [
+    (0, 1200),
+    (0, 1200),
+    (0, 1200),
+    (0, 700),
+    (0, 1200),
+    (1, 1200),
+    (1, 0),
+    (0, 64),
+    (1, 64),
+    (0, 64),
+    (1, 64),
+    (0, 9000),
+];
+
+#[test]
+fn the_same_datagrams_arrive_by_all_calls() {
+    for (from_plain, to_plain) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut from = End::bound(from_plain);
+        let mut to = [End::bound(to_plain), End::bound(to_plain)];
+        let mut sent = [Vec::new(), Vec::new()];
+        for (seed, (who, len)) in SENT.into_iter().enumerate() {
+            let datagram: Vec<u8> = (0..len).map(|at| (at * 7 + seed) as u8).collect();
+            from.outbox.push(&datagram, to[who].address());
+            sent[who].push((datagram, from.address()));
+        }
+        from.flush();
+        for (to, sent) in to.iter_mut().zip(&sent) {
+            assert!(to.take(sent.len()) == *sent, "plain: {from_plain} {to_plain}");
+        }
+        assert_eq!(from.tally.traffic.sent, SENT.len() as u64);
+    }
+}
+
+#[test]
+fn a_connected_socket_sends_to_its_peer_by_all_calls() {
+    for is_plain in [false, true] {
+        let mut to = End::bound(is_plain);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(to.address()).unwrap();
+        let mut from = End::new(socket, true, is_plain);
+        for len in [5, 5, 5, 6, 7, 8] {
+            from.outbox.push(&vec![len; len.into()], to.address());
+        }
+        from.flush();
+        let lens: Vec<_> = to.take(6).into_iter().map(|(bytes, _)| bytes.len()).collect();
+        assert_eq!(lens, [5, 5, 5, 6, 7, 8]);
+    }
+}
+
+#[test]
+fn both_families_are_served() {
+    let Ok(socket) = UdpSocket::bind("[::]:0") else { return };
+    let port = socket.local_addr().unwrap().port();
+    let mut to = End::new(socket, false, false);
+    for host in ["127.0.0.1", "[::1]"] {
+        let Ok(socket) = UdpSocket::bind(format!("{host}:0")) else { continue };
+        let mut from = End::new(socket, false, false);
+        for _ in 0..3 {
+            from.outbox.push(&[1; 100], format!("{host}:{port}").parse().unwrap());
+        }
+        from.flush();
+        assert_eq!(to.take(3).len(), 3);
+    }
+}
+
+#[test]
+fn one_too_long_is_lost_alone() {
+    let (mut from, mut to) = (End::bound(false), End::bound(false));
+    let address = to.address();
+    for len in [100, 100, 70_000, 100] {
+        from.outbox.push(&vec![0; len], address);
+    }
+    from.flush();
+    assert_eq!(to.take(3).len(), 3);
+    assert_eq!((from.tally.stats.too_long, from.tally.traffic.sent), (1, 3));
+}
+
+/// The price: of a bulk to one address, and of many small ones to several.
+#[cfg(all(feature = "batch", target_os = "linux"))]
+#[test]
+fn calls_are_far_fewer_than_datagrams() {
+    let (mut from, mut to) = (End::bound(false), End::bound(false));
+    let address = to.address();
+    for _ in 0..100 {
+        from.outbox.push(&[3; 1200], address);
+    }
+    from.flush();
+    assert_eq!(to.take(100).len(), 100);
+    let (sends, receives) = (from.tally.traffic.send_calls, to.tally.traffic.receive_calls);
+    assert!(sends <= 2 && receives <= 2, "{sends} to send, {receives} to receive"); // 54 of them are 64 KiB
+    let mut others: Vec<_> = (0..64).map(|_| End::bound(false)).collect();
+    for other in &others {
+        from.outbox.push(&[4; 64], other.address());
+    }
+    from.flush();
+    assert_eq!(from.tally.traffic.send_calls - sends, 2);
+    assert!(others.iter_mut().all(|other| other.take(1).len() == 1));
+}
+
+#[test]
+fn what_a_full_send_buffer_did_not_take_leaves_later() {
+    for is_plain in [false, true] {
+        let (mut from, mut to) = (End::bound(is_plain), End::bound(is_plain));
+        let full = Full { socket: &from.socket, room: 2.into() };
+        let plain = Offload::none(false);
+        for len in [5, 5, 5, 6, 7] {
+            from.outbox.push(&vec![len; len.into()], to.address());
+        }
+        let blocked = from.outbox.flush(&plain, &full, &mut from.tally).unwrap_err();
+        assert_eq!((blocked.kind(), from.tally.traffic.sent), (ErrorKind::WouldBlock, 2));
+        assert!(!from.outbox.is_empty());
+        from.flush();
+        let lens: Vec<_> = to.take(5).into_iter().map(|(bytes, _)| bytes.len()).collect();
+        assert_eq!(lens, [5, 5, 5, 6, 7]);
+        assert_eq!((from.tally.traffic.sent, from.tally.stats.send_buffer_full), (5, 1));
+    }
+}
+
+/// A socket that has room for so many datagrams.
+struct Full<'a> {
+    socket: &'a UdpSocket,
+    room: std::cell::Cell<u32>,
+}
+
+impl Socket for Full<'_> {
+    fn recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, SocketAddr)> {
+        self.socket.recv_from(buf)
+    }
+
+    fn send_to(&self, datagram: &[u8], to: SocketAddr) -> std::io::Result<usize> {
+        let left = self.room.get().checked_sub(1).ok_or(ErrorKind::WouldBlock)?;
+        self.room.set(left);
+        self.socket.send_to(datagram, to)
+    }
+
+    fn send(&self, datagram: &[u8]) -> std::io::Result<usize> {
+        self.socket.send(datagram)
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsFd for Full<'_> {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::AsSocket for Full<'_> {
+    fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
+        self.socket.as_socket()
+    }
+}
+
+/// ECN of what one of ours sends is nothing; what a socket of another program says is told.
+#[cfg(all(feature = "batch", target_os = "linux"))]
+#[test]
+fn marks_of_the_path_are_told() {
+    let mut to = End::bound(false);
+    let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for (bits, expected) in [(0b10, Ecn::Capable), (0b01, Ecn::Scalable), (0b11, Ecn::Congested)] {
+        rustix::net::sockopt::set_ip_tos(&from, bits).unwrap();
+        from.send_to(b"marked", to.address()).unwrap();
+        let start = Instant::now();
+        while to.offload.recv(&to.socket, &mut to.inbox).is_err() {
+            assert!(start.elapsed() < PATIENCE);
+        }
+        assert_eq!(to.inbox.pop().map(|datagram| datagram.ecn), Some(Some(expected)));
+    }
+}

@@ -1,0 +1,96 @@
+//! The sizes of a socket's buffers in the system.
+
+use super::batch::Socket;
+use socket2::SockRef;
+use std::io;
+
+/// The sizes of a socket's buffers in the system, bytes.
+///
+/// A receive buffer that is too small is loss: whatever arrives between two pumps has to fit into it. The default is 2 MiB each,
+/// which every driver asks for when it takes over a socket that has less; what it got, it tells. To set less, set it afterwards.
+///
+/// Linux gives at most `net.core.rmem_max` and `net.core.wmem_max`, without an error; mostly 208 KiB. It reports twice what was set, and
+/// counts its own overhead, some 1 KiB a datagram, into that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a socket has two")]
+pub struct SocketBuffers {
+    /// What has arrived and was not read yet.
+    pub receive: usize,
+    /// What was sent and has not left yet.
+    pub send: usize,
+}
+
+impl Default for SocketBuffers {
+    fn default() -> Self {
+        Self { receive: 2 << 20, send: 2 << 20 }
+    }
+}
+
+impl SocketBuffers {
+    /// What the socket has.
+    pub(super) fn of(socket: &impl Socket) -> io::Result<Self> {
+        let socket = SockRef::from(socket);
+        Ok(Self { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
+    }
+
+    /// Asks for these sizes. Where the system refuses what is above its limit it is half, and half again.
+    pub(super) fn set(self, socket: &impl Socket) -> io::Result<()> {
+        let socket = SockRef::from(socket);
+        as_much_as_possible(self.receive, |size| socket.set_recv_buffer_size(size))?;
+        as_much_as_possible(self.send, |size| socket.set_send_buffer_size(size))
+    }
+
+    /// Asks for these sizes where the socket has less. A socket that stays as it is works as well.
+    pub(super) fn grow(self, socket: &impl Socket) {
+        let grown = Self::of(socket).and_then(|has| {
+            Self { receive: self.receive.max(has.receive), send: self.send.max(has.send) }.set(socket)
+        });
+        if let Err(error) = grown {
+            log::debug!("the buffers of the socket stay as they are: {error}");
+        }
+    }
+}
+
+fn as_much_as_possible(size: usize, set: impl Fn(usize) -> io::Result<()>) -> io::Result<()> {
+    let mut size = size;
+    while let Err(error) = set(size) {
+        size /= 2;
+        if size < LEAST {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Below that the system's own size is better.
+const LEAST: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn a_socket_has_what_it_says() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let before = SocketBuffers::of(&socket).unwrap();
+        SocketBuffers::default().grow(&socket);
+        let grown = SocketBuffers::of(&socket).unwrap();
+        assert!(grown.receive >= before.receive && grown.send >= before.send, "{before:?} to {grown:?}");
+        SocketBuffers { receive: 80_000, send: 80_000 }.set(&socket).unwrap();
+        let small = SocketBuffers::of(&socket).unwrap();
+        assert!((80_000..=160_000).contains(&small.receive), "{small:?}");
+    }
+
+    #[test]
+    fn what_is_refused_is_halved() {
+        let set = std::cell::Cell::new(0);
+        let limit = |size| {
+            set.set(size);
+            if size > 300_000 { Err(io::ErrorKind::Other.into()) } else { Ok(()) }
+        };
+        as_much_as_possible(2 << 20, limit).unwrap();
+        assert_eq!(set.get(), 256 << 10);
+        assert!(as_much_as_possible(2 << 20, |_| Err(io::ErrorKind::Other.into())).is_err());
+    }
+}
