@@ -1,0 +1,52 @@
+//! The end at the user: TCP in, sessions out.
+
+use crate::rates::{Rates, join};
+use crate::{Done, Key, LANE, SUITE, config};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::ctrl_c;
+use tokio::task::JoinSet;
+use whitewater::net::tokio::{Client, Session};
+use whitewater::session::{ClientConfig, Target};
+
+pub(crate) async fn run(listen: SocketAddr, exit: SocketAddr, key: Key, rates: Arc<Rates>) -> Done {
+    let listener = TcpListener::bind(listen).await?;
+    println!("from {} to {exit}", listener.local_addr()?);
+    tokio::select! {
+        done = serve(&listener, exit, key, rates) => done?,
+        _ = ctrl_c() => {}
+    }
+    Ok(())
+}
+
+/// Serves until the socket fails. Dropped, it ends what goes through it.
+pub(crate) async fn serve(
+    listener: &TcpListener,
+    exit: SocketAddr,
+    key: Key,
+    rates: Arc<Rates>,
+) -> io::Result<()> {
+    let mut connections = JoinSet::new();
+    loop {
+        let (tcp, rates) = (listener.accept().await?.0, Arc::clone(&rates));
+        connections.spawn(async move {
+            if let Err(error) = through(tcp, exit, key, &rates).await {
+                println!("a connection has ended: {error}");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn through(tcp: TcpStream, exit: SocketAddr, key: Key, rates: &Rates) -> io::Result<()> {
+    tcp.set_nodelay(true)?;
+    let target = Target { suite: SUITE, psk: key, ..Target::insecure(exit) };
+    let config = ClientConfig { session: config(), ..ClientConfig::default() };
+    let session: Session = Client::connect(target, &config).await?;
+    let done = join(tcp.into_split(), session.lane(LANE).into_split(), rates).await;
+    session.close(done.is_err().into());
+    session.closed().await?;
+    done
+}
