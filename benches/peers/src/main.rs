@@ -7,6 +7,8 @@
 //! cargo run --release -- forged                            µs of a datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
+//! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
+//! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 
 mod bare;
@@ -18,6 +20,7 @@ mod memory;
 #[path = "../../pipe/mod.rs"]
 mod pipe;
 mod runs;
+mod runtime;
 mod rust;
 mod table;
 
@@ -37,9 +40,13 @@ fn main() -> ExitCode {
         ["forged"] => forged::table(),
         ["idle"] => idle::table(),
         ["memory"] => memory::table(),
+        ["tokio"] => runtime::table(5),
+        ["tokio", rounds] => runtime::table(number(rounds)),
+        ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory"
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | tokio [ROUNDS] \
+                 | tokio-one PEER bulk|messages|ping-pong COUNT"
             );
             return ExitCode::FAILURE;
         }

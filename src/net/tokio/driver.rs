@@ -25,12 +25,16 @@ pub(super) struct Driver<C: Core> {
     sleeps_until: Option<Time>,
     /// Tasks to wake when the mutex is free.
     woken: Vec<Waker>,
+    /// Whether those that were woken last have had their turn.
+    has_waited: bool,
 }
 
 /// What is left to do after a round.
 enum Next {
     /// More at once.
     More,
+    /// To send what has to be sent, after those who were woken: what they answer leaves together with what acknowledges the question.
+    Later,
     /// Nothing before this time, or before a datagram or a call.
     Sleep(Option<Time>),
     Over,
@@ -47,6 +51,7 @@ impl<C: Core> Driver<C> {
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
             woken: Vec::new(),
+            has_waited: false,
         })
     }
 
@@ -55,7 +60,14 @@ impl<C: Core> Driver<C> {
         // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
         let is_full = self.socket.poll_write(cx)?.is_pending();
         let has_more = self.socket.read(cx)?;
-        let next = self.advance(cx, is_full);
+        self.take_in();
+        let has_woken = !self.woken.is_empty();
+        self.woken.drain(..).for_each(Waker::wake);
+        if has_woken && !std::mem::replace(&mut self.has_waited, true) {
+            return Ok(Next::Later);
+        }
+        self.has_waited = false;
+        let next = self.put_out(cx, is_full);
         self.woken.drain(..).for_each(Waker::wake);
         if !is_full {
             let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
@@ -63,14 +75,21 @@ impl<C: Core> Driver<C> {
         Ok(if has_more && !matches!(next, Next::Over) { Next::More } else { next })
     }
 
-    /// What needs the mutex.
-    fn advance(&mut self, cx: &Context<'_>, is_full: bool) -> Next {
+    /// What has come, and what is due.
+    fn take_in(&mut self) {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
         while let Some(Datagram { bytes, from, .. }) = self.socket.pop() {
             state.core.handle_datagram(now, as_v4(from), bytes);
         }
         state.core.handle_timeout(now);
+        state.tell(now, &mut self.woken);
+    }
+
+    /// What is to leave, as much as is sent at once.
+    fn put_out(&mut self, cx: &Context<'_>, is_full: bool) -> Next {
+        let mut state = self.shared.lock();
+        let now = self.shared.clock.now();
         let mut is_all_out = false;
         while !is_full && !is_all_out && self.socket.has_room() {
             is_all_out = !self.socket.push(|buf| {
@@ -123,6 +142,7 @@ impl<C: Core> Future for Driver<C> {
         for _ in 0..ROUNDS {
             match self.round(cx) {
                 Ok(Next::More) => {}
+                Ok(Next::Later) => break,
                 Ok(Next::Sleep(None)) => return Poll::Pending,
                 Ok(Next::Sleep(Some(until))) => ready!(self.poll_sleep(cx, until)),
                 Ok(Next::Over) => return Poll::Ready(()),
