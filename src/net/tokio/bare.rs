@@ -1,5 +1,6 @@
 //! Bare KCP peers on a socket of their own, for the driver.
 
+use super::super::batch::Outbox;
 use super::super::driver::End;
 use super::super::error::Error;
 use super::core::{Closed, Core, Notice};
@@ -77,13 +78,6 @@ impl End for Bare {
 
     fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         buf.clear();
-        while let Some(peer) = self.last_words.front_mut() {
-            if let Some(datagram) = peer.pop() {
-                buf.extend_from_slice(datagram);
-                return Some(peer.address());
-            }
-            self.last_words.pop_front();
-        }
         let (datagram, to) = self.peers.poll_transmit(now)?;
         buf.extend_from_slice(datagram);
         Some(to)
@@ -120,6 +114,21 @@ impl Core for Bare {
                 return Some((id, notice));
             }
         }
+    }
+
+    /// Without the copy that a buffer of its own would cost each datagram.
+    fn fill(&mut self, now: Time, outbox: &mut Outbox, way: impl Fn(SocketAddr) -> SocketAddr) -> bool {
+        for mut peer in self.last_words.drain(..) {
+            let to = way(peer.address());
+            while let Some(datagram) = peer.pop() {
+                outbox.push(datagram, to);
+            }
+        }
+        while !outbox.is_due() {
+            let Some((datagram, to)) = self.peers.poll_transmit(now) else { return true };
+            outbox.push(datagram, way(to));
+        }
+        false
     }
 
     fn send(&mut self, id: PeerId, _: usize, message: &[u8]) -> Result<usize, SendError> {

@@ -1,5 +1,6 @@
 //! What a driver task and its handles want of the machine between them: bare KCP peers, or sessions.
 
+use super::super::batch::Outbox;
 use super::super::driver::End;
 use super::super::error::Error;
 use crate::arq::RecvError;
@@ -7,6 +8,7 @@ use crate::session::{Event, SendError, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::net::SocketAddr;
 
 /// Peers or sessions without I/O, each of them with an id and with lanes. A bare KCP peer is one lane.
 pub(super) trait Core: End + Send + 'static {
@@ -21,6 +23,15 @@ pub(super) trait Core: End + Send + 'static {
 
     /// The next thing that has happened.
     fn poll_notice(&mut self, now: Time) -> Option<(Self::Id, Notice<Self::Remains>)>;
+
+    /// Puts datagrams into the outbox until it is due; returns whether that was all. `way` is what the socket makes of an address.
+    fn fill(&mut self, now: Time, outbox: &mut Outbox, way: impl Fn(SocketAddr) -> SocketAddr) -> bool {
+        while !outbox.is_due() {
+            let Some(to) = self.poll_transmit(now, outbox.stage()) else { return true };
+            outbox.commit(way(to));
+        }
+        false
+    }
 
     fn send(&mut self, id: Self::Id, lane: usize, message: &[u8]) -> Result<usize, SendError>;
 

@@ -90,13 +90,9 @@ impl<C: Core> Driver<C> {
     fn put_out(&mut self, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
-        let mut is_all_out = false;
-        while !is_full && !is_all_out && self.socket.has_room() {
-            is_all_out = !self.socket.push(|buf| {
-                let to = state.core.poll_transmit(now, buf)?;
-                Some(if self.is_v6 { as_v6(to) } else { to })
-            });
-        }
+        let is_v6 = self.is_v6;
+        let way = |to| if is_v6 { as_v6(to) } else { to };
+        let is_all_out = !is_full && state.core.fill(now, &mut self.socket.outbox, way);
         state.tell(now, &mut self.woken);
         (state.socket_stats, state.socket_traffic) = (self.socket.tally.stats, self.socket.tally.traffic);
         if state.is_over() {

@@ -20,7 +20,7 @@ pub(super) struct Socket {
     io: Io,
     offload: Offload,
     inbox: Inbox,
-    outbox: Outbox,
+    pub(super) outbox: Outbox,
     pub(super) tally: Tally,
 }
 
@@ -74,19 +74,7 @@ impl Socket {
         Some(datagram)
     }
 
-    /// Whether there is room for another datagram to send.
-    pub(super) fn has_room(&self) -> bool {
-        !self.outbox.is_due()
-    }
-
-    /// Takes the datagram that `write` makes, if it makes one; returns whether it does.
-    pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<SocketAddr>) -> bool {
-        let Some(to) = write(self.outbox.stage()) else { return false };
-        self.outbox.commit(to);
-        true
-    }
-
-    /// Sends what was taken; `Pending` when the send buffer is full, and then the task is woken when it has room again.
+    /// Sends what is in the outbox; `Pending` when the send buffer is full, and then the task is woken when it has room again.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { io, offload, outbox, tally, .. } = self;
         while !outbox.is_empty() {

@@ -30,12 +30,14 @@
 
 mod admission;
 mod config;
+mod error;
 mod peer;
 mod proof;
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, Stats, Strangers};
+pub use error::RegisterError;
 pub use peer::{CloseReason, Event, Peer, PeerId};
 
 use super::Random;
@@ -53,7 +55,6 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use thiserror::Error;
 
 /// Every peer, found by its id or by who sends.
 ///
@@ -81,32 +82,6 @@ pub struct Peers {
     quarantine: Quarantine,
     stats: Stats,
     now: Time,
-}
-
-/// Why a peer is not registered.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum RegisterError {
-    /// There is one with that address and conv.
-    #[error("conv {conv} of {address} is registered already")]
-    Taken {
-        /// The address.
-        address: SocketAddr,
-        /// The conv.
-        conv: Conv,
-    },
-    /// A datagram that begins with this conv could be one of a session: the low byte must not be 0xa0 to 0xbf.
-    #[error("conv {conv} looks like the first bytes of a session's datagram")]
-    Reserved {
-        /// The conv.
-        conv: Conv,
-    },
-    /// There are `max_peers`.
-    #[error("there are {max} peers, which is the most")]
-    Full {
-        /// Most peers.
-        max: usize,
-    },
 }
 
 impl Peers {

@@ -4,6 +4,7 @@ use super::Load;
 use super::pairs::Stream;
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinHandle;
 
 /// Runs it; returns the median round trip in seconds, if there are any.
 pub(super) async fn run(near: Box<dyn Stream>, far: Box<dyn Stream>, load: Load) -> f64 {
@@ -31,16 +32,22 @@ async fn one_way(mut near: Box<dyn Stream>, mut far: Box<dyn Stream>, bytes: usi
     0.0
 }
 
-async fn ping_pong(mut near: Box<dyn Stream>, mut far: Box<dyn Stream>, count: usize) -> f64 {
-    let echo = tokio::spawn(async move {
-        let mut buf = [0; 64];
-        for _ in 0..count {
-            far.read_exact(&mut buf).await.expect("a peer that is there");
-            far.write_all(&buf).await.expect("a peer that is there");
-            far.flush().await.expect("a peer that is there");
-        }
-        far
-    });
+/// Both ends in tasks of their own, as a program has them: what is not spawned waits for the tasks.
+async fn ping_pong(near: Box<dyn Stream>, far: Box<dyn Stream>, count: usize) -> f64 {
+    tokio::spawn(ping(near, tokio::spawn(pong(far, count)), count)).await.expect("no panic")
+}
+
+async fn pong(mut far: Box<dyn Stream>, count: usize) -> Box<dyn Stream> {
+    let mut buf = [0; 64];
+    for _ in 0..count {
+        far.read_exact(&mut buf).await.expect("a peer that is there");
+        far.write_all(&buf).await.expect("a peer that is there");
+        far.flush().await.expect("a peer that is there");
+    }
+    far
+}
+
+async fn ping(mut near: Box<dyn Stream>, echo: JoinHandle<Box<dyn Stream>>, count: usize) -> f64 {
     let mut times = Vec::with_capacity(count);
     let mut buf = [0; 64];
     for _ in 0..count {
