@@ -4,6 +4,8 @@
 //! cargo run --release --features tokio --example tokio_echo
 //! ```
 
+#![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
+
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;

@@ -123,7 +123,7 @@ fn an_end_is_an_empty_message_also_in_a_stream_and_takes_a_segment() {
         assert_eq!(alice.send_end(), Ok(()));
         assert_eq!(alice.send_end(), Err(SendError::QueueFull { segments: 2, bytes: 1 }));
         for datagram in flushed(&mut alice, 0) {
-            bob.input(Time::ZERO, &datagram).unwrap();
+            bob.input(Time::ZERO, &datagram.bytes()).unwrap();
         }
         let mut buf = [0; 8];
         assert_eq!([bob.recv(&mut buf), bob.recv(&mut buf)], [Ok(1), Ok(0)], "stream: {stream}");

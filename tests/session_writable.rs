@@ -1,6 +1,6 @@
 //! Who cannot send on a lane, or waits until all has arrived, is told when: by an event, once.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+#![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 #[cfg(test)]
 mod common;

@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     reason = "a test that panics has found something"
 )]

@@ -34,7 +34,7 @@ async fn copy(
         if len == 0 {
             return to.shutdown().await;
         }
-        to.write_all(&buf[..len]).await?;
+        to.write_all(buf.get(..len).unwrap_or_default()).await?;
         count.fetch_add(len as u64, Ordering::Relaxed);
     }
 }

@@ -62,12 +62,34 @@
 //!
 //! [`Error::of`] finds the one inside.
 //!
-//! # What std cannot do
+//! # What the system does
 //!
-//! A socket's receive buffer keeps the system's size, on Linux some 90 full datagrams. A window
-//! larger than that comes as bursts that overflow it, which is loss: make the socket with another
-//! crate, with a larger buffer, and wrap it. Waiting is std's too: a blocking call wakes at once
-//! for a datagram, and within a millisecond for a timer.
+//! With the feature `batch`, which is on by default, many datagrams move in one system call where there are such calls, by `quinn-udp`
+//! and `rustix`. Without it, and where a system refuses, each takes a call of std's. What arrives is the same.
+//!
+//! | | Linux | Android | Windows | FreeBSD | macOS, iOS | other BSDs | any, without `batch` |
+//! |---|---|---|---|---|---|---|---|
+//! | neighbours of one size to one address leave as one | GSO, from 4.18 | GSO, from 4.18 | USO | no | no | no | no |
+//! | others leave in one call | `sendmmsg` | no | no | no | no | no | no |
+//! | datagrams of one sender arrive as one | GRO, from 5.0 | GRO, from 5.0 | no | no | no | no | no |
+//! | others arrive in one call | `recvmmsg` | `recvmmsg` | no | `recvmmsg` | no | no | no |
+//! | marks of ECN are read | yes | yes | yes | yes | of IPv4 not on a socket of both | of IPv6 | no |
+//! | "don't fragment" (below) | yes | yes | yes | yes | yes | of IPv6 | no |
+//! | a wait ends on time, and with room in the send buffer | yes | within 1 ms | within 1 ms | within 1 ms | within 1 ms | within 1 ms | within 1 ms |
+//!
+//! [`SocketTraffic`] counts datagrams and calls. Should a card or a driver turn out not to do what its system promises, or one of joined
+//! datagrams be too long, they go one by one (`not_joined`).
+//!
+//! Of ECN, marks are counted (`congestion_marks`). What is sent does not say that it heeds marks, so a path has no reason to make any:
+//! who does not slow down for them must not say so (RFC 3168, 5).
+//!
+//! **Fragments.** Datagrams of [`Server`] and [`Client`] go with "don't fragment" set where `batch` is: one that is too long for an
+//! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most their `mtu`, 1200 unless set,
+//! which every usual path takes. Those of [`KcpSocket`] and [`KcpListener`], whose usual mtu is 1400, may be cut on the way as ever; on
+//! systems other than Linux, and on IPv6, they use std's calls for that reason.
+//!
+//! **Buffers.** Whatever arrives between two pumps has to fit into the socket's receive buffer. Each driver asks for 2 MiB when it takes
+//! over a socket that has less; [`SocketBuffers`] tells what it got, and how to set it.
 //!
 //! [`io::Error`]: std::io::Error
 

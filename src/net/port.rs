@@ -88,10 +88,8 @@ impl Port {
 
     /// The next datagram that has arrived. `None`: there was no other when the system was last asked.
     pub(super) fn recv(&mut self) -> io::Result<Option<Datagram<'_>>> {
-        if self.inbox.is_empty() {
-            if self.inbox.take_last() || !self.fill()? {
-                return Ok(None);
-            }
+        if self.inbox.is_empty() && (self.inbox.take_last() || !self.fill()?) {
+            return Ok(None);
         }
         let datagram = self.inbox.pop();
         let is_marked = datagram.is_some_and(|datagram| datagram.ecn == Some(Ecn::Congested));
@@ -116,6 +114,17 @@ impl Port {
     pub(super) fn send(&mut self, datagram: &[u8], to: SocketAddr) {
         self.outbox.push(datagram, to);
         self.flush_if_due();
+    }
+
+    /// Sends one datagram behind which there is no other: now, and without a copy when none waits before it.
+    pub(super) fn send_last(&mut self, datagram: &[u8], to: SocketAddr) {
+        if self.outbox.is_empty() {
+            let sent = self.outbox.send_now(datagram, to, &self.offload, &self.socket, &mut self.tally);
+            self.is_full = sent.is_err();
+        } else {
+            self.outbox.push(datagram, to);
+            self.flush();
+        }
     }
 
     /// Sends what is kept, as far as there is room.

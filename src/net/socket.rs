@@ -327,12 +327,16 @@ impl KcpSocket {
     /// Hands what the control block has put out to the socket, as far as it has room.
     fn transmit(&mut self) {
         self.port.flush();
-        while !self.port.is_full()
-            && let Some(datagram) = self.kcp.output_mut().pop()
-        {
-            self.port.send(datagram, self.peer);
+        while !self.port.is_full() {
+            let queue = self.kcp.output_mut();
+            let is_last = queue.len() == 1;
+            let Some(datagram) = queue.pop() else { break };
+            if is_last {
+                self.port.send_last(datagram, self.peer);
+            } else {
+                self.port.send(datagram, self.peer);
+            }
         }
-        self.port.flush();
     }
 
     fn check_peer(&mut self, now: Time, heard: bool) -> io::Result<()> {

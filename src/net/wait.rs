@@ -123,6 +123,7 @@ mod by_std {
 
 #[cfg(test)]
 mod tests {
+    use super::by_std::Waiter as ByStd;
     use super::*;
 
     const LONG: Option<Duration> = Some(Duration::from_secs(20));
@@ -136,7 +137,7 @@ mod tests {
         for timeout in [LONG, None] {
             socket.send_to(b"here", to).unwrap();
             Waiter::new(&socket).unwrap().wait(&socket, timeout, false, &mut scratch).unwrap();
-            by_std::Waiter::new(&socket).unwrap().wait(&socket, timeout, false, &mut scratch).unwrap();
+            ByStd::new(&socket).unwrap().wait(&socket, timeout, false, &mut scratch).unwrap();
             assert_eq!(socket.recv(&mut scratch).unwrap(), 4);
         }
     }
@@ -148,7 +149,7 @@ mod tests {
         let mut scratch = [0; 100];
         for timeout in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(12)] {
             let _ = Waiter::new(&socket).unwrap().wait(&socket, Some(timeout), false, &mut scratch);
-            let _ = by_std::Waiter::new(&socket).unwrap().wait(&socket, Some(timeout), false, &mut scratch);
+            let _ = ByStd::new(&socket).unwrap().wait(&socket, Some(timeout), false, &mut scratch);
         }
     }
 }

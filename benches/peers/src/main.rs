@@ -7,6 +7,7 @@
 //! cargo run --release -- forged                            µs of a datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
+//! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
@@ -17,6 +18,8 @@ mod heap;
 mod idle;
 mod ikcp;
 mod memory;
+#[cfg(target_os = "linux")]
+mod net;
 #[path = "../../pipe/mod.rs"]
 mod pipe;
 mod runs;
@@ -40,13 +43,17 @@ fn main() -> ExitCode {
         ["forged"] => forged::table(),
         ["idle"] => idle::table(),
         ["memory"] => memory::table(),
+        #[cfg(target_os = "linux")]
+        ["udp"] => net::udp::table(5),
+        #[cfg(target_os = "linux")]
+        ["udp", rounds] => net::udp::table(number(rounds)),
         ["tokio"] => runtime::table(5),
         ["tokio", rounds] => runtime::table(number(rounds)),
         ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | tokio [ROUNDS] \
-                 | tokio-one PEER bulk|messages|ping-pong COUNT"
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | udp [ROUNDS] \
+                 | tokio [ROUNDS] | tokio-one PEER bulk|messages|ping-pong COUNT"
             );
             return ExitCode::FAILURE;
         }

@@ -93,7 +93,7 @@ fn run<P: Peer>(load: Load, count: u64) -> Run {
 
 /// Time that this thread ran. A run takes as long as a turn of the scheduler, so on a machine with
 /// other work the time on the wall is that or twice that.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     let mut time = MaybeUninit::uninit();
     // SAFETY: the kernel fills in the time that it is given room for, or says that it did not.
     let time = unsafe {

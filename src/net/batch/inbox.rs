@@ -37,6 +37,7 @@ pub(in crate::net) struct Datagram<'a> {
 
 /// What the path has written into the IP header of a datagram. Source: RFC 3168 (5), RFC 9331 (4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "batch"), expect(dead_code, reason = "std does not tell"))]
 pub(in crate::net) enum Ecn {
     /// The sender heeds marks, and there was none.
     Capable,
@@ -164,9 +165,9 @@ mod tests {
 
     fn arrived(arrivals: &[(&[u8], usize)]) -> Inbox {
         let mut inbox = Inbox::new(arrivals.len() + 1);
-        for (index, (bytes, stride)) in arrivals.iter().enumerate() {
+        for (index, ((bytes, stride), host)) in arrivals.iter().zip(0..).enumerate() {
             inbox.bytes[index * SLOT..][..bytes.len()].copy_from_slice(bytes);
-            let from = SocketAddr::from(([10, 0, 0, index as u8], 1));
+            let from = SocketAddr::from(([10, 0, 0, host], 1));
             inbox.arrivals[index] = Arrival { from, len: bytes.len(), stride: *stride, ecn: None };
         }
         inbox.filled = arrivals.len();

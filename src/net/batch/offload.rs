@@ -85,6 +85,15 @@ impl Offload {
         1
     }
 
+    /// Most datagrams that [`Self::send_each`] sends.
+    pub(super) const fn most_each(&self) -> usize {
+        #[cfg(all(feature = "batch", target_os = "linux"))]
+        if self.state.is_some() {
+            return super::each::MOST_EACH;
+        }
+        1
+    }
+
     /// Sends one datagram.
     pub(super) fn send(&self, socket: &impl Socket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         let sent = if self.is_connected { socket.send(datagram) } else { socket.send_to(datagram, to) };

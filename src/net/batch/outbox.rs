@@ -58,6 +58,26 @@ impl Outbox {
         self.extend(to, start);
     }
 
+    /// Sends a datagram from where it is, before which none waits. What the socket does not take is kept.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` and no other: the socket has no room.
+    pub(in crate::net) fn send_now(
+        &mut self,
+        datagram: &[u8],
+        to: SocketAddr,
+        offload: &Offload,
+        socket: &impl Socket,
+        tally: &mut Tally,
+    ) -> io::Result<()> {
+        let sent = send_one(datagram, to, offload, socket, tally);
+        if sent.is_err() {
+            self.push(datagram, to);
+        }
+        sent
+    }
+
     /// Whether nothing waits.
     pub(in crate::net) fn is_empty(&self) -> bool {
         self.runs.is_empty()
@@ -110,7 +130,7 @@ impl Outbox {
                     }
                 }
                 self.remove(joined);
-            } else if self.next_is_alone() {
+            } else if offload.most_each() == 1 || self.next_is_alone() {
                 self.flush_one(offload, socket, tally)?;
             } else {
                 self.flush_some(offload, socket, tally)?;
@@ -124,13 +144,7 @@ impl Outbox {
     fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let Some(run) = self.runs.front() else { return Ok(()) };
         let datagram = self.bytes.get(run.start..run.start + run.len_of(1)).unwrap_or_default();
-        match offload.send(socket, datagram, run.to) {
-            Ok(()) => {
-                tally.traffic.sent += 1;
-                tally.traffic.send_calls += 1;
-            }
-            Err(error) => tally.sending(&error, run.to)?,
-        }
+        send_one(datagram, run.to, offload, socket, tally)?;
         self.remove(1);
         Ok(())
     }
@@ -211,6 +225,22 @@ impl Run {
     }
 }
 
+/// Sends one datagram; a loss is counted.
+fn send_one(
+    datagram: &[u8],
+    to: SocketAddr,
+    offload: &Offload,
+    socket: &impl Socket,
+    tally: &mut Tally,
+) -> io::Result<()> {
+    if let Err(error) = offload.send(socket, datagram, to) {
+        return tally.sending(&error, to);
+    }
+    tally.traffic.sent += 1;
+    tally.traffic.send_calls += 1;
+    Ok(())
+}
+
 /// Most datagrams that leave as one: UDP_MAX_SEGMENTS of Linux before 6.9, and enough.
 const MOST_JOINED: usize = 64;
 /// Most bytes of them: what IPv4 carries in one datagram, which they are until they leave.
@@ -268,7 +298,7 @@ mod tests {
             let (mut outbox, mut expected) = (Outbox::default(), Vec::new());
             for (host, (len, times), is_staged) in pushed {
                 for _ in 0..times {
-                    let datagram: Vec<u8> = (0..len).map(|at| (at + expected.len()) as u8).collect();
+                    let datagram: Vec<u8> = (0..len).map(|at| [0, 1, 9, 200][(at + expected.len()) % 4]).collect();
                     if is_staged {
                         outbox.stage().extend_from_slice(&datagram);
                         outbox.commit(address(host));

@@ -1,0 +1,11 @@
+//! Datagrams through sockets: the library's batched I/O, which is no part of its interface, beside the system's bare calls.
+
+#[path = "../../../../src/net/batch/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "not all of it is measured")]
+mod batch;
+#[path = "../../../../src/net/tally.rs"]
+#[allow(dead_code, reason = "not all of it is measured")]
+mod tally;
+
+mod bare;
+pub(crate) mod udp;
