@@ -1,4 +1,4 @@
-//! Bare KCP and sessions for [tokio](::tokio), with the feature `tokio`.
+//! Bare KCP and sessions for [`tokio`](https://docs.rs/tokio), with the feature `tokio`.
 //!
 //! | | many on one socket | one |
 //! |---|---|---|

@@ -228,6 +228,7 @@ fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
     peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
     let id = accepted(&mut peers)[0];
     let peer = peers.peer(id).unwrap();
+    assert_eq!(peer.recv(&mut [0; 16]), Ok(5));
     assert!(peer.is_delivered(), "nothing was sent");
     peer.send(b"welcome").unwrap();
     assert!(!peer.is_delivered());

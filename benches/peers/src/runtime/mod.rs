@@ -24,8 +24,8 @@ enum Load {
 /// Each load so many times, the implementations in turn.
 pub(crate) fn table(rounds: usize) {
     for (name, unit, load) in [
-        ("bulk", "MB/s", Load::Bulk(64 << 20)),
-        ("64-byte messages", "k/s", Load::Messages(300_000)),
+        ("bulk", "MB/s", Load::Bulk(32 << 20)),
+        ("64-byte messages", "k/s", Load::Messages(200_000)),
         ("ping-pong p50", "us", Load::PingPong(10_000)),
     ] {
         let mut found: [(&str, Vec<f64>, Vec<f64>); pairs::NAMES.len()] =
@@ -63,7 +63,7 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
 fn measure(name: &str, load: Load) -> (f64, f64) {
     let runtime = runtime(load);
     runtime.block_on(async {
-        let (near, far) = pairs::pair(name, matches!(load, Load::Bulk(_))).await;
+        let (near, far) = pairs::pair(name, matches!(load, Load::Bulk(_)), matches!(load, Load::PingPong(_))).await;
         let (start, cpu) = (Instant::now(), Cpu::now());
         let p50 = load::run(near, far, load).await;
         let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu.elapsed());
