@@ -63,7 +63,8 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
 fn measure(name: &str, load: Load) -> (f64, f64) {
     let runtime = runtime(load);
     runtime.block_on(async {
-        let (near, far) = pairs::pair(name, matches!(load, Load::Bulk(_)), matches!(load, Load::PingPong(_))).await;
+        let (near, far) =
+            pairs::pair(name, matches!(load, Load::Bulk(_)), matches!(load, Load::PingPong(_))).await;
         let (start, cpu) = (Instant::now(), Cpu::now());
         let p50 = load::run(near, far, load).await;
         let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu.elapsed());

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use whitewater::net::tokio as ours;
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Target, raw};
 use whitewater::{Config, Conv};
@@ -57,12 +57,22 @@ async fn theirs(stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>)
         stream,
         ..tokio_kcp::KcpConfig::default()
     };
-    let mut listener = tokio_kcp::KcpListener::bind(config, ANY).await.expect("a port");
+    let mut listener = tokio_kcp::KcpListener::from_socket(config, socket()).await.expect("a port");
     let to = listener.local_addr().expect("an address");
-    let near = tokio_kcp::KcpStream::connect(&config, to).await.expect("a socket");
+    let near = tokio_kcp::KcpStream::connect_with_socket(&config, socket(), to).await.expect("a socket");
     let pair = greet(near, async { listener.accept().await.expect("a socket").0 }).await;
     std::mem::forget(listener); // its streams end with it
     pair
+}
+
+/// A socket with the buffers that ours have: a window fits.
+fn socket() -> UdpSocket {
+    let socket = std::net::UdpSocket::bind(ANY).expect("a port");
+    let buffers = socket2::SockRef::from(&socket);
+    buffers.set_recv_buffer_size(2 << 20).expect("an option");
+    buffers.set_send_buffer_size(2 << 20).expect("an option");
+    socket.set_nonblocking(true).expect("an option");
+    UdpSocket::from_std(socket).expect("a runtime")
 }
 
 async fn tcp() -> (Box<dyn Stream>, Box<dyn Stream>) {
