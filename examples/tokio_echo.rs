@@ -14,25 +14,27 @@ use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
 use whitewater::session::{ClientConfig, ServerConfig, Target, raw};
 use whitewater::{Config, Conv};
 
+type Done = Result<(), Box<dyn Error + Send + Sync>>;
+
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const LANE: usize = 0;
 const ROUNDS: u32 = 1000;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Done {
     tokio::select! {
-        done = both() => done,
+        done = tokio::spawn(both()) => done?, // a task that is spawned is as quick as the others
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }
 
-async fn both() -> Result<(), Box<dyn Error>> {
+async fn both() -> Done {
     session().await?;
     bare_kcp().await
 }
 
 /// One task for each session; the socket has one of its own, that nobody sees.
-async fn session() -> Result<(), Box<dyn Error>> {
+async fn session() -> Done {
     // Without encryption, as on a local network.
     let server: Server = Server::bind(ANY, &ServerConfig::insecure())?;
     let target = Target::insecure(server.local_addr());
@@ -61,7 +63,7 @@ async fn session() -> Result<(), Box<dyn Error>> {
 }
 
 /// The same as messages, with any KCP program in the world as the peer.
-async fn bare_kcp() -> Result<(), Box<dyn Error>> {
+async fn bare_kcp() -> Done {
     let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::open() };
     let listener = KcpListener::bind(ANY, &limits)?;
     let addr = listener.local_addr();

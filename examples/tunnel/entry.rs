@@ -5,9 +5,11 @@ use crate::{Done, Key, LANE, SUITE, config};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::ctrl_c;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use whitewater::net::tokio::{Client, Session};
 use whitewater::session::{ClientConfig, Target};
 
@@ -46,7 +48,15 @@ async fn through(tcp: TcpStream, exit: SocketAddr, key: Key, rates: &Rates) -> i
     let config = ClientConfig { session: config(), ..ClientConfig::default() };
     let session: Session = Client::connect(target, &config).await?;
     let done = join(tcp.into_split(), session.lane(LANE).into_split(), rates).await;
-    session.close(done.is_err().into());
-    session.closed().await?;
+    if done.is_err() {
+        session.close(1);
+    }
+    // The exit closes it when it knows that its end has arrived here, which a close from here could keep it from hearing.
+    if timeout(PATIENCE, session.closed()).await.is_err() {
+        session.close(0);
+    }
     done
 }
+
+/// How long the exit may take to say that it is over.
+const PATIENCE: Duration = Duration::from_secs(10);

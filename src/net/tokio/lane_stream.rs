@@ -15,6 +15,8 @@ use std::time::Duration;
 /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged; it fails with `TimedOut` if for
 ///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer reads what was written, and then the end: 0 bytes. What the peer
 ///   writes is read as before. On the wire the end is an empty message.
+/// - Who reads the end and closes the session in the same moment may keep the peer's `shutdown` from hearing that all has arrived: it fails
+///   then. So let that end close, or drop, the session which was the last to shut down.
 /// - Dropped without, there is no end. The session goes on while something else holds it; otherwise it closes, see
 ///   [`Session`](super::Session), and then the peer reads what was written, and then an error. So half of a file never looks like a whole one.
 #[derive(Debug)]
