@@ -116,6 +116,22 @@ fn a_stream_may_top_up_a_segment_of_a_full_queue() {
 }
 
 #[test]
+fn an_end_is_an_empty_message_also_in_a_stream_and_takes_a_segment() {
+    for stream in [false, true] {
+        let config = Config { snd_queue: 2, stream, ..Config::turbo().classic() };
+        let (mut alice, mut bob) = (filled(&config, 1), kcp(&config));
+        assert_eq!(alice.send_end(), Ok(()));
+        assert_eq!(alice.send_end(), Err(SendError::QueueFull { segments: 2, bytes: 1 }));
+        for datagram in flushed(&mut alice, 0) {
+            bob.input(Time::ZERO, &datagram.bytes()).unwrap();
+        }
+        let mut buf = [0; 8];
+        assert_eq!([bob.recv(&mut buf), bob.recv(&mut buf)], [Ok(1), Ok(0)], "stream: {stream}");
+        assert!(bob.recv(&mut buf).is_err());
+    }
+}
+
+#[test]
 fn a_larger_limit_applies_at_once_and_a_smaller_one_refuses_until_it_is_met() {
     let config = Config { snd_queue: 5, snd_wnd: 2, ..Config::turbo().classic() };
     let mut alice = filled(&config, 5);

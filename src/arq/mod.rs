@@ -182,6 +182,16 @@ impl<O: Output> Kcp<O> {
         self.sender.send(Message::Shared(&message), &self.config)
     }
 
+    /// Queues an empty message, also in a stream, where [`send`](Self::send) of nothing adds nothing: an end, if both peers agree that it is
+    /// one. What a stream sends afterwards may be put into it.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::QueueFull`] when enough waits.
+    pub fn send_end(&mut self) -> Result<(), SendError> {
+        self.sender.send_end(&self.config)
+    }
+
     /// Takes the next message, or in a stream the next segment, and returns its length in bytes.
     /// Source: ikcp.c `ikcp_recv`.
     ///

@@ -110,8 +110,7 @@ impl Sender {
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         if !self.has_room(segments, taken, config) || self.bytes.len() as usize + taken > BYTES_MAX {
-            let (segments, bytes) = (self.waiting() as usize, self.waiting_bytes as usize);
-            return Err(SendError::QueueFull { segments, bytes });
+            return Err(self.queue_full());
         }
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
@@ -124,6 +123,15 @@ impl Sender {
             at += part.len();
         }
         Ok(taken)
+    }
+
+    /// Queues a segment without data.
+    pub(super) fn send_end(&mut self, config: &Config) -> Result<(), SendError> {
+        if !self.has_room(1, 0, config) {
+            return Err(self.queue_full());
+        }
+        self.push(Message::Slice(&[]), 0, &[], 0);
+        Ok(())
     }
 
     /// Takes the `most` next waiting segments into flight, until `each` says of one that it stays.
@@ -252,6 +260,10 @@ impl Sender {
     fn has_room(&self, segments: usize, bytes: usize, config: &Config) -> bool {
         self.waiting() as usize + segments <= config.snd_queue as usize
             && self.waiting_bytes as usize + bytes <= config.snd_queue_bytes as usize
+    }
+
+    fn queue_full(&self) -> SendError {
+        SendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
     }
 
     fn fill_last(&mut self, data: &[u8]) {

@@ -205,7 +205,7 @@ impl Driver {
 }
 
 /// A socket of the family of `peer`, on a port that the system chooses. It is not connected: it survives a change of the way to the peer.
-fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
+pub(super) fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
     match peer {
         SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
@@ -213,7 +213,7 @@ fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// The address without what a socket of IPv6 makes of IPv4.
-fn as_v4(address: SocketAddr) -> SocketAddr {
+pub(super) fn as_v4(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::from((ip, address.port())),
         IpAddr::V6(_) => address, // with its scope
@@ -221,7 +221,7 @@ fn as_v4(address: SocketAddr) -> SocketAddr {
 }
 
 /// The address as a socket of IPv6 wants it.
-fn as_v6(address: SocketAddr) -> SocketAddr {
+pub(super) fn as_v6(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) => SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port())),
         v6 @ SocketAddr::V6(_) => v6,

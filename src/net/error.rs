@@ -1,7 +1,7 @@
 //! What the drivers add to std's I/O errors.
 
 use crate::arq::{ConfigError, RecvError, SendError};
-use crate::session::ConnectError;
+use crate::session::{CloseReason, ConnectError};
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
@@ -33,6 +33,13 @@ pub enum Error {
     /// A field of the session's config is out of range. Kind `InvalidInput`.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The session is over. Kind `TimedOut` if nothing was heard from the peer or nothing arrived there, `ConnectionRefused` if the server does not
+    /// want us, `NotConnected` if it was ended here, otherwise `ConnectionReset`.
+    #[error("the session has ended: {reason:?}")]
+    Closed {
+        /// Why.
+        reason: CloseReason,
+    },
     /// The target is none that can be connected to. Kind `InvalidInput`.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -50,6 +57,7 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error {
             Error::DeadLink { .. } | Error::PeerSilent { .. } => io::ErrorKind::TimedOut,
+            Error::Closed { reason } => kind(reason),
             Error::Send(SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
@@ -58,6 +66,19 @@ impl From<Error> for io::Error {
             }
         };
         Self::new(kind, error)
+    }
+}
+
+/// What kind of error the end of a session is.
+const fn kind(reason: CloseReason) -> io::ErrorKind {
+    match reason {
+        CloseReason::ConnectTimeout
+        | CloseReason::Timeout
+        | CloseReason::DeadLink
+        | CloseReason::SlowPeer => io::ErrorKind::TimedOut,
+        CloseReason::Denied(_) | CloseReason::Rejected(_) => io::ErrorKind::ConnectionRefused,
+        CloseReason::Local(_) => io::ErrorKind::NotConnected,
+        _ => io::ErrorKind::ConnectionReset,
     }
 }
 

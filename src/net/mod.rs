@@ -107,6 +107,8 @@ mod silence;
 mod socket;
 mod tally;
 mod thread;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod wait;
 
 pub use buffers::SocketBuffers;

@@ -8,6 +8,8 @@
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
+//! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
+//! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 
 mod bare;
@@ -21,6 +23,7 @@ mod net;
 #[path = "../../pipe/mod.rs"]
 mod pipe;
 mod runs;
+mod runtime;
 mod rust;
 mod table;
 
@@ -44,9 +47,13 @@ fn main() -> ExitCode {
         ["udp"] => net::udp::table(5),
         #[cfg(target_os = "linux")]
         ["udp", rounds] => net::udp::table(number(rounds)),
+        ["tokio"] => runtime::table(5),
+        ["tokio", rounds] => runtime::table(number(rounds)),
+        ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | udp [ROUNDS]"
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | udp [ROUNDS] \
+                 | tokio [ROUNDS] | tokio-one PEER bulk|messages|ping-pong COUNT"
             );
             return ExitCode::FAILURE;
         }

@@ -94,9 +94,14 @@ impl Inbox {
     }
 
     /// Whether the last call has found fewer datagrams than there was room for, so that another one right behind it would find
-    /// nothing. Says so once.
+    /// nothing.
+    pub(in crate::net) fn is_last(&self) -> bool {
+        (1..self.arrivals.len()).contains(&self.filled)
+    }
+
+    /// The same, once.
     pub(in crate::net) fn take_last(&mut self) -> bool {
-        let is_last = (1..self.arrivals.len()).contains(&self.filled);
+        let is_last = self.is_last();
         self.clear();
         is_last
     }

@@ -24,6 +24,20 @@ struct Lane {
     /// Since when the peer's window is closed while something waits for it.
     blocked: Option<Time>,
     fragment_chains: u32,
+    /// A message found no room.
+    was_full: bool,
+    /// It was asked whether all has arrived, and it had not.
+    is_asked: bool,
+}
+
+impl Lane {
+    fn take_writable(&mut self) -> bool {
+        let has_room = self.was_full && self.kcp.stats().snd_queue <= self.kcp.config().snd_queue / 2;
+        let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
+        self.was_full &= !has_room;
+        self.is_asked &= !is_delivered;
+        has_room || is_delivered
+    }
 }
 
 /// What a lane has found wrong with the peer, or with the path.
@@ -44,7 +58,7 @@ impl Lanes {
         let lane = |(index, lane)| -> Result<Lane, ConfigError> {
             let config = config.lane(lane, max_datagram);
             let kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, DatagramQueue::new())?;
-            Ok(Lane { kcp, blocked: None, fragment_chains: 0 })
+            Ok(Lane { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false })
         };
         let mut lanes = Vec::with_capacity(config.lanes.len()); // and no more: most sessions are idle
         for numbered in (0..).zip(&config.lanes) {
@@ -57,7 +71,29 @@ impl Lanes {
     }
 
     pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, SendError>> {
-        Some(self.lanes.get_mut(lane)?.kcp.send(message))
+        let lane = self.lanes.get_mut(lane)?;
+        let sent = lane.kcp.send(message);
+        lane.was_full |= matches!(sent, Err(SendError::QueueFull { .. }));
+        Some(sent)
+    }
+
+    pub(super) fn send_end(&mut self, lane: usize) -> Option<Result<(), SendError>> {
+        let lane = self.lanes.get_mut(lane)?;
+        let sent = lane.kcp.send_end();
+        lane.was_full |= sent.is_err();
+        Some(sent)
+    }
+
+    /// Whether nothing of a lane is under way; of a lane that is not there, nothing is.
+    pub(super) fn is_delivered(&mut self, lane: usize) -> bool {
+        let Some(lane) = self.lanes.get_mut(lane) else { return true };
+        lane.is_asked = lane.kcp.wait_snd() > 0;
+        !lane.is_asked
+    }
+
+    /// Whether a lane has become what its user waits for, once.
+    pub(super) fn take_writable(&mut self) -> bool {
+        self.lanes.iter_mut().fold(false, |any, lane| lane.take_writable() | any)
     }
 
     pub(super) fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {

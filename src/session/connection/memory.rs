@@ -53,6 +53,14 @@ impl<M: Message> Connection<M> {
         if self.memory_left > need as u64 { Ok(()) } else { Err(NoMemory) }
     }
 
+    /// Whether there is room again where a send found none, once.
+    pub(super) fn take_roomy(&mut self) -> bool {
+        let half = self.send_memory as usize / 2;
+        let is_roomy = self.is_short && self.memory_left > 0 && self.lanes.send_held() <= half;
+        self.is_short &= !is_roomy;
+        is_roomy
+    }
+
     /// So many bytes were taken; they are counted anew when the owner looks.
     pub(super) const fn take_memory(&mut self, bytes: usize) {
         self.memory_left = self.memory_left.saturating_sub(bytes as u64);

@@ -87,6 +87,8 @@ pub struct Connection<M> {
     is_client: bool,
     max_datagram: u16,
     send_memory: u32,
+    /// A send found no room for its bytes, and waits for the event that there is some.
+    is_short: bool,
     /// Bytes that may be taken until the owner counts again.
     memory_left: u64,
     ack_delay: Duration,
@@ -104,6 +106,7 @@ pub struct Connection<M> {
 struct Pending {
     connected: bool,
     readable: bool,
+    writable: bool,
     redirected: bool,
     moved: Option<(SocketAddr, SocketAddr)>,
     closed: Option<(CloseReason, Undelivered)>,
@@ -168,6 +171,7 @@ impl<M: Message> Connection<M> {
             is_client: asks,
             max_datagram,
             send_memory: config.send_memory,
+            is_short: false,
             memory_left: u64::MAX,
             ack_delay: config.ack_delay,
             drain: config.drain,
@@ -190,11 +194,33 @@ impl<M: Message> Connection<M> {
         }
         let count = self.lanes.len();
         let is_stream = self.lanes.is_stream(lane).ok_or(SendError::NoLane { lane, count })?;
-        let message = self.within_memory(message, is_stream)?;
-        self.check_memory(message.len()).map_err(|NoMemory| SendError::NoMemory)?;
+        let room = self.within_memory(message, is_stream).and_then(|message| {
+            self.check_memory(message.len()).map(|()| message).map_err(|NoMemory| SendError::NoMemory)
+        });
+        self.is_short |= matches!(room, Err(SendError::Full { .. } | SendError::NoMemory));
+        let message = room?;
         let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
         self.take_memory(taken + SEGMENT);
         Ok(taken)
+    }
+
+    /// Ends what this end sends on a lane, by an empty message, also on a stream. It ends nothing but by agreement: what is sent afterwards
+    /// is sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`send`](Self::send).
+    pub fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
+        if !self.is_up() {
+            return Err(SendError::Closed);
+        }
+        let count = self.lanes.len();
+        Ok(self.lanes.send_end(lane).ok_or(SendError::NoLane { lane, count })??)
+    }
+
+    /// Whether all that was sent on a lane is known to have arrived. If not, [`Event::Writable`] tells when it has.
+    pub fn is_delivered(&mut self, lane: usize) -> bool {
+        self.lanes.is_delivered(lane)
     }
 
     /// Takes the next message of a lane and returns its length.
@@ -314,7 +340,7 @@ impl<M: Message> Connection<M> {
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
-        let Pending { connected, readable, redirected, moved, closed } = &mut self.events;
+        let Pending { connected, readable, writable, redirected, moved, closed } = &mut self.events;
         if std::mem::take(connected) {
             return Some(Event::Connected);
         }
@@ -324,6 +350,9 @@ impl<M: Message> Connection<M> {
         if std::mem::take(readable) {
             return Some(Event::Readable);
         }
+        if std::mem::take(writable) {
+            return Some(Event::Writable);
+        }
         if std::mem::take(redirected) {
             return Some(Event::Redirected);
         }
@@ -331,8 +360,8 @@ impl<M: Message> Connection<M> {
     }
 
     pub(in crate::session) const fn has_events(&self) -> bool {
-        let Pending { connected, readable, redirected, moved, closed } = &self.events;
-        *connected || *readable || *redirected || moved.is_some() || closed.is_some()
+        let Pending { connected, readable, writable, redirected, moved, closed } = &self.events;
+        *connected || *readable || *writable || *redirected || moved.is_some() || closed.is_some()
     }
 
     /// Tells the peer at once that it is over, without waiting for anything.

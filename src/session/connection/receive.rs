@@ -121,6 +121,7 @@ impl<M: Message> Connection<M> {
                 self.lanes.input(now, segments, self.memory_left)?;
                 self.take_memory(segments.len());
                 self.events.readable |= self.lanes.is_readable();
+                self.events.writable |= self.lanes.take_writable();
             }
             Frame::Dgram(datagram) => {
                 let has_room = self.check_memory(datagram.len()).is_ok() && self.datagrams.take(datagram);

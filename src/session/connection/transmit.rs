@@ -77,6 +77,7 @@ impl<M: Message> Connection<M> {
         if may_send {
             self.lanes.update(now);
         }
+        self.events.writable |= self.lanes.take_writable() | self.take_roomy();
         Seal::begin(buf);
         let end = self.body_end();
         let mut writer = FrameWriter::new(buf, end);

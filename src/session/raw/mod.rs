@@ -30,12 +30,14 @@
 
 mod admission;
 mod config;
+mod error;
 mod peer;
 mod proof;
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, Stats, Strangers};
+pub use error::RegisterError;
 pub use peer::{CloseReason, Event, Peer, PeerId};
 
 use super::Random;
@@ -53,7 +55,6 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use thiserror::Error;
 
 /// Every peer, found by its id or by who sends.
 ///
@@ -74,36 +75,13 @@ pub struct Peers {
     /// Peers with datagrams to send.
     outbox: VecDeque<PeerId>,
     events: VecDeque<Event>,
+    /// Peers whose end was not told yet, oldest first, and then the one whose end was told last.
+    ended: VecDeque<Peer>,
+    told: Option<Peer>,
     rate: AddressRate,
     quarantine: Quarantine,
     stats: Stats,
     now: Time,
-}
-
-/// Why a peer is not registered.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum RegisterError {
-    /// There is one with that address and conv.
-    #[error("conv {conv} of {address} is registered already")]
-    Taken {
-        /// The address.
-        address: SocketAddr,
-        /// The conv.
-        conv: Conv,
-    },
-    /// A datagram that begins with this conv could be one of a session: the low byte must not be 0xa0 to 0xbf.
-    #[error("conv {conv} looks like the first bytes of a session's datagram")]
-    Reserved {
-        /// The conv.
-        conv: Conv,
-    },
-    /// There are `max_peers`.
-    #[error("there are {max} peers, which is the most")]
-    Full {
-        /// Most peers.
-        max: usize,
-    },
 }
 
 impl Peers {
@@ -124,6 +102,8 @@ impl Peers {
             touched: Vec::new(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
+            ended: VecDeque::new(),
+            told: None,
             rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
             quarantine: Quarantine::new(config.quarantine, config.max_peers),
             stats: Stats::default(),
@@ -139,10 +119,20 @@ impl Peers {
     ///
     /// It is one already, there is no room, or the conv cannot be told from the first bytes of a session's datagram.
     pub fn register(&mut self, now: Time, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
-        self.now = now;
         if is_reserved_conv(conv.0) {
             return Err(RegisterError::Reserved { conv });
         }
+        self.register_any(now, address, conv)
+    }
+
+    /// The same on a socket that has no sessions: any conv.
+    pub(crate) fn register_any(
+        &mut self,
+        now: Time,
+        address: SocketAddr,
+        conv: Conv,
+    ) -> Result<PeerId, RegisterError> {
+        self.now = now;
         let (key, max) = (Key { address, conv }, self.config.max_peers);
         if self.by_key.contains_key(&key) {
             return Err(RegisterError::Taken { address, conv });
@@ -206,7 +196,11 @@ impl Peers {
     /// The oldest event that was not taken yet. Events of a peer come in their order; while
     /// nobody takes them, no stranger becomes a peer.
     pub fn poll_event(&mut self) -> Option<Event> {
+        self.told = None;
         let event = self.events.pop_front()?;
+        if let Event::Closed { .. } = event {
+            self.told = self.ended.pop_front();
+        }
         if let Event::Readable(id) | Event::Writable(id) = event
             && let Some(peer) = self.peers.get_mut(&id)
         {
@@ -216,6 +210,11 @@ impl Peers {
             }
         }
         Some(event)
+    }
+
+    /// The peer that the event just taken tells the end of: what had arrived from it can still be read.
+    pub const fn take_ended(&mut self) -> Option<Peer> {
+        self.told.take()
     }
 
     /// Whether there is an event to take.
@@ -322,11 +321,8 @@ impl Peers {
         if now >= idle_at {
             return self.end(id, CloseReason::Idle);
         }
-        if peer.blocked && peer.kcp().stats().snd_queue <= self.config.kcp.snd_queue / 2 {
-            peer.blocked = false;
-            if !std::mem::replace(&mut peer.told_writable, true) {
-                self.events.push_back(Event::Writable(id));
-            }
+        if peer.take_writable() && !std::mem::replace(&mut peer.told_writable, true) {
+            self.events.push_back(Event::Writable(id));
         }
         let quiet_at = peer.heard + QUIET;
         if !peer.shrunk && now >= quiet_at && peer.kcp().is_idle() {
@@ -348,6 +344,7 @@ impl Peers {
         }
         self.events.push_back(Event::Closed { id, reason });
         log::debug!("peer {id} at {} gone: {reason:?}", peer.address());
+        self.ended.push_back(peer);
     }
 
     fn remove(&mut self, id: PeerId) -> Option<Peer> {

@@ -28,7 +28,7 @@ pub enum Event {
     /// A message has come. Take all there are, until [`Peer::recv`] says that there is none: the
     /// next event comes with the next datagram.
     Readable(PeerId),
-    /// There is room again in a send queue that was full.
+    /// There is room again in a send queue that was full, or what was [asked](Peer::is_delivered) about has arrived.
     Writable(PeerId),
     /// The peer is gone.
     Closed {
@@ -76,6 +76,8 @@ pub struct Peer {
     pub(super) told_writable: bool,
     /// A send found the queue full and waits for the event.
     pub(super) blocked: bool,
+    /// It was asked whether all has arrived, and it had not.
+    pub(super) is_asked: bool,
     /// Its memory has been given back since it was last heard.
     pub(super) shrunk: bool,
 }
@@ -103,6 +105,7 @@ impl Peer {
             told_readable: false,
             told_writable: false,
             blocked: false,
+            is_asked: false,
             shrunk: false,
         }
     }
@@ -116,6 +119,12 @@ impl Peer {
         let sent = self.kcp.send(message);
         self.blocked |= matches!(sent, Err(SendError::QueueFull { .. }));
         sent
+    }
+
+    /// Whether all that was sent is known to have arrived. If not, [`Event::Writable`] tells when it has.
+    pub fn is_delivered(&mut self) -> bool {
+        self.is_asked = self.kcp.wait_snd() > 0;
+        !self.is_asked
     }
 
     /// Takes the next message and returns its length.
@@ -177,6 +186,15 @@ impl Peer {
             self.proof = None;
         }
         result.is_ok()
+    }
+
+    /// Whether it has become what its user waits for, once.
+    pub(super) fn take_writable(&mut self) -> bool {
+        let has_room = self.blocked && self.kcp.stats().snd_queue <= self.kcp.config().snd_queue / 2;
+        let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
+        self.blocked &= !has_room;
+        self.is_asked &= !is_delivered;
+        has_room || is_delivered
     }
 
     /// Does what is due.

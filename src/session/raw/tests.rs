@@ -208,6 +208,42 @@ fn a_silent_session_costs_a_few_wakes_and_ends_at_its_time() {
 }
 
 #[test]
+fn what_a_peer_has_sent_can_be_read_when_it_is_gone() {
+    let mut peers = peers(&config());
+    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(1));
+    let id = accepted(&mut peers)[0];
+    assert!(peers.take_ended().is_none());
+    run(&mut peers, Time::from_millis(30_000));
+    assert_eq!(peers.poll_event(), Some(Event::Closed { id, reason: CloseReason::Idle }));
+    let mut message = [0; 16];
+    assert_eq!(peers.take_ended().unwrap().recv(&mut message), Ok(5));
+    assert!(peers.take_ended().is_none() && peers.poll_event().is_none());
+}
+
+#[test]
+fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
+    let mut peers = peers(&Config { eager: true, ..config() });
+    let (mut kcp, now) = (client(1), Time::from_millis(1));
+    kcp.send(b"hello").unwrap();
+    peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
+    let id = accepted(&mut peers)[0];
+    let peer = peers.peer(id).unwrap();
+    assert_eq!(peer.recv(&mut [0; 16]), Ok(5));
+    assert!(peer.is_delivered(), "nothing was sent");
+    peer.send(b"welcome").unwrap();
+    assert!(!peer.is_delivered());
+    while let Some((datagram, _)) = peers.poll_transmit(now) {
+        kcp.input(now, datagram).unwrap();
+    }
+    assert_eq!(peers.poll_event(), None);
+    peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
+    assert!(peers.poll_transmit(now).is_none());
+    assert_eq!(events(&mut peers), [Event::Writable(id)]);
+    assert!(peers.peer(id).unwrap().is_delivered());
+    assert!(peers.poll_transmit(now).is_none() && events(&mut peers).is_empty(), "told once");
+}
+
+#[test]
 fn a_dead_link_ends_a_session() {
     let kcp = arq::Config { dead_link: 3, ..arq::Config::fast().classic() };
     let mut peers = peers(&Config { kcp, ..config() });

@@ -1,0 +1,100 @@
+//! Both ends of a stream, of each implementation.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use whitewater::net::tokio as ours;
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Target, raw};
+use whitewater::{Config, Conv};
+
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+pub(super) const NAMES: [&str; 4] = ["bare", "session", "tokio_kcp", "tcp"];
+
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Segments, everywhere.
+const WINDOW: u16 = 1024;
+
+/// The end that begins, and the other one. In a stream small writes share segments; else each is a message. Where it has a choice, tokio_kcp
+/// flushes each write and each datagram for round trips, and with its timer otherwise, each of which is the faster one.
+pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {
+    let kcp = Config { stream, snd_wnd: WINDOW, rcv_wnd: WINDOW, ..Config::turbo() };
+    match name {
+        "bare" => bare(kcp).await,
+        "session" => session(kcp).await,
+        "tokio_kcp" => theirs(stream, flush).await,
+        "tcp" => tcp().await,
+        _ => panic!("{name}: none of {NAMES:?}"),
+    }
+}
+
+async fn bare(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
+    let listener = ours::KcpListener::bind(ANY, &raw::Config { kcp, ..raw::Config::open() }).expect("a port");
+    let near = ours::KcpStream::connect(listener.local_addr(), Conv(7), &kcp).expect("a socket");
+    greet(near, async { listener.accept().await.expect("a socket").0 }).await
+}
+
+async fn session(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
+    let session = SessionConfig { lanes: vec![kcp], ..SessionConfig::default() };
+    let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+    let server = ours::Server::<whitewater::session::Blob>::bind(ANY, &config).expect("a port");
+    let target = Target::insecure(server.local_addr());
+    let config = ClientConfig { session, ..ClientConfig::default() };
+    let (near, far) = tokio::join!(ours::Client::connect(target, &config), server.accept());
+    let near: ours::Session = near.expect("a server");
+    greet(near.lane(0), async { far.expect("a client").lane(0) }).await
+}
+
+async fn theirs(stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {
+    let config = tokio_kcp::KcpConfig {
+        mtu: 1400,
+        nodelay: tokio_kcp::KcpNoDelayConfig::fastest(),
+        wnd_size: (WINDOW, WINDOW),
+        flush_write: flush,
+        flush_acks_input: flush,
+        stream,
+        ..tokio_kcp::KcpConfig::default()
+    };
+    let mut listener = tokio_kcp::KcpListener::from_socket(config, socket()).await.expect("a port");
+    let to = listener.local_addr().expect("an address");
+    let near = tokio_kcp::KcpStream::connect_with_socket(&config, socket(), to).await.expect("a socket");
+    let pair = greet(near, async { listener.accept().await.expect("a socket").0 }).await;
+    std::mem::forget(listener); // its streams end with it
+    pair
+}
+
+/// A socket with the buffers that ours have: a window fits.
+fn socket() -> UdpSocket {
+    let socket = std::net::UdpSocket::bind(ANY).expect("a port");
+    let buffers = socket2::SockRef::from(&socket);
+    buffers.set_recv_buffer_size(2 << 20).expect("an option");
+    buffers.set_send_buffer_size(2 << 20).expect("an option");
+    socket.set_nonblocking(true).expect("an option");
+    UdpSocket::from_std(socket).expect("a runtime")
+}
+
+async fn tcp() -> (Box<dyn Stream>, Box<dyn Stream>) {
+    let listener = TcpListener::bind(ANY).await.expect("a port");
+    let near = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a server");
+    let far = listener.accept().await.expect("a client").0;
+    near.set_nodelay(true).expect("an option");
+    far.set_nodelay(true).expect("an option");
+    greet(near, async { far }).await
+}
+
+/// Both ends, when each has heard the other.
+async fn greet(
+    mut near: impl Stream + 'static,
+    far: impl Future<Output = impl Stream + 'static>,
+) -> (Box<dyn Stream>, Box<dyn Stream>) {
+    near.write_all(b"hello").await.expect("a peer that is there");
+    near.flush().await.expect("a peer that is there");
+    let (mut far, mut buf) = (far.await, [0; 5]);
+    far.read_exact(&mut buf).await.expect("a peer that is there");
+    far.write_all(&buf).await.expect("a peer that is there");
+    far.flush().await.expect("a peer that is there");
+    near.read_exact(&mut buf).await.expect("a peer that is there");
+    (Box::new(near), Box::new(far))
+}

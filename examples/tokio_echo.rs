@@ -1,0 +1,91 @@
+//! An echo server and a client of it under tokio: a stream in a session, and bare KCP beside it.
+//!
+//! ```text
+//! cargo run --release --features tokio --example tokio_echo
+//! ```
+
+#![expect(clippy::indexing_slicing, reason = "`len` is what was written")]
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
+use whitewater::session::{ClientConfig, ServerConfig, Target, raw};
+use whitewater::{Config, Conv};
+
+type Done = Result<(), Box<dyn Error + Send + Sync>>;
+
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const LANE: usize = 0;
+const ROUNDS: u32 = 1000;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Done {
+    tokio::select! {
+        done = tokio::spawn(both()) => done?, // a task that is spawned is as quick as the others
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    }
+}
+
+async fn both() -> Done {
+    session().await?;
+    bare_kcp().await
+}
+
+/// One task for each session; the socket has one of its own, that nobody sees.
+async fn session() -> Done {
+    // Without encryption, as on a local network.
+    let server: Server = Server::bind(ANY, &ServerConfig::insecure())?;
+    let target = Target::insecure(server.local_addr());
+    tokio::spawn(async move {
+        while let Ok(session) = server.accept().await {
+            tokio::spawn(async move {
+                let (mut from, mut to) = session.lane(LANE).into_split();
+                tokio::io::copy(&mut from, &mut to).await?;
+                to.shutdown().await // after the end of what the client sends
+            });
+        }
+    });
+    let session: Session = Client::connect(target, &ClientConfig::default()).await?;
+    let mut lane = session.lane(LANE);
+    let (start, mut back) = (Instant::now(), [0; 64]);
+    for round in 0..ROUNDS {
+        let sent = round.to_le_bytes().repeat(16);
+        lane.write_all(&sent).await?;
+        lane.read_exact(&mut back).await?;
+        assert_eq!(back, *sent);
+    }
+    println!("a session: {:?} a round trip of 64 bytes", start.elapsed() / ROUNDS);
+    lane.shutdown().await?;
+    assert_eq!(lane.read(&mut back).await?, 0, "the server's end");
+    Ok(())
+}
+
+/// The same as messages, with any KCP program in the world as the peer.
+async fn bare_kcp() -> Done {
+    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::open() };
+    let listener = KcpListener::bind(ANY, &limits)?;
+    let addr = listener.local_addr();
+    tokio::spawn(async move {
+        while let Ok((peer, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut message = [0; 1 << 16];
+                while let Ok(len) = peer.recv(&mut message).await {
+                    peer.send(&message[..len]).await?;
+                }
+                Ok::<_, std::io::Error>(())
+            });
+        }
+    });
+    let peer = KcpStream::connect(addr, Conv(7), &Config::turbo())?;
+    let (start, mut back) = (Instant::now(), [0; 64]);
+    for round in 0..ROUNDS {
+        let sent = round.to_le_bytes().repeat(16);
+        peer.send(&sent).await?;
+        let len = peer.recv(&mut back).await?;
+        assert_eq!(back[..len], *sent);
+    }
+    println!("bare KCP: {:?} a round trip of 64 bytes", start.elapsed() / ROUNDS);
+    Ok(())
+}

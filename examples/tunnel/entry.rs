@@ -1,0 +1,62 @@
+//! The end at the user: TCP in, sessions out.
+
+use crate::rates::{Rates, join};
+use crate::{Done, Key, LANE, SUITE, config};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::ctrl_c;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use whitewater::net::tokio::{Client, Session};
+use whitewater::session::{ClientConfig, Target};
+
+pub(crate) async fn run(listen: SocketAddr, exit: SocketAddr, key: Key, rates: Arc<Rates>) -> Done {
+    let listener = TcpListener::bind(listen).await?;
+    println!("from {} to {exit}", listener.local_addr()?);
+    tokio::select! {
+        done = serve(&listener, exit, key, rates) => done?,
+        _ = ctrl_c() => {}
+    }
+    Ok(())
+}
+
+/// Serves until the socket fails. Dropped, it ends what goes through it.
+pub(crate) async fn serve(
+    listener: &TcpListener,
+    exit: SocketAddr,
+    key: Key,
+    rates: Arc<Rates>,
+) -> io::Result<()> {
+    let mut connections = JoinSet::new();
+    loop {
+        let (tcp, rates) = (listener.accept().await?.0, Arc::clone(&rates));
+        connections.spawn(async move {
+            if let Err(error) = through(tcp, exit, key, &rates).await {
+                println!("a connection has ended: {error}");
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn through(tcp: TcpStream, exit: SocketAddr, key: Key, rates: &Rates) -> io::Result<()> {
+    tcp.set_nodelay(true)?;
+    let target = Target { suite: SUITE, psk: key, ..Target::insecure(exit) };
+    let config = ClientConfig { session: config(), ..ClientConfig::default() };
+    let session: Session = Client::connect(target, &config).await?;
+    let done = join(tcp.into_split(), session.lane(LANE).into_split(), rates).await;
+    if done.is_err() {
+        session.close(1);
+    }
+    // The exit closes it when it knows that its end has arrived here, which a close from here could keep it from hearing.
+    if timeout(PATIENCE, session.closed()).await.is_err() {
+        session.close(0);
+    }
+    done
+}
+
+/// How long the exit may take to say that it is over.
+const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,157 @@
+//! The one task of a socket: datagrams in, time, datagrams out, and whoever waits is woken.
+
+use super::super::batch::Datagram;
+use super::super::clock::Clock;
+use super::super::driver::{as_v4, as_v6};
+use super::core::Core;
+use super::shared::Shared;
+use super::socket::Socket;
+use crate::time::Time;
+use ::tokio::time::{Instant, Sleep, sleep};
+use std::io;
+use std::net;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+/// Drives what is in `shared` over a socket, until nobody uses it any more or the socket fails.
+pub(super) struct Driver<C: Core> {
+    pub(super) shared: Arc<Shared<C>>,
+    socket: Socket,
+    is_v6: bool,
+    sleep: Pin<Box<Sleep>>,
+    /// When the sleep ends, if it is polled.
+    sleeps_until: Option<Time>,
+    /// Tasks to wake when the mutex is free.
+    woken: Vec<Waker>,
+    /// Whether those that were woken last have had their turn.
+    has_waited: bool,
+}
+
+/// What is left to do after a round.
+enum Next {
+    /// More at once.
+    More,
+    /// To send what has to be sent, after those who were woken: what they answer leaves together with what acknowledges the question.
+    Later,
+    /// Nothing before this time, or before a datagram or a call.
+    Sleep(Option<Time>),
+    Over,
+}
+
+impl<C: Core> Driver<C> {
+    /// A driver of `core` over a socket that is bound. Spawn it when what it drives has an owner.
+    pub(super) fn new(socket: net::UdpSocket, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
+        let local_addr = socket.local_addr()?;
+        Ok(Self {
+            shared: Shared::new(core, clock, local_addr, is_accepting),
+            socket: Socket::new(socket, Socket::slots(is_accepting))?,
+            is_v6: local_addr.is_ipv6(),
+            sleep: Box::pin(sleep(Duration::ZERO)),
+            sleeps_until: None,
+            woken: Vec::new(),
+            has_waited: false,
+        })
+    }
+
+    /// A batch in, what is due, a batch out.
+    fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
+        // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
+        let is_full = self.socket.poll_write(cx)?.is_pending();
+        let has_more = self.socket.read(cx)?;
+        self.take_in();
+        let has_woken = !self.woken.is_empty();
+        self.woken.drain(..).for_each(Waker::wake);
+        if has_woken && !std::mem::replace(&mut self.has_waited, true) {
+            return Ok(Next::Later);
+        }
+        self.has_waited = false;
+        let next = self.put_out(cx, is_full);
+        self.woken.drain(..).for_each(Waker::wake);
+        if !is_full {
+            let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
+        }
+        Ok(if has_more && !matches!(next, Next::Over) { Next::More } else { next })
+    }
+
+    /// What has come, and what is due.
+    fn take_in(&mut self) {
+        let mut state = self.shared.lock();
+        let now = self.shared.clock.now();
+        while let Some(Datagram { bytes, from, .. }) = self.socket.pop() {
+            state.core.handle_datagram(now, as_v4(from), bytes);
+        }
+        state.core.handle_timeout(now);
+        state.tell(now, &mut self.woken);
+    }
+
+    /// What is to leave, as much as is sent at once.
+    fn put_out(&mut self, cx: &Context<'_>, is_full: bool) -> Next {
+        let mut state = self.shared.lock();
+        let now = self.shared.clock.now();
+        let is_v6 = self.is_v6;
+        let way = |to| if is_v6 { as_v6(to) } else { to };
+        let is_all_out = !is_full && state.core.fill(now, &mut self.socket.outbox, way);
+        state.tell(now, &mut self.woken);
+        (state.socket_stats, state.socket_traffic) = (self.socket.tally.stats, self.socket.tally.traffic);
+        if state.is_over() {
+            return Next::Over;
+        }
+        if !is_all_out && !is_full {
+            return Next::More;
+        }
+        state.driver = Some(cx.waker().clone());
+        if is_full {
+            return Next::Sleep(None); // and the socket wakes us
+        }
+        Next::Sleep(state.core.poll_timeout())
+    }
+
+    /// Sleeps until that time, or less long; `Ready` when it has come.
+    fn poll_sleep(&mut self, cx: &mut Context<'_>, until: Time) -> Poll<()> {
+        // Deadlines are moved back by all that happens: an alarm that is too early costs less than moving it as often.
+        if self.sleeps_until.is_none_or(|at| at > until) {
+            let wait = until.since(self.shared.clock.now());
+            if wait.is_zero() {
+                return Poll::Ready(());
+            }
+            self.sleep.as_mut().reset(Instant::now() + wait);
+            self.sleeps_until = Some(until);
+        }
+        ready!(self.sleep.as_mut().poll(cx));
+        self.sleeps_until = None;
+        Poll::Ready(())
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        log::warn!("the socket on {} has failed: {error}", self.shared.local_addr);
+        self.shared.lock().fail(error, &mut self.woken);
+        self.woken.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl<C: Core> Future for Driver<C> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..ROUNDS {
+            match self.round(cx) {
+                Ok(Next::More) => {}
+                Ok(Next::Later) => break,
+                Ok(Next::Sleep(None)) => return Poll::Pending,
+                Ok(Next::Sleep(Some(until))) => ready!(self.poll_sleep(cx, until)),
+                Ok(Next::Over) => return Poll::Ready(()),
+                Err(error) => {
+                    self.fail(&error);
+                    return Poll::Ready(());
+                }
+            }
+        }
+        cx.waker().wake_by_ref(); // after the other tasks
+        Poll::Pending
+    }
+}
+
+/// Batches that one poll reads and sends, before the other tasks have their turn.
+const ROUNDS: usize = 2;

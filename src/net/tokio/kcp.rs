@@ -1,0 +1,206 @@
+//! One conversation of bare KCP, as a stream or as messages.
+
+use super::super::driver::{as_v4, socket_for};
+use super::super::error::Error;
+use super::super::random::random;
+use super::super::tally::{SocketStats, SocketTraffic};
+use super::bare::Bare;
+use super::driver::Driver;
+use super::lane::{Lane, Reader, Writer};
+use super::shared::{Handle, Shared};
+use super::stream::{async_read, async_write};
+use crate::arq;
+use crate::net::Clock;
+use crate::seq::Conv;
+use crate::session::raw::{Config, Peer, Peers, RegisterError, Strangers};
+use std::future::poll_fn;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One conversation of bare KCP: any KCP program with the same `conv` can be the peer.
+///
+/// As a stream of bytes it is [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best with
+/// [`Config::stream`](arq::Config::stream), which packs small writes together. As messages it has [`send`](Self::send) and
+/// [`recv`](Self::recv). Do not read both ways: a stream keeps what did not fit its buffer.
+///
+/// # The end
+///
+/// Bare KCP has none: no handshake, no end of stream, no goodbye.
+///
+/// - `shutdown` waits until the peer has acknowledged all that was written, and fails with `TimedOut` if for
+///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer does not notice. Reading goes on.
+/// - Dropped, it has in the background what was sent acknowledged, for at most 5 s and while the runtime lives. What comes then is not read.
+/// - A read never returns 0. When the peer is gone and what had arrived was read, it fails with `TimedOut`: [`Error::PeerSilent`] after
+///   `idle_timeout` without a datagram, or [`Error::DeadLink`]. So say something now and then.
+///
+/// A program that has to know where a stream ends says so itself, or uses [sessions](super::Session), which do.
+///
+/// # Cancelling
+///
+/// All that is done is done in one poll: a future that is dropped before it is ready has done nothing, and nothing is lost or doubled.
+#[derive(Debug)]
+pub struct KcpStream {
+    reader: Reader<Bare>,
+    writer: Writer<Bare>,
+}
+
+impl KcpStream {
+    /// A conversation with `peer`, from a socket of its own. Nothing is sent yet and nobody is asked.
+    ///
+    /// # Errors
+    ///
+    /// No socket, or `config` is out of range ([`Error::Config`]).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime of tokio with I/O and time.
+    pub fn connect(peer: SocketAddr, conv: Conv, config: &arq::Config) -> io::Result<Self> {
+        let socket = socket_for(peer)?;
+        socket.connect(peer)?;
+        Self::over(socket, conv, &Config { kcp: *config, ..Config::registered() })
+    }
+
+    /// The same over a socket that is connected, with all knobs; of the limits, `idle_timeout` counts.
+    ///
+    /// # Errors
+    ///
+    /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime of tokio with I/O and time.
+    pub fn over(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
+        let peer = as_v4(socket.peer_addr()?);
+        let config = Config { strangers: Strangers::Refused, max_peers: 1, ..config.clone() };
+        let driver = drive(socket, &config, false)?;
+        let stream = Self::register(&driver.shared, peer, conv).map_err(io::Error::other)?;
+        ::tokio::spawn(driver);
+        Ok(stream)
+    }
+
+    pub(super) fn register(
+        shared: &Arc<Shared<Bare>>,
+        peer: SocketAddr,
+        conv: Conv,
+    ) -> Result<Self, RegisterError> {
+        let now = shared.clock.now();
+        let mut state = shared.lock();
+        let id = state.core.peers.register_any(now, peer, conv)?;
+        let handle = Handle::of(shared, &mut state, id);
+        drop(state);
+        Ok(Self::new(handle))
+    }
+
+    pub(super) fn new(handle: Handle<Bare>) -> Self {
+        let lane = Lane { handle, lane: 0 };
+        Self { reader: Reader::new(lane.clone()), writer: Writer::new(lane) }
+    }
+
+    /// Sends a message: waits for room in the send queue. Returns the bytes queued: all of them, but for a stream, which may take less.
+    ///
+    /// # Errors
+    ///
+    /// The message is too long ([`Error::Send`]), or the peer is gone.
+    pub async fn send(&self, message: &[u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.writer.lane.poll_send(cx, message)).await
+    }
+
+    /// Takes the next message and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit and stays ([`Error::Recv`]), or the peer is gone and every message it sent was taken.
+    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
+    }
+
+    /// Two halves, for two tasks. When both are dropped, that is as if the whole were.
+    #[must_use]
+    pub fn into_split(self) -> (KcpReadHalf, KcpWriteHalf) {
+        (KcpReadHalf { reader: self.reader }, KcpWriteHalf { writer: self.writer })
+    }
+
+    /// How long a shutdown goes on while nothing more is acknowledged; 5 s unless set.
+    pub const fn set_shutdown_timeout(&mut self, timeout: Duration) {
+        self.writer.patience = timeout;
+    }
+
+    /// Uses the peer as it is: statistics, many messages at a time. `None`: it is gone.
+    pub fn with<T>(&self, call: impl FnOnce(&mut Peer) -> T) -> Option<T> {
+        let handle = &self.writer.lane.handle;
+        handle.shared.change(|state| state.core.peers.peer(handle.id).map(call))
+    }
+
+    /// What the socket reported.
+    #[must_use]
+    pub fn socket_stats(&self) -> SocketStats {
+        self.writer.lane.handle.shared.lock().socket_stats
+    }
+
+    /// What went through the socket.
+    #[must_use]
+    pub fn socket_traffic(&self) -> SocketTraffic {
+        self.writer.lane.handle.shared.lock().socket_traffic
+    }
+
+    /// The address of this end.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.writer.lane.handle.shared.local_addr
+    }
+
+    /// Where the peer is; `None`: it is gone.
+    #[must_use]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.with(|peer| peer.address())
+    }
+}
+
+async_read!(KcpStream, reader);
+async_write!(KcpStream, writer);
+
+/// The half of a [`KcpStream`] that reads.
+#[derive(Debug)]
+pub struct KcpReadHalf {
+    reader: Reader<Bare>,
+}
+
+impl KcpReadHalf {
+    /// Takes the next message, see [`KcpStream::recv`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`KcpStream::recv`].
+    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
+    }
+}
+
+async_read!(KcpReadHalf, reader);
+
+/// The half of a [`KcpStream`] that writes.
+#[derive(Debug)]
+pub struct KcpWriteHalf {
+    writer: Writer<Bare>,
+}
+
+impl KcpWriteHalf {
+    /// Sends a message, see [`KcpStream::send`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`KcpStream::send`].
+    pub async fn send(&self, message: &[u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.writer.lane.poll_send(cx, message)).await
+    }
+}
+
+async_write!(KcpWriteHalf, writer);
+
+/// A driver of bare KCP over a socket.
+pub(super) fn drive(socket: UdpSocket, config: &Config, is_accepting: bool) -> io::Result<Driver<Bare>> {
+    let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
+    Driver::new(socket, Bare::new(peers, config), Clock::new(), is_accepting)
+}

@@ -1,0 +1,246 @@
+//! A lane as messages, and as a stream of bytes. A bare KCP peer is one lane.
+
+use super::core::Core;
+use super::shared::{Handle, State};
+use super::waiting::For;
+use crate::arq::{self, RecvError};
+use crate::net::Error;
+use crate::session::SendError;
+use ::tokio::io::ReadBuf;
+use ::tokio::time::{Sleep, sleep};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// One lane of one session.
+#[derive(Debug)]
+pub(super) struct Lane<C: Core> {
+    pub(super) handle: Handle<C>,
+    pub(super) lane: usize,
+}
+
+impl<C: Core> Lane<C> {
+    /// Queues a message, or in a stream what there is room for.
+    pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll(|state, id, lane| match state.core.send(id, lane, message) {
+            Err(error) => refused(state, id, lane, cx, error),
+            Ok(len) => Poll::Ready(Ok(len)),
+        })
+    }
+
+    /// Takes a message.
+    pub(super) fn poll_recv(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.poll(|state, id, lane| match state.recv(id, lane, buf) {
+            Ok(len) => Poll::Ready(Ok(len)),
+            Err(RecvError::NoMessage) => state.wait(id, For::Recv(lane), cx),
+            Err(error) => Poll::Ready(Err(Error::from(error).into())),
+        })
+    }
+
+    fn poll<T>(
+        &self,
+        poll: impl FnOnce(&mut State<C>, C::Id, usize) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        self.handle.shared.poll(|state| poll(state, self.handle.id, self.lane))
+    }
+}
+
+impl<C: Core> Clone for Lane<C> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle.clone(), lane: self.lane }
+    }
+}
+
+/// What to do about a message that was not taken: wait for room, or give up.
+fn refused<C: Core, T>(
+    state: &mut State<C>,
+    id: C::Id,
+    lane: usize,
+    cx: &Context<'_>,
+    error: SendError,
+) -> Poll<io::Result<T>> {
+    let error = match error {
+        SendError::Lane(arq::SendError::QueueFull { .. }) | SendError::Full { .. } | SendError::NoMemory => {
+            return state.wait(id, For::Send(lane), cx);
+        }
+        SendError::Lane(error) => Error::from(error).into(),
+        SendError::NoLane { .. } => io::Error::new(io::ErrorKind::InvalidInput, error),
+        SendError::Closed => {
+            state.error(id).unwrap_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, error))
+        }
+    };
+    Poll::Ready(Err(error))
+}
+
+/// The bytes that come in on a lane.
+#[derive(Debug)]
+pub(super) struct Reader<C: Core> {
+    pub(super) lane: Lane<C>,
+    /// A message that was longer than there was room for, and how much of it has been read.
+    rest: Vec<u8>,
+    read: usize,
+    is_over: bool,
+}
+
+impl<C: Core> Reader<C> {
+    pub(super) const fn new(lane: Lane<C>) -> Self {
+        Self { lane, rest: Vec::new(), read: 0, is_over: false }
+    }
+
+    pub(super) fn poll_read(&mut self, cx: &Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.remaining();
+        self.take_rest(buf);
+        if self.is_over || before == 0 || buf.remaining() < before {
+            return Poll::Ready(Ok(()));
+        }
+        let Self { lane, rest, read, is_over } = self;
+        let taken = lane.poll(|state, id, lane| {
+            while buf.remaining() > 0 {
+                match state.recv(id, lane, buf.initialize_unfilled()) {
+                    Ok(0) if C::HAS_END => {
+                        *is_over = true;
+                        return Poll::Ready(Ok(()));
+                    }
+                    Ok(len) => buf.advance(len),
+                    Err(RecvError::BufferTooSmall { need, .. }) if buf.remaining() == before => {
+                        rest.resize(need, 0);
+                        let _ = state.recv(id, lane, rest); // it fits now
+                        *read = 0;
+                        return Poll::Ready(Ok(()));
+                    }
+                    Err(_) if buf.remaining() < before => return Poll::Ready(Ok(())),
+                    Err(_) => return state.wait(id, For::Recv(lane), cx),
+                }
+            }
+            Poll::Ready(Ok(()))
+        });
+        ready!(taken)?;
+        self.take_rest(buf);
+        Poll::Ready(Ok(()))
+    }
+
+    fn take_rest(&mut self, buf: &mut ReadBuf<'_>) {
+        let rest = self.rest.get(self.read..).unwrap_or_default();
+        let rest = rest.get(..buf.remaining()).unwrap_or(rest);
+        buf.put_slice(rest);
+        self.read += rest.len();
+    }
+}
+
+/// The bytes that go out on a lane.
+#[derive(Debug)]
+pub(super) struct Writer<C: Core> {
+    pub(super) lane: Lane<C>,
+    shutdown: Shutdown,
+    pub(super) patience: Duration,
+}
+
+#[derive(Debug)]
+enum Shutdown {
+    Open,
+    /// So many segments have not arrived; when the sleep is over, some more must have.
+    Draining {
+        unacked: usize,
+        sleep: Pin<Box<Sleep>>,
+    },
+    Done,
+}
+
+impl<C: Core> Writer<C> {
+    pub(super) const fn new(lane: Lane<C>) -> Self {
+        Self { lane, shutdown: Shutdown::Open, patience: PATIENCE }
+    }
+
+    pub(super) fn poll_write(&self, cx: &Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        if !matches!(self.shutdown, Shutdown::Open) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        self.lane.poll(|state, id, lane| match write(&mut state.core, id, lane, data) {
+            Ok(len) => Poll::Ready(Ok(len)),
+            Err(error) => refused(state, id, lane, cx, error),
+        })
+    }
+
+    pub(super) fn poll_flush(&self) -> Poll<io::Result<()>> {
+        if !C::HAS_FLUSH {
+            return Poll::Ready(Ok(()));
+        }
+        self.lane.poll(|state, id, _| {
+            state.core.flush(id);
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    /// Ends what is sent, and waits until all of it has arrived.
+    pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { lane, shutdown, patience } = self;
+        if let Shutdown::Open = shutdown {
+            let ended = lane.poll(|state, id, lane| match state.core.send_end(id, lane) {
+                Ok(()) => {
+                    state.core.flush(id);
+                    Poll::Ready(Ok(()))
+                }
+                Err(error) => refused(state, id, lane, cx, error),
+            });
+            ready!(ended)?;
+            *shutdown = Shutdown::Draining { unacked: usize::MAX, sleep: Box::pin(sleep(*patience)) };
+        }
+        while let Shutdown::Draining { unacked, sleep } = shutdown {
+            let mut left = 0;
+            let drained = lane.poll(|state, id, lane| {
+                left = state.core.unacked(id, lane);
+                if left > 0 { state.wait(id, For::Send(lane), cx) } else { state.drained(id) }
+            });
+            if let Poll::Ready(drained) = drained {
+                *shutdown = Shutdown::Done;
+                return Poll::Ready(drained);
+            }
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if left >= *unacked {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            *unacked = left;
+            sleep.as_mut().reset(::tokio::time::Instant::now() + *patience);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<C: Core> State<C> {
+    /// Nothing is under way: because it has arrived, or because the session is over.
+    fn drained(&mut self, id: C::Id) -> Poll<io::Result<()>> {
+        let closed = self.waiting(id).and_then(|waiting| waiting.closed.as_ref());
+        let is_lost = closed.is_none_or(|(closed, _)| closed.undelivered.segments > 0);
+        Poll::Ready(self.error(id).filter(|_| is_lost).map_or(Ok(()), Err))
+    }
+}
+
+/// Queues as much of `data` as there is room for.
+fn write<C: Core>(core: &mut C, id: C::Id, lane: usize, data: &[u8]) -> Result<usize, SendError> {
+    let (mut written, mut part) = (0, PART);
+    loop {
+        let rest = data.get(written..).unwrap_or_default();
+        let next = rest.get(..part).unwrap_or(rest);
+        if next.is_empty() {
+            return Ok(written);
+        }
+        match core.send(id, lane, next) {
+            Ok(len) => written += len,
+            Err(SendError::Lane(arq::SendError::TooLong { max, .. })) if max < next.len() => part = max,
+            // The queue may have room for less than that.
+            Err(SendError::Lane(_)) if written == 0 && next.len() > PART_MIN => part = next.len() / 4,
+            Err(_) if written > 0 => return Ok(written),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// How long nothing that was sent may arrive while a shutdown waits for it, unless set.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that are queued as a whole or not at all.
+const PART: usize = 16 << 10;
+/// Bytes that need not be divided any more.
+const PART_MIN: usize = 64;

@@ -1,0 +1,248 @@
+//! A session that is up: lanes, datagrams, channels, events.
+
+use super::super::error::Error;
+use super::core::Closed;
+use super::lane::Lane;
+use super::lane_stream::LaneStream;
+use super::sessions::{Remains, Sessions, take_first};
+use super::shared::{Handle, State};
+use super::waiting::For;
+use crate::arq::RecvError;
+use crate::message::Message;
+use crate::message::channel::Received;
+use crate::seq::Seq16;
+use crate::session::{
+    Blob, CloseReason, Connection, DatagramId, Event, SendDatagramError, SendMessageError, SessionId,
+    Undelivered,
+};
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+use zeroize::Zeroizing;
+
+/// A session, of a [`Server`](super::Server) or a [`Client`](super::Client). Clones are the same session, for as many tasks.
+///
+/// Messages of reliable lanes wait for room and for arrival; whoever wants a stream of bytes takes [`lane`](Self::lane). Datagrams and
+/// channels never wait for room: what is late is worth nothing.
+///
+/// # The end
+///
+/// A [`close`](Self::close) lets what was sent arrive first, for at most `drain` of the config, and then tells the peer. The same happens, with code 0,
+/// when the last clone and the last stream of it is dropped: in the background, while the runtime lives. What had arrived when a session
+/// ends can still be read; then calls fail with [`Error::Closed`].
+///
+/// # Cancelling
+///
+/// All that is done is done in one poll: a future that is dropped before it is ready has done nothing, and nothing is lost or doubled.
+#[derive(Debug)]
+pub struct Session<M: Message + Send + 'static = Blob> {
+    handle: Handle<Sessions<M>>,
+}
+
+impl<M: Message + Send + 'static> Session<M> {
+    pub(super) const fn new(handle: Handle<Sessions<M>>) -> Self {
+        Self { handle }
+    }
+
+    /// Sends a message on a reliable lane: waits for room. Returns the bytes queued: all of them, but for a stream, which may take less.
+    ///
+    /// # Errors
+    ///
+    /// The message is too long ([`Error::Send`]), there is no such lane, or the session is over.
+    pub async fn send(&self, lane: usize, message: &[u8]) -> io::Result<usize> {
+        let lane = self.of(lane);
+        poll_fn(|cx| lane.poll_send(cx, message)).await
+    }
+
+    /// Takes the next message of a reliable lane and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit and stays ([`Error::Recv`]), or the session is over and every message was taken.
+    pub async fn recv(&self, lane: usize, buf: &mut [u8]) -> io::Result<usize> {
+        let lane = self.of(lane);
+        poll_fn(|cx| lane.poll_recv(cx, buf)).await
+    }
+
+    /// A lane as a stream of bytes. Take it once, and nothing else of that lane.
+    #[must_use]
+    pub fn lane(&self, lane: usize) -> LaneStream<M> {
+        LaneStream::new(self.of(lane))
+    }
+
+    /// Queues an unreliable datagram, see [`Connection::send_datagram`].
+    ///
+    /// # Errors
+    ///
+    /// Too many bytes wait, it is too long, or the session is over.
+    pub fn send_datagram(&self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+        self.with(|connection| connection.send_datagram(datagram)).ok_or(SendDatagramError::Closed)?
+    }
+
+    /// Takes the next unreliable datagram and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// It does not fit and stays ([`Error::Recv`]), or the session is over and every datagram was taken.
+    pub async fn recv_datagram(&self, buf: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| {
+            self.poll_take(cx, |source| match source {
+                Source::Live(connection) => connection.recv_datagram(buf),
+                Source::Ended(remains) => take_first(&mut remains.datagrams, buf),
+            })
+        })
+        .await
+    }
+
+    /// Stores a message of a channel, see [`Connection::send_message`].
+    ///
+    /// # Errors
+    ///
+    /// The channel has no room for it, now or ever, or the session is over.
+    pub fn send_message(&self, channel: usize, message: M) -> Result<Seq16, SendMessageError> {
+        let now = self.handle.shared.clock.now();
+        self.with(|connection| connection.send_message(channel, now, message))
+            .ok_or(SendMessageError::Closed)?
+    }
+
+    /// Stores a block of a channel, see [`Connection::send_block`].
+    ///
+    /// # Errors
+    ///
+    /// The channel carries none of that length, or has no room now, or the session is over.
+    pub fn send_block(&self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
+        self.with(|connection| connection.send_block(channel, block)).ok_or(SendMessageError::Closed)?
+    }
+
+    /// Takes the next message or block of a channel.
+    ///
+    /// # Errors
+    ///
+    /// The session is over and every message was taken.
+    pub async fn recv_message(&self, channel: usize) -> io::Result<Received<M>> {
+        poll_fn(|cx| {
+            self.poll_take(cx, |source| {
+                let taken = match source {
+                    Source::Live(connection) => connection.recv_message(channel),
+                    Source::Ended(remains) => remains.take_message(channel),
+                };
+                taken.ok_or(RecvError::NoMessage)
+            })
+        })
+        .await
+    }
+
+    /// The next thing that happens to the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: it is over. Of those that nobody
+    /// asks for the newest 16 are kept.
+    pub async fn event(&self) -> Option<Event> {
+        poll_fn(|cx| {
+            self.poll_state(|state, id| {
+                if let Some(event) = state.waiting(id).and_then(|waiting| waiting.pop_event()) {
+                    return Poll::Ready(Some(event));
+                }
+                state.wait::<Event>(id, For::Event, cx).map(Result::ok)
+            })
+        })
+        .await
+    }
+
+    /// Waits until the session is over: why it ended, and what is not known to have arrived.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub async fn closed(&self) -> io::Result<(CloseReason, Undelivered)> {
+        poll_fn(|cx| {
+            self.poll_state(|state, id| {
+                let closed = state.waiting(id).and_then(|waiting| waiting.closed.as_ref());
+                if let Some((Closed { error: Error::Closed { reason }, undelivered }, _)) = closed {
+                    return Poll::Ready(Ok((*reason, *undelivered)));
+                }
+                state.wait(id, For::Closed, cx)
+            })
+        })
+        .await
+    }
+
+    /// Ends the session when what was sent has arrived, see [`Connection::close`]. [`closed`](Self::closed) waits for it.
+    pub fn close(&self, code: u16) {
+        let now = self.handle.shared.clock.now();
+        self.handle.shared.change(|state| state.core.close(now, self.handle.id, code));
+    }
+
+    /// The token of the server to go to, after [`Event::Redirected`], see [`session::Session::take_redirect`](crate::session::Session::take_redirect).
+    #[must_use]
+    pub fn take_redirect(&self) -> Option<Zeroizing<Vec<u8>>> {
+        self.handle.shared.change(|state| state.core.client()?.take_redirect())
+    }
+
+    /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
+    /// meanwhile.
+    pub fn with<T>(&self, call: impl FnOnce(&mut Connection<M>) -> T) -> Option<T> {
+        self.handle.shared.change(|state| state.core.connection(self.handle.id).map(call))
+    }
+
+    /// Where the peer is; `None`: the session is gone.
+    #[must_use]
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.handle.shared.lock().core.look(self.handle.id).map(Connection::peer)
+    }
+
+    /// The address of this end.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.shared.local_addr
+    }
+
+    /// Its number at the server; `None`: this is the client's end.
+    #[must_use]
+    pub fn id(&self) -> Option<SessionId> {
+        self.handle.id
+    }
+
+    fn of(&self, lane: usize) -> Lane<Sessions<M>> {
+        Lane { handle: self.handle.clone(), lane }
+    }
+
+    fn poll_state<T>(
+        &self,
+        poll: impl FnOnce(&mut State<Sessions<M>>, Option<SessionId>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.handle.shared.poll(|state| poll(state, self.handle.id))
+    }
+
+    /// Takes what `take` finds in the session, or in what it has left.
+    fn poll_take<T>(
+        &self,
+        cx: &Context<'_>,
+        mut take: impl FnMut(Source<'_, M>) -> Result<T, RecvError>,
+    ) -> Poll<io::Result<T>> {
+        self.poll_state(|state, id| {
+            let live = state.core.connection(id);
+            let mut taken = live.map_or(Err(RecvError::NoMessage), |live| take(Source::Live(live)));
+            if let Err(RecvError::NoMessage) = taken
+                && let Some((_, remains)) = state.waiting(id).and_then(|waiting| waiting.closed.as_mut())
+            {
+                taken = take(Source::Ended(remains));
+            }
+            match taken {
+                Ok(taken) => Poll::Ready(Ok(taken)),
+                Err(RecvError::NoMessage) => state.wait(id, For::Other, cx),
+                Err(error) => Poll::Ready(Err(Error::from(error).into())),
+            }
+        })
+    }
+}
+
+impl<M: Message + Send + 'static> Clone for Session<M> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle.clone() }
+    }
+}
+
+/// Where messages are taken from.
+enum Source<'a, M> {
+    Live(&'a mut Connection<M>),
+    Ended(&'a mut Remains<M>),
+}

@@ -1,0 +1,301 @@
+//! What the driver task of a socket shares with the handles of its sessions.
+//!
+//! One mutex a socket: it is held for calls that do not wait and touch no socket, some tens of nanoseconds each, or for one batch of
+//! datagrams. A queue for each session would cost a copy and an allocation a message, and would hide from a writer how full the lane is. Whoever changes something wakes the driver, which is polled once however many have; whoever waits leaves a waker.
+
+use super::super::clock::Clock;
+use super::super::tally::{SocketStats, SocketTraffic};
+use super::core::{Core, Notice};
+use super::waiting::{For, Waiting};
+use crate::arq::RecvError;
+use crate::time::Time;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+pub(super) struct Shared<C: Core> {
+    state: Mutex<State<C>>,
+    pub(super) clock: Clock,
+    pub(super) local_addr: SocketAddr,
+}
+
+pub(super) struct State<C: Core> {
+    pub(super) core: C,
+    waiting: HashMap<C::Id, Waiting<C::Remains>>,
+    /// Those that came and nobody has accepted.
+    incoming: VecDeque<C::Id>,
+    /// Who waits for one to come.
+    acceptors: Vec<Waker>,
+    /// Who waits for the last one to go.
+    finishers: Vec<Waker>,
+    /// Handles of any kind: without, the driver ends when there is nothing left to do.
+    owners: usize,
+    /// Whether who comes is kept for an acceptor; else it is released.
+    pub(super) is_accepting: bool,
+    /// The driver's, while it sleeps.
+    pub(super) driver: Option<Waker>,
+    /// The socket has failed.
+    failed: Option<(io::ErrorKind, String)>,
+    pub(super) socket_stats: SocketStats,
+    pub(super) socket_traffic: SocketTraffic,
+}
+
+impl<C: Core> Shared<C> {
+    pub(super) fn new(core: C, clock: Clock, local_addr: SocketAddr, is_accepting: bool) -> Arc<Self> {
+        let state = State {
+            core,
+            waiting: HashMap::new(),
+            incoming: VecDeque::new(),
+            acceptors: Vec::new(),
+            finishers: Vec::new(),
+            owners: 0,
+            is_accepting,
+            driver: None,
+            failed: None,
+            socket_stats: SocketStats::default(),
+            socket_traffic: SocketTraffic::default(),
+        };
+        Arc::new(Self { state: Mutex::new(state), clock, local_addr })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something and has the driver see to it.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State<C>) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let driver = state.driver.take();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        result
+    }
+
+    /// The same for one who may have to wait: the driver is woken only if something was done.
+    pub(super) fn poll<T>(&self, poll: impl FnOnce(&mut State<C>) -> Poll<T>) -> Poll<T> {
+        let mut state = self.lock();
+        let result = poll(&mut state);
+        let driver = if result.is_ready() { state.driver.take() } else { None };
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        result
+    }
+}
+
+impl<C: Core> State<C> {
+    /// Tells everybody what has happened. Who has to be woken is left in `woken`, for when the mutex is free.
+    pub(super) fn tell(&mut self, now: Time, woken: &mut Vec<Waker>) {
+        while let Some((id, notice)) = self.core.poll_notice(now) {
+            let Self { core, waiting, .. } = self;
+            let known = waiting.get_mut(&id);
+            match (notice, known) {
+                (Notice::Up, None) if !self.is_accepting => core.release(now, id),
+                (Notice::Up, None) => {
+                    waiting.insert(id, Waiting::new(0));
+                    self.incoming.push_back(id);
+                    woken.append(&mut self.acceptors);
+                }
+                (Notice::Up, Some(known)) => known.wake(woken, |what| what == For::Event),
+                (Notice::Readable, Some(known)) => known.wake(woken, |what| match what {
+                    For::Recv(lane) => core.is_readable(id, lane),
+                    what => what == For::Other,
+                }),
+                (Notice::Writable, Some(known)) => known.wake(woken, |what| matches!(what, For::Send(_))),
+                (Notice::Told(event), Some(known)) => {
+                    known.tell(event);
+                    known.wake(woken, |what| what == For::Event);
+                }
+                (Notice::Closed(..), Some(Waiting { handles: 0, .. }))
+                    if self.incoming.len() > INCOMING_MAX =>
+                {
+                    waiting.remove(&id);
+                    self.incoming.retain(|incoming| *incoming != id);
+                }
+                (Notice::Closed(closed, remains), Some(known)) => {
+                    known.closed = Some((closed, remains));
+                    known.wake(woken, |_| true);
+                }
+                (_, None) => {}
+            }
+        }
+        if !self.finishers.is_empty() && self.core.is_idle() {
+            woken.append(&mut self.finishers);
+        }
+    }
+
+    /// The socket is of no use any more: nothing is sent, and everybody is told.
+    pub(super) fn fail(&mut self, error: &io::Error, woken: &mut Vec<Waker>) {
+        self.failed = Some((error.kind(), error.to_string()));
+        self.waiting.values_mut().for_each(|waiting| waiting.wake(woken, |_| true));
+        woken.append(&mut self.acceptors);
+        woken.append(&mut self.finishers);
+    }
+
+    /// Whether the driver has nothing more to do, now or ever.
+    pub(super) fn is_over(&self) -> bool {
+        self.owners == 0 && self.core.is_idle()
+    }
+
+    /// Takes a message, of one that is over from what it has left.
+    pub(super) fn recv(&mut self, id: C::Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        match self.core.recv(id, lane, buf) {
+            Err(RecvError::NoMessage) => {
+                let closed = self.waiting.get_mut(&id).and_then(|waiting| waiting.closed.as_mut());
+                closed.map_or(Err(RecvError::NoMessage), |(_, remains)| C::recv_remains(remains, lane, buf))
+            }
+            taken => taken,
+        }
+    }
+
+    /// Has a task woken, unless there is nothing to wait for.
+    pub(super) fn wait<T>(&mut self, id: C::Id, what: For, cx: &Context<'_>) -> Poll<io::Result<T>> {
+        if let Some(error) = self.error(id) {
+            return Poll::Ready(Err(error));
+        }
+        if let Some(waiting) = self.waiting.get_mut(&id) {
+            waiting.wait(what, cx.waker());
+        }
+        Poll::Pending
+    }
+
+    /// The session as its users see it.
+    pub(super) fn waiting(&mut self, id: C::Id) -> Option<&mut Waiting<C::Remains>> {
+        self.waiting.get_mut(&id)
+    }
+
+    /// Why nothing goes on with a session.
+    pub(super) fn error(&self, id: C::Id) -> Option<io::Error> {
+        if let Some((kind, error)) = &self.failed {
+            return Some(io::Error::new(*kind, error.clone()));
+        }
+        let (closed, _) = self.waiting.get(&id)?.closed.as_ref()?;
+        Some(closed.error.clone().into())
+    }
+
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        self.failed.as_ref().map(|(kind, error)| io::Error::new(*kind, error.clone()))
+    }
+}
+
+/// A use of a session. The last one that is dropped releases it.
+pub(super) struct Handle<C: Core> {
+    pub(super) shared: Arc<Shared<C>>,
+    pub(super) id: C::Id,
+}
+
+impl<C: Core> Handle<C> {
+    /// A use of a session that is in `state`, whose mutex the caller holds.
+    pub(super) fn of(shared: &Arc<Shared<C>>, state: &mut State<C>, id: C::Id) -> Self {
+        state.waiting.entry(id).or_insert_with(|| Waiting::new(0)).handles += 1;
+        state.owners += 1;
+        Self { shared: Arc::clone(shared), id }
+    }
+}
+
+impl<C: Core> Clone for Handle<C> {
+    fn clone(&self) -> Self {
+        Self::of(&self.shared, &mut self.shared.lock(), self.id)
+    }
+}
+
+impl<C: Core> Drop for Handle<C> {
+    fn drop(&mut self) {
+        let now = self.shared.clock.now();
+        self.shared.change(|state| {
+            state.owners -= 1;
+            let Some(waiting) = state.waiting.get_mut(&self.id) else { return };
+            waiting.handles -= 1;
+            if waiting.handles == 0 {
+                state.waiting.remove(&self.id);
+                state.core.release(now, self.id);
+            }
+        });
+    }
+}
+
+impl<C: Core> fmt::Debug for Handle<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({:?} on {})", self.id, self.shared.local_addr)
+    }
+}
+
+/// Accepts those that come. When it is dropped, those that were not accepted are released, and nobody else comes.
+pub(super) struct Acceptor<C: Core> {
+    pub(super) shared: Arc<Shared<C>>,
+}
+
+impl<C: Core> Acceptor<C> {
+    pub(super) fn new(shared: Arc<Shared<C>>) -> Self {
+        shared.lock().owners += 1;
+        Self { shared }
+    }
+
+    pub(super) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Handle<C>>> {
+        let mut state = self.shared.lock();
+        if let Some(id) = state.incoming.pop_front() {
+            return Poll::Ready(Ok(Handle::of(&self.shared, &mut state, id)));
+        }
+        if let Some(error) = state.failure() {
+            return Poll::Ready(Err(error));
+        }
+        wait(&mut state.acceptors, cx);
+        Poll::Pending
+    }
+
+    /// Waits until nobody is there any more.
+    pub(super) fn poll_idle(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        if let Some(error) = state.failure() {
+            return Poll::Ready(Err(error));
+        }
+        if state.core.is_idle() {
+            return Poll::Ready(Ok(()));
+        }
+        wait(&mut state.finishers, cx);
+        Poll::Pending
+    }
+}
+
+fn wait(tasks: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !tasks.iter().any(|task| task.will_wake(cx.waker())) {
+        tasks.push(cx.waker().clone());
+    }
+}
+
+impl<C: Core> State<C> {
+    /// From now on who comes is released, as who has come and was not accepted.
+    pub(super) fn refuse(&mut self, now: Time) {
+        self.is_accepting = false;
+        for id in self.incoming.drain(..) {
+            self.waiting.remove(&id);
+            self.core.release(now, id);
+        }
+    }
+}
+
+impl<C: Core> Drop for Acceptor<C> {
+    fn drop(&mut self) {
+        let now = self.shared.clock.now();
+        self.shared.change(|state| {
+            state.owners -= 1;
+            state.refuse(now);
+        });
+    }
+}
+
+impl<C: Core> fmt::Debug for Acceptor<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Acceptor(on {})", self.shared.local_addr)
+    }
+}
+
+/// Sessions that may end before they are accepted, and are accepted all the same for what they have brought.
+const INCOMING_MAX: usize = 64;

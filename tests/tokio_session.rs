@@ -1,0 +1,329 @@
+//! Sessions under tokio, over real sockets on loopback. No test depends on how fast the machine is.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has found something"
+)]
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_util::bytes::Bytes;
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+use whitewater::Config;
+use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::net::Error;
+use whitewater::net::tokio::{Client, Server, Session};
+use whitewater::session::{
+    Blob, ClientConfig, CloseReason, ConnectConfig, ServerConfig, SessionConfig, Suite, Target,
+};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// The strongest suite that is built in.
+const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
+const PSK: [u8; 32] = [7; 32];
+/// A lane of messages.
+const MESSAGES: usize = 0;
+/// A lane that is a stream.
+const STREAM: usize = 1;
+
+fn config() -> SessionConfig {
+    let messages = Config { snd_wnd: 128, ..Config::turbo() };
+    let lanes = vec![messages, Config { stream: true, snd_queue: 64, ..messages }];
+    SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+}
+
+fn server() -> Server {
+    let config = ServerConfig {
+        suites: vec![SUITE],
+        psk: (SUITE != Suite::Checked).then_some(PSK),
+        sessions_per_address: 1000,
+        half_open_per_address: 256,
+        accept_burst: 1000,
+        session: config(),
+        ..ServerConfig::default()
+    };
+    Server::bind(ANY, &config).unwrap()
+}
+
+async fn connect(server: SocketAddr) -> Session {
+    let config = ClientConfig { session: config(), ..ClientConfig::default() };
+    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let target = Target { suite: SUITE, psk, ..Target::insecure(server) };
+    timeout(PATIENCE, Client::connect(target, &config)).await.unwrap().unwrap()
+}
+
+/// Both ends of a session: the server's, the client's.
+async fn pair() -> (Server, Session, Session) {
+    let server = server();
+    let (client, session) = tokio::join!(connect(server.local_addr()), accept(&server));
+    (server, session, client)
+}
+
+async fn accept(server: &Server) -> Session {
+    timeout(PATIENCE, server.accept()).await.unwrap().unwrap()
+}
+
+/// Bytes of which no two places look alike.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+#[tokio::test]
+async fn messages_datagrams_and_channels_arrive() {
+    let (_server, session, client) = pair().await;
+    let mut buf = [0; 2000];
+    client.send(MESSAGES, b"on a lane").await.unwrap();
+    let len = timeout(PATIENCE, session.recv(MESSAGES, &mut buf)).await.unwrap().unwrap();
+    assert_eq!(&buf[..len], b"on a lane");
+    session.send_datagram(b"as a datagram").unwrap();
+    let len = timeout(PATIENCE, client.recv_datagram(&mut buf)).await.unwrap().unwrap();
+    assert_eq!(&buf[..len], b"as a datagram");
+    let message = || Blob(b"on a channel".to_vec());
+    client.send_message(0, message()).unwrap();
+    let received = timeout(PATIENCE, session.recv_message(0)).await.unwrap().unwrap();
+    assert_eq!(received, Received::Message(message()));
+    let error = client.send(7, b"").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+}
+
+async fn a_stream_ends(len: usize) {
+    let (_server, session, client) = pair().await;
+    let (mut here, mut there) = (client.lane(STREAM), session.lane(STREAM));
+    let data = pattern(len);
+    let send = async {
+        here.write_all(&data).await.unwrap();
+        here.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        here.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, b"thanks");
+    };
+    let receive = async {
+        let mut received = Vec::new();
+        there.read_to_end(&mut received).await.unwrap();
+        assert!(received == data);
+        there.write_all(b"thanks").await.unwrap();
+        there.shutdown().await.unwrap();
+    };
+    timeout(PATIENCE, async { tokio::join!(send, receive) }).await.unwrap();
+}
+
+#[tokio::test]
+async fn each_half_of_a_stream_ends_by_itself_on_one_thread() {
+    a_stream_ends(0).await;
+    a_stream_ends(2_000_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn each_half_of_a_stream_ends_by_itself_on_four_threads() {
+    a_stream_ends(0).await;
+    a_stream_ends(2_000_000).await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_dropped_delivers_first_and_its_stream_does_not_look_whole() {
+    let (_server, session, client) = pair().await;
+    let mut stream = client.lane(STREAM);
+    let data = pattern(150_000);
+    let mut there = session.lane(STREAM);
+    let mut received = Vec::new();
+    let write = async {
+        stream.write_all(&data).await.unwrap();
+        drop((client, stream));
+    };
+    let both = async { tokio::join!(write, there.read_to_end(&mut received)) };
+    let error = timeout(PATIENCE, both).await.unwrap().1.unwrap_err();
+    assert!(received == data);
+    assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::Peer(0) }));
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    let (reason, undelivered) = timeout(PATIENCE, session.closed()).await.unwrap().unwrap();
+    assert_eq!((reason, undelivered.is_empty()), (CloseReason::Peer(0), true));
+}
+
+#[tokio::test]
+async fn what_came_before_the_end_is_read_long_after_it() {
+    let (_server, session, client) = pair().await;
+    client.send(MESSAGES, b"lane").await.unwrap();
+    client.send_message(0, Blob(b"channel".to_vec())).unwrap();
+    client.close(9);
+    let (reason, undelivered) = timeout(PATIENCE, client.closed()).await.unwrap().unwrap();
+    assert_eq!((reason, undelivered.is_empty()), (CloseReason::Local(9), true));
+    tokio::time::sleep(Duration::from_millis(1500)).await; // the server itself has forgotten the session by then
+    let mut buf = [0; 100];
+    let len = session.recv(MESSAGES, &mut buf).await.unwrap();
+    assert_eq!(&buf[..len], b"lane");
+    assert_eq!(session.recv_message(0).await.unwrap(), Received::Message(Blob(b"channel".to_vec())));
+    let error = session.recv(MESSAGES, &mut buf).await.unwrap_err();
+    assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::Peer(9) }));
+}
+
+#[tokio::test]
+async fn messages_given_up_are_neither_lost_nor_doubled() {
+    let (_server, session, client) = pair().await;
+    let send = async {
+        let mut next = 0u32;
+        while next < 3000 {
+            let message = next.to_le_bytes();
+            tokio::select! {
+                biased;
+                sent = client.send(STREAM, &message) => next += u32::from(sent.unwrap() == 4),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        client.lane(STREAM).shutdown().await.unwrap();
+    };
+    let receive = async {
+        let (mut lane, mut buf, mut received) = (session.lane(STREAM), [0; 77], Vec::new());
+        loop {
+            tokio::select! {
+                biased;
+                len = lane.read(&mut buf) => match len.unwrap() {
+                    0 => break received,
+                    len => received.extend_from_slice(&buf[..len]),
+                },
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    };
+    let received = timeout(PATIENCE, async { tokio::join!(send, receive) }).await.unwrap().1;
+    assert!(received.chunks(4).eq((0u32..3000).map(u32::to_le_bytes)));
+}
+
+#[tokio::test]
+async fn frames_of_tokio_util_travel_in_a_lane() {
+    use futures_util::{SinkExt, StreamExt};
+    let (_server, session, client) = pair().await;
+    let mut here = Framed::new(client.lane(STREAM), LengthDelimitedCodec::new());
+    let mut there = Framed::new(session.lane(STREAM), LengthDelimitedCodec::new());
+    let frames: Vec<_> = [0, 1, 1000, 70_000].map(|len| Bytes::from(pattern(len))).into();
+    let send = async {
+        for frame in &frames {
+            here.send(frame.clone()).await.unwrap();
+        }
+        SinkExt::<Bytes>::close(&mut here).await.unwrap();
+    };
+    let receive = async {
+        let mut received = Vec::new();
+        while let Some(frame) = there.next().await {
+            received.push(frame.unwrap().freeze());
+        }
+        received
+    };
+    let received = timeout(PATIENCE, async { tokio::join!(send, receive) }).await.unwrap().1;
+    assert!(received == frames);
+}
+
+#[tokio::test]
+async fn tcp_goes_through_a_session_both_ways_with_both_ends() {
+    let (_server, session, client) = pair().await;
+    let (tcp_in, tcp_out) = (TcpListener::bind(ANY).await.unwrap(), TcpListener::bind(ANY).await.unwrap());
+    let (entry, exit) = (tcp_in.local_addr().unwrap(), tcp_out.local_addr().unwrap());
+    let near = async {
+        let mut tcp = tcp_in.accept().await.unwrap().0;
+        copy_bidirectional(&mut tcp, &mut client.lane(STREAM)).await.unwrap()
+    };
+    let far = async {
+        let mut tcp = TcpStream::connect(exit).await.unwrap();
+        copy_bidirectional(&mut session.lane(STREAM), &mut tcp).await.unwrap()
+    };
+    let service = async {
+        let (mut tcp, mut all) = (tcp_out.accept().await.unwrap().0, Vec::new());
+        tcp.read_to_end(&mut all).await.unwrap(); // until the end of what the user sends
+        all.reverse();
+        tcp.write_all(&all).await.unwrap();
+    };
+    let user = async {
+        let (mut tcp, mut back) = (TcpStream::connect(entry).await.unwrap(), Vec::new());
+        tcp.write_all(&pattern(500_000)).await.unwrap();
+        tcp.shutdown().await.unwrap();
+        tcp.read_to_end(&mut back).await.unwrap();
+        back.reverse();
+        assert!(back == pattern(500_000));
+    };
+    let (near, far, ..) = timeout(PATIENCE, async { tokio::join!(near, far, service, user) }).await.unwrap();
+    assert_eq!((near, far), ((500_000, 500_000), (500_000, 500_000)));
+}
+
+/// Two hundred sessions of one socket echo; one is sent as much as it takes and reads nothing.
+async fn many_and_a_slow_one() {
+    let server = server();
+    let to = server.local_addr();
+    tokio::spawn(async move {
+        while let Ok(session) = server.accept().await {
+            tokio::spawn(async move {
+                let (mut from, mut to) = session.lane(STREAM).into_split();
+                let _ = tokio::io::copy(&mut from, &mut to).await;
+                let _ = to.shutdown().await;
+            });
+        }
+    });
+    let slow = connect(to).await;
+    let mut stuffed = slow.lane(STREAM);
+    while let Ok(sent) = timeout(Duration::from_millis(300), stuffed.write(&[1; 8000])).await {
+        sent.unwrap(); // until its own queue is full as well
+    }
+    let clients: Vec<_> = (0..200u32)
+        .map(|index| {
+            tokio::spawn(async move {
+                let session = connect(to).await;
+                let (mut lane, mut back) = (session.lane(STREAM), [0; 500]);
+                for round in 0..20 {
+                    let data = [(index + round) as u8; 500];
+                    lane.write_all(&data).await.unwrap();
+                    lane.read_exact(&mut back).await.unwrap();
+                    assert_eq!(back, data);
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        timeout(PATIENCE, client).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn two_hundred_sessions_do_not_wait_for_a_slow_one_on_one_thread() {
+    many_and_a_slow_one().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_hundred_sessions_do_not_wait_for_a_slow_one_on_four_threads() {
+    many_and_a_slow_one().await;
+}
+
+#[tokio::test]
+async fn a_server_shuts_down_when_all_has_arrived_and_its_port_is_free() {
+    let (server, session, client) = pair().await;
+    let addr = server.local_addr();
+    session.send(MESSAGES, b"the end").await.unwrap();
+    timeout(PATIENCE, server.shutdown(3)).await.unwrap().unwrap();
+    let mut buf = [0; 10];
+    assert_eq!(timeout(PATIENCE, client.recv(MESSAGES, &mut buf)).await.unwrap().unwrap(), 7);
+    let (reason, _) = timeout(PATIENCE, client.closed()).await.unwrap().unwrap();
+    assert_eq!(reason, CloseReason::Peer(3));
+    drop((server, session));
+    let again = async {
+        while UdpSocket::bind(addr).is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_whom_nobody_answers_gives_up() {
+    let nobody = UdpSocket::bind(ANY).unwrap();
+    let connect = ConnectConfig { deadline: Duration::from_millis(100), ..ConnectConfig::default() };
+    let config = ClientConfig { connect, ..ClientConfig::default() };
+    let target = Target::insecure(nobody.local_addr().unwrap());
+    let connecting = Client::connect::<Blob>(target, &config);
+    let error = timeout(PATIENCE, connecting).await.unwrap().unwrap_err();
+    assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::ConnectTimeout }));
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+}
