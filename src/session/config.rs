@@ -125,8 +125,8 @@ impl SessionConfig {
     /// A lane in datagrams of so many bytes.
     pub(super) fn lane(&self, lane: &arq::Config, max_datagram: u16) -> arq::Config {
         let mtu = room(max_datagram) - FRAME_HEAD;
-        let (rcv_mtu, snd_queue_bytes) = (room(self.max_datagram) - FRAME_HEAD, lane.snd_queue_bytes);
-        arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), snd_queue_bytes, ..*lane }
+        let rcv_mtu = room(self.max_datagram) - FRAME_HEAD;
+        arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
     }
 
     /// The channels in datagrams of so many bytes; `None`: there are none.
