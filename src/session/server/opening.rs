@@ -121,7 +121,7 @@ impl<M: Message> Server<M> {
             conv: id,
             max_datagram: guest.max_datagram,
             moves: self.config.migration && guest.suite != Suite::Checked,
-            asks: false,
+            is_client: false,
             seed: [self.random.u64(), self.random.u64()],
             user: guest.user,
         };
