@@ -140,6 +140,16 @@ impl SessionConfig {
         AckConfig { sent: self.unacked, received: 1, ..AckConfig::default() }
     }
 
+    /// The window that the peer is told in the handshake: that of the first lane, segments.
+    pub(super) fn told_rcv_wnd(&self) -> u16 {
+        self.lanes.first().map_or(0, |lane| lane.rcv_wnd)
+    }
+
+    /// How often the peer is told in the handshake that we say something, ms.
+    pub(super) fn told_keepalive(&self) -> u16 {
+        u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX)
+    }
+
     /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.
     pub(super) fn datagram_max(max_datagram: u16) -> usize {
         usize::from(room(max_datagram) - FRAME_HEAD - ACK_FRAME)
