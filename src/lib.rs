@@ -11,6 +11,7 @@
 //!   net      Server, Client                  a socket and a clock: the
 //!            KcpSocket, KcpListener          only layer with them
 //!            pump: datagrams in, time, datagrams out
+//!            ServerThread, ClientThread      a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
 //!   sim      Link  Pair  scenario             bad links and both ends in
 //!                                             virtual time, by a seed
