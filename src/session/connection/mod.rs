@@ -1,8 +1,9 @@
 //! What both ends share once a session is up: numbers, frames, signs of life, the end.
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
-//! as `pacing` allows. `path` has the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it
-//! goes on; `receipts` tells what has arrived, `memory` what all of it takes.
+//! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
+//! of packets, `path` the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it goes on;
+//! `receipts` tells what has arrived, `memory` what all of it takes.
 
 mod acks;
 mod datagrams;
