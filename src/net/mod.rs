@@ -27,7 +27,8 @@
 //!     while let Some((id, event)) = server.poll_event() {
 //!         if event == Event::Readable {
 //!             while let Ok(len) = server.recv(id, 0, &mut message) {
-//!                 server.send(id, 0, &message[..len])?; // lane 0 is reliable and ordered
+//!                 // Lane 0 is reliable and ordered. An error is of this client, and must not end the server.
+//!                 let _ = server.send(id, 0, &message[..len]);
 //!             }
 //!         }
 //!     }
