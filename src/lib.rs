@@ -1,5 +1,8 @@
 #![cfg_attr(feature = "net", doc = include_str!("../README.md"))]
-#![cfg_attr(not(feature = "net"), doc = "KCP, reliable messages over UDP, as a control block without I/O.")]
+#![cfg_attr(
+    not(feature = "net"),
+    doc = "Packets of games over UDP, without I/O: KCP as a control block, packets, messages, sessions, a simulator."
+)]
 //!
 //! # The layers
 //!
@@ -11,6 +14,7 @@
 //!   net      Server, Client                  a socket and a clock: the
 //!            KcpSocket, KcpListener          only layer with them
 //!            pump: datagrams in, time, datagrams out
+//!            ServerThread, ClientThread      a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
 //!   sim      Link  Pair  scenario             bad links and both ends in
 //!                                             virtual time, by a seed
@@ -45,9 +49,10 @@
 //!                                             -> the segments that are missing
 //!   pace     Rtt, Loss: measured              Pace: good or bad mode by them,
 //!                                             how often to send
+//!   rate     how often strangers may do something, all of them and each address
 //!  ─────────────────────────────────────────────────────────────────────
 //!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)
-//!            Ring, SequenceBuffer, ByteRing (ring)
+//!            Ring, SequenceBuffer, ByteRing (ring)   Keyed (hash): tables that strangers cannot fill unevenly
 //! ```
 //!
 //! A datagram of KCP comes in: `net` reads it, [`Kcp::input`] checks all of it and then applies it segment by segment. One goes out:

@@ -227,11 +227,7 @@ fn a_close_lets_arrive_what_was_sent_and_tells_the_peer_why() {
         let (_, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
             panic!()
         };
-        let closed = world.events.iter().find_map(|(_, _, event)| match event {
-            Event::Closed { reason, .. } => Some(*reason),
-            _ => None,
-        });
-        let Some(server_reason) = closed.or_else(|| {
+        let Some(server_reason) = world.closed().or_else(|| {
             world.run(22_000);
             None
         }) else {

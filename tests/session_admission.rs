@@ -45,13 +45,6 @@ fn first(world: &mut World) -> SessionId {
     requests(world)[0]
 }
 
-fn reason(world: &World, client: usize) -> Option<CloseReason> {
-    world.clients[client].events.iter().find_map(|(_, event)| match event {
-        Event::Closed { reason, .. } => Some(*reason),
-        _ => None,
-    })
-}
-
 /// What the server's application was told of a request.
 fn told(world: &World, id: SessionId) -> Vec<Event> {
     world.events.iter().filter(|(_, of, _)| *of == id).map(|(.., event)| *event).collect()
@@ -118,9 +111,9 @@ fn a_no_reaches_the_client_whatever_is_lost_and_is_always_the_same() {
         world.run(500);
         let now = world.now;
         world.server.reject(now, id, 42, b"the team is full").unwrap();
-        assert!(world.run_until(9_000, |world| reason(world, client).is_some()), "seed {seed}");
+        assert!(world.run_until(9_000, |world| world.clients[client].closed().is_some()), "seed {seed}");
         slowest = slowest.max(world.now.since(now).as_millis());
-        assert_eq!(reason(&world, client), Some(CloseReason::Rejected(42)), "seed {seed}");
+        assert_eq!(world.clients[client].closed(), Some(CloseReason::Rejected(42)), "seed {seed}");
         assert_eq!(world.clients[client].session.rejection(), b"the team is full");
         world.run(2_000);
         assert_eq!((requests(&world), accepts(&world).len()), (vec![id], 1), "seed {seed}");
@@ -177,7 +170,7 @@ fn who_is_never_answered_is_forgotten_after_ten_seconds() {
     assert_eq!(told(&world, id), [Event::Requested, given_up()]);
     assert_eq!((world.server.len(), world.server.stats().rejected.unanswered), (0, 1));
     world.run(1_000);
-    assert_eq!(reason(&world, client), Some(CloseReason::ConnectTimeout));
+    assert_eq!(world.clients[client].closed(), Some(CloseReason::ConnectTimeout));
 }
 
 #[test]
@@ -340,36 +333,15 @@ fn what_a_request_and_a_rejection_keep_is_at_most_2_kib_each() {
 mod tokens {
     use super::*;
     use common::sessions::server_address;
+    use common::tokens::{NOW, SERVER_ID, mint, order, require, strict, token, verifier};
     use whitewater::session::code;
-    use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
-
-    const NOW: u64 = 1_900_000_000;
+    use whitewater::session::token::{Order, PublicToken};
 
     fn world() -> World {
         let mut world = World::new(1, &ServerConfig { psk: None, ..asking() });
         world.taps = true;
-        let key = FleetKey::new([1; 32]).server_key(5, 0);
-        world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
+        require(&mut world, verifier(SERVER_ID));
         world
-    }
-
-    fn token(client_id: u64, created: u64, number: u8) -> PublicToken {
-        mint(client_id, created, number, b"red team")
-    }
-
-    fn mint(client_id: u64, created: u64, number: u8, user: &[u8]) -> PublicToken {
-        let order = Order {
-            protocol_id: 0,
-            suite: Suite::TOKEN,
-            client_id,
-            match_id: [number; 16],
-            created,
-            expires: created + 45,
-            addresses: &[server_address()],
-            server_key: None,
-            user,
-        };
-        FleetKey::new([1; 32]).server_key(5, 0).mint(&order, [number; 32], [number; 24]).unwrap()
     }
 
     fn enter(world: &mut World, token: &PublicToken) -> usize {
@@ -393,9 +365,10 @@ mod tokens {
     #[test]
     fn a_request_with_the_longest_token_keeps_at_most_2_kib_as_well() {
         let mut world = World::new(1, &roomy(SUITE));
-        let key = FleetKey::new([1; 32]).server_key(5, 0);
-        world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
-        let each = kept(&mut world, |number| Target::of_token(&mint(number.into(), NOW, number, &[7; 256])));
+        require(&mut world, verifier(SERVER_ID));
+        let (addresses, user) = ([server_address()], &[7; 256]);
+        let longest = |number: u8| Order { user, ..order(number.into(), NOW, &addresses) };
+        let each = kept(&mut world, |number| Target::of_token(&mint(SERVER_ID, number, &longest(number))));
         println!("{each:?} bytes for a request, for a rejection, with tokens");
         assert!(each.iter().all(|each| *each <= 2048), "{each:?}");
     }
@@ -417,9 +390,9 @@ mod tokens {
             world.run(12_000);
             assert_eq!(requests(&world), [id]);
             assert!(world.server.stats().rejected.token > 0);
-            assert_eq!(reason(&world, again), Some(CloseReason::ConnectTimeout));
+            assert_eq!(world.clients[again].closed(), Some(CloseReason::ConnectTimeout));
             let first = [None, Some(CloseReason::Rejected(7)), Some(CloseReason::ConnectTimeout)][answer];
-            assert_eq!(reason(&world, client), first);
+            assert_eq!(world.clients[client].closed(), first);
         }
     }
 
@@ -437,24 +410,25 @@ mod tokens {
         let now = world.now;
         world.server.accept(now, old, b"").unwrap();
         world.run(2_000);
-        assert_eq!(reason(&world, older), Some(CloseReason::Peer(code::REPLACED)));
-        assert_eq!((reason(&world, newer), world.server.pass(new).unwrap().client_id), (None, 99));
+        assert_eq!(world.clients[older].closed(), Some(CloseReason::Peer(code::REPLACED)));
+        assert_eq!((world.clients[newer].closed(), world.server.pass(new).unwrap().client_id), (None, 99));
     }
 
-    /// Before, such a rejection was said once and forgotten, and its loss left the client waiting for 10 s.
+    /// Said once and forgotten, the loss of such a rejection would leave the client waiting for 10 s.
     #[test]
     fn who_is_rejected_for_an_older_token_is_told_so_through_loss() {
         for seed in 1..=50 {
-            let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
-            let mut world = World::new(seed, &config);
-            let key = FleetKey::new([1; 32]).server_key(5, 0);
-            world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
+            let mut world = strict(seed, verifier(SERVER_ID));
             enter(&mut world, &token(99, NOW + 1, 2));
             world.connect();
             let (start, bad) = (world.now, path(0.5));
             let late = world.add(&bad, &bad, &SessionConfig::default(), Target::of_token(&token(99, NOW, 3)));
-            assert!(world.run_until(9_000, |world| reason(world, late).is_some()), "seed {seed}");
-            assert_eq!(reason(&world, late), Some(CloseReason::Rejected(code::REPLACED)), "seed {seed}");
+            assert!(world.run_until(9_000, |world| world.clients[late].closed().is_some()), "seed {seed}");
+            assert_eq!(
+                world.clients[late].closed(),
+                Some(CloseReason::Rejected(code::REPLACED)),
+                "seed {seed}"
+            );
             assert!(world.now.since(start) <= ms(5_000), "seed {seed}: {:?}", world.now.since(start));
             assert_eq!(world.server.stats().rejected.outdated, 1);
         }

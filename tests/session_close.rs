@@ -1,14 +1,12 @@
 //! What is said in words when a session ends.
 
-#![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
-
 #[cfg(test)]
 mod common;
 
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger};
 use whitewater::session::wire::CLOSE_TEXT_MAX;
-use whitewater::session::{CloseReason, CloseTextError, Event, SessionConfig, Suite};
+use whitewater::session::{CloseReason, CloseTextError, SessionConfig, Suite};
 use whitewater::sim::{LinkConfig, Loss};
 
 fn connected(seed: u64, loss: f64, suite: Suite) -> World {
@@ -20,14 +18,6 @@ fn connected(seed: u64, loss: f64, suite: Suite) -> World {
     world
 }
 
-fn reason(world: &World) -> Option<CloseReason> {
-    let closed = |(_, event): &_| match event {
-        Event::Closed { reason, .. } => Some(*reason),
-        _ => None,
-    };
-    world.clients[0].events.iter().find_map(closed)
-}
-
 #[test]
 fn either_end_reads_what_the_other_said() {
     for seed in 1..=50 {
@@ -36,7 +26,7 @@ fn either_end_reads_what_the_other_said() {
         let (now, id) = (world.now, world.sessions[0]);
         world.server.close_with(now, id, 7, &text).unwrap();
         world.run(3_000);
-        if reason(&world) == Some(CloseReason::Peer(7)) {
+        if world.clients[0].closed() == Some(CloseReason::Peer(7)) {
             assert_eq!(world.client().close_text(), text, "seed {seed}");
         } else {
             assert!(
@@ -51,7 +41,10 @@ fn either_end_reads_what_the_other_said() {
         assert!(world.run_until(1_000, |world| world.events.len() > 1));
         assert_eq!(world.session().close_text(), text);
         world.run(500);
-        assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Local(8)), ""));
+        assert_eq!(
+            (world.clients[0].closed(), world.client().close_text()),
+            (Some(CloseReason::Local(8)), "")
+        );
     }
 }
 
@@ -62,7 +55,7 @@ fn a_close_without_words_has_none() {
     world.server.close(now, id, 7);
     assert_eq!(world.client().close_text(), "");
     world.run(500);
-    assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Peer(7)), ""));
+    assert_eq!((world.clients[0].closed(), world.client().close_text()), (Some(CloseReason::Peer(7)), ""));
 }
 
 #[test]
@@ -81,7 +74,10 @@ fn a_text_that_cannot_be_said_changes_nothing() {
     world.server.close_with(now, id, 7, &most).unwrap();
     assert_eq!(world.server.close_with(now, id, 8, "too late"), Ok(()), "the first one counts");
     world.run(500);
-    assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Peer(7)), &*most));
+    assert_eq!(
+        (world.clients[0].closed(), world.client().close_text()),
+        (Some(CloseReason::Peer(7)), &*most)
+    );
 }
 
 /// A peer that has the keys and keeps no rule.
@@ -96,13 +92,19 @@ fn a_text_that_is_none_ends_the_session_and_is_not_shown() {
         let datagram = forge(Toward::Client, &body);
         world.inject_client(0, &datagram);
         world.run(2_000);
-        assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Protocol), ""));
+        assert_eq!(
+            (world.clients[0].closed(), world.client().close_text()),
+            (Some(CloseReason::Protocol), "")
+        );
     }
     let mut world = connected(1, 0.0, Suite::Checked);
     let datagram = forger(&world)(Toward::Client, b"\x08\x07\x00\x06\xc3\xb6 \xc2\xa0.");
     world.inject_client(0, &datagram);
     world.run(2_000);
-    assert_eq!((reason(&world), world.client().close_text()), (Some(CloseReason::Peer(7)), "ö \u{a0}."));
+    assert_eq!(
+        (world.clients[0].closed(), world.client().close_text()),
+        (Some(CloseReason::Peer(7)), "ö \u{a0}.")
+    );
 }
 
 #[test]
@@ -110,10 +112,12 @@ fn who_is_not_connected_has_nobody_to_tell() {
     let dead = LinkConfig { loss: Loss::Random(1.0), ..LinkConfig::default() };
     let mut world = World::pair(1, &dead, &SessionConfig::default(), SUITE);
     let (now, long) = (world.now, "x".repeat(200));
-    assert!(world.clients[0].session.close_with(now, 7, &long).is_err() && reason(&world).is_none());
+    assert!(
+        world.clients[0].session.close_with(now, 7, &long).is_err() && world.clients[0].closed().is_none()
+    );
     world.clients[0].session.close_with(now, 7, "never mind").unwrap();
     world.drain();
-    assert_eq!(reason(&world), Some(CloseReason::Local(7)));
+    assert_eq!(world.clients[0].closed(), Some(CloseReason::Local(7)));
 }
 
 #[test]

@@ -88,11 +88,8 @@ impl Path {
     }
 
     fn tamper(&mut self, datagram: &mut [u8]) {
-        let Some(Change { kind, at, mask, each_time }) = self.change.filter(|one| one.kind == datagram[0])
-        else {
-            return;
-        };
-        assert_eq!(kind, datagram[0]);
+        let change = self.change.filter(|change| change.kind == datagram[0]);
+        let Some(Change { at, mask, each_time, .. }) = change else { return };
         self.seen = datagram.len();
         if let Some(byte) = datagram.get_mut(at) {
             *byte ^= mask;

@@ -64,13 +64,6 @@ fn rogue(session: SessionConfig) -> (World, Rogue) {
     (world, rogue)
 }
 
-fn closed(world: &World) -> Option<CloseReason> {
-    world.events.iter().find_map(|(.., event)| match event {
-        Event::Closed { reason, .. } => Some(*reason),
-        _ => None,
-    })
-}
-
 #[test]
 fn what_a_lane_is_sent_and_nobody_acknowledges_has_a_limit() {
     let mut world = connected(&SessionConfig::default());
@@ -141,7 +134,7 @@ fn whatever_a_peer_sends_a_session_holds_no_more_than_its_limit_and_counts_it() 
                 while world.server.poll_transmit(now, &mut buf).is_some() {}
             }
         });
-        assert_eq!(closed(&world), None, "{name}");
+        assert_eq!(world.closed(), None, "{name}");
         let counted = i64::try_from(world.session().memory()).unwrap() - before;
         let real = heap.bytes_current;
         let rejected = world.session().lane_stats(0).unwrap().rejected;
@@ -193,9 +186,9 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
         world.drain();
         rogue.segments(&mut world, &segments);
         assert_eq!(
-            closed(&world).or_else(|| {
+            world.closed().or_else(|| {
                 world.run(1_100);
-                closed(&world)
+                world.closed()
             }),
             reason,
             "{name}"
@@ -205,7 +198,7 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
         let (mut world, mut rogue) = rogue(SessionConfig::default());
         rogue.send(&mut world, &[Frame::Kcp(bytes)]);
         world.run(1_100);
-        assert_eq!(closed(&world), Some(Protocol), "{name}");
+        assert_eq!(world.closed(), Some(Protocol), "{name}");
     }
 }
 
@@ -252,7 +245,7 @@ fn a_peer_that_acknowledges_nothing_is_given_up_after_twenty_seconds() {
         sent += rogue.received(&mut world).1;
     }
     let at = world.events.iter().find(|(.., event)| matches!(event, Event::Closed { .. })).unwrap().0;
-    assert_eq!(closed(&world), Some(CloseReason::DeadLink));
+    assert_eq!(world.closed(), Some(CloseReason::DeadLink));
     assert!((20..=23).contains(&at.since(start).as_secs()), "{:?}", at.since(start));
     assert!(sent <= 4 * 100_000, "{sent} bytes for 100,000");
 }
@@ -273,7 +266,7 @@ fn a_peer_whose_window_stays_closed_is_given_up_after_half_a_minute() {
         rogue.segments(&mut world, &[Raw { una, ..Raw::wins(0) }]);
         world.run(500);
     }
-    assert_eq!(closed(&world), Some(CloseReason::SlowPeer));
+    assert_eq!(world.closed(), Some(CloseReason::SlowPeer));
     let at = world.events.iter().find(|(.., event)| matches!(event, Event::Closed { .. })).unwrap().0;
     assert!((30..=32).contains(&at.since(start).as_secs()), "{:?}", at.since(start));
 }
@@ -290,7 +283,7 @@ fn a_datagram_has_64_frames_and_no_more() {
     }
     rogue.seal_raw(&mut world, datagram);
     world.run(1_100);
-    assert_eq!(closed(&world), Some(CloseReason::Protocol));
+    assert_eq!(world.closed(), Some(CloseReason::Protocol));
 }
 
 #[test]
@@ -445,7 +438,7 @@ fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_roo
     let (mut read, mut buf) = (0, [0; 1000]);
     let all = |world: &mut World| {
         for id in world.sessions.clone() {
-            let Some(end) = world.server.session_mut(id) else { panic!("{id} {:?}", closed(world)) };
+            let Some(end) = world.server.session_mut(id) else { panic!("{id} {:?}", world.closed()) };
             while end.recv(0, &mut buf).is_ok() {
                 read += 1;
             }
@@ -524,7 +517,7 @@ fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
         best = best.min(start.elapsed());
         world.drain();
     }
-    assert_eq!(closed(&world), None);
+    assert_eq!(world.closed(), None);
     best.as_secs_f64() * 1e9
 }
 

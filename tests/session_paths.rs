@@ -295,12 +295,7 @@ fn a_client_may_move_while_either_end_closes() {
                 ClientState::Closed,
                 "moved {after} ms after the close of the server: {server_closes}"
             );
-            let reason = |event: &Event| match event {
-                Event::Closed { reason, .. } => Some(*reason),
-                _ => None,
-            };
-            let client = world.clients[0].events.iter().find_map(|(_, event)| reason(event));
-            let server = world.events.iter().find_map(|(.., event)| reason(event));
+            let (client, server) = (world.clients[0].closed(), world.closed());
             let (local, peer) = (Some(CloseReason::Local(5)), Some(CloseReason::Peer(5)));
             let expected = if server_closes { (peer, local) } else { (local, peer) };
             assert_eq!((client, server), expected, "moved {after} ms after, {server_closes}");

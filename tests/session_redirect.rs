@@ -161,12 +161,11 @@ fn a_redirect_without_a_token_is_counted_and_one_by_a_client_ends_the_session() 
 #[expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 mod tokens {
     use super::*;
-    use common::sessions::{server_address, server_config};
+    use common::sessions::server_address;
+    use common::tokens::{self, NOW, order, strict, verifier};
     use std::net::SocketAddr;
-    use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
-    use whitewater::session::{ServerConfig, Target};
-
-    const NOW: u64 = 1_900_000_000;
+    use whitewater::session::Target;
+    use whitewater::session::token::{Order, PublicToken};
 
     /// A token for one of the servers of a fleet, with so many addresses.
     pub(super) fn mint(number: u8, addresses: usize) -> PublicToken {
@@ -175,34 +174,16 @@ mod tokens {
             .chain(["[2001:db8::1]:4000".parse().unwrap(); 3])
             .take(addresses)
             .collect();
-        order(number, &addresses, Suite::TOKEN, None)
-    }
-
-    fn order(
-        number: u8,
-        addresses: &[SocketAddr],
-        suite: Suite,
-        server_key: Option<[u8; 32]>,
-    ) -> PublicToken {
-        let order = Order {
-            protocol_id: 0,
-            suite,
-            client_id: 7,
-            match_id: [number; 16],
-            created: NOW,
-            expires: NOW + 45,
-            addresses,
-            server_key,
-            user: b"",
-        };
-        FleetKey::new([1; 32]).server_key(number.into(), 0).mint(&order, [number; 32], [number; 24]).unwrap()
+        tokens::mint(number.into(), number, &order(7, NOW, &addresses))
     }
 
     #[test]
     fn the_longest_token_fits_and_into_short_datagrams_one_with_an_address_less() {
         let longest = |count: usize| {
             let (suite, key) = (Suite::from_code(0x401).unwrap(), Some([3; 32]));
-            order(9, &["[2001:db8::1]:4000".parse().unwrap(); 4][..count], suite, key).encode()
+            let addresses = ["[2001:db8::1]:4000".parse().unwrap(); 4];
+            let order = Order { suite, server_key: key, ..order(7, NOW, &addresses[..count]) };
+            tokens::mint(9, 9, &order).encode()
         };
         let mut world = connected(1, 0.0, SUITE);
         redirect(&mut world, &longest(4)).unwrap();
@@ -243,20 +224,11 @@ mod tokens {
         }
     }
 
-    /// A server of the fleet which takes its tokens, and nobody there yet.
-    fn other(seed: u64) -> World {
-        let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
-        let mut world = World::new(seed, &config);
-        let key = FleetKey::new([1; 32]).server_key(9, 0);
-        world.server.require_tokens(world.now, NOW, Verifier::new(0, key, NOW - 60));
-        world
-    }
-
     /// As long as the player is in both it talks to both, 60 times a second.
     #[test]
     fn a_player_moves_and_each_server_hears_all_that_it_was_told_once() {
         for seed in 1..=20 {
-            let (mut old, mut new) = (connected(seed, 0.3, SUITE), other(seed + 1000));
+            let (mut old, mut new) = (connected(seed, 0.3, SUITE), strict(seed + 1000, verifier(9)));
             let mut talks = [Talk::default(), Talk::default()];
             let mut moved_at = None;
             for tick in 0..600 {

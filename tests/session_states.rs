@@ -5,13 +5,14 @@
 #[cfg(test)]
 mod common;
 
-use common::sessions::{PSK, SUITE, client_address, random, server_address};
+use common::sessions::{SUITE, client_address, random, server_address, server_config, target};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
 use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionId, Suite, Target,
+    ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
+    Suite,
 };
 
 /// A datagram that was sent: when, ms; by the client; its bytes.
@@ -33,8 +34,7 @@ struct Duo {
 }
 
 fn server(seed: u64, reset_key: Option<[u8; 16]>) -> Server {
-    let psk = SUITE.needs_psk().then_some(PSK);
-    let config = ServerConfig { suites: vec![SUITE], psk, reset_key, ..ServerConfig::default() };
+    let config = ServerConfig { reset_key, ..server_config(&SessionConfig::default(), SUITE) };
     Server::new(&config, random(1, seed)).unwrap()
 }
 
@@ -46,9 +46,7 @@ impl Duo {
 
     fn starting_at(now: Time, loses: Loses) -> Self {
         let mut client = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
-        let psk = SUITE.needs_psk().then_some(PSK);
-        let target = Target { suite: SUITE, psk, ..Target::insecure(server_address()) };
-        client.connect(now, target).unwrap();
+        client.connect(now, target(SUITE)).unwrap();
         let (server, address) = (server(2, None), client_address(1, 1));
         Self { now, client, server, address, session: None, ends: [None; 2], sent: Vec::new(), loses }
     }
@@ -142,12 +140,10 @@ fn idle_says_nothing_and_connects_once() {
     let mut buf = Vec::new();
     assert_eq!((client.state(), client.poll_timeout()), (ClientState::Idle, None));
     assert_eq!(client.poll_transmit(Time::ZERO, &mut buf), None);
-    let psk = SUITE.needs_psk().then_some(PSK);
-    let target = Target { suite: SUITE, psk, ..Target::insecure(server_address()) };
-    client.connect(Time::ZERO, target.clone()).unwrap();
+    client.connect(Time::ZERO, target(SUITE)).unwrap();
     assert_eq!(client.poll_transmit(Time::ZERO, &mut buf), Some(server_address()));
     assert_eq!((client.state(), buf[0]), (ClientState::Hello, kind::HELLO));
-    assert!(client.connect(Time::ZERO, target).is_err());
+    assert!(client.connect(Time::ZERO, target(SUITE)).is_err());
 }
 
 #[test]

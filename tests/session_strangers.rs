@@ -94,15 +94,13 @@ fn a_flood_from_many_addresses_costs_no_memory_and_no_session() {
 mod secrets {
     use super::*;
     use common::ms;
-    use common::sessions::server_address;
-    use common::sessions::{connect_of, target};
+    use common::sessions::{connect_of, server_address, target};
+    use common::tokens::{NOW, key, order, strict, verifier};
     use whitewater::session::exchange::public_key;
-    use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
+    use whitewater::session::token::{Order, PublicToken};
     use whitewater::session::wire::DenyReason;
-    use whitewater::session::{CloseReason, Event, Target};
+    use whitewater::session::{CloseReason, Target};
     use whitewater::sim::LinkConfig;
-
-    const NOW: u64 = 1_900_000_000;
 
     /// An honest client comes in.
     fn enter(world: &mut World, target: Target) {
@@ -138,44 +136,24 @@ mod secrets {
         }
     }
 
-    fn mint(server: u64, created: u64, expires: u64, number: u64) -> PublicToken {
-        let order = Order {
-            protocol_id: 0,
-            suite: Suite::TOKEN,
-            client_id: number,
-            match_id: [0; 16],
-            created,
-            expires,
-            addresses: &[server_address()],
-            server_key: None,
-            user: b"",
-        };
+    /// A token that the matchmaker sealed, good or not.
+    fn sealed(server: u64, created: u64, expires: u64, number: u64) -> PublicToken {
         let mut nonce = [0; 24];
         nonce[..8].copy_from_slice(&number.to_le_bytes());
-        FleetKey::new([1; 32]).server_key(server, 0).mint(&order, [1; 32], nonce).unwrap()
-    }
-
-    fn verifier() -> Verifier {
-        Verifier::new(0, FleetKey::new([1; 32]).server_key(5, 0), NOW - 60)
-    }
-
-    /// A server of tokens.
-    fn strict(verifier: Verifier) -> World {
-        let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
-        let mut world = World::new(1, &config);
-        world.server.require_tokens(world.now, NOW, verifier);
-        world
+        let addresses = [server_address()];
+        let order = Order { expires, ..order(number, created, &addresses) };
+        key(server).mint(&order, [1; 32], nonce).unwrap()
     }
 
     #[test]
     fn each_bad_token_opens_nothing_and_is_not_answered() {
-        let mut world = strict(verifier());
-        let good = mint(5, NOW, NOW + 45, 1);
+        let mut world = strict(1, verifier(5));
+        let good = sealed(5, NOW, NOW + 45, 1);
         let mut bad = vec![
-            mint(6, NOW, NOW + 45, 2),        // of another server
-            mint(5, NOW - 50, NOW - 5, 3),    // over
-            mint(5, NOW + 100, NOW + 650, 4), // too far in the future
-            mint(5, NOW - 100, NOW + 45, 5),  // from before the server
+            sealed(6, NOW, NOW + 45, 2),        // of another server
+            sealed(5, NOW - 50, NOW - 5, 3),    // over
+            sealed(5, NOW + 100, NOW + 650, 4), // too far in the future
+            sealed(5, NOW - 100, NOW + 45, 5),  // from before the server
         ];
         for bit in (0..384 * 8).step_by(97) {
             let mut flipped = good.clone();
@@ -199,10 +177,10 @@ mod secrets {
     /// As others forget the oldest there, whoever uses up many tokens could use one twice.
     #[test]
     fn when_no_more_used_tokens_can_be_remembered_nobody_comes_in() {
-        let mut verifier = verifier();
+        let mut verifier = verifier(5);
         let mut used = 0u64;
         loop {
-            let token = mint(5, NOW, NOW + 45, used + 10);
+            let token = sealed(5, NOW, NOW + 45, used + 10);
             let grant = verifier.open(NOW, SUITE, &token.sealed).unwrap();
             if verifier.use_up(NOW, &grant).is_err() {
                 break;
@@ -210,17 +188,12 @@ mod secrets {
             used += 1;
         }
         assert_eq!(used, 16_384);
-        let mut world = strict(verifier);
+        let mut world = strict(1, verifier);
         let path = LinkConfig::with_rtt(ms(40));
-        let target = Target::of_token(&mint(5, NOW, NOW + 45, 1));
+        let target = Target::of_token(&sealed(5, NOW, NOW + 45, 1));
         world.add(&path, &path, &SessionConfig::default(), target);
         world.run(3_000);
-        let closed = |(_, event): &_| match event {
-            Event::Closed { reason, .. } => Some(*reason),
-            _ => None,
-        };
-        let reason = world.clients[0].events.iter().find_map(closed);
-        assert_eq!(reason, Some(CloseReason::Denied(DenyReason::Busy)));
+        assert_eq!(world.clients[0].closed(), Some(CloseReason::Denied(DenyReason::Busy)));
         assert!(world.server.is_empty() && world.server.stats().rejected.full > 0);
         world.run(50_000);
         enter_again(&mut world);
@@ -230,7 +203,7 @@ mod secrets {
     fn enter_again(world: &mut World) {
         let later = NOW + 60;
         let path = LinkConfig::with_rtt(ms(40));
-        let target = Target::of_token(&mint(5, later, later + 45, 2));
+        let target = Target::of_token(&sealed(5, later, later + 45, 2));
         let client = world.add(&path, &path, &SessionConfig::default(), target);
         assert!(world.run_until(2_000, |world| world.clients[client].session.connection().is_some()));
     }

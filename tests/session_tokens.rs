@@ -1,53 +1,22 @@
 //! Connect tokens at a server: who comes in, once, and who has to leave for it.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
-
 #[cfg(test)]
 mod common;
 
 use common::ms;
-use common::sessions::{SUITE, World, server_address, server_config};
-use std::net::SocketAddr;
-use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
-use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite, Target, code};
+use common::sessions::{SUITE, World};
+use common::tokens::{NOW, SERVER_ID, strict, token, verifier};
+use whitewater::session::token::PublicToken;
+use whitewater::session::{CloseReason, SessionConfig, Target, code};
 use whitewater::sim::LinkConfig;
 
-const NOW: u64 = 1_900_000_000;
-
 fn world() -> World {
-    let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
-    let mut world = World::new(1, &config);
-    let verifier = Verifier::new(0, FleetKey::new([1; 32]).server_key(5, 0), NOW - 60);
-    world.server.require_tokens(world.now, NOW, verifier);
-    world
-}
-
-fn token(client_id: u64, created: u64, number: u8) -> PublicToken {
-    let addresses: [SocketAddr; 1] = [server_address()];
-    let order = Order {
-        protocol_id: 0,
-        suite: Suite::TOKEN,
-        client_id,
-        match_id: [number; 16],
-        created,
-        expires: created + 45,
-        addresses: &addresses,
-        server_key: None,
-        user: b"red team",
-    };
-    FleetKey::new([1; 32]).server_key(5, 0).mint(&order, [number; 32], [number; 24]).unwrap()
+    strict(1, verifier(SERVER_ID))
 }
 
 fn enter(world: &mut World, token: &PublicToken) -> usize {
     let path = LinkConfig::with_rtt(ms(40));
     world.add(&path, &path, &SessionConfig::default(), Target::of_token(token))
-}
-
-fn closed(world: &World, client: usize) -> Option<CloseReason> {
-    world.clients[client].events.iter().find_map(|(_, event)| match event {
-        Event::Closed { reason, .. } => Some(*reason),
-        _ => None,
-    })
 }
 
 #[test]
@@ -72,7 +41,7 @@ fn a_token_is_used_once_and_only_by_who_knows_its_secret() {
     assert!(world.run_until(2_000, |world| world.sessions.len() == 1), "the thief has not used it up");
     let again = enter(&mut world, &token);
     world.run(12_000);
-    assert_eq!(closed(&world, again), Some(CloseReason::ConnectTimeout));
+    assert_eq!(world.clients[again].closed(), Some(CloseReason::ConnectTimeout));
     assert!(world.server.stats().rejected.token > 0 && world.sessions.len() == 1);
 }
 
@@ -84,11 +53,11 @@ fn a_newer_token_takes_over_and_an_older_one_is_rejected() {
     let other = enter(&mut world, &token(98, NOW, 3));
     let second = enter(&mut world, &token(99, NOW + 1, 4));
     world.run(3_000);
-    assert_eq!(closed(&world, first), Some(CloseReason::Peer(code::REPLACED)));
-    assert_eq!((closed(&world, other), closed(&world, second)), (None, None));
+    assert_eq!(world.clients[first].closed(), Some(CloseReason::Peer(code::REPLACED)));
+    assert_eq!((world.clients[other].closed(), world.clients[second].closed()), (None, None));
     let late = enter(&mut world, &token(99, NOW, 5));
     world.run(1_000);
-    assert_eq!(closed(&world, late), Some(CloseReason::Rejected(code::REPLACED)));
+    assert_eq!(world.clients[late].closed(), Some(CloseReason::Rejected(code::REPLACED)));
     assert_eq!(world.server.stats().rejected.outdated, 1);
 }
 

@@ -1,14 +1,15 @@
-//! Sockets and the clock: sessions, and bare KCP, over std's `UdpSocket`. No thread, no runtime.
+//! Sockets and the clock: sessions, and bare KCP, over std's `UdpSocket`. No runtime, and no thread unless you ask for one.
 //!
 //! | | many sessions on one socket | one |
 //! |---|---|---|
 //! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
+//! | the same behind a thread, for a loop that must not do I/O | [`ServerThread`] | [`ClientThread`] |
 //! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpSocket`] |
 //!
-//! All work the same way: what is below never sees the socket; a *pump* reads the datagrams that
-//! wait, feeds them in, updates, sends what came out, and says when it wants to be called again.
-//! A game calls `pump` once a frame; a program without a loop of its own calls `poll`, or the
-//! blocking calls of a [`KcpSocket`], which pump while they wait.
+//! All but the threads, which do it for you, work the same way: what is below never sees the socket;
+//! a *pump* reads the datagrams that wait, feeds them in, updates, sends what came out, and says when
+//! it wants to be called again. A game calls `pump` once a frame; a program without a loop of its own
+//! calls `poll`, or the blocking calls of a [`KcpSocket`], which pump while they wait.
 //!
 //! # Sessions in a game loop
 //!
@@ -26,7 +27,8 @@
 //!     while let Some((id, event)) = server.poll_event() {
 //!         if event == Event::Readable {
 //!             while let Ok(len) = server.recv(id, 0, &mut message) {
-//!                 server.send(id, 0, &message[..len])?; // lane 0 is reliable and ordered
+//!                 // Lane 0 is reliable and ordered. An error is of this client, and must not end the server.
+//!                 let _ = server.send(id, 0, &message[..len]);
 //!             }
 //!         }
 //!     }
@@ -51,13 +53,14 @@
 //!
 //! The network is lossy and so is its error reporting: an ICMP "port unreachable", a full send
 //! buffer, a datagram too long for the path are packet loss. They are counted in [`SocketStats`],
-//! logged at most once a second, and KCP sends again. What comes back as an [`io::Error`] is:
+//! logged at most once a second, and what is reliable is sent again. That a session is over is an event. What comes back as an
+//! [`io::Error`] is:
 //!
 //! | kind | when | inside |
 //! |---|---|---|
-//! | `WouldBlock` | no message, no room to send, or the timeout you set has passed | nothing |
-//! | `TimedOut` | the peer is gone | [`Error::DeadLink`], [`Error::PeerSilent`] |
-//! | `InvalidInput` | a message too long, a buffer too small, a config out of range | [`Error`] |
+//! | `WouldBlock` | of a [`KcpSocket`]: no message, no room to send, or the timeout you set has passed | nothing |
+//! | `TimedOut` | of a [`KcpSocket`]: the peer is gone | [`Error::DeadLink`], [`Error::PeerSilent`] |
+//! | `InvalidInput` | a message too long, a buffer too small, a config out of range, a target that cannot be | [`Error`] |
 //! | any other | the socket itself failed | the system's error |
 //!
 //! [`Error::of`] finds the one inside.

@@ -36,9 +36,10 @@ pub struct SocketStats {
     pub too_long: u64,
     /// Datagrams lost to any other error on sending.
     pub send_failed: u64,
-    /// Datagrams from an address that is not the peer's, dropped.
+    /// Of a [`KcpSocket`](super::KcpSocket): datagrams from an address that is not the peer's, dropped.
     pub strangers: u64,
-    /// Datagrams that the control block rejected; `Stats::rejected` says why.
+    /// Of a [`KcpSocket`](super::KcpSocket): datagrams that the control block rejected; `Stats::rejected` says why. The other drivers
+    /// count what they drop in statistics of their own.
     pub rejected: u64,
 }
 

@@ -125,8 +125,8 @@ impl SessionConfig {
     /// A lane in datagrams of so many bytes.
     pub(super) fn lane(&self, lane: &arq::Config, max_datagram: u16) -> arq::Config {
         let mtu = room(max_datagram) - FRAME_HEAD;
-        let (rcv_mtu, snd_queue_bytes) = (room(self.max_datagram) - FRAME_HEAD, lane.snd_queue_bytes);
-        arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), snd_queue_bytes, ..*lane }
+        let rcv_mtu = room(self.max_datagram) - FRAME_HEAD;
+        arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
     }
 
     /// The channels in datagrams of so many bytes; `None`: there are none.
@@ -138,6 +138,16 @@ impl SessionConfig {
 
     pub(super) fn acks(&self) -> AckConfig {
         AckConfig { sent: self.unacked, received: 1, ..AckConfig::default() }
+    }
+
+    /// The window that the peer is told in the handshake: that of the first lane, segments.
+    pub(super) fn told_rcv_wnd(&self) -> u16 {
+        self.lanes.first().map_or(0, |lane| lane.rcv_wnd)
+    }
+
+    /// How often the peer is told in the handshake that we say something, ms.
+    pub(super) fn told_keepalive(&self) -> u16 {
+        u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX)
     }
 
     /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.

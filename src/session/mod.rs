@@ -45,17 +45,18 @@
 //! States, timers and limits are in docs/BEHAVIOUR.md, each byte in docs/WIRE.md. What both are made of:
 //!
 //! ```text
-//!   client    from the first HELLO to a connection, or to why there is none
-//!   server    admission: from a stranger to a session; many sessions by id, address and time
+//!   client      from the first HELLO to a connection, or to why there is none
+//!   server      admission: from a stranger to a session; many sessions by id, address and time
 //!   connection  what both share once up: numbers, frames, signs of life, paths, the end
-//!   wire      packets and frames: bytes <-> values
-//!   cookie    a server proves an address before it remembers anything
-//!   reset     a server that has forgotten a session ends it
-//!   exchange  the two messages of the handshake, which give the keys (Noise with the feature `crypto`)
-//!   seal      what protects a DATA packet: checksum or cipher, packet numbers, key update
-//!   number    32 bits of a packet number -> 64      replay   every packet number once
-//!   token     connect tokens: who may come in, sealed by a matchmaker (with the feature `crypto`)
-//!   raw       no session at all: bare KCP, for peers that speak nothing else
+//!   wire        packets and frames: bytes <-> values
+//!   cookie      a server proves an address before it remembers anything
+//!   reset       a server that has forgotten a session ends it
+//!   exchange    the two messages of the handshake, which give the keys: plain, or noise with the feature `crypto`
+//!   seal        what protects a DATA packet: checksum or cipher, packet numbers, key update
+//!   number      32 bits of a packet number -> 64      replay   every packet number once
+//!   token       connect tokens: who may come in, sealed by a matchmaker (with the feature `crypto`)
+//!   raw         no session at all: bare KCP, for peers that speak nothing else
+//!   timers      when each of many wants to be looked at, for server and raw
 //! ```
 
 mod blob;

@@ -11,6 +11,8 @@ mod packets;
 mod pair;
 pub(crate) mod rogue;
 pub(crate) mod sessions;
+#[cfg(feature = "crypto")]
+pub(crate) mod tokens;
 mod wire;
 
 pub(crate) use link::{Link, LinkConfig, Rng};

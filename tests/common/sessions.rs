@@ -6,7 +6,8 @@ use whitewater::Time;
 use whitewater::session::seal::{Keys, Seal};
 use whitewater::session::wire;
 use whitewater::session::{
-    ClientConfig, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
+    ClientConfig, CloseReason, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite,
+    Target,
 };
 use whitewater::sim::{Link, LinkConfig, Rng};
 
@@ -47,6 +48,18 @@ pub(crate) struct Client {
     routes: Vec<Route>,
     links: (LinkConfig, LinkConfig),
     pub(crate) frozen: bool,
+}
+
+impl Client {
+    /// Why its session has ended, if it has.
+    pub(crate) fn closed(&self) -> Option<CloseReason> {
+        self.events.iter().find_map(|(_, event)| reason(event))
+    }
+}
+
+/// Why a session has ended, if that is what the event says.
+pub(crate) fn reason(event: &Event) -> Option<CloseReason> {
+    if let Event::Closed { reason, .. } = event { Some(*reason) } else { None }
 }
 
 struct Route {
@@ -198,6 +211,11 @@ impl World {
     /// The session of the first client.
     pub(crate) fn client(&mut self) -> &mut whitewater::session::Connection<whitewater::session::Blob> {
         self.clients[0].session.connection_mut().expect("the client is up")
+    }
+
+    /// Why the first session of the server that has ended did so.
+    pub(crate) fn closed(&self) -> Option<CloseReason> {
+        self.events.iter().find_map(|(.., event)| reason(event))
     }
 
     /// Whether a client and the server are up, and heard each other.

@@ -44,8 +44,8 @@ impl Attempt {
         let said = Msg1 {
             features: 0,
             max_datagram: session.max_datagram,
-            rcv_wnd: session.lanes.first().map_or(0, |lane| lane.rcv_wnd),
-            keepalive_ms: u16::try_from(session.keepalive.as_millis()).unwrap_or(u16::MAX),
+            rcv_wnd: session.told_rcv_wnd(),
+            keepalive_ms: session.told_keepalive(),
             user: &target.user,
         };
         said.encode(&mut payload).map_err(|_| HandshakeError::Length)?;

@@ -301,7 +301,7 @@ impl<M: Message> Session<M> {
             conv: msg2.server_sid,
             max_datagram: msg2.max_datagram,
             moves: false, // a server stays where it is
-            asks: true,
+            is_client: true,
             seed: [self.random.u64(), self.random.u64()],
             user: msg2.user.into(),
         };

@@ -1,8 +1,9 @@
 //! What both ends share once a session is up: numbers, frames, signs of life, the end.
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
-//! as `pacing` allows. `path` has the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it
-//! goes on; `receipts` tells what has arrived, `memory` what all of it takes.
+//! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
+//! of packets, `path` the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it goes on;
+//! `receipts` tells what has arrived, `memory` what all of it takes.
 
 mod acks;
 mod datagrams;
@@ -126,7 +127,7 @@ pub(in crate::session) struct Parts {
     /// Whether the peer's address may change.
     pub(in crate::session) moves: bool,
     /// Whether this end is the client, which pings until the server is heard.
-    pub(in crate::session) asks: bool,
+    pub(in crate::session) is_client: bool,
     pub(in crate::session) seed: [u64; 2],
     /// What the peer's application said in the handshake.
     pub(in crate::session) user: Box<[u8]>,
@@ -138,7 +139,7 @@ impl<M: Message> Connection<M> {
         config: &SessionConfig,
         parts: Parts,
     ) -> Result<Self, ConfigError> {
-        let Parts { mut seal, peer_sid, peer, conv, max_datagram, moves, asks, seed, user } = parts;
+        let Parts { mut seal, peer_sid, peer, conv, max_datagram, moves, is_client, seed, user } = parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let max_datagram = max_datagram.min(config.max_datagram);
         seal.set_update_after(config.key_update.into());
@@ -153,7 +154,7 @@ impl<M: Message> Connection<M> {
             path: Path::new(peer, moves),
             copy: None,
             challenges: Challenges { key: seed, count: 0 },
-            keepalive: Keepalive::new(now, keepalive, timeout, asks),
+            keepalive: Keepalive::new(now, keepalive, timeout, is_client),
             lanes: Lanes::new(conv, config, max_datagram)?,
             channels: channels.map(|channels| Channels::new(&channels)).transpose()?,
             datagrams: Datagrams::new(datagram_max, datagrams_out, datagrams_in, unacked),
@@ -168,7 +169,7 @@ impl<M: Message> Connection<M> {
             close_text: Box::default(),
             is_closed_by_peer: false,
             redirects: Redirects::default(),
-            is_client: asks,
+            is_client,
             max_datagram,
             send_memory: config.send_memory,
             is_short: false,

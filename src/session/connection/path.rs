@@ -27,17 +27,6 @@ struct Candidate {
     dies_at: Time,
 }
 
-/// Where a packet came from, by what is known so far.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Source {
-    /// From where the peer is.
-    Current,
-    /// From where it may be now.
-    Candidate,
-    /// From elsewhere, and it is not asked.
-    Other,
-}
-
 impl Path {
     /// `moves`: whether the peer may change its address.
     pub(super) const fn new(address: SocketAddr, moves: bool) -> Self {
@@ -63,12 +52,12 @@ impl Path {
         len: usize,
         patience: Duration,
         challenge: impl FnOnce() -> [u8; 8],
-    ) -> Source {
+    ) {
         if from == self.address {
             if is_newest {
                 self.candidate = None; // the peer is still where it was
             }
-            return Source::Current;
+            return;
         }
         self.update(now);
         let len = u64::try_from(len).unwrap_or(u64::MAX);
@@ -76,9 +65,7 @@ impl Path {
         match &mut self.candidate {
             Some(candidate) if candidate.address == from => {
                 candidate.received = candidate.received.saturating_add(len);
-                Source::Candidate
             }
-            Some(_) => Source::Other,
             None if may_switch => {
                 self.candidate = Some(Candidate {
                     address: from,
@@ -88,9 +75,8 @@ impl Path {
                     ask_at: now,
                     dies_at: now + patience,
                 });
-                Source::Candidate
             }
-            None => Source::Other,
+            _ => {}
         }
     }
 
@@ -176,14 +162,16 @@ mod tests {
         SocketAddr::from(([10, 0, 0, 1], port))
     }
 
-    fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Source {
-        path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, PATIENCE, || [7; 8])
+    /// A packet comes; the port of the candidate after it.
+    fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
+        path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, PATIENCE, || [7; 8]);
+        path.candidate.as_ref().map(|candidate| candidate.address.port())
     }
 
     #[test]
     fn a_new_address_is_asked_once_for_each_packet_it_paid_and_believed_when_it_answers() {
         let mut path = Path::new(address(1), true);
-        assert_eq!(packet(&mut path, 0, 2, true), Source::Candidate);
+        assert_eq!(packet(&mut path, 0, 2, true), Some(2));
         let now = Time::from_millis(0);
         assert_eq!(path.poll(now, 34), Some((address(2), [7; 8])));
         assert_eq!(path.check(34), Some(Time::from_millis(750)), "it has to send more before it gets more");
@@ -201,15 +189,13 @@ mod tests {
     fn a_candidate_goes_when_the_old_address_speaks_or_its_time_is_out() {
         let mut path = Path::new(address(1), true);
         packet(&mut path, 0, 2, true);
-        assert_eq!(packet(&mut path, 1, 1, false), Source::Current);
-        assert!(path.check(34).is_some(), "an older packet is no sign of life");
-        packet(&mut path, 1, 1, true);
-        assert_eq!(path.check(34), None);
+        assert_eq!(packet(&mut path, 1, 1, false), Some(2), "an older packet is no sign of life");
+        assert_eq!(packet(&mut path, 1, 1, true), None);
         packet(&mut path, 2, 2, true);
-        assert_eq!(packet(&mut path, 3, 3, true), Source::Other, "one at a time");
+        assert_eq!(packet(&mut path, 3, 3, true), Some(2), "one at a time");
         path.update(Time::from_millis(752));
         assert_eq!(path.on_response(Time::from_millis(752), address(2), [7; 8]), None);
-        assert_eq!(packet(&mut path, 752, 3, false), Source::Other, "an old packet makes none");
+        assert_eq!(packet(&mut path, 752, 3, false), None, "an old packet makes none");
     }
 
     #[test]
@@ -219,8 +205,8 @@ mod tests {
             packet(&mut path, 0, port, true);
             assert!(path.on_response(Time::ZERO, address(port), [7; 8]).is_some());
         }
-        assert_eq!(packet(&mut path, 9_999, 6, true), Source::Other);
-        assert_eq!(packet(&mut path, 10_000, 6, true), Source::Candidate);
+        assert_eq!(packet(&mut path, 9_999, 6, true), None);
+        assert_eq!(packet(&mut path, 10_000, 6, true), Some(6));
         let pinned = Path::new(address(1), false);
         assert!(pinned.may_be(address(1)) && !pinned.may_be(address(2)));
     }

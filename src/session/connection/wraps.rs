@@ -75,7 +75,7 @@ impl World {
                 conv: 7,
                 max_datagram: 1200,
                 moves: false,
-                asks: end == 0,
+                is_client: end == 0,
                 seed: [1, 2],
                 user: Box::default(),
             };

@@ -27,16 +27,13 @@ impl<M: Message> Server<M> {
         if !peer.connection.handle_data(now, from, &mut self.scratch) {
             return;
         }
+        list(&mut self.outbox, id, peer);
         if let Stage::HalfOpen(HalfOpen { until, .. }) = peer.stage {
             peer.stage = Stage::Confirmed;
             self.crowd.confirm(id, until);
             self.stats.confirmed += 1;
-            list(&mut self.outbox, id, peer);
             #[cfg(feature = "crypto")]
             self.replace(now, id);
-        }
-        if let Some(peer) = self.sessions.get_mut(id) {
-            list(&mut self.outbox, id, peer);
         }
         self.settle(now, id);
     }

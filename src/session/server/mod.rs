@@ -1,9 +1,9 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
-//! `admission` is the way from a first datagram to a client that may come in, `requests` asks the application about it, `opening` gives
-//! it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, `refusal` why they are not, `crowd` who
-//! has how many, `graves` who must not come back at once. `table` finds sessions by id, `memory` counts what they hold, `deliver` is what happens
-//! to one that is up.
+//! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `requests` asks the
+//! application about it, `opening` gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered,
+//! `refusal` why they are not, `crowd` who has how many, `graves` who must not come back at once. `table` finds sessions by id, `peer` is
+//! what is known of each, `memory` counts what they hold, `deliver` is what happens to one that is up.
 
 mod admission;
 mod config;
@@ -290,17 +290,6 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// The bare KCP peers, if the config has a place for them: [`ServerConfig::raw`]. Their events are theirs: ask both.
-    #[must_use]
-    pub const fn raw(&self) -> Option<&Peers> {
-        self.raw.as_ref()
-    }
-
-    /// The same, to register them, to send and to receive. Then drain the polls.
-    pub const fn raw_mut(&mut self) -> Option<&mut Peers> {
-        self.raw.as_mut()
-    }
-
     /// The same with a text for the client, see [`Connection::close_with`].
     ///
     /// # Errors
@@ -330,6 +319,17 @@ impl<M: Message> Server<M> {
     pub fn redirect(&mut self, now: Time, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
         let now = self.tick(now);
         self.session_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
+    }
+
+    /// The bare KCP peers, if the config has a place for them: [`ServerConfig::raw`]. Their events are theirs: ask both.
+    #[must_use]
+    pub const fn raw(&self) -> Option<&Peers> {
+        self.raw.as_ref()
+    }
+
+    /// The same, to register them, to send and to receive. Then drain the polls.
+    pub const fn raw_mut(&mut self) -> Option<&mut Peers> {
+        self.raw.as_mut()
     }
 
     /// Sessions there are: asked for, not confirmed, up, and just over.

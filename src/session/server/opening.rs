@@ -121,7 +121,7 @@ impl<M: Message> Server<M> {
             conv: id,
             max_datagram: guest.max_datagram,
             moves: self.config.migration && guest.suite != Suite::Checked,
-            asks: false,
+            is_client: false,
             seed: [self.random.u64(), self.random.u64()],
             user: guest.user,
         };
@@ -168,8 +168,8 @@ impl<M: Message> Server<M> {
             server_sid: session.unwrap_or(0),
             features: 0,
             max_datagram: config.max_datagram,
-            rcv_wnd: config.lanes.first().map_or(0, |lane| lane.rcv_wnd),
-            keepalive_ms: u16::try_from(config.keepalive.as_millis()).unwrap_or(u16::MAX),
+            rcv_wnd: config.told_rcv_wnd(),
+            keepalive_ms: config.told_keepalive(),
             rejected: session.err(),
             reset_token: session
                 .ok()

@@ -1,0 +1,58 @@
+//! Connect tokens of a fleet whose matchmaker is the test.
+
+use super::sessions::{SUITE, World, server_address, server_config};
+use std::net::SocketAddr;
+use whitewater::session::token::{FleetKey, Order, PublicToken, ServerKey, Verifier};
+use whitewater::session::{ServerConfig, SessionConfig, Suite};
+
+/// When tokens begin to be required, seconds since 1970.
+pub(crate) const NOW: u64 = 1_900_000_000;
+/// The server that tokens are for unless a test says otherwise.
+pub(crate) const SERVER_ID: u64 = 5;
+
+pub(crate) fn key(server_id: u64) -> ServerKey {
+    FleetKey::new([1; 32]).server_key(server_id, 0)
+}
+
+/// What a server takes that was started a minute ago.
+pub(crate) fn verifier(server_id: u64) -> Verifier {
+    Verifier::new(0, key(server_id), NOW - 60)
+}
+
+/// A server of tokens, and nobody there yet.
+pub(crate) fn strict(seed: u64, verifier: Verifier) -> World {
+    let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(seed, &config);
+    require(&mut world, verifier);
+    world
+}
+
+pub(crate) fn require(world: &mut World, verifier: Verifier) {
+    world.server.require_tokens(world.now, NOW, verifier);
+}
+
+/// What a token says unless a test says otherwise.
+pub(crate) fn order(client_id: u64, created: u64, addresses: &[SocketAddr]) -> Order<'_> {
+    Order {
+        protocol_id: 0,
+        suite: Suite::TOKEN,
+        client_id,
+        match_id: [0; 16],
+        created,
+        expires: created + 45,
+        addresses,
+        server_key: None,
+        user: b"red team",
+    }
+}
+
+/// Another number, another token.
+pub(crate) fn mint(server_id: u64, number: u8, order: &Order<'_>) -> PublicToken {
+    let order = Order { match_id: [number; 16], ..*order };
+    key(server_id).mint(&order, [number; 32], [number; 24]).unwrap()
+}
+
+/// A token for [`SERVER_ID`].
+pub(crate) fn token(client_id: u64, created: u64, number: u8) -> PublicToken {
+    mint(SERVER_ID, number, &order(client_id, created, &[server_address()]))
+}
