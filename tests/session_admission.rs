@@ -434,3 +434,35 @@ mod tokens {
         }
     }
 }
+
+/// Lets a client ask, and says no; whether it was asked about.
+fn ask_and_reject(world: &mut World, from: std::net::SocketAddr, connect: &[u8]) -> bool {
+    let before = world.events.len();
+    world.inject(from, connect);
+    let Some((_, id, Event::Requested)) = world.events.get(before).copied() else { return false };
+    let now = world.now;
+    world.server.reject(now, id, 7, b"no").unwrap();
+    world.drain();
+    true
+}
+
+#[test]
+fn a_no_outlives_what_else_is_remembered_and_is_never_asked_about_twice() {
+    for max_sessions in [1, 16] {
+        let session = SessionConfig::default();
+        let config = ServerConfig { ask: true, max_sessions, ..server_config(&session, SUITE) };
+        let mut world = World::new(1, &config);
+        let first = connect_of(&mut world, client_address(1, 1), 1, target(SUITE));
+        assert!(ask_and_reject(&mut world, client_address(1, 1), &first));
+        for number in 0..4 * max_sessions {
+            let from = client_address(10 + u8::try_from(number / 8).unwrap(), 1000 + number);
+            let connect = connect_of(&mut world, from, 100 + u64::from(number), target(SUITE));
+            assert!(ask_and_reject(&mut world, from, &connect), "{number}");
+        }
+        world.run(3_000);
+        assert!(!ask_and_reject(&mut world, client_address(1, 1), &first), "it was told");
+        world.run(7_500);
+        let last = connect_of(&mut world, client_address(2, 1), 9999, target(SUITE));
+        assert!(ask_and_reject(&mut world, client_address(2, 1), &last));
+    }
+}

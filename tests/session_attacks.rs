@@ -11,7 +11,7 @@
 mod common;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, server_address, server_config, target};
+use common::sessions::{SUITE, World, client_address, connect_of, server_address, server_config, target};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use whitewater::Time;
@@ -405,4 +405,52 @@ fn a_session_of_before_finds_nothing() {
     assert!(world.server.session(id).is_none());
     assert_eq!(world.server.session(world.sessions[1]).unwrap().peer(), client_address(2, 1000));
     assert_eq!(world.server.session(world.sessions[1]).unwrap().stats().rejected.forged, 0);
+}
+
+#[test]
+fn clients_that_ask_and_never_come_do_not_lock_a_small_server() {
+    let config = ServerConfig { max_sessions: 16, ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(1, &config);
+    let path = LinkConfig::with_rtt(ms(20));
+    for second in 0..20u16 {
+        for host in 1..=2 {
+            for number in 0..8 {
+                let from = client_address(100 + host, 1000 + 100 * second + number);
+                let seed = 5000 + 100 * u64::from(second) + u64::from(10 * u16::from(host) + number);
+                let connect = connect_of(&mut world, from, seed, target(SUITE));
+                world.inject(from, &connect);
+            }
+        }
+        if second == 5 {
+            world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+        }
+        world.run(1000);
+    }
+    let up = world.clients[0].events.iter().find(|(_, event)| *event == Event::Connected).map(|(at, _)| *at);
+    assert!(up.is_some_and(|at| at <= Time::from_millis(9_000)), "asked at 6 s, up at {up:?}");
+}
+
+#[test]
+fn a_reset_that_somebody_else_asked_for_ends_nothing() {
+    let config = ServerConfig { reset_key: Some([5; 16]), ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = World::new(1, &config);
+    let (path, thief) = (LinkConfig::with_rtt(ms(20)), client_address(66, 6));
+    world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+    world.connect();
+    let next = u32::from_str_radix(&world.sessions[0].to_string(), 16).unwrap() ^ 0x1000;
+    let mut data = vec![kind::DATA];
+    data.extend_from_slice(&next.to_le_bytes());
+    data.resize(40, 0);
+    world.strangers.clear();
+    world.inject(thief, &data);
+    let (_, reset) = world.strangers.pop().expect("a RESET for the session that comes next");
+    let victim = world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+    world.run(1000);
+    assert_eq!(world.sessions[1].to_string(), format!("{next:08x}"));
+    let now = world.now;
+    for from in [thief, server_address()] {
+        world.clients[victim].session.handle_datagram(now, from, &reset);
+    }
+    world.run(1000);
+    assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_up()));
 }

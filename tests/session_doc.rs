@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use whitewater::session::Suite;
 use whitewater::session::cookie::{Claim, CookieKey};
 use whitewater::session::exchange::{Attempt, Initiator, Responder};
-use whitewater::session::reset::ResetKey;
 use whitewater::session::seal::Seal;
 use whitewater::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Frames, Hello, Msg1, Msg2,
@@ -21,6 +20,11 @@ const STAMP: u32 = 1000;
 const EPOCH: u32 = 7;
 const CLIENT_SID: u32 = 0x0a0b_0c0d;
 const SERVER_SID: u32 = 0x0e0f_1011;
+
+/// Any bytes that a server may choose.
+const fn reset_token() -> [u8; 16] {
+    0xd7cf_170b_ba54_016f_a269_60a9_dc3e_9f05_u128.to_be_bytes()
+}
 
 /// `N` bytes that count from `first`.
 fn count<const N: usize>(first: u8) -> [u8; N] {
@@ -66,7 +70,7 @@ fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
             .unwrap();
     assert_eq!(Msg1::decode(&read), Ok(client));
     payload.clear();
-    let reset_token = ResetKey::new(count(0x10)).token(SERVER_SID);
+    let reset_token = reset_token();
     let server = Msg2 {
         server_sid: SERVER_SID,
         features: 0,
@@ -130,7 +134,7 @@ fn the_packets_of_a_session_with_a_checksum() {
     let challenge = Challenge { suite: 0, cid: CID, client_stamp: STAMP, epoch: EPOCH, cookie };
     let (reason, retry_after_ms) = (DenyReason::Busy, 3000);
     let deny = Deny { lowest: 1, highest: 1, reason, cid: CID, retry_after_ms };
-    let reset = Reset { sid: SERVER_SID, token: ResetKey::new(count(0x10)).token(SERVER_SID) };
+    let reset = Reset { sid: SERVER_SID, token: reset_token() };
     let datagrams = [
         hello,
         encoded(|datagram| challenge.encode(datagram)),

@@ -553,3 +553,26 @@ fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_wha
     assert!(matches!(world.client().send(1, &[1; 10_001]), Err(SendError::Full { .. })));
     assert!(matches!(world.client().send(0, &[1; 1000]), Err(SendError::Full { .. })));
 }
+
+#[test]
+fn a_peer_that_reads_slowly_is_not_let_go() {
+    let mut world = connected(&SessionConfig::default());
+    let (mut buf, mut read) = ([0; 1000], 0);
+    for _ in 0..700 {
+        while world.client().send(0, &[1; 1000]).is_ok() {}
+        world.drain();
+        read += usize::from(world.session().recv(0, &mut buf).is_ok());
+        world.drain();
+        world.run(100);
+        assert_eq!(world.closed(), None, "after {read} messages");
+    }
+    assert!(read > 650, "{read} messages in 70 s");
+}
+
+#[test]
+fn a_message_of_more_segments_than_may_ever_wait_is_too_long() {
+    let lane = Config { snd_queue: 4, ..Config::fast() };
+    let mut world = connected(&SessionConfig { lanes: vec![lane], ..SessionConfig::default() });
+    let refused = world.client().send(0, &[1; 20_000]);
+    assert!(matches!(refused, Err(SendError::Lane(LaneError::TooLong { len: 20_000, .. }))), "{refused:?}");
+}

@@ -110,3 +110,33 @@ fn a_silent_peer_is_gone_at_its_time_and_the_server_wakes_for_it() {
     let closed = raw::Event::Closed { id, reason: raw::CloseReason::Idle };
     assert_eq!((peers(&mut world).poll_event(), peers(&mut world).len()), (Some(closed), 0));
 }
+
+#[test]
+fn strangers_take_no_room_from_who_is_registered_and_their_convs_look_like_no_session() {
+    let strangers = raw::Strangers::Proven;
+    let limits = raw::Config { kcp: Config::turbo(), strangers, max_peers: 20, ..raw::Config::registered() };
+    let config = server_config(&SessionConfig::default(), SUITE);
+    let mut world = World::new(4, &ServerConfig { raw: Some(limits), ..config });
+    let knock = |world: &mut World, host: u8, conv: u32| {
+        let mut kcp = Kcp::new(Conv(conv), &Config::turbo(), DatagramQueue::new()).unwrap();
+        kcp.send(b"hello").unwrap();
+        kcp.flush(world.now);
+        let datagram = kcp.output_mut().pop().unwrap().to_vec();
+        world.inject(client_address(host, 7), &datagram);
+        while peers(world).poll_event().is_some() {}
+    };
+    for conv in [0xa0, 0xa9, 0xbf] {
+        knock(&mut world, 1, conv);
+    }
+    assert_eq!((peers(&mut world).len(), world.server.stats().rejected.malformed), (0, 3));
+    for host in 1..=30 {
+        knock(&mut world, host, 7);
+    }
+    assert_eq!(peers(&mut world).len(), 20);
+    let now = world.now;
+    for host in 1..=20 {
+        peers(&mut world).register(now, client_address(host, 9), CONV).unwrap();
+    }
+    let full = peers(&mut world).register(now, client_address(21, 9), CONV);
+    assert_eq!(full, Err(raw::RegisterError::Full { max: 20 }));
+}

@@ -272,3 +272,27 @@ mod tokens {
         }
     }
 }
+
+#[test]
+fn a_session_that_was_quiet_is_sent_elsewhere_by_one_copy_and_closes_at_once() {
+    for quiet in [1_000, 6_000, 20_000] {
+        let path = LinkConfig::with_rtt(ms(80));
+        let mut world = World::pair(1, &path, &SessionConfig::default(), Suite::Checked);
+        world.taps = true;
+        world.connect();
+        world.run(quiet);
+        let (now, id, from) = (world.now, world.sessions[0], world.tap.len());
+        world.server.redirect(now, id, &[9; 100]).unwrap();
+        world.drain();
+        world.run(5_000);
+        let copies = world.tap[from..].iter().filter(|(.., datagram)| datagram.len() > 100).count();
+        let now = world.now;
+        world.server.close(now, id, 3);
+        world.drain();
+        let is_closed = |world: &mut World| {
+            world.clients[0].events.iter().any(|(_, event)| matches!(event, Event::Closed { .. }))
+        };
+        assert!(world.run_until(200, is_closed), "after {quiet} ms");
+        assert_eq!(copies, 1, "after {quiet} ms");
+    }
+}

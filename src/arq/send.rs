@@ -110,7 +110,8 @@ impl Sender {
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         if !self.has_room(segments, taken, config) || self.bytes.len() as usize + taken > BYTES_MAX {
-            return Err(self.queue_full());
+            let max = (config.snd_queue as usize * mss).min(config.snd_queue_bytes as usize);
+            return Err(if taken > max { SendError::TooLong { len: taken, max } } else { self.queue_full() });
         }
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);

@@ -11,13 +11,14 @@ use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
-    Blob, ClientConfig, ClientState, ConnectError, Connection, DatagramId, Event, SendDatagramError,
-    SendError, SendMessageError, Session, Target,
+    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event,
+    SendDatagramError, SendError, SendMessageError, Session, Target,
 };
 use crate::time::Time;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// The client's end of a session, on a UDP socket, driven by calls: see [the module](super) for a game loop.
 ///
@@ -211,6 +212,20 @@ impl<M: Message> Client<M> {
     /// Ends the session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
     pub fn close(&mut self, code: u16) {
         self.session.close(self.driver.clock.now(), code);
+    }
+
+    /// The same with a text for the server, see [`session::Session::close_with`].
+    ///
+    /// # Errors
+    ///
+    /// The text is too long, or has control characters.
+    pub fn close_with(&mut self, code: u16, text: &str) -> Result<(), CloseTextError> {
+        self.session.close_with(self.driver.clock.now(), code, text)
+    }
+
+    /// Takes the token of another server, after [`Event::Redirected`], see [`session::Session::take_redirect`].
+    pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        self.session.take_redirect()
     }
 
     /// Ends the session and pumps until it is over: until all has arrived and the goodbye is said, at most the time that a close may

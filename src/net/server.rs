@@ -231,6 +231,13 @@ impl<M: Message> Server<M> {
         self.sessions.request(id)
     }
 
+    /// What the connect token of a session said, if it takes one.
+    #[cfg(feature = "crypto")]
+    #[must_use]
+    pub fn pass(&self, id: SessionId) -> Option<&session::Pass> {
+        self.sessions.pass(id)
+    }
+
     /// Lets it in, and tells it `user`, see [`session::Server::accept`].
     ///
     /// # Errors

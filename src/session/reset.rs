@@ -2,6 +2,7 @@
 //! else knows. The idea is that of RFC 9000 section 10.3.
 
 use siphasher::sip128::SipHasher24;
+use std::net::IpAddr;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -15,10 +16,19 @@ impl ResetKey {
         Self(Zeroizing::new(random))
     }
 
-    /// The token of the session that the server calls `sid`.
+    /// The token of the session that the server calls `sid`, for a client at `ip`. Somebody else who asks for it, by a packet of a session
+    /// that is not there, gets his own. Source: RFC 9000 section 21.11, which knows the question.
     #[must_use]
-    pub fn token(&self, sid: u32) -> [u8; 16] {
-        SipHasher24::new_with_key(&self.0).hash(&sid.to_le_bytes()).as_bytes()
+    pub fn token(&self, sid: u32, ip: IpAddr) -> [u8; 16] {
+        let ip = match ip.to_canonical() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let mut input = [0; 20];
+        let (head, tail) = input.split_at_mut(4);
+        head.copy_from_slice(&sid.to_le_bytes());
+        tail.copy_from_slice(&ip.octets());
+        SipHasher24::new_with_key(&self.0).hash(&input).as_bytes()
     }
 }
 
@@ -40,12 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_of_one_session_and_key() {
+    fn a_token_is_of_one_session_address_and_key() {
         let key = ResetKey::new([7; 16]);
-        let token = key.token(5);
-        assert!(is_reset(&token, &ResetKey::new([7; 16]).token(5)));
-        assert!(!is_reset(&token, &key.token(6)));
-        assert!(!is_reset(&token, &ResetKey::new([8; 16]).token(5)));
+        let [here, mapped, there] = ["10.0.0.1", "::ffff:10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
+        let token = key.token(5, here);
+        assert!(is_reset(&token, &ResetKey::new([7; 16]).token(5, mapped)));
+        assert!(!is_reset(&token, &key.token(6, here)) && !is_reset(&token, &key.token(5, there)));
+        assert!(!is_reset(&token, &ResetKey::new([8; 16]).token(5, here)));
         for bit in 0..128 {
             let mut forged = token;
             forged[bit / 8] ^= 1 << (bit % 8);

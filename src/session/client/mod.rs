@@ -273,7 +273,9 @@ impl<M: Message> Session<M> {
                 }
                 is_ours
             }
-            (State::Connected(connected), Packet::Reset(reset)) => connected.take_reset(reset),
+            (State::Connected(connected), Packet::Reset(reset)) if from == connected.connection.peer() => {
+                connected.take_reset(reset)
+            }
             _ => false,
         };
         self.rejected.stranger += u64::from(!is_taken);

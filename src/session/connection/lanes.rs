@@ -21,8 +21,8 @@ pub(super) struct Lanes {
 #[derive(Debug)]
 struct Lane {
     kcp: Kcp<DatagramQueue>,
-    /// Since when the peer's window is closed while something waits for it.
-    blocked: Option<Time>,
+    /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than this.
+    blocked: Option<(Time, Sn)>,
     fragment_chains: u32,
     /// A message found no room.
     was_full: bool,
@@ -201,10 +201,16 @@ impl Lanes {
             if lane.kcp.is_dead() {
                 return Err(LaneError::DeadLink);
             }
-            if lane.kcp.wait_snd() == 0 || lane.kcp.stats().rmt_wnd > 0 {
+            let Stats { rmt_wnd, snd_una, .. } = lane.kcp.stats();
+            if lane.kcp.wait_snd() == 0 || rmt_wnd > 0 {
                 lane.blocked = None;
-            } else if now.since(*lane.blocked.get_or_insert(now)) >= slow_peer {
-                return Err(LaneError::SlowPeer);
+                continue;
+            }
+            // A peer that reads slowly opens its window for a moment each time, which may not be when we look.
+            match lane.blocked.filter(|(_, una)| *una == snd_una) {
+                Some((since, _)) if now.since(since) >= slow_peer => return Err(LaneError::SlowPeer),
+                Some(_) => {}
+                None => lane.blocked = Some((now, snd_una)),
             }
         }
         Ok(())
@@ -213,7 +219,7 @@ impl Lanes {
     /// When [`update`](Self::update) or [`judge`](Self::judge) has something to do.
     pub(super) fn check(&self, now: Time) -> Option<Time> {
         let due = |lane: &Lane| {
-            let judged = lane.blocked.map(|since| since + self.slow_peer);
+            let judged = lane.blocked.map(|(since, _)| since + self.slow_peer);
             [lane.kcp.check(now), judged].into_iter().flatten().min()
         };
         self.lanes.iter().filter_map(due).min()

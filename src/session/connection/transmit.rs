@@ -111,6 +111,7 @@ impl<M: Message> Connection<M> {
         if let Some(token) = self.redirects.poll(now, rtt) {
             written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
             written.any |= written.is_redirect;
+            self.be_busy(now); // or what carried it would be forgotten before it is acknowledged
         }
     }
 

@@ -69,7 +69,7 @@ impl Peers {
             return Some(Refused::Quarantined);
         }
         let unheeded = self.events.len() / EVENTS_EACH;
-        if self.peers.len().max(unheeded) >= self.config.max_peers {
+        if (self.peers.len() - self.registered).max(unheeded) >= self.config.max_peers {
             return Some(Refused::Full);
         }
         if self.by_host.get(&host).is_some_and(|&here| here >= self.config.max_peers_per_address) {

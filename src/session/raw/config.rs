@@ -12,7 +12,7 @@ pub struct Config {
     pub kcp: arq::Config,
     /// What who is not [registered](super::Peers::register) can do.
     pub strangers: Strangers,
-    /// Most peers at a time; 1024 by default.
+    /// Most strangers at a time, and as many who are registered; 1024 by default.
     pub max_peers: usize,
     /// Most strangers at a time from one address, whatever the port; 16 by default. An IPv6
     /// network of 64 bits counts as one address, because one host may use all of it.

@@ -67,6 +67,8 @@ pub struct Peers {
     clocks: Keyed,
     peers: HashMap<PeerId, Peer, Keyed>,
     by_key: HashMap<Key, PeerId, Keyed>,
+    /// How many of them are registered.
+    registered: usize,
     /// Strangers of each address.
     by_host: HashMap<IpAddr, usize, Keyed>,
     next_id: u64,
@@ -97,6 +99,7 @@ impl Peers {
             peers: HashMap::with_hasher(Keyed(key())),
             by_key: HashMap::with_hasher(Keyed(key())),
             by_host: HashMap::with_hasher(Keyed(key())),
+            registered: 0,
             next_id: 0,
             timers: Timers::default(),
             touched: Vec::new(),
@@ -137,8 +140,9 @@ impl Peers {
         if self.by_key.contains_key(&key) {
             return Err(RegisterError::Taken { address, conv });
         }
-        let kcp = self.control_block(conv).ok().filter(|_| self.peers.len() < max);
+        let kcp = self.control_block(conv).ok().filter(|_| self.registered < max);
         let peer = Peer::new(now, kcp.ok_or(RegisterError::Full { max })?, address, None, self.clock(), None);
+        self.registered += 1;
         Ok(self.insert(key, peer))
     }
 
@@ -351,9 +355,11 @@ impl Peers {
         let mut peer = self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
         self.timers.clear(id, &mut peer.wake);
-        if let Some(host) = peer.host
-            && let Some(here) = self.by_host.get_mut(&host)
-        {
+        let Some(host) = peer.host else {
+            self.registered -= 1;
+            return Some(peer);
+        };
+        if let Some(here) = self.by_host.get_mut(&host) {
             *here -= 1;
             if *here == 0 {
                 self.by_host.remove(&host);

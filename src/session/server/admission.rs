@@ -2,7 +2,7 @@
 //! client has shown that it may come in.
 
 use super::Server;
-use super::graves::Attempt;
+use super::graves::{Attempt, TIME_WAIT};
 use super::opening::{Guest, Secrets};
 use super::peer::{ACCEPT_EACH, Stage};
 use super::refusal::Refusal;
@@ -24,6 +24,7 @@ use crate::session::wire::{Challenge, Connect, Deny, DenyReason, Hello, Msg1, VE
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 impl<M: Message> Server<M> {
@@ -72,7 +73,7 @@ impl<M: Message> Server<M> {
         if let Some(&id) = self.attempts.get(&attempt) {
             return self.repeat_accept(now, id, from, connect.msg1);
         }
-        if self.graves.holds(now, attempt) {
+        if self.graves.holds(now, attempt) || self.rejections.get(&attempt).is_some() {
             return self.repeat_rejection(now, attempt, connect.msg1);
         }
         self.check_room(now, host(from))?;
@@ -136,8 +137,15 @@ impl<M: Message> Server<M> {
         if self.sessions.is_full() && !one_goes {
             self.make_room(now);
         }
-        let has_room = (!self.sessions.is_full() || one_goes) && self.memory.left() > 0;
+        let has_place = !self.sessions.is_full() || one_goes || self.has_ghost(now);
+        let has_room = has_place && self.memory.left() > 0;
         if has_room { Ok(()) } else { Err(Refusal::Full) }
+    }
+
+    /// Whether there is one that was let in and has not been heard for longer than an answer takes: where there is no other room, it goes.
+    fn has_ghost(&self, now: Time) -> bool {
+        let given_up_first = self.crowd.first().filter(|(_, id)| !self.requests.contains_key(id));
+        given_up_first.is_some_and(|(until, _)| until <= now + (TIME_WAIT - ANSWER_MAX))
     }
 
     /// Whether one that is not confirmed has to go for one more from `host`: of the same address, of any.
@@ -214,7 +222,7 @@ impl<M: Message> Server<M> {
         if self.who_goes(host).0 {
             self.drop_oldest(now, Some(host));
         }
-        if self.who_goes(host).1 {
+        if self.who_goes(host).1 || self.sessions.is_full() && self.has_ghost(now) {
             self.drop_oldest(now, None);
         }
     }
@@ -282,3 +290,6 @@ impl<M: Message> Server<M> {
 
 /// When a client that was refused may try again, ms.
 const RETRY_AFTER: u32 = 5000;
+
+/// What a client that was let in takes to be heard, over any path that is of use.
+const ANSWER_MAX: Duration = Duration::from_secs(1);

@@ -68,6 +68,11 @@ impl Crowd {
         self.by_host.get(&host).map_or(0, |count| count.half_open)
     }
 
+    /// The one that is given up first, and when.
+    pub(super) fn first(&self) -> Option<(Time, u32)> {
+        self.half_open.first().copied()
+    }
+
     /// The oldest that is not confirmed, of one address or of all.
     pub(super) fn oldest(&self, host: Option<IpAddr>) -> Option<u32> {
         let is_of = |id: &u32| host.is_none_or(|host| self.hosts.get(id) == Some(&host));

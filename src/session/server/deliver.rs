@@ -104,6 +104,9 @@ impl<M: Message> Server<M> {
     /// Takes a session out. Its attempt is remembered for a while.
     pub(super) fn bury(&mut self, now: Time, id: u32) {
         let Some(mut peer) = self.sessions.remove(id) else { return };
+        while self.over.front().is_some_and(|id| self.sessions.get(*id).is_none()) {
+            self.over.pop_front();
+        }
         let Peer { attempt, host, .. } = *peer;
         let mut until = now;
         if let Stage::HalfOpen(half_open) = &peer.stage {
@@ -142,7 +145,7 @@ impl<M: Message> Server<M> {
         else {
             return;
         };
-        let reset = Reset { sid: id, token: key.token(id) };
+        let reset = Reset { sid: id, token: key.token(id, to.ip()) };
         if let Some(reply) = Reply::short(to, &mut self.scratch, |buf| reset.encode(buf)) {
             self.stats.resets += 1;
             self.reply(now, reply);

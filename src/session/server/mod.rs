@@ -35,12 +35,13 @@ use super::event::{Event, Timer};
 use super::raw::Peers;
 use super::reset::ResetKey;
 use super::timers::Timers;
-use super::wire::{Packet, PacketError};
+use super::wire::{Packet, PacketError, is_reserved_conv};
 use super::{Blob, Random};
 use crate::config::ConfigError;
 use crate::message::Message;
 use crate::rate::{AddressRate, Rate};
 use crate::time::Time;
+use crate::wire::conv_of;
 use crowd::Crowd;
 use graves::{Attempt, Graves};
 use memory::Memory;
@@ -351,8 +352,11 @@ impl<M: Message> Server<M> {
     }
 
     fn take_raw(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        if let Some(raw) = &mut self.raw {
-            raw.handle_datagram(now, from, datagram);
+        match &mut self.raw {
+            Some(raw) if conv_of(datagram).is_some_and(|conv| !is_reserved_conv(conv.0)) => {
+                raw.handle_datagram(now, from, datagram);
+            }
+            _ => self.count(now, from, Refusal::Malformed),
         }
     }
 

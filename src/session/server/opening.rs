@@ -112,7 +112,7 @@ impl<M: Message> Server<M> {
         is_told: bool,
     ) -> Option<Peer<M>> {
         let Place { id, attempt, host, until } = place;
-        let payload = self.msg2(Ok(id), user)?;
+        let payload = self.msg2(attempt.0.ip(), Ok(id), user)?;
         let (accept, keys) = answer(guest.suite, attempt, responder, &payload)?;
         let parts = Parts {
             seal: Seal::new(now, keys),
@@ -152,7 +152,7 @@ impl<M: Message> Server<M> {
         user: &[u8],
     ) {
         let Guest { attempt, host, suite, msg1_hash, .. } = *guest;
-        let payload = self.msg2(Err(code), user);
+        let payload = self.msg2(guest.attempt.0.ip(), Err(code), user);
         self.graves.insert(now, attempt);
         if let Some((accept, _)) = payload.and_then(|payload| answer(suite, attempt, responder, &payload)) {
             self.rejections.insert(now, attempt, host, msg1_hash, accept);
@@ -161,7 +161,7 @@ impl<M: Message> Server<M> {
     }
 
     /// What the server says in the handshake: which session it is, or why there is none.
-    fn msg2(&self, session: Result<u32, u16>, user: &[u8]) -> Option<Vec<u8>> {
+    fn msg2(&self, client: IpAddr, session: Result<u32, u16>, user: &[u8]) -> Option<Vec<u8>> {
         let config = &self.config.session;
         let mut payload = Vec::new();
         let said = Msg2 {
@@ -173,7 +173,7 @@ impl<M: Message> Server<M> {
             rejected: session.err(),
             reset_token: session
                 .ok()
-                .and_then(|id| Some(self.resets.as_ref()?.token(id)))
+                .and_then(|id| Some(self.resets.as_ref()?.token(id, client)))
                 .unwrap_or_default(),
             user,
         };

@@ -43,6 +43,7 @@ impl Rejections {
         msg1_hash: u128,
         accept: Box<[u8]>,
     ) {
+        self.remove(attempt); // its grave may have made room for others
         while let Some(&(until, oldest)) = self.by_age.first()
             && (until <= now || self.said.len() >= self.limit)
         {
