@@ -291,5 +291,5 @@ impl<M: Message> Server<M> {
 /// When a client that was refused may try again, ms.
 const RETRY_AFTER: u32 = 5000;
 
-/// What a client that was let in takes to be heard, over any path that is of use.
-const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// What a client that was let in takes to be heard over most paths. Who asks again each second in the name of others does not hold a place.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
