@@ -466,3 +466,11 @@ fn a_no_outlives_what_else_is_remembered_and_is_never_asked_about_twice() {
         assert!(ask_and_reject(&mut world, client_address(2, 1), &last));
     }
 }
+
+#[test]
+fn a_server_that_could_take_nobody_is_refused_by_name() {
+    let none = ServerConfig { suites: Vec::new(), ..server_config(&SessionConfig::default(), SUITE) };
+    assert_eq!(none.check().map_err(|error| error.field), Err("suites"));
+    let built_in = ServerConfig { suites: vec![Suite::TOKEN], ..none };
+    assert_eq!(built_in.check().is_ok(), cfg!(feature = "crypto"));
+}

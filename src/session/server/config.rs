@@ -13,8 +13,8 @@ use std::fmt;
 pub struct ServerConfig {
     /// What every session has.
     pub session: SessionConfig,
-    /// The suites that clients may ask for: none by default. [`Suite::Checked`] is no protection: see
-    /// [`insecure`](Self::insecure).
+    /// The suites that clients may ask for, at least one: none by default. All but [`Suite::Checked`] take the feature `crypto`, and that
+    /// one is no protection: see [`insecure`](Self::insecure).
     pub suites: Vec<Suite>,
     /// The secret that all clients know, for the suites that have one and connections without tokens.
     pub psk: Option<[u8; 32]>,
@@ -101,7 +101,7 @@ impl ServerConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self {
             session,
-            suites: _,
+            suites,
             psk: _,
             server_key: _,
             reset_key: _,
@@ -122,6 +122,10 @@ impl ServerConfig {
             raw,
         } = self; // a new field fails to compile until it is handled
         session.check()?;
+        in_range("suites", suites.len() as u64, 1..=SUITES_MAX)?;
+        for suite in suites {
+            in_range("suites", suite.code(), 0..=CODE_MAX)?;
+        }
         raw.as_ref().map_or(Ok(()), raw::Config::check)?;
         in_range("user", user.len() as u64, 0..=USER_MAX as u64)?;
         in_range("shard", *shard, 0..=63)?;
@@ -157,5 +161,9 @@ impl fmt::Debug for ServerConfig {
     }
 }
 
+/// More suites than there are.
+const SUITES_MAX: u64 = 64;
+/// Largest number of a suite that is built in.
+const CODE_MAX: u16 = if cfg!(feature = "crypto") { u16::MAX } else { 0 };
 /// Slots of a shard.
 const SESSIONS_MAX: u16 = 1 << 14;
