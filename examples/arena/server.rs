@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::Ipv4Addr;
 use whitewater::net::Server;
-use whitewater::session::{CloseReason, ConnectionStats, Event, ServerConfig, SessionId};
+use whitewater::session::{
+    CloseReason, ConnectionStats, Event, SendError, SendMessageError, ServerConfig, SessionId,
+};
 
 pub(crate) struct Arena {
     pub(crate) server: Server<Game>,
@@ -136,8 +138,11 @@ impl Arena {
         let by = u8::try_from(self.players.range(..id).count())?;
         for tile in taken {
             for (id, player) in &mut self.players {
-                self.server.send_message(*id, PICKUPS, Game::Pickup { tile, by })?;
-                player.pickups += 1;
+                match self.server.send_message(*id, PICKUPS, Game::Pickup { tile, by }) {
+                    Ok(_) => player.pickups += 1,
+                    Err(SendMessageError::Closed) => {} // it has just left, and its `Closed` is yet to be taken
+                    Err(error) => return Err(error.into()),
+                }
             }
         }
         Ok(())
@@ -150,8 +155,11 @@ impl Arena {
         }
         for (id, player) in &mut self.players {
             let line = [&player.lines.to_le_bytes(), text].concat();
-            self.server.send(*id, CHAT, &line)?;
-            player.lines += 1;
+            match self.server.send(*id, CHAT, &line) {
+                Ok(_) => player.lines += 1,
+                Err(SendError::Closed) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }
