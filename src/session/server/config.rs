@@ -22,7 +22,8 @@ pub struct ServerConfig {
     /// the half that clients know.
     pub server_key: Option<[u8; 32]>,
     /// The key of reset tokens: with it, clients of sessions that the server does not know any more are told so at once. It has to
-    /// outlive what is to be reset, a restart of the process for example.
+    /// outlive what is to be reset, a restart of the process for example. A client that has moved to another IP since it connected is not
+    /// told.
     pub reset_key: Option<[u8; 16]>,
     /// What clients are told in the handshake, if the application is not asked: at most 256 bytes.
     pub user: Vec<u8>,
