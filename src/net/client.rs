@@ -214,7 +214,7 @@ impl<M: Message> Client<M> {
         self.session.close(self.driver.clock.now(), code);
     }
 
-    /// The same with a text for the server, see [`session::Session::close_with`].
+    /// The same with a text for the server, see [`Session::close_with`].
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<M: Message> Client<M> {
         self.session.close_with(self.driver.clock.now(), code, text)
     }
 
-    /// Takes the token of another server, after [`Event::Redirected`], see [`session::Session::take_redirect`].
+    /// Takes the token of another server, after [`Event::Redirected`], see [`Session::take_redirect`].
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
         self.session.take_redirect()
     }
