@@ -99,7 +99,7 @@ impl Driver {
     /// Sends what is due, a bounded number of datagrams, as far as the socket takes it; returns whether that was all.
     pub(super) fn transmit(&mut self, end: &mut impl End) -> bool {
         self.port.flush();
-        let is_all = self.gather(end);
+        let is_all = self.gather(end, SENDS_PER_CALL);
         self.port.flush();
         is_all
     }
@@ -174,15 +174,17 @@ impl Driver {
             }
             end.handle_datagram(self.clock.now(), as_v4(datagram.from), datagram.bytes);
             if count.is_multiple_of(REPLY_EACH) {
-                self.transmit(end);
+                self.port.flush();
+                self.gather(end, REPLIES_PER_CALL);
+                self.port.flush();
             }
         }
         Ok(true)
     }
 
-    /// Gives what is due to the port.
-    fn gather(&mut self, end: &mut impl End) -> bool {
-        for _ in 0..SENDS_PER_CALL {
+    /// Gives what is due to the port, so many datagrams at most; returns whether that was all.
+    fn gather(&mut self, end: &mut impl End, most: usize) -> bool {
+        for _ in 0..most {
             if self.port.is_full() {
                 return true;
             }
@@ -231,9 +233,11 @@ pub(super) fn as_v6(address: SocketAddr) -> SocketAddr {
 /// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.
 const DATAGRAMS_PER_PUMP: usize = 512;
 /// Datagrams that one pump sends: a window of each of many sessions.
-const SENDS_PER_CALL: usize = 4096;
+pub(super) const SENDS_PER_CALL: usize = 4096;
 /// What closing takes when nothing is left to arrive and the goodbye is not answered, and a little more.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// Datagrams read before what they are answered is sent: fewer than there is room for answers and than one acknowledgement reaches, and
 /// enough that one answer can be for many.
 const REPLY_EACH: usize = 16;
+/// Datagrams sent in between: as many as what was read can have opened windows for, and so few that reading goes on.
+const REPLIES_PER_CALL: usize = 256;

@@ -3,12 +3,14 @@
 use super::batch::Fragments;
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
+use super::driver::SENDS_PER_CALL;
 use super::error::Error;
 use super::port::{Port, Purpose};
 use super::random::random;
 use super::tally::{SocketStats, SocketTraffic};
 use crate::seq::Conv;
 use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
+use crate::time::Time;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroUsize;
@@ -93,13 +95,9 @@ impl KcpListener {
         let unread = self.receive()?;
         self.peers.handle_timeout(now);
         self.port.flush();
-        while !self.port.is_full()
-            && let Some((datagram, to)) = self.peers.poll_transmit(now)
-        {
-            self.port.send(datagram, to);
-        }
+        let is_all_sent = self.gather(now);
         self.port.flush();
-        if unread {
+        if unread || !is_all_sent {
             return Ok(Some(Duration::ZERO));
         }
         Ok(self.port.limit(self.peers.poll_timeout().map(|at| at.since(now))))
@@ -225,6 +223,18 @@ impl KcpListener {
             self.peers.handle_datagram(self.clock.now(), datagram.from, datagram.bytes);
         }
         Ok(true)
+    }
+
+    /// Gives what is due to the port, a bounded number of datagrams, as far as it takes them; returns whether that was all.
+    fn gather(&mut self, now: Time) -> bool {
+        for _ in 0..SENDS_PER_CALL {
+            if self.port.is_full() {
+                return true;
+            }
+            let Some((datagram, to)) = self.peers.poll_transmit(now) else { return true };
+            self.port.send(datagram, to);
+        }
+        false
     }
 }
 

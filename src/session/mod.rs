@@ -82,6 +82,7 @@ mod suite;
 mod timers;
 #[cfg(feature = "crypto")]
 pub mod token;
+mod turn;
 pub mod wire;
 
 pub use blob::Blob;

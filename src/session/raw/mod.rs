@@ -42,6 +42,7 @@ pub use peer::{CloseReason, Event, Peer, PeerId};
 
 use super::Random;
 use super::timers::Timers;
+use super::turn::Turn;
 use super::wire::is_reserved_conv;
 use crate::arq::Kcp;
 use crate::config::ConfigError;
@@ -74,8 +75,9 @@ pub struct Peers {
     next_id: u64,
     timers: Timers<PeerId>,
     touched: Vec<PeerId>,
-    /// Peers with datagrams to send.
+    /// Peers with datagrams to send, and what the first of them has sent in a row.
     outbox: VecDeque<PeerId>,
+    turn: Turn,
     events: VecDeque<Event>,
     /// Peers whose end was not told yet, oldest first, and then the one whose end was told last.
     ended: VecDeque<Peer>,
@@ -104,6 +106,7 @@ impl Peers {
             timers: Timers::default(),
             touched: Vec::new(),
             outbox: VecDeque::new(),
+            turn: Turn::default(),
             events: VecDeque::new(),
             ended: VecDeque::new(),
             told: None,
@@ -184,10 +187,16 @@ impl Peers {
                 None => {}
             }
             self.outbox.pop_front();
+            self.turn.end();
         }
-        let peer = self.peers.get_mut(self.outbox.front()?)?;
+        let &id = self.outbox.front()?;
+        let peer = self.peers.get_mut(&id)?;
         let address = peer.address();
-        Some((peer.pop()?, address))
+        let datagram = peer.pop()?;
+        if self.turn.spend(datagram.len()) {
+            self.outbox.rotate_left(1);
+        }
+        Some((datagram, address))
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit) next; `None`: not before
@@ -380,7 +389,7 @@ fn key_of(peer: &Peer) -> Key {
     Key { address: peer.address(), conv: peer.conv() }
 }
 
-/// Timers that one call looks at.
-const TIMERS_EACH: usize = 512;
+/// Timers that one call looks at: enough for a thousand calls a second, or for one a frame of some ten thousand peers.
+const TIMERS_EACH: usize = 4096;
 /// Quiet after which a peer gives memory back.
 const QUIET: Duration = Duration::from_secs(2);

@@ -3,7 +3,8 @@
 //! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `requests` asks the
 //! application about it, `opening` gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered,
 //! `refusal` why they are not, `crowd` who has how many, `graves` who must not come back at once. `table` finds sessions by id, `peer` is
-//! what is known of each, `memory` counts what they hold, `deliver` is what happens to one that is up.
+//! what is known of each, `memory` counts what they hold, `deliver` is what happens to one that is up,
+//! `transmit` whose datagram leaves next.
 
 mod admission;
 mod config;
@@ -21,6 +22,7 @@ mod stats;
 mod table;
 #[cfg(feature = "crypto")]
 mod tokens;
+mod transmit;
 
 pub use config::ServerConfig;
 pub use requests::Request;
@@ -35,6 +37,7 @@ use super::event::{Event, Timer};
 use super::raw::Peers;
 use super::reset::ResetKey;
 use super::timers::Timers;
+use super::turn::Turn;
 use super::wire::{Packet, PacketError, is_reserved_conv};
 use super::{Blob, Random};
 use crate::config::ConfigError;
@@ -77,8 +80,9 @@ pub struct Server<M = Blob> {
     memory: Memory,
     graves: Graves,
     timers: Timers<u32>,
-    /// Sessions that may have something to send.
+    /// Sessions that may have something to send, and what the first of them has sent in a row.
     outbox: VecDeque<u32>,
+    turn: Turn,
     /// Sessions that have something to tell.
     eventful: VecDeque<u32>,
     /// Sessions that are over.
@@ -88,8 +92,10 @@ pub struct Server<M = Blob> {
     quiet: Quiet,
     #[cfg(feature = "crypto")]
     tokens: Option<tokens::Tokens>,
-    /// Peers without sessions.
+    /// Peers without sessions, and whether it is their turn to send.
     raw: Option<Peers>,
+    raw_turn: Turn,
+    is_turn_of_raw: bool,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -142,6 +148,7 @@ impl<M: Message> Server<M> {
             graves: Graves::new(usize::from(max_sessions) * GRAVES_EACH),
             timers: Timers::default(),
             outbox: VecDeque::new(),
+            turn: Turn::default(),
             eventful: VecDeque::new(),
             over: VecDeque::new(),
             replies: Replies::new(),
@@ -155,6 +162,8 @@ impl<M: Message> Server<M> {
             #[cfg(feature = "crypto")]
             tokens: None,
             raw: config.raw.as_ref().map(|config| Peers::new(config, &mut random)).transpose()?,
+            raw_turn: Turn::default(),
+            is_turn_of_raw: false,
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::with_capacity(SCRATCH),
@@ -176,10 +185,11 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// Does what is due at `now`.
+    /// Does what is due at `now`. The work of one call is bounded; when there is more, [`poll_timeout`](Self::poll_timeout) says so.
     pub fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
-        while let Some(id) = self.timers.pop(now) {
+        for _ in 0..TIMERS_EACH {
+            let Some(id) = self.timers.pop(now) else { break };
             self.wake(now, id);
         }
         if let Some(raw) = &mut self.raw {
@@ -211,20 +221,7 @@ impl<M: Message> Server<M> {
                 }
             }
         }
-        while let Some(&id) = self.outbox.front() {
-            if let Some(peer) = self.sessions.get_mut(id) {
-                if let Some(to) = peer.connection.poll_transmit(now, buf) {
-                    return Some(to);
-                }
-                peer.is_listed = false;
-            }
-            self.outbox.pop_front();
-            self.settle(now, id);
-        }
-        let (datagram, to) = self.raw.as_mut()?.poll_transmit(now)?;
-        buf.clear();
-        buf.extend_from_slice(datagram);
-        Some(to)
+        self.transmit(now, buf)
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain the polls next, and why; `None`: not before something else
@@ -373,6 +370,8 @@ fn list<M>(outbox: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
     }
 }
 
+/// Timers that one call looks at: a quarter of the most sessions, so that a call a frame is often enough.
+const TIMERS_EACH: usize = 4096;
 /// Attempts that are kept from coming back, for each session that there may be.
 const GRAVES_EACH: usize = 4;
 /// Room for a datagram that is opened.

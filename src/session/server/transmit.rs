@@ -1,0 +1,48 @@
+//! Whose datagram leaves next: sessions in turn, and bare KCP peers between them.
+
+use super::Server;
+use crate::message::Message;
+use crate::time::Time;
+use std::net::SocketAddr;
+
+impl<M: Message> Server<M> {
+    /// Writes the next datagram of the sessions, or of the bare KCP peers, into `buf`.
+    pub(super) fn transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        if self.is_turn_of_raw {
+            match self.transmit_raw(now, buf) {
+                Some(to) => {
+                    self.is_turn_of_raw = !self.raw_turn.spend(buf.len());
+                    return Some(to);
+                }
+                None => (self.is_turn_of_raw, self.raw_turn) = <_>::default(),
+            }
+        }
+        self.transmit_sessions(now, buf).or_else(|| self.transmit_raw(now, buf))
+    }
+
+    fn transmit_sessions(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        while let Some(&id) = self.outbox.front() {
+            if let Some(peer) = self.sessions.get_mut(id) {
+                if let Some(to) = peer.connection.poll_transmit(now, buf) {
+                    if self.turn.spend(buf.len()) {
+                        self.outbox.rotate_left(1);
+                        self.is_turn_of_raw = true;
+                    }
+                    return Some(to);
+                }
+                peer.is_listed = false;
+            }
+            self.outbox.pop_front();
+            self.turn.end();
+            self.settle(now, id);
+        }
+        None
+    }
+
+    fn transmit_raw(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (datagram, to) = self.raw.as_mut()?.poll_transmit(now)?;
+        buf.clear();
+        buf.extend_from_slice(datagram);
+        Some(to)
+    }
+}

@@ -1,0 +1,189 @@
+//! Who has much to send does not hold up who has little: sessions, and bare KCP peers, send in turn.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World, client_address, random, server_config, target};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use whitewater::session::raw::{self, PeerId, Peers};
+use whitewater::session::{Blob, Connection, ServerConfig, SessionConfig, SessionId};
+use whitewater::sim::LinkConfig;
+use whitewater::{Config, Conv, Time};
+
+/// Bytes that one sends in a row while others wait.
+const QUANTUM: usize = 16 << 10;
+const QUIET: usize = 100;
+
+/// A server with so many sessions, all up.
+fn crowd(count: usize, config: &ServerConfig) -> World {
+    let path = LinkConfig::with_rtt(ms(20));
+    let mut world = World::new(1, config);
+    for _ in 0..count {
+        world.add(&path, &path, &config.session, target(SUITE));
+    }
+    assert!(world.run_until(5_000, |world| world.sessions.len() == count));
+    world.run(100);
+    world
+}
+
+/// Has more to send than ever leaves.
+fn refill(session: &mut Connection<Blob>) {
+    while session.send_datagram(&[1; 1000]).is_ok() {}
+}
+
+fn session(world: &mut World, id: SessionId) -> &mut Connection<Blob> {
+    world.server.session_mut(id).unwrap()
+}
+
+/// How many datagrams leave until each of `quiet` has sent one, while those of `busy` always have more.
+fn until_all_have_sent(world: &mut World, busy: &[SessionId], quiet: &[SessionId]) -> usize {
+    let (now, mut buf, mut left) = (world.now, Vec::new(), HashMap::new());
+    for id in quiet {
+        session(world, *id).send(0, &[2; 64]).unwrap();
+        left.insert(session(world, *id).peer(), ());
+    }
+    for count in 1.. {
+        busy.iter().for_each(|id| refill(session(world, *id)));
+        let to = world.server.poll_transmit(now, &mut buf).unwrap();
+        left.remove(&to);
+        if left.is_empty() {
+            return count;
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn one_session_that_always_has_more_to_send_costs_the_others_one_turn() {
+    let mut world = crowd(1 + QUIET, &server_config(&SessionConfig::default(), SUITE));
+    let ids = world.sessions.clone();
+    let (busy, quiet) = ids.split_at(1);
+    for round in 0..3 {
+        refill(session(&mut world, busy[0]));
+        let count = until_all_have_sent(&mut world, busy, quiet);
+        assert!(count <= QUIET + QUANTUM / 1000 + 1, "round {round}: {count} datagrams");
+    }
+}
+
+#[test]
+fn sessions_that_always_have_more_to_send_get_the_same() {
+    let mut world = crowd(8, &server_config(&SessionConfig::default(), SUITE));
+    let (ids, now, mut buf) = (world.sessions.clone(), world.now, Vec::new());
+    let (mut sent, mut row): (HashMap<SocketAddr, usize>, Vec<usize>) = <_>::default();
+    let mut last = None;
+    for _ in 0..8 * 20 * QUANTUM / 1000 {
+        ids.iter().for_each(|id| refill(session(&mut world, *id)));
+        let to = world.server.poll_transmit(now, &mut buf).unwrap();
+        *sent.entry(to).or_default() += buf.len();
+        if last.replace(to) == Some(to) {
+            *row.last_mut().unwrap() += 1;
+        } else {
+            row.push(1);
+        }
+    }
+    let (least, most) = (sent.values().min().unwrap(), sent.values().max().unwrap());
+    assert!(sent.len() == 8 && most - least <= 2 * QUANTUM, "{least} to {most} bytes");
+    // And what leaves in a row is enough to leave as one.
+    assert!(row.iter().rev().skip(1).all(|row| (14..=17).contains(row)), "{row:?}");
+}
+
+#[test]
+fn a_client_that_floods_its_own_session_costs_the_others_no_work() {
+    let mut world = crowd(2, &server_config(&SessionConfig::default(), SUITE));
+    let (now, mut buf) = (world.now, Vec::new());
+    let quiet = world.sessions.iter().copied();
+    let [noisy, quiet] = [0, 1].map(|client| {
+        let peer = world.address(client);
+        quiet.clone().find(|id| world.server.session(*id).unwrap().peer() == peer).unwrap()
+    });
+    // All that fits into a receive buffer, and then one message of somebody else.
+    for _ in 0..2000 {
+        let client = world.clients[0].session.connection_mut().unwrap();
+        client.send_datagram(&[3; 1000]).unwrap();
+        while world.clients[0].session.poll_transmit(now, &mut buf).is_some() {
+            world.server.handle_datagram(now, world.address(0), &buf);
+        }
+    }
+    world.clients[1].session.connection_mut().unwrap().send(0, b"hello").unwrap();
+    world.clients[1].session.poll_transmit(now, &mut buf).unwrap();
+    world.server.handle_datagram(now, world.address(1), &buf);
+    // One event each, whatever came, and few answers.
+    let mut events = Vec::new();
+    while let Some((id, _)) = world.server.poll_event() {
+        events.push(id);
+    }
+    assert_eq!(events, [noisy, quiet]);
+    assert_eq!(session(&mut world, quiet).recv(0, &mut [0; 10]), Ok(5));
+    let mut answers = 0;
+    while world.server.poll_transmit(now, &mut buf).is_some() {
+        answers += 1;
+    }
+    assert!(answers <= 2, "{answers} answers");
+    let held = session(&mut world, noisy).memory();
+    assert!(held < 160 << 10, "{held} bytes of what is not read");
+}
+
+/// Registered peers, and nobody to answer them.
+fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
+    let kcp = Config {
+        snd_wnd: 4096,
+        rcv_wnd: 4096,
+        snd_queue: 1 << 20,
+        snd_queue_bytes: 1 << 30,
+        ..Config::turbo()
+    };
+    let mut peers = Peers::new(&raw::Config { kcp, ..raw::Config::registered() }, &mut random(1, 1)).unwrap();
+    let ids = register(&mut peers, count, now);
+    (peers, ids)
+}
+
+fn register(peers: &mut Peers, count: u32, now: Time) -> Vec<PeerId> {
+    let address = |index: u32| client_address(1 + u8::try_from(index).unwrap(), 9000);
+    (0..count).map(|index| peers.register(now, address(index), Conv(index)).unwrap()).collect()
+}
+
+#[test]
+fn one_bare_peer_with_a_full_window_costs_the_others_one_turn() {
+    let now = Time::from_millis(5);
+    let (mut peers, ids) = peers(101, now);
+    while peers.poll_transmit(now).is_some() {}
+    // A window of 32 segments for a peer that was never heard, each a datagram.
+    for _ in 0..500 {
+        peers.peer(ids[0]).unwrap().send(&[1; 1300]).unwrap();
+    }
+    for id in &ids[1..] {
+        peers.peer(*id).unwrap().send(&[2; 64]).unwrap();
+    }
+    let mut order = Vec::new();
+    while let Some((datagram, to)) = peers.poll_transmit(now) {
+        order.push((datagram.len(), to));
+    }
+    let last_quiet = order.iter().rposition(|(len, _)| *len < 100).unwrap();
+    assert!(order.len() > 120, "{} datagrams", order.len());
+    assert!(last_quiet < 100 + QUANTUM / 1300 + 1, "the last of the quiet is at {last_quiet}");
+}
+
+#[test]
+fn bare_peers_have_their_turn_between_sessions_that_always_have_more_to_send() {
+    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::registered() };
+    let config = ServerConfig { raw: Some(limits), ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = crowd(4, &config);
+    let (now, mut buf) = (world.now, Vec::new());
+    let peers = world.server.raw_mut().unwrap();
+    for id in register(peers, 50, now) {
+        peers.peer(id).unwrap().send(&[2; 64]).unwrap();
+    }
+    let (ids, mut left) = (world.sessions.clone(), 50);
+    let mut count = 0;
+    while left > 0 {
+        ids.iter().for_each(|id| refill(session(&mut world, *id)));
+        let to = world.server.poll_transmit(now, &mut buf).unwrap();
+        left -= usize::from(to.port() == 9000);
+        count += 1;
+        assert!(count <= 50 + QUANTUM / 1000 + 1, "{left} wait after {count} datagrams");
+    }
+}
