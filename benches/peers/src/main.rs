@@ -7,12 +7,15 @@
 //! cargo run --release -- forged                            µs of a datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
+//! cargo run --release -- crowd [SESSIONS]                 datagrams, latency and CPU of a full server
+//! cargo run --release -- crowd-one PEER SESSIONS LOSS      one run of that, for a profiler
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 
 mod bare;
+mod crowd;
 mod forged;
 mod heap;
 mod idle;
@@ -43,6 +46,9 @@ fn main() -> ExitCode {
         ["forged"] => forged::table(),
         ["idle"] => idle::table(),
         ["memory"] => memory::table(),
+        ["crowd"] => crowd::table(10_000),
+        ["crowd", sessions] => crowd::table(number(sessions)),
+        ["crowd-one", peer, sessions, loss] => crowd::profile(peer, number(sessions), number(loss)),
         #[cfg(target_os = "linux")]
         ["udp"] => net::udp::table(5),
         #[cfg(target_os = "linux")]
@@ -52,7 +58,7 @@ fn main() -> ExitCode {
         ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | udp [ROUNDS] \
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | udp [ROUNDS] \
                  | tokio [ROUNDS] | tokio-one PEER bulk|messages|ping-pong COUNT"
             );
             return ExitCode::FAILURE;

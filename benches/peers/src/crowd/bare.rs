@@ -1,0 +1,97 @@
+//! Bare KCP as a listener has it: its peers, their timers and the table of them.
+
+use super::Side;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use whitewater::session::Random;
+use whitewater::session::raw::{Config, Event, PeerId, Peers};
+use whitewater::{Config as Kcp, Conv, Time};
+
+pub(super) struct Bare<K> {
+    peers: Peers,
+    ids: Vec<PeerId>,
+    buf: Vec<u8>,
+    kind: PhantomData<K>,
+}
+
+/// How loss is found.
+pub(super) trait Kind {
+    fn config() -> Kcp;
+}
+
+pub(super) struct Classic;
+
+impl Kind for Classic {
+    fn config() -> Kcp {
+        Kcp::turbo().classic()
+    }
+}
+
+pub(super) struct ByTime;
+
+impl Kind for ByTime {
+    fn config() -> Kcp {
+        Kcp::turbo()
+    }
+}
+
+impl<K: Kind> Bare<K> {
+    pub(super) fn new(count: usize, seed: u32) -> Self {
+        let config = Config { kcp: K::config(), max_peers: count, ..Config::registered() };
+        let mut peers = Peers::new(&config, &mut random(seed)).expect("it is in range");
+        let register = |index| peers.register(time(0), address(index), Conv(0x7777));
+        let ids = (0..count).map(register).map(|id| id.expect("there is room")).collect();
+        Self { peers, ids, buf: vec![0; 1500], kind: PhantomData }
+    }
+}
+
+impl<K: Kind> Side for Bare<K> {
+    fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
+        self.peers.handle_datagram(time(now), address(index), datagram);
+    }
+
+    fn send(&mut self, _: u32, index: usize, message: &[u8]) {
+        self.peers.peer(self.ids[index]).expect("it is up").send(message).expect("it has room");
+    }
+
+    fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
+        self.peers.handle_timeout(time(now));
+        while let Some((datagram, to)) = self.peers.poll_transmit(time(now)) {
+            out(index(to), datagram);
+        }
+    }
+
+    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+        while let Some(event) = self.peers.poll_event() {
+            let Event::Readable(id) = event else { continue };
+            let peer = self.peers.peer(id).expect("it is up");
+            while let Ok(len) = peer.recv(&mut self.buf) {
+                take(&self.buf[..len]);
+            }
+        }
+    }
+}
+
+pub(super) fn random(seed: u32) -> Random {
+    let mut state = u64::from(seed) + 1;
+    Random::new(move |bytes| {
+        for byte in bytes {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *byte = state.to_le_bytes()[7];
+        }
+    })
+}
+
+pub(super) fn time(now: u32) -> Time {
+    Time::from_millis(u64::from(now) + 1000)
+}
+
+pub(super) fn address(index: usize) -> SocketAddr {
+    let ip = 10 << 24 | u32::try_from(index).expect("thousands");
+    SocketAddr::from((ip.to_be_bytes(), 1000))
+}
+
+pub(super) fn index(address: SocketAddr) -> usize {
+    let SocketAddr::V4(address) = address else { panic!("{address}") };
+    (u32::from(*address.ip()) & 0xff_ffff) as usize
+}

@@ -1,0 +1,224 @@
+//! A full server: thousands of sessions that each send 64 bytes both ways 30 times a second, at moments of their own. In virtual time and
+//! in memory, so that counts and latencies are exact; the time is that of the server's ends alone.
+
+mod bare;
+mod beat;
+mod path;
+mod sessions;
+
+use crate::ikcp::Ikcp;
+use crate::rust::Rust;
+use bare::{Bare, ByTime, Classic};
+use beat::Beat;
+use path::Path;
+use sessions::{Clients, Server};
+
+/// All ends of one side. Times are in ms.
+trait Side {
+    /// Takes a datagram of that session.
+    fn input(&mut self, now: u32, index: usize, datagram: &[u8]);
+    fn send(&mut self, now: u32, index: usize, message: &[u8]);
+    /// Does what is due and gives what leaves to `out`.
+    fn update(&mut self, now: u32, out: impl FnMut(usize, &[u8]));
+    /// Gives each message that has come to `take`.
+    fn recv(&mut self, take: impl FnMut(&[u8]));
+}
+
+/// What a run came to.
+struct Found {
+    /// Datagrams a session and second that the server's ends sent.
+    datagrams: f64,
+    bytes: f64,
+    /// ms from a send to its receipt, of both directions.
+    p50: u32,
+    p99: u32,
+    p999: u32,
+    /// ns of a session in a 30th of a second.
+    cpu: f64,
+}
+
+pub(crate) fn table(sessions: usize) {
+    println!(
+        "{sessions} sessions, 30 x 64 B a second both ways, {} ms round trip; the server's ends, a session",
+        2 * DELAY
+    );
+    for loss in [0, 1, 5] {
+        println!("loss {loss} %");
+        let base = one("ikcp.c", sessions, loss);
+        for name in NAMES {
+            one(name, sessions, loss).print(name, &base);
+        }
+    }
+}
+
+/// One run of that, for a profiler.
+pub(crate) fn profile(name: &str, sessions: usize, loss: u32) {
+    let found = one(name, sessions, loss);
+    found.print(name, &found);
+}
+
+const NAMES: [&str; 5] = ["ikcp.c", "kcp", "classic", "by-time", "sessions"];
+
+fn one(name: &str, sessions: usize, loss: u32) -> Found {
+    let crowd = Crowd { sessions, loss };
+    match name {
+        "ikcp.c" => crowd.run(Beat::<Ikcp>::new, Beat::<Ikcp>::new),
+        "kcp" => crowd.run(Beat::<Rust>::new, Beat::<Rust>::new),
+        "classic" => crowd.run(Bare::<Classic>::new, Bare::<Classic>::new),
+        "by-time" => crowd.run(Bare::<ByTime>::new, Bare::<ByTime>::new),
+        "sessions" => crowd.run(Server::new, Clients::new),
+        _ => panic!("{name}: none of {NAMES:?}"),
+    }
+}
+
+/// One implementation under the load.
+struct Crowd {
+    sessions: usize,
+    loss: u32,
+}
+
+impl Crowd {
+    fn run<S: Side, C: Side>(
+        &self,
+        server: impl Fn(usize, u32) -> S,
+        clients: impl Fn(usize, u32) -> C,
+    ) -> Found {
+        let count = self.sessions;
+        let mut world = World {
+            server: server(count, 0),
+            clients: clients(count, 1),
+            up: Path::new(DELAY, self.loss, 1),
+            down: Path::new(DELAY, self.loss, 2),
+            sends: [Agenda::new(count, 3), Agenda::new(count, 5)],
+            latencies: vec![0; LONGEST],
+            cpu: 0.0,
+        };
+        (0..WARM).for_each(|now| world.tick(now));
+        let (sent, bytes, cpu) = (world.down.datagrams, world.down.bytes, world.cpu);
+        world.latencies.fill(0);
+        (WARM..END).for_each(|now| world.tick(now));
+        let each = count as f64 * f64::from(END - WARM) / 1000.0;
+        let total: u64 = world.latencies.iter().sum();
+        let expected = 2 * (count as u64) * u64::from(END - WARM) * 30 / 1000;
+        assert!(total * 100 > expected * 99, "{total} of {expected} messages");
+        Found {
+            datagrams: (world.down.datagrams - sent) as f64 / each,
+            bytes: (world.down.bytes - bytes) as f64 / each,
+            p50: world.quantile(total / 2),
+            p99: world.quantile(total / 100 * 99),
+            p999: world.quantile(total / 1000 * 999),
+            cpu: (world.cpu - cpu) * 1e9 / each / 30.0,
+        }
+    }
+}
+
+impl Found {
+    fn print(&self, name: &str, base: &Self) {
+        let Self { datagrams, bytes, p50, p99, p999, cpu } = self;
+        println!(
+            "  {:12}{datagrams:6.1} datagrams, {bytes:5.0} B a second; {p50:3}, {p99:3}, {p999:3} ms p50, p99, p99.9; \
+             {cpu:5.0} ns a tick of 1/30 s ({:.2}x)",
+            name,
+            cpu / base.cpu
+        );
+    }
+}
+
+/// Both sides and the path between them.
+struct World<S, C> {
+    server: S,
+    clients: C,
+    up: Path,
+    down: Path,
+    /// Who sends when, of either side.
+    sends: [Agenda; 2],
+    /// Messages by the ms that they took.
+    latencies: Vec<u64>,
+    /// Seconds of the server's side.
+    cpu: f64,
+}
+
+impl<S: Side, C: Side> World<S, C> {
+    fn tick(&mut self, now: u32) {
+        let Self { server, clients, up, down, sends, latencies, cpu } = self;
+        let mut note = |message: &[u8]| {
+            let sent = message.first_chunk().map_or(0, |sent| u32::from_le_bytes(*sent));
+            latencies[((now - sent) as usize).min(LONGEST - 1)] += 1;
+        };
+        let mut message = [0x5a; SIZE];
+        message[..4].copy_from_slice(&now.to_le_bytes());
+        let due = |agenda: &Agenda| if now < START { Vec::new() } else { agenda.of(now).to_vec() };
+        let [for_server, for_clients] = sends;
+        let (for_server, for_clients) = (due(for_server), due(for_clients));
+
+        let start = thread_time();
+        up.arrive(now, |index, datagram| server.input(now, index, datagram));
+        server.recv(&mut note);
+        for_server.into_iter().for_each(|index| server.send(now, index, &message));
+        server.update(now, |index, datagram| down.carry(now, index, datagram));
+        *cpu += thread_time() - start;
+
+        down.arrive(now, |index, datagram| clients.input(now, index, datagram));
+        clients.recv(&mut note);
+        for_clients.into_iter().for_each(|index| clients.send(now, index, &message));
+        clients.update(now, |index, datagram| up.carry(now, index, datagram));
+    }
+
+    fn quantile(&self, rank: u64) -> u32 {
+        let mut left = rank;
+        let at = self.latencies.iter().position(|count| {
+            let is_here = *count > left;
+            left = left.saturating_sub(*count);
+            is_here
+        });
+        at.map_or(0, |ms| ms as u32)
+    }
+}
+
+/// Who sends at which ms of 100: each three times, beginning anywhere.
+struct Agenda([Vec<usize>; 100]);
+
+impl Agenda {
+    fn new(count: usize, seed: u64) -> Self {
+        let mut agenda = [const { Vec::new() }; 100];
+        for index in 0..count {
+            let first = anywhere(index, seed) % 100;
+            for later in [0, 33, 67] {
+                agenda[(first + later) % 100].push(index);
+            }
+        }
+        Self(agenda)
+    }
+
+    fn of(&self, now: u32) -> &[usize] {
+        &self.0[now as usize % 100]
+    }
+}
+
+/// A number that depends on both and looks random. Source: `SplitMix64`, <https://prng.di.unimi.it/splitmix64.c>.
+fn anywhere(index: usize, seed: u64) -> usize {
+    let mixed = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed << 32);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ (mixed >> 31)) >> 32) as usize
+}
+
+/// CPU seconds of this thread.
+fn thread_time() -> f64 {
+    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes the time to `used` and nothing else.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut used) };
+    assert_eq!(failed, 0, "the thread has a clock");
+    used.tv_sec as f64 + used.tv_nsec as f64 * 1e-9
+}
+
+/// Bytes of a message.
+const SIZE: usize = 64;
+/// ms on the way, each direction.
+const DELAY: u32 = 25;
+/// When the load begins, when the measurement does, and when it ends, ms.
+const START: u32 = 2000;
+const WARM: u32 = 4000;
+const END: u32 = 9000;
+/// Longest latency told apart, ms.
+const LONGEST: usize = 4000;

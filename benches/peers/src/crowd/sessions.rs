@@ -1,0 +1,154 @@
+//! Sessions: a server that has them all, and their clients. Not encrypted, as KCP is not.
+
+use super::Side;
+use super::bare::{address, index, random, time};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use whitewater::session::{
+    Blob, ClientConfig, Event, Server as Sessions, ServerConfig, Session, SessionConfig, SessionId, Target,
+};
+
+const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
+
+pub(super) struct Server {
+    sessions: Sessions<Blob>,
+    ids: Vec<Option<SessionId>>,
+    buf: Vec<u8>,
+}
+
+impl Server {
+    pub(super) fn new(count: usize, seed: u32) -> Self {
+        let config = ServerConfig {
+            max_sessions: u16::try_from(count).expect("a shard"),
+            half_open: 16_384,
+            challenges_per_second: 1_000_000,
+            ..ServerConfig::insecure()
+        };
+        let sessions = Sessions::new(&config, random(seed)).expect("it is in range");
+        Self { sessions, ids: vec![None; count], buf: Vec::new() }
+    }
+}
+
+impl Side for Server {
+    fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
+        self.sessions.handle_datagram(time(now), address(index), datagram);
+    }
+
+    fn send(&mut self, _: u32, index: usize, message: &[u8]) {
+        let session = self.ids[index].and_then(|id| self.sessions.session_mut(id));
+        session.expect("it is up").send(0, message).expect("it has room");
+    }
+
+    fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
+        self.sessions.handle_timeout(time(now));
+        while let Some(to) = self.sessions.poll_transmit(time(now), &mut self.buf) {
+            out(index(to), &self.buf);
+        }
+    }
+
+    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut message = [0; 1500];
+        while let Some((id, event)) = self.sessions.poll_event() {
+            match event {
+                Event::Connected => {
+                    let peer = self.sessions.session(id).expect("it is up").peer();
+                    self.ids[index(peer)] = Some(id);
+                }
+                Event::Readable => {
+                    let session = self.sessions.session_mut(id).expect("it is up");
+                    while let Ok(len) = session.recv(0, &mut message) {
+                        take(&message[..len]);
+                    }
+                }
+                _ => panic!("{event:?}"),
+            }
+        }
+    }
+}
+
+pub(super) struct Clients {
+    clients: Vec<Session>,
+    /// When each of them is looked at, and those of each ms.
+    due: Vec<u32>,
+    agenda: BTreeMap<u32, Vec<usize>>,
+    heard: Vec<usize>,
+    buf: Vec<u8>,
+}
+
+impl Clients {
+    pub(super) fn new(count: usize, seed: u32) -> Self {
+        let config = ClientConfig { session: SessionConfig::default(), ..ClientConfig::default() };
+        let client = |index: usize| {
+            let number = seed + u32::try_from(index).expect("thousands");
+            Session::new(&config, random(number)).expect("it is in range")
+        };
+        let mut agenda: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let start = |index: usize| u32::try_from(index / STARTS).expect("thousands");
+        (0..count).for_each(|index| agenda.entry(start(index)).or_default().push(index));
+        Self {
+            clients: (0..count).map(client).collect(),
+            due: (0..count).map(start).collect(),
+            agenda,
+            heard: Vec::new(),
+            buf: Vec::new(),
+        }
+    }
+
+    fn touch(&mut self, now: u32, index: usize) {
+        if self.due[index] > now {
+            self.due[index] = now;
+            self.agenda.entry(now).or_default().push(index);
+        }
+    }
+}
+
+impl Side for Clients {
+    fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
+        self.clients[index].handle_datagram(time(now), SocketAddr::from(SERVER), datagram);
+        self.heard.push(index);
+        self.touch(now, index);
+    }
+
+    fn send(&mut self, now: u32, index: usize, message: &[u8]) {
+        let session = self.clients[index].connection_mut().expect("it is up");
+        session.send(0, message).expect("it has room");
+        self.touch(now, index);
+    }
+
+    fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
+        for index in self.agenda.remove(&now).unwrap_or_default() {
+            if self.due[index] != now {
+                continue;
+            }
+            let client = &mut self.clients[index];
+            if client.connection().is_none() && now == u32::try_from(index / STARTS).expect("thousands") {
+                client.connect(time(now), Target::insecure(SocketAddr::from(SERVER))).expect("it is idle");
+            }
+            client.handle_timeout(time(now));
+            while client.poll_transmit(time(now), &mut self.buf).is_some() {
+                out(index, &self.buf);
+            }
+            let next =
+                client.poll_timeout().map_or(u32::MAX, |(at, _)| at.as_micros().div_ceil(1000) as u32 - 1000);
+            self.due[index] = next.max(now + 1);
+            self.agenda.entry(self.due[index]).or_default().push(index);
+        }
+    }
+
+    fn recv(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut message = [0; 1500];
+        for index in self.heard.drain(..) {
+            let client = &mut self.clients[index];
+            while let Some(event) = client.poll_event() {
+                assert!(!matches!(event, Event::Closed { .. }), "{event:?}");
+            }
+            let Some(session) = client.connection_mut() else { continue };
+            while let Ok(len) = session.recv(0, &mut message) {
+                take(&message[..len]);
+            }
+        }
+    }
+}
+
+/// Clients that connect in the same ms.
+const STARTS: usize = 20;
