@@ -51,7 +51,7 @@
 //!                                             how often to send
 //!   rate     how often strangers may do something, all of them and each address
 //!  ─────────────────────────────────────────────────────────────────────
-//!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)
+//!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)   Logged (events)
 //!            Ring, SequenceBuffer, ByteRing (ring)   Keyed (hash): tables that strangers cannot fill unevenly
 //! ```
 //!
@@ -69,6 +69,7 @@
 pub mod arq;
 pub mod code;
 mod config;
+pub mod events;
 mod hash;
 pub mod message;
 #[cfg(feature = "net")]

@@ -25,6 +25,9 @@ impl<O: Output> Kcp<O> {
             self.work = Some(work);
         }
         self.congestion.control_mut().on_tick(now, self.config.mss());
+        if self.is_logging() {
+            self.log_flush(now);
+        }
     }
 
     /// When [`update`](Self::update) has something to do next, provided that nothing is sent,
@@ -43,7 +46,7 @@ impl<O: Output> Kcp<O> {
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let Work { acks, classic, by_time, rebuild, datagram } = work;
+        let Work { acks, classic, by_time, rebuild, datagram, observer } = work;
         datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
@@ -63,6 +66,9 @@ impl<O: Output> Kcp<O> {
                 acks.thin(self.receiver.nxt);
             }
         }
+        if let Some(observer) = observer {
+            observer.before_flush(now, &header, acks.len(), (self.probe.ask, self.probe.tell));
+        }
         header.frg = rebuild.as_ref().map_or(0, |rebuild| rebuild.mark());
         acks.flush(&mut header, &mut packer);
         header.frg = 0;
@@ -77,6 +83,7 @@ impl<O: Output> Kcp<O> {
             congestion: &mut self.congestion,
             prior_window,
             most_sent: 0,
+            observer,
         };
         let mut repairs = 0;
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {

@@ -49,7 +49,7 @@ impl<O: Output> Kcp<O> {
     #[inline]
     fn take_expected(&mut self, datagram: &[u8]) -> bool {
         let Some((head, data)) = RawHeader::split(datagram) else { return false };
-        let Some(Work { acks, .. }) = self.work.as_deref_mut() else { return false };
+        let Some(Work { acks, observer: None, .. }) = self.work.as_deref_mut() else { return false };
         let is_expected = head.len() as usize == data.len()
             && head.conv() == self.conv
             && head.cmd() == Ok(Command::Push)
@@ -71,11 +71,12 @@ impl<O: Output> Kcp<O> {
         if let Err(error) = self.check_datagram(datagram) {
             log::trace!("conv {}: datagram refused: {error}", self.conv);
             self.count_rejected(&error);
+            self.log_refused(now);
             return Err(error);
         }
         self.counters.bytes_received += datagram.len() as u64;
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
-        let mut acked = Acked { bytes: 0, newest: None, has_sample: false };
+        let mut acked = Acked { bytes: 0, newest: None, sample: None };
         let mut rest = datagram;
         while let Some((head, data)) = RawHeader::split(rest)
             && let Ok(cmd) = head.cmd()
@@ -117,6 +118,9 @@ impl<O: Output> Kcp<O> {
                 rmt_wnd: self.rmt_wnd,
                 mss: self.config.mss(),
             });
+        }
+        if self.is_logging() {
+            self.log_input(now, acked.bytes, acked.sample);
         }
         Ok(())
     }
@@ -233,7 +237,7 @@ impl<O: Output> Kcp<O> {
             if (0..=SAMPLE_MAX).contains(&age) {
                 rtt.sample(age.cast_unsigned());
                 self.congestion.on_rtt(now, Duration::from_millis(age.cast_unsigned().into()));
-                acked.has_sample = true;
+                acked.sample = Some(age.cast_unsigned());
             } else if age > 0 {
                 count(&mut self.counters.rejected.ts_age); // a time ahead of our clock is no error
             }
@@ -302,7 +306,7 @@ impl<O: Output> Kcp<O> {
     /// What follows from the ACKs of a datagram together.
     #[inline]
     fn after_acks(&mut self, acked: &Acked) {
-        if acked.has_sample {
+        if acked.sample.is_some() {
             self.rtt.update_rto(&self.config);
         }
         if self.sender.in_flight == 0
@@ -352,7 +356,8 @@ pub(super) struct Acked {
     pub(super) bytes: u32,
     /// The ACK that counts as passing over older segments.
     newest: Option<(Sn, Millis)>,
-    pub(super) has_sample: bool,
+    /// The last round trip measured, ms, or by time in µs.
+    pub(super) sample: Option<u32>,
 }
 
 impl Acked {

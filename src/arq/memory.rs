@@ -1,7 +1,7 @@
 //! How much memory a control block owns, and how much of it the peer may fill.
 
 use super::modern::Rebuild;
-use super::{Kcp, Work};
+use super::{Kcp, Observer, Work};
 use crate::wire::Output;
 
 impl<O: Output> Kcp<O> {
@@ -48,5 +48,6 @@ impl Work {
             + self.by_time.flights.memory()
             + self.datagram.capacity()
             + rebuild
+            + self.observer.as_deref().map_or(0, Observer::memory)
     }
 }

@@ -11,10 +11,12 @@ mod classic;
 mod config;
 pub mod congestion;
 mod error;
+mod event;
 mod flush;
 mod input;
 mod memory;
 pub(crate) mod modern;
+mod observe;
 mod outgoing;
 mod pacing;
 mod packer;
@@ -30,6 +32,7 @@ mod transmit;
 
 pub use config::{Config, Recovery};
 pub use error::{ConfigError, InputError, RecvError, SendError};
+pub use event::{Cause, KcpEvent};
 pub use modern::Modern;
 pub use stats::{Rejected, Stats};
 
@@ -41,6 +44,7 @@ use bytes::Bytes;
 use classic::Classic;
 use congestion::{Congestion, CongestionControl, KcpControl};
 use modern::{ByTime, Rebuild};
+use observe::Observer;
 use probe::Probe;
 use recv::Receiver;
 use rtt::Rtt;
@@ -103,6 +107,8 @@ struct Work {
     rebuild: Option<Box<Rebuild>>,
     /// Room for the datagram being packed.
     datagram: Vec<u8>,
+    /// While events are logged.
+    observer: Option<Box<Observer>>,
 }
 
 impl Work {
@@ -361,7 +367,9 @@ impl<O: Output> Kcp<O> {
         self.sender.shrink();
         self.receiver.shrink();
         if self.sender.in_flight == 0 && !self.owes_acks() && !self.has_passes() {
-            self.work = None;
+            let observer = self.work.as_mut().and_then(|work| work.observer.take());
+            self.work =
+                observer.map(|observer| Box::new(Work { observer: Some(observer), ..Work::default() }));
         }
     }
 

@@ -14,8 +14,11 @@ impl<O: Output> Kcp<O> {
     pub fn path_changed(&mut self, now: Time) {
         self.rtt = Rtt::new();
         self.congestion.path_changed(now, self.config.mss());
-        if let Some(Work { by_time, .. }) = self.work.as_deref_mut() {
+        if let Some(Work { by_time, observer, .. }) = self.work.as_deref_mut() {
             by_time.path_changed(now);
+            if let Some(observer) = observer {
+                observer.path_changed(now);
+            }
         }
     }
 }

@@ -95,6 +95,12 @@ impl Rejected {
     /// All of them together.
     #[must_use]
     pub fn total(&self) -> u64 {
+        self.by_reason().into_iter().map(|(_, count)| u64::from(count)).sum()
+    }
+
+    /// Each with the name of its field.
+    #[must_use]
+    pub const fn by_reason(&self) -> [(&'static str, u32); 13] {
         let Self {
             too_short,
             too_long,
@@ -110,22 +116,21 @@ impl Rejected {
             repair,
             ack_overflow,
         } = *self;
-        let kinds = [
-            too_short,
-            too_long,
-            conv,
-            length,
-            command,
-            una,
-            ack_unsent,
-            fragment,
-            window,
-            fragment_chain,
-            ts_age,
-            repair,
-            ack_overflow,
-        ];
-        kinds.into_iter().map(u64::from).sum()
+        [
+            ("too_short", too_short),
+            ("too_long", too_long),
+            ("conv", conv),
+            ("length", length),
+            ("command", command),
+            ("una", una),
+            ("ack_unsent", ack_unsent),
+            ("fragment", fragment),
+            ("window", window),
+            ("fragment_chain", fragment_chain),
+            ("ts_age", ts_age),
+            ("repair", repair),
+            ("ack_overflow", ack_overflow),
+        ]
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::config::Config;
 use super::congestion::{Congestion, Loss, Sent};
+use super::event::Cause;
+use super::observe::Observer;
 use super::outgoing::{Flight, Outgoing};
 use super::packer::Packer;
 use super::send::Sender;
@@ -24,6 +26,7 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) prior_window: u32,
     /// Sends of the segment that was sent most often; by time, seconds without an acknowledgement.
     pub(super) most_sent: u16,
+    pub(super) observer: &'a mut Option<Box<Observer>>,
 }
 
 /// Segments that one flush sent again.
@@ -35,7 +38,10 @@ pub(super) struct Resent {
 
 impl<O: Output> Transmit<'_, '_, O> {
     /// Sends the segment `sn` again, which is committed.
-    pub(super) fn send_again(&mut self, sn: Sn, segment: &Outgoing) {
+    pub(super) fn send_again(&mut self, sn: Sn, segment: &Outgoing, cause: Cause) {
+        if let Some(observer) = &mut self.observer {
+            observer.resent(self.now, sn, segment, cause);
+        }
         (self.header.sn, self.header.frg) = (sn, segment.frg);
         let room = self.packer.push(&self.header, segment.len);
         self.sender.copy_payload(sn, segment, room);

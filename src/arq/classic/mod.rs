@@ -8,6 +8,7 @@ mod loss;
 mod suspects;
 
 use super::config::Config;
+use super::event::Cause;
 use super::outgoing::Due;
 use super::send::Sender;
 use super::transmit::{Resent, Transmit};
@@ -123,6 +124,7 @@ impl<O: Output> Look<'_, '_, '_, O> {
         let wire = self.transmit.now.wire();
         let config: &Config = self.transmit.config;
         let Some(segment) = self.transmit.sender.ring.get_mut(sn) else { return };
+        let cause = if why == Due::Timeout { Cause::Timeout } else { Cause::FastAck };
         if why == Due::Timeout {
             segment.flight.resend_after_timeout(wire, self.rto, config.nodelay);
             self.resent.timeouts += 1;
@@ -136,6 +138,6 @@ impl<O: Output> Look<'_, '_, '_, O> {
             // A timeout does not forget who passed the segment over, as in ikcp.c.
             self.deadlines.again(sn, wire);
         }
-        self.transmit.send_again(sn, &segment);
+        self.transmit.send_again(sn, &segment, cause);
     }
 }

@@ -61,7 +61,7 @@ impl<O: Output> Kcp<O> {
             self.rtt.sample(age);
             protection.floor.sample(now, age);
             self.congestion.on_rtt(now, Duration::from_micros(age.into()));
-            acked.has_sample = true;
+            acked.sample = Some(age);
         }
     }
 
@@ -77,7 +77,7 @@ impl<O: Output> Kcp<O> {
         if has_progress {
             rack.progress(now);
         }
-        if acked.has_sample
+        if acked.sample.is_some()
             && let Some(modern) = self.config.parts()
         {
             self.rtt.rto = u32::try_from(rack.timeout(&self.rtt, modern)).unwrap_or(u32::MAX);

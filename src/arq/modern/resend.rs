@@ -3,6 +3,7 @@
 use super::floor::Floor;
 use super::protect::Protection;
 use super::{Flights, Modern, Rack};
+use crate::arq::event::Cause;
 use crate::arq::outgoing::{Due, Flight};
 use crate::arq::rtt::Rtt;
 use crate::arq::transmit::{Resent, Transmit};
@@ -109,7 +110,12 @@ impl ByTime {
             let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
             segment.flight.resend_as(token.token());
             let segment = *segment;
-            transmit.send_again(sn, &segment);
+            let cause = match why {
+                Due::FastResend => Cause::Overtaken,
+                _ if is_silent => Cause::Silence,
+                _ => Cause::Timeout,
+            };
+            transmit.send_again(sn, &segment, cause);
             flights.push(sn, sn.add(1), token);
             if why == Due::FastResend {
                 if resent.fast == 0 {

@@ -1,0 +1,153 @@
+//! The event log tells what happens: every line is JSON as docs/EVENTS.md has it, all of them together add up to the statistics, and
+//! nobody can make it grow.
+
+#[cfg(test)]
+mod common;
+#[cfg(test)]
+#[path = "common/events.rs"]
+mod logs;
+
+use common::{CONV, path, presets, repairing};
+use logs::{check, lines, logging_pair, number, of, sum, talk};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use whitewater::{Config, Time};
+
+#[test]
+fn every_line_is_json_and_all_together_are_the_statistics() {
+    for (name, config) in presets() {
+        for seed in 1..=3 {
+            println!("{name}, seed {seed}");
+            let mut pair = logging_pair(&config, &path(0.1), seed, usize::MAX);
+            talk(&mut pair, 200);
+            for end in [&mut pair.alice, &mut pair.bob] {
+                let stats = end.kcp().stats();
+                let lines = lines(|text| end.kcp_mut().write_log(text));
+                check(&lines, &stats);
+            }
+            assert!(pair.alice.resends() > 10);
+        }
+    }
+}
+
+#[test]
+fn the_log_changes_nothing() {
+    for (name, config) in presets() {
+        let runs = [0, 100].map(|most| {
+            let mut pair = logging_pair(&config, &path(0.1), 5, most);
+            talk(&mut pair, 100);
+            let stats = [&pair.alice, &pair.bob].map(|end| end.kcp().stats());
+            (pair.now(), stats, pair.alice.wire_bytes(), pair.bob.wire_bytes())
+        });
+        assert_eq!(runs[0], runs[1], "{name}");
+    }
+}
+
+#[test]
+fn it_can_be_switched_on_and_off_at_any_time_and_a_quiet_session_keeps_it() {
+    let mut pair = logging_pair(&repairing(50), &path(0.05), 3, 0);
+    talk(&mut pair, 50);
+    let before = pair.alice.kcp().stats();
+    assert!(!pair.alice.kcp().is_logging() && pair.alice.kcp_mut().poll_log().is_none());
+    pair.alice.kcp_mut().shrink();
+    let quiet = pair.alice.kcp().memory();
+    let now = pair.now();
+    pair.alice.kcp_mut().log_events(now, 1 << 16);
+    pair.alice.kcp_mut().shrink();
+    assert!(pair.alice.kcp().is_logging(), "to be quiet is not to be off");
+    talk(&mut pair, 50);
+    let after = pair.alice.kcp().stats();
+    let lines = lines(|text| pair.alice.kcp_mut().write_log(text));
+    assert_eq!(number(&lines[0], "snd_nxt"), u64::from(before.snd_nxt.0));
+    assert_eq!(sum(&lines, "send", "n"), u64::from(after.snd_nxt.0 - before.snd_nxt.0));
+    assert_eq!(sum(&lines, "out", "bytes"), after.bytes_sent - before.bytes_sent);
+    let now = pair.now();
+    pair.alice.kcp_mut().log_events(now, 0);
+    pair.alice.kcp_mut().shrink();
+    assert_eq!((pair.alice.kcp().is_logging(), pair.alice.kcp().memory()), (false, quiet));
+}
+
+#[test]
+fn a_flood_of_what_is_refused_is_counted_and_does_not_grow_the_log() {
+    let mut kcp = common::kcp(&Config::turbo());
+    let most = 500;
+    kcp.log_events(Time::ZERO, most);
+    let (mut full, mut rng) = (0, whitewater::sim::Rng::new(9, 1));
+    let mut datagram = vec![0; 1400];
+    for step in 0..50_000u32 {
+        let len = usize::try_from(rng.next_u64() % 60).unwrap();
+        datagram[..60].fill_with(|| rng.next_u64().to_le_bytes()[0]);
+        datagram[..4].copy_from_slice(&CONV.to_le_bytes());
+        datagram[4] = 81 + (step % 4).to_le_bytes()[0];
+        let _ = kcp.input(Time::from_micros(step.into()), &datagram[..len]);
+        kcp.flush(Time::from_micros(step.into()));
+        if step == 10_000 {
+            full = kcp.memory();
+        }
+    }
+    assert!(kcp.memory() <= full + 4096, "{} {full}", kcp.memory());
+    let lines = lines(|text| kcp.write_log(text));
+    assert_eq!((lines.len(), &lines[0]["e"]), (most + 1, &Value::from("lost")));
+    assert!(number(&lines[0], "n") > 40_000);
+}
+
+#[test]
+fn each_reason_to_refuse_is_named_as_it_is_counted() {
+    let mut kcp = common::kcp(&Config::fast());
+    kcp.log_events(Time::ZERO, 100);
+    let long = vec![0; 2000];
+    let too_short = [0; 5];
+    let stranger = [9; 24];
+    for datagram in [&long[..], &too_short, &stranger] {
+        kcp.input(Time::from_millis(1), datagram).unwrap_err();
+    }
+    let mut reasons = BTreeMap::new();
+    for line in of(&lines(|text| kcp.write_log(text)), "reject") {
+        *reasons.entry(line["reason"].as_str().unwrap().to_owned()).or_insert(0) += number(line, "n");
+    }
+    let want = ["conv", "too_long", "too_short"].map(|reason| (reason.to_owned(), 1));
+    assert_eq!(reasons, want.into());
+    assert_eq!(kcp.stats().rejected.total(), 3);
+}
+
+#[test]
+fn each_kind_of_line_and_each_field_is_in_the_docs() {
+    let docs = include_str!("../docs/EVENTS.md");
+    let mut seen = BTreeMap::new();
+    for (_, config) in presets() {
+        let mut pair = logging_pair(&config, &path(0.1), 1, usize::MAX);
+        talk(&mut pair, 100);
+        for end in [&mut pair.alice, &mut pair.bob] {
+            for line in lines(|text| end.kcp_mut().write_log(text)) {
+                let kind = line["e"].as_str().unwrap();
+                let row = docs.lines().find(|row| row.starts_with(&format!("| `{kind}` |"))).expect(kind);
+                for field in line.as_object().unwrap().keys() {
+                    assert!(
+                        ["t", "e"].contains(&field.as_str()) || row.contains(&format!("`{field}`")),
+                        "{line}"
+                    );
+                }
+                if kind == "resend" {
+                    let cause = line["cause"].as_str().unwrap();
+                    assert!(docs.contains(&format!("\n| `{cause}` |")), "{line}");
+                }
+                *seen.entry(kind.to_owned()).or_insert(0) += 1;
+            }
+        }
+    }
+    let usual = [
+        "start",
+        "send",
+        "resend",
+        "repair",
+        "acks",
+        "out",
+        "in",
+        "ack",
+        "rtt",
+        "recv",
+        "duplicate",
+        "rebuilt",
+    ];
+    assert!(usual.iter().all(|kind| seen.contains_key(*kind)), "{seen:?}");
+}
