@@ -1,0 +1,154 @@
+//! Damaged datagrams, and those of others.
+
+use super::pcap::Captured;
+use super::{addresses, hex, kcp, packets, sessions, tshark};
+use crate::common::at;
+use whitewater::session::wire::{FrameError, Frames, Msg1, Msg2, Packet, PacketError};
+use whitewater::sim::Rng;
+use whitewater::wire::{conv_of, segments};
+
+/// So many of the datagrams, each damaged in some way: bytes changed, bits flipped, cut off, longer, mixed with another.
+fn damaged(from: &[Captured], count: usize, seed: u64) -> Vec<Captured> {
+    let mut rng = Rng::new(seed, 1);
+    let mut below = |limit: usize| usize::try_from(rng.next_u64() % limit.max(1) as u64).unwrap();
+    let mut damage = |(at, source, target, datagram): &Captured| {
+        let mut bytes = datagram.clone();
+        for _ in 0..=below(3) {
+            // Headers are short and stand in front.
+            let limit = if below(2) == 0 { bytes.len() } else { bytes.len().min(48) };
+            let place = below(limit);
+            match below(5) {
+                0 if !bytes.is_empty() => bytes[place] = u8::try_from(below(256)).unwrap(),
+                1 if !bytes.is_empty() => bytes[place] ^= 1 << below(8),
+                2 => bytes.truncate(place),
+                3 => bytes.extend((0..below(40)).map(|byte| byte.to_le_bytes()[0])),
+                _ => {
+                    let (.., other) = &from[below(from.len())];
+                    bytes.truncate(place);
+                    bytes.extend_from_slice(&other[below(other.len())..]);
+                }
+            }
+        }
+        bytes.truncate(1200);
+        (*at, *source, *target, bytes)
+    };
+    // An empty datagram is shown to no dissector.
+    from.iter()
+        .cycle()
+        .step_by(7)
+        .map(&mut damage)
+        .filter(|(.., bytes)| !bytes.is_empty())
+        .take(count)
+        .collect()
+}
+
+/// Fails where what is shown as refused is not what our decoder refuses.
+fn agree(captured: &[Captured], rows: &[tshark::Row], is_refused: impl Fn(&[u8]) -> bool) {
+    let mut refused = 0;
+    for ((.., datagram), row) in captured.iter().zip(rows) {
+        let is_shown = row.iter().any(|values| !values.is_empty());
+        assert_eq!(is_shown, is_refused(datagram), "{} {row:?}", hex(datagram));
+        refused += usize::from(is_shown);
+    }
+    let share = captured.len() / 10;
+    assert!((share..=captured.len() - share).contains(&refused), "{refused} of {}", captured.len());
+}
+
+#[test]
+fn what_is_shown_as_refused_of_damaged_segments_is_what_our_decoder_refuses() {
+    let captured = damaged(&kcp::run(0.1, 4), 4000, 1);
+    let Some(rows) = tshark::show(&captured, &["kcp.ports:50001-50002"], &["kcp.malformed"]) else { return };
+    agree(&captured, &rows, |datagram| {
+        let conv = conv_of(datagram);
+        let is_good = |segment: Result<_, _>| {
+            segment.is_ok_and(|found: whitewater::wire::Segment<'_>| Some(found.header.conv) == conv)
+        };
+        conv.is_none() || !segments(datagram).all(is_good)
+    });
+}
+
+#[test]
+fn what_is_shown_as_refused_of_damaged_packets_of_sessions_is_what_our_decoders_refuse() {
+    let handshakes = |(.., datagram): &Captured| (0xa1..=0xa5).contains(&datagram[0]);
+    let honest = sessions::captured(6);
+    let mut from: Vec<_> = honest.iter().filter(|captured| handshakes(captured)).cloned().collect();
+    from = from.into_iter().cycle().take(200).chain(honest).collect();
+    let mut captured = damaged(&from, 4000, 2);
+    captured.retain(|(.., datagram)| (0xa1..=0xa8).contains(&datagram[0]) && !is_text_at_fault(datagram));
+    // Handshakes come last: from damaged ones nothing is to be learnt about sessions.
+    captured.sort_by_key(|captured| handshakes(captured));
+    let settings = ["ww.ports:4000", "ww.assume_checked:TRUE"];
+    let Some(rows) = tshark::show(&captured, &settings, &["ww.malformed", "ww.unknown"]) else { return };
+    agree(&captured, &rows, |datagram| match Packet::decode(datagram) {
+        Ok(Packet::Data(data, sealed)) => data.phase || frames(sealed).is_err(),
+        Ok(Packet::Connect(connect)) => {
+            !is_message(connect.suite, connect.msg1, |payload| Msg1::decode(payload).map(drop))
+        }
+        Ok(Packet::Accept(accept)) => {
+            let is_clear = accept.suite == 0;
+            !is_message(if is_clear { 0 } else { 0x0201 }, accept.msg2, |payload| {
+                Msg2::decode(payload).map(drop)
+            })
+        }
+        other => other.is_err(),
+    });
+}
+
+/// Which characters the text of a CLOSE may have is not looked at.
+fn is_text_at_fault(datagram: &[u8]) -> bool {
+    matches!(Packet::decode(datagram), Ok(Packet::Data(_, sealed)) if frames(sealed).is_err_and(|error| error == FrameError::Text))
+}
+
+fn frames(sealed: &[u8]) -> Result<Frames<'_>, FrameError> {
+    Frames::parse(&sealed[..sealed.len() - 4])
+}
+
+/// Whether what is in clear of a message of the handshake is right.
+fn is_message(suite: u16, message: &[u8], decode: impl Fn(&[u8]) -> Result<(), PacketError>) -> bool {
+    match suite >> 8 {
+        0 if suite == 0 => decode(&message[8..message.len() - 4]).is_ok(),
+        1 => message.get(32..).is_some_and(|payload| decode(payload).is_ok()),
+        _ => message.len() >= 32,
+    }
+}
+
+#[test]
+fn damaged_packets_and_noise_lead_to_no_error_in_lua() {
+    let mut captured = damaged(&packets::run(2), 2000, 3);
+    let mut rng = Rng::new(4, 1);
+    let [from, to] = addresses();
+    for _ in 0..4000 {
+        let len = rng.next_u64() % 90;
+        let mut datagram: Vec<u8> = (0..len).map(|_| rng.next_u64().to_le_bytes()[0]).collect();
+        if let Some(kind) = datagram.first_mut() {
+            *kind = 0xa0 + *kind % 16;
+        }
+        captured.push((at(1), from, to, datagram));
+    }
+    for setting in ["wwp.ports:50001-50002", "ww.ports:50001-50002", "kcp.ports:50001-50002"] {
+        let Some(rows) = tshark::show(&captured, &[setting], &["frame.number"]) else { return };
+        assert_eq!(rows.len(), captured.len());
+    }
+}
+
+#[test]
+fn datagrams_of_others_are_not_taken() {
+    let mut rng = Rng::new(5, 1);
+    let [from, to] = addresses();
+    let mut captured = Vec::new();
+    for number in 0..6000 {
+        let len = 1 + rng.next_u64() % 200;
+        let mut datagram: Vec<u8> = (0..len).map(|_| rng.next_u64().to_le_bytes()[0]).collect();
+        // Some begin like ours: a kind and a version, or a command where KCP has it.
+        match (number % 4, &mut datagram[..]) {
+            (0, [kind, version, ..]) => (*kind, *version) = (0xa1 + *kind % 8, 1),
+            (1, [_, _, _, _, cmd, ..]) => *cmd = 81 + *cmd % 4,
+            _ => {}
+        }
+        captured.push((at(number), from, to, datagram));
+    }
+    let Some(rows) = tshark::show(&captured, &[packets::SETTING], &["kcp", "ww", "wwp"]) else { return };
+    for ((.., datagram), row) in captured.iter().zip(rows) {
+        assert!(row.iter().all(Vec::is_empty), "{}", hex(datagram));
+    }
+}

@@ -1,0 +1,262 @@
+//! Sessions: with a checksum, whose frames can be seen, and encrypted.
+
+use super::pcap::Captured;
+use super::{hex, hexes, texts, tshark};
+use crate::common::ms;
+use crate::common::sessions::{Toward, World, client_address, forger, server_address, server_config, target};
+use std::collections::BTreeSet;
+use whitewater::Seq16;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::session::wire::{
+    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Frames, Hello, Packet, Reset,
+    kind,
+};
+use whitewater::session::{Blob, SessionConfig, Suite};
+use whitewater::sim::{LinkConfig, Loss};
+use whitewater::wire::segments;
+
+const FRAMES: [&str; 15] = [
+    "ww.kind",
+    "ww.sid",
+    "ww.pn",
+    "ww.checksum.status",
+    "ww.frame.type",
+    "kcp.sn",
+    "ww.dgram",
+    "ww.redirect",
+    "ww.packed",
+    "ww.ack",
+    "ww.ack.bits",
+    "ww.ping",
+    "ww.path",
+    "ww.close.reason",
+    "ww.close.text",
+];
+
+/// A session of lanes, channels and datagrams over a bad path, from HELLO to CLOSE, as its datagrams left.
+fn run(suite: Suite, seed: u64) -> World {
+    let link = LinkConfig { loss: Loss::Random(0.1), ..LinkConfig::with_rtt(ms(60)) };
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
+    let lanes = SessionConfig::default().lanes.repeat(2);
+    let config = SessionConfig { channels, lanes, ..SessionConfig::default() };
+    let mut world = World::new(seed, &server_config(&config, suite));
+    world.taps = true;
+    world.add(&link, &link, &config, target(suite));
+    world.connect();
+    for tick in 0..60_u8 {
+        let now = world.now;
+        let client = world.client();
+        client.send(usize::from(tick % 2), &vec![tick; 40 * usize::from(tick)]).unwrap();
+        client.send_datagram(&[tick; 100]).unwrap();
+        client.send_message(usize::from(tick % 2), now, Blob(vec![tick; 30])).unwrap();
+        world.session().send(0, &[tick; 200]).unwrap();
+        world.run(30);
+        let mut buf = [0; 4000];
+        while world.session().recv(0, &mut buf).is_ok() || world.session().recv(1, &mut buf).is_ok() {}
+        while world.client().recv(0, &mut buf).is_ok() {}
+        while world.session().recv_datagram(&mut buf).is_ok() {}
+    }
+    world.run(3000);
+    let now = world.now;
+    world.clients[0].session.close(now, 7);
+    world.run(2000);
+    world
+}
+
+/// Its datagrams as they left, and at the end one to the client with a frame of each kind.
+pub(super) fn captured(seed: u64) -> Vec<Captured> {
+    let mut world = run(Suite::Checked, seed);
+    let mut body = Vec::new();
+    let mut writer = FrameWriter::new(&mut body, 1000);
+    let every = [
+        Frame::Ack(AckFrame { ack: Seq16(5), bits: 0x0102_0304, delay: 25 }),
+        Frame::Ping(1),
+        Frame::Pong(u64::MAX),
+        Frame::PathChallenge(*b"question"),
+        Frame::PathResponse(*b"response"),
+        Frame::Close(0xff03, "höchste Zeit"),
+        Frame::Dgram(b""),
+        Frame::Dgram(b"a message"),
+        Frame::Redirect(b"a token"),
+        Frame::Packed(b"bits"),
+        Frame::Pad(9),
+    ];
+    every.iter().for_each(|frame| writer.push(frame).unwrap());
+    let forged = forger(&world)(Toward::Client, &body);
+    world.tap.push((world.now, server_address(), client_address(1, 1000), forged));
+    world.tap
+}
+
+/// What is to be shown of the frames of a body.
+fn expected(body: &[u8]) -> [Vec<String>; 11] {
+    let mut shown: [Vec<String>; 11] = Default::default();
+    let mut frames = Vec::new();
+    for frame in Frames::parse(body).unwrap() {
+        let hexed = |bytes: &[u8]| hexes([bytes]);
+        let stamp = |stamp: u64| vec![format!("0x{stamp:016x}")];
+        let (code, fields): (u8, &[(usize, Vec<String>)]) = match frame {
+            Frame::Pad(_) => (0, &[]),
+            Frame::Kcp(bytes) => (1, &[(1, texts(segments(bytes).map(|found| found.unwrap().header.sn.0)))]),
+            Frame::Dgram(bytes) => (2, &[(2, hexed(bytes))]),
+            Frame::Redirect(bytes) => (9, &[(3, hexed(bytes))]),
+            Frame::Packed(bytes) => (10, &[(4, hexed(bytes))]),
+            Frame::Ack(AckFrame { ack, bits, .. }) => {
+                (3, &[(5, texts([ack.0])), (6, vec![format!("0x{bits:08x}")])])
+            }
+            Frame::Ping(number) => (4, &[(7, stamp(number))]),
+            Frame::Pong(number) => (5, &[(7, stamp(number))]),
+            Frame::PathChallenge(bytes) => (6, &[(8, hexed(&bytes))]),
+            Frame::PathResponse(bytes) => (7, &[(8, hexed(&bytes))]),
+            Frame::Close(reason, text) => (8, &[(9, vec![format!("0x{reason:04x}")]), (10, texts([text]))]),
+            other => unreachable!("{other:?}"),
+        };
+        frames.push(code);
+        for (field, values) in fields {
+            shown[*field].extend(values.iter().filter(|value| !value.is_empty()).cloned());
+        }
+    }
+    shown[0] = texts(frames);
+    shown
+}
+
+/// The body of a DATA with a checksum.
+fn body(sealed: &[u8]) -> &[u8] {
+    &sealed[..sealed.len() - 4]
+}
+
+#[test]
+fn every_frame_of_a_session_with_a_checksum_is_shown_and_each_checksum_is_right() {
+    let captured = captured(1);
+    let fields = [&FRAMES[..], &["ww.malformed", "ww.unknown", "kcp.malformed"]].concat();
+    let Some(rows) = tshark::show(&captured, &[], &fields) else { return };
+    let mut kinds = BTreeSet::new();
+    for ((.., datagram), row) in captured.iter().zip(rows) {
+        assert!(row[15..].iter().all(Vec::is_empty), "{:?} is wrong with {}", &row[15..], hex(datagram));
+        let Ok(Packet::Data(data, sealed)) = Packet::decode(datagram) else { continue };
+        let head =
+            [vec![format!("0x{:02x}", datagram[0])], vec![format!("0x{:08x}", data.sid)], texts([data.pn])];
+        assert_eq!(row[..3], head);
+        assert_eq!(row[3], ["1"], "the checksum is right");
+        assert_eq!(row[4..15], expected(body(sealed)), "{}", hex(datagram));
+        kinds.extend(row[4].iter().cloned());
+    }
+    assert_eq!(kinds.len(), 11, "{kinds:?}");
+}
+
+#[test]
+fn the_handshake_is_shown_as_it_was_sent() {
+    let mut captured = captured(2);
+    let (at, client, server) = (captured[0].0, captured[0].1, captured[0].2);
+    let mut more = [Vec::new(), Vec::new()];
+    let (reason, cid) = (DenyReason::Busy, 0x0102_0304_0506_0708);
+    Deny { lowest: 1, highest: 3, reason, cid, retry_after_ms: 3000 }.encode(&mut more[0]).unwrap();
+    Reset { sid: 0x0e0f_1011, token: *b"a token of 16 by" }.encode(&mut more[1]);
+    captured.extend(more.map(|datagram| (at, server, client, datagram)));
+    let fields = [
+        "ww.kind",
+        "ww.suite",
+        "ww.protocol_id",
+        "ww.cid",
+        "ww.sid",
+        "ww.stamp",
+        "ww.epoch",
+        "ww.cookie",
+        "ww.deny.reason",
+        "ww.deny.retry_after",
+        "ww.reset_token",
+        "ww.checksum.status",
+        "ww.handshake.max_datagram",
+    ];
+    let Some(rows) = tshark::show(&captured, &[], &fields) else { return };
+    let mut kinds = BTreeSet::new();
+    for ((.., datagram), row) in captured.iter().zip(rows) {
+        let mut want: [Vec<String>; 13] = Default::default();
+        want[0] = vec![format!("0x{:02x}", datagram[0])];
+        let [as16, as32, as64] =
+            [4, 8, 16].map(|digits| move |value: u64| vec![format!("0x{value:0digits$x}")]);
+        match Packet::decode(datagram).unwrap() {
+            Packet::Hello(Hello { suite, protocol_id, cid, client_stamp, .. }) => {
+                (want[1], want[2], want[3]) = (as16(suite.into()), as64(protocol_id), as64(cid));
+                want[5] = texts([client_stamp]);
+            }
+            Packet::Challenge(Challenge { suite, cid, client_stamp, epoch, cookie }) => {
+                (want[1], want[3]) = (as16(suite.into()), as64(cid));
+                (want[5], want[6], want[7]) = (texts([client_stamp]), texts([epoch]), hexes([&cookie[..]]));
+            }
+            Packet::Connect(Connect { suite, protocol_id, cid, epoch, cookie, client_sid, .. }) => {
+                (want[1], want[2], want[3]) = (as16(suite.into()), as64(protocol_id), as64(cid));
+                (want[4], want[6], want[7]) = (as32(client_sid.into()), texts([epoch]), hexes([&cookie[..]]));
+                (want[11], want[12]) = (texts([1]), texts([1200]));
+            }
+            Packet::Accept(Accept { suite, cid, msg2 }) => {
+                (want[1], want[3]) = (as16(suite.into()), as64(cid));
+                want[4] = as32(u32::from_le_bytes(msg2[8..12].try_into().unwrap()).into());
+                want[10] = hexes([&msg2[msg2.len() - 20..msg2.len() - 4]]);
+                (want[11], want[12]) = (texts([1]), texts([1200]));
+            }
+            Packet::Deny(Deny { cid, retry_after_ms, .. }) => {
+                (want[3], want[8], want[9]) = (as64(cid), texts([4]), texts([retry_after_ms]));
+            }
+            Packet::Reset(Reset { sid, token }) => {
+                (want[4], want[10]) = (as32(sid.into()), hexes([&token[..]]));
+            }
+            _ => continue,
+        }
+        kinds.insert(datagram[0]);
+        assert_eq!(row, want, "{}", hex(datagram));
+    }
+    assert_eq!(kinds.len(), 7 - 1, "{kinds:02x?}");
+}
+
+#[test]
+#[cfg(feature = "crypto")]
+fn of_an_encrypted_session_is_shown_what_stands_in_clear() {
+    for suite in [Suite::TOKEN, Suite::from_code(0x0101).unwrap()] {
+        let captured = run(suite, 3).tap;
+        let fields =
+            ["ww.kind", "ww.sid", "ww.pn", "ww.encrypted", "ww.tag", "ww.handshake_in", "ww.malformed"];
+        let Some(rows) = tshark::show(&captured, &[], &fields) else { return };
+        let is_connect = |(.., datagram): &Captured| datagram[0] == kind::CONNECT;
+        let connect = captured.iter().position(is_connect).unwrap() + 1;
+        for ((.., datagram), row) in captured.iter().zip(rows) {
+            let Ok(Packet::Data(data, sealed)) = Packet::decode(datagram) else { continue };
+            let (encrypted, tag) = sealed.split_at(sealed.len() - 16);
+            let head = [vec![format!("0x{:02x}", datagram[0])], vec![format!("0x{:08x}", data.sid)]];
+            assert_eq!(row[..2], head);
+            let rest = [texts([data.pn]), hexes([encrypted]), hexes([tag]), texts([connect]), Vec::new()];
+            assert_eq!(row[2..], rest, "{suite:?}");
+        }
+    }
+}
+
+#[test]
+fn without_its_handshake_a_session_is_shown_as_a_preference_says() {
+    let mut captured = captured(4);
+    captured.retain(|(.., datagram)| datagram[0] == kind::DATA && datagram.len() >= 40);
+    let fields = ["ww.frame.type", "ww.encrypted", "ww.checksum.status"];
+    let port = format!("ww.ports:{}", server_address().port());
+    let Some(rows) = tshark::show(&captured, &[&port], &fields) else { return };
+    assert!(rows.iter().all(|row| row[0].is_empty() && row[1].len() == 1), "taken for encrypted");
+    let rows = tshark::show(&captured, &[&port, "ww.assume_checked:TRUE"], &fields).unwrap();
+    assert!(rows.iter().all(|row| !row[0].is_empty() && row[1].is_empty() && row[2] == ["2"]));
+    let rows = tshark::show(&captured, &[], &["ww.kind"]).unwrap();
+    assert!(rows.iter().all(|row| row[0].is_empty()), "nothing tells what they are");
+}
+
+#[test]
+fn a_frame_of_another_version_is_shown_as_unknown_with_all_that_follows() {
+    let mut world = run(Suite::Checked, 5);
+    let ping = [4, 1, 0, 0, 0, 0, 0, 0, 0];
+    let forge = forger(&world);
+    for unknown in [0x0b, 0x7f, 0x84, 0xff] {
+        let datagram = forge(Toward::Client, &[&ping[..], &[unknown, 2, 3]].concat());
+        world.tap.push((world.now, server_address(), client_address(1, 1000), datagram));
+    }
+    let fields = ["ww.frame.type", "ww.frame.unknown", "ww.unknown", "ww.malformed", "ww.checksum.status"];
+    let Some(rows) = tshark::show(&world.tap, &[], &fields) else { return };
+    for (row, unknown) in rows[rows.len() - 4..].iter().zip([0x0b, 0x7f, 4, 0x7f]) {
+        assert_eq!(row[0], texts([4, unknown]));
+        assert_eq!(row[1], ["0203"]);
+        assert!(row[2].len() == 1 && row[3].is_empty() && row[4] == ["1"], "{row:?}");
+    }
+}

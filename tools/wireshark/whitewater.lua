@@ -1,0 +1,697 @@
+-- Sessions of whitewater, protocol WW/1, for Wireshark: the packets of the handshake, the header of every DATA, and the frames of the
+-- sessions that are not encrypted. docs/WIRE.md has the bytes. Segments of KCP are shown by kcp.lua, if that is there.
+--
+-- A datagram is taken for one of WW/1 where a preference or "Decode As" says so; when it is a HELLO, CHALLENGE, CONNECT or ACCEPT that
+-- is right in every bit that can be looked at; and when it goes to or comes from a server that has been seen in one of these.
+
+local ww = Proto("ww", "Whitewater session")
+
+local HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_PHASE_1, RESET = 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8
+local KINDS = {
+  [HELLO] = "HELLO", [CHALLENGE] = "CHALLENGE", [CONNECT] = "CONNECT", [ACCEPT] = "ACCEPT", [DENY] = "DENY",
+  [DATA] = "DATA", [DATA_PHASE_1] = "DATA", [RESET] = "RESET",
+}
+local PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local FRAMES = {
+  [PAD] = "PAD", [KCP] = "KCP", [DGRAM] = "DGRAM", [ACK] = "ACK", [PING] = "PING", [PONG] = "PONG",
+  [PATH_CHALLENGE] = "PATH_CHALLENGE", [PATH_RESPONSE] = "PATH_RESPONSE", [CLOSE] = "CLOSE", [REDIRECT] = "REDIRECT",
+  [PACKED] = "PACKED",
+}
+local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true }
+local SUITES = {
+  [0x0000] = "none, a checksum", [0x0101] = "NN, ChaChaPoly", [0x0102] = "NN, AESGCM", [0x0201] = "NNpsk0, ChaChaPoly",
+  [0x0202] = "NNpsk0, AESGCM", [0x0301] = "NK, ChaChaPoly", [0x0302] = "NK, AESGCM", [0x0401] = "NKpsk0, ChaChaPoly",
+  [0x0402] = "NKpsk0, AESGCM",
+}
+local CHECKED, NN = 0x0000, 0x01
+local DENIALS = { [1] = "version", [2] = "suite", [3] = "protocol", [4] = "busy" }
+local REASONS = {
+  [0xff01] = "the peer broke the protocol", [0xff02] = "nothing was acknowledged", [0xff03] = "nothing was read",
+  [0xff04] = "a message could not be put together", [0xff05] = "the same client has connected again",
+  [0xff06] = "all packet numbers are used up",
+}
+local STATUS = { [0] = "wrong", [1] = "right", [2] = "not known, for the handshake was not captured" }
+local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX = 1, 512, 1200, 512, 28, 338, 256
+local CHALLENGE_LEN, DENY_LEN, DATA_HEADER_LEN, RESET_LEN, CHECKSUM_LEN, TAG_LEN, FRAMES_MAX, CLOSE_TEXT_MAX = 36, 16, 9, 21, 4, 16, 64, 128
+local SEALED_TOKEN_LEN = 384
+-- Where the number of the session stands in an ACCEPT without encryption: behind the salt.
+local SERVER_SID_AT = 14 + 8
+
+local fields = {
+  kind = ProtoField.uint8("ww.kind", "Kind", base.HEX, KINDS),
+  version = ProtoField.uint8("ww.version", "Version"),
+  suite = ProtoField.uint16("ww.suite", "Suite", base.HEX, SUITES),
+  protocol_id = ProtoField.uint64("ww.protocol_id", "Protocol id", base.HEX),
+  cid = ProtoField.uint64("ww.cid", "Attempt (cid)", base.HEX),
+  sid = ProtoField.uint32("ww.sid", "Session, as its receiver calls it (sid)", base.HEX),
+  stamp = ProtoField.uint32("ww.stamp", "Stamp"),
+  padding = ProtoField.bytes("ww.padding", "Padding"),
+  epoch = ProtoField.uint32("ww.epoch", "Epoch of the cookie"),
+  cookie = ProtoField.bytes("ww.cookie", "Cookie"),
+  token = ProtoField.bytes("ww.token", "Connect token, sealed"),
+  token_key = ProtoField.uint8("ww.token.key_id", "Key"),
+  token_server = ProtoField.uint64("ww.token.server_id", "Server"),
+  token_expires = ProtoField.uint64("ww.token.expires", "End, seconds since 1970"),
+  token_nonce = ProtoField.bytes("ww.token.nonce", "Nonce"),
+  msg = ProtoField.bytes("ww.handshake", "Message of the handshake"),
+  ephemeral = ProtoField.bytes("ww.handshake.ephemeral", "Ephemeral public key"),
+  salt = ProtoField.bytes("ww.handshake.salt", "Salt"),
+  encrypted = ProtoField.bytes("ww.encrypted", "Encrypted"),
+  features = ProtoField.uint32("ww.handshake.features", "Features", base.HEX),
+  max_datagram = ProtoField.uint16("ww.handshake.max_datagram", "Longest datagram that it takes, bytes"),
+  rcv_wnd = ProtoField.uint16("ww.handshake.rcv_wnd", "Receive window, segments"),
+  keepalive = ProtoField.uint16("ww.handshake.keepalive", "Between keepalives, ms"),
+  rejected = ProtoField.uint16("ww.handshake.rejected", "Rejected"),
+  reset_token = ProtoField.bytes("ww.reset_token", "Reset token"),
+  user = ProtoField.bytes("ww.handshake.user", "The application's own"),
+  lowest = ProtoField.uint8("ww.deny.lowest", "Lowest version", base.DEC, nil, 0xf0),
+  highest = ProtoField.uint8("ww.deny.highest", "Highest version", base.DEC, nil, 0x0f),
+  denial = ProtoField.uint16("ww.deny.reason", "Why", base.DEC, DENIALS),
+  retry_after = ProtoField.uint32("ww.deny.retry_after", "Not to be tried again before, ms"),
+  phase = ProtoField.uint8("ww.phase", "Key phase"),
+  pn = ProtoField.uint32("ww.pn", "Packet number, its low half (pn)"),
+  tag = ProtoField.bytes("ww.tag", "Tag"),
+  checksum = ProtoField.uint32("ww.checksum", "Checksum", base.HEX),
+  checksum_status = ProtoField.uint8("ww.checksum.status", "The checksum is", base.DEC, STATUS),
+  handshake = ProtoField.framenum("ww.handshake_in", "Handshake in"),
+  frame = ProtoField.none("ww.frame", "Frame"),
+  frame_type = ProtoField.uint8("ww.frame.type", "Type", base.DEC, FRAMES, 0x7f),
+  frame_end = ProtoField.bool("ww.frame.to_end", "Extends to the end", 8, nil, 0x80),
+  frame_len = ProtoField.uint16("ww.frame.len", "Bytes of the content"),
+  unknown = ProtoField.bytes("ww.frame.unknown", "Content of no frame that is known"),
+  pad = ProtoField.bytes("ww.pad", "Zeros"),
+  segments = ProtoField.bytes("ww.kcp", "Segments of KCP"),
+  dgram = ProtoField.bytes("ww.dgram", "Message of the application"),
+  redirect = ProtoField.bytes("ww.redirect", "Connect token for another server"),
+  packed = ProtoField.bytes("ww.packed", "Messages of channels, as bits"),
+  ack = ProtoField.uint16("ww.ack", "Newest packet received, low half of pn"),
+  ack_bits = ProtoField.uint32("ww.ack.bits", "Received of the 32 before it", base.HEX),
+  ack_delay = ProtoField.uint16("ww.ack.delay", "Since it came, 0.1 ms"),
+  ping = ProtoField.uint64("ww.ping", "Stamp", base.HEX),
+  path = ProtoField.bytes("ww.path", "Random bytes"),
+  close_reason = ProtoField.uint16("ww.close.reason", "Why", base.HEX),
+  close_text = ProtoField.string("ww.close.text", "In words", base.UNICODE),
+}
+ww.fields = fields
+
+local experts = {
+  malformed = ProtoExpert.new("ww.malformed", "Refused", expert.group.MALFORMED, expert.severity.ERROR),
+  checksum = ProtoExpert.new("ww.checksum.wrong", "Wrong checksum", expert.group.CHECKSUM, expert.severity.ERROR),
+  unknown = ProtoExpert.new("ww.unknown", "Not known here", expert.group.UNDECODED, expert.severity.WARN),
+  over = ProtoExpert.new("ww.over", "The session or the attempt ends", expert.group.SEQUENCE, expert.severity.NOTE),
+}
+ww.experts = experts
+
+ww.prefs.ports = Pref.range("UDP ports", "", "Ports of servers, for example 4000-4010,5000", 65535)
+ww.prefs.assume_checked = Pref.bool(
+  "Unknown sessions are not encrypted",
+  false,
+  "Whether sessions whose handshake was not captured have a checksum (suite 0x0000) instead of being encrypted"
+)
+
+-- What has been seen of handshakes -------------------------------------------------------------------------------------------------
+
+-- Servers, by address and port.
+local servers = {}
+-- The attempts at a server, by its address and port and the cid.
+local attempts = {}
+-- Sessions by the address and port of the server, the direction and the sid.
+local sessions = {}
+-- The last session of a client whose sid at the server is not known yet, by both addresses and ports.
+local nameless = {}
+-- The session that the first pass has found for a frame. Only that pass sees frames in order.
+local session_of_frame = {}
+
+function ww.init()
+  servers, attempts, sessions, nameless, session_of_frame = {}, {}, {}, {}, {}
+end
+
+local function source(pinfo)
+  return tostring(pinfo.src) .. " " .. pinfo.src_port
+end
+
+local function destination(pinfo)
+  return tostring(pinfo.dst) .. " " .. pinfo.dst_port
+end
+
+local function learn_connect(pinfo, attempt)
+  local server = destination(pinfo)
+  local key = server .. " " .. attempt.cid
+  servers[server] = true
+  if not pinfo.visited and not attempts[key] then
+    attempt.number = pinfo.number
+    attempts[key] = attempt
+    sessions[server .. " to client " .. attempt.client_sid] = attempt
+    nameless[source(pinfo) .. " " .. server] = attempt
+  end
+end
+
+-- The attempt that an ACCEPT answers. `server_sid`: where it stands in clear.
+local function learn_accept(pinfo, cid, server_sid, salt)
+  local server = source(pinfo)
+  local attempt = attempts[server .. " " .. cid]
+  servers[server] = true
+  if attempt and server_sid and not pinfo.visited then
+    attempt.server_salt = salt
+    sessions[server .. " to server " .. server_sid] = attempt
+    nameless[destination(pinfo) .. " " .. server] = nil
+  end
+  return attempt
+end
+
+-- The session that a DATA is of, and whether it goes to the server, if that is known.
+local function find_session(pinfo, sid)
+  local known = session_of_frame[pinfo.number]
+  if pinfo.visited then
+    return known
+  end
+  known = sessions[source(pinfo) .. " to client " .. sid] or sessions[destination(pinfo) .. " to server " .. sid]
+  if not known then
+    -- The first that the client says under a number that only its encrypted ACCEPT has told.
+    local pair = source(pinfo) .. " " .. destination(pinfo)
+    known = nameless[pair]
+    if known then
+      nameless[pair] = nil
+      sessions[destination(pinfo) .. " to server " .. sid] = known
+    end
+  end
+  session_of_frame[pinfo.number] = known
+  return known
+end
+
+-- CRC-32 ---------------------------------------------------------------------------------------------------------------------------
+
+-- Lua 5.2 has a library for it, later versions have operators, which 5.2 cannot even read.
+local xor = bit32 and bit32.bxor or load("return function(a, b) return a ~ b end")()
+
+local crc_table = {}
+for byte = 0, 255 do
+  local value = byte
+  for _ = 1, 8 do
+    value = value % 2 == 1 and xor(math.floor(value / 2), 0xedb88320) or math.floor(value / 2)
+  end
+  crc_table[byte] = value
+end
+
+local function crc32(...)
+  local crc = 0xffffffff
+  for _, bytes in ipairs({ ... }) do
+    for at = 1, #bytes do
+      crc = xor(math.floor(crc / 256), crc_table[xor(crc % 256, bytes:byte(at))])
+    end
+  end
+  return xor(crc, 0xffffffff)
+end
+
+local function xor_bytes(a, b)
+  local bytes = {}
+  for at = 1, #a do
+    bytes[at] = string.char(xor(a:byte(at), b:byte(at)))
+  end
+  return table.concat(bytes)
+end
+
+-- Reading --------------------------------------------------------------------------------------------------------------------------
+
+-- Thrown where bytes are none of WW/1; everything else that is thrown is a mistake in here.
+local Refused = {}
+
+local function refuse(why)
+  error(setmetatable({ why = why }, Refused), 0)
+end
+
+-- Takes fields off the front of the bytes `from` to `to`.
+local Reader = {}
+Reader.__index = Reader
+
+local function reader(tvb, from, to)
+  return setmetatable({ tvb = tvb, at = from, to = to }, Reader)
+end
+
+function Reader:left()
+  return self.to - self.at
+end
+
+function Reader:take(count)
+  if count > self:left() then
+    refuse(string.format("Cut off: %d bytes of %d are there", self:left(), count))
+  end
+  self.at = self.at + count
+  return count > 0 and self.tvb(self.at - count, count) or nil
+end
+
+-- Adds a field of so many bytes. Returns its bytes and the item.
+function Reader:add(tree, field, count)
+  local range = self:take(count)
+  return range, range and tree:add_le(field, range)
+end
+
+function Reader:raw(count)
+  local range = self:take(count)
+  return range and range:raw() or ""
+end
+
+function Reader:finish()
+  if self:left() > 0 then
+    refuse(string.format("%d bytes too many", self:left()))
+  end
+end
+
+local function is_zero(bytes)
+  return not bytes:find("[^\0]")
+end
+
+local function reserved(from, count)
+  if not is_zero(from:raw(count)) then
+    refuse("A reserved byte is set")
+  end
+end
+
+-- The handshake --------------------------------------------------------------------------------------------------------------------
+
+local function bounded(what, count, least, most)
+  if count < least or count > most then
+    refuse(string.format("%s of %d bytes", what, count))
+  end
+end
+
+local function version_and_suite(from, tree)
+  local version = from:add(tree, fields.version, 1)
+  if version:uint() ~= VERSION then
+    refuse("Version " .. version:uint())
+  end
+  return from:add(tree, fields.suite, 2):le_uint()
+end
+
+local function hello(from, tree, pinfo)
+  bounded("HELLO", from.to, HELLO_MIN, DATAGRAM_MAX)
+  if from.tvb(1, 1):uint() ~= VERSION then
+    tree:add_le(fields.cid, from.tvb(12, 8)) -- it stands in the same place in every version
+  end
+  version_and_suite(from, tree)
+  from:add(tree, fields.protocol_id, 8)
+  from:add(tree, fields.cid, 8)
+  from:add(tree, fields.stamp, 4)
+  local padding = from:add(tree, fields.padding, from:left())
+  if not is_zero(padding:raw()) then
+    refuse("Padding that is not zero")
+  end
+  servers[destination(pinfo)] = true
+end
+
+local function challenge(from, tree, pinfo)
+  version_and_suite(from, tree)
+  from:add(tree, fields.cid, 8)
+  from:add(tree, fields.stamp, 4)
+  from:add(tree, fields.epoch, 4)
+  from:add(tree, fields.cookie, 16)
+  from:finish()
+  servers[source(pinfo)] = true
+end
+
+local function token(range, tree)
+  local item = tree:add(fields.token, range)
+  if range:len() == SEALED_TOKEN_LEN and range(0, 1):uint() == 1 then
+    item:add(fields.token_key, range(1, 1))
+    item:add_le(fields.suite, range(2, 2))
+    item:add_le(fields.token_server, range(4, 8))
+    item:add_le(fields.token_expires, range(12, 8))
+    item:add(fields.token_nonce, range(20, 24))
+  end
+end
+
+-- What both payloads of the handshake begin with.
+local function limits(from, tree)
+  from:add(tree, fields.features, 4)
+  from:add(tree, fields.max_datagram, 2)
+  from:add(tree, fields.rcv_wnd, 2)
+  from:add(tree, fields.keepalive, 2)
+end
+
+local function payload_of_client(from, tree)
+  limits(from, tree)
+  reserved(from, 2)
+  local count = from:take(2):le_uint()
+  reserved(from, 2)
+  bounded("The application's own", count, 0, USER_MAX)
+  from:add(tree, fields.user, count)
+  from:finish()
+end
+
+local function payload_of_server(from, tree)
+  local sid = from:add(tree, fields.sid, 4)
+  limits(from, tree)
+  local rejected = from:take(2):le_uint()
+  if rejected > 1 then
+    refuse("A reserved bit is set")
+  elseif (rejected == 1) ~= (sid:le_uint() == 0) then
+    refuse("A number of a session, and a rejection")
+  end
+  if rejected == 1 then
+    local _, item = from:add(tree, fields.rejected, 2)
+    item:add_proto_expert_info(experts.over, "The client is rejected")
+  end
+  from:add(tree, fields.reset_token, 16)
+  bounded("The application's own", from:left(), 0, USER_MAX)
+  from:add(tree, fields.user, from:left())
+end
+
+local function check(tree, range, expected)
+  local item = tree:add_le(fields.checksum, range)
+  local status = expected == nil and 2 or (expected == range:le_uint() and 1 or 0)
+  item:add(fields.checksum_status, range, status):set_generated()
+  if status == 0 then
+    item:add_proto_expert_info(experts.checksum, string.format("Wrong checksum, 0x%08x would be right", expected))
+  end
+end
+
+-- A message of the handshake: `payload` reads what is in clear of it. `covered`: what its checksum covers before it, if that is known.
+local function message(from, tree, count, suite, is_first, payload, covered)
+  bounded("A message of the handshake", count, MESSAGE_MIN, MESSAGE_MAX)
+  local start = from.at
+  local inner = reader(from.tvb, start, start + count)
+  local item = tree:add(fields.msg, from:take(count))
+  if suite == CHECKED then
+    local bytes = from.tvb(start, count - CHECKSUM_LEN):raw()
+    inner:add(item, fields.salt, 8)
+    inner.to = inner.to - CHECKSUM_LEN
+    payload(inner, item)
+    check(item, from.tvb(start + count - CHECKSUM_LEN, CHECKSUM_LEN), covered and crc32(covered, bytes))
+    return bytes
+  end
+  inner:add(item, fields.ephemeral, 32)
+  if is_first and math.floor(suite / 256) == NN then
+    payload(inner, item)
+  else
+    inner:add(item, fields.encrypted, inner:left())
+  end
+end
+
+local function connect(from, tree, pinfo)
+  local suite = version_and_suite(from, tree)
+  local protocol_id = from:add(tree, fields.protocol_id, 8)
+  local cid = from:add(tree, fields.cid, 8)
+  from:add(tree, fields.epoch, 4)
+  from:add(tree, fields.cookie, 16)
+  local client_sid = from:add(tree, fields.sid, 4)
+  local count = from:take(2):le_uint()
+  bounded("A token", count, 0, TOKEN_MAX)
+  local sealed = from:take(count)
+  if sealed then
+    token(sealed, tree)
+  end
+  local prologue = table.concat({
+    "whitewater/1\0", from.tvb(1, 3):raw(), protocol_id:raw(), cid:raw(), client_sid:raw(), sealed and sealed:raw() or "",
+  })
+  local msg1 = message(from, tree, from:take(2):le_uint(), suite, true, payload_of_client, prologue)
+  from:finish()
+  learn_connect(pinfo, {
+    suite = suite, cid = tostring(cid:le_uint64()), client_sid = client_sid:le_uint(), protocol_id = protocol_id:raw(),
+    client_salt = msg1 and msg1:sub(1, 8), covered = msg1 and prologue .. msg1,
+  })
+end
+
+local function accept(from, tree, pinfo)
+  local suite = version_and_suite(from, tree)
+  local cid = tostring(from:add(tree, fields.cid, 8):le_uint64())
+  local count = from:take(2):le_uint()
+  local known = attempts[source(pinfo) .. " " .. cid]
+  local msg2 = message(from, tree, count, suite, false, payload_of_server, known and known.covered)
+  from:finish()
+  local attempt
+  if msg2 then
+    attempt = learn_accept(pinfo, cid, from.tvb(SERVER_SID_AT, 4):le_uint(), msg2:sub(1, 8))
+  else
+    attempt = learn_accept(pinfo, cid)
+  end
+  if attempt then
+    tree:add(fields.handshake, attempt.number):set_generated()
+  end
+end
+
+local function deny(from, tree)
+  local versions = from:take(1)
+  tree:add(fields.lowest, versions)
+  tree:add(fields.highest, versions)
+  local low, high = math.floor(versions:uint() / 16), versions:uint() % 16
+  local why, item = from:add(tree, fields.denial, 2)
+  from:add(tree, fields.cid, 8)
+  from:add(tree, fields.retry_after, 4)
+  from:finish()
+  if low < 1 or low > high or not DENIALS[why:le_uint()] then
+    refuse("Not what a DENY may say")
+  end
+  item:add_proto_expert_info(experts.over, "The server refuses, says somebody: " .. DENIALS[why:le_uint()])
+end
+
+local function reset(from, tree)
+  local _, item = from:add(tree, fields.sid, 4)
+  from:add(tree, fields.reset_token, 16)
+  from:finish()
+  item:add_proto_expert_info(experts.over, "The server knows no such session")
+end
+
+-- Frames ---------------------------------------------------------------------------------------------------------------------------
+
+local function segments(range, tree, pinfo)
+  local item = tree:add(fields.segments, range)
+  local found, kcp = pcall(Dissector.get, "kcp")
+  if found and kcp then
+    kcp:call(range:tvb(), pinfo, item)
+  end
+end
+
+local function close(from, item)
+  local reason, reason_item = from:add(item, fields.close_reason, 2)
+  local words = REASONS[reason:le_uint()]
+  if words then
+    reason_item:append_text(" (" .. words .. ")")
+  end
+  local count = from:take(1):uint()
+  bounded("A text", count, 0, CLOSE_TEXT_MAX)
+  local text = from:take(count)
+  if text then
+    item:add_packet_field(fields.close_text, text, ENC_UTF_8)
+  end
+  item:add_proto_expert_info(experts.over, "The session is over")
+end
+
+-- The content of a frame of a type that is known.
+local FRAME_READERS = {
+  [PAD] = function(from, item)
+    local zeros = from:add(item, fields.pad, from:left())
+    if zeros and not is_zero(zeros:raw()) then
+      refuse("Padding that is not zero")
+    end
+  end,
+  [ACK] = function(from, item)
+    from:add(item, fields.ack, 2)
+    from:add(item, fields.ack_bits, 4)
+    from:add(item, fields.ack_delay, 2)
+  end,
+  [PING] = function(from, item) from:add(item, fields.ping, 8) end,
+  [PONG] = function(from, item) from:add(item, fields.ping, 8) end,
+  [PATH_CHALLENGE] = function(from, item) from:add(item, fields.path, 8) end,
+  [PATH_RESPONSE] = function(from, item) from:add(item, fields.path, 8) end,
+  [CLOSE] = close,
+}
+local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }
+
+-- The bytes of a frame that can have any number of them.
+local function content(from, item, extends)
+  if extends then
+    return from:take(from:left())
+  end
+  local count = from:add(item, fields.frame_len, 2):le_uint()
+  local range = from:take(count)
+  if from:left() == 0 then
+    refuse("The last frame has a length")
+  end
+  return range
+end
+
+-- Adds the next frame. Returns its name.
+local function frame(from, tree, pinfo)
+  local start = from.at
+  local item = tree:add(fields.frame, from.tvb(start, from:left()))
+  local first = from:take(1)
+  local found, extends = first:uint() % 128, first:uint() >= 128
+  item:add(fields.frame_type, first)
+  item:add(fields.frame_end, first)
+  local name = FRAMES[found] or ("frame " .. found)
+  item:set_text("Frame: " .. name)
+  if OF_ANY_LENGTH[found] then
+    local range = content(from, item, extends)
+    if range and found == KCP then
+      segments(range, item, pinfo)
+    elseif range then
+      item:add(CONTENTS[found], range)
+    end
+  elseif FRAME_READERS[found] and not extends then
+    FRAME_READERS[found](from, item)
+  else
+    local rest = from:take(from:left())
+    if rest then
+      item:add(fields.unknown, rest)
+    end
+    item:add_proto_expert_info(experts.unknown, "No frame that is known here, so where it ends is not known either")
+  end
+  item:set_len(from.at - start)
+  return name
+end
+
+-- The frames from `from` to `to`. Returns their names.
+local function frames(from, tree, pinfo)
+  local names = {}
+  while from:left() > 0 do
+    if #names == FRAMES_MAX then
+      refuse("More than 64 frames")
+    end
+    names[#names + 1] = frame(from, tree, pinfo)
+  end
+  return #names > 0 and table.concat(names, ", ") or "empty"
+end
+
+local function data(from, tree, pinfo, kind)
+  tree:add(fields.phase, from.tvb(0, 1), kind - DATA):set_generated()
+  local sid = from:add(tree, fields.sid, 4):le_uint()
+  local pn = from:add(tree, fields.pn, 4):le_uint()
+  if from:left() < CHECKSUM_LEN then
+    refuse("DATA of " .. from.to .. " bytes")
+  end
+  local session = find_session(pinfo, sid)
+  if session then
+    tree:add(fields.handshake, session.number):set_generated()
+  end
+  local is_checked = ww.prefs.assume_checked or from:left() < TAG_LEN -- which is too short to be encrypted
+  if session then
+    is_checked = session.suite == CHECKED
+  end
+  local words = string.format("DATA sid=0x%08x pn=%d", sid, pn)
+  pinfo.cols.info = words
+  if not is_checked then
+    if from:left() < TAG_LEN then
+      refuse("DATA of " .. from.to .. " bytes, which has no tag")
+    end
+    from:add(tree, fields.encrypted, from:left() - TAG_LEN)
+    from:add(tree, fields.tag, TAG_LEN)
+    return words .. (session and ", encrypted" or ", of a session whose handshake was not captured")
+  end
+  local expected
+  if session and session.server_salt then
+    local salt = xor_bytes(session.client_salt, session.server_salt)
+    expected = crc32(salt, session.protocol_id, from.tvb(0, from.to - CHECKSUM_LEN):raw())
+  end
+  check(tree, from.tvb(from.to - CHECKSUM_LEN, CHECKSUM_LEN), expected)
+  if kind ~= DATA then
+    refuse("Another key phase than 0 without a key")
+  end
+  return words .. ": " .. frames(reader(from.tvb, from.at, from.to - CHECKSUM_LEN), tree, pinfo)
+end
+
+-- The datagram -----------------------------------------------------------------------------------------------------------------------
+
+local READERS = {
+  [HELLO] = hello, [CHALLENGE] = challenge, [CONNECT] = connect, [ACCEPT] = accept, [DENY] = deny, [DATA] = data,
+  [DATA_PHASE_1] = data, [RESET] = reset,
+}
+
+local function read(tvb, tree, pinfo, kind)
+  local from = reader(tvb, 1, tvb:len())
+  if READERS[kind] ~= data then
+    bounded(KINDS[kind], tvb:reported_len(), 0, DATAGRAM_MAX)
+  end
+  return READERS[kind](from, tree, pinfo, kind) or KINDS[kind]
+end
+
+function ww.dissector(tvb, pinfo, tree)
+  local kind = tvb:len() > 0 and tvb(0, 1):uint() or 0
+  local found, kcp = pcall(Dissector.get, "kcp")
+  if not KINDS[kind] and found and kcp then
+    return kcp:call(tvb, pinfo, tree) -- bare KCP may share the port
+  end
+  pinfo.cols.protocol = "WW"
+  local top = tree:add(ww, tvb())
+  if not KINDS[kind] then
+    top:add_proto_expert_info(experts.malformed, "No packet of WW/1")
+    pinfo.cols.info = "No packet of WW/1"
+    return tvb:len()
+  end
+  pinfo.cols.info = KINDS[kind]
+  top:add(fields.kind, tvb(0, 1))
+  top:append_text(", " .. KINDS[kind])
+  local is_right, result = pcall(read, tvb, top, pinfo, kind)
+  -- What KCP has to say about the segments within does not stand in the list of packets.
+  pinfo.cols.protocol = "WW"
+  if is_right then
+    pinfo.cols.info = result
+  elseif getmetatable(result) == Refused then
+    local is_cut = tvb:len() < tvb:reported_len()
+    local why = is_cut and "Not captured as a whole" or result.why
+    top:add_proto_expert_info(is_cut and experts.unknown or experts.malformed, why)
+    pinfo.cols.info = string.format("%s, refused: %s", KINDS[kind], why)
+  else
+    error(result, 0)
+  end
+  return tvb:len()
+end
+
+-- Whether a packet of the handshake is one in all that can be looked at without reading it as a whole.
+local LOOKS = {
+  [HELLO] = function(tvb)
+    return tvb:len() >= HELLO_MIN and tvb:len() <= DATAGRAM_MAX and is_zero(tvb(24):raw())
+  end,
+  [CHALLENGE] = function(tvb)
+    return tvb:len() == CHALLENGE_LEN
+  end,
+  [CONNECT] = function(tvb)
+    local token_len = tvb:len() >= 48 and tvb(44, 2):le_uint() or TOKEN_MAX + 1
+    return token_len <= TOKEN_MAX and tvb:len() >= 48 + token_len and tvb:len() == 48 + token_len + tvb(46 + token_len, 2):le_uint()
+  end,
+  [ACCEPT] = function(tvb)
+    return tvb:len() >= 14 and tvb:len() == 14 + tvb(12, 2):le_uint()
+  end,
+}
+
+local function is_of_known_server(tvb, pinfo, kind)
+  if kind == DENY then
+    return tvb:len() == DENY_LEN and servers[source(pinfo)]
+  elseif kind == RESET then
+    return tvb:len() == RESET_LEN and servers[source(pinfo)]
+  end
+  local is_long_enough = tvb:len() >= DATA_HEADER_LEN + CHECKSUM_LEN
+  return is_long_enough and (servers[source(pinfo)] or servers[destination(pinfo)])
+end
+
+local function heuristic(tvb, pinfo, tree)
+  if tvb:len() < tvb:reported_len() or tvb:len() < DATA_HEADER_LEN + CHECKSUM_LEN then
+    return false
+  end
+  local kind = tvb(0, 1):uint()
+  if LOOKS[kind] then
+    if tvb(1, 1):uint() ~= VERSION or not SUITES[tvb(2, 2):le_uint()] or not LOOKS[kind](tvb) then
+      return false
+    end
+    pinfo.conversation = ww
+  elseif not KINDS[kind] or not is_of_known_server(tvb, pinfo, kind) then
+    return false
+  end
+  ww.dissector(tvb, pinfo, tree)
+  return true
+end
+
+local udp_ports = DissectorTable.get("udp.port")
+local registered = ""
+
+function ww.prefs_changed()
+  if registered ~= "" then
+    udp_ports:remove(registered, ww)
+  end
+  registered = ww.prefs.ports
+  if registered ~= "" then
+    udp_ports:add(registered, ww)
+  end
+end
+
+udp_ports:add_for_decode_as(ww)
+ww:register_heuristic("udp", heuristic)
