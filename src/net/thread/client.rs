@@ -25,7 +25,7 @@ impl<M: Message + Send + 'static> Client<M> {
     ///
     /// # Errors
     ///
-    /// The system gives no thread, or does not know the socket's address.
+    /// The system gives no thread, no other descriptor of the socket, or does not know its address.
     pub fn spawn(self, config: &ThreadConfig) -> io::Result<ClientThread<M>> {
         Ok(ClientThread { handle: Handle::spawn(self, config)? })
     }

@@ -31,6 +31,9 @@ impl<E: Driven> Handle<E> {
         let local_addr = end.driver().local_addr()?;
         let ((commands, takes), (gives, parcels)) = (channel(), channel());
         let shared = Arc::new(Shared::default());
+        if let Some(call) = end.driver().call()? {
+            shared.set_call(call);
+        }
         let worker = Worker::new(end, *config, takes, gives, Arc::clone(&shared));
         let thread = Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?;
         let (config, thread) = (*config, Some(thread));

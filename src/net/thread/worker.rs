@@ -97,7 +97,8 @@ impl<E: Driven> Worker<E> {
     /// Until the sessions are over, or the socket has failed.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
-            if let Some(call) = self.end.driver().call()? {
+            // The socket may be another one since; where the system has no descriptor to spare, commands wait for the longest sleep.
+            if let Ok(Some(call)) = self.end.driver().call() {
                 self.shared.set_call(call);
             }
             let mut is_busy = self.take_commands();

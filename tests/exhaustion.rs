@@ -1,0 +1,169 @@
+//! A process that may open no file any more: what needs another socket is an error that says so, and what has one goes on.
+//!
+//! Each test runs itself again in a process of its own, under a limit that the shell sets.
+
+#![cfg(all(feature = "net", unix))]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use std::env;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use whitewater::net::{Client, Incoming, KcpListener, KcpSocket, Server, ThreadConfig};
+use whitewater::session::{ClientConfig, Event, ServerConfig, Target, raw};
+use whitewater::{Config, Conv};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+const ANY: &str = "127.0.0.1:0";
+/// Descriptors of the process: more than a test needs before it takes the rest.
+const DESCRIPTORS: u32 = 48;
+/// EMFILE. Source: the errno tables of Linux and of the BSDs with macOS.
+const TOO_MANY_OPEN: i32 = 24;
+
+/// Runs the test in a process that may open few files.
+fn with_few_descriptors(test: &str, body: impl FnOnce()) {
+    const INSIDE: &str = "WHITEWATER_FEW_DESCRIPTORS";
+    if env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let script = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" --exact {test} --nocapture");
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script).arg(env::current_exe().unwrap()).env(INSIDE, "1");
+    let output = shell.output().unwrap();
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}{stderr}");
+}
+
+/// All descriptors that are left.
+fn take_all() -> Vec<UdpSocket> {
+    let mut taken = Vec::new();
+    loop {
+        match UdpSocket::bind(ANY) {
+            Ok(socket) => taken.push(socket),
+            Err(error) => {
+                assert!(is_too_many(&error), "{error}");
+                return taken;
+            }
+        }
+    }
+}
+
+fn is_too_many(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(TOO_MANY_OPEN)
+}
+
+fn insecure(at: SocketAddr) -> io::Result<Client> {
+    Client::connect(Target::insecure(at), &ClientConfig::default())
+}
+
+/// A message and its echo, by drivers that are pumped.
+fn echo(server: &mut Server, client: &mut Client, message: &[u8]) {
+    let (start, mut buf, mut is_sent) = (Instant::now(), [0; 100], false);
+    loop {
+        assert!(start.elapsed() < PATIENCE, "{:?} {:?}", server.stats(), client.state());
+        server.poll(Some(Duration::from_millis(1))).unwrap();
+        while let Some((id, _)) = server.poll_event() {
+            while let Ok(len) = server.recv(id, 0, &mut buf) {
+                server.send(id, 0, &buf[..len]).unwrap();
+            }
+        }
+        is_sent = is_sent || client.send(0, message).is_ok(); // not before it is up
+        client.pump().unwrap();
+        if let Ok(len) = client.recv(0, &mut buf) {
+            return assert_eq!(buf[..len], *message);
+        }
+    }
+}
+
+#[test]
+fn drivers_without_a_socket_are_errors_and_those_that_have_one_go_on() {
+    with_few_descriptors("drivers_without_a_socket_are_errors_and_those_that_have_one_go_on", || {
+        let mut server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
+        let at = server.local_addr().unwrap();
+        let mut client = insecure(at).unwrap();
+        echo(&mut server, &mut client, b"before");
+        let taken = take_all();
+        let errors = [
+            insecure(at).map(drop).unwrap_err(),
+            Server::<whitewater::session::Blob>::bind(ANY, &ServerConfig::insecure()).map(drop).unwrap_err(),
+            KcpListener::bind(ANY, &raw::Config::open()).map(drop).unwrap_err(),
+            KcpSocket::connect(at, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
+        ];
+        assert!(errors.iter().all(is_too_many), "{errors:?}");
+        echo(&mut server, &mut client, b"meanwhile");
+        drop(taken);
+        let mut another = insecure(at).unwrap();
+        echo(&mut server, &mut another, b"after");
+        assert_eq!(server.socket_stats(), whitewater::net::SocketStats::default());
+    });
+}
+
+#[test]
+fn a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on() {
+    with_few_descriptors(
+        "a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on",
+        || {
+            let threads = ThreadConfig::default();
+            let server: Server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
+            let mut server = server.spawn(&threads).unwrap();
+            let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+            assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
+            let (id, _) = server.recv(PATIENCE).unwrap();
+            let late = insecure(server.local_addr()).unwrap();
+            let taken = take_all();
+            assert!(is_too_many(&late.spawn(&threads).map(drop).unwrap_err()));
+            client.send(0, b"meanwhile").unwrap();
+            let arrived = Incoming::Message { lane: 0, bytes: b"meanwhile".to_vec() };
+            assert_eq!(server.recv(PATIENCE), Some((id, arrived)));
+            drop(taken);
+            let mut another = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+            assert_eq!(another.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
+            assert!(!server.is_finished() && !client.is_finished());
+        },
+    );
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
+    use tokio::time::timeout;
+    use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
+    use whitewater::session::Blob;
+    async fn scene() {
+        let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
+        let server: Server = Server::bind(any, &ServerConfig::insecure()).unwrap();
+        let listener = KcpListener::bind(any, &raw::Config::open()).unwrap();
+        let (target, config) = (Target::insecure(server.local_addr()), ClientConfig::default());
+        let connecting = Client::connect::<Blob>(target.clone(), &config);
+        let (client, session) = tokio::join!(connecting, server.accept());
+        let (client, session) = (client.unwrap(), session.unwrap());
+        let bare = KcpStream::connect(listener.local_addr(), Conv(7), &Config::turbo()).unwrap();
+        bare.send(b"hello").await.unwrap();
+        let (peer, _) = listener.accept().await.unwrap();
+        let taken = take_all();
+        let errors = [
+            Server::<Blob>::bind(any, &ServerConfig::insecure()).map(drop).unwrap_err(),
+            KcpListener::bind(any, &raw::Config::open()).map(drop).unwrap_err(),
+            KcpStream::connect(nobody, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
+            Client::connect::<Blob>(target.clone(), &config).await.map(drop).unwrap_err(),
+        ];
+        assert!(errors.iter().all(is_too_many), "{errors:?}");
+        let mut buf = [0; 100];
+        client.send(0, b"meanwhile").await.unwrap();
+        assert_eq!(session.recv(0, &mut buf).await.unwrap(), 9);
+        assert_eq!(peer.recv(&mut buf).await.unwrap(), 5);
+        peer.send(b"meanwhile").await.unwrap();
+        assert_eq!(bare.recv(&mut buf).await.unwrap(), 9);
+        drop(taken);
+        let another = Client::connect::<Blob>(target, &config);
+        let (another, accepted) = tokio::join!(another, server.accept());
+        assert!(another.is_ok() && accepted.is_ok());
+    }
+    with_few_descriptors("under_tokio_no_socket_is_an_error_and_who_has_one_goes_on", || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { timeout(PATIENCE, scene()).await }).unwrap();
+    });
+}
