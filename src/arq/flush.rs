@@ -46,7 +46,9 @@ impl<O: Output> Kcp<O> {
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let Work { acks, classic, by_time, rebuild, datagram, observer } = work;
+        let says_something =
+            self.probe.ask || self.probe.tell || (self.sender.waiting() > 0 && self.room() > 0);
+        let Work { acks, classic, by_time, rebuild, ride, datagram, observer } = work;
         datagram.resize(self.mtu_max.into(), 0);
         let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
         let mut header = Header {
@@ -66,11 +68,19 @@ impl<O: Output> Kcp<O> {
                 acks.thin(self.receiver.nxt);
             }
         }
+        // A flush that only looks for what is lost does not end the wait of ACKs.
+        let acks_leave = says_something || ride.as_ref().is_none_or(|ride| ride.due_at(now) <= now);
         if let Some(observer) = observer {
-            observer.before_flush(now, &header, acks.len(), (self.probe.ask, self.probe.tell));
+            let leaving = if acks_leave { acks.len() } else { 0 };
+            observer.before_flush(now, &header, leaving, (self.probe.ask, self.probe.tell));
         }
         header.frg = rebuild.as_ref().map_or(0, |rebuild| rebuild.mark());
-        acks.flush(&mut header, &mut packer);
+        if acks_leave {
+            acks.flush(&mut header, &mut packer);
+            if let Some(ride) = ride {
+                ride.left();
+            }
+        }
         header.frg = 0;
         self.probe.flush(&mut header, &mut packer);
         let first = self.sender.nxt;
@@ -87,8 +97,13 @@ impl<O: Output> Kcp<O> {
         };
         let mut repairs = 0;
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {
+            by_time.peer_delay = ride.as_ref().map_or(0, |ride| ride.peer_delay());
             let (resent, sent) = by_time.flush(&mut transmit, self.rmt_wnd, &self.rtt, modern);
             repairs = sent;
+            if let Some(ride) = ride {
+                let new = transmit.sender.nxt.0.wrapping_sub(first.0);
+                ride.sent(now, new, resent.timeouts + resent.fast);
+            }
             resent
         } else {
             let resent = classic.resend(&mut transmit, self.rtt.rto);

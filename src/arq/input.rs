@@ -37,6 +37,9 @@ impl<O: Output> Kcp<O> {
     #[inline]
     fn input_from(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
         if backing.is_none() && !self.config.has_repairs() && self.take_expected(datagram) {
+            if self.rides {
+                self.took_segments(now);
+            }
             return Ok(());
         }
         self.input_any(now, datagram, backing)
@@ -77,12 +80,14 @@ impl<O: Output> Kcp<O> {
         self.counters.bytes_received += datagram.len() as u64;
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
         let mut acked = Acked { bytes: 0, newest: None, sample: None };
+        let mut has_segments = false;
         let mut rest = datagram;
         while let Some((head, data)) = RawHeader::split(rest)
             && let Ok(cmd) = head.cmd()
         {
             rest = match cmd {
                 Command::Push => {
+                    has_segments = true;
                     let after = self.take_pushes(rest, backing, &mut acked);
                     if self.config.has_repairs() {
                         self.remember(now, rest.get(..rest.len() - after.len()).unwrap_or_default());
@@ -102,6 +107,9 @@ impl<O: Output> Kcp<O> {
                     after
                 }
             };
+        }
+        if self.rides && has_segments {
+            self.took_segments(now);
         }
         let segments = self.sender.una().0.wrapping_sub(una.0);
         if self.config.is_by_time() {

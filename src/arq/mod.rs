@@ -43,7 +43,7 @@ use acks::AckList;
 use bytes::Bytes;
 use classic::Classic;
 use congestion::{Congestion, CongestionControl, KcpControl};
-use modern::{ByTime, Rebuild};
+use modern::{ByTime, Rebuild, Ride};
 use observe::Observer;
 use probe::Probe;
 use recv::Receiver;
@@ -92,6 +92,8 @@ pub struct Kcp<O> {
     rmt_wnd: u16,
     /// A segment has been sent `dead_link` times.
     dead: bool,
+    /// Whether the peer knows that acknowledgements may wait for a segment of ours.
+    rides: bool,
     counters: Counters,
     work: Option<Box<Work>>,
     output: O,
@@ -105,6 +107,8 @@ struct Work {
     by_time: ByTime,
     /// Made for the first segment that comes, if repairs are taken.
     rebuild: Option<Box<Rebuild>>,
+    /// Made for the first segment that comes, if acknowledgements may wait for one of ours.
+    ride: Option<Box<Ride>>,
     /// Room for the datagram being packed.
     datagram: Vec<u8>,
     /// While events are logged.
@@ -115,9 +119,10 @@ impl Work {
     /// When the acknowledgements that are owed leave, or the last one once more; `None`: none does.
     fn acks_at(&self, now: Time) -> Option<Time> {
         let owed = self.acks.len();
-        match &self.rebuild {
-            Some(rebuild) => rebuild.waits.due_at(now, owed),
-            None => (owed > 0).then_some(now),
+        match (&self.rebuild, &self.ride) {
+            (Some(rebuild), _) => rebuild.waits.due_at(now, owed),
+            (None, Some(ride)) => (owed > 0).then(|| ride.due_at(now)),
+            (None, None) => (owed > 0).then_some(now),
         }
     }
 }
@@ -159,6 +164,7 @@ impl<O: Output> Kcp<O> {
             mtu_max: config.mtu,
             rmt_wnd: config::WND_RCV_MIN,
             dead: false,
+            rides: false,
             counters: Counters::default(),
             work: None,
             output,
@@ -327,6 +333,11 @@ impl<O: Output> Kcp<O> {
         Ok(())
     }
 
+    /// From now on acknowledgements may wait for a segment of this end: the peer is one that does the same, and knows it.
+    pub(crate) const fn set_ack_ride(&mut self) {
+        self.rides = true;
+    }
+
     /// Takes another recovery, which measures time in other units.
     fn set_recovery(&mut self, recovery: Recovery) -> Result<(), ConfigError> {
         let changes = (recovery == Recovery::Classic) == self.config.is_by_time();
@@ -338,7 +349,7 @@ impl<O: Output> Kcp<O> {
             self.rtt = Rtt::new();
         }
         if changes && let Some(work) = &mut self.work {
-            (work.classic, work.by_time) = (Classic::default(), ByTime::default());
+            (work.classic, work.by_time, work.ride) = (Classic::default(), ByTime::default(), None);
         }
         Ok(())
     }

@@ -30,6 +30,16 @@ impl Gap {
         (gap <= WAIT_MAX).then_some(gap + gap / 4)
     }
 
+    /// The same where gaps of up to `longest` µs are waited for, and by a smaller margin: what is waited for here is our own beat.
+    pub(super) fn wait_up_to(self, longest: u64) -> Option<u64> {
+        (1..=longest).contains(&self.average).then_some(self.average + self.average / 8)
+    }
+
+    /// By when the next packet has surely gone, if they go that often.
+    pub(super) fn next(self, longest: u64) -> Option<Time> {
+        Some(self.last?.after(self.wait_up_to(longest)?))
+    }
+
     /// How long it takes from `now` on, µs, until the next packet has surely gone, if an acknowledgement may
     /// wait that long at this round trip; else 0.
     pub(super) fn ride(self, now: Time, rtt: &Rtt) -> u64 {

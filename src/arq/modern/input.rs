@@ -85,6 +85,19 @@ impl<O: Output> Kcp<O> {
     }
 }
 
+impl<O: Output> Kcp<O> {
+    /// A datagram of segments has been taken, whose acknowledgements may ride.
+    pub(in crate::arq) fn took_segments(&mut self, now: Time) {
+        if !self.config.is_at_once() || self.config.has_repairs() {
+            return;
+        }
+        let trouble = (self.receiver.parked, self.counters.duplicates);
+        if let Some(work) = &mut self.work {
+            work.ride.get_or_insert_default().took(now, work.acks.len(), trouble);
+        }
+    }
+}
+
 /// µs by which a token may lie ahead: flushes in the same µs have others. More, and the clock was set
 /// back.
 const AHEAD_MAX: i32 = 1000;

@@ -15,6 +15,7 @@ mod protect;
 mod rebuild;
 mod repairs;
 mod resend;
+mod ride;
 mod share;
 mod waits;
 
@@ -22,6 +23,7 @@ use detect::{Rack, Sent};
 use flights::Flights;
 pub(super) use rebuild::Rebuild;
 pub(super) use resend::ByTime;
+pub(super) use ride::Ride;
 
 /// The parts of [`Recovery::Modern`](super::Recovery::Modern), each of which can be switched off to
 /// see what it is worth. docs/TUNING.md has the figures.

@@ -16,6 +16,8 @@ pub(in crate::arq) struct ByTime {
     pub(in crate::arq) rack: Rack,
     pub(in crate::arq) flights: Flights,
     pub(super) protection: Protection,
+    /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs.
+    pub(in crate::arq) peer_delay: u64,
 }
 
 impl ByTime {
@@ -63,7 +65,7 @@ impl ByTime {
             self.start_again(transmit, now);
         }
         // Not after that: what is lost by a shorter timeout would want another flush at once.
-        self.rack.ack_delay = self.protection.ack_delay(rtt);
+        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay);
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let resent = self.resend(transmit, token, rtt, modern);

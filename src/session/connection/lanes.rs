@@ -57,7 +57,8 @@ impl Lanes {
     pub(super) fn new(conv: u32, config: &SessionConfig, max_datagram: u16) -> Result<Self, ConfigError> {
         let lane = |(index, lane)| -> Result<Lane, ConfigError> {
             let config = config.lane(lane, max_datagram);
-            let kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, DatagramQueue::new())?;
+            let mut kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, DatagramQueue::new())?;
+            kcp.set_ack_ride();
             Ok(Lane { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false })
         };
         let mut lanes = Vec::with_capacity(config.lanes.len()); // and no more: most sessions are idle

@@ -218,7 +218,7 @@ const SIZE: usize = 64;
 const DELAY: u32 = 25;
 /// When the load begins, when the measurement does, and when it ends, ms.
 const START: u32 = 2000;
-const WARM: u32 = 4000;
-const END: u32 = 9000;
+const WARM: u32 = 14_000;
+const END: u32 = 20_000;
 /// Longest latency told apart, ms.
 const LONGEST: usize = 4000;

@@ -1,0 +1,130 @@
+//! Acknowledgements of lanes ride with what is said anyway, as long as nothing is lost; messages do not notice.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World};
+use whitewater::Stats;
+use whitewater::session::SessionConfig;
+use whitewater::sim::{LinkConfig, Rng};
+
+/// ms between two messages of an end, and how much later one may be.
+#[derive(Clone, Copy)]
+struct Beat {
+    gap: u64,
+    jitter: u64,
+}
+
+/// What both ends came to, the client first.
+struct Found {
+    /// Datagrams a second, after the first 12 s.
+    datagrams: [u64; 2],
+    resends: [u32; 2],
+    /// ms that messages of both took, sorted.
+    latencies: Vec<u64>,
+}
+
+impl Found {
+    fn quantile(&self, of_1000: usize) -> u64 {
+        self.latencies[self.latencies.len() * of_1000 / 1000]
+    }
+}
+
+/// Messages of 64 bytes both ways, the server's `phase` ms after the client's, for so many seconds.
+fn run(seed: u64, link: &LinkConfig, beats: [Beat; 2], phase: u64, seconds: u64) -> Found {
+    let mut world = World::pair(seed, link, &SessionConfig::default(), SUITE);
+    world.connect();
+    let (mut rng, mut next, mut sent) = (Rng::new(seed, 9), [1, 1 + phase], [0; 2]);
+    let mut latencies = Vec::new();
+    for t in 0..1000 * seconds {
+        if t == 12_000 {
+            sent = [world.client().stats().sent, world.session().stats().sent];
+        }
+        for end in 0..2 {
+            let Beat { gap, jitter } = beats[end];
+            let start = 1 + phase * end as u64;
+            if t >= next[end] {
+                let mut message = [0; 64];
+                message[..8].copy_from_slice(&t.to_le_bytes());
+                let session = if end == 0 { world.client() } else { world.session() };
+                session.send(0, &message).unwrap();
+                let number = (t - start) / gap + 1;
+                next[end] = start + number * gap + rng.next_u64() % (jitter + 1);
+            }
+        }
+        world.drain();
+        world.run(1);
+        let mut message = [0; 64];
+        for end in 0..2 {
+            let session = if end == 0 { world.client() } else { world.session() };
+            while session.recv(0, &mut message).is_ok() {
+                latencies.push(t + 1 - u64::from_le_bytes(message[..8].try_into().unwrap()));
+            }
+        }
+    }
+    latencies.sort_unstable();
+    let each = |sent: u64, before: u64| (sent - before) / (seconds - 12);
+    let resends = |stats: Stats| stats.resends_timeout + stats.resends_fast;
+    Found {
+        datagrams: [each(world.client().stats().sent, sent[0]), each(world.session().stats().sent, sent[1])],
+        resends: [
+            resends(world.client().lane_stats(0).unwrap()),
+            resends(world.session().lane_stats(0).unwrap()),
+        ],
+        latencies,
+    }
+}
+
+const STEADY: Beat = Beat { gap: 33, jitter: 0 };
+
+#[test]
+fn messages_both_ways_30_times_a_second_cost_30_datagrams_each_way() {
+    for phase in [0, 1, 4, 9, 16, 21, 28, 32] {
+        let found = run(1, &LinkConfig::with_rtt(ms(50)), [STEADY; 2], phase, 30);
+        assert!(
+            found.datagrams.iter().all(|each| *each <= 31),
+            "phase {phase}: {:?} a second",
+            found.datagrams
+        );
+        assert_eq!(found.resends, [0, 0], "phase {phase}");
+        assert_eq!(
+            (found.quantile(0), found.quantile(999)),
+            (25, 25),
+            "phase {phase}: as long as the path takes"
+        );
+    }
+}
+
+#[test]
+fn beats_that_drift_and_jitter_cost_little_more() {
+    let jittery = |gap| Beat { gap, jitter: 8 };
+    for (beats, most) in [
+        ([STEADY, Beat { gap: 34, jitter: 0 }], [32, 32]),
+        ([jittery(33), jittery(34)], [40, 40]),
+        ([STEADY, Beat { gap: 16, jitter: 0 }], [32, 64]),
+    ] {
+        let found = run(2, &LinkConfig::with_rtt(ms(50)), beats, 7, 60);
+        let [client, server] = found.datagrams;
+        assert!(
+            client <= most[0] && server <= most[1],
+            "{client} and {server}, of {most:?}, {:?}",
+            found.resends
+        );
+        assert!(found.resends.iter().all(|resends| *resends <= 4), "{:?} for nothing", found.resends);
+        assert_eq!(found.quantile(999), 25);
+    }
+}
+
+#[test]
+fn where_one_of_a_hundred_is_lost_messages_come_as_soon_as_without_the_wait() {
+    let lossy = LinkConfig { loss: whitewater::sim::Loss::Random(0.01), ..LinkConfig::with_rtt(ms(50)) };
+    for seed in 0..3 {
+        let found = run(seed, &lossy, [STEADY; 2], 11, 120);
+        // A round trip, and half of one, and a margin.
+        assert!(found.quantile(985) <= 80, "seed {seed}: {} ms", found.quantile(985));
+        assert!(found.datagrams.iter().all(|each| *each <= 61), "seed {seed}: {:?}", found.datagrams);
+    }
+}
