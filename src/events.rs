@@ -89,6 +89,11 @@ pub(crate) fn write_lines<E: fmt::Display>(
     Ok(lines)
 }
 
+/// Its examples compile.
+#[cfg(all(doctest, feature = "net"))]
+#[doc = include_str!("../docs/EVENTS.md")]
+struct Document;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -85,8 +85,8 @@ pub mod time;
 pub mod wire;
 
 pub use arq::{
-    Config, ConfigError, InputError, Kcp, Modern, Recovery, RecvError, Rejected, SendError, Stats,
-    congestion::CongestionControl,
+    Cause, Config, ConfigError, InputError, Kcp, KcpEvent, Modern, Recovery, RecvError, Rejected, SendError,
+    Stats, congestion::CongestionControl,
 };
 pub use seq::{Conv, Seq16, Sn};
 pub use time::{Millis, Time};

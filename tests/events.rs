@@ -1,17 +1,53 @@
 //! The event log tells what happens: every line is JSON as docs/EVENTS.md has it, all of them together add up to the statistics, and
 //! nobody can make it grow.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 #[cfg(test)]
 mod common;
 #[cfg(test)]
 #[path = "common/events.rs"]
 mod logs;
 
-use common::{CONV, path, presets, repairing};
-use logs::{check, lines, logging_pair, number, of, sum, talk};
+use common::{CONV, numbered, path, presets, repairing};
+use logs::{check, lines, number, of, sum};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use whitewater::{Config, Time};
+use std::time::Duration;
+use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
+use whitewater::{Config, Conv, Time};
+
+type Kcps = Pair<KcpEnd, KcpEnd>;
+
+/// Two control blocks that log so many events each.
+fn logging_pair(config: &Config, link: &LinkConfig, seed: u64, most: usize) -> Kcps {
+    let end = || {
+        let mut end = KcpEnd::new(Conv(CONV), config, Drive::CHECK, Time::ZERO).unwrap();
+        end.kcp_mut().log_events(Time::ZERO, most);
+        end
+    };
+    let links = [1, 2].map(|stream| Link::new(link.clone(), seed, stream).unwrap());
+    Pair::new(end(), end(), links)
+}
+
+/// `count` messages from alice to bob, 60 a second, and as much again at once at the end.
+fn talk(pair: &mut Kcps, count: usize) {
+    let mut message = Vec::new();
+    for number in 0..2 * count {
+        while pair.alice.send(pair.now(), &numbered(number, 100)).is_err() {
+            pair.run_for(Duration::from_millis(10));
+        }
+        if number < count {
+            pair.run_for(Duration::from_micros(16_667));
+        }
+        while pair.bob.recv(&mut message) {}
+    }
+    for _ in 0..3000 {
+        pair.run_for(Duration::from_millis(10));
+        while pair.bob.recv(&mut message) {}
+    }
+    assert_eq!(pair.alice.kcp().wait_snd(), 0, "all has arrived");
+}
 
 #[test]
 fn every_line_is_json_and_all_together_are_the_statistics() {

@@ -248,6 +248,20 @@ impl KcpSocket {
         self.kcp.stats()
     }
 
+    /// Logs what happens from now on, see [`Kcp::log_events`].
+    pub fn log_events(&mut self, most: usize) {
+        self.kcp.log_events(self.clock.now(), most);
+    }
+
+    /// Takes all events of the log and writes a line of JSON each, see [`Kcp::write_log`].
+    ///
+    /// # Errors
+    ///
+    /// What `out` says. The event that it did not take is gone.
+    pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
+        self.kcp.write_log(out)
+    }
+
     /// What the socket reported.
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {

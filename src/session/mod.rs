@@ -67,6 +67,7 @@ pub mod cookie;
 mod error;
 mod event;
 pub mod exchange;
+mod log_event;
 #[cfg(feature = "crypto")]
 mod noise;
 pub mod number;
@@ -88,16 +89,17 @@ pub mod wire;
 pub use blob::Blob;
 pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
 pub use config::SessionConfig;
-pub use connection::Connection;
+pub use connection::{Connection, ConnectionState};
 pub use error::{
     CloseTextError, DecisionError, RedirectError, SendDatagramError, SendError, SendMessageError,
 };
 pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
+pub use log_event::SessionEvent;
 pub use random::Random;
 #[cfg(feature = "crypto")]
 pub use server::Pass;
 pub use server::{RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
-pub use stats::{ConnectionStats, RejectedDatagrams};
+pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 
 #[cfg(test)]

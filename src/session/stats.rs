@@ -1,14 +1,33 @@
 //! What a connection counts and measures.
 
+use crate::arq::Stats;
 use crate::pace::Mode;
 use std::time::Duration;
 
 /// What one end of a session has counted since it was made, and how it stands.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionStats {
     /// Round trip, smoothed; zero before the first.
     pub rtt: Duration,
+    /// Its mean deviation, smoothed as well.
+    pub rttvar: Duration,
+    /// The shortest round trip; zero before the first.
+    pub rtt_min: Duration,
+    /// Share that gets lost of the packets with unreliable data, 0 to 1, of about the last 64.
+    pub loss: f64,
+    /// Packets with unreliable data of which it is decided whether they got lost.
+    pub packets_judged: u64,
+    /// Of them, lost.
+    pub packets_lost: u64,
+    /// All lanes together; [`lane_stats`](super::Connection::lane_stats) has each.
+    pub lanes: LaneTotals,
+    /// Unreliable datagrams that wait to leave.
+    pub datagrams_waiting: usize,
+    /// Messages and slices of reliable channels that are not acknowledged.
+    pub messages_unacked: usize,
+    /// Bytes that it holds, see [`memory`](super::Connection::memory).
+    pub memory: usize,
     /// The mode of `pacing`, if there is.
     pub mode: Option<Mode>,
     /// Datagrams sent.
@@ -37,6 +56,62 @@ pub struct ConnectionStats {
     pub rejected: RejectedDatagrams,
 }
 
+/// Lanes of a session together: the fields of [`Stats`], added up.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LaneTotals {
+    /// Segments sent and not acknowledged.
+    pub in_flight: u64,
+    /// Segments that wait to be sent.
+    pub snd_queue: u64,
+    /// Segments received in order and not read.
+    pub rcv_queue: u64,
+    /// Segments received that wait for earlier ones.
+    pub rcv_buf: u64,
+    /// Segments sent, of every command, resends included.
+    pub segments_sent: u64,
+    /// Segments received, of every command.
+    pub segments_received: u64,
+    /// Segments sent again because their time was out.
+    pub resends_timeout: u64,
+    /// Segments sent again because later ones were acknowledged.
+    pub resends_fast: u64,
+    /// Repairs and copies sent.
+    pub repairs_sent: u64,
+    /// Segments rebuilt from repairs.
+    pub rebuilt: u64,
+    /// Segments received more than once.
+    pub duplicates: u64,
+}
+
+impl LaneTotals {
+    pub(super) fn add(&mut self, lane: &Stats) {
+        self.in_flight += u64::from(lane.in_flight);
+        self.snd_queue += u64::from(lane.snd_queue);
+        self.rcv_queue += u64::from(lane.rcv_queue);
+        self.rcv_buf += u64::from(lane.rcv_buf);
+        self.segments_sent += lane.segments_sent;
+        self.segments_received += lane.segments_received;
+        self.resends_timeout += u64::from(lane.resends_timeout);
+        self.resends_fast += u64::from(lane.resends_fast);
+        self.repairs_sent += u64::from(lane.repairs_sent);
+        self.rebuilt += u64::from(lane.rebuilt);
+        self.duplicates += u64::from(lane.duplicates);
+    }
+}
+
+impl ConnectionStats {
+    /// What was refused: datagrams, and what was in them, each with the name of its field.
+    #[must_use]
+    pub const fn refused(&self) -> [(&'static str, u64); 9] {
+        let [malformed, stranger, forged, duplicate, stale, late] = self.rejected.by_reason();
+        let datagrams = ("datagrams_refused", self.datagrams_refused);
+        let messages = ("messages_refused", self.messages_refused);
+        let redirects = ("redirects_refused", self.redirects_refused);
+        [malformed, stranger, forged, duplicate, stale, late, datagrams, messages, redirects]
+    }
+}
+
 /// Datagrams that changed nothing, by what was wrong.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -61,5 +136,19 @@ impl RejectedDatagrams {
     pub const fn total(&self) -> u64 {
         let Self { malformed, stranger, forged, duplicate, stale, late } = *self;
         malformed + stranger + forged + duplicate + stale + late
+    }
+
+    /// Each with the name of its field.
+    #[must_use]
+    pub const fn by_reason(&self) -> [(&'static str, u64); 6] {
+        let Self { malformed, stranger, forged, duplicate, stale, late } = *self;
+        [
+            ("malformed", malformed),
+            ("stranger", stranger),
+            ("forged", forged),
+            ("duplicate", duplicate),
+            ("stale", stale),
+            ("late", late),
+        ]
     }
 }

@@ -1,43 +1,8 @@
 //! Logs of events, read back and held against what was counted.
 
-use crate::common::{CONV, numbered};
 use serde_json::Value;
 use std::io;
-use std::time::Duration;
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
-use whitewater::{Config, Conv, Stats, Time};
-
-pub(crate) type Kcps = Pair<KcpEnd, KcpEnd>;
-
-/// Two control blocks that log so many events each.
-pub(crate) fn logging_pair(config: &Config, link: &LinkConfig, seed: u64, most: usize) -> Kcps {
-    let end = || {
-        let mut end = KcpEnd::new(Conv(CONV), config, Drive::CHECK, Time::ZERO).unwrap();
-        end.kcp_mut().log_events(Time::ZERO, most);
-        end
-    };
-    let links = [1, 2].map(|stream| Link::new(link.clone(), seed, stream).unwrap());
-    Pair::new(end(), end(), links)
-}
-
-/// `count` messages from alice to bob, 60 a second, and as much again at once at the end.
-pub(crate) fn talk(pair: &mut Kcps, count: usize) {
-    let mut message = Vec::new();
-    for number in 0..2 * count {
-        while pair.alice.send(pair.now(), &numbered(number, 100)).is_err() {
-            pair.run_for(Duration::from_millis(10));
-        }
-        if number < count {
-            pair.run_for(Duration::from_micros(16_667));
-        }
-        while pair.bob.recv(&mut message) {}
-    }
-    for _ in 0..3000 {
-        pair.run_for(Duration::from_millis(10));
-        while pair.bob.recv(&mut message) {}
-    }
-    assert_eq!(pair.alice.kcp().wait_snd(), 0, "all has arrived");
-}
+use whitewater::Stats;
 
 /// The lines of a log.
 pub(crate) fn lines(write: impl FnOnce(&mut Vec<u8>) -> io::Result<usize>) -> Vec<Value> {

@@ -21,6 +21,7 @@ impl<M: Message> Connection<M> {
         if self.is_up() {
             self.close_text = text.into();
             self.life = Life::Draining { reason: CloseReason::Local(code), until: now + self.drain };
+            self.observe(now);
         }
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
 
 use super::super::config::SessionConfig;
-use crate::arq::{InputError, Kcp, RecvError, SendError, Stats};
+use super::super::stats::LaneTotals;
+use crate::arq::{InputError, Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::config::ConfigError;
+use crate::events::Logged;
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
@@ -121,6 +123,27 @@ impl Lanes {
 
     pub(super) fn stats(&self, lane: usize) -> Option<Stats> {
         Some(self.lanes.get(lane)?.kcp.stats())
+    }
+
+    /// What all lanes have counted and hold.
+    pub(super) fn totals(&self) -> LaneTotals {
+        let mut totals = LaneTotals::default();
+        self.lanes.iter().for_each(|lane| totals.add(&lane.kcp.stats()));
+        totals
+    }
+
+    /// Switches the event logs on, with room for so many events each, or off.
+    pub(super) fn log_events(&mut self, now: Time, most: usize) {
+        self.lanes.iter_mut().for_each(|lane| lane.kcp.log_events(now, most));
+    }
+
+    /// Takes what the lanes have logged.
+    pub(super) fn take_logs(&mut self, mut each: impl FnMut(u16, Logged<KcpEvent>)) {
+        for (index, lane) in (0..).zip(&mut self.lanes) {
+            while let Some(logged) = lane.kcp.poll_log() {
+                each(index, logged);
+            }
+        }
     }
 
     /// Bytes of the heap, and those that are kept free so that what has come can be read.

@@ -1,6 +1,6 @@
 //! What a connection owns, and may take.
 
-use super::Connection;
+use super::{Connection, Observer};
 use crate::arq;
 use crate::message::Message;
 use crate::message::channel::Channels;
@@ -23,7 +23,8 @@ impl<M: Message> Connection<M> {
     pub fn memory(&self) -> usize {
         let channels = self.channels.as_ref().map_or(0, Channels::memory);
         let datagrams = self.datagrams.memory() + self.sent.memory();
-        self.lanes.memory() + channels + datagrams + self.seal.memory() + self.user.len()
+        let observer = self.observer.as_deref().map_or(0, Observer::memory);
+        self.lanes.memory() + channels + datagrams + self.seal.memory() + self.user.len() + observer
     }
 
     /// How many more bytes the session may take.

@@ -3,7 +3,7 @@
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
 //! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
 //! of packets, `path` the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it goes on;
-//! `receipts` tells what has arrived, `memory` what all of it takes.
+//! `receipts` tells what has arrived, `memory` what all of it takes, `measured` and `observe` what there is to know of all that.
 
 mod acks;
 mod datagrams;
@@ -11,7 +11,9 @@ mod farewell;
 mod keepalive;
 mod lanes;
 mod life;
+mod measured;
 mod memory;
+mod observe;
 mod pacing;
 mod path;
 mod receipts;
@@ -25,13 +27,14 @@ mod transmit;
 mod wraps;
 
 pub(in crate::session) use farewell::check_text;
+pub use observe::ConnectionState;
 
 use super::config::{DATAGRAM_MIN, SessionConfig};
 use super::error::{SendDatagramError, SendError, SendMessageError};
 use super::event::{CloseReason, DatagramId, Event, Undelivered};
 use super::seal::Seal;
 use super::stats::ConnectionStats;
-use crate::arq::{RecvError, Stats};
+use crate::arq::RecvError;
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
 use crate::message::channel::{Channels, Received};
@@ -44,6 +47,7 @@ use keepalive::Keepalive;
 use lanes::{LaneError, Lanes};
 use life::{Closing, Life};
 use memory::{NoMemory, SEGMENT};
+use observe::Observer;
 use pacing::Pacing;
 use path::Path;
 use redirect::Redirects;
@@ -100,6 +104,8 @@ pub struct Connection<M> {
     /// When anything but signs of life was last sent or received.
     busy: Time,
     user: Box<[u8]>,
+    /// While events are logged.
+    observer: Option<Box<Observer>>,
 }
 
 /// Events not yet asked for: one of each kind at most.
@@ -181,6 +187,7 @@ impl<M: Message> Connection<M> {
             now,
             busy: now,
             user,
+            observer: None,
         })
     }
 
@@ -321,19 +328,6 @@ impl<M: Message> Connection<M> {
         &self.user
     }
 
-    /// What was counted and measured.
-    #[must_use]
-    pub fn stats(&self) -> ConnectionStats {
-        let mode = self.pacing.as_ref().map(|pacing| pacing.mode());
-        ConnectionStats { rtt: self.rtt(), key_updates: self.seal.updates().0, mode, ..self.stats }
-    }
-
-    /// What a lane has counted and measured.
-    #[must_use]
-    pub fn lane_stats(&self, lane: usize) -> Option<Stats> {
-        self.lanes.stats(lane)
-    }
-
     /// The channels, to look at.
     #[must_use]
     pub const fn channels(&self) -> Option<&Channels<M>> {
@@ -377,6 +371,7 @@ impl<M: Message> Connection<M> {
         if !self.is_closed() {
             self.life = Life::Closed;
             self.events.closed = Some((reason, undelivered));
+            self.observe(self.now);
         }
     }
 
@@ -388,12 +383,6 @@ impl<M: Message> Connection<M> {
             datagrams: self.datagrams.waiting(),
             redirect: self.redirects.is_pending(),
         }
-    }
-
-    /// Smoothed round trip; zero before the first.
-    fn rtt(&self) -> Duration {
-        let acked = self.sent.rtt();
-        if acked.samples() > 0 { acked.smoothed() } else { self.rtt.smoothed() }
     }
 
     fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendMessageError> {

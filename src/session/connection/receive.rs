@@ -33,6 +33,12 @@ impl<M: Message> Connection<M> {
         from: SocketAddr,
         datagram: &mut [u8],
     ) -> bool {
+        let is_new = self.take_data(now, from, datagram);
+        self.observe(now);
+        is_new
+    }
+
+    fn take_data(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
         self.tick(now);
         if self.is_closed() {
             self.stats.rejected.late += 1;
@@ -52,6 +58,9 @@ impl<M: Message> Connection<M> {
         };
         self.stats.received += 1;
         self.stats.bytes_received += len as u64;
+        if let Some(observer) = &mut self.observer {
+            observer.opened(now, opened.pn, len);
+        }
         if self.stats.received == 1 {
             self.rtt.sample(now.since(self.keepalive.heard())); // what made this end has been answered
         }

@@ -10,6 +10,11 @@ use crate::time::Time;
 impl<M: Message> Connection<M> {
     /// Does what is due, but for sending.
     pub(in crate::session) fn handle_timeout(&mut self, now: Time) {
+        self.do_what_is_due(now);
+        self.observe(now);
+    }
+
+    fn do_what_is_due(&mut self, now: Time) {
         self.tick(now);
         self.path.update(now);
         if self.is_closed() {

@@ -27,6 +27,12 @@ pub(super) struct Written {
 impl<M: Message> Connection<M> {
     /// Writes the next datagram that is due into `buf`, which is emptied before; returns where it goes.
     pub(in crate::session) fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let to = self.next_datagram(now, buf);
+        self.observe(now);
+        to
+    }
+
+    fn next_datagram(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         self.tick(now);
         if let Some((candidate, copy)) = self.copy.take() {
             buf.clear();

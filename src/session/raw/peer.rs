@@ -1,11 +1,13 @@
 //! One bare KCP peer.
 
 use super::proof::Proof;
-use crate::arq::{Kcp, RecvError, SendError, Stats};
+use crate::arq::{Kcp, KcpEvent, RecvError, SendError, Stats};
+use crate::events::{Logged, write_lines};
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -157,6 +159,27 @@ impl Peer {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Logs what happens from now on, see [`Kcp::log_events`]. Times are those of the owner.
+    pub fn log_events(&mut self, most: usize) {
+        self.kcp.log_events(self.heard + self.clock, most);
+    }
+
+    /// Takes the oldest event of the log.
+    pub fn poll_log(&mut self) -> Option<Logged<KcpEvent>> {
+        let Logged { at, event } = self.kcp.poll_log()?;
+        let ahead = u64::try_from(self.clock.as_micros()).unwrap_or(u64::MAX);
+        Some(Logged { at: at.before(ahead), event })
+    }
+
+    /// Takes all events of the log and writes a line of JSON each, see [`Kcp::write_log`].
+    ///
+    /// # Errors
+    ///
+    /// What `out` says. The event that it did not take is gone.
+    pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
+        write_lines(out, || self.poll_log())
     }
 
     /// Whether it is sent whatever the program sends: see [`Strangers::Proven`](super::Strangers::Proven).

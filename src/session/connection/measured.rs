@@ -1,0 +1,48 @@
+//! What a connection has counted and measured.
+
+use super::Connection;
+use crate::arq::Stats;
+use crate::message::Message;
+use crate::pace::Rtt;
+use crate::session::stats::ConnectionStats;
+use std::time::Duration;
+
+impl<M: Message> Connection<M> {
+    /// What was counted and measured.
+    #[must_use]
+    pub fn stats(&self) -> ConnectionStats {
+        let (rtt, loss, undelivered) = (self.best_rtt(), self.sent.loss(), self.undelivered());
+        ConnectionStats {
+            rtt: rtt.smoothed(),
+            rttvar: rtt.jitter(),
+            rtt_min: rtt.min(),
+            loss: loss.share(),
+            packets_judged: loss.judged(),
+            packets_lost: loss.lost(),
+            lanes: self.lanes.totals(),
+            datagrams_waiting: undelivered.datagrams,
+            messages_unacked: undelivered.messages,
+            memory: self.memory(),
+            key_updates: self.seal.updates().0,
+            mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
+            ..self.stats
+        }
+    }
+
+    /// What a lane has counted and measured.
+    #[must_use]
+    pub fn lane_stats(&self, lane: usize) -> Option<Stats> {
+        self.lanes.stats(lane)
+    }
+
+    /// Smoothed round trip; zero before the first.
+    pub(super) fn rtt(&self) -> Duration {
+        self.best_rtt().smoothed()
+    }
+
+    /// Of packets that were acknowledged, or else of pings.
+    pub(super) fn best_rtt(&self) -> &Rtt {
+        let acked = self.sent.rtt();
+        if acked.samples() > 0 { acked } else { &self.rtt }
+    }
+}

@@ -1,0 +1,220 @@
+//! The event log of a session, while it is switched on: what its lanes log, and what follows from how the session stands after a call and
+//! how it stood before.
+
+use super::Connection;
+use super::life::{Closing, Life};
+use crate::events::{EventLog, Logged, write_lines};
+use crate::message::Message;
+use crate::session::event::CloseReason;
+use crate::session::log_event::SessionEvent;
+use crate::session::stats::ConnectionStats;
+use crate::time::Time;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+/// How far a session that is up has got.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ConnectionState {
+    /// It takes what is sent.
+    Up,
+    /// It was closed here, and waits until what was sent has arrived.
+    Draining,
+    /// The peer is told that it is over.
+    Closing,
+    /// It is over.
+    Closed,
+}
+
+impl fmt::Display for ConnectionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Up => "up",
+            Self::Draining => "draining",
+            Self::Closing => "closing",
+            Self::Closed => "closed",
+        })
+    }
+}
+
+/// A log, and how its session stood when it was last looked at.
+#[derive(Debug)]
+pub(super) struct Observer {
+    log: EventLog<SessionEvent>,
+    stats: ConnectionStats,
+    packets: [u64; 2],
+    rtt: Option<SessionEvent>,
+    queue: Option<SessionEvent>,
+    state: Option<SessionEvent>,
+    peer: SocketAddr,
+    max_datagram: u16,
+    key_updates: u64,
+}
+
+impl Observer {
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.log.memory()
+    }
+
+    /// A datagram was opened.
+    pub(super) fn opened(&mut self, now: Time, pn: u64, bytes: usize) {
+        self.log.push(now, SessionEvent::In { pn, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) });
+    }
+
+    /// Tells `event` if it is not what was told last.
+    fn tell(
+        log: &mut EventLog<SessionEvent>,
+        now: Time,
+        last: &mut Option<SessionEvent>,
+        event: SessionEvent,
+    ) {
+        if last.replace(event) != Some(event) {
+            log.push(now, event);
+        }
+    }
+}
+
+impl<M: Message> Connection<M> {
+    /// Logs what happens from now on and keeps the newest `most` events, 56 bytes each, until they are [taken](Self::poll_log); 0 switches
+    /// the log off and forgets them. May be called at any time. A log that is on goes on with the new bound. What it takes counts as
+    /// memory of the session.
+    ///
+    /// Off, it costs a look at whether it is on for each datagram.
+    pub fn log_events(&mut self, most: usize) {
+        self.lanes.log_events(self.now, most);
+        if most == 0 {
+            self.observer = None;
+            return;
+        }
+        if let Some(observer) = &mut self.observer {
+            return observer.log.set_most(most);
+        }
+        let mut log = EventLog::new(most);
+        let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
+        log.push(self.now, SessionEvent::Start { is_client: self.is_client, lanes });
+        log.push(self.now, SessionEvent::Mtu { max_datagram: self.max_datagram });
+        self.observer = Some(Box::new(Observer {
+            log,
+            stats: self.stats,
+            packets: self.judged(),
+            rtt: None,
+            queue: None,
+            state: None,
+            peer: self.path.address(),
+            max_datagram: self.max_datagram,
+            key_updates: self.seal.updates().0,
+        }));
+        self.observe(self.now);
+    }
+
+    /// Whether events are logged.
+    #[must_use]
+    pub const fn is_logging(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    /// Takes the oldest event of the log.
+    pub fn poll_log(&mut self) -> Option<Logged<SessionEvent>> {
+        self.observer.as_mut()?.log.pop()
+    }
+
+    /// Takes all events of the log and writes a line of JSON each, by many small writes; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// What `out` says. The event that it did not take is gone.
+    pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
+        write_lines(out, || self.poll_log())
+    }
+
+    /// Looks at what has changed, after a call that changes anything.
+    #[inline]
+    pub(super) fn observe(&mut self, now: Time) {
+        if self.observer.is_some() {
+            self.observe_now(now);
+        }
+    }
+
+    #[cold]
+    fn observe_now(&mut self, now: Time) {
+        let packets = self.judged();
+        let (state, queue) = (self.state_event(), self.queue_event());
+        let rtt = self.rtt_event();
+        let updates = self.seal.updates().0;
+        let Self { observer: Some(observer), lanes, stats, .. } = self else { return };
+        let observer: &mut Observer = observer;
+        let log = &mut observer.log;
+        lanes.take_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
+        let before = std::mem::replace(&mut observer.stats, *stats);
+        if stats.sent > before.sent {
+            let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);
+            let pn = self.seal.sealed().saturating_sub(1);
+            log.push(now, SessionEvent::Out { n, bytes, pn, pings: stats.pings - before.pings });
+        }
+        for ((reason, after), (_, before)) in stats.refused().into_iter().zip(before.refused()) {
+            if after > before {
+                log.push(now, SessionEvent::Reject { reason, n: after - before });
+            }
+        }
+        let [before_judged, before_lost] = std::mem::replace(&mut observer.packets, packets);
+        let [judged, lost] = packets;
+        if judged > before_judged {
+            let (n, lost) = (judged - before_judged, lost.saturating_sub(before_lost));
+            log.push(now, SessionEvent::Packets { n, lost });
+        }
+        let peer = self.path.address();
+        if std::mem::replace(&mut observer.peer, peer) != peer {
+            log.push(now, SessionEvent::Moved { peer });
+        }
+        if std::mem::replace(&mut observer.key_updates, updates) != updates {
+            log.push(now, SessionEvent::Keys { updates });
+        }
+        let max_datagram = self.max_datagram;
+        if std::mem::replace(&mut observer.max_datagram, max_datagram) != max_datagram {
+            log.push(now, SessionEvent::Mtu { max_datagram });
+        }
+        if let Some(rtt) = rtt {
+            Observer::tell(log, now, &mut observer.rtt, rtt);
+        }
+        Observer::tell(log, now, &mut observer.queue, queue);
+        // Why it is over is known until that is taken.
+        let closed = ConnectionState::Closed;
+        if !matches!(observer.state, Some(SessionEvent::State { state, .. }) if state == closed) {
+            Observer::tell(log, now, &mut observer.state, state);
+        }
+    }
+
+    /// Packets of which it is decided whether they got lost, and those that did.
+    fn judged(&self) -> [u64; 2] {
+        let loss = self.sent.loss();
+        [loss.judged(), loss.lost()]
+    }
+
+    fn rtt_event(&self) -> Option<SessionEvent> {
+        let rtt = self.best_rtt();
+        let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let event = SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) };
+        (rtt.samples() > 0).then_some(event)
+    }
+
+    fn queue_event(&self) -> SessionEvent {
+        let undelivered = self.undelivered();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        SessionEvent::Queue {
+            segments: count(undelivered.segments),
+            datagrams: count(undelivered.datagrams),
+            messages: count(undelivered.messages),
+        }
+    }
+
+    fn state_event(&self) -> SessionEvent {
+        let (state, reason): (_, Option<CloseReason>) = match self.life {
+            Life::Up => (ConnectionState::Up, None),
+            Life::Draining { reason, .. } => (ConnectionState::Draining, Some(reason)),
+            Life::Closing(Closing { reason, .. }) => (ConnectionState::Closing, Some(reason)),
+            Life::Closed => (ConnectionState::Closed, self.events.closed.map(|(reason, _)| reason)),
+        };
+        SessionEvent::State { state, reason }
+    }
+}

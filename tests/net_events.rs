@@ -1,0 +1,168 @@
+//! The event log of a session or a peer can be switched on while a program runs, whatever drives it, and be written to a file.
+
+#![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+use whitewater::net::{Client, Incoming, KcpListener, KcpSocket, Server, ThreadConfig};
+use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionId, Target, raw};
+use whitewater::{Config, Conv};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn until(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A log is lines of JSON that begin with the start of it, or say nothing; returns how often each of these occurs.
+fn count<const N: usize>(log: &[u8], what: [&str; N]) -> [usize; N] {
+    let text = std::str::from_utf8(log).unwrap();
+    for line in text.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(line["t"].is_u64() && line["e"].is_string(), "{line}");
+    }
+    what.map(|what| text.matches(what).count())
+}
+
+fn pair() -> (Server, Client, SessionId) {
+    let mut server: Server = Server::bind("127.0.0.1:0", &ServerConfig::insecure()).unwrap();
+    let target = Target::insecure(server.local_addr().unwrap());
+    let mut client: Client = Client::connect(target, &ClientConfig::default()).unwrap();
+    let mut id = None;
+    until(|| {
+        server.pump().unwrap();
+        client.pump().unwrap();
+        while let Some((session, event)) = server.poll_event() {
+            id = id.or((event == Event::Connected).then_some(session));
+        }
+        id.is_some()
+    });
+    (server, client, id.unwrap())
+}
+
+#[test]
+fn of_one_session_of_a_server_and_of_a_client_to_a_file() {
+    let (mut server, mut client, id) = pair();
+    server.session_mut(id).unwrap().log_events(1000);
+    client.connection_mut().unwrap().log_events(1000);
+    client.send(0, b"hello").unwrap();
+    let mut buf = [0; 100];
+    until(|| {
+        client.pump().unwrap();
+        server.pump().unwrap();
+        server.recv(id, 0, &mut buf).is_ok()
+    });
+    let path = std::env::temp_dir().join(format!("whitewater-events-{}", std::process::id()));
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    let lines = server.session_mut(id).unwrap().write_log(&mut file).unwrap();
+    file.flush().unwrap();
+    let written = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(written.iter().filter(|byte| **byte == b'\n').count(), lines);
+    assert_eq!(count(&written, [r#""e":"start""#, r#""e":"recv","rcv_nxt":1"#]), [2, 1]);
+    let mut sent = Vec::new();
+    client.connection_mut().unwrap().write_log(&mut sent).unwrap();
+    assert_eq!(count(&sent, [r#""lane":0,"e":"send","sn":0,"n":1,"bytes":5"#]), [1]);
+}
+
+#[test]
+fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
+    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::open() };
+    let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
+    let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(7), &Config::turbo()).unwrap();
+    socket.log_events(1000);
+    let (mut peer, mut buf, mut sent) = (None, [0; 100], 0);
+    until(|| {
+        if peer.is_none() || sent == 0 {
+            socket.try_send(b"hello").unwrap();
+            sent += usize::from(peer.is_some());
+        }
+        socket.pump().unwrap();
+        listener.pump().unwrap();
+        while let Some(event) = listener.next_event() {
+            if let raw::Event::Accepted(id) = event {
+                peer = Some(id);
+                listener.peer(id).unwrap().log_events(1000);
+            }
+        }
+        let Some(one) = peer.and_then(|id| listener.peer(id)) else { return false };
+        while one.recv(&mut buf).is_ok() {}
+        one.stats().rcv_nxt.0 >= 2 && socket.stats().snd_una.0 >= 2
+    });
+    let mut log = Vec::new();
+    socket.write_log(&mut log).unwrap();
+    let [start, acks] = count(&log, [r#""e":"start""#, r#""e":"ack""#]);
+    assert!(start == 1 && acks >= 1);
+    let peer = listener.peer(peer.unwrap()).unwrap();
+    let mut times = Vec::new();
+    while let Some(logged) = peer.poll_log() {
+        times.push(logged.at.as_micros());
+    }
+    // And not by the clock of its control block, which may be ahead by years.
+    assert!(
+        times.len() > 1 && times.iter().all(|at| u128::from(*at) < 2 * PATIENCE.as_micros()),
+        "{times:?}"
+    );
+}
+
+#[test]
+fn of_sessions_behind_threads() {
+    let config = ThreadConfig::default();
+    let mut server =
+        Server::<Blob>::bind("127.0.0.1:0", &ServerConfig::insecure()).unwrap().spawn(&config).unwrap();
+    let target = Target::insecure(server.local_addr());
+    let mut client =
+        Client::<Blob>::connect(target, &ClientConfig::default()).unwrap().spawn(&config).unwrap();
+    assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
+    let (id, _) = server.recv(PATIENCE).unwrap();
+    server.run(move |server| server.session_mut(id).unwrap().log_events(1000)).unwrap();
+    client.send(0, b"hello").unwrap();
+    let is_message = |(_, incoming)| matches!(incoming, Incoming::Message { .. });
+    assert!(server.recv(PATIENCE).is_some_and(is_message));
+    let (give, take) = std::sync::mpsc::channel();
+    server
+        .run(move |server| {
+            let mut log = Vec::new();
+            server.session_mut(id).unwrap().write_log(&mut log).unwrap();
+            give.send(log).unwrap();
+        })
+        .unwrap();
+    let log = take.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
+}
+
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn of_sessions_and_streams_under_tokio() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
+
+    let at = "127.0.0.1:0".parse().unwrap();
+    let server: Server = Server::bind(at, &ServerConfig::insecure()).unwrap();
+    let target = Target::insecure(server.local_addr());
+    let client = Client::connect::<Blob>(target, &ClientConfig::default()).await.unwrap();
+    let session = server.accept().await.unwrap();
+    session.with(|connection| connection.log_events(1000)).unwrap();
+    client.send(0, b"hello").await.unwrap();
+    session.recv(0, &mut [0; 100]).await.unwrap();
+    let mut log = Vec::new();
+    session.with(|connection| connection.write_log(&mut log)).unwrap().unwrap();
+    assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
+
+    let limits = raw::Config { kcp: Config { stream: true, ..Config::turbo() }, ..raw::Config::open() };
+    let listener = KcpListener::bind(at, &limits).unwrap();
+    let mut stream = KcpStream::connect(listener.local_addr(), Conv(7), &limits.kcp).unwrap();
+    stream.with(|peer| peer.log_events(1000)).unwrap();
+    stream.write_all(b"hello").await.unwrap();
+    let (mut other, _) = listener.accept().await.unwrap();
+    other.read_exact(&mut [0; 5]).await.unwrap();
+    let mut log = Vec::new();
+    stream.with(|peer| peer.write_log(&mut log)).unwrap().unwrap();
+    assert_eq!(count(&log, [r#""e":"send","sn":0,"n":1,"bytes":5"#]), [1]);
+}

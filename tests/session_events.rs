@@ -1,0 +1,218 @@
+//! The event log of a session: each of its lanes as a control block of its own, and what the session does besides, in one order.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+#[cfg(test)]
+#[path = "common/events.rs"]
+mod logs;
+
+use common::ms;
+use common::sessions::{SUITE, World, client_address};
+use logs::{check, lines, number, of, sum};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use whitewater::events::Logged;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, SessionEvent};
+use whitewater::sim::{LinkConfig, Loss};
+use whitewater::{KcpEvent, Stats};
+
+fn path(loss: f64) -> LinkConfig {
+    LinkConfig { jitter: ms(5), loss: Loss::Random(loss), duplicate: 0.02, ..LinkConfig::with_rtt(ms(60)) }
+}
+
+fn config() -> SessionConfig {
+    let lanes = SessionConfig::default().lanes.repeat(2);
+    SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+}
+
+/// Both ends are up, and log so many events each.
+fn world(seed: u64, loss: f64, most: usize) -> World {
+    let mut world = World::pair(seed, &path(loss), &config(), SUITE);
+    world.connect();
+    world.client().log_events(most);
+    world.session().log_events(most);
+    world
+}
+
+/// So many rounds of a bit of everything, both ways.
+fn talk(world: &mut World, rounds: u32) {
+    for round in 0..rounds {
+        let now = world.now;
+        for is_client in [true, false] {
+            let end = if is_client { world.client() } else { world.session() };
+            let _ = end.send(0, &round.to_le_bytes().repeat(20));
+            let _ = end.send(1, &round.to_le_bytes().repeat(200));
+            let _ = end.send_datagram(&round.to_le_bytes());
+            let _ = end.send_message(0, now, Blob(round.to_le_bytes().to_vec()));
+            let mut buf = [0; 2000];
+            (0..2).for_each(|lane| while end.recv(lane, &mut buf).is_ok() {});
+            while end.recv_datagram(&mut buf).is_ok() {}
+            while end.recv_message(0).is_some() {}
+        }
+        world.drain();
+        world.run(17);
+    }
+    world.run(10_000);
+}
+
+/// What the log of an end says has to be what was counted since.
+fn check_session(end: &mut Connection<Blob>, before: &ConnectionStats) {
+    let lines = lines(|text| end.write_log(text));
+    let (stats, own) = (end.stats(), |line: &&Value| line.get("lane").is_none());
+    assert!(lines.windows(2).all(|two| number(&two[0], "t") <= number(&two[1], "t")), "in order of time");
+    for lane in 0..2 {
+        let of_lane: Vec<_> = lines.iter().filter(|line| line["lane"] == lane).cloned().collect();
+        let stats: Stats = end.lane_stats(usize::try_from(lane).unwrap()).unwrap();
+        check(&of_lane, &stats);
+    }
+    let session: Vec<_> = lines.iter().filter(own).cloned().collect();
+    assert_eq!(session[0]["e"], "start");
+    assert_eq!(sum(&session, "out", "n"), stats.sent - before.sent);
+    assert_eq!(sum(&session, "out", "bytes"), stats.bytes_sent - before.bytes_sent);
+    assert_eq!(sum(&session, "out", "pings"), stats.pings - before.pings);
+    assert_eq!(of(&session, "in").count() as u64, stats.received - before.received);
+    assert_eq!(sum(&session, "in", "bytes"), stats.bytes_received - before.bytes_received);
+    assert_eq!(sum(&session, "packets", "n"), stats.packets_judged - before.packets_judged);
+    assert_eq!(sum(&session, "packets", "lost"), stats.packets_lost - before.packets_lost);
+    for ((reason, after), (_, before)) in stats.refused().into_iter().zip(before.refused()) {
+        let of_reason: Vec<_> = session.iter().filter(|line| line["reason"] == reason).cloned().collect();
+        assert_eq!(sum(&of_reason, "reject", "n"), after - before, "{reason}");
+    }
+    let rtt = of(&session, "rtt").last().unwrap();
+    assert_eq!(u128::from(number(rtt, "srtt")), stats.rtt.as_micros());
+    assert_eq!(u128::from(number(rtt, "rttvar")), stats.rttvar.as_micros());
+}
+
+#[test]
+fn all_that_a_session_does_is_in_its_log_and_adds_up_to_the_statistics() {
+    for seed in 1..=3 {
+        println!("seed {seed}");
+        let mut world = world(seed, 0.1, usize::MAX);
+        let before = [world.client().stats(), world.session().stats()];
+        talk(&mut world, 300);
+        let resends = world.client().stats().lanes;
+        assert!(resends.resends_timeout + resends.resends_fast > 10);
+        assert!(world.client().stats().rejected.duplicate > 0 && world.client().stats().packets_lost > 0);
+        check_session(world.client(), &before[0]);
+        check_session(world.session(), &before[1]);
+    }
+}
+
+/// Without the lines of lanes.
+fn own(lines: &[Value]) -> Vec<Value> {
+    lines.iter().filter(|line| line.get("lane").is_none()).cloned().collect()
+}
+
+#[test]
+fn the_log_changes_no_datagram() {
+    let runs = [0, 300].map(|most| {
+        let mut world = world(4, 0.1, most);
+        world.taps = true;
+        talk(&mut world, 100);
+        world.tap
+    });
+    assert!(runs[0].len() > 300 && runs[0] == runs[1]);
+}
+
+#[test]
+fn a_move_and_the_end_are_told_with_where_to_and_why() {
+    let mut world = world(6, 0.0, 100_000);
+    talk(&mut world, 5);
+    world.rebind(0, client_address(77, 7));
+    world.client().send(0, b"here").unwrap();
+    world.run(1000);
+    let moved = own(&lines(|text| world.session().write_log(text)));
+    assert_eq!(of(&moved, "moved").map(|line| line["peer"].clone()).collect::<Vec<_>>(), ["10.0.0.77:7"]);
+    let now = world.now;
+    world.client().close(now, 7);
+    world.run(500);
+    let states = |lines: &[Value]| {
+        let text = |line: &Value, field: &str| line[field].as_str().unwrap_or("-").to_owned();
+        let state =
+            |line: &Value| format!("{} {} {}", text(line, "state"), text(line, "reason"), line["code"]);
+        of(&own(lines), "state").map(state).collect::<Vec<_>>()
+    };
+    let client = lines(|text| world.client().write_log(text));
+    assert_eq!(states(&client), ["up - null", "draining local 7", "closing local 7", "closed local 7"]);
+    let server = lines(|text| world.session().write_log(text));
+    assert_eq!(states(&server), ["closed peer 7"]);
+}
+
+#[test]
+fn strangers_and_a_hostile_peer_cannot_make_it_grow() {
+    let (most, mut world) = (1000, world(8, 0.05, 1000));
+    world.taps = true;
+    talk(&mut world, 30);
+    let tap = std::mem::take(&mut world.tap);
+    world.taps = false;
+    let now = world.now;
+    // The same datagrams again and again, as they were and damaged: from the right address, too.
+    for round in 0..200u8 {
+        for (_, from, to, datagram) in tap.iter().take(300) {
+            let mut datagram = datagram.clone();
+            if round % 2 == 1 {
+                let at = usize::from(round) % datagram.len();
+                datagram[at] ^= 1 << (round % 8);
+            }
+            if *to == common::sessions::server_address() {
+                world.server.handle_datagram(now, *from, &datagram);
+            } else {
+                world.clients[0].session.handle_datagram(now, *to, &datagram);
+            }
+        }
+    }
+    world.drain();
+    let plain = {
+        let mut quiet = self::world(8, 0.05, 0);
+        talk(&mut quiet, 30);
+        quiet.session().memory()
+    };
+    let record = size_of::<Logged<SessionEvent>>();
+    // The log of the session, and one of each lane, which is emptied after each call.
+    assert!(world.session().memory() < plain + 3 * 2 * most * record, "{}", world.session().memory());
+    let lines = lines(|text| world.session().write_log(text));
+    assert_eq!((lines.len(), &lines[0]["e"]), (most + 1, &Value::from("lost")));
+    let counted = world.session().stats().rejected;
+    assert!(counted.duplicate + counted.stale + counted.forged > 10_000, "{counted:?}");
+    world.session().log_events(0);
+    assert!(!world.session().is_logging() && world.session().poll_log().is_none());
+}
+
+#[test]
+fn an_event_is_as_large_as_the_docs_say() {
+    assert!(size_of::<Logged<KcpEvent>>() <= 40, "{}", size_of::<Logged<KcpEvent>>());
+    assert!(size_of::<Logged<SessionEvent>>() <= 56, "{}", size_of::<Logged<SessionEvent>>());
+}
+
+#[test]
+fn each_kind_of_line_and_each_field_of_a_session_is_in_the_docs() {
+    let docs = include_str!("../docs/EVENTS.md");
+    let (_, docs) = docs.split_once("\n## A session\n").unwrap();
+    let mut world = world(9, 0.1, usize::MAX);
+    talk(&mut world, 100);
+    world.rebind(0, client_address(78, 7));
+    talk(&mut world, 5);
+    let now = world.now;
+    world.client().close(now, 7);
+    world.run(500);
+    let mut seen = BTreeMap::new();
+    for is_client in [true, false] {
+        let end = if is_client { world.client() } else { world.session() };
+        for line in own(&lines(|text| end.write_log(text))) {
+            let kind = line["e"].as_str().unwrap();
+            let row = docs.lines().find(|row| row.starts_with(&format!("| `{kind}` |"))).expect(kind);
+            for field in line.as_object().unwrap().keys() {
+                assert!(
+                    ["t", "e"].contains(&field.as_str()) || row.contains(&format!("`{field}`")),
+                    "{line}"
+                );
+            }
+            *seen.entry(kind.to_owned()).or_insert(0) += 1;
+        }
+    }
+    let usual = ["start", "out", "in", "reject", "packets", "rtt", "queue", "state", "moved", "mtu"];
+    assert!(usual.iter().all(|kind| seen.contains_key(*kind)), "{seen:?}");
+}
