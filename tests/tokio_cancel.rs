@@ -1,0 +1,281 @@
+//! Futures of sessions and of bare KCP under tokio that are polled a few times and dropped, again and again: nothing is lost, nothing comes
+//! twice, and who waits anew is told. Reads, writes and messages of lanes: `tokio_kcp.rs` and `tokio_session.rs`.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use std::future::Future as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
+use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Target, raw};
+use whitewater::{Config, Conv};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Ends of one host come at once.
+const MANY: u32 = 60;
+const LANE: usize = 0;
+
+/// Does what `begin` begins, by futures of which each is polled once and dropped unless it is ready.
+async fn persist<T>(mut begin: impl AsyncFnMut() -> T) -> T {
+    loop {
+        let mut waits = Context::from_waker(Waker::noop());
+        if let Poll::Ready(done) = pin!(begin()).poll(&mut waits) {
+            return done;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn config() -> SessionConfig {
+    let lanes = vec![Config { stream: true, ..Config::turbo() }];
+    SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+}
+
+fn server() -> Server {
+    let config = ServerConfig {
+        session: config(),
+        sessions_per_address: 1000,
+        half_open_per_address: 256,
+        accepts_per_second: 1000,
+        accept_burst: 1000,
+        ..ServerConfig::insecure()
+    };
+    Server::bind(ANY, &config).unwrap()
+}
+
+async fn connect(server: SocketAddr) -> Session {
+    let config = ClientConfig { session: config(), ..ClientConfig::default() };
+    Client::connect(Target::insecure(server), &config).await.unwrap()
+}
+
+fn listener() -> KcpListener {
+    let config = raw::Config {
+        kcp: Config { stream: true, ..Config::turbo() },
+        max_peers_per_address: 1000,
+        accepts_per_second: 1000,
+        accept_burst: 1000,
+        ..raw::Config::open()
+    };
+    KcpListener::bind(ANY, &config).unwrap()
+}
+
+#[tokio::test]
+async fn accepts_that_are_given_up_lose_no_session() {
+    let server = server();
+    let at = server.local_addr();
+    let accept = async {
+        let mut sessions = Vec::new();
+        for _ in 0..MANY {
+            sessions.push(persist(async || server.accept().await).await.unwrap());
+        }
+        sessions
+    };
+    let clients = (0..MANY).map(|_| tokio::spawn(connect(at))).collect::<Vec<_>>();
+    let sessions = timeout(PATIENCE, accept).await.unwrap();
+    let mut ports = Vec::new();
+    for client in clients {
+        ports.push(client.await.unwrap().local_addr().port());
+    }
+    let mut seen: Vec<u16> = sessions.iter().map(|session| session.peer_addr().unwrap().port()).collect();
+    ports.sort_unstable();
+    seen.sort_unstable();
+    assert_eq!(seen, ports, "each once");
+}
+
+#[tokio::test]
+async fn accepts_that_are_given_up_lose_no_bare_peer() {
+    let listener = listener();
+    let mut clients = Vec::new();
+    for conv in 0..MANY {
+        let client = KcpStream::connect(listener.local_addr(), Conv(conv), &Config::turbo()).unwrap();
+        client.send(&conv.to_le_bytes()).await.unwrap();
+        clients.push(client);
+    }
+    let accept = async {
+        let (mut seen, mut buf) = (Vec::new(), [0; 4]);
+        for _ in 0..MANY {
+            let (peer, _) = persist(async || listener.accept().await).await.unwrap();
+            assert_eq!(persist(async || peer.recv(&mut buf).await).await.unwrap(), 4);
+            seen.push(u32::from_le_bytes(buf));
+        }
+        seen
+    };
+    let mut seen = timeout(PATIENCE, accept).await.unwrap();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..MANY));
+}
+
+#[tokio::test]
+async fn datagrams_and_messages_that_are_waited_for_in_vain_come_once() {
+    let server = server();
+    let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
+    let session = session.unwrap();
+    let send = async {
+        for number in 0u32..300 {
+            client.send_datagram(&number.to_le_bytes()).unwrap();
+            while client.send_message(0, Blob(number.to_le_bytes().to_vec())).is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await; // no room
+            }
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+    };
+    let messages = async {
+        for number in 0u32..300 {
+            let message = persist(async || session.recv_message(0).await).await.unwrap();
+            assert_eq!(message, Received::Message(Blob(number.to_le_bytes().to_vec())));
+        }
+    };
+    let datagrams = async {
+        let mut buf = [0; 100];
+        for number in 0u32..300 {
+            // A reader that is quick enough loses none on loopback.
+            assert_eq!(persist(async || session.recv_datagram(&mut buf).await).await.unwrap(), 4);
+            assert_eq!(buf[..4], number.to_le_bytes());
+        }
+    };
+    timeout(PATIENCE, async { tokio::join!(send, messages, datagrams) }).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_is_told_to_who_gave_up_waiting_for_it() {
+    let server = server();
+    let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
+    let session = session.unwrap();
+    let told = async {
+        let ends =
+            tokio::join!(persist(async || session.closed().await), persist(async || client.closed().await));
+        (ends.0.unwrap().0, ends.1.unwrap().0)
+    };
+    let close = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        client.close(9);
+    };
+    let (told, ()) = timeout(PATIENCE, async { tokio::join!(told, close) }).await.unwrap();
+    assert_eq!(told, (CloseReason::Peer(9), CloseReason::Local(9)));
+}
+
+#[tokio::test]
+async fn a_shutdown_that_is_given_up_ends_the_stream_once_and_after_all_of_it() {
+    let data: Vec<u8> = (0..300_000u32).map(|at| (at * 31 + at / 251).to_le_bytes()[0]).collect();
+    let server = server();
+    let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
+    let (mut to, mut from) = (client.lane(LANE), session.unwrap().lane(LANE));
+    let write = async {
+        to.write_all(&data).await.unwrap();
+        loop {
+            // Polled once, and given up if it is not ready.
+            tokio::select! {
+                biased;
+                done = to.shutdown() => break done.unwrap(),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+    };
+    let mut received = Vec::new();
+    let read = from.read_to_end(&mut received);
+    assert_eq!(timeout(PATIENCE, async { tokio::join!(write, read) }).await.unwrap().1.unwrap(), data.len());
+    assert!(received == data);
+}
+
+#[tokio::test]
+async fn a_shutdown_of_bare_kcp_that_is_given_up_returns_when_all_is_acknowledged() {
+    let listener = listener();
+    let kcp = Config { stream: true, ..Config::turbo() };
+    let mut client = KcpStream::connect(listener.local_addr(), Conv(7), &kcp).unwrap();
+    let write = async {
+        client.write_all(&[7; 200_000]).await.unwrap();
+        loop {
+            tokio::select! {
+                biased;
+                done = client.shutdown() => break done.unwrap(),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        client.with(|peer| peer.is_delivered())
+    };
+    let read = async {
+        let (mut peer, _) = listener.accept().await.unwrap();
+        let mut received = vec![0; 200_000];
+        peer.read_exact(&mut received).await.unwrap();
+        assert!(received.iter().all(|byte| *byte == 7));
+        peer
+    };
+    let (is_delivered, _peer) = timeout(PATIENCE, async { tokio::join!(write, read) }).await.unwrap();
+    assert_eq!(is_delivered, Some(true));
+}
+
+#[tokio::test]
+async fn a_connect_that_is_given_up_leaves_no_socket() {
+    let silent = UdpSocket::bind(ANY).unwrap();
+    let target = Target::insecure(silent.local_addr().unwrap());
+    let config = ClientConfig { session: config(), ..ClientConfig::default() };
+    for turns in 0..10 {
+        let socket = UdpSocket::bind(ANY).unwrap();
+        let own = socket.local_addr().unwrap();
+        let wait = async {
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = Client::over::<Blob>(socket, target.clone(), &config) => unreachable!("nobody answers"),
+            () = wait => {}
+        }
+        let again = async {
+            while UdpSocket::bind(own).is_err() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, again).await.unwrap();
+    }
+}
+
+/// What is no packet, HELLOs cut short and whole, and 32 bytes that look like DATA.
+#[tokio::test]
+async fn garbage_from_everywhere_does_not_keep_a_server_from_its_clients() {
+    let server = server();
+    let to = server.local_addr();
+    let noise = std::thread::spawn(move || {
+        let socket = UdpSocket::bind(ANY).unwrap();
+        let mut seed = 1u64;
+        for count in 0..20_000 {
+            let mut datagram = [0; 600];
+            datagram.fill_with(|| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                seed.to_le_bytes()[4]
+            });
+            datagram[0] = [0xa1, 0xa3, 0xa6, 0xa8, datagram[0]][count % 5];
+            let _ = socket.send_to(&datagram[..(count % 600)], to);
+        }
+    });
+    let echo = async {
+        let session = server.accept().await.unwrap();
+        let mut lane = session.lane(LANE);
+        let mut buf = [0; 8];
+        while lane.read_exact(&mut buf).await.is_ok() {
+            lane.write_all(&buf).await.unwrap();
+        }
+    };
+    let ask = async {
+        let client = connect(to).await;
+        let (mut lane, mut buf) = (client.lane(LANE), [0; 8]);
+        for round in 0u64..50 {
+            lane.write_all(&round.to_le_bytes()).await.unwrap();
+            lane.read_exact(&mut buf).await.unwrap();
+            assert_eq!(buf, round.to_le_bytes());
+        }
+        lane.shutdown().await.unwrap();
+    };
+    timeout(PATIENCE, async { tokio::join!(echo, ask) }).await.unwrap();
+    tokio::task::spawn_blocking(|| noise.join().unwrap()).await.unwrap();
+    let stats = server.stats();
+    assert!(stats.rejected.malformed > 0 && stats.accepted == 1, "{stats:?}");
+}
