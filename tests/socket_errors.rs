@@ -1,0 +1,198 @@
+//! What a real network stack reports is loss: it is counted, nothing ends, and all arrives when the way is free again. An interface that
+//! is too narrow, a send buffer that is full, a host that cannot be reached, a port on which nobody listens yet.
+//!
+//! All but the last need a network of their own: each test runs itself again in a namespace of Linux, where `ip` and `tc` change it. Where
+//! the system allows no namespaces these say so and pass; where `ip` is missing as well, unless `WHITEWATER_NO_SKIP` is set.
+
+#![cfg(all(feature = "net", target_os = "linux"))]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use std::env;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use whitewater::net::{Client, KcpListener, KcpSocket, Server, SocketBuffers, SocketStats};
+use whitewater::session::{ClientConfig, ClientState, ConnectConfig, ServerConfig, Target, raw};
+use whitewater::{Config, Conv};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LANE: usize = 0;
+
+/// Runs the test in a network of its own, which has a loopback and nothing else.
+fn in_own_network(test: &str, body: impl FnOnce()) {
+    const INSIDE: &str = "WHITEWATER_OWN_NETWORK";
+    if env::var_os(INSIDE).is_some() {
+        ip("link set lo up");
+        return body();
+    }
+    let is_allowed =
+        Command::new("unshare").args(["-rn", "true"]).output().is_ok_and(|output| output.status.success());
+    let has_ip = Command::new("ip").arg("-V").output().is_ok();
+    if !is_allowed || !has_ip {
+        println!("skipped: namespaces are allowed: {is_allowed}, ip is there: {has_ip}");
+        return assert!(has_ip || env::var_os("WHITEWATER_NO_SKIP").is_none(), "ip of iproute2 is missing");
+    }
+    let mut inside = Command::new("unshare");
+    inside
+        .arg("-rn")
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1");
+    let output = inside.output().unwrap();
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}{stderr}");
+}
+
+fn ip(args: &str) {
+    let output = Command::new("ip").args(args.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {args}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A loopback of 1 MB/s with a long queue. `false`: the kernel has no such queue.
+fn slow_loopback() -> bool {
+    let args = "qdisc add dev lo root tbf rate 8mbit burst 4000 limit 1000000";
+    Command::new("tc").args(args.split(' ')).output().unwrap().status.success()
+}
+
+/// A server and a client that is up.
+struct Ends {
+    server: Server,
+    client: Client,
+    got: Vec<u8>,
+}
+
+impl Ends {
+    fn up(at: &str, target: SocketAddr) -> Self {
+        let server = Server::bind(at, &ServerConfig::insecure()).unwrap();
+        let to = SocketAddr::new(target.ip(), server.local_addr().unwrap().port());
+        let connect = ConnectConfig { deadline: PATIENCE, ..ConnectConfig::default() };
+        let config = ClientConfig { connect, ..ClientConfig::default() };
+        let client = Client::connect(Target::insecure(to), &config).unwrap();
+        Self { server, client, got: Vec::new() }
+    }
+
+    /// Pumps both until `is_done`.
+    fn until(&mut self, mut is_done: impl FnMut(&mut Self) -> bool) {
+        let (start, mut buf) = (Instant::now(), vec![0; 1 << 16]);
+        while !is_done(self) {
+            assert!(start.elapsed() < PATIENCE, "{:?} {}", self.client.socket_stats(), self.got.len());
+            self.server.poll(Some(Duration::from_millis(1))).unwrap();
+            while self.server.poll_event().is_some() {}
+            let ids: Vec<_> = self.server.ids().collect();
+            for id in ids {
+                while let Ok(len) = self.server.recv(id, LANE, &mut buf) {
+                    self.got.extend(buf.iter().take(len));
+                }
+            }
+            self.client.pump().unwrap();
+            while self.client.poll_event().is_some() {}
+        }
+    }
+}
+
+fn loopback() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+#[test]
+fn what_is_too_long_for_an_interface_is_lost_and_arrives_when_that_is_wide_again() {
+    in_own_network("what_is_too_long_for_an_interface_is_lost_and_arrives_when_that_is_wide_again", || {
+        let mut ends = Ends::up("127.0.0.1:0", loopback());
+        ends.until(|ends| ends.client.state() == ClientState::Up);
+        ip("link set lo mtu 1000");
+        ends.client.send(LANE, &[7; 1100]).unwrap();
+        // Without `batch` nothing forbids fragments, and it goes in two.
+        if cfg!(feature = "batch") {
+            ends.until(|ends| ends.client.socket_stats().too_long >= 2);
+            assert!(ends.got.is_empty());
+        }
+        ip("link set lo mtu 65536");
+        ends.until(|ends| ends.got == [7; 1100]);
+        assert_eq!(ends.client.state(), ClientState::Up);
+    });
+}
+
+#[test]
+fn what_a_full_send_buffer_does_not_take_is_counted_and_sent_when_there_is_room() {
+    in_own_network("what_a_full_send_buffer_does_not_take_is_counted_and_sent_when_there_is_room", || {
+        let mut ends = Ends::up("127.0.0.1:0", loopback());
+        ends.until(|ends| ends.client.state() == ClientState::Up);
+        let tiny = SocketBuffers { send: 4096, ..ends.client.socket_buffers().unwrap() };
+        ends.client.set_socket_buffers(tiny).unwrap();
+        if !slow_loopback() {
+            return println!("skipped: the kernel has no tbf");
+        }
+        let data: Vec<u8> = (0..200_000u32).map(|at| (at / 7).to_le_bytes()[0]).collect();
+        let mut rest = data.chunks(1000).peekable();
+        ends.until(|ends| {
+            while let Some(chunk) = rest.peek()
+                && ends.client.send(LANE, chunk).is_ok()
+            {
+                rest.next();
+            }
+            ends.got.len() == data.len()
+        });
+        let stats = ends.client.socket_stats();
+        assert!(ends.got == data && stats.send_buffer_full > 0, "{stats:?}");
+        let SocketStats { no_buffers, too_long, send_failed, unreachable, .. } = stats;
+        assert_eq!([no_buffers, too_long, send_failed, unreachable], [0; 4], "nothing was lost here");
+    });
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_counted_and_found_when_it_can() {
+    in_own_network("a_host_that_cannot_be_reached_is_counted_and_found_when_it_can", || {
+        ip("route add unreachable 10.1.2.3");
+        let mut ends = Ends::up("0.0.0.0:0", SocketAddr::from(([10, 1, 2, 3], 0)));
+        ends.until(|ends| ends.client.socket_stats().unreachable >= 2);
+        ip("route del unreachable 10.1.2.3");
+        ip("addr add 10.1.2.3/32 dev lo");
+        ends.until(|ends| ends.client.state() == ClientState::Up);
+    });
+}
+
+#[test]
+fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
+    in_own_network("bare_kcp_over_a_narrow_interface_goes_in_fragments", || {
+        ip("link set lo mtu 600");
+        let mut listener = KcpListener::bind(loopback(), &raw::Config::open()).unwrap();
+        let to = listener.local_addr().unwrap();
+        let mut socket = KcpSocket::connect(to, Conv(7), &Config::turbo()).unwrap();
+        socket.try_send(&[7; 5000]).unwrap();
+        let (start, mut buf, mut got) = (Instant::now(), vec![0; 5000], 0);
+        while got == 0 {
+            assert!(start.elapsed() < PATIENCE, "{:?} {:?}", socket.socket_stats(), listener.stats());
+            socket.pump().unwrap();
+            listener.poll(Some(Duration::from_millis(1))).unwrap();
+            while let Some(event) = listener.next_event() {
+                if let raw::Event::Readable(id) = event {
+                    got = listener.peer(id).unwrap().recv(&mut buf).unwrap();
+                }
+            }
+        }
+        assert!(got == 5000 && socket.socket_stats() == SocketStats::default());
+    });
+}
+
+/// ICMP says that nobody listens; then somebody does.
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
+    use tokio::time::timeout;
+    use whitewater::net::tokio::{KcpListener, KcpStream};
+    let at = std::net::UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
+    let client = KcpStream::connect(at, Conv(7), &Config::turbo()).unwrap();
+    client.send(b"anyone?").await.unwrap();
+    let told = async {
+        while client.socket_stats().unreachable == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, told).await.unwrap();
+    let listener = KcpListener::bind(at, &raw::Config::open()).unwrap();
+    let (peer, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    let mut buf = [0; 10];
+    assert_eq!(timeout(PATIENCE, peer.recv(&mut buf)).await.unwrap().unwrap(), 7);
+}
