@@ -11,6 +11,8 @@
 //! ```text
 //!            your game: messages out, messages in
 //!  ─────────────────────────────────────────────────────────────────────
+//!   metrics  Measures                        all statistics by one set of names
+//!  ─────────────────────────────────────────────────────────────────────
 //!   net      Server, Client                  a socket and a clock: the
 //!            KcpSocket, KcpListener          only layer with them
 //!            pump: datagrams in, time, datagrams out
@@ -72,6 +74,7 @@ mod config;
 pub mod events;
 mod hash;
 pub mod message;
+pub mod metrics;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod pace;

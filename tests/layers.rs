@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["seq", "time", "ring", "config", "hash", "events"],
     &["wire", "code", "pace", "rate"],
     &["arq", "packet"],
@@ -12,6 +12,7 @@ const LAYERS: [&[&str]; 7] = [
     &["session"],
     &["sim"],
     &["net"],
+    &["metrics"],
 ];
 /// Modules of one layer that do not know each other.
 const SIBLINGS: [&str; 2] = ["arq", "packet"];

@@ -56,6 +56,22 @@ pub struct ConnectionStats {
     pub rejected: RejectedDatagrams,
 }
 
+/// The counting part of [`ConnectionStats`]; the rest is looked up when it is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) received: u64,
+    pub(super) bytes_received: u64,
+    pub(super) pings: u64,
+    pub(super) moves: u64,
+    pub(super) datagrams_refused: u64,
+    pub(super) messages_refused: u64,
+    pub(super) redirects: u64,
+    pub(super) redirects_refused: u64,
+    pub(super) rejected: RejectedDatagrams,
+}
+
 /// Lanes of a session together: the fields of [`Stats`], added up.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -104,12 +120,26 @@ impl ConnectionStats {
     /// What was refused: datagrams, and what was in them, each with the name of its field.
     #[must_use]
     pub const fn refused(&self) -> [(&'static str, u64); 9] {
-        let [malformed, stranger, forged, duplicate, stale, late] = self.rejected.by_reason();
-        let datagrams = ("datagrams_refused", self.datagrams_refused);
-        let messages = ("messages_refused", self.messages_refused);
-        let redirects = ("redirects_refused", self.redirects_refused);
-        [malformed, stranger, forged, duplicate, stale, late, datagrams, messages, redirects]
+        let others = [self.datagrams_refused, self.messages_refused, self.redirects_refused];
+        refused(&self.rejected, others)
     }
+}
+
+impl Counters {
+    /// See [`ConnectionStats::refused`].
+    pub(super) const fn refused(&self) -> [(&'static str, u64); 9] {
+        let others = [self.datagrams_refused, self.messages_refused, self.redirects_refused];
+        refused(&self.rejected, others)
+    }
+}
+
+const fn refused(datagrams: &RejectedDatagrams, others: [u64; 3]) -> [(&'static str, u64); 9] {
+    let [malformed, stranger, forged, duplicate, stale, late] = datagrams.by_reason();
+    let [datagrams, messages, redirects] = others;
+    let datagrams = ("datagrams_refused", datagrams);
+    let messages = ("messages_refused", messages);
+    let redirects = ("redirects_refused", redirects);
+    [malformed, stranger, forged, duplicate, stale, late, datagrams, messages, redirects]
 }
 
 /// Datagrams that changed nothing, by what was wrong.

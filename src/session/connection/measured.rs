@@ -12,6 +12,7 @@ impl<M: Message> Connection<M> {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         let (rtt, loss, undelivered) = (self.best_rtt(), self.sent.loss(), self.undelivered());
+        let counted = &self.stats;
         ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
@@ -25,7 +26,17 @@ impl<M: Message> Connection<M> {
             memory: self.memory(),
             key_updates: self.seal.updates().0,
             mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
-            ..self.stats
+            sent: counted.sent,
+            bytes_sent: counted.bytes_sent,
+            received: counted.received,
+            bytes_received: counted.bytes_received,
+            pings: counted.pings,
+            moves: counted.moves,
+            datagrams_refused: counted.datagrams_refused,
+            messages_refused: counted.messages_refused,
+            redirects: counted.redirects,
+            redirects_refused: counted.redirects_refused,
+            rejected: counted.rejected,
         }
     }
 

@@ -33,7 +33,7 @@ use super::config::{DATAGRAM_MIN, SessionConfig};
 use super::error::{SendDatagramError, SendError, SendMessageError};
 use super::event::{CloseReason, DatagramId, Event, Undelivered};
 use super::seal::Seal;
-use super::stats::ConnectionStats;
+use super::stats::Counters;
 use crate::arq::RecvError;
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
@@ -99,7 +99,7 @@ pub struct Connection<M> {
     ack_delay: Duration,
     drain: Duration,
     events: Pending,
-    stats: ConnectionStats,
+    stats: Counters,
     now: Time,
     /// When anything but signs of life was last sent or received.
     busy: Time,
@@ -183,7 +183,7 @@ impl<M: Message> Connection<M> {
             ack_delay: config.ack_delay,
             drain: config.drain,
             events: Pending { connected: true, ..Pending::default() },
-            stats: ConnectionStats::default(),
+            stats: Counters::default(),
             now,
             busy: now,
             user,

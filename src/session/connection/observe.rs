@@ -7,7 +7,7 @@ use crate::events::{EventLog, Logged, write_lines};
 use crate::message::Message;
 use crate::session::event::CloseReason;
 use crate::session::log_event::SessionEvent;
-use crate::session::stats::ConnectionStats;
+use crate::session::stats::Counters;
 use crate::time::Time;
 use std::fmt;
 use std::io;
@@ -42,7 +42,7 @@ impl fmt::Display for ConnectionState {
 #[derive(Debug)]
 pub(super) struct Observer {
     log: EventLog<SessionEvent>,
-    stats: ConnectionStats,
+    stats: Counters,
     packets: [u64; 2],
     rtt: Option<SessionEvent>,
     queue: Option<SessionEvent>,

@@ -1,0 +1,40 @@
+//! The facade of the crate `metrics`.
+
+use super::{Measure, Measures, Value};
+use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
+
+/// Hands statistics to the recorder that the program has installed, if it has, each with `labels` besides its own. Counters are given as
+/// they stand, so it makes no difference how often this is called.
+///
+/// A label of its own for each session makes as many series as there ever were sessions: most programs record servers and sockets all the
+/// time, and sessions only while somebody looks.
+pub fn record(stats: &impl Measures, labels: &[(&'static str, &str)]) {
+    let common: Vec<_> = labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned())).collect();
+    stats.measures(&mut |measure: Measure| {
+        let mut labels = common.clone();
+        labels.extend(measure.label.map(|(name, value)| Label::new(name, value)));
+        match measure.value {
+            Value::Counter(count) => counter!(measure.name, labels).absolute(count),
+            Value::Gauge(value) => gauge!(measure.name, labels).set(value),
+        }
+    });
+}
+
+/// Tells the recorder what all the names mean, and their units. Once is enough, after it was installed.
+pub fn describe() {
+    let mut each = |Measure { name, value, help, .. }| match value {
+        Value::Counter(_) => describe_counter!(name, unit(name), help),
+        Value::Gauge(_) => describe_gauge!(name, unit(name), help),
+    };
+    super::every(&mut each);
+}
+
+fn unit(name: &str) -> Unit {
+    if name.ends_with("_seconds") {
+        Unit::Seconds
+    } else if name.contains("_bytes") && !name.ends_with("_per_second") {
+        Unit::Bytes
+    } else {
+        Unit::Count
+    }
+}
