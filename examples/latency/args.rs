@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use whitewater::Modern;
+use whitewater::arq::congestion::{Copa, Cubic};
 use whitewater::sim::scenario::{Answer, Mode, Traffic, Workload};
 use whitewater::sim::{LinkConfig, Loss};
 
@@ -14,6 +15,33 @@ use whitewater::sim::{LinkConfig, Loss};
 pub(crate) enum Command {
     Help,
     Run(Box<Args>),
+    /// One run, and what its sender does in it.
+    Events(Box<Events>),
+    /// A picture of a log that there is already.
+    Plot(Plot),
+}
+
+/// A run whose events are written down.
+#[derive(Debug)]
+pub(crate) struct Events {
+    pub(crate) workload: Workload,
+    /// Both directions.
+    pub(crate) link: LinkConfig,
+    pub(crate) mode: Mode,
+    pub(crate) seed: u64,
+    pub(crate) log: PathBuf,
+    /// Whether it is drawn as well.
+    pub(crate) plot: Option<Plot>,
+}
+
+/// A log of events and a picture of it.
+#[derive(Debug)]
+pub(crate) struct Plot {
+    pub(crate) log: PathBuf,
+    pub(crate) out: PathBuf,
+    /// Of the log of a session.
+    pub(crate) lane: u64,
+    pub(crate) title: String,
 }
 
 /// What is measured, and where it goes.
@@ -35,7 +63,7 @@ pub(crate) struct Args {
 impl Args {
     /// Reads the command line, or says in one line what is wrong with it.
     pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Command, String> {
-        let mut words = words.into_iter();
+        let mut words = words.into_iter().peekable();
         let mut given = Vec::new();
         while let Some(word) = words.next() {
             if matches!(word.as_str(), "-h" | "--help") {
@@ -48,6 +76,7 @@ impl Args {
             let value = match (name.as_str(), value) {
                 ("--real", None) => String::new(),
                 ("--real", Some(_)) => return Err("--real takes no value".to_owned()),
+                ("--plot", None) => words.next_if(|word| !word.starts_with("--")).unwrap_or_default(),
                 (name, _) if !FLAGS.contains(&name) => return Err(format!("there is no flag {name}")),
                 (_, Some(value)) => value,
                 (name, None) => words.next().ok_or_else(|| format!("{name} wants a value"))?,
@@ -57,7 +86,13 @@ impl Args {
             }
             given.push((name, value));
         }
-        Self::from_flags(&Flags(given)).map(|args| Command::Run(Box::new(args)))
+        let flags = Flags(given);
+        flags.check_events()?;
+        match (flags.value("--events"), flags.value("--plot")) {
+            (None, None) => Ok(Command::Run(Box::new(Self::from_flags(&flags)?))),
+            (None, Some(log)) => Ok(Command::Plot(flags.plot(log, log.to_owned())?)),
+            (Some(log), _) => Ok(Command::Events(Box::new(flags.events(log)?))),
+        }
     }
 
     fn from_flags(flags: &Flags) -> Result<Self, String> {
@@ -69,7 +104,7 @@ impl Args {
         let (link, link_name) = flags.link()?;
         let loss = if let Loss::Random(loss) = link.loss { loss } else { 0.0 };
         let args = Self {
-            workload: flags.workload(real)?,
+            workload: flags.workload(real.then_some(10))?,
             relay: Link { loss, delay: link.delay, jitter: link.jitter, seed: 1 },
             link,
             modes: flags.modes()?,
@@ -98,6 +133,57 @@ impl Args {
 }
 
 struct Flags(Vec<(String, String)>);
+
+/// Of event logs.
+impl Flags {
+    /// Whether the flags of a run, of a log and of a picture go together.
+    fn check_events(&self) -> Result<(), String> {
+        let has = |name: &str| self.value(name).is_some();
+        let without = |flags: &[&'static str], what: &str| {
+            let found = flags.iter().find(|flag| has(flag));
+            found.map_or(Ok(()), |flag| Err(format!("{flag} has no meaning {what}")))
+        };
+        match (self.value("--events"), self.value("--plot")) {
+            (None, None) => without(&["--seed", "--lane"], "without --events or --plot"),
+            (None, Some("")) => Err("--plot wants a log: --plot FILE, or --events FILE --plot".to_owned()),
+            (None, Some(_)) => {
+                without(&[&RUN[..], &["--real", "--seeds", "--seed"]].concat(), "with --plot FILE")
+            }
+            (Some(""), _) => Err("--events wants the name of a file".to_owned()),
+            (Some(_), Some(log)) if !log.is_empty() => Err("--plot draws what --events writes".to_owned()),
+            (Some(_), None) => without(&["--real", "--seeds", "--lane", "--out"], "with --events alone"),
+            (Some(_), Some(_)) => without(&["--real", "--seeds", "--lane"], "with --events"),
+        }
+    }
+
+    fn plot(&self, log: &str, title: String) -> Result<Plot, String> {
+        let log = PathBuf::from(log);
+        let out = self.value("--out").map_or_else(|| log.with_extension("svg"), PathBuf::from);
+        if out.as_os_str().is_empty() || out == log {
+            return Err("--out wants the name of another file".to_owned());
+        }
+        Ok(Plot { log, out, lane: self.number("--lane", 0, 255)?.unwrap_or(0), title })
+    }
+
+    fn events(&self, log: &str) -> Result<Events, String> {
+        let name = self.value("--modes").unwrap_or("modern");
+        if name.contains(',') {
+            return Err("--events is of one mode".to_owned());
+        }
+        let (link, link_name) = self.link()?;
+        let seed = self.number("--seed", 1, u64::MAX)?.unwrap_or(1);
+        let workload = match self.value("--workload") {
+            Some("bulk") if self.value("--seconds").is_some() => {
+                return Err("--seconds has no meaning with bulk".to_owned());
+            }
+            Some("bulk") => bulk(),
+            _ => self.workload(Some(EVENT_SECONDS))?,
+        };
+        let title = format!("{}, {name}; each way {link_name}; seed {seed}", workload.name);
+        let plot = self.value("--plot").map(|_| self.plot(log, title)).transpose()?;
+        Ok(Events { workload, link, mode: event_mode(name)?, seed, log: log.into(), plot })
+    }
+}
 
 impl Flags {
     fn value(&self, name: &str) -> Option<&str> {
@@ -153,7 +239,8 @@ impl Flags {
         Ok((link, name))
     }
 
-    fn workload(&self, real: bool) -> Result<Workload, String> {
+    /// `seconds`: how long it takes if nothing else is said; `None`: as long as it always does.
+    fn workload(&self, seconds: Option<u64>) -> Result<Workload, String> {
         let mut workload = match self.value("--workload") {
             None | Some("input60") => Workload::input60(),
             Some("tiny60") => Workload::tiny60(),
@@ -163,7 +250,7 @@ impl Flags {
             Some("duplex") => Workload::duplex(),
             Some(name) => return Err(format!("no workload '{name}': it is {WORKLOADS}")),
         };
-        if let Some(seconds) = self.number("--seconds", 1, 600)?.or(real.then_some(10)) {
+        if let Some(seconds) = self.number("--seconds", 1, 600)?.or(seconds) {
             let scaled = |traffic: Traffic| {
                 let count = Duration::from_secs(seconds).as_micros() / traffic.every.as_micros().max(1);
                 Traffic { count: u32::try_from(count).unwrap_or(u32::MAX).max(1), ..traffic }
@@ -205,8 +292,41 @@ fn mode(name: &str) -> Result<Mode, String> {
 const RTT: Duration = Duration::from_millis(60);
 const MODES: &str = "normal,fast,turbo,turbo+flush,modern,repairs10,repairs30,repairs100";
 const WORKLOADS: &str = "input60, tiny60, snap20, chunk32k, sparse1 or duplex";
-const FLAGS: [&str; 9] =
-    ["--workload", "--loss", "--rtt", "--jitter", "--link", "--modes", "--seeds", "--seconds", "--out"];
+/// 660 kB at once.
+const fn bulk() -> Workload {
+    let traffic = Traffic { count: 60, size: 11_000, every: Duration::ZERO };
+    Workload { name: "bulk", traffic, wanted: 60, ..Workload::bulk() }
+}
+
+/// The modes, and with a controller and a window for as much as a path may take.
+fn event_mode(name: &str) -> Result<Mode, String> {
+    let wide = || Mode::modern(Modern::default()).with_window(1024);
+    Ok(match name {
+        "copa" => wide().with_congestion(name, || Box::new(Copa::new())),
+        "cubic" => wide().with_congestion(name, || Box::new(Cubic::new())),
+        _ => mode(name).map_err(|error| format!("{error}, copa, cubic"))?,
+    })
+}
+
+/// What says how a run is.
+const RUN: [&str; 7] = ["--workload", "--loss", "--rtt", "--jitter", "--link", "--modes", "--seconds"];
+const FLAGS: [&str; 13] = [
+    "--workload",
+    "--loss",
+    "--rtt",
+    "--jitter",
+    "--link",
+    "--modes",
+    "--seconds",
+    "--seeds",
+    "--out",
+    "--events",
+    "--plot",
+    "--seed",
+    "--lane",
+];
+/// How long messages are sent while events are logged, unless said otherwise.
+const EVENT_SECONDS: u64 = 3;
 
 pub(crate) const HELP: &str = "\
 How long messages take in each mode, and what that costs: a table, and a picture of it.
@@ -222,7 +342,17 @@ How long messages take in each mode, and what that costs: a table, and a picture
   --out FILE       the picture (latency.svg)
   --real           in real time, over UDP sockets and a relay that loses; jitter lets datagrams
                    overtake each other there, and in the simulator it does not; bytes are without
-                   the headers of IP and UDP there";
+                   the headers of IP and UDP there
+
+What a sender does, event by event (docs/EVENTS.md), and a picture of it:
+
+  --events FILE    one run of one mode (modern), 3 s; its log goes to FILE, as lines of JSON;
+                   the workload may be bulk then (660 kB at once), the mode copa or cubic
+  --seed N         which run (1)
+  --plot           draw it as well: segments, round trips, windows, queues
+  --plot FILE      draw a log that is there already, wherever it is from
+  --lane N         the lane to draw, of the log of a session (0)
+  --out FILE       the picture (that of the log, with .svg)";
 
 #[cfg(test)]
 #[path = "args_tests.rs"]

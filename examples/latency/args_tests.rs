@@ -36,6 +36,24 @@ fn what_is_wrong_is_named_in_a_line() {
         ("--real=yes", "--real takes no value"),
         ("--real --link wifi", "--link has no meaning with --real"),
         ("--real --seeds 3", "--seeds has no meaning with --real"),
+        ("--plot", "--plot wants a log"),
+        ("--plot=", "--plot wants a log"),
+        ("--plot --loss 3", "--plot wants a log"),
+        ("--plot a.jsonl --loss 3", "--loss has no meaning with --plot FILE"),
+        ("--plot a.jsonl --out a.jsonl", "--out wants the name of another file"),
+        ("--plot a.jsonl --lane x", "--lane wants a number from 0 to 255"),
+        ("--events", "--events wants a value"),
+        ("--events=", "--events wants the name of a file"),
+        ("--events a --plot b", "--plot draws what --events writes"),
+        ("--events a --modes fast,turbo", "--events is of one mode"),
+        ("--events a --modes sluggish", "no mode 'sluggish'"),
+        ("--events a --out b", "--out has no meaning with --events alone"),
+        ("--events a --plot --real", "--real has no meaning with --events"),
+        ("--events a --seeds 3", "--seeds has no meaning with --events"),
+        ("--events a --workload bulk --seconds 3", "--seconds has no meaning with bulk"),
+        ("--workload bulk", "no workload 'bulk'"),
+        ("--modes copa", "no mode 'copa'"),
+        ("--seed 3", "--seed has no meaning without --events"),
     ] {
         let wrong = parse(line).expect_err(line);
         assert!(wrong.contains(expected) && !wrong.contains('\n'), "{line}: {wrong}");
@@ -50,6 +68,21 @@ fn the_default_is_input_over_a_lossy_path_in_all_modes() {
     assert_eq!(args.link.loss, Loss::Random(0.1));
     assert_eq!([args.link.delay, args.link.jitter].map(|time| time.as_millis()), [30, 6]);
     assert_eq!(args.title(), "input60, 60 s; each way 10 % lost, 30 to 36 ms; seeds 1 to 10");
+}
+
+#[test]
+fn a_log_is_of_three_seconds_and_its_picture_beside_it() {
+    let Ok(Command::Events(events)) = parse("--events x/run.jsonl --plot --seed 5") else { panic!("no run") };
+    assert_eq!((events.workload.traffic.count, events.seed, events.mode.name.as_str()), (180, 5, "modern"));
+    let plot = events.plot.unwrap();
+    assert_eq!((plot.log.to_str(), plot.out.to_str()), (Some("x/run.jsonl"), Some("x/run.svg")));
+    assert_eq!(plot.title, "input60, modern; each way 10 % lost, 30 to 36 ms; seed 5");
+    let Ok(Command::Events(events)) = parse("--events run --modes copa --workload bulk") else {
+        panic!("no run")
+    };
+    assert!(events.plot.is_none() && events.mode.ends.iter().all(|end| end.congestion.is_some()));
+    let Ok(Command::Plot(plot)) = parse("--plot old.jsonl --out=new.svg --lane 2") else { panic!("no plot") };
+    assert_eq!((plot.out.to_str(), plot.lane, plot.title.as_str()), (Some("new.svg"), 2, "old.jsonl"));
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! ```
 
 mod args;
+mod events;
+mod panels;
 mod picture;
 mod progress;
 mod real;
@@ -12,10 +14,11 @@ mod real;
 mod relay;
 mod simulated;
 mod table;
+mod trace;
 
-use args::{Args, Command};
+use args::{Args, Command, Events, Plot};
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use whitewater::sim::scenario::Report;
@@ -24,8 +27,10 @@ use whitewater::sim::scenario::Report;
 type Outcome = (String, Report);
 
 fn main() -> ExitCode {
-    let args = match Args::parse(std::env::args().skip(1)) {
-        Ok(Command::Run(args)) => args,
+    let done = match Args::parse(std::env::args().skip(1)) {
+        Ok(Command::Run(args)) => run(&args),
+        Ok(Command::Events(events)) => log(&events),
+        Ok(Command::Plot(plot)) => self::plot(&plot),
         Ok(Command::Help) => {
             println!("{}", args::HELP);
             return ExitCode::SUCCESS;
@@ -35,7 +40,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&args) {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(wrong) => {
             eprintln!("latency: {wrong}");
@@ -60,6 +65,28 @@ fn run(args: &Args) -> Result<(), String> {
     let svg = picture::draw(&args.title(), &outcomes)?;
     write(file, &svg).map_err(|error| unwritable(&args.out, &error))?;
     println!("\npicture: {}", args.out.display());
+    Ok(())
+}
+
+/// Writes what a run does, and draws it.
+fn log(events: &Events) -> Result<(), String> {
+    let unwritable =
+        |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", events.log.display());
+    let file = File::create(&events.log).map_err(|error| unwritable(&error))?;
+    let lines = events::run(events, &mut BufWriter::new(file)).map_err(|error| unwritable(&error))?;
+    println!("{lines} events: {}", events.log.display());
+    events.plot.as_ref().map_or(Ok(()), plot)
+}
+
+/// Draws a log.
+fn plot(plot: &Plot) -> Result<(), String> {
+    let unreadable = |error: &dyn std::fmt::Display| format!("cannot draw {}: {error}", plot.log.display());
+    let text = std::fs::read_to_string(&plot.log).map_err(|error| unreadable(&error))?;
+    let trace = trace::Trace::parse(&text, plot.lane).map_err(|error| unreadable(&error))?;
+    let svg = panels::draw(&plot.title, &trace)?;
+    let file = open(&plot.out).map_err(|error| unwritable(&plot.out, &error))?;
+    write(file, &svg).map_err(|error| unwritable(&plot.out, &error))?;
+    println!("picture: {}", plot.out.display());
     Ok(())
 }
 
