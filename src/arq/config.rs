@@ -152,14 +152,15 @@ impl Config {
         self.mtu.wrapping_sub(OVERHEAD + if self.has_repairs() { REPAIR_OVERHEAD } else { 0 })
     }
 
-    /// The parts of the recovery by time, if that is in force.
-    #[inline]
-    /// A queue with room for what one flush can make of a full window, so that it drops nothing that the window allows.
+    /// A queue with room for what one flush can make of a full window, so that it drops nothing that the window allows. Where flushes
+    /// need not wait for a beat, it is filled in bursts.
     pub(crate) fn datagram_queue(&self) -> DatagramQueue {
         let window = usize::from(self.snd_wnd).saturating_mul(self.mtu.into());
-        DatagramQueue::with_limit(window.clamp(DatagramQueue::DEFAULT_LIMIT, QUEUE_MAX))
+        DatagramQueue::with_limit(window.clamp(DatagramQueue::DEFAULT_LIMIT, QUEUE_MAX)).in_bursts()
     }
 
+    /// The parts of the recovery by time, if that is in force.
+    #[inline]
     pub(super) const fn parts(&self) -> Option<&Modern> {
         match &self.recovery {
             Recovery::Modern(modern) => Some(modern),

@@ -48,9 +48,8 @@ impl<O: Output> Kcp<O> {
         let prior_window = self.congestion.control().window();
         let says_something =
             self.probe.ask || self.probe.tell || (self.sender.waiting() > 0 && self.room() > 0);
-        let Work { acks, classic, by_time, rebuild, ride, datagram, observer } = work;
-        datagram.resize(self.mtu_max.into(), 0);
-        let mut packer = Packer::new(datagram, self.config.mtu, &mut self.output, &mut self.counters);
+        let Work { acks, classic, by_time, rebuild, ride, spare, observer } = work;
+        let mut packer = Packer::new(&mut self.output, spare, self.config.mtu, &mut self.counters);
         let mut header = Header {
             conv: self.conv,
             cmd: Command::Ack,

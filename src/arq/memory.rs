@@ -27,11 +27,24 @@ impl<O: Output> Kcp<O> {
     /// Limits those bytes from now on. Segments beyond are neither stored nor acknowledged, and the window closes before that.
     pub(crate) fn set_receive_room(&mut self, limit: u32) {
         let (rcv_wnd, rcv_mtu) = (self.config.rcv_wnd, self.config.rcv_mtu);
+        if self.receiver.has_limit(limit, rcv_mtu) {
+            return;
+        }
         let was_closed = self.receiver.window(rcv_wnd) == 0;
         self.receiver.set_room(limit, rcv_mtu);
         if was_closed && self.receiver.window(rcv_wnd) > 0 {
             self.probe.opened(self.config.parts().is_some_and(|modern| modern.early_probes));
         }
+    }
+
+    /// Segments that wait to be sent: `snd_queue` of [`stats`](Self::stats), which has to gather much more.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.sender.waiting()
+    }
+
+    /// Segments refused because their `frg` did not go on, of [`stats`](Self::stats).
+    pub(crate) const fn broken_chains(&self) -> u32 {
+        self.counters.rejected.fragment_chain
     }
 
     /// Bytes that messages take until they are acknowledged: theirs, and those of their segments.
@@ -46,7 +59,7 @@ impl Work {
         size_of::<Self>()
             + self.acks.memory()
             + self.by_time.flights.memory()
-            + self.datagram.capacity()
+            + self.spare.capacity()
             + rebuild
             + self.observer.as_deref().map_or(0, Observer::memory)
     }

@@ -86,8 +86,6 @@ pub struct Kcp<O> {
     congestion: Congestion,
     probe: Probe,
     timer: Timer,
-    /// The largest mtu configured so far: segments cut for it may still wait.
-    mtu_max: u16,
     /// The peer's window as last heard, segments.
     rmt_wnd: u16,
     /// A segment has been sent `dead_link` times.
@@ -109,8 +107,8 @@ struct Work {
     rebuild: Option<Box<Rebuild>>,
     /// Made for the first segment that comes, if acknowledgements may wait for one of ours.
     ride: Option<Box<Ride>>,
-    /// Room for the datagram being packed.
-    datagram: Vec<u8>,
+    /// Room for the datagram being packed, where the output has none.
+    spare: Vec<u8>,
     /// While events are logged.
     observer: Option<Box<Observer>>,
 }
@@ -161,7 +159,6 @@ impl<O: Output> Kcp<O> {
             congestion: Congestion::Kcp(KcpControl::new()),
             probe: Probe::default(),
             timer: Timer::default(),
-            mtu_max: config.mtu,
             rmt_wnd: config::WND_RCV_MIN,
             dead: false,
             rides: false,
@@ -323,7 +320,6 @@ impl<O: Output> Kcp<O> {
             work.rebuild = None; // without, no ACK says that repairs are understood
         }
         self.config = *config;
-        self.mtu_max = self.mtu_max.max(config.mtu);
         self.receiver.set_window(config.rcv_wnd);
         if let Some(work) = &mut self.work
             && self.sender.in_flight > 0

@@ -7,18 +7,25 @@ use crate::wire::{HEADER_LEN, Header, Output};
 
 /// Fills a datagram with segments and hands it over when the next one does not fit.
 pub(super) struct Packer<'a, O> {
-    /// Room for a datagram of the mtu, and for the largest segment that waits.
-    buffer: &'a mut [u8],
+    output: &'a mut O,
+    /// The datagram, if the output has no room for it; made when it is needed.
+    spare: &'a mut Vec<u8>,
+    /// Whether the datagram is in the output's room.
+    is_in_place: bool,
     len: usize,
     mtu: usize,
-    output: &'a mut O,
     segments: u64,
     counters: &'a mut Counters,
 }
 
 impl<'a, O: Output> Packer<'a, O> {
-    pub(super) fn new(buffer: &'a mut [u8], mtu: u16, output: &'a mut O, counters: &'a mut Counters) -> Self {
-        Self { buffer, len: 0, mtu: mtu.into(), output, segments: 0, counters }
+    pub(super) fn new(
+        output: &'a mut O,
+        spare: &'a mut Vec<u8>,
+        mtu: u16,
+        counters: &'a mut Counters,
+    ) -> Self {
+        Self { output, spare, is_in_place: false, len: 0, mtu: mtu.into(), segments: 0, counters }
     }
 
     /// Appends a segment and returns the room for its `len` bytes of data.
@@ -29,14 +36,30 @@ impl<'a, O: Output> Packer<'a, O> {
             end -= self.len;
             self.finish();
         }
-        let room = self.buffer.get_mut(self.len..end);
+        let start = std::mem::replace(&mut self.len, end);
+        self.segments += 1;
+        let room = self.room(end).get_mut(start..end);
         let Some((head, data)) = room.and_then(<[u8]>::split_first_chunk_mut) else {
             return &mut [];
         };
         *head = header.to_bytes(len.into());
-        self.len = end;
-        self.segments += 1;
         data
+    }
+
+    /// Where the datagram is written, which is to be `end` bytes long.
+    #[inline]
+    fn room(&mut self, end: usize) -> &mut [u8] {
+        let Self { output, spare, is_in_place, mtu, .. } = self;
+        // At once for all that may follow: the room must not move under it.
+        let len = end.max(*mtu);
+        let room = output.room(len);
+        *is_in_place = room.is_some();
+        room.unwrap_or_else(|| {
+            if spare.len() < len {
+                spare.resize(len, 0);
+            }
+            spare
+        })
     }
 
     /// Segments in the datagram being packed.
@@ -49,6 +72,13 @@ impl<'a, O: Output> Packer<'a, O> {
         self.len + HEADER_LEN + usize::from(len) <= self.mtu
     }
 
+    /// Whether a segment of `len` bytes, which was never sent, had better wait: it would begin another datagram than those that the
+    /// output can do with for now.
+    #[inline]
+    pub(super) fn is_full(&mut self, len: u16) -> bool {
+        !self.fits(len) && self.output.is_full()
+    }
+
     /// Appends a segment like `header`, without data, for each of the numbers and times.
     pub(super) fn push_all(&mut self, header: &Header, mut each: &[(Sn, Millis)]) {
         while !each.is_empty() {
@@ -57,11 +87,12 @@ impl<'a, O: Output> Packer<'a, O> {
             }
             let fit = (self.mtu - self.len) / HEADER_LEN;
             let (fitting, later) = each.split_at_checked(fit).unwrap_or((each, &[]));
-            let room = self.buffer.get_mut(self.len..).unwrap_or_default();
+            let end = self.len + fitting.len() * HEADER_LEN;
+            let start = std::mem::replace(&mut self.len, end);
+            let room = self.room(end).get_mut(start..end).unwrap_or_default();
             for (bytes, &(sn, ts)) in room.as_chunks_mut().0.iter_mut().zip(fitting) {
                 *bytes = Header { sn, ts, ..*header }.to_bytes(0);
             }
-            self.len += fitting.len() * HEADER_LEN;
             self.segments += fitting.len() as u64;
             each = later;
         }
@@ -70,12 +101,14 @@ impl<'a, O: Output> Packer<'a, O> {
     /// Hands over what has been packed.
     #[inline(never)]
     pub(super) fn finish(&mut self) {
-        if let Some(datagram) = self.buffer.get(..self.len)
-            && self.len > 0
-        {
+        if self.len > 0 {
             self.counters.bytes_sent += self.len as u64;
             self.counters.segments_sent += std::mem::take(&mut self.segments);
-            self.output.output(datagram);
+            if self.is_in_place {
+                self.output.put(self.len);
+            } else {
+                self.output.output(self.spare.get(..self.len).unwrap_or_default());
+            }
         }
         self.len = 0;
     }

@@ -67,7 +67,7 @@ impl<O: Output> Transmit<'_, '_, O> {
         });
     }
 
-    /// Takes waiting segments into flight as far as windows and pacing allow, and sends them.
+    /// Takes waiting segments into flight as far as windows, pacing and the output allow, and sends them.
     pub(super) fn send_new(&mut self, rmt_wnd: u16, flight: &Flight) {
         let room = self.congestion.room(self.config, rmt_wnd, self.sender);
         let most = self.sender.waiting().min(room);
@@ -80,13 +80,13 @@ impl<O: Output> Transmit<'_, '_, O> {
         }
     }
 
-    /// Sends the `most` next segments, as far as pacing allows.
+    /// Sends the `most` next segments, as far as pacing and the output allow.
     #[inline(never)]
     fn send_row(&mut self, most: u32, flight: &Flight) {
-        let Self { packer, sender, congestion, now, .. } = self;
+        let Self { packer, sender, congestion, now, config, .. } = self;
         let (mut header, before) = (self.header, sender.nxt.sub(sender.in_flight));
         sender.admit(most, flight, |sn, segment, payloads| {
-            if !congestion.allows() {
+            if !congestion.allows() || (config.is_at_once() && packer.is_full(segment.len)) {
                 return false;
             }
             (header.sn, header.frg) = (sn, segment.frg);

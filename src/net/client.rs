@@ -300,16 +300,16 @@ impl<M: Message> Client<M> {
 }
 
 impl<M: Message> End for Session<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        Self::handle_datagram(self, now, from, datagram);
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        Self::handle_datagram_mut(self, now, from, datagram);
     }
 
     fn handle_timeout(&mut self, now: Time) {
         Self::handle_timeout(self, now);
     }
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        Self::poll_transmit(self, now, buf)
+    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        Self::append_transmit(self, now, buf)
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -13,10 +13,11 @@ use std::time::Duration;
 
 /// One end of sessions, without I/O.
 pub(super) trait End {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]);
+    /// Takes a datagram, whose bytes are of no use afterwards.
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]);
     fn handle_timeout(&mut self, now: Time);
-    /// Writes the next datagram into `buf`; returns where it goes.
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr>;
+    /// Writes the next datagram behind what is in `buf`; returns where it goes.
+    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr>;
     fn poll_timeout(&self) -> Option<Time>;
 }
 
@@ -188,7 +189,7 @@ impl Driver {
             if self.port.is_full() {
                 return true;
             }
-            let Some(to) = end.poll_transmit(self.clock.now(), self.port.stage()) else { return true };
+            let Some(to) = end.append_transmit(self.clock.now(), self.port.stage()) else { return true };
             if to.is_ipv6() != self.is_v6 && self.is_own {
                 self.change_family(to);
             }

@@ -100,7 +100,9 @@ impl KcpListener {
         if unread || !is_all_sent {
             return Ok(Some(Duration::ZERO));
         }
-        Ok(self.port.limit(self.peers.poll_timeout().map(|at| at.since(now))))
+        // What the socket does not take now is no reason to look before it may have room.
+        let next = if self.port.is_full() { None } else { self.peers.poll_timeout() };
+        Ok(self.port.limit(next.map(|at| at.since(now))))
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns

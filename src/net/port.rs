@@ -97,13 +97,13 @@ impl Port {
             return Ok(None);
         }
         let datagram = self.inbox.pop();
-        let is_marked = datagram.is_some_and(|datagram| datagram.ecn == Some(Ecn::Congested));
+        let is_marked = datagram.as_ref().is_some_and(|datagram| datagram.ecn == Some(Ecn::Congested));
         self.tally.traffic.received += u64::from(datagram.is_some());
         self.tally.traffic.congestion_marks += u64::from(is_marked);
         Ok(datagram)
     }
 
-    /// An empty buffer for the next datagram, that [`commit`](Self::commit) sends.
+    /// A buffer to write the next datagram behind what is in it, which [`commit`](Self::commit) sends.
     pub(super) fn stage(&mut self) -> &mut Vec<u8> {
         self.outbox.stage()
     }

@@ -127,7 +127,7 @@ impl KcpSocket {
         if self.eager {
             self.kcp.flush(now);
         }
-        self.transmit();
+        self.transmit(now);
         self.check_peer(now, heard)?;
         let wait = if more { Some(Duration::ZERO) } else { self.idle_for(now) };
         self.pump_due = now + wait.unwrap_or(Duration::MAX).min(self.patience());
@@ -198,8 +198,9 @@ impl KcpSocket {
 
     /// Sends everything that may be sent now instead of at the next interval.
     pub fn flush(&mut self) {
-        self.kcp.flush(self.clock.now());
-        self.transmit();
+        let now = self.clock.now();
+        self.kcp.flush(now);
+        self.transmit(now);
     }
 
     /// Pumps until the peer has acknowledged everything, at most for `timeout`. Bare KCP says no
@@ -338,11 +339,15 @@ impl KcpSocket {
         Ok(Received { heard, more: true })
     }
 
-    /// Hands what the control block has put out to the socket, as far as it has room.
-    fn transmit(&mut self) {
+    /// Hands what the control block has put out, in as many bursts as there are, to the socket, as far as it has room.
+    fn transmit(&mut self, now: Time) {
         self.port.flush();
         while !self.port.is_full() {
             let queue = self.kcp.output_mut();
+            if queue.is_empty() && queue.take_full() {
+                self.kcp.flush(now);
+                continue;
+            }
             let is_last = queue.len() == 1;
             let Some(datagram) = queue.pop() else { break };
             if is_last {
@@ -367,7 +372,9 @@ impl KcpSocket {
 
     /// How long nothing needs to be done, unless a datagram arrives.
     fn idle_for(&self, now: Time) -> Option<Duration> {
-        let mut wait = self.kcp.check(now).map(|at| at.since(now));
+        // What the socket does not take now is no reason to look before it may have room.
+        let next = if self.port.is_full() { None } else { self.kcp.check(now) };
+        let mut wait = next.map(|at| at.since(now));
         if self.kcp.wait_snd() > 0 {
             wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // it counts as silence
         }

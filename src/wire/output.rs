@@ -7,6 +7,21 @@ pub trait Output {
     /// Takes one datagram of at most the configured mtu; it may be larger where the mtu was
     /// lowered while larger segments were waiting. A failed send is packet loss: no result.
     fn output(&mut self, datagram: &[u8]);
+
+    /// At least `len` bytes of the output's own memory, for a datagram to be written where it would be copied to; `None`: it is to be
+    /// [output](Self::output). Room that nothing is [put](Self::put) into is none any more.
+    fn room(&mut self, _len: usize) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Takes the datagram that the first `len` bytes of the [room](Self::room) now are.
+    fn put(&mut self, _len: usize) {}
+
+    /// Whether so much waits to be sent that data which was never sent had better stay where it is until that has left. Asked where
+    /// a flush need not wait for the next beat. Everything else comes all the same.
+    fn is_full(&mut self) -> bool {
+        false
+    }
 }
 
 impl<F: FnMut(&[u8])> Output for F {
@@ -25,17 +40,24 @@ pub struct DatagramQueue {
     /// Made for the first datagram: most sessions of a big server are idle.
     waiting: Option<Box<Waiting>>,
     limit: usize,
+    /// From so many bytes on it is full, and says so.
+    burst: usize,
+    /// It has said so.
+    was_full: bool,
     dropped: u64,
 }
 
 /// Datagrams one after another in one buffer.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
+    /// Behind the datagrams: bytes of those before.
     bytes: Vec<u8>,
     /// Where each of them ends in `bytes`.
     ends: VecDeque<usize>,
     /// Where the oldest starts.
     start: usize,
+    /// Where the newest ends.
+    end: usize,
 }
 
 impl DatagramQueue {
@@ -51,7 +73,18 @@ impl DatagramQueue {
     /// An empty queue of at most `limit` bytes.
     #[must_use]
     pub const fn with_limit(limit: usize) -> Self {
-        Self { waiting: None, limit, dropped: 0 }
+        Self { waiting: None, limit, burst: usize::MAX, was_full: false, dropped: 0 }
+    }
+
+    /// The same in parts of about [`BURST`] bytes, which their owner sends before the next flush: they stay in the cache meanwhile.
+    pub(crate) const fn in_bursts(mut self) -> Self {
+        self.burst = BURST;
+        self
+    }
+
+    /// Whether the last flush would have sent more, once.
+    pub(crate) const fn take_full(&mut self) -> bool {
+        std::mem::replace(&mut self.was_full, false)
     }
 
     /// Takes the oldest datagram.
@@ -59,6 +92,9 @@ impl DatagramQueue {
         let waiting = self.waiting.as_mut()?;
         let end = waiting.ends.pop_front()?;
         let start = std::mem::replace(&mut waiting.start, end);
+        if waiting.ends.is_empty() {
+            (waiting.start, waiting.end) = (0, 0);
+        }
         waiting.bytes.get(start..end)
     }
 
@@ -112,30 +148,64 @@ impl Default for DatagramQueue {
 
 impl Output for DatagramQueue {
     fn output(&mut self, datagram: &[u8]) {
-        let waiting = self.waiting.get_or_insert_default();
-        waiting.compact();
-        if waiting.bytes.len() - waiting.start + datagram.len() > self.limit {
+        if let Some(room) = self.room(datagram.len()).and_then(|room| room.get_mut(..datagram.len())) {
+            room.copy_from_slice(datagram);
+            self.put(datagram.len());
+        } else {
             self.dropped += 1;
-            return;
         }
-        waiting.bytes.extend_from_slice(datagram);
-        waiting.ends.push_back(waiting.bytes.len());
+    }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        let waiting = self.waiting.get_or_insert_default();
+        if waiting.end - waiting.start + len > self.limit {
+            return None;
+        }
+        if waiting.bytes.len() - waiting.end < len {
+            waiting.make_room(len);
+        }
+        waiting.bytes.get_mut(waiting.end..)
+    }
+
+    #[inline]
+    fn put(&mut self, len: usize) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.end += len;
+            waiting.ends.push_back(waiting.end);
+        }
+    }
+
+    #[inline]
+    fn is_full(&mut self) -> bool {
+        let is_full = self.waiting.as_ref().is_some_and(|waiting| waiting.end - waiting.start >= self.burst);
+        self.was_full |= is_full;
+        is_full
     }
 }
 
 impl Waiting {
-    /// Closes the gap that popping left at the front, when it is at least half of the buffer: so
-    /// each byte is moved once at most.
-    fn compact(&mut self) {
-        if self.start > 0 && self.start >= self.bytes.len() - self.start {
-            self.bytes.drain(..self.start);
+    /// Closes the gap that popping left at the front when it is at least half of what there is, so that each byte is moved once at
+    /// most; or else takes more memory.
+    #[cold]
+    fn make_room(&mut self, len: usize) {
+        if self.start > 0 && self.start >= self.end - self.start {
+            self.bytes.copy_within(self.start..self.end, 0);
             for end in &mut self.ends {
                 *end -= self.start;
             }
-            self.start = 0;
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let need = self.end + len;
+        if need > self.bytes.len() {
+            self.bytes.reserve(need - self.bytes.len());
+            self.bytes.resize(self.bytes.capacity(), 0);
         }
     }
 }
+
+/// Bytes of a [burst](DatagramQueue::in_bursts): what two calls of the system take, and a fraction of the cache of a core.
+const BURST: usize = 128 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -144,13 +214,14 @@ mod tests {
     #[test]
     fn datagrams_come_out_in_order_while_others_come_in() {
         let mut queue = DatagramQueue::new();
-        let (mut sent, mut popped) = (0u32, 0u32);
+        let (mut sent, mut popped, mut most) = (0u32, 0u32, 0);
         for round in 0..200 {
             for _ in 0..round % 7 {
                 queue.output(&sent.to_le_bytes());
                 sent += 1;
+                most = most.max(4 * queue.len());
                 let bytes = queue.waiting.as_ref().unwrap().bytes.len();
-                assert!(bytes <= 4 * (2 * queue.len() + 1), "popped bytes stay");
+                assert!(bytes <= 4 * most + 8, "{bytes} bytes of {most}: popped bytes stay");
             }
             for _ in 0..round % 5 {
                 if let Some(datagram) = queue.pop() {

@@ -105,7 +105,7 @@ impl Receiver {
         let Some((_, room)) = self.log.extend(segment.len()) else { return false };
         self.nxt = self.nxt.add(1);
         room.copy_from_slice(segment);
-        self.was_full = queued == rcv_wnd.into() || self.room_for_full() == 0;
+        self.was_full = queued == rcv_wnd.into() || self.is_without_room();
         true
     }
 
@@ -156,7 +156,7 @@ impl Receiver {
         self.log.push(datagram.get(..bytes).unwrap_or_default());
         if in_turn {
             self.nxt = sn;
-            self.was_full = !sn.is_before(end) || self.room_for_full() == 0;
+            self.was_full = !sn.is_before(end) || self.is_without_room();
         } else {
             self.parked += sn.0.wrapping_sub(first.sn().0);
             self.deliver(rcv_wnd);
@@ -215,7 +215,7 @@ impl Receiver {
         if self.nxt != before {
             self.last_frg = self.frg_of(self.nxt.sub(1)).unwrap_or(0);
         }
-        self.was_full = !self.nxt.is_before(end) || self.room_for_full() == 0;
+        self.was_full = !self.nxt.is_before(end) || self.is_without_room();
     }
 
     /// Bytes of memory that are held, used or not; without what is part of the datagrams' buffers.

@@ -23,7 +23,12 @@ impl Receiver {
     pub(in crate::arq) fn set_room(&mut self, limit: u32, segment_max: u16) {
         let promised = self.room().map_or(self.nxt, |room| room.promised);
         self.rare().room = Some(Room { limit, segment_max, promised });
-        self.was_full |= self.room_for_full() == 0;
+        self.was_full |= self.is_without_room();
+    }
+
+    /// Whether they are limited so already.
+    pub(in crate::arq) fn has_limit(&self, limit: u32, segment_max: u16) -> bool {
+        self.room().is_some_and(|room| (room.limit, room.segment_max) == (limit, segment_max))
     }
 
     /// Bytes that are held, and those that room is taken for.
@@ -42,6 +47,14 @@ impl Receiver {
         let Some(room) = self.room() else { return u16::MAX };
         let left = room.limit.saturating_sub(self.log.len()) / u32::from(room.segment_max.max(1));
         u16::try_from(left).unwrap_or(u16::MAX)
+    }
+
+    /// Whether there is none for a single one.
+    #[inline]
+    pub(super) fn is_without_room(&self) -> bool {
+        self.room().is_some_and(|room| {
+            room.limit.saturating_sub(self.log.len()) < u32::from(room.segment_max.max(1))
+        })
     }
 
     /// Whether a segment in its turn, with nothing missing and nothing promised, has room.

@@ -27,9 +27,10 @@ pub(in crate::net) struct Inbox {
 }
 
 /// One datagram that has arrived.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 pub(in crate::net) struct Datagram<'a> {
-    pub(in crate::net) bytes: &'a [u8],
+    /// Where the system has put them, and to be opened there.
+    pub(in crate::net) bytes: &'a mut [u8],
     pub(in crate::net) from: SocketAddr,
     /// `None` as well where the system does not tell.
     pub(in crate::net) ecn: Option<Ecn>,
@@ -84,7 +85,7 @@ impl Inbox {
         if self.offset == len || len_here == 0 {
             (self.slot, self.offset) = (self.slot + 1, 0);
         }
-        let bytes = self.bytes.get(start..start + len_here)?;
+        let bytes = self.bytes.get_mut(start..start + len_here)?;
         Some(Datagram { bytes, from, ecn })
     }
 

@@ -14,11 +14,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// The buffers grow to what is sent at once, and are kept.
 #[derive(Debug, Default)]
 pub(in crate::net) struct Outbox {
-    /// The datagrams of all runs, one behind the other; what has left stays until all has.
+    /// The datagrams of all runs, one behind the other; what has left stays until all has. Behind them, what is on the
+    /// [stage](Self::stage).
     bytes: Vec<u8>,
+    /// Where the last of them ends.
+    end: usize,
     runs: VecDeque<Run>,
-    /// Where the next datagram is written.
-    stage: Vec<u8>,
 }
 
 /// Datagrams that can leave as one.
@@ -34,28 +35,28 @@ struct Run {
 }
 
 impl Outbox {
-    /// An empty buffer to write a datagram into, which [`commit`](Self::commit) puts behind those that wait.
+    /// A buffer to write a datagram behind what is in it, which [`commit`](Self::commit) puts behind those that wait.
     pub(in crate::net) fn stage(&mut self) -> &mut Vec<u8> {
-        self.stage.clear();
-        &mut self.stage
+        self.bytes.truncate(self.end);
+        &mut self.bytes
     }
 
-    /// The datagram that was written into the [stage](Self::stage) goes to `to`. The first one of an outbox is not copied.
+    /// The datagram that was written on the [stage](Self::stage) goes to `to`. It stays where it is.
     pub(in crate::net) fn commit(&mut self, to: SocketAddr) {
-        let start = self.bytes.len();
-        if start == 0 {
-            std::mem::swap(&mut self.bytes, &mut self.stage);
+        let (start, end) = (self.end, self.bytes.len());
+        self.end = end;
+        if let Some(run) = self.runs.back_mut().filter(|run| run.takes(to, end - start)) {
+            run.end = end;
+            run.count += 1;
         } else {
-            self.bytes.extend_from_slice(&self.stage);
+            self.runs.push_back(Run { to, start, end, size: end - start, count: 1 });
         }
-        self.extend(to, start);
     }
 
     /// Puts a copy of the datagram behind those that wait.
     pub(in crate::net) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(datagram);
-        self.extend(to, start);
+        self.stage().extend_from_slice(datagram);
+        self.commit(to);
     }
 
     /// Sends a datagram from where it is, before which none waits. What the socket does not take is kept.
@@ -85,12 +86,13 @@ impl Outbox {
 
     /// Whether enough waits for more not to make sending cheaper: time to [flush](Self::flush).
     pub(in crate::net) fn is_due(&self) -> bool {
-        self.bytes.len() >= MOST_BYTES || self.runs.len() >= MOST_RUNS
+        self.end >= MOST_BYTES || self.runs.len() >= MOST_RUNS
     }
 
-    /// Forgets what waits.
+    /// Forgets what waits, but not what is on the [stage](Self::stage).
     pub(in crate::net) fn clear(&mut self) {
-        self.bytes.clear();
+        self.bytes.drain(..self.end);
+        self.end = 0;
         self.runs.clear();
     }
 
@@ -136,7 +138,7 @@ impl Outbox {
                 self.flush_some(offload, socket, tally)?;
             }
         }
-        self.bytes.clear();
+        self.clear();
         Ok(())
     }
 
@@ -193,17 +195,6 @@ impl Outbox {
         } else {
             run.start += run.size * count;
             run.count -= count;
-        }
-    }
-
-    /// What lies behind `start` goes to `to`, with the run before it if that is possible.
-    fn extend(&mut self, to: SocketAddr, start: usize) {
-        let end = self.bytes.len();
-        if let Some(run) = self.runs.back_mut().filter(|run| run.takes(to, end - start)) {
-            run.end = end;
-            run.count += 1;
-        } else {
-            self.runs.push_back(Run { to, start, end, size: end - start, count: 1 });
         }
     }
 }
@@ -341,11 +332,17 @@ mod tests {
     }
 
     #[test]
-    fn the_first_datagram_is_not_copied() {
+    fn what_is_written_on_the_stage_is_not_copied() {
         let mut outbox = Outbox::default();
-        outbox.stage().extend_from_slice(b"written once");
-        let written = outbox.stage.as_ptr();
-        outbox.commit(address(1));
-        assert!(outbox.bytes.as_ptr() == written && outbox.bytes == b"written once");
+        outbox.stage().reserve(100);
+        for datagram in [b"written once", b"behind that."] {
+            outbox.stage().extend_from_slice(b"given up");
+            outbox.stage().extend_from_slice(datagram);
+            let written = outbox.bytes.as_ptr();
+            outbox.commit(address(1));
+            assert_eq!(outbox.bytes.as_ptr(), written);
+        }
+        assert_eq!(outbox.bytes, b"written oncebehind that.");
+        assert_eq!(outbox.runs.len(), 1);
     }
 }

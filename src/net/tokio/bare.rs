@@ -62,7 +62,7 @@ impl Bare {
 }
 
 impl End for Bare {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         self.peers.handle_datagram(now, from, datagram);
     }
 
@@ -76,8 +76,7 @@ impl End for Bare {
         }
     }
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        buf.clear();
+    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let (datagram, to) = self.peers.poll_transmit(now)?;
         buf.extend_from_slice(datagram);
         Some(to)

@@ -27,7 +27,7 @@ pub(super) trait Core: End + Send + 'static {
     /// Puts datagrams into the outbox until it is due; returns whether that was all. `way` is what the socket makes of an address.
     fn fill(&mut self, now: Time, outbox: &mut Outbox, way: impl Fn(SocketAddr) -> SocketAddr) -> bool {
         while !outbox.is_due() {
-            let Some(to) = self.poll_transmit(now, outbox.stage()) else { return true };
+            let Some(to) = self.append_transmit(now, outbox.stage()) else { return true };
             outbox.commit(way(to));
         }
         false

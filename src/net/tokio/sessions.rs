@@ -115,10 +115,10 @@ impl<M: Message> Sessions<M> {
 }
 
 impl<M: Message> End for Sessions<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         match self {
-            Self::Server(server) => server.handle_datagram(now, from, datagram),
-            Self::Client(session) => session.handle_datagram(now, from, datagram),
+            Self::Server(server) => server.handle_datagram_mut(now, from, datagram),
+            Self::Client(session) => session.handle_datagram_mut(now, from, datagram),
         }
     }
 
@@ -129,10 +129,10 @@ impl<M: Message> End for Sessions<M> {
         }
     }
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         match self {
-            Self::Server(server) => server.poll_transmit(now, buf),
-            Self::Client(session) => session.poll_transmit(now, buf),
+            Self::Server(server) => server.append_transmit(now, buf),
+            Self::Client(session) => session.append_transmit(now, buf),
         }
     }
 

@@ -8,6 +8,7 @@ use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::{Core, Notice};
 use super::waiting::{For, Waiting};
 use crate::arq::RecvError;
+use crate::hash::Given;
 use crate::time::Time;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -24,7 +25,7 @@ pub(super) struct Shared<C: Core> {
 
 pub(super) struct State<C: Core> {
     pub(super) core: C,
-    waiting: HashMap<C::Id, Waiting<C::Remains>>,
+    waiting: HashMap<C::Id, Waiting<C::Remains>, Given>,
     /// Those that came and nobody has accepted.
     incoming: VecDeque<C::Id>,
     /// Who waits for one to come.
@@ -47,7 +48,7 @@ impl<C: Core> Shared<C> {
     pub(super) fn new(core: C, clock: Clock, local_addr: SocketAddr, is_accepting: bool) -> Arc<Self> {
         let state = State {
             core,
-            waiting: HashMap::new(),
+            waiting: HashMap::default(),
             incoming: VecDeque::new(),
             acceptors: Vec::new(),
             finishers: Vec::new(),

@@ -119,9 +119,23 @@ impl<M: Message> Session<M> {
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let now = self.tick(now);
         match Packet::decode(datagram) {
-            Ok(packet) => self.take_packet(now, from, &packet, datagram),
-            Err(PacketError::Version { .. }) => self.rejected.stranger += 1,
-            Err(_) => self.rejected.malformed += 1,
+            Ok(Packet::Data(data, _)) => {
+                let mut copy = std::mem::take(&mut self.scratch);
+                copy.clear();
+                copy.extend_from_slice(datagram);
+                self.take_data(now, from, data, &mut copy);
+                self.scratch = copy;
+            }
+            packet => self.take(now, from, packet),
+        }
+    }
+
+    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards.
+    pub fn handle_datagram_mut(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let now = self.tick(now);
+        match Packet::decode(datagram) {
+            Ok(Packet::Data(data, _)) => self.take_data(now, from, data, datagram),
+            packet => self.take(now, from, packet),
         }
     }
 
@@ -148,14 +162,21 @@ impl<M: Message> Session<M> {
 
     /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        buf.clear();
+        self.append_transmit(now, buf)
+    }
+
+    /// The same behind what is in `buf`, which stays: datagrams that leave together are written one behind the other.
+    pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
         match &mut self.state {
             State::Connecting { attempt, target, .. } => {
                 let (protocol_id, hello) = (self.config.session.protocol_id, self.config.connect.hello);
-                attempt.poll(now, protocol_id, hello, target, &mut self.random, buf)?;
+                attempt.poll(now, protocol_id, hello, target, &mut self.random, &mut self.scratch)?;
+                buf.extend_from_slice(&self.scratch);
                 Some(attempt.address)
             }
-            State::Connected(connected) => connected.connection.poll_transmit(now, buf),
+            State::Connected(connected) => connected.connection.append_transmit(now, buf),
             State::Idle | State::Failed => None,
         }
     }
@@ -256,7 +277,28 @@ impl<M: Message> Session<M> {
         self.rejected
     }
 
-    fn take_packet(&mut self, now: Time, from: SocketAddr, packet: &Packet<'_>, datagram: &[u8]) {
+    /// Takes a packet of a session that is up.
+    fn take_data(&mut self, now: Time, from: SocketAddr, Data { sid, .. }: Data, datagram: &mut [u8]) {
+        match &mut self.state {
+            State::Connected(connected)
+                if sid == connected.client_sid && from == connected.connection.peer() =>
+            {
+                connected.connection.handle_data(now, from, datagram);
+            }
+            _ => self.rejected.stranger += 1,
+        }
+    }
+
+    /// Takes any other.
+    fn take(&mut self, now: Time, from: SocketAddr, packet: Result<Packet<'_>, PacketError>) {
+        match packet {
+            Ok(packet) => self.take_packet(now, from, &packet),
+            Err(PacketError::Version { .. }) => self.rejected.stranger += 1,
+            Err(_) => self.rejected.malformed += 1,
+        }
+    }
+
+    fn take_packet(&mut self, now: Time, from: SocketAddr, packet: &Packet<'_>) {
         let is_taken = match (&mut self.state, packet) {
             (State::Connecting { attempt, .. }, _) if attempt.address != from => false,
             (State::Connecting { attempt, target, .. }, Packet::Challenge(challenge)) => {
@@ -264,15 +306,6 @@ impl<M: Message> Session<M> {
             }
             (State::Connecting { attempt, .. }, Packet::Deny(deny)) => attempt.on_deny(now, deny),
             (State::Connecting { .. }, Packet::Accept(accept)) => self.take_accept(now, from, accept),
-            (State::Connected(connected), Packet::Data(Data { sid, .. }, _)) => {
-                let is_ours = *sid == connected.client_sid && from == connected.connection.peer();
-                if is_ours {
-                    self.scratch.clear();
-                    self.scratch.extend_from_slice(datagram);
-                    connected.connection.handle_data(now, from, &mut self.scratch);
-                }
-                is_ours
-            }
             (State::Connected(connected), Packet::Reset(reset)) if from == connected.connection.peer() => {
                 connected.take_reset(reset)
             }

@@ -40,15 +40,15 @@ impl<M: Message> Connection<M> {
             return self.seal_one(now, buf, &Frame::Close(reason.code(), ""));
         };
         self.lanes.acknowledge(now);
-        Seal::begin(buf);
-        let end = self.body_end();
+        let start = Seal::begin_behind(buf);
+        let end = start + self.body_end();
         let mut writer = FrameWriter::new(buf, end - CLOSE_FRAME_MAX);
         let mut written = Written::default();
         self.write_acks(now, &mut writer);
         self.write_lanes(&mut writer, &mut written);
         writer.set_end(end);
         writer.push(&Frame::Close(code, &self.close_text)).ok()?;
-        self.finish(now, buf, written)
+        self.finish(now, buf, start, written)
     }
 
     /// The peer has closed the session.

@@ -34,7 +34,7 @@ struct Lane {
 
 impl Lane {
     fn take_writable(&mut self) -> bool {
-        let has_room = self.was_full && self.kcp.stats().snd_queue <= self.kcp.config().snd_queue / 2;
+        let has_room = self.was_full && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
         self.was_full &= !has_room;
         self.is_asked &= !is_delivered;
@@ -59,7 +59,7 @@ impl Lanes {
     pub(super) fn new(conv: u32, config: &SessionConfig, max_datagram: u16) -> Result<Self, ConfigError> {
         let lane = |(index, lane)| -> Result<Lane, ConfigError> {
             let config = config.lane(lane, max_datagram);
-            let mut kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, DatagramQueue::new())?;
+            let mut kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, config.datagram_queue())?;
             kcp.set_ack_ride();
             Ok(Lane { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false })
         };
@@ -193,17 +193,17 @@ impl Lanes {
             InputError::Fragment { .. } => LaneError::StreamCorrupt, // a message that would never fit
             _ => LaneError::Protocol,
         })?;
-        let broken = lane.kcp.stats().rejected.fragment_chain;
+        let broken = lane.kcp.broken_chains();
         if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
             return Err(LaneError::StreamCorrupt);
         }
         Ok(())
     }
 
-    /// Makes what is due now.
+    /// Makes what is due now, of each lane when what it made before has left.
     pub(super) fn update(&mut self, now: Time) {
         for lane in &mut self.lanes {
-            if lane.kcp.check(now).is_some_and(|at| at <= now) {
+            if lane.kcp.output().is_empty() && lane.kcp.check(now).is_some_and(|at| at <= now) {
                 lane.kcp.update(now);
             }
         }

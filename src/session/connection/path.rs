@@ -42,7 +42,14 @@ impl Path {
         self.moves || from == self.address
     }
 
-    /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `patience` is how long a
+    /// Notes an authenticated packet from where the peer is; `is_newest`: none with a higher number came before.
+    pub(super) fn on_own_packet(&mut self, is_newest: bool) {
+        if is_newest {
+            self.candidate = None; // the peer is still where it was
+        }
+    }
+
+    /// Notes one of `len` bytes from anywhere; `patience` is how long a
     /// candidate has to answer, `challenge` what a new one is asked.
     pub(super) fn on_packet(
         &mut self,
@@ -54,10 +61,7 @@ impl Path {
         challenge: impl FnOnce() -> [u8; 8],
     ) {
         if from == self.address {
-            if is_newest {
-                self.candidate = None; // the peer is still where it was
-            }
-            return;
+            return self.on_own_packet(is_newest);
         }
         self.update(now);
         let len = u64::try_from(len).unwrap_or(u64::MAX);

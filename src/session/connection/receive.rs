@@ -65,9 +65,13 @@ impl<M: Message> Connection<M> {
             self.rtt.sample(now.since(self.keepalive.heard())); // what made this end has been answered
         }
         self.keepalive.on_heard(now);
-        let patience = 3 * (2 * self.rtt()).clamp(PATIENCE_MIN, PATIENCE_MAX);
-        let challenges = &mut self.challenges;
-        self.path.on_packet(now, from, opened.newest, len, patience, || challenges.next());
+        if from == self.path.address() {
+            self.path.on_own_packet(opened.newest);
+        } else {
+            let patience = 3 * (2 * self.rtt()).clamp(PATIENCE_MIN, PATIENCE_MAX);
+            let challenges = &mut self.challenges;
+            self.path.on_packet(now, from, opened.newest, len, patience, || challenges.next());
+        }
         match Frames::parse(opened.body) {
             Ok(frames) => self.take_frames(now, from, opened.pn, frames),
             Err(_) => self.fail(now, CloseReason::Protocol),

@@ -25,20 +25,25 @@ pub(super) struct Written {
 }
 
 impl<M: Message> Connection<M> {
-    /// Writes the next datagram that is due into `buf`, which is emptied before; returns where it goes.
-    pub(in crate::session) fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let to = self.next_datagram(now, buf);
+    /// Writes the next datagram that is due behind what is in `buf`; returns where it goes.
+    pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let start = buf.len();
+        let to = self.append_due(now, buf);
+        if to.is_none() {
+            buf.truncate(start);
+        }
         self.observe(now);
         to
     }
 
-    fn next_datagram(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+    /// The same, and when nothing is due there may be a beginning of something.
+    fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         self.tick(now);
+        let start = buf.len();
         if let Some((candidate, copy)) = self.copy.take() {
-            buf.clear();
             buf.extend_from_slice(&copy);
             self.stats.sent += 1;
-            self.stats.bytes_sent += buf.len() as u64;
+            self.stats.bytes_sent += copy.len() as u64;
             return Some(candidate);
         }
         let question = self.seal.overhead() + PATH_FRAME;
@@ -64,17 +69,18 @@ impl<M: Message> Connection<M> {
         }
         // The peer may not be any more where it was. A packet counts once, so a copy does no harm.
         let question = if self.is_closed() { 0 } else { question };
-        let candidate = self.path.pay_copy(buf.len(), question);
-        self.copy = candidate.map(|candidate| (candidate, buf.as_slice().into()));
+        let datagram = buf.get(start..).unwrap_or_default();
+        let candidate = self.path.pay_copy(datagram.len(), question);
+        self.copy = candidate.map(|candidate| (candidate, datagram.into()));
         Some(self.path.address())
     }
 
     /// A datagram of one frame.
     pub(super) fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
-        Seal::begin(buf);
-        let end = self.body_end();
+        let start = Seal::begin_behind(buf);
+        let end = start + self.body_end();
         FrameWriter::new(buf, end).push(frame).ok()?;
-        self.finish(now, buf, Written::default())
+        self.finish(now, buf, start, Written::default())
     }
 
     /// A datagram of all that is due and fits.
@@ -84,8 +90,8 @@ impl<M: Message> Connection<M> {
             self.lanes.update(now);
         }
         self.events.writable |= self.lanes.take_writable() | self.take_roomy();
-        Seal::begin(buf);
-        let end = self.body_end();
+        let start = Seal::begin_behind(buf);
+        let end = start + self.body_end();
         let mut writer = FrameWriter::new(buf, end);
         let mut written = Written::default();
         self.write_redirect(now, &mut writer, &mut written);
@@ -108,11 +114,14 @@ impl<M: Message> Connection<M> {
             return None;
         }
         self.write_acks(now, &mut writer); // again, for the last ones may have got lost
-        self.finish(now, buf, written)
+        self.finish(now, buf, start, written)
     }
 
     /// Where the peer is to go, first of all: then it fits.
     fn write_redirect(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        if self.redirects.due().is_none_or(|at| at > now) {
+            return;
+        }
         let rtt = self.rtt();
         if let Some(token) = self.redirects.poll(now, rtt) {
             written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
@@ -145,6 +154,9 @@ impl<M: Message> Connection<M> {
     /// A datagram has data.
     fn on_data(&mut self, now: Time) {
         self.turn = (self.turn + 1) % TURNS;
+        if self.pacing.is_none() {
+            return;
+        }
         let conditions = Conditions { rtt: self.rtt(), ..Conditions::of(self.sent.rtt(), self.sent.loss()) };
         if let Some(pacing) = &mut self.pacing {
             pacing.update(now, &conditions);
@@ -177,6 +189,9 @@ impl<M: Message> Connection<M> {
 
     /// What channels have to say, if it fits whatever it is.
     fn write_messages(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        if self.channels.is_none() {
+            return;
+        }
         let rtt = self.rtt();
         let Some(channels) = &mut self.channels else { return };
         let room = writer.room().unwrap_or(0);
@@ -218,24 +233,31 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    /// Where the frames of a datagram end at the latest.
+    /// Where the frames of a datagram end at the latest, from its beginning.
     pub(super) fn body_end(&self) -> usize {
         usize::from(self.max_datagram) + DATA_HEADER_LEN - self.seal.overhead()
     }
 
-    /// Seals what was written and notes what left.
-    pub(super) fn finish(&mut self, now: Time, buf: &mut Vec<u8>, written: Written) -> Option<()> {
-        let Ok(pn) = self.seal.seal(now, self.peer_sid, buf) else {
+    /// Seals what was written from `start` on and notes what left.
+    pub(super) fn finish(
+        &mut self,
+        now: Time,
+        buf: &mut Vec<u8>,
+        start: usize,
+        written: Written,
+    ) -> Option<()> {
+        let Ok(pn) = self.seal.seal_from(now, self.peer_sid, buf, start) else {
             self.end(CloseReason::Exhausted, self.undelivered());
             return None;
         };
+        let len = buf.len() - start;
         self.keepalive.on_sent(now);
         self.stats.sent += 1;
-        self.stats.bytes_sent += buf.len() as u64;
+        self.stats.bytes_sent += len as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect;
         if is_tracked || self.sent.remembers_sent() {
-            let bytes = u32::try_from(buf.len()).unwrap_or(u32::MAX);
+            let bytes = u32::try_from(len).unwrap_or(u32::MAX);
             self.sent.update(now);
             self.sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);

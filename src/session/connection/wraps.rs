@@ -108,13 +108,14 @@ impl World {
             }
             self.ends[end].handle_timeout(now);
             let mut buf = Vec::new();
-            while self.ends[end].poll_transmit(now, &mut buf).is_some() {
+            while self.ends[end].append_transmit(now, &mut buf).is_some() {
+                let datagram = std::mem::take(&mut buf);
                 if is_bad && self.draw.below(5) == 0 {
                     continue;
                 }
                 for _ in 0..1 + u64::from(is_bad && self.draw.below(8) == 0) {
                     let late = 20 + if is_bad { self.draw.below(60) } else { 0 };
-                    self.under_way[1 - end].push((now + Duration::from_millis(late), buf.clone()));
+                    self.under_way[1 - end].push((now + Duration::from_millis(late), datagram.clone()));
                 }
             }
             self.take(end);

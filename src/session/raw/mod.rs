@@ -46,7 +46,7 @@ use super::turn::Turn;
 use super::wire::is_reserved_conv;
 use crate::arq::Kcp;
 use crate::config::ConfigError;
-use crate::hash::Keyed;
+use crate::hash::{Given, Keyed};
 use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
@@ -66,8 +66,10 @@ pub struct Peers {
     config: Config,
     /// Says how far the clock of each control block is ahead.
     clocks: Keyed,
-    peers: HashMap<PeerId, Peer, Keyed>,
+    peers: HashMap<PeerId, Peer, Given>,
     by_key: HashMap<Key, PeerId, Keyed>,
+    /// Whose datagram came last: the next is often of the same.
+    last: Option<(Key, PeerId)>,
     /// How many of them are registered.
     registered: usize,
     /// Strangers of each address.
@@ -98,8 +100,9 @@ impl Peers {
         config.check()?;
         let mut key = || [random.u64(), random.u64()];
         Ok(Self {
-            peers: HashMap::with_hasher(Keyed(key())),
+            peers: HashMap::default(),
             by_key: HashMap::with_hasher(Keyed(key())),
+            last: None,
             by_host: HashMap::with_hasher(Keyed(key())),
             registered: 0,
             next_id: 0,
@@ -158,8 +161,14 @@ impl Peers {
             return log::trace!("dropped {} bytes from {from}: no KCP header", datagram.len());
         };
         let key = Key { address: from, conv };
+        if let Some((_, id)) = self.last.filter(|(last, _)| *last == key) {
+            return self.deliver(now, id, datagram);
+        }
         match self.by_key.get(&key) {
-            Some(&id) => self.deliver(now, id, datagram),
+            Some(&id) => {
+                self.last = Some((key, id));
+                self.deliver(now, id, datagram);
+            }
             None => self.knock(now, key, datagram),
         }
     }
@@ -179,17 +188,22 @@ impl Peers {
     /// The next datagram to send, and where to.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(&[u8], SocketAddr)> {
         self.now = now;
-        self.service(now);
-        while let Some(id) = self.outbox.front() {
-            match self.peers.get_mut(id) {
-                Some(peer) if peer.may_send() => break,
-                Some(peer) => peer.sending = false,
+        let id = loop {
+            self.service(now);
+            let &id = self.outbox.front()?;
+            match self.peers.get_mut(&id) {
+                Some(peer) if peer.may_send() => break id,
+                Some(peer) => {
+                    peer.sending = false;
+                    if peer.has_left_more() {
+                        touch(&mut self.touched, id, peer);
+                    }
+                }
                 None => {}
             }
             self.outbox.pop_front();
             self.turn.end();
-        }
-        let &id = self.outbox.front()?;
+        };
         let peer = self.peers.get_mut(&id)?;
         let address = peer.address();
         let datagram = peer.pop()?;
@@ -363,6 +377,7 @@ impl Peers {
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
         let mut peer = self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
+        self.last = None;
         self.timers.clear(id, &mut peer.wake);
         let Some(host) = peer.host else {
             self.registered -= 1;

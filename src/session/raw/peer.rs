@@ -213,7 +213,7 @@ impl Peer {
 
     /// Whether it has become what its user waits for, once.
     pub(super) fn take_writable(&mut self) -> bool {
-        let has_room = self.blocked && self.kcp.stats().snd_queue <= self.kcp.config().snd_queue / 2;
+        let has_room = self.blocked && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
         self.blocked &= !has_room;
         self.is_asked &= !is_delivered;
@@ -238,6 +238,11 @@ impl Peer {
     pub(super) fn may_send(&self) -> bool {
         let next = self.kcp.output().next_len();
         next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
+    }
+
+    /// Whether the last flush would have sent more, and all that it did send has left; once.
+    pub(super) fn has_left_more(&mut self) -> bool {
+        self.kcp.output().is_empty() && self.kcp.output_mut().take_full()
     }
 
     /// Takes the next datagram that may leave.

@@ -134,7 +134,14 @@ impl Seal {
     /// Makes `datagram` the beginning of a packet: empties it and leaves room for the header. The frames are to follow.
     pub fn begin(datagram: &mut Vec<u8>) {
         datagram.clear();
-        datagram.resize(DATA_HEADER_LEN, 0);
+        Self::begin_behind(datagram);
+    }
+
+    /// The same behind what is in the buffer; returns where it begins, which [`seal_from`](Self::seal_from) wants to know.
+    pub fn begin_behind(buffer: &mut Vec<u8>) -> usize {
+        let start = buffer.len();
+        buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
+        start
     }
 
     /// Bytes of a packet that are not its body.
@@ -149,12 +156,28 @@ impl Seal {
     /// # Errors
     ///
     /// When the session has to end; nothing has changed then.
-    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
     pub fn seal(&mut self, now: Time, sid: u32, datagram: &mut Vec<u8>) -> Result<u64, SealError> {
+        self.seal_from(now, sid, datagram, 0)
+    }
+
+    /// The same of what was begun at `start` of the buffer.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`seal`](Self::seal).
+    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
+    pub fn seal_from(
+        &mut self,
+        now: Time,
+        sid: u32,
+        buffer: &mut Vec<u8>,
+        start: usize,
+    ) -> Result<u64, SealError> {
         let pn = self.next_pn;
         if pn >= PN_MAX {
             return Err(SealError::NumbersSpent);
         }
+        let datagram = buffer.get_mut(start..).ok_or(SealError::NoHeader)?;
         let (header, body) =
             datagram.split_first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
         let low = truncate(pn);
@@ -162,14 +185,14 @@ impl Seal {
             Protection::Checked(checked) => {
                 *header = Data { phase: false, sid, pn: low }.encode();
                 let sum = checked.sum(datagram);
-                datagram.extend_from_slice(&sum);
+                buffer.extend_from_slice(&sum);
             }
             #[cfg(feature = "crypto")]
             Protection::Noise(phases) => {
                 phases.update_if_due(now);
                 *header = Data { phase: phases.phase(), sid, pn: low }.encode();
                 let tag = phases.seal(pn, header, body)?;
-                datagram.extend_from_slice(&tag);
+                buffer.extend_from_slice(&tag);
             }
         }
         self.next_pn += 1;

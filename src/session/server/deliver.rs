@@ -16,15 +16,14 @@ use std::time::Duration;
 
 impl<M: Message> Server<M> {
     /// Gives DATA to its session.
-    pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &[u8]) {
+    pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &mut [u8]) {
+        self.stats.datagrams += 1;
         self.lend(id);
         let Some(peer) = self.sessions.get_mut(id) else {
             self.count(now, from, Refusal::Unknown);
             return self.reset(now, from, id, datagram.len());
         };
-        self.scratch.clear();
-        self.scratch.extend_from_slice(datagram);
-        if !peer.connection.handle_data(now, from, &mut self.scratch) {
+        if !peer.connection.handle_data(now, from, datagram) {
             return;
         }
         list(&mut self.outbox, id, peer);
@@ -78,7 +77,9 @@ impl<M: Message> Server<M> {
 
     /// Sees to it that a session is looked at again when it has to be, and tells what it has to tell.
     pub(super) fn settle(&mut self, now: Time, id: u32) {
-        self.recount(id);
+        if !self.memory.is_lent(id) {
+            self.recount(id);
+        }
         let Some(peer) = self.sessions.get_mut(id) else { return };
         if matches!(peer.stage, Stage::Confirmed) && peer.connection.is_closed() && !peer.is_listed {
             peer.stage = Stage::Over { until: now + LINGER };
@@ -89,14 +90,15 @@ impl<M: Message> Server<M> {
             peer.is_eventful = true;
             self.eventful.push_back(id);
         }
+        if peer.is_listed {
+            return; // and it is looked at when it has been polled
+        }
         let at = match &peer.stage {
             Stage::HalfOpen(half_open) => Some(half_open.until),
             Stage::Confirmed => peer.connection.poll_timeout().map(|(at, _)| at),
             Stage::Over { until } => Some((*until).max(now + OVER_AGAIN)),
         };
-        if let Some(at) = at
-            && !peer.is_listed
-        {
+        if let Some(at) = at {
             self.timers.arm(id, &mut peer.wake, at);
         }
     }

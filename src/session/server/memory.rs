@@ -31,6 +31,11 @@ impl Memory {
         self.left() <= self.limit / 8
     }
 
+    /// Whether the session is counted anew before another one is, or before anything is sent.
+    pub(super) fn is_lent(&self, id: u32) -> bool {
+        self.lent == Some(id)
+    }
+
     /// A session held `before` bytes, and holds `after` now.
     const fn replace(&mut self, before: u64, after: u64) {
         self.used = self.used.saturating_sub(before).saturating_add(after);
@@ -59,8 +64,12 @@ impl<M: crate::message::Message> Server<M> {
         }
     }
 
-    /// The session goes to the application, which may send and read.
+    /// The session goes to the application, which may send and read, or gets a datagram. It counts down itself what it takes; what it
+    /// gives back is seen when it is counted anew.
     pub(super) fn lend(&mut self, id: u32) {
+        if self.memory.is_lent(id) {
+            return;
+        }
         self.recount_lent();
         let left = self.memory.left();
         if let Some(peer) = self.sessions.get_mut(id) {

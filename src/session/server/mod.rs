@@ -99,6 +99,8 @@ pub struct Server<M = Blob> {
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
+    /// A datagram that is opened, if its owner keeps it as it is.
+    copy: Vec<u8>,
 }
 
 /// How often strangers are answered.
@@ -166,7 +168,8 @@ impl<M: Message> Server<M> {
             is_turn_of_raw: false,
             stats: ServerStats::default(),
             now: Time::ZERO,
-            scratch: Vec::with_capacity(SCRATCH),
+            scratch: Vec::new(),
+            copy: Vec::new(),
             random,
         })
     }
@@ -174,14 +177,24 @@ impl<M: Message> Server<M> {
     /// Takes a datagram that came from `from`.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let now = self.tick(now);
-        self.stats.datagrams += 1;
         match Packet::decode(datagram) {
-            Ok(Packet::Hello(hello)) => self.take_hello(now, from, &hello),
-            Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),
+            Ok(Packet::Data(data, _)) => {
+                let mut copy = std::mem::take(&mut self.copy);
+                copy.clear();
+                copy.extend_from_slice(datagram);
+                self.take_data(now, from, data.sid, &mut copy);
+                self.copy = copy;
+            }
+            packet => self.take(now, from, packet, datagram),
+        }
+    }
+
+    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards.
+    pub fn handle_datagram_mut(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let now = self.tick(now);
+        match Packet::decode(datagram) {
             Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
-            Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
-            Err(PacketError::Kind { .. }) if self.raw.is_some() => self.take_raw(now, from, datagram),
-            _ => self.count(now, from, Refusal::Malformed),
+            packet => self.take(now, from, packet, datagram),
         }
     }
 
@@ -199,10 +212,15 @@ impl<M: Message> Server<M> {
 
     /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        buf.clear();
+        self.append_transmit(now, buf)
+    }
+
+    /// The same behind what is in `buf`, which stays: datagrams that leave together are written one behind the other.
+    pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
         self.recount_lent();
         while let Some(reply) = self.replies.pop() {
-            buf.clear();
             match reply {
                 Reply::Short { to, len, bytes } => {
                     buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
@@ -348,6 +366,24 @@ impl<M: Message> Server<M> {
         ServerStats { memory: self.memory.used(), ..self.stats }
     }
 
+    /// Takes what is no packet of a session that is up.
+    fn take(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        packet: Result<Packet<'_>, PacketError>,
+        datagram: &[u8],
+    ) {
+        self.stats.datagrams += 1;
+        match packet {
+            Ok(Packet::Hello(hello)) => self.take_hello(now, from, &hello),
+            Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),
+            Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
+            Err(PacketError::Kind { .. }) if self.raw.is_some() => self.take_raw(now, from, datagram),
+            _ => self.count(now, from, Refusal::Malformed),
+        }
+    }
+
     fn take_raw(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         match &mut self.raw {
             Some(raw) if conv_of(datagram).is_some_and(|conv| !is_reserved_conv(conv.0)) => {
@@ -374,5 +410,3 @@ fn list<M>(outbox: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
 const TIMERS_EACH: usize = 4096;
 /// Attempts that are kept from coming back, for each session that there may be.
 const GRAVES_EACH: usize = 4;
-/// Room for a datagram that is opened.
-const SCRATCH: usize = 1500;

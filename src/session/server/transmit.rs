@@ -6,12 +6,13 @@ use crate::time::Time;
 use std::net::SocketAddr;
 
 impl<M: Message> Server<M> {
-    /// Writes the next datagram of the sessions, or of the bare KCP peers, into `buf`.
+    /// Writes the next datagram of the sessions, or of the bare KCP peers, behind what is in `buf`.
     pub(super) fn transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         if self.is_turn_of_raw {
+            let start = buf.len();
             match self.transmit_raw(now, buf) {
                 Some(to) => {
-                    self.is_turn_of_raw = !self.raw_turn.spend(buf.len());
+                    self.is_turn_of_raw = !self.raw_turn.spend(buf.len() - start);
                     return Some(to);
                 }
                 None => (self.is_turn_of_raw, self.raw_turn) = <_>::default(),
@@ -21,10 +22,11 @@ impl<M: Message> Server<M> {
     }
 
     fn transmit_sessions(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let start = buf.len();
         while let Some(&id) = self.outbox.front() {
             if let Some(peer) = self.sessions.get_mut(id) {
-                if let Some(to) = peer.connection.poll_transmit(now, buf) {
-                    if self.turn.spend(buf.len()) {
+                if let Some(to) = peer.connection.append_transmit(now, buf) {
+                    if self.turn.spend(buf.len() - start) {
                         self.outbox.rotate_left(1);
                         self.is_turn_of_raw = true;
                     }
@@ -41,7 +43,6 @@ impl<M: Message> Server<M> {
 
     fn transmit_raw(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let (datagram, to) = self.raw.as_mut()?.poll_transmit(now)?;
-        buf.clear();
         buf.extend_from_slice(datagram);
         Some(to)
     }

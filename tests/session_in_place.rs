@@ -1,0 +1,142 @@
+//! Datagrams of sessions are written and opened where they lie, and are the same as those that are copied.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+use whitewater::session::raw::{self, Peers};
+use whitewater::session::{
+    Blob, ClientConfig, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Target,
+};
+use whitewater::{Config, Conv, Time};
+
+const BEFORE: &[u8] = b"what was there before";
+
+/// A client and a server that always draw the same numbers, as seen on the way between them.
+struct Ends {
+    client: Session<Blob>,
+    server: Server<Blob>,
+    now: Time,
+    /// Whether datagrams are written behind others and opened in place.
+    in_place: bool,
+    wire: Vec<Vec<u8>>,
+}
+
+impl Ends {
+    fn new(in_place: bool, kcp: Config) -> Self {
+        let random = |seed: u8| {
+            let mut number = seed;
+            Random::new(move |bytes| {
+                bytes.iter_mut().for_each(|byte| {
+                    number = number.wrapping_mul(5).wrapping_add(3);
+                    *byte = number;
+                });
+            })
+        };
+        let session = SessionConfig {
+            lanes: vec![kcp],
+            send_memory: 4 << 20,
+            receive_memory: 4 << 20,
+            ..<_>::default()
+        };
+        let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+        let server = Server::new(&config, random(1)).unwrap();
+        let mut client = Session::new(&ClientConfig { session, ..<_>::default() }, random(2)).unwrap();
+        client.connect(Time::ZERO, Target::insecure(address(2))).unwrap();
+        Self { client, server, now: Time::ZERO, in_place, wire: Vec::new() }
+    }
+
+    /// One datagram of either end to the other; whether there was one.
+    fn carry(&mut self) -> bool {
+        let Self { client, server, now, .. } = self;
+        let mut buf = BEFORE.to_vec();
+        let (to, start) = if self.in_place {
+            let to =
+                client.append_transmit(*now, &mut buf).or_else(|| server.append_transmit(*now, &mut buf));
+            (to, BEFORE.len())
+        } else {
+            let to = client.poll_transmit(*now, &mut buf).or_else(|| server.poll_transmit(*now, &mut buf));
+            (to, 0)
+        };
+        assert!(!self.in_place || buf.starts_with(BEFORE));
+        let Some(to) = to else {
+            assert_eq!(buf.len(), start, "nothing was to be sent");
+            return false;
+        };
+        let datagram = &mut buf[start..];
+        self.wire.push(datagram.to_vec());
+        match (to == address(2), self.in_place) {
+            (true, true) => server.handle_datagram_mut(*now, address(1), datagram),
+            (true, false) => server.handle_datagram(*now, address(1), datagram),
+            (false, true) => client.handle_datagram_mut(*now, address(2), datagram),
+            (false, false) => client.handle_datagram(*now, address(2), datagram),
+        }
+        true
+    }
+
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(5);
+        self.client.handle_timeout(self.now);
+        self.server.handle_timeout(self.now);
+        while self.carry() {}
+    }
+
+    fn id(&self) -> Option<SessionId> {
+        self.server.ids().next()
+    }
+}
+
+fn address(host: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], 1000))
+}
+
+/// What is on the way from the handshake to an echo, a datagram and the last goodbye.
+fn a_session(in_place: bool) -> Vec<Vec<u8>> {
+    let mut ends = Ends::new(in_place, Config::turbo());
+    (0..4).for_each(|_| ends.step());
+    ends.client.connection_mut().unwrap().send(0, &[7; 5000]).unwrap();
+    ends.client.connection_mut().unwrap().send_datagram(b"unreliable").unwrap();
+    (0..4).for_each(|_| ends.step());
+    let (id, mut message) = (ends.id().unwrap(), [0; 5000]);
+    let connection = ends.server.session_mut(id).unwrap();
+    assert_eq!(connection.recv(0, &mut message), Ok(5000));
+    connection.send(0, &message).unwrap();
+    (0..4).for_each(|_| ends.step());
+    assert_eq!(ends.client.connection_mut().unwrap().recv(0, &mut message), Ok(5000));
+    ends.client.close(ends.now, 1);
+    (0..300).for_each(|_| ends.step());
+    ends.wire
+}
+
+#[test]
+fn a_session_in_place_is_byte_for_byte_that_which_is_copied() {
+    let (in_place, copied) = (a_session(true), a_session(false));
+    assert!(copied.len() > 20, "{} datagrams", copied.len());
+    assert_eq!(in_place, copied);
+}
+
+/// Bytes that are sent before anything is heard of them.
+fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
+    let config = raw::Config { kcp, ..raw::Config::registered() };
+    let mut peers = Peers::new(&config, &mut Random::new(|bytes| bytes.fill(1))).unwrap();
+    let id = peers.register(Time::ZERO, address(1), Conv(1)).unwrap();
+    (0..count).for_each(|_| assert!(peers.peer(id).unwrap().send(message).is_ok()));
+    peers.peer(id).unwrap().flush();
+    let (mut sent, mut most) = (0, 0);
+    while let Some((datagram, _)) = peers.poll_transmit(Time::ZERO) {
+        sent += datagram.len();
+        most = most.max(peers.peer(id).unwrap().kcp().output().memory());
+    }
+    (sent, most)
+}
+
+#[test]
+fn what_leaves_at_once_waits_in_a_quarter_of_its_memory_and_is_no_less() {
+    // KCP takes the peer's window to be 128 segments until it is told.
+    let (mtu, window) = (9000, 128);
+    let kcp = Config { mtu, rcv_mtu: mtu, snd_wnd: window, ..Config::turbo() };
+    let message = vec![1; usize::from(kcp.mss())];
+    let (sent, most) = sent_at_once(kcp, &message, 300);
+    assert_eq!(sent, usize::from(mtu) * usize::from(window), "a window, in one drain of the owner");
+    assert!(4 * most <= sent, "{most} bytes of {sent} waited at a time");
+}
