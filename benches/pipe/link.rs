@@ -58,10 +58,13 @@ impl Link {
         self.under_way.push_back(UnderWay { at: self.clock + self.delay, buffer, len: datagram.len() });
     }
 
-    fn deliver(&mut self, now: u32, mut take: impl FnMut(u32, &[u8])) {
+    fn deliver(&mut self, now: u32, mut take: impl FnMut(u32, &mut [u8])) {
         while let Some(&UnderWay { at, buffer, len }) = self.under_way.front().filter(|next| next.at <= now) {
             self.under_way.pop_front();
-            take(at, self.buffers.get(buffer).and_then(|buffer| buffer.get(..len)).unwrap_or_default());
+            take(
+                at,
+                self.buffers.get_mut(buffer).and_then(|buffer| buffer.get_mut(..len)).unwrap_or_default(),
+            );
             self.spare.push(buffer);
         }
     }
@@ -89,7 +92,7 @@ impl Port {
     }
 
     /// Gives `take` each datagram that is there at `now`, and when it came.
-    pub(crate) fn deliver(&self, now: u32, take: impl FnMut(u32, &[u8])) {
+    pub(crate) fn deliver(&self, now: u32, take: impl FnMut(u32, &mut [u8])) {
         self.0.borrow_mut().deliver(now, take);
     }
 

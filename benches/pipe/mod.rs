@@ -19,6 +19,12 @@ pub(crate) trait Peer {
     fn send(&mut self, message: &[u8]);
     fn recv(&mut self, buf: &mut [u8]) -> Option<usize>;
     fn input(&mut self, now: u32, datagram: &[u8]);
+
+    /// The same of a datagram that nobody wants to see again.
+    fn input_mut(&mut self, now: u32, datagram: &mut [u8]) {
+        self.input(now, datagram);
+    }
+
     fn update(&mut self, now: u32);
     fn wait_snd(&self) -> usize;
 }
@@ -88,8 +94,8 @@ impl<P: Peer> Pipe<P> {
         self.now += TICK;
         self.there.set_clock(self.now);
         self.back.set_clock(self.now);
-        self.there.deliver(self.now, |at, datagram| self.receiver.input(at, datagram));
-        self.back.deliver(self.now, |at, datagram| self.sender.input(at, datagram));
+        self.there.deliver(self.now, |at, datagram| self.receiver.input_mut(at, datagram));
+        self.back.deliver(self.now, |at, datagram| self.sender.input_mut(at, datagram));
         while let Some(len) = self.receiver.recv(&mut self.buf) {
             let message = self.buf.get(..len).unwrap_or_default();
             assert!(is_numbered(message, self.received), "{}: message {}", P::NAME, self.received);

@@ -11,6 +11,8 @@
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS      one run of that, for a profiler
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
+//! cargo run --release -- echo [ROUNDS]                     60 messages a second there and back, CPU of each
+//! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```
 
@@ -28,7 +30,9 @@ mod pipe;
 mod runs;
 mod runtime;
 mod rust;
+mod session;
 mod table;
+mod turns;
 
 use std::env;
 use std::process::ExitCode;
@@ -55,11 +59,17 @@ fn main() -> ExitCode {
         ["udp", rounds] => net::udp::table(number(rounds)),
         ["tokio"] => runtime::table(5),
         ["tokio", rounds] => runtime::table(number(rounds)),
+        ["echo"] => runtime::echo(5),
+        ["echo", rounds] => runtime::echo(number(rounds)),
+        ["turns"] => turns::table(5),
+        ["turns", rounds] => turns::table(number(rounds)),
+        ["turns-one", peer, count] => turns::one(peer, number(count)),
         ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
                 "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | udp [ROUNDS] \
-                 | tokio [ROUNDS] | tokio-one PEER bulk|messages|ping-pong COUNT"
+                 | tokio [ROUNDS] | echo [ROUNDS] | turns [ROUNDS] \
+                 | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );
             return ExitCode::FAILURE;
         }

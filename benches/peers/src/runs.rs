@@ -4,6 +4,7 @@ use crate::bare::Bare;
 use crate::ikcp::Ikcp;
 use crate::pipe::{ByTime, Load, MSS, Peer, Pipe, Whitewater};
 use crate::rust::Rust;
+use crate::session::Sessions;
 use crate::table::{self, Spread};
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -28,8 +29,10 @@ pub(crate) fn one(peer: &str, load: Load, count: u64) {
         Rust::NAME => run::<Rust>,
         "by-time" => run::<ByTime<0>>,
         "repairs" => run::<ByTime<30>>,
+        "session" => run::<Sessions<false>>,
+        "encrypted" => run::<Sessions<true>>,
         "bare" => run::<Bare>,
-        _ => panic!("{peer} is none of ww, by-time, repairs, ikcp.c, kcp, bare"),
+        _ => panic!("{peer} is none of ww, by-time, repairs, session, encrypted, ikcp.c, kcp, bare"),
     };
     println!("{}", run(load, count).delivered);
 }

@@ -2,7 +2,7 @@
 
 use super::Load;
 use super::pairs::Stream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -11,7 +11,7 @@ pub(super) async fn run(near: Box<dyn Stream>, far: Box<dyn Stream>, load: Load)
     match load {
         Load::Bulk(bytes) => one_way(near, far, bytes, 64 << 10).await,
         Load::Messages(count) => one_way(near, far, count * 64, 64).await,
-        Load::PingPong(count) => ping_pong(near, far, count).await,
+        Load::PingPong(count) | Load::Echo(count) => ping_pong(near, far, count, load.pause()).await,
     }
 }
 
@@ -33,8 +33,8 @@ async fn one_way(mut near: Box<dyn Stream>, mut far: Box<dyn Stream>, bytes: usi
 }
 
 /// Both ends in tasks of their own, as a program has them: what is not spawned waits for the tasks.
-async fn ping_pong(near: Box<dyn Stream>, far: Box<dyn Stream>, count: usize) -> f64 {
-    tokio::spawn(ping(near, tokio::spawn(pong(far, count)), count)).await.expect("no panic")
+async fn ping_pong(near: Box<dyn Stream>, far: Box<dyn Stream>, count: usize, pause: Duration) -> f64 {
+    tokio::spawn(ping(near, tokio::spawn(pong(far, count)), count, pause)).await.expect("no panic")
 }
 
 async fn pong(mut far: Box<dyn Stream>, count: usize) -> Box<dyn Stream> {
@@ -47,10 +47,18 @@ async fn pong(mut far: Box<dyn Stream>, count: usize) -> Box<dyn Stream> {
     far
 }
 
-async fn ping(mut near: Box<dyn Stream>, echo: JoinHandle<Box<dyn Stream>>, count: usize) -> f64 {
+async fn ping(
+    mut near: Box<dyn Stream>,
+    echo: JoinHandle<Box<dyn Stream>>,
+    count: usize,
+    pause: Duration,
+) -> f64 {
     let mut times = Vec::with_capacity(count);
     let mut buf = [0; 64];
     for _ in 0..count {
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
         let start = Instant::now();
         near.write_all(&buf).await.expect("a peer that is there");
         near.flush().await.expect("a peer that is there");

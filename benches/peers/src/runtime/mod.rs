@@ -1,13 +1,15 @@
-//! Streams under tokio, both ends on loopback in one process: bulk, small messages, round trips. Ours over bare KCP and over a session,
-//! tokio_kcp, and TCP as what the system does by itself. KCP has the same mtu, windows and knobs everywhere.
+//! Streams under tokio, both ends on loopback in one process: bulk, small messages, round trips. Ours over bare KCP, over a session and
+//! over an encrypted one, tokio_kcp, quinn, and TCP as what the system does by itself. KCP has the same mtu, windows and knobs everywhere.
 
 mod cpu;
 mod load;
 mod pairs;
+mod quic;
+mod udp;
 
 use crate::table::{Spread, spreads};
 use cpu::Cpu;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 /// What is measured.
@@ -19,17 +21,44 @@ enum Load {
     Messages(usize),
     /// So many messages of 64 bytes there and back, one after another.
     PingPong(usize),
+    /// The same, 60 a second.
+    Echo(usize),
+}
+
+impl Load {
+    /// Whether a bare UDP socket can carry it: nothing is lost of one datagram at a time.
+    const fn is_in_turns(self) -> bool {
+        matches!(self, Self::PingPong(_) | Self::Echo(_))
+    }
+
+    /// How long to wait before each message.
+    const fn pause(self) -> Duration {
+        if let Self::Echo(_) = self { Duration::from_micros(16_667) } else { Duration::ZERO }
+    }
 }
 
 /// Each load so many times, the implementations in turn.
 pub(crate) fn table(rounds: usize) {
-    for (name, unit, load) in [
-        ("bulk", "MB/s", Load::Bulk(32 << 20)),
-        ("64-byte messages", "k/s", Load::Messages(200_000)),
-        ("ping-pong p50", "us", Load::PingPong(10_000)),
-    ] {
-        let mut found: [(&str, Vec<f64>, Vec<f64>); pairs::NAMES.len()] =
-            pairs::NAMES.map(|name| (name, Vec::new(), Vec::new()));
+    rows(
+        rounds,
+        &[
+            ("bulk", "MB/s", Load::Bulk(128 << 20)),
+            ("64-byte messages", "k/s", Load::Messages(200_000)),
+            ("ping-pong p50", "us", Load::PingPong(10_000)),
+        ],
+    );
+}
+
+/// What a player's traffic costs who has nothing else to do: each message finds everybody asleep.
+pub(crate) fn echo(rounds: usize) {
+    rows(rounds, &[("60 Hz echo, p50", "us", Load::Echo(120))]);
+}
+
+fn rows(rounds: usize, loads: &[(&str, &str, Load)]) {
+    for &(name, unit, load) in loads {
+        let names = pairs::NAMES.iter().filter(|name| **name != "udp" || load.is_in_turns());
+        let mut found: Vec<(&str, Vec<f64>, Vec<f64>)> =
+            names.map(|name| (*name, Vec::new(), Vec::new())).collect();
         for _ in 0..rounds {
             for (name, figures, cpu) in &mut found {
                 let (figure, used) = measure(name, load);
@@ -53,7 +82,8 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
         "bulk" => Load::Bulk(count),
         "messages" => Load::Messages(count),
         "ping-pong" => Load::PingPong(count),
-        _ => panic!("{load}: none of bulk, messages, ping-pong"),
+        "echo" => Load::Echo(count),
+        _ => panic!("{load}: none of bulk, messages, ping-pong, echo"),
     };
     let (figure, cpu) = measure(peer, load);
     println!("{figure:.1} {cpu:.1}");
@@ -63,15 +93,14 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
 fn measure(name: &str, load: Load) -> (f64, f64) {
     let runtime = runtime(load);
     runtime.block_on(async {
-        let (near, far) =
-            pairs::pair(name, matches!(load, Load::Bulk(_)), matches!(load, Load::PingPong(_))).await;
+        let (near, far) = pairs::pair(name, matches!(load, Load::Bulk(_)), load.is_in_turns()).await;
         let (start, cpu) = (Instant::now(), Cpu::now());
         let p50 = load::run(near, far, load).await;
         let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu.elapsed());
         match load {
             Load::Bulk(bytes) => (bytes as f64 / 1e6 / seconds, cpu * 1e6 / (bytes as f64 / 1e6)),
             Load::Messages(count) => (count as f64 / 1e3 / seconds, cpu * 1e9 / count as f64),
-            Load::PingPong(count) => (p50 * 1e6, cpu * 1e9 / count as f64),
+            Load::PingPong(count) | Load::Echo(count) => (p50 * 1e6, cpu * 1e9 / count as f64),
         }
     })
 }
@@ -79,7 +108,7 @@ fn measure(name: &str, load: Load) -> (f64, f64) {
 /// Two threads for what both ends do at the same time, one for what they do in turn.
 fn runtime(load: Load) -> Runtime {
     let mut builder = match load {
-        Load::PingPong(_) => Builder::new_current_thread(),
+        Load::PingPong(_) | Load::Echo(_) => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     builder.worker_threads(2).enable_all().build().expect("a runtime")

@@ -4,27 +4,38 @@ use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use whitewater::net::tokio as ours;
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Target, raw};
+use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite, Target, raw};
 use whitewater::{Config, Conv};
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-pub(super) const NAMES: [&str; 4] = ["bare", "session", "tokio_kcp", "tcp"];
+pub(super) const NAMES: [&str; 7] = ["bare", "session", "encrypted", "tokio_kcp", "quinn", "udp", "tcp"];
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Segments, everywhere.
-const WINDOW: u16 = 1024;
+pub(super) const WINDOW: u16 = 1024;
 
 /// The end that begins, and the other one. In a stream small writes share segments; else each is a message. Where it has a choice, tokio_kcp
 /// flushes each write and each datagram for round trips, and with its timer otherwise, each of which is the faster one.
 pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {
-    let kcp = Config { stream, snd_wnd: WINDOW, rcv_wnd: WINDOW, ..Config::turbo() };
+    // As tokio_kcp, who writes waits when a window's worth waits to be sent.
+    let kcp =
+        Config { stream, snd_wnd: WINDOW, rcv_wnd: WINDOW, snd_queue: WINDOW.into(), ..Config::turbo() };
     match name {
         "bare" => bare(kcp).await,
-        "session" => session(kcp).await,
+        "session" => session(kcp, Suite::Checked).await,
+        "encrypted" => session(kcp, Suite::Noise(Pattern::Nn, Cipher::AesGcm)).await,
         "tokio_kcp" => theirs(stream, flush).await,
+        "quinn" => {
+            let (near, far) = super::quic::pair(ANY).await;
+            greet(near, far).await
+        }
+        "udp" => {
+            let (near, far) = super::udp::pair(ANY).await;
+            greet(near, async { far }).await
+        }
         "tcp" => tcp().await,
         _ => panic!("{name}: none of {NAMES:?}"),
     }
@@ -36,11 +47,13 @@ async fn bare(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
     greet(near, async { listener.accept().await.expect("a socket").0 }).await
 }
 
-async fn session(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
-    let session = SessionConfig { lanes: vec![kcp], ..SessionConfig::default() };
-    let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+async fn session(kcp: Config, suite: Suite) -> (Box<dyn Stream>, Box<dyn Stream>) {
+    // Room for the windows at both ends.
+    let (send_memory, receive_memory) = (4 << 20, 4 << 20);
+    let session = SessionConfig { lanes: vec![kcp], send_memory, receive_memory, ..SessionConfig::default() };
+    let config = ServerConfig { session: session.clone(), suites: vec![suite], ..ServerConfig::insecure() };
     let server = ours::Server::<whitewater::session::Blob>::bind(ANY, &config).expect("a port");
-    let target = Target::insecure(server.local_addr());
+    let target = Target { suite, ..Target::insecure(server.local_addr()) };
     let config = ClientConfig { session, ..ClientConfig::default() };
     let (near, far) = tokio::join!(ours::Client::connect(target, &config), server.accept());
     let near: ours::Session = near.expect("a server");

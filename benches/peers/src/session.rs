@@ -1,0 +1,140 @@
+//! A session as a [`Peer`]: a client and a server without I/O, one reliable lane. The first end of a pipe is the client.
+
+use crate::pipe::{Peer, Port};
+use std::cell::Cell;
+use std::net::{Ipv4Addr, SocketAddr};
+use whitewater::session::{
+    Blob, Cipher, ClientConfig, Connection, Pattern, Random, Server, ServerConfig, Session, SessionConfig,
+    SessionId, Suite, Target,
+};
+use whitewater::{Config, Recovery, Time};
+
+/// Protected by a checksum, or encrypted.
+pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
+    end: End,
+    port: Port,
+    datagram: Vec<u8>,
+}
+
+enum End {
+    Client(Box<Session<Blob>>),
+    Server(Box<Server<Blob>>, Option<SessionId>),
+}
+
+impl<const IS_ENCRYPTED: bool> Sessions<IS_ENCRYPTED> {
+    fn connection(&mut self) -> Option<&mut Connection<Blob>> {
+        match &mut self.end {
+            End::Client(session) => session.connection_mut(),
+            End::Server(server, id) => {
+                if id.is_none() {
+                    *id = server.ids().next();
+                }
+                server.session_mut((*id)?)
+            }
+        }
+    }
+
+    /// What there is to send.
+    fn transmit(&mut self, now: Time) {
+        let Self { end, port, datagram } = self;
+        loop {
+            datagram.clear();
+            let to = match end {
+                End::Client(session) => session.append_transmit(now, datagram),
+                End::Server(server, _) => server.append_transmit(now, datagram),
+            };
+            if to.is_none() {
+                return;
+            }
+            port.carry(datagram);
+        }
+    }
+}
+
+impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
+    const NAME: &'static str = if IS_ENCRYPTED { "encrypted session" } else { "session" };
+
+    fn new(window: u16, port: Port) -> Self {
+        thread_local!(static HAS_CLIENT: Cell<bool> = const { Cell::new(false) });
+        let knobs = Config {
+            snd_wnd: window,
+            rcv_wnd: window.max(Config::default().rcv_wnd),
+            snd_queue: 4 * u32::from(window),
+            snd_queue_bytes: 1 << 30,
+            recovery: Recovery::default(),
+            ..Config::turbo()
+        };
+        let session = SessionConfig {
+            lanes: vec![knobs],
+            send_memory: 1 << 30,
+            receive_memory: 1 << 30,
+            ..SessionConfig::default()
+        };
+        let suite = if IS_ENCRYPTED { Suite::Noise(Pattern::Nn, Cipher::AesGcm) } else { Suite::Checked };
+        let mut number = u8::from(HAS_CLIENT.get());
+        let random = Random::new(move |bytes| {
+            number = number.wrapping_add(2);
+            bytes.fill(number);
+        });
+        let end = if HAS_CLIENT.replace(!HAS_CLIENT.get()) {
+            let config =
+                ServerConfig { session, suites: vec![suite], memory: 1 << 40, ..ServerConfig::insecure() };
+            End::Server(Box::new(Server::new(&config, random).expect("the configuration is valid")), None)
+        } else {
+            let config = ClientConfig { session, ..ClientConfig::default() };
+            let mut client = Session::new(&config, random).expect("the configuration is valid");
+            client.connect(Time::ZERO, Target { suite, ..Target::insecure(PEER) }).expect("it is new");
+            End::Client(Box::new(client))
+        };
+        Self { end, port, datagram: Vec::new() }
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        let connection = self.connection().expect("it is up, for `wait_snd` says so");
+        connection.send(0, message).expect("the send queue has room");
+    }
+
+    fn recv(&mut self, buf: &mut [u8]) -> Option<usize> {
+        self.connection()?.recv(0, buf).ok()
+    }
+
+    fn input(&mut self, now: u32, datagram: &[u8]) {
+        self.input_mut(now, &mut datagram.to_vec());
+    }
+
+    fn input_mut(&mut self, now: u32, datagram: &mut [u8]) {
+        let now = Time::from_millis(now.into());
+        match &mut self.end {
+            End::Client(session) => session.handle_datagram_mut(now, PEER, datagram),
+            End::Server(server, _) => server.handle_datagram_mut(now, PEER, datagram),
+        }
+    }
+
+    fn update(&mut self, now: u32) {
+        let now = Time::from_millis(now.into());
+        match &mut self.end {
+            End::Client(session) => {
+                session.handle_timeout(now);
+                while session.poll_event().is_some() {}
+            }
+            End::Server(server, _) => {
+                server.handle_timeout(now);
+                while server.poll_event().is_some() {}
+            }
+        }
+        self.transmit(now);
+    }
+
+    /// Before the session is up: more than anybody wants to wait.
+    fn wait_snd(&self) -> usize {
+        let connection = match &self.end {
+            End::Client(session) => session.connection(),
+            End::Server(server, id) => id.and_then(|id| server.session(id)),
+        };
+        let stats = connection.and_then(|connection| connection.lane_stats(0));
+        stats.map_or(usize::MAX, |stats| stats.in_flight as usize + stats.snd_queue as usize)
+    }
+}
+
+/// Where each end takes the other to be.
+const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1000);
