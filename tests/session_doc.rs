@@ -8,8 +8,8 @@ use whitewater::session::cookie::{Claim, CookieKey};
 use whitewater::session::exchange::{Attempt, Initiator, Responder};
 use whitewater::session::seal::Seal;
 use whitewater::session::wire::{
-    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Frames, Hello, Msg1, Msg2,
-    Packet, Reset,
+    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Frames, Hello, KcpPart, Msg1,
+    Msg2, Packet, Reset,
 };
 use whitewater::{Seq16, Time};
 
@@ -172,6 +172,7 @@ fn every_frame() {
         Frame::Dgram(b""),
         Frame::Redirect(b"token"),
         Frame::Packed(b"bits"),
+        Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
         Frame::Pad(3),
     ];
     let mut body = Vec::new();

@@ -5,9 +5,9 @@
 use proptest::prelude::*;
 use whitewater::Seq16;
 use whitewater::session::wire::{
-    Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATAGRAM_MAX, DENY_LEN, Data, Deny,
-    DenyReason, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello, MESSAGE_MAX, Msg1,
-    Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX, is_close_text,
+    Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, DENY_LEN,
+    Data, Deny, DenyReason, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello, KcpPart,
+    MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX, is_close_text,
 };
 
 /// One of each kind, from the same numbers.
@@ -74,7 +74,8 @@ proptest! {
             }
             let longer = [&datagram[..], &[0]].concat();
             prop_assert!(Packet::decode(&longer).is_err() || any_length);
-            let too_long = [&datagram[..], &[0; 1200]].concat();
+            let most = if kind == 5 { DATA_MAX } else { DATAGRAM_MAX };
+            let too_long = [&datagram[..], &vec![0; most]].concat();
             let have = too_long.len();
             prop_assert_eq!(Packet::decode(&too_long), Err(PacketError::Length { have }));
         }
@@ -216,6 +217,7 @@ fn nothing_secret_is_printed() {
 #[derive(Clone, Debug)]
 enum Owned {
     Bytes(u8, Vec<u8>),
+    Part(KcpPart, Vec<u8>),
     Fixed(Frame<'static>),
     Close(u16, String),
 }
@@ -227,6 +229,7 @@ impl Owned {
             Self::Bytes(1, bytes) => Frame::Dgram(bytes),
             Self::Bytes(2, bytes) => Frame::Redirect(bytes),
             Self::Bytes(_, bytes) => Frame::Packed(bytes),
+            Self::Part(part, bytes) => Frame::KcpPart(*part, bytes),
             Self::Fixed(frame) => *frame,
             Self::Close(reason, text) => Frame::Close(*reason, text),
         }
@@ -247,6 +250,9 @@ fn frame() -> impl Strategy<Value = Owned> {
     ];
     prop_oneof![
         (0..4_u8, bytes(0..=40)).prop_map(|(kind, bytes)| Owned::Bytes(kind, bytes)),
+        (any::<u16>(), any::<u8>(), 1..=255_u8, bytes(1..=40)).prop_map(|(number, id, last, bytes)| {
+            Owned::Part(KcpPart { number: Seq16(number), id: id.min(last), last }, bytes)
+        }),
         fixed.prop_map(Owned::Fixed),
         (any::<u16>(), "\\PC{0,32}").prop_map(|(reason, text)| Owned::Close(reason, text)),
     ]
@@ -280,7 +286,7 @@ proptest! {
 
     #[test]
     fn frames_that_decode_encode_to_the_same_bytes(
-        body in prop::collection::vec(prop_oneof![0..12_u8, 0x80..0x8c_u8, any::<u8>()], 0..60),
+        body in prop::collection::vec(prop_oneof![0..13_u8, 0x80..0x8d_u8, any::<u8>()], 0..60),
     ) {
         if let Ok(frames) = Frames::parse(&body) {
             let mut again = Vec::new();
@@ -298,13 +304,17 @@ fn a_body_is_refused_as_a_whole_for_its_reason() {
     let refused = |body: &[u8]| Frames::parse(body).map(|_| ()).unwrap_err();
     let good = [4, 0, 0, 0, 0, 0, 0, 0, 0];
     let behind = |bytes: &[u8]| refused(&[&good[..], bytes].concat());
-    for found in (0..=u8::MAX).filter(|found| !matches!(found, 0..=10 | 0x81 | 0x82 | 0x89 | 0x8a)) {
+    for found in (0..=u8::MAX).filter(|found| !matches!(found, 0..=11 | 0x81 | 0x82 | 0x89..=0x8b)) {
         assert_eq!(behind(&[found, 0, 0, 0]), FrameError::Kind { found });
     }
     assert_eq!(behind(&[2, 3, 0, 1, 2]), FrameError::Truncated);
     assert_eq!(behind(&[2, 3]), FrameError::Truncated);
     assert_eq!(behind(&[2, 3, 0, 1, 2, 3]), FrameError::NotShortest, "it could extend to the end");
     assert_eq!(behind(&[5, 0, 0, 0, 0, 0, 0, 0]), FrameError::Truncated);
+    for part in [&[0x8b, 0, 0, 0, 0, 9][..], &[0x8b, 0, 0, 2, 1, 9], &[0x8b, 0, 0, 0, 1]] {
+        assert_eq!(behind(part), FrameError::Part);
+    }
+    assert_eq!(behind(&[0x8b, 0, 0, 0]), FrameError::Truncated);
     assert_eq!(behind(&[0, 0, 0, 1]), FrameError::Padding);
     assert_eq!(behind(&[8, 1, 0, 2, 0xff, 0xff]), FrameError::Text);
     assert_eq!(behind(&[8, 1, 0, 2, 0xc2, 0x9f]), FrameError::Text);

@@ -1,7 +1,7 @@
 //! A body of frames encodes to what it was decoded from.
 
 use whitewater::Seq16;
-use whitewater::session::wire::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, FrameWriter, Frames};
+use whitewater::session::wire::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart};
 
 /// Decodes a body.
 ///
@@ -40,6 +40,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         Frame::Close(5, "bye"),
         Frame::Redirect(b"token"),
         Frame::Packed(b"bits"),
+        Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
         Frame::Pad(3),
     ];
     let mut seeds = Vec::new();

@@ -250,6 +250,11 @@ impl AckTracker {
         self.sent.get(self.unjudged).map(|sent| sent.at + self.config.lost_after)
     }
 
+    /// Bytes of a packet that was sent, if it is remembered; else 0.
+    pub(crate) fn bytes_sent(&self, sequence: Seq16) -> u32 {
+        self.sent.get(sequence).map_or(0, |sent| sent.bytes)
+    }
+
     /// Forgets what is known of the path: packets take another one now.
     pub(crate) fn path_changed(&mut self) {
         (self.rtt, self.loss, self.reordering) = (Rtt::default(), Loss::default(), Reordering::default());

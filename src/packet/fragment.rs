@@ -10,7 +10,7 @@ use crate::seq::Seq16;
 /// Holds at most `places` packets, those with the newest numbers, each of at most `payload_max`
 /// bytes. Buffers are used again: there are never more than `places` and one.
 #[derive(Clone, Debug)]
-pub(super) struct Reassembly {
+pub(crate) struct Reassembly {
     packets: SequenceBuffer<Partial>,
     payload_max: u32,
     /// Buffers without a packet.
@@ -22,7 +22,7 @@ pub(super) struct Reassembly {
 }
 
 impl Reassembly {
-    pub(super) fn new(places: u16, payload_max: u32) -> Self {
+    pub(crate) fn new(places: u16, payload_max: u32) -> Self {
         let packets = SequenceBuffer::new(places);
         Self { packets, payload_max, spare: Vec::new(), complete: Vec::new(), abandoned: 0 }
     }
@@ -30,6 +30,33 @@ impl Reassembly {
     /// Packets that were given up because others came, and fragments of them were still missing.
     pub(super) const fn abandoned(&self) -> u64 {
         self.abandoned
+    }
+
+    /// Takes the fragment `id` of 0 to `last`, unless it came before or too late; `true`: that completes its packet, which is
+    /// [`complete`](Self::complete) until the next.
+    ///
+    /// # Errors
+    ///
+    /// It does not go together with the others, or its packet is too long. Nothing has changed.
+    pub(crate) fn take(
+        &mut self,
+        sequence: Seq16,
+        (id, last): (u8, u8),
+        data: &[u8],
+    ) -> Result<bool, ReceiveError> {
+        let fragment = Fragment { id, last };
+        match self.check(sequence, fragment, data) {
+            Ok(()) => Ok(self.add(sequence, fragment, data)),
+            Err(ReceiveError::Stale { .. } | ReceiveError::Duplicate { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes of the heap.
+    pub(crate) fn memory(&self) -> usize {
+        let partial = self.packets.values().map(|packet| packet.bytes.capacity()).sum::<usize>();
+        let spare = self.spare.iter().map(Vec::capacity).sum::<usize>();
+        self.packets.memory() + self.complete.capacity() + partial + spare
     }
 
     /// Whether a fragment can be taken.
@@ -81,7 +108,7 @@ impl Reassembly {
     }
 
     /// The packet that was completed last.
-    pub(super) fn complete(&self) -> &[u8] {
+    pub(crate) fn complete(&self) -> &[u8] {
         &self.complete
     }
 

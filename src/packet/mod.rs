@@ -54,7 +54,7 @@ use crate::pace::{Conditions, Pace};
 use crate::seq::Seq16;
 use crate::time::Time;
 use crate::wire::Output;
-use fragment::Reassembly;
+pub(crate) use fragment::Reassembly;
 use header::{Fragment, Header};
 use rate::Rate;
 use std::collections::VecDeque;

@@ -16,6 +16,10 @@ pub struct SessionConfig {
     pub protocol_id: u64,
     /// Largest datagram sent and taken, bytes of UDP payload: 576 to 1200. What is sent is the least of both ends.
     pub max_datagram: u16,
+    /// Look for a path that carries longer datagrams, up to so many bytes of UDP payload: 1200 to 9000, 1472 on most paths of IPv4
+    /// and 1452 on most of IPv6. What is found is used for lanes; unreliable datagrams and channels keep to `max_datagram`, which has
+    /// to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
+    pub path_mtu: Option<u16>,
     /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
     /// nothing here: the session sets them.
     pub lanes: Vec<arq::Config>,
@@ -55,6 +59,7 @@ impl Default for SessionConfig {
         Self {
             protocol_id: 0,
             max_datagram: 1200,
+            path_mtu: None,
             lanes: vec![arq::Config { snd_wnd: 128, snd_queue: 1024, ..arq::Config::turbo() }],
             channels: Vec::new(),
             datagrams_out: 64 << 10,
@@ -83,6 +88,7 @@ impl SessionConfig {
         let Self {
             protocol_id: _,
             max_datagram,
+            path_mtu,
             lanes,
             channels,
             datagrams_out,
@@ -100,8 +106,13 @@ impl SessionConfig {
         } = self; // a new field fails to compile until it is handled
         in_range("max_datagram", *max_datagram, DATAGRAM_MIN..=DATAGRAM_MAX)?;
         in_range("lanes", lanes.len() as u64, 0..=LANES_MAX)?;
+        if let Some(path_mtu) = *path_mtu {
+            in_range("path_mtu", path_mtu, DATAGRAM_MAX..=PATH_MTU_MAX)?;
+            in_range("max_datagram", *max_datagram, DATAGRAM_MAX..=DATAGRAM_MAX)?;
+        }
         for lane in lanes {
             self.lane(lane, DATAGRAM_MIN).check()?;
+            self.lane(lane, self.datagram_taken()).check()?;
         }
         in_range("channels", channels.len() as u64, 0..=64)?;
         if let Some(channels) = self.channels(DATAGRAM_MIN) {
@@ -110,7 +121,8 @@ impl SessionConfig {
         in_range("datagrams_out", *datagrams_out, 1500..=1 << 24)?;
         in_range("datagrams_in", *datagrams_in, 1500..=1 << 24)?;
         in_range("send_memory", *send_memory, 1500..=1 << 30)?;
-        in_range("receive_memory", *receive_memory, RECEIVE_MIN..=1 << 30)?;
+        let least = u64::from(RECEIVE_MIN) * u64::from(self.datagram_taken().max(DATAGRAM_MAX));
+        in_range("receive_memory", u64::from(*receive_memory), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
         in_range("unacked", *unacked, 64..=1 << 15)?;
         pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
         in_range("ack_delay", millis(*ack_delay), 0..=100)?;
@@ -122,10 +134,19 @@ impl SessionConfig {
         in_range("key_update", *key_update, 64..=1 << 20)
     }
 
+    /// Longest datagram that is taken: what the peer is told in the handshake.
+    pub(super) fn datagram_taken(&self) -> u16 {
+        self.max_datagram.max(self.path_mtu.unwrap_or_default())
+    }
+
+    /// Longest segments of a lane together in one frame, in datagrams of so many bytes.
+    pub(super) const fn frame_max(max_datagram: u16) -> u16 {
+        room(max_datagram) - FRAME_HEAD
+    }
+
     /// A lane in datagrams of so many bytes.
     pub(super) fn lane(&self, lane: &arq::Config, max_datagram: u16) -> arq::Config {
-        let mtu = room(max_datagram) - FRAME_HEAD;
-        let rcv_mtu = room(self.max_datagram) - FRAME_HEAD;
+        let (mtu, rcv_mtu) = (Self::frame_max(max_datagram), Self::frame_max(self.datagram_taken()));
         arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
     }
 
@@ -163,8 +184,10 @@ const fn room(max_datagram: u16) -> u16 {
 
 /// Smallest largest datagram: every path carries it.
 pub(super) const DATAGRAM_MIN: u16 = 576;
-/// Largest of a session, bytes.
-const DATAGRAM_MAX: u16 = 1200;
+/// Largest of a session on a path of which nothing is known, bytes. Who takes longer ones acknowledges them.
+pub(super) const DATAGRAM_MAX: u16 = 1200;
+/// Largest that is looked for, bytes: what a network of jumbo frames carries.
+const PATH_MTU_MAX: u16 = 9000;
 const LANES_MAX: u64 = 16;
 /// What a sealed datagram adds to its frames, bytes: kind, sid, packet number, tag.
 pub(super) const OVERHEAD_MAX: u16 = 25;
@@ -172,7 +195,8 @@ pub(super) const OVERHEAD_MAX: u16 = 25;
 pub(super) const FRAME_HEAD: u16 = 3;
 /// Bytes of an ACK frame, type included.
 pub(super) const ACK_FRAME: u16 = 9;
-/// Three quarters of it have room for the longest message that a lane carries: 127 segments of 1172 bytes, headers included.
+/// Three quarters of it have room for the longest message that a lane carries: 127 segments of 1172 bytes, headers included. Longer
+/// datagrams take more of it.
 const RECEIVE_MIN: u32 = 200_000;
 /// Packets that channels remember at most: 64 messages each, half of the ids.
 const PACKETS_MAX: u16 = 512;
@@ -189,6 +213,10 @@ mod tests {
         for (config, field) in [
             (SessionConfig { max_datagram: 575, ..default.clone() }, "max_datagram"),
             (SessionConfig { max_datagram: 1201, ..default.clone() }, "max_datagram"),
+            (SessionConfig { path_mtu: Some(1199), ..default.clone() }, "path_mtu"),
+            (SessionConfig { path_mtu: Some(9001), ..default.clone() }, "path_mtu"),
+            (SessionConfig { path_mtu: Some(1472), max_datagram: 1000, ..default.clone() }, "max_datagram"),
+            (SessionConfig { path_mtu: Some(9000), ..default.clone() }, "receive_memory"),
             (SessionConfig { lanes: vec![default.lanes[0]; 17], ..default.clone() }, "lanes"),
             (SessionConfig { datagrams_out: 1499, ..default.clone() }, "datagrams_out"),
             (SessionConfig { datagrams_in: 0, ..default.clone() }, "datagrams_in"),

@@ -40,6 +40,14 @@ pub struct ConnectionStats {
     pub bytes_received: u64,
     /// Of those sent, pings because nothing else was to be said.
     pub pings: u64,
+    /// Most bytes of a datagram now: of what `path_mtu` looks for, that which was found so far.
+    pub mtu: u16,
+    /// Of those sent, probes of a longer one.
+    pub mtu_probes: u64,
+    /// Of these, those that were lost, which says nothing of congestion.
+    pub mtu_probes_lost: u64,
+    /// Times that long datagrams did not arrive any more, and shorter ones were sent from then on.
+    pub black_holes: u64,
     /// Times that the peer has moved to another address.
     pub moves: u64,
     /// Times that our keys were updated.

@@ -32,7 +32,7 @@ impl Licence {
         for frame in frames {
             match frame {
                 // What is answered to these may mislead the sender in turn.
-                Frame::Kcp(_) | Frame::Ack(_) | Frame::Packed(_) => {
+                Frame::Kcp(_) | Frame::KcpPart(..) | Frame::Ack(_) | Frame::Packed(_) => {
                     self.is_misled = true;
                     sender.is_misled = true;
                 }

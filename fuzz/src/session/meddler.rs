@@ -4,7 +4,7 @@ use super::super::script::Script;
 use super::licence::Licence;
 use super::{CLIENT, SERVER, World};
 use whitewater::session::Suite;
-use whitewater::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter};
+use whitewater::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart};
 use whitewater::wire::{Command, Header};
 use whitewater::{Conv, Millis, Seq16, Sn};
 
@@ -13,7 +13,7 @@ impl World {
     pub(super) fn frame(&self, script: &mut Script<'_>) -> Vec<u8> {
         let mut body = Vec::new();
         let mut writer = FrameWriter::new(&mut body, 600);
-        match script.u8() % 4 {
+        match script.u8() % 5 {
             0 => {
                 let conv = self.session.map_or(0, |id| u32::from_str_radix(&id.to_string(), 16).unwrap_or(0));
                 let cmds = [Command::Push, Command::Ack, Command::Wask, Command::Wins];
@@ -40,6 +40,12 @@ impl World {
             2 => {
                 let _ = writer.push(&Frame::Close(script.u8().into(), ""));
             }
+            3 => {
+                let part =
+                    KcpPart { number: Seq16(script.u8().into()), id: script.u8() % 4, last: script.u8() % 4 };
+                let len = usize::from(script.u8());
+                let _ = writer.push(&Frame::KcpPart(part, script.bytes(len)));
+            }
             _ => {
                 let len = usize::from(script.u8());
                 return script.bytes(len).to_vec();
@@ -65,7 +71,7 @@ impl World {
         let tag = datagram.split_off(datagram.len() - tail);
         let mut body = datagram.split_off(DATA_HEADER_LEN);
         change(&mut body);
-        body.truncate(1200 - DATA_HEADER_LEN - tail);
+        body.truncate(self.longest() - DATA_HEADER_LEN - tail);
         datagram.extend_from_slice(&body);
         if self.suite == Suite::Checked {
             datagram.extend_from_slice(&self.checksum(&datagram).to_le_bytes());

@@ -62,6 +62,7 @@ const SERVER: usize = 1;
 
 struct World {
     suite: Suite,
+    is_searching: bool,
     client: Session,
     server: Server,
     now: Time,
@@ -136,6 +137,7 @@ impl World {
         client.connect(Time::ZERO, target).expect("a target");
         let mut world = Self {
             suite,
+            is_searching: flags & flag::SEARCH != 0,
             client,
             server: Server::new(&server, random(2)).expect("a config"),
             now: Time::ZERO,
@@ -313,8 +315,12 @@ impl World {
         self.take_events();
     }
 
+    const fn longest(&self) -> usize {
+        if self.is_searching { LONGEST as usize } else { 1200 }
+    }
+
     fn send(&mut self, from: usize, datagram: &[u8]) {
-        assert!(datagram.len() <= 1200, "{} bytes", datagram.len());
+        assert!(datagram.len() <= self.longest(), "{} bytes", datagram.len());
         let salt = match datagram.first() {
             Some(&kind::CONNECT) => Connect::decode(datagram).ok().map(|connect| connect.msg1),
             Some(&kind::ACCEPT) => Accept::decode(datagram).ok().map(|accept| accept.msg2),
@@ -416,6 +422,8 @@ pub mod flag {
     pub const CIPHER: u8 = 2;
     /// Keys are updated after 64 packets.
     pub const REKEYS: u8 = 4;
+    /// Both ends look for longer datagrams.
+    pub const SEARCH: u8 = 8;
 }
 
 const fn suite(flags: u8) -> Suite {
@@ -429,6 +437,7 @@ fn session_config(flags: u8) -> SessionConfig {
     SessionConfig {
         lanes: vec![default.lanes[0]; LANES],
         channels,
+        path_mtu: (flags & flag::SEARCH != 0).then_some(LONGEST),
         timeout: Duration::from_secs(4),
         drain: Duration::from_secs(1),
         slow_peer: Duration::from_secs(5),
@@ -451,6 +460,8 @@ fn address(number: u8) -> SocketAddr {
 }
 
 const SERVER_ADDRESS: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
+/// Longest datagram that is looked for.
+const LONGEST: u16 = 1472;
 /// Operations and time after which a script is long enough, and ms of one operation.
 const STEPS: usize = 300;
 const END: Time = Time::from_millis(30_000);

@@ -49,13 +49,22 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         ("ack-ahead", [op::FRAME | back, 1, 0xff, 0x7f, 0, 0, 0, 0, 0, 0].to_vec()),
         ("push", [segment(0, [0, 0, 0], 0, 0), segment(back, [1, 0, 3], 1, 0)].concat()),
         ("una-ahead", segment(0, [0, 1, 0], 0, 100)),
+        (
+            "part",
+            [op::FRAME, 3, 5, 1, 1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, op::FRAME | back, 3, 5, 2, 3, 1, 7]
+                .to_vec(),
+        ),
         ("wrong-lane", segment(back, [2, 2, 0], 0, 0)),
     ];
     let mut seeds = Vec::new();
     for (name, trouble) in troubles {
-        for (variant, flags) in
-            [flag::CONNECTED, flag::CONNECTED | flag::CIPHER | flag::REKEYS, 0].into_iter().enumerate()
-        {
+        let variants = [
+            flag::CONNECTED,
+            flag::CONNECTED | flag::CIPHER | flag::REKEYS,
+            0,
+            flag::CONNECTED | flag::CIPHER | flag::SEARCH,
+        ];
+        for (variant, flags) in variants.into_iter().enumerate() {
             let start =
                 if flags & flag::CONNECTED == 0 { [&trouble[..], &good(300)].concat() } else { vec![] };
             let script =

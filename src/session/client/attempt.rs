@@ -43,7 +43,7 @@ impl Attempt {
         let mut payload = Vec::new();
         let said = Msg1 {
             features: 0,
-            max_datagram: session.max_datagram,
+            max_datagram: session.datagram_taken(),
             rcv_wnd: session.told_rcv_wnd(),
             keepalive_ms: session.told_keepalive(),
             user: &target.user,

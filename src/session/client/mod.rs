@@ -279,6 +279,10 @@ impl<M: Message> Session<M> {
 
     /// Takes a packet of a session that is up.
     fn take_data(&mut self, now: Time, from: SocketAddr, Data { sid, .. }: Data, datagram: &mut [u8]) {
+        if datagram.len() > self.config.session.datagram_taken().into() {
+            self.rejected.malformed += 1;
+            return;
+        }
         match &mut self.state {
             State::Connected(connected)
                 if sid == connected.client_sid && from == connected.connection.peer() =>

@@ -265,6 +265,17 @@ impl Lanes {
         self.lanes.iter_mut().rev().find(has_one)?.kcp.output_mut().pop()
     }
 
+    /// Cuts what is sent from now on for datagrams of so many bytes. What is cut already stays as it is.
+    pub(super) fn set_datagram(&mut self, max_datagram: u16) {
+        let mtu = SessionConfig::frame_max(max_datagram);
+        for lane in &mut self.lanes {
+            let config = crate::arq::Config { mtu, ..*lane.kcp.config() };
+            if let Err(error) = lane.kcp.configure(&config) {
+                log::error!("a lane that was checked for longer datagrams refuses them: {error}");
+            }
+        }
+    }
+
     /// The peer is reached by another path.
     pub(super) fn path_changed(&mut self, now: Time) {
         for lane in &mut self.lanes {

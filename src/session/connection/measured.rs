@@ -12,7 +12,7 @@ impl<M: Message> Connection<M> {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         let (rtt, loss, undelivered) = (self.best_rtt(), self.sent.loss(), self.undelivered());
-        let counted = &self.stats;
+        let (probes, counted) = (self.mtu.counts(), &self.stats);
         ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
@@ -25,6 +25,10 @@ impl<M: Message> Connection<M> {
             messages_unacked: undelivered.messages,
             memory: self.memory(),
             key_updates: self.seal.updates().0,
+            mtu: self.mtu.current(),
+            mtu_probes: probes.sent,
+            mtu_probes_lost: probes.lost,
+            black_holes: probes.black_holes,
             mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
             sent: counted.sent,
             bytes_sent: counted.bytes_sent,

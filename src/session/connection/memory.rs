@@ -23,8 +23,9 @@ impl<M: Message> Connection<M> {
     pub fn memory(&self) -> usize {
         let channels = self.channels.as_ref().map_or(0, Channels::memory);
         let datagrams = self.datagrams.memory() + self.sent.memory();
+        let path = self.parts.memory() + self.mtu.memory();
         let observer = self.observer.as_deref().map_or(0, Observer::memory);
-        self.lanes.memory() + channels + datagrams + self.seal.memory() + self.user.len() + observer
+        self.lanes.memory() + channels + datagrams + path + self.seal.memory() + self.user.len() + observer
     }
 
     /// How many more bytes the session may take.
@@ -70,6 +71,7 @@ impl<M: Message> Connection<M> {
     /// Gives back what can be had at once again.
     pub(in crate::session) fn trim(&mut self) {
         self.lanes.shrink();
+        self.parts.shrink();
         self.datagrams.shrink();
     }
 }

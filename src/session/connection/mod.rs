@@ -2,8 +2,9 @@
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
 //! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
-//! of packets, `path` the peer's address, `keepalive` the silence, `life` the end, `farewell` its words, `redirect` where it goes on;
-//! `receipts` tells what has arrived, `memory` what all of it takes, `measured` and `observe` what there is to know of all that.
+//! of packets, `path` the peer's address, `mtu` how long datagrams may be there, with `probing` and `parts`, `keepalive` the silence,
+//! `life` the end, `farewell` its words, `redirect` where it goes on; `receipts` tells what has arrived, `memory` what all of it takes,
+//! `measured` and `observe` what there is to know of all that.
 
 mod acks;
 mod datagrams;
@@ -13,9 +14,12 @@ mod lanes;
 mod life;
 mod measured;
 mod memory;
+mod mtu;
 mod observe;
 mod pacing;
+mod parts;
 mod path;
+mod probing;
 mod receipts;
 mod receive;
 mod redirect;
@@ -47,9 +51,11 @@ use keepalive::Keepalive;
 use lanes::{LaneError, Lanes};
 use life::{Closing, Life};
 use memory::{NoMemory, SEGMENT};
+use mtu::PathMtu;
 use observe::Observer;
 use pacing::Pacing;
-use path::Path;
+use parts::Parts as FrameParts;
+use path::{Challenges, Path};
 use redirect::Redirects;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -90,7 +96,10 @@ pub struct Connection<M> {
     is_closed_by_peer: bool,
     redirects: Redirects,
     is_client: bool,
+    /// Most bytes of a datagram on any path, for what cannot be cut up; and on this one.
     max_datagram: u16,
+    mtu: PathMtu,
+    parts: FrameParts,
     send_memory: u32,
     /// A send found no room for its bytes, and waits for the event that there is some.
     is_short: bool,
@@ -147,7 +156,9 @@ impl<M: Message> Connection<M> {
     ) -> Result<Self, ConfigError> {
         let Parts { mut seal, peer_sid, peer, conv, max_datagram, moves, is_client, seed, user } = parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
-        let max_datagram = max_datagram.min(config.max_datagram);
+        let mtu =
+            PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
+        let max_datagram = mtu.current();
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(max_datagram);
@@ -177,6 +188,8 @@ impl<M: Message> Connection<M> {
             redirects: Redirects::default(),
             is_client,
             max_datagram,
+            mtu,
+            parts: FrameParts::new(SessionConfig::frame_max(config.datagram_taken())),
             send_memory: config.send_memory,
             is_short: false,
             memory_left: u64::MAX,
@@ -398,24 +411,6 @@ impl<M: Message> Connection<M> {
     fn tick(&mut self, now: Time) {
         self.now = now;
         self.keepalive.tick(now);
-    }
-}
-
-/// What candidates are asked: nobody who does not have the key can know the next one.
-#[derive(Clone, Copy, Debug)]
-struct Challenges {
-    key: [u64; 2],
-    count: u64,
-}
-
-impl Challenges {
-    fn next(&mut self) -> [u8; 8] {
-        use std::hash::Hasher;
-        let [first, second] = self.key;
-        let mut hasher = siphasher::sip::SipHasher24::new_with_keys(first, second);
-        hasher.write_u64(self.count);
-        self.count += 1;
-        hasher.finish().to_le_bytes()
     }
 }
 

@@ -150,6 +150,24 @@ impl Path {
     }
 }
 
+/// What candidates are asked: nobody who does not have the key can know the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Challenges {
+    pub(super) key: [u64; 2],
+    pub(super) count: u64,
+}
+
+impl Challenges {
+    pub(super) fn next(&mut self) -> [u8; 8] {
+        use std::hash::Hasher;
+        let [first, second] = self.key;
+        let mut hasher = siphasher::sip::SipHasher24::new_with_keys(first, second);
+        hasher.write_u64(self.count);
+        self.count += 1;
+        hasher.finish().to_le_bytes()
+    }
+}
+
 /// Switches in [`SWITCH_SPAN`] at most.
 const SWITCHES: usize = 4;
 const SWITCH_SPAN: Duration = Duration::from_secs(10);

@@ -6,6 +6,7 @@ use super::{Connection, Pending};
 use crate::message::Message;
 use crate::pace::Rtt;
 use crate::packet::Acks;
+use crate::session::config::DATAGRAM_MAX;
 use crate::session::event::CloseReason;
 use crate::session::replay::Replayed;
 use crate::session::seal::OpenError;
@@ -15,7 +16,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What the frames of a datagram come to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Taken {
     /// The peer wants to know that it arrived.
     elicits: bool,
@@ -73,7 +74,11 @@ impl<M: Message> Connection<M> {
             self.path.on_packet(now, from, opened.newest, len, patience, || challenges.next());
         }
         match Frames::parse(opened.body) {
-            Ok(frames) => self.take_frames(now, from, opened.pn, frames),
+            Ok(frames) => {
+                let elicits = len > DATAGRAM_MAX.into();
+                let taken = Taken { elicits, pn: opened.pn, refused: false };
+                self.take_frames(now, from, taken, frames);
+            }
             Err(_) => self.fail(now, CloseReason::Protocol),
         }
         true
@@ -92,7 +97,7 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn take_frames(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) {
+    fn take_frames(&mut self, now: Time, from: SocketAddr, mut taken: Taken, frames: Frames<'_>) {
         if let Life::Closing(closing) = &mut self.life {
             closing.on_packet();
             let (reason, undelivered) = (closing.reason, closing.undelivered);
@@ -105,9 +110,8 @@ impl<M: Message> Connection<M> {
             }
             return;
         }
-        let mut taken = Taken { pn, ..Taken::default() };
         for frame in frames {
-            if let Frame::Kcp(_) | Frame::Dgram(_) | Frame::Packed(_) = frame {
+            if let Frame::Kcp(_) | Frame::KcpPart(..) | Frame::Dgram(_) | Frame::Packed(_) = frame {
                 self.be_busy(now);
             }
             if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
@@ -118,7 +122,7 @@ impl<M: Message> Connection<M> {
             }
         }
         if !taken.refused {
-            self.received.add(now, pn, taken.elicits.then_some(now + self.ack_delay));
+            self.received.add(now, taken.pn, taken.elicits.then_some(now + self.ack_delay));
         }
     }
 
@@ -132,10 +136,9 @@ impl<M: Message> Connection<M> {
         match frame {
             Frame::Kcp(segments) => {
                 self.lanes.input(now, segments, self.memory_left)?;
-                self.take_memory(segments.len());
-                self.events.readable |= self.lanes.is_readable();
-                self.events.writable |= self.lanes.take_writable();
+                self.after_segments(segments.len());
             }
+            Frame::KcpPart(part, bytes) => self.take_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
                 let has_room = self.check_memory(datagram.len()).is_ok() && self.datagrams.take(datagram);
                 self.take_memory(datagram.len());
@@ -160,6 +163,7 @@ impl<M: Message> Connection<M> {
             Frame::Ack(ack) => self.take_acks(now, ack)?,
             Frame::Ping(stamp) => self.pong = Some(stamp),
             Frame::Pong(stamp) => {
+                self.take_probe_answer(now, stamp);
                 let sent = Time::from_micros(stamp);
                 if sent <= now && now.since(sent) < PONG_MAX {
                     self.rtt.sample(now.since(sent));
@@ -190,8 +194,17 @@ impl<M: Message> Connection<M> {
         if old.ip().to_canonical() != from.ip().to_canonical() {
             self.lanes.path_changed(now);
             self.sent.path_changed();
+            self.mtu.path_changed();
+            self.set_mtu();
             self.rtt = Rtt::default();
         }
+    }
+
+    /// Segments were taken, of so many bytes.
+    pub(super) fn after_segments(&mut self, len: usize) {
+        self.take_memory(len);
+        self.events.readable |= self.lanes.is_readable();
+        self.events.writable |= self.lanes.take_writable();
     }
 
     fn take_acks(&mut self, now: Time, AckFrame { ack, bits, delay }: AckFrame) -> Result<(), CloseReason> {
@@ -203,6 +216,7 @@ impl<M: Message> Connection<M> {
         let delay = Duration::from_micros(u64::from(delay) * DELAY_UNIT);
         let acked = self.sent.on_acks(now, Acks { ack, bits }, delay);
         for sequence in acked {
+            self.note_arrived(now, sequence);
             self.datagrams.on_acked(sequence);
             self.redirects.on_acked(sequence);
             if let Some(channels) = &mut self.channels {

@@ -62,7 +62,7 @@ impl<M: Message> Connection<M> {
                 let channels = self.channels.as_ref().and_then(|channels| channels.check(now, self.rtt()));
                 let allowed = self.allows_at();
                 let data = |at: Time, timer: Timer| (at.max(allowed), timer);
-                let waits = self.lanes.next_len().is_some();
+                let waits = self.lanes.next_len().is_some() || self.parts.next().is_some();
                 [
                     is_due.then_some((now, Timer::Ack)),
                     (self.datagrams.waiting() > 0).then(|| data(now, Timer::Ack)),
@@ -71,6 +71,7 @@ impl<M: Message> Connection<M> {
                     channels.map(|at| data(at, Timer::Channel)),
                     self.received.due().map(|at| (at, Timer::Ack)),
                     self.redirects.due().map(|at| (at, Timer::Redirect)),
+                    self.mtu.check().map(|at| data(at, Timer::Path)),
                     Some((self.keepalive.ping_at(), Timer::Keepalive)),
                     Some(silence),
                     draining,

@@ -17,11 +17,20 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
     /// Something that has to leave.
-    any: bool,
+    pub(super) any: bool,
+    is_data: bool,
     is_ping: bool,
+    /// A probe is not acknowledged as others are, and its loss is not one.
+    is_probe: bool,
     datagrams: u16,
     is_packed: bool,
     is_redirect: bool,
+}
+
+impl Written {
+    pub(super) fn probe() -> Self {
+        Self { is_probe: true, ..Self::default() }
+    }
 }
 
 impl<M: Message> Connection<M> {
@@ -65,7 +74,11 @@ impl<M: Message> Connection<M> {
                 let reason = closing.reason;
                 self.seal_close(now, buf, reason)?;
             }
-            Life::Up | Life::Draining { .. } => self.seal_data(now, buf)?,
+            Life::Up | Life::Draining { .. } => {
+                if self.seal_probe(now, buf).is_none() {
+                    self.seal_data(now, buf)?;
+                }
+            }
         }
         // The peer may not be any more where it was. A packet counts once, so a copy does no harm.
         let question = if self.is_closed() { 0 } else { question };
@@ -86,6 +99,7 @@ impl<M: Message> Connection<M> {
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         let may_send = self.allows_at() <= now;
+        self.shrink_if_lost(now);
         if may_send {
             self.lanes.update(now);
         }
@@ -103,6 +117,7 @@ impl<M: Message> Connection<M> {
         }
         if written.any {
             self.on_data(now);
+            written.is_data = true;
         }
         written.any |= is_control;
         if !written.any && self.keepalive.ping_at() <= now {
@@ -152,7 +167,7 @@ impl<M: Message> Connection<M> {
     }
 
     /// A datagram has data.
-    fn on_data(&mut self, now: Time) {
+    pub(super) fn on_data(&mut self, now: Time) {
         self.turn = (self.turn + 1) % TURNS;
         if self.pacing.is_none() {
             return;
@@ -224,10 +239,16 @@ impl<M: Message> Connection<M> {
     }
 
     pub(super) fn write_lanes(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        while let Some(len) = self.lanes.next_len()
-            && writer.room().is_some_and(|room| len <= room)
+        let (frame_max, part_max) = (self.frame_max(), self.part_max());
+        while self.write_parts(writer, written)
+            && let Some(len) = self.lanes.next_len()
+            && (len > frame_max || writer.room().is_some_and(|room| len <= room))
             && let Some(segments) = self.lanes.pop()
         {
+            if len > frame_max {
+                self.parts.cut(segments, part_max);
+                continue;
+            }
             written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
             self.be_busy(self.now);
         }
@@ -235,7 +256,7 @@ impl<M: Message> Connection<M> {
 
     /// Where the frames of a datagram end at the latest, from its beginning.
     pub(super) fn body_end(&self) -> usize {
-        usize::from(self.max_datagram) + DATA_HEADER_LEN - self.seal.overhead()
+        usize::from(self.mtu.current()) + DATA_HEADER_LEN - self.seal.overhead()
     }
 
     /// Seals what was written from `start` on and notes what left.
@@ -255,8 +276,9 @@ impl<M: Message> Connection<M> {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
-        let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect;
-        if is_tracked || self.sent.remembers_sent() {
+        let is_long = written.is_data && self.note_length(now, low(pn), len);
+        let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
+        if is_tracked || (self.sent.remembers_sent() && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
             self.sent.update(now);
             self.sent.on_sent(now, low(pn), bytes);

@@ -18,6 +18,9 @@ impl<M: Message> Server<M> {
     /// Gives DATA to its session.
     pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &mut [u8]) {
         self.stats.datagrams += 1;
+        if datagram.len() > self.config.session.datagram_taken().into() {
+            return self.count(now, from, Refusal::Malformed);
+        }
         self.lend(id);
         let Some(peer) = self.sessions.get_mut(id) else {
             self.count(now, from, Refusal::Unknown);

@@ -167,7 +167,7 @@ impl<M: Message> Server<M> {
         let said = Msg2 {
             server_sid: session.unwrap_or(0),
             features: 0,
-            max_datagram: config.max_datagram,
+            max_datagram: config.datagram_taken(),
             rcv_wnd: config.told_rcv_wnd(),
             keepalive_ms: config.told_keepalive(),
             rejected: session.err(),

@@ -58,6 +58,9 @@ pub enum FrameError {
     /// The text of a CLOSE is too long, no UTF-8, or has control characters.
     #[error("the text of a close is none")]
     Text,
+    /// A KCP_PART is none: it has no bytes, comes after the last, or is a whole frame.
+    #[error("a part of a frame is none")]
+    Part,
     /// There are more than [`FRAMES_MAX`](super::FRAMES_MAX).
     #[error("more frames than a body may have")]
     TooMany,

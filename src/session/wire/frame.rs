@@ -29,6 +29,20 @@ pub enum Frame<'a> {
     Redirect(&'a [u8]),
     /// Messages packed into bits.
     Packed(&'a [u8]),
+    /// A part of the content of a [`Kcp`](Self::Kcp) that is too long for the path, which never is empty.
+    KcpPart(KcpPart, &'a [u8]),
+}
+
+/// The place of a part among those of its frame. All parts but the last have one length, and the last is no longer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
+pub struct KcpPart {
+    /// The number of the frame: each end counts those that it cuts up.
+    pub number: Seq16,
+    /// The number of the part, from 0.
+    pub id: u8,
+    /// The number of the last part, at least 1.
+    pub last: u8,
 }
 
 /// The newest packet that has arrived, and which of the 32 before it have.
@@ -104,12 +118,33 @@ impl<'a> Frame<'a> {
                 let text = text.filter(|text| is_close_text(text)).ok_or(FrameError::Text)?;
                 Self::Close(reason, text)
             }
+            frame_type::KCP_PART | frame_type::KCP_PART_TO_END => Self::part(content(found, from)?)?,
             _ => {
                 let make =
                     frame_type::bytes(found & !frame_type::TO_END).ok_or(FrameError::Kind { found })?;
                 make(content(found, from)?)
             }
         })
+    }
+}
+
+impl<'a> Frame<'a> {
+    fn part(content: &'a [u8]) -> Result<Self, FrameError> {
+        let mut content = Reader::new(content);
+        let part = KcpPart { number: Seq16(content.u16()?), id: content.u8()?, last: content.u8()? };
+        let bytes = content.take_rest();
+        if part.is_possible() && !bytes.is_empty() {
+            Ok(Self::KcpPart(part, bytes))
+        } else {
+            Err(FrameError::Part)
+        }
+    }
+}
+
+impl KcpPart {
+    /// Whether there is such a part: a whole frame is none.
+    pub(super) const fn is_possible(self) -> bool {
+        self.last > 0 && self.id <= self.last
     }
 }
 
@@ -159,6 +194,8 @@ pub(super) mod frame_type {
     pub(in super::super) const CLOSE: u8 = 8;
     pub(in super::super) const REDIRECT: u8 = 9;
     pub(in super::super) const PACKED: u8 = 10;
+    pub(in super::super) const KCP_PART: u8 = 11;
+    pub(in super::super) const KCP_PART_TO_END: u8 = KCP_PART | TO_END;
     /// Set in the type of a frame of any length that is the last one: it has no length then.
     pub(in super::super) const TO_END: u8 = 0x80;
 

@@ -1,6 +1,6 @@
 //! Frames into a body of limited size.
 
-use super::frame::{AckFrame, FRAMES_MAX, Frame, frame_type, is_close_text};
+use super::frame::{AckFrame, FRAMES_MAX, Frame, KcpPart, frame_type, is_close_text};
 use thiserror::Error;
 
 /// A frame does not fit any more, or cannot be one. Nothing was written.
@@ -41,7 +41,7 @@ impl<'a> FrameWriter<'a> {
         self.count
     }
 
-    /// Most bytes that the next frame may have as content, if it is one of KCP, DGRAM, REDIRECT or PACKED; `None`: there is no
+    /// Most bytes that the next frame may have as content, if it is one of KCP, DGRAM, REDIRECT, PACKED or KCP_PART; `None`: there is no
     /// room for any.
     #[must_use]
     pub fn room(&self) -> Option<usize> {
@@ -86,6 +86,11 @@ impl<'a> FrameWriter<'a> {
             Frame::Dgram(content) => self.of_any_length(frame_type::DGRAM, content),
             Frame::Redirect(content) => self.of_any_length(frame_type::REDIRECT, content),
             Frame::Packed(content) => self.of_any_length(frame_type::PACKED, content),
+            Frame::KcpPart(KcpPart { number, id, last }, content) => {
+                self.of_any_length(frame_type::KCP_PART, &number.0.to_le_bytes());
+                self.buffer.extend_from_slice(&[id, last]);
+                self.buffer.extend_from_slice(content);
+            }
         }
         self.count += 1;
         Ok(())
@@ -138,15 +143,19 @@ fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
         | Frame::PathResponse(_) => Ok(9),
         Frame::Close(_, text) if !is_close_text(text) => Err(NoRoom),
         Frame::Close(_, text) => Ok(4 + text.len()),
+        Frame::KcpPart(part, content) if content.is_empty() || !part.is_possible() => Err(NoRoom),
+        Frame::KcpPart(_, content) => of_any_length(PART_HEAD + content.len()),
         Frame::Kcp(content) | Frame::Dgram(content) | Frame::Redirect(content) | Frame::Packed(content) => {
-            if content.len() > usize::from(u16::MAX) {
-                Err(NoRoom)
-            } else {
-                Ok(1 + content.len())
-            }
+            of_any_length(content.len())
         }
     }
 }
 
+fn of_any_length(content: usize) -> Result<usize, NoRoom> {
+    if content > usize::from(u16::MAX) { Err(NoRoom) } else { Ok(1 + content) }
+}
+
+/// Bytes of a KCP_PART before those of the frame that was cut up.
+pub(in crate::session) const PART_HEAD: usize = 4;
 /// Bytes of the length of a frame.
 const LENGTH_LEN: usize = 2;

@@ -15,19 +15,22 @@ mod reader;
 pub use connect::{Accept, Connect};
 pub use data::{DATA_HEADER_LEN, Data, RESET_LEN, Reset};
 pub use error::{FrameError, PacketError};
-pub use frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, Frames, is_close_text};
+pub use frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, Frames, KcpPart, is_close_text};
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN, Hello};
 pub use payload::{Msg1, Msg2, USER_MAX};
 
+pub(in crate::session) use frame_writer::PART_HEAD;
 pub(in crate::session) use reader::Reader;
 #[cfg(feature = "crypto")]
 pub(in crate::session) use reader::Short;
 
 /// The version of the protocol, in every packet of the handshake.
 pub const VERSION: u8 = 1;
-/// Most bytes of a datagram of a session.
+/// Most bytes of a datagram of a handshake, and of any other on a path of which nothing is known.
 pub const DATAGRAM_MAX: usize = 1200;
+/// Most bytes of DATA, on the widest path that is looked for.
+pub const DATA_MAX: usize = 9000;
 /// Bytes of a cookie.
 pub const COOKIE_LEN: usize = 16;
 /// Most bytes of a token in a [`Connect`].
@@ -111,7 +114,8 @@ fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
 
 fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
     let mut reader = Reader::new(datagram);
-    if datagram.len() > DATAGRAM_MAX {
+    let most = if kind & !1 == kind::DATA { DATA_MAX } else { DATAGRAM_MAX };
+    if datagram.len() > most {
         return Err(PacketError::Length { have: datagram.len() });
     }
     match datagram.first().copied().unwrap_or_default() {

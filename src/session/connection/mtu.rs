@@ -1,0 +1,379 @@
+//! How long datagrams may be: what the path is found to carry, and when it has become narrower.
+//!
+//! Source: RFC 8899 (packetization layer path MTU discovery). Probes are pings that are padded. What every path carries is the least,
+//! which is not probed itself: a path that does not carry that either carries no session.
+
+use crate::seq::Seq16;
+use crate::time::Time;
+use std::time::Duration;
+
+/// The longest datagram that may leave, and the search for a longer one.
+#[derive(Debug)]
+pub(super) struct PathMtu {
+    current: u16,
+    /// `None`: nothing is looked for.
+    search: Option<Box<Search>>,
+}
+
+#[derive(Debug)]
+struct Search {
+    /// What every path carries.
+    base: u16,
+    /// What both ends take.
+    most: u16,
+    /// The shortest that does not arrive, as far as is known.
+    too_long: u16,
+    /// What is tried first.
+    first: Option<u16>,
+    /// What is tried, by the stamps of the pings; the last of them may still be answered.
+    tries: Tries,
+    /// No probe leaves before.
+    not_before: Time,
+    /// Since the last probe a datagram was full: a longer one would be of use.
+    is_wanted: bool,
+    unheard: Option<Unheard>,
+    /// Black holes that came soon after each other, and until when another one does.
+    holes: u32,
+    holes_until: Time,
+    counts: ProbeCounts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    size: u16,
+    stamps: [Option<u64>; MAX_PROBES],
+    /// When the last one left, and when it is given up; `None`: it has been.
+    waits: Option<(Time, Time)>,
+}
+
+/// Long datagrams, none of which is known to have arrived.
+#[derive(Clone, Copy, Debug)]
+struct Unheard {
+    sent: u32,
+    /// The last of them.
+    newest: Seq16,
+    /// Times to be acknowledged that have passed, and when the next one began.
+    rounds: u8,
+    since: Time,
+}
+
+/// What a search has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProbeCounts {
+    pub(super) sent: u64,
+    pub(super) lost: u64,
+    pub(super) black_holes: u64,
+}
+
+impl PathMtu {
+    /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`.
+    pub(super) fn new(base: u16, most: u16) -> Self {
+        Self { current: base, search: (most > base).then(|| Box::new(Search::new(base, most))) }
+    }
+
+    /// Most bytes of a datagram.
+    pub(super) const fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// Whether a datagram is longer than every path carries.
+    pub(super) fn is_long(&self, len: usize) -> bool {
+        self.search.as_ref().is_some_and(|search| len > usize::from(search.base))
+    }
+
+    /// Bytes of the heap.
+    pub(super) const fn memory(&self) -> usize {
+        if self.search.is_some() { size_of::<Search>() } else { 0 }
+    }
+
+    pub(super) fn counts(&self) -> ProbeCounts {
+        self.search.as_ref().map_or(ProbeCounts::default(), |search| search.counts)
+    }
+
+    /// Notes a datagram with data. `has_more`: there is more than it has room for. `patience` is the time that an acknowledgement may
+    /// take.
+    pub(super) fn on_sent(
+        &mut self,
+        now: Time,
+        sequence: Seq16,
+        len: usize,
+        has_more: bool,
+        patience: Duration,
+    ) {
+        let is_long = self.is_long(len);
+        let Some(search) = &mut self.search else { return };
+        search.is_wanted |= has_more || len + NEARLY >= usize::from(self.current);
+        if is_long {
+            Unheard::add(&mut search.unheard, now, sequence, patience);
+        }
+    }
+
+    /// A long datagram has arrived.
+    pub(super) fn on_long_arrived(&mut self, now: Time, sequence: Seq16) {
+        let Some(search) = &mut self.search else { return };
+        search.unheard = search.unheard.and_then(|unheard| {
+            let later = u32::try_from(unheard.newest.distance(sequence)).unwrap_or(0);
+            (later > 0).then(|| Unheard { sent: unheard.sent.min(later), rounds: 0, since: now, ..unheard })
+        });
+    }
+
+    /// Goes back to what every path carries if long datagrams do not arrive any more; returns whether it does.
+    pub(super) fn shrink_if_lost(&mut self, now: Time, patience: Duration) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        if self.current == search.base
+            || !search.unheard.is_some_and(|unheard| unheard.is_too_much(now, patience))
+        {
+            return false;
+        }
+        search.fall(now, self.current);
+        self.current = search.base;
+        true
+    }
+
+    /// Bytes of the probe that is due. `heard`: when anything of the peer last came.
+    pub(super) fn poll(&mut self, now: Time, heard: Time, patience: Duration) -> Option<u16> {
+        self.search.as_mut()?.poll(now, heard, self.current, patience)
+    }
+
+    /// It has left as a ping with that stamp.
+    pub(super) fn on_probe(&mut self, now: Time, stamp: u64, patience: Duration) {
+        let Some(search) = &mut self.search else { return };
+        search.tries.add(now, stamp, patience);
+        search.is_wanted = false;
+        search.counts.sent += 1;
+    }
+
+    /// A ping was answered; returns whether datagrams may be longer now.
+    pub(super) fn on_pong(&mut self, now: Time, stamp: u64) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        let Tries { size, stamps, .. } = search.tries;
+        if !stamps.contains(&Some(stamp)) {
+            return false;
+        }
+        search.tries = Tries::default();
+        search.first = None;
+        self.current = size;
+        search.rest_if_done(now, size);
+        true
+    }
+
+    /// The peer is reached by another path: begins anew.
+    pub(super) fn path_changed(&mut self) {
+        if let Some(search) = &mut self.search {
+            let counts = search.counts;
+            **search =
+                Search { counts, is_wanted: search.is_wanted, ..Search::new(search.base, search.most) };
+            self.current = search.base;
+        }
+    }
+
+    /// When [`poll`](Self::poll) has something next.
+    pub(super) fn check(&self) -> Option<Time> {
+        let search = self.search.as_ref().filter(|search| search.is_wanted)?;
+        match search.tries.waits {
+            Some((_, until)) => Some(until),
+            None => search.next_size(self.current).map(|_| search.not_before),
+        }
+    }
+}
+
+impl Search {
+    fn new(base: u16, most: u16) -> Self {
+        Self {
+            base,
+            most,
+            too_long: most + 1,
+            first: Some(most), // mostly that is it
+            tries: Tries::default(),
+            not_before: Time::ZERO,
+            is_wanted: false,
+            unheard: None,
+            holes: 0,
+            holes_until: Time::ZERO,
+            counts: ProbeCounts::default(),
+        }
+    }
+
+    fn poll(&mut self, now: Time, heard: Time, current: u16, patience: Duration) -> Option<u16> {
+        if let Some((left, until)) = self.tries.waits {
+            if until > now {
+                return None;
+            }
+            if heard <= left {
+                // Nothing comes at all: that says nothing of its length.
+                self.tries.waits = Some((left, now + patience));
+                return None;
+            }
+            self.give_up(now, current);
+        }
+        if !self.is_wanted || self.not_before > now {
+            return None;
+        }
+        let size = self.next_size(current)?;
+        if self.tries.size != size {
+            self.tries = Tries { size, ..Tries::default() };
+        }
+        Some(size)
+    }
+
+    /// The last try was lost.
+    fn give_up(&mut self, now: Time, current: u16) {
+        self.counts.lost += 1;
+        self.tries.waits = None;
+        if self.tries.is_last() {
+            self.too_long = self.too_long.min(self.tries.size);
+            self.first = self.first.filter(|first| *first < self.too_long);
+            self.tries = Tries::default();
+            self.rest_if_done(now, current);
+        }
+    }
+
+    /// What is tried next; `None`: it is found.
+    fn next_size(&self, current: u16) -> Option<u16> {
+        if self.tries.size > current {
+            return Some(self.tries.size);
+        }
+        if let Some(first) = self.first.filter(|first| *first > current) {
+            return Some(first);
+        }
+        let usual = || USUAL.into_iter().filter(|size| (current + 1..self.too_long).contains(size));
+        usual()
+            .nth(usual().count() / 2)
+            .or_else(|| (self.too_long > current + STEP).then_some(current.midpoint(self.too_long)))
+    }
+
+    /// When the longest is found it is looked for again only after a while.
+    fn rest_if_done(&mut self, now: Time, current: u16) {
+        if self.next_size(current).is_none() {
+            self.not_before = now + RAISE_AFTER;
+            (self.too_long, self.first) = (self.most + 1, Some(self.most));
+        }
+    }
+
+    /// Long datagrams do not arrive any more. They are tried again at once, but the more often this happens the later.
+    fn fall(&mut self, now: Time, current: u16) {
+        self.holes = if now < self.holes_until { self.holes.saturating_add(1) } else { 0 };
+        let wait = self.holes.checked_sub(1).map_or(Duration::ZERO, |more| HOLE_WAIT * (1 << more.min(12)));
+        self.not_before = now + wait.min(RAISE_AFTER);
+        self.holes_until = self.not_before + HOLE_FORGOTTEN;
+        self.first = Some(current);
+        (self.tries, self.unheard, self.is_wanted) = (Tries::default(), None, true);
+        self.counts.black_holes += 1;
+    }
+}
+
+impl Tries {
+    fn add(&mut self, now: Time, stamp: u64, patience: Duration) {
+        if let Some(free) = self.stamps.iter_mut().find(|stamp| stamp.is_none()) {
+            *free = Some(stamp);
+        }
+        self.waits = Some((now, now + patience));
+    }
+
+    fn is_last(&self) -> bool {
+        self.stamps.iter().all(Option::is_some)
+    }
+}
+
+impl Unheard {
+    /// One more long datagram has left.
+    fn add(unheard: &mut Option<Self>, now: Time, sequence: Seq16, patience: Duration) {
+        let first = Self { sent: 0, newest: sequence, rounds: 0, since: now };
+        let Self { sent, newest, rounds, since } = unheard.get_or_insert(first);
+        *newest = sequence;
+        *sent = sent.saturating_add(1);
+        if now.since(*since) >= patience {
+            *rounds = rounds.saturating_add(1);
+            *since = now;
+        }
+    }
+
+    /// Whether so many were lost that it is not by chance: on three occasions, or many on fewer.
+    fn is_too_much(self, now: Time, patience: Duration) -> bool {
+        match self.rounds + u8::from(now.since(self.since) >= patience) {
+            0 => false,
+            1 => self.sent >= LOST_AT_ONCE,
+            2 => self.sent >= LOST_TWICE,
+            _ => true,
+        }
+    }
+}
+
+/// Probes of one size before it counts as too long. Source: RFC 8899 (5.1.2), MAX_PROBES.
+const MAX_PROBES: usize = 3;
+/// What usual paths carry: 1280 bytes of IP, WireGuard with its 1420, tunnels through IPv4 with 1480, PPPoE with 1492, Ethernet with
+/// 1500, less the headers of IPv6 and of IPv4 and that of UDP.
+const USUAL: [u16; 10] = [1232, 1252, 1372, 1392, 1432, 1444, 1452, 1464, 1472, 8972];
+/// The search ends when what is found is at most so many bytes less than what does not arrive.
+const STEP: u16 = 16;
+/// What is found is tried to be exceeded again after so long. Source: RFC 8899 (5.1.1), PMTU_RAISE_TIMER.
+const RAISE_AFTER: Duration = Duration::from_secs(600);
+/// Long datagrams of which none arrives in the time that an acknowledgement takes. What is taken for a black hole by mistake, as an
+/// outage is, costs a few shorter datagrams and a probe.
+const LOST_AT_ONCE: u32 = 16;
+/// The same when they left on two occasions: at 20 % of loss so many are lost by chance once in 15,000 times.
+const LOST_TWICE: u32 = 6;
+/// The wait of a search after a second black hole; it doubles with each further one.
+const HOLE_WAIT: Duration = Duration::from_millis(250);
+/// When long datagrams have been tried again for so long without one, they are counted from none.
+const HOLE_FORGOTTEN: Duration = Duration::from_secs(60);
+/// A datagram that has no more bytes left than this is full.
+const NEARLY: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(100);
+
+    /// A peer answers probes and never acknowledges what is long: it lies, or somebody on the path lets only probes through. How many
+    /// long datagrams are sent in so many seconds in which a datagram is sent each 10 ms.
+    #[test]
+    fn who_answers_probes_and_acknowledges_nothing_long_gets_ever_less_that_is_long() {
+        let mut mtu = PathMtu::new(1200, 1472);
+        let mut long = [0; 4];
+        for ms in (0..3_600_000).step_by(10) {
+            let now = Time::from_millis(ms);
+            mtu.shrink_if_lost(now, PATIENCE);
+            if mtu.poll(now, now, PATIENCE).is_some() {
+                mtu.on_probe(now, ms, PATIENCE);
+                assert!(mtu.on_pong(now, ms));
+            }
+            let sequence = Seq16(u16::try_from(ms / 10 % 65_536).unwrap());
+            mtu.on_sent(now, sequence, mtu.current().into(), true, PATIENCE);
+            long[usize::try_from(ms / 900_000).unwrap()] += u32::from(mtu.current() > 1200);
+        }
+        assert!(long[0] < 600 && long[3] <= 40, "{long:?} in each quarter of an hour, of 90,000");
+    }
+
+    #[test]
+    fn nothing_is_judged_while_nothing_at_all_is_heard() {
+        let mut mtu = PathMtu::new(1200, 1472);
+        mtu.on_sent(Time::ZERO, Seq16(0), 1200, true, PATIENCE);
+        assert_eq!(mtu.poll(Time::ZERO, Time::ZERO, PATIENCE), Some(1472));
+        mtu.on_probe(Time::ZERO, 1, PATIENCE);
+        for ms in 1..20_000 {
+            let now = Time::from_millis(ms);
+            mtu.on_sent(now, Seq16(0), 1200, true, PATIENCE);
+            assert_eq!(mtu.poll(now, Time::ZERO, PATIENCE), None);
+            assert!(mtu.check().unwrap() > now);
+        }
+        assert_eq!(mtu.counts().lost, 0);
+        assert!(mtu.on_pong(Time::from_millis(20_000), 1));
+        assert_eq!((mtu.current(), mtu.check()), (1472, None));
+    }
+
+    #[test]
+    fn a_late_answer_to_any_of_the_probes_of_a_size_counts() {
+        let mut mtu = PathMtu::new(1200, 1472);
+        for probe in 0..3 {
+            let now = Time::from_millis(200 * probe);
+            mtu.on_sent(now, Seq16(0), 1200, true, PATIENCE);
+            assert_eq!(mtu.poll(now, now, PATIENCE), Some(1472));
+            mtu.on_probe(now, probe, PATIENCE);
+        }
+        assert!(!mtu.on_pong(Time::from_millis(450), 3));
+        assert!(mtu.on_pong(Time::from_millis(450), 0));
+        assert_eq!((mtu.current(), mtu.counts().lost), (1472, 2));
+    }
+}

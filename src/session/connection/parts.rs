@@ -1,0 +1,164 @@
+//! Frames of lanes that are too long for the path, because it has become narrower since their segments were cut: they leave in parts
+//! and are put together.
+
+use crate::packet::Reassembly;
+use crate::seq::Seq16;
+use crate::session::wire::KcpPart;
+
+/// The frame that is being cut up, and those that are being put together.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// Most bytes of a frame that is put together.
+    most: u16,
+    cut: Cut,
+    /// Made for the first part that comes.
+    joining: Option<Box<Reassembly>>,
+}
+
+/// A frame of which parts are still to leave.
+#[derive(Debug, Default)]
+struct Cut {
+    number: u16,
+    bytes: Vec<u8>,
+    /// Bytes of each part but the last.
+    size: usize,
+    /// The part that is next.
+    next: u8,
+    /// How many there are; 0: there is no frame.
+    count: u8,
+}
+
+/// A part that no honest peer sends.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Misfit;
+
+impl Parts {
+    pub(super) fn new(most: u16) -> Self {
+        Self { most, cut: Cut::default(), joining: None }
+    }
+
+    /// Cuts a frame into parts of at most `most` bytes, as long as each other.
+    pub(super) fn cut(&mut self, frame: &[u8], most: usize) {
+        let count = frame.len().div_ceil(most.max(1));
+        let Ok(parts) = u8::try_from(count) else { return };
+        let cut = &mut self.cut;
+        cut.bytes.clear();
+        cut.bytes.extend_from_slice(frame);
+        (cut.size, cut.next, cut.count) = (frame.len().div_ceil(count.max(1)), 0, parts);
+    }
+
+    /// The next part that is to leave.
+    pub(super) fn next(&self) -> Option<(KcpPart, &[u8])> {
+        let Cut { number, ref bytes, size, next, count } = self.cut;
+        if next >= count {
+            return None;
+        }
+        let start = usize::from(next) * size;
+        let part = bytes.get(start..(start + size).min(bytes.len()))?;
+        Some((KcpPart { number: Seq16(number), id: next, last: count - 1 }, part))
+    }
+
+    /// It has left.
+    pub(super) const fn left(&mut self) {
+        self.cut.next += 1;
+        if self.cut.next >= self.cut.count {
+            self.cut.number = self.cut.number.wrapping_add(1);
+            self.cut.count = 0;
+        }
+    }
+
+    /// What is left of the frame does not leave: it is too long as well, and the lane sends its segments again.
+    pub(super) const fn drop_cut(&mut self) {
+        self.cut.number = self.cut.number.wrapping_add(1);
+        self.cut.count = 0;
+    }
+
+    /// Takes a part of a frame; whether that completes it, which is [`joined`](Self::joined) then.
+    pub(super) fn join(&mut self, part: KcpPart, bytes: &[u8]) -> Result<bool, Misfit> {
+        let most = self.most;
+        let KcpPart { number, id, last } = part;
+        let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
+        joining.take(number, (id, last), bytes).map_err(|_| Misfit)
+    }
+
+    /// The frame that was completed last.
+    pub(super) fn joined(&self) -> &[u8] {
+        self.joining.as_ref().map_or(&[], |joining| joining.complete())
+    }
+
+    /// Bytes of the heap.
+    pub(super) fn memory(&self) -> usize {
+        let joining = |joining: &Reassembly| size_of::<Reassembly>() + joining.memory();
+        self.cut.bytes.capacity() + self.joining.as_deref().map_or(0, joining)
+    }
+
+    /// Gives the memory back; what is not complete is lost.
+    pub(super) fn shrink(&mut self) {
+        self.joining = None;
+        if self.cut.count == 0 {
+            self.cut.bytes = Vec::new();
+        }
+    }
+}
+
+/// Frames of which parts are missing, the newest ones, that are kept: of as many, parts may overtake each other.
+const PLACES: u16 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(sender: &mut Parts, frame: &[u8], most: usize) -> Vec<(KcpPart, Vec<u8>)> {
+        sender.cut(frame, most);
+        let mut parts = Vec::new();
+        while let Some((part, bytes)) = sender.next() {
+            assert!(bytes.len() <= most && !bytes.is_empty());
+            parts.push((part, bytes.to_vec()));
+            sender.left();
+        }
+        parts
+    }
+
+    #[test]
+    fn parts_in_any_order_make_the_frame_and_a_frame_without_one_makes_nothing() {
+        let (mut sender, mut receiver) = (Parts::new(8000), Parts::new(8000));
+        for len in [1001, 1448, 2000, 2001, 8000] {
+            let frame: Vec<u8> = (0..len).map(|at: usize| at.to_le_bytes()[0]).collect();
+            let mut cut = parts(&mut sender, &frame, 1000);
+            assert_eq!(cut.len(), len.div_ceil(1000));
+            cut.reverse();
+            let last = cut.pop().unwrap();
+            for (part, bytes) in &cut {
+                assert_eq!(receiver.join(*part, bytes), Ok(false));
+                assert_eq!(receiver.join(*part, bytes), Ok(false), "it came before");
+            }
+            assert_eq!(receiver.join(last.0, &last.1), Ok(true));
+            assert_eq!(receiver.joined(), frame);
+            parts(&mut sender, &frame, 1000); // all lost
+        }
+    }
+
+    #[test]
+    fn what_is_kept_has_a_limit_and_is_given_back() {
+        let (mut sender, mut receiver) = (Parts::new(8000), Parts::new(8000));
+        for _ in 0..1000 {
+            let cut = parts(&mut sender, &[7; 1448], 1000);
+            assert_eq!(receiver.join(cut[1].0, &cut[1].1), Ok(false));
+        }
+        assert!(receiver.memory() <= 20 * 1448, "{}", receiver.memory());
+        receiver.shrink();
+        assert_eq!(receiver.memory(), 0);
+    }
+
+    #[test]
+    fn parts_that_do_not_go_together_are_refused() {
+        let mut receiver = Parts::new(1000);
+        let part = |id, last| KcpPart { number: Seq16(5), id, last };
+        assert_eq!(receiver.join(part(0, 2), &[0; 100]), Ok(false));
+        assert_eq!(receiver.join(part(1, 2), &[0; 99]), Err(Misfit));
+        assert_eq!(receiver.join(part(1, 1), &[0; 100]), Err(Misfit));
+        assert_eq!(receiver.join(part(2, 2), &[0; 101]), Err(Misfit));
+        let long = KcpPart { number: Seq16(6), id: 0, last: 9 };
+        assert_eq!(receiver.join(long, &[0; 112]), Err(Misfit));
+    }
+}

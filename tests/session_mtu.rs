@@ -1,0 +1,322 @@
+//! Datagrams as long as the path carries: how soon that is found and for how many probes, and what a path that becomes narrower costs.
+
+#![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::ms;
+use common::sessions::{SUITE, World, client_address};
+use std::time::Duration;
+use whitewater::pace::{Mode, PaceConfig};
+use whitewater::session::{ConnectionStats, SessionConfig, Suite};
+use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+use whitewater::{Config, Time};
+
+const RTT: Duration = Duration::from_millis(60);
+const IP_AND_UDP: usize = 28;
+/// Bytes of a message: so many segments that datagrams are full.
+const MESSAGE: usize = 20_000;
+
+/// A path that carries datagrams of so many bytes.
+fn path(mtu: usize, loss: f64) -> LinkConfig {
+    let bottleneck = Some(Bottleneck { rate: 8_000_000, queue: 256_000 });
+    LinkConfig {
+        mtu: Some(mtu + IP_AND_UDP),
+        loss: Loss::Random(loss),
+        bottleneck,
+        ..LinkConfig::with_rtt(RTT)
+    }
+}
+
+fn config() -> SessionConfig {
+    let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..Config::turbo() }];
+    SessionConfig { path_mtu: Some(1472), lanes, ..SessionConfig::default() }
+}
+
+fn connected(seed: u64, link: &LinkConfig, config: &SessionConfig) -> World {
+    let mut world = World::pair(seed, link, config, SUITE);
+    world.connect();
+    world
+}
+
+/// What the client sends on its lane, and how much of it has come.
+#[derive(Default)]
+struct Bulk {
+    sent: usize,
+    came: usize,
+    /// Longest time in which no message came.
+    last: Option<Time>,
+    gap: Duration,
+}
+
+fn message(number: usize) -> Vec<u8> {
+    (0..MESSAGE).map(|at| (number.wrapping_mul(31) + at + (at >> 8)).to_le_bytes()[0]).collect()
+}
+
+impl Bulk {
+    /// Keeps the send queue full for so many ms. What comes is what was sent.
+    fn run(&mut self, world: &mut World, ms: u64) {
+        self.run_until(world, ms, |_| false);
+    }
+
+    fn run_until(&mut self, world: &mut World, ms: u64, mut done: impl FnMut(&mut World) -> bool) -> bool {
+        let mut buf = vec![0; MESSAGE];
+        world.run_until(ms, |world| {
+            while world.client().send(0, &message(self.sent)).is_ok() {
+                self.sent += 1;
+            }
+            self.take(world, &mut buf);
+            done(world)
+        })
+    }
+
+    fn take(&mut self, world: &mut World, buf: &mut [u8]) {
+        while let Ok(len) = world.session().recv(0, buf) {
+            assert!(buf[..len] == message(self.came), "message {}", self.came);
+            self.came += 1;
+            self.gap = self.gap.max(world.now.since(self.last.unwrap_or(world.now)));
+            self.last = Some(world.now);
+        }
+    }
+
+    /// Waits until all has come.
+    fn finish(&mut self, world: &mut World, ms: u64) {
+        let mut buf = vec![0; MESSAGE];
+        let all = world.run_until(ms, |world| {
+            self.take(world, &mut buf);
+            self.came == self.sent
+        });
+        assert!(all, "{} of {}", self.came, self.sent);
+    }
+}
+
+fn stats(world: &mut World) -> ConnectionStats {
+    world.client().stats()
+}
+
+#[test]
+fn the_longest_datagram_is_found_in_few_probes_and_few_seconds() {
+    // Bytes that the path carries, probes at most, ms until nothing more is tried.
+    for (mtu, most_probes, most_ms) in [
+        (1472, 1, 100),
+        (1464, 6, 1000),
+        (1452, 8, 1500),
+        (1432, 10, 2000),
+        (1392, 14, 2500),
+        (1372, 13, 2500),
+        (1337, 15, 2500),
+        (1252, 19, 2800),
+        (1216, 19, 2800),
+        (1200, 18, 2800),
+    ] {
+        let mut world = connected(1, &path(mtu, 0.0), &config());
+        let (mut bulk, start) = (Bulk::default(), world.now);
+        let (mut before, mut found) = ((0, 0), start);
+        bulk.run_until(&mut world, 4_000, |world| {
+            let ConnectionStats { mtu, mtu_probes_lost, .. } = stats(world);
+            found = if before == (mtu, mtu_probes_lost) { found } else { world.now };
+            before = (mtu, mtu_probes_lost);
+            false
+        });
+        bulk.finish(&mut world, 2_000);
+        let (stats, took) = (stats(&mut world), found.since(start));
+        let got = usize::from(stats.mtu);
+        assert!(got <= mtu && mtu <= got + 16, "{mtu}: {got}");
+        assert!(stats.mtu_probes <= most_probes && stats.mtu_probes_lost <= 18, "{mtu}: {stats:?}");
+        assert!(took <= ms(most_ms), "{mtu}: {took:?}");
+        assert_eq!(
+            (stats.black_holes, world.client().lane_stats(0).unwrap().resends_timeout),
+            (0, 0),
+            "{mtu}"
+        );
+    }
+}
+
+#[test]
+fn each_end_finds_it_for_what_it_sends() {
+    let mut world = World::new(1, &common::sessions::server_config(&config(), SUITE));
+    world.add(&path(1452, 0.0), &path(1372, 0.0), &config(), common::sessions::target(SUITE));
+    world.connect();
+    let mut buf = vec![0; MESSAGE];
+    world.run_until(4_000, |world| {
+        while world.client().send(0, &message(0)).is_ok() {}
+        while world.session().send(0, &message(0)).is_ok() {}
+        while world.session().recv(0, &mut buf).is_ok() {}
+        while world.client().recv(0, &mut buf).is_ok() {}
+        false
+    });
+    assert_eq!((world.client().stats().mtu, world.session().stats().mtu), (1452, 1372));
+}
+
+#[test]
+fn nothing_is_looked_for_unless_both_ends_want_and_there_is_use_for_it() {
+    let off = SessionConfig { path_mtu: None, ..config() };
+    for (client, server) in [(&config(), &off), (&off, &config()), (&off, &off)] {
+        let mut world = World::new(1, &common::sessions::server_config(server, SUITE));
+        world.taps = true;
+        world.add(&path(1472, 0.0), &path(1472, 0.0), client, common::sessions::target(SUITE));
+        world.connect();
+        let mut bulk = Bulk::default();
+        bulk.run(&mut world, 1_000);
+        bulk.finish(&mut world, 2_000);
+        assert!(world.tap.iter().all(|(.., datagram)| datagram.len() <= 1200));
+        assert_eq!((stats(&mut world).mtu, stats(&mut world).mtu_probes), (1200, 0));
+    }
+    let mut world = connected(1, &path(1472, 0.0), &config());
+    for _ in 0..200 {
+        world.client().send(0, &[1; 700]).unwrap(); // never more than a datagram of 1200 takes
+        world.client().send_datagram(&[2; 100]).unwrap();
+        world.drain();
+        world.run(50);
+    }
+    assert_eq!((stats(&mut world).mtu, stats(&mut world).mtu_probes), (1200, 0));
+}
+
+/// It happens with a full send queue and a full window of segments that the path does not carry any more.
+#[test]
+fn a_path_that_becomes_narrower_costs_half_a_second_and_no_byte() {
+    for seed in 1..=3 {
+        for mtu in [1200, 1372] {
+            let mut world = connected(seed, &path(1472, 0.0), &config());
+            let mut bulk = Bulk::default();
+            bulk.run(&mut world, 1_000 + 37 * seed);
+            assert_eq!(stats(&mut world).mtu, 1472);
+            bulk.gap = Duration::ZERO;
+            world.set_links(0, &path(mtu, 0.0), &path(1472, 0.0));
+            bulk.run(&mut world, 3_500);
+            bulk.finish(&mut world, 2_000);
+            let stats = stats(&mut world);
+            let got = usize::from(stats.mtu);
+            assert!(got <= mtu && mtu <= got + 16, "seed {seed}, {mtu}: {got}");
+            assert_eq!(stats.black_holes, 1, "seed {seed}, {mtu}");
+            assert!(bulk.gap <= ms(600), "seed {seed}, {mtu}: nothing came for {:?}", bulk.gap);
+        }
+    }
+}
+
+#[test]
+fn a_path_that_becomes_wider_is_noticed_after_ten_minutes_of_use() {
+    let mut world = connected(1, &path(1372, 0.0), &config());
+    let mut bulk = Bulk::default();
+    bulk.run(&mut world, 4_000);
+    bulk.finish(&mut world, 2_000);
+    assert_eq!(stats(&mut world).mtu, 1372);
+    world.set_links(0, &path(1472, 0.0), &path(1472, 0.0));
+    for (wait, mtu) in [(300_000, 1372), (300_000, 1472)] {
+        world.run(wait);
+        bulk.run(&mut world, 500);
+        bulk.finish(&mut world, 2_000);
+        assert_eq!(stats(&mut world).mtu, mtu);
+    }
+}
+
+#[test]
+fn loss_is_taken_for_a_narrow_path_for_moments_only() {
+    for seed in 1..=3 {
+        let mut world = connected(seed, &path(1472, 0.2), &config());
+        let (mut bulk, mut buf) = (Bulk::default(), vec![0; MESSAGE]);
+        bulk.run(&mut world, 1_500);
+        let (mut before, mut times) = (world.now, [Duration::ZERO; 2]);
+        let mut note = |world: &mut World| {
+            times[usize::from(stats(world).mtu > 1400)] += world.now.since(before);
+            before = world.now;
+        };
+        // Many segments in flight, and then one message at a time.
+        for _ in 0..5 {
+            bulk.run_until(&mut world, 300, |world| {
+                note(world);
+                false
+            });
+            bulk.finish(&mut world, 10_000);
+            for number in 0..20 {
+                world.client().send(0, &message(number)[..1400]).unwrap();
+                world.drain();
+                let came = world.run_until(5_000, |world| {
+                    note(world);
+                    world.session().recv(0, &mut buf).is_ok()
+                });
+                assert!(came, "seed {seed}: message {number}");
+            }
+        }
+        let [short, long] = times;
+        assert!(short < long / 8, "seed {seed}: {times:?}, {:?}", stats(&mut world));
+    }
+}
+
+/// Nothing arrives for a while, as a phone in a lift has it.
+#[test]
+fn after_an_outage_the_path_is_as_wide_as_before_within_half_a_second_for_two_probes() {
+    for seed in 1..=3 {
+        for outage in [100, 300, 1000, 5000] {
+            let mut world = connected(seed, &path(1472, 0.0), &config());
+            let mut bulk = Bulk::default();
+            bulk.run(&mut world, 1_000 + 37 * seed);
+            let end = world.now + ms(outage);
+            let out = LinkConfig { outages: vec![world.now..end], ..path(1472, 0.0) };
+            world.set_links(0, &out, &out);
+            bulk.run(&mut world, outage);
+            assert!(
+                bulk.run_until(&mut world, 500, |world| stats(world).mtu == 1472),
+                "seed {seed}, {outage}"
+            );
+            bulk.finish(&mut world, 3_000);
+            let stats = stats(&mut world);
+            assert!(stats.mtu_probes <= 3 && stats.mtu_probes_lost <= 1, "seed {seed}, {outage}: {stats:?}");
+        }
+    }
+}
+
+#[test]
+fn what_probes_lose_is_no_sign_of_congestion() {
+    let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(1), ..PaceConfig::default() };
+    let mut bad = Vec::new();
+    for path_mtu in [None, Some(1472)] {
+        let config = SessionConfig { pacing: Some(pacing), path_mtu, ..config() };
+        let mut world = connected(1, &path(1200, 0.0), &config);
+        let (mut bulk, mut before, mut time) = (Bulk::default(), world.now, Duration::ZERO);
+        bulk.run_until(&mut world, 10_000, |world| {
+            let _ = world.client().send_datagram(b"so that packets are acknowledged");
+            let is_bad = stats(world).mode == Some(Mode::Bad);
+            time += if is_bad { world.now.since(before) } else { Duration::ZERO };
+            before = world.now;
+            false
+        });
+        bulk.finish(&mut world, 10_000);
+        assert_eq!(stats(&mut world).mtu_probes_lost >= 15, path_mtu.is_some());
+        bad.push(time);
+    }
+    let [without, with] = bad[..] else { return };
+    assert!(with <= without + ms(100), "{with:?} of 10 s in bad mode, {without:?} without probes");
+}
+
+#[test]
+fn another_host_is_searched_anew_from_1200_on_and_another_port_is_not() {
+    if matches!(SUITE, Suite::Checked) {
+        return; // only an authentic packet moves a session
+    }
+    for (to, keeps) in [(client_address(1, 9), true), (client_address(77, 7000), false)] {
+        let mut world = connected(1, &path(1472, 0.0), &config());
+        let (mut buf, mut first) = (vec![0; MESSAGE], None);
+        let mut run = |world: &mut World, ms: u64| {
+            world.run_until(ms, |world| {
+                while world.session().send(0, &message(0)).is_ok() {}
+                while world.client().recv(0, &mut buf).is_ok() {}
+                if world.session().stats().moves == 1 {
+                    first.get_or_insert(world.session().stats().mtu);
+                }
+                false
+            });
+        };
+        run(&mut world, 1_000);
+        assert_eq!(world.session().stats().mtu, 1472);
+        world.set_links(0, &path(1392, 0.0), &path(1392, 0.0));
+        world.rebind(0, to);
+        world.client().send_datagram(b"here").unwrap();
+        world.drain();
+        run(&mut world, 4_000);
+        assert_eq!(first, Some(if keeps { 1472 } else { 1200 }));
+        assert_eq!(world.session().stats().mtu, 1392, "black hole or search");
+        assert_eq!(world.session().stats().black_holes, u64::from(keeps));
+    }
+}
