@@ -90,6 +90,7 @@ impl<M: Message> Client<M> {
     }
 
     fn begin(driver: Driver, target: Target, config: &ClientConfig) -> io::Result<Self> {
+        let config = &ClientConfig { session: driver.within(&config.session), ..config.clone() };
         let mut session = Session::new(config, random()?).map_err(Error::from)?;
         session.connect(driver.clock.now(), target).map_err(Error::from)?;
         Ok(Self { driver, session, event: None, shape: Shape::of(&config.session) })

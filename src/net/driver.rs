@@ -83,6 +83,11 @@ impl Driver {
         Ok(Self { is_own: true, ..Self::over(socket_for(peer)?, Purpose::ONE_PEER)? })
     }
 
+    /// The knobs of a session on this socket, see [`within`].
+    pub(super) fn within(&self, config: &SessionConfig) -> SessionConfig {
+        within(config, self.port.may_fragment())
+    }
+
     /// Reads what waits, does what is due, sends what comes out: a bounded number of datagrams each. Returns how long it may be until
     /// the next call; `None`: until a datagram arrives.
     pub(super) fn pump(&mut self, end: &mut impl End) -> io::Result<Option<Duration>> {
@@ -205,6 +210,17 @@ impl Driver {
             Err(error) => log::warn!("no socket that can send to {to}: {error}"), // then sending fails, and is counted
         }
     }
+}
+
+/// The knobs of a session on a socket. Where its datagrams may be cut on their way, a search for a path that carries longer ones would
+/// find too long ones: there is none.
+pub(super) fn within(config: &SessionConfig, may_fragment: bool) -> SessionConfig {
+    let mut config = config.clone();
+    if config.path_mtu.is_some() && may_fragment {
+        log::warn!("the socket cannot forbid fragments: datagrams stay at {} bytes", config.max_datagram);
+        config.path_mtu = None;
+    }
+    config
 }
 
 /// A socket of the family of `peer`, on a port that the system chooses. It is not connected: it survives a change of the way to the peer.

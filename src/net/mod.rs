@@ -87,9 +87,10 @@
 //! who does not slow down for them must not say so (RFC 3168, 5).
 //!
 //! **Fragments.** Datagrams of [`Server`] and [`Client`] go with "don't fragment" set where `batch` is: one that is too long for an
-//! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most their `mtu`, 1200 unless set,
-//! which every usual path takes. Those of [`KcpSocket`] and [`KcpListener`], whose usual mtu is 1400, may be cut on the way as ever; on
-//! systems other than Linux, and on IPv6, they use std's calls for that reason.
+//! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most 1200 bytes, which every
+//! usual path takes, unless `path_mtu` is set: then longer ones are looked for, but only on such a socket. Those of [`KcpSocket`] and
+//! [`KcpListener`], whose usual mtu is 1400, may be cut on the way as ever; on systems other than Linux, and on IPv6, they use std's calls
+//! for that reason.
 //!
 //! **Buffers.** Whatever arrives between two pumps has to fit into the socket's receive buffer. Each driver asks for 2 MiB, and
 //! for 512 KiB to send, when it takes over a socket that has less; [`SocketBuffers`] tells what it got.

@@ -79,6 +79,11 @@ impl Port {
         self.socket.local_addr()
     }
 
+    /// Whether a datagram that is too long for its way may be cut.
+    pub(super) fn may_fragment(&self) -> bool {
+        self.offload.may_fragment()
+    }
+
     pub(super) const fn stats(&self) -> SocketStats {
         self.tally.stats
     }

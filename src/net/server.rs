@@ -80,8 +80,9 @@ impl<M: Message> Server<M> {
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
         let driver = Driver::over(socket, Purpose::MANY_PEERS)?;
+        let config = &ServerConfig { session: driver.within(&config.session), ..config.clone() };
+        let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
         Ok(Self { driver, sessions, event: None, shape: Shape::of(&config.session) })
     }
 

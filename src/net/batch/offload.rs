@@ -66,6 +66,15 @@ impl Offload {
         inbox.fill_one(|buf| socket.recv_from(buf))
     }
 
+    /// Whether a datagram that is too long for its way may be cut, so that nobody hears that it was.
+    pub(in crate::net) fn may_fragment(&self) -> bool {
+        #[cfg(feature = "batch")]
+        if let Some(state) = &self.state {
+            return state.may_fragment();
+        }
+        true
+    }
+
     /// Arrivals that a call can give.
     pub(in crate::net) const fn slots(&self, wanted: usize) -> usize {
         #[cfg(feature = "batch")]

@@ -1,6 +1,6 @@
 //! Bare KCP peers on a socket of their own, for the driver.
 
-use super::super::batch::Outbox;
+use super::super::batch::{Fragments, Outbox};
 use super::super::driver::End;
 use super::super::error::Error;
 use super::core::{Closed, Core, Notice};
@@ -93,6 +93,7 @@ impl Core for Bare {
     type Remains = Option<Peer>;
     const HAS_END: bool = false;
     const HAS_FLUSH: bool = true;
+    const FRAGMENTS: Fragments = Fragments::Allowed;
 
     fn poll_notice(&mut self, now: Time) -> Option<(PeerId, Notice<Option<Peer>>)> {
         loop {

@@ -5,7 +5,7 @@ use super::super::error::Error;
 use super::super::random::random;
 use super::driver::Driver;
 use super::session::Session;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, within};
 use super::shared::Handle;
 use super::waiting::For;
 use crate::message::Message;
@@ -73,6 +73,7 @@ impl Client {
         config: &ClientConfig,
     ) -> io::Result<Session<M>> {
         let clock = Clock::new();
+        let config = &ClientConfig { session: within(&socket, &config.session), ..config.clone() };
         let mut session = session::Session::new(config, random()?).map_err(Error::from)?;
         session.connect(clock.now(), target).map_err(Error::from)?;
         let driver = Driver::new(socket, Sessions::Client(session), clock, false)?;

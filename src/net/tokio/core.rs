@@ -1,6 +1,6 @@
 //! What a driver task and its handles want of the machine between them: bare KCP peers, or sessions.
 
-use super::super::batch::Outbox;
+use super::super::batch::{Fragments, Outbox};
 use super::super::driver::End;
 use super::super::error::Error;
 use crate::arq::RecvError;
@@ -20,6 +20,8 @@ pub(super) trait Core: End + Send + 'static {
     const HAS_END: bool;
     /// Whether [`flush`](Self::flush) does anything.
     const HAS_FLUSH: bool;
+    /// Whether what is too long for its way may be cut there.
+    const FRAGMENTS: Fragments;
 
     /// The next thing that has happened.
     fn poll_notice(&mut self, now: Time) -> Option<(Self::Id, Notice<Self::Remains>)>;

@@ -46,7 +46,7 @@ impl<C: Core> Driver<C> {
         let local_addr = socket.local_addr()?;
         Ok(Self {
             shared: Shared::new(core, clock, local_addr, is_accepting),
-            socket: Socket::new(socket, Socket::slots(is_accepting))?,
+            socket: Socket::new(socket, Socket::slots(is_accepting), C::FRAGMENTS)?,
             is_v6: local_addr.is_ipv6(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,

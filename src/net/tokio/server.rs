@@ -5,7 +5,7 @@ use super::super::random::random;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
 use super::session::Session;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, within};
 use super::shared::{Acceptor, State};
 use crate::message::Message;
 use crate::net::Clock;
@@ -49,6 +49,7 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// Outside of a runtime of tokio with I/O and time.
     pub fn over(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
+        let config = &ServerConfig { session: within(&socket, &config.session), ..config.clone() };
         let server = session::Server::new(config, random()?).map_err(Error::from)?;
         let driver = Driver::new(socket, Sessions::Server(server), Clock::new(), true)?;
         let acceptor = Acceptor::new(Arc::clone(&driver.shared));

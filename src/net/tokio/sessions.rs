@@ -1,15 +1,16 @@
 //! The sessions of a server, or the one of a client, for the driver.
 
-use super::super::driver::End;
+use super::super::batch::{Fragments, Offload};
+use super::super::driver::{self, End};
 use super::super::error::Error;
 use super::core::{Closed, Core, Notice};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
-use crate::session::{ClientState, Connection, Event, SendError, Server, Session, SessionId};
+use crate::session::{ClientState, Connection, Event, SendError, Server, Session, SessionConfig, SessionId};
 use crate::time::Time;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 
 /// Either end of sessions.
 #[derive(Debug)]
@@ -34,6 +35,11 @@ impl<M> Remains<M> {
         let at = self.messages.iter().position(|(other, _)| *other == channel)?;
         self.messages.remove(at).map(|(_, message)| message)
     }
+}
+
+/// The knobs of a session on a socket.
+pub(super) fn within(socket: &UdpSocket, config: &SessionConfig) -> SessionConfig {
+    driver::within(config, Offload::new(socket, false, Fragments::Forbidden).may_fragment())
 }
 
 impl<M: Message> Sessions<M> {
@@ -149,6 +155,7 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
     type Remains = Remains<M>;
     const HAS_END: bool = true;
     const HAS_FLUSH: bool = false;
+    const FRAGMENTS: Fragments = Fragments::Forbidden;
 
     fn poll_notice(&mut self, _: Time) -> Option<(Id, Notice<Remains<M>>)> {
         let (id, event) = match self {

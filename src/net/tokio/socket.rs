@@ -26,10 +26,10 @@ pub(super) struct Socket {
 
 impl Socket {
     /// Takes over a socket, of one peer or of many.
-    pub(super) fn new(socket: net::UdpSocket, slots: usize) -> io::Result<Self> {
+    pub(super) fn new(socket: net::UdpSocket, slots: usize, fragments: Fragments) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         SocketBuffers::default().grow(&socket);
-        let offload = Offload::new(&socket, socket.peer_addr().is_ok(), Fragments::Allowed);
+        let offload = Offload::new(&socket, socket.peer_addr().is_ok(), fragments);
         Ok(Self {
             io: Io(UdpSocket::from_std(socket)?),
             inbox: Inbox::new(offload.slots(slots)),

@@ -1,0 +1,63 @@
+//! The search for the longest datagram over real sockets: on loopback, whose MTU may be any. In a network of its own,
+//! `unshare -rnm sh -c 'mount -t sysfs none /sys; ip link set lo up mtu 1400; ..'`, the same test meets a path that refuses what is too long.
+
+#![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use std::time::{Duration, Instant};
+use whitewater::net::{Client, Server};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+const MESSAGE: usize = 60_000;
+
+fn session() -> SessionConfig {
+    let (send_memory, receive_memory) = (4 << 20, 4 << 20);
+    SessionConfig { path_mtu: Some(9000), send_memory, receive_memory, ..SessionConfig::default() }
+}
+
+/// What loopback carries, bytes of UDP payload; `None` where it is not known, or where the search takes what is not built in.
+fn loopback() -> Option<u16> {
+    let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").ok().filter(|_| cfg!(feature = "batch"))?;
+    Some(u16::try_from(mtu.trim().parse::<u32>().unwrap().min(9028) - 28).unwrap())
+}
+
+fn message(number: usize) -> Vec<u8> {
+    (0..MESSAGE).map(|at| (number.wrapping_mul(31) + at + (at >> 8)).to_le_bytes()[0]).collect()
+}
+
+#[test]
+fn datagrams_become_as_long_as_loopback_carries_and_every_byte_arrives() {
+    let config = ServerConfig { session: session(), ..ServerConfig::insecure() };
+    let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
+    let target = Target::insecure(server.local_addr().unwrap());
+    let config = ClientConfig { session: session(), ..ClientConfig::default() };
+    let mut client: Client = Client::connect(target, &config).unwrap();
+    let (mut sent, mut came, mut buf, start) = (0, 0, vec![0; MESSAGE], Instant::now());
+    let longest = loopback().unwrap_or(1200);
+    let is_found = |mtu: u16| mtu <= longest && longest - mtu <= 16;
+    loop {
+        let mtu = client.connection().map_or(0, |connection| connection.stats().mtu);
+        if is_found(mtu) && came >= 200 {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "{mtu} of {longest}, {came} messages");
+        while client.send(0, &message(sent)).is_ok() {
+            sent += 1;
+        }
+        client.pump().unwrap();
+        server.pump().unwrap();
+        let ids: Vec<SessionId> = server.ids().collect();
+        for id in ids {
+            while server.recv(id, 0, &mut buf).is_ok() {
+                assert!(buf == message(came), "message {came}");
+                came += 1;
+            }
+        }
+    }
+    let stats = client.connection().unwrap().stats();
+    assert_eq!(stats.mtu_probes > 0, loopback().is_some());
+    // The system says that they are too long, which ends nothing.
+    assert!(client.socket_stats().too_long >= stats.mtu_probes_lost, "{stats:?} {:?}", client.socket_stats());
+}
