@@ -228,3 +228,14 @@ proptest! {
         prop_assert!(open(NOW, &sealed).is_err());
     }
 }
+
+#[test]
+fn a_token_that_one_server_of_a_process_has_taken_is_used_at_the_others() {
+    let token = mint(&key(SERVER, 1), &order(b""), 0);
+    let mut one = verifier();
+    let mut another = one.share();
+    let grants = [&one, &another].map(|verifier| verifier.open(NOW, Suite::TOKEN, &token.sealed).unwrap());
+    another.use_up(NOW, &grants[1]).unwrap();
+    assert_eq!(one.use_up(NOW, &grants[0]), Err(TokenError::Used), "both had opened it");
+    assert_eq!(one.open(NOW, Suite::TOKEN, &token.sealed), Err(TokenError::Used));
+}

@@ -327,3 +327,35 @@ async fn a_client_whom_nobody_answers_gives_up() {
     assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::ConnectTimeout }));
     assert_eq!(error.kind(), ErrorKind::TimedOut);
 }
+
+#[cfg(all(target_os = "linux", feature = "batch"))]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_of_all_shards_are_accepted_at_one_place() {
+    let config = ServerConfig {
+        suites: vec![SUITE],
+        psk: (SUITE != Suite::Checked).then_some(PSK),
+        sessions_per_address: 1000,
+        half_open_per_address: 256,
+        accept_burst: 1000,
+        session: config(),
+        ..ServerConfig::default()
+    };
+    let server = Server::<Blob>::bind_shards(ANY, &config, 4).unwrap();
+    let mut clients = Vec::new();
+    let mut shards = std::collections::BTreeSet::new();
+    for number in 0..24u8 {
+        let (near, far) =
+            tokio::join!(connect(server.local_addr()), async { timeout(PATIENCE, server.accept()).await });
+        let far = far.unwrap().unwrap();
+        far.send(MESSAGES, &[number]).await.unwrap();
+        let mut buf = [0; 10];
+        assert_eq!(timeout(PATIENCE, near.recv(MESSAGES, &mut buf)).await.unwrap().unwrap(), 1);
+        assert_eq!(buf[0], number);
+        shards.insert(far.id().unwrap().shard());
+        clients.push((near, far));
+    }
+    assert!(shards.len() >= 3, "{shards:?}");
+    assert_eq!((server.stats().confirmed, server.socket_traffic().handed_on), (24, 0));
+    drop(clients);
+    timeout(PATIENCE, server.shutdown(0)).await.unwrap().unwrap();
+}

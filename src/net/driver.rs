@@ -4,11 +4,13 @@ use super::batch::Fragments;
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
 use super::port::{Port, Purpose};
+use super::shards::{Bell, Handed, Neighbours, Stray};
 use super::tally::{SocketStats, SocketTraffic};
 use crate::session::SessionConfig;
 use crate::time::Time;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One end of sessions, without I/O.
@@ -29,20 +31,27 @@ pub(super) struct Driver {
     /// Whether the socket is ours to replace by one of the other address family.
     is_own: bool,
     pub(super) clock: Clock,
+    /// The others on this port, if there are any.
+    neighbours: Option<Neighbours>,
     /// Where an empty datagram comes from that only wakes whoever waits: this socket.
     called_from: Option<SocketAddr>,
 }
 
-/// What sends an empty datagram to a driver that waits.
+/// What wakes a driver that waits: an empty datagram to its socket, or a bell where the datagram could get to another socket on the port.
 #[derive(Debug)]
-pub(super) struct Call {
-    socket: UdpSocket,
-    to: SocketAddr,
+pub(super) enum Call {
+    Datagram { socket: UdpSocket, to: SocketAddr },
+    Bell(Arc<Bell>),
 }
 
 impl Call {
     pub(super) fn send(&self) {
-        let _ = self.socket.send_to(&[], self.to); // who waits does not wait for ever
+        match self {
+            Self::Datagram { socket, to } => {
+                let _ = socket.send_to(&[], to); // who waits does not wait for ever
+            }
+            Self::Bell(bell) => bell.ring(),
+        }
     }
 }
 
@@ -74,6 +83,7 @@ impl Driver {
             is_own: false,
             port: Port::new(socket, purpose)?,
             clock: Clock::new(),
+            neighbours: None,
             called_from: None,
         })
     }
@@ -142,13 +152,17 @@ impl Driver {
         if self.called_from.is_some() {
             return Ok(None);
         }
+        if let Some(bell) = self.neighbours.as_ref().and_then(Neighbours::bell) {
+            self.called_from = Some(self.local_addr()?);
+            return Ok(Some(Call::Bell(Arc::clone(bell))));
+        }
         let mut to = self.local_addr()?;
         if to.ip().is_unspecified() {
             to.set_ip(if self.is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
         }
         let socket = self.port.try_clone()?;
         self.called_from = Some(to);
-        Ok(Some(Call { socket, to }))
+        Ok(Some(Call::Datagram { socket, to }))
     }
 
     pub(super) const fn stats(&self) -> SocketStats {
@@ -171,14 +185,39 @@ impl Driver {
         self.port.local_addr()
     }
 
+    /// From now on it is one of several on its port.
+    pub(super) fn set_neighbours(&mut self, neighbours: Neighbours) {
+        if let Some(bell) = neighbours.bell() {
+            self.port.set_bell(Arc::clone(bell));
+        }
+        self.neighbours = Some(neighbours);
+    }
+
+    /// Takes what the others have handed on, at most so much; returns whether there may be more.
+    fn take_strays(&self, end: &mut impl End) -> bool {
+        let Some(neighbours) = &self.neighbours else { return false };
+        for _ in 0..STRAYS_PER_PUMP {
+            let Some(Stray { from, mut bytes }) = neighbours.pop() else { return false };
+            end.handle_datagram(self.clock.now(), from, &mut bytes);
+        }
+        true
+    }
+
     /// Reads what waits, at most so much; returns whether there may be more.
     fn receive(&mut self, end: &mut impl End) -> io::Result<bool> {
+        let has_more = self.take_strays(end);
         for count in 1..=DATAGRAMS_PER_PUMP {
-            let Some(datagram) = self.port.recv()? else { return Ok(false) };
+            let Some(datagram) = self.port.recv()? else { return Ok(has_more) };
             if datagram.bytes.is_empty() && self.called_from == Some(datagram.from) {
                 continue;
             }
-            end.handle_datagram(self.clock.now(), as_v4(datagram.from), datagram.bytes);
+            let from = as_v4(datagram.from);
+            let handed = self.neighbours.as_ref().map(|others| others.hand_on(from, datagram.bytes));
+            match handed.unwrap_or(Handed::Mine) {
+                Handed::Mine => end.handle_datagram(self.clock.now(), from, datagram.bytes),
+                Handed::On => self.port.traffic_mut().handed_on += 1,
+                Handed::Lost => self.port.stats_mut().not_handed_on += 1,
+            }
             if count.is_multiple_of(REPLY_EACH) {
                 self.port.flush();
                 self.gather(end, REPLIES_PER_CALL);
@@ -249,6 +288,8 @@ pub(super) fn as_v6(address: SocketAddr) -> SocketAddr {
 
 /// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.
 const DATAGRAMS_PER_PUMP: usize = 512;
+/// Datagrams that one pump takes from the other shards: fewer than it reads.
+const STRAYS_PER_PUMP: usize = 256;
 /// Datagrams that one pump sends: a window of each of many sessions.
 pub(super) const SENDS_PER_CALL: usize = 4096;
 /// What closing takes when nothing is left to arrive and the goodbye is not answered, and a little more.

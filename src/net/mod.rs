@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
 //! | the same behind a thread, for a loop that must not do I/O | [`ServerThread`] | [`ClientThread`] |
+//! | the same behind several, each with a socket on one port | [`ServerThreads`] | |
 //! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpSocket`] |
 //!
 //! All but the threads, which do it for you, work the same way: what is below never sees the socket;
@@ -107,6 +108,7 @@ mod listener;
 mod port;
 mod random;
 mod server;
+mod shards;
 mod silence;
 mod socket;
 mod tally;
@@ -123,4 +125,4 @@ pub use listener::KcpListener;
 pub use server::Server;
 pub use socket::KcpSocket;
 pub use tally::{SocketStats, SocketTraffic};
-pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ThreadConfig};
+pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ServerThreads, ThreadConfig};

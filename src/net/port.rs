@@ -3,10 +3,12 @@
 
 use super::batch::{Datagram, Ecn, Fragments, Inbox, Offload, Outbox};
 use super::buffers::SocketBuffers;
+use super::shards::Bell;
 use super::tally::{SocketStats, SocketTraffic, Tally};
 use super::wait::Waiter;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a port is for.
@@ -37,6 +39,8 @@ pub(super) struct Port {
     /// Whether the socket had no room for what the outbox has.
     is_full: bool,
     waiter: Waiter,
+    /// What ends a wait beside the socket.
+    bell: Option<Arc<Bell>>,
     tally: Tally,
 }
 
@@ -49,6 +53,7 @@ impl Port {
         Ok(Self {
             inbox: Inbox::new(offload.slots(purpose.slots)),
             waiter: Waiter::new(&socket)?,
+            bell: None,
             socket,
             purpose,
             offload,
@@ -68,6 +73,15 @@ impl Port {
         std::mem::swap(&mut self.tally, &mut new.tally);
         *self = new;
         Ok(())
+    }
+
+    /// From now on a wait ends when `bell` rings, as well.
+    pub(super) fn set_bell(&mut self, bell: Arc<Bell>) {
+        self.bell = Some(bell);
+    }
+
+    pub(super) const fn traffic_mut(&mut self) -> &mut SocketTraffic {
+        &mut self.tally.traffic
     }
 
     /// The same socket once more.
@@ -159,7 +173,8 @@ impl Port {
         if !self.inbox.is_empty() || wait.is_some_and(|wait| wait.is_zero()) {
             return Ok(());
         }
-        let waited = self.waiter.wait(&self.socket, wait, self.is_full, self.inbox.scratch());
+        let (bell, scratch) = (self.bell.as_deref(), self.inbox.scratch());
+        let waited = self.waiter.wait(&self.socket, wait, self.is_full, bell, scratch);
         match waited.or_else(|error| self.tally.receiving(error)) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 /// What went through the socket.
@@ -18,6 +19,8 @@ pub struct SocketTraffic {
     pub send_calls: u64,
     /// Datagrams that came with the mark of a queue that was filling (ECN's CE).
     pub congestion_marks: u64,
+    /// Of one of several servers on a port: datagrams of another one's session, which were handed on.
+    pub handed_on: u64,
     /// Times that datagrams could not be sent as one and went one by one.
     pub not_joined: u64,
 }
@@ -34,6 +37,8 @@ pub struct SocketStats {
     pub no_buffers: u64,
     /// Datagrams longer than the socket, the interface or the path takes.
     pub too_long: u64,
+    /// Of one of several servers on a port: datagrams of another one's session that were lost here, because too many waited there.
+    pub not_handed_on: u64,
     /// Datagrams lost to any other error on sending.
     pub send_failed: u64,
     /// Of a [`KcpSocket`](super::KcpSocket): datagrams from an address that is not the peer's, dropped.
@@ -41,6 +46,45 @@ pub struct SocketStats {
     /// Of a [`KcpSocket`](super::KcpSocket): datagrams that the control block rejected; `Stats::rejected` says why. The other drivers
     /// count what they drop in statistics of their own.
     pub rejected: u64,
+}
+
+impl AddAssign for SocketTraffic {
+    /// Both together.
+    fn add_assign(&mut self, other: Self) {
+        let Self { received, receive_calls, sent, send_calls, congestion_marks, handed_on, not_joined } =
+            other; // a new field fails to compile until it is handled
+        self.received += received;
+        self.receive_calls += receive_calls;
+        self.sent += sent;
+        self.send_calls += send_calls;
+        self.congestion_marks += congestion_marks;
+        self.handed_on += handed_on;
+        self.not_joined += not_joined;
+    }
+}
+
+impl AddAssign for SocketStats {
+    /// Both together.
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            unreachable,
+            send_buffer_full,
+            no_buffers,
+            too_long,
+            not_handed_on,
+            send_failed,
+            strangers,
+            rejected,
+        } = other; // a new field fails to compile until it is handled
+        self.unreachable += unreachable;
+        self.send_buffer_full += send_buffer_full;
+        self.no_buffers += no_buffers;
+        self.too_long += too_long;
+        self.not_handed_on += not_handed_on;
+        self.send_failed += send_failed;
+        self.strangers += strangers;
+        self.rejected += rejected;
+    }
 }
 
 /// Counts what goes through a socket and what is lost there, and says now and then that there are losses.

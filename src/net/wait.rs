@@ -1,5 +1,6 @@
 //! Waiting for a socket.
 
+use super::shards::Bell;
 use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -12,7 +13,7 @@ pub(super) use by_std::Waiter;
 /// By `poll`: exact, and it wakes for room in the send buffer as well.
 #[cfg(all(feature = "batch", target_os = "linux"))]
 mod by_poll {
-    use super::{Duration, UdpSocket, io};
+    use super::{Bell, Duration, UdpSocket, io};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
 
@@ -24,18 +25,27 @@ mod by_poll {
             Ok(Self)
         }
 
-        /// Waits until there is something to read, or `for_room` to write, or for `timeout`. It may return earlier.
+        /// Waits until there is something to read, or `for_room` to write, or the bell rings, or for `timeout`. It may return earlier.
         #[expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as where there is no poll")]
         pub(in crate::net) fn wait(
             &mut self,
             socket: &UdpSocket,
             timeout: Option<Duration>,
             for_room: bool,
+            bell: Option<&Bell>,
             _: &mut [u8],
         ) -> io::Result<()> {
             let events = if for_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-            match poll(&mut [PollFd::new(socket, events)], timeout.as_ref()) {
+            let socket = PollFd::new(socket, events);
+            let polled = match bell {
+                None => poll(&mut [socket], timeout.as_ref()),
+                Some(bell) => poll(&mut [socket, PollFd::new(bell, PollFlags::IN)], timeout.as_ref()),
+            };
+            if let Some(bell) = bell {
+                bell.hush();
+            }
+            match polled {
                 Ok(_) | Err(Errno::INTR) => Ok(()),
                 Err(error) => Err(error.into()),
             }
@@ -46,7 +56,7 @@ mod by_poll {
 /// By what std has: a look at the next datagram that blocks, with a timeout.
 #[cfg(any(test, not(all(feature = "batch", target_os = "linux"))))]
 mod by_std {
-    use super::{Duration, UdpSocket, io};
+    use super::{Bell, Duration, UdpSocket, io};
     use std::thread;
     use std::time::Instant;
 
@@ -73,6 +83,7 @@ mod by_std {
             socket: &UdpSocket,
             timeout: Option<Duration>,
             _for_room: bool,
+            _bell: Option<&Bell>,
             scratch: &mut [u8],
         ) -> io::Result<()> {
             match timeout {
@@ -136,8 +147,8 @@ mod tests {
         let mut scratch = [0; 100];
         for timeout in [LONG, None] {
             socket.send_to(b"here", to).unwrap();
-            Waiter::new(&socket).unwrap().wait(&socket, timeout, false, &mut scratch).unwrap();
-            ByStd::new(&socket).unwrap().wait(&socket, timeout, false, &mut scratch).unwrap();
+            Waiter::new(&socket).unwrap().wait(&socket, timeout, false, None, &mut scratch).unwrap();
+            ByStd::new(&socket).unwrap().wait(&socket, timeout, false, None, &mut scratch).unwrap();
             assert_eq!(socket.recv(&mut scratch).unwrap(), 4);
         }
     }
@@ -148,8 +159,8 @@ mod tests {
         socket.set_nonblocking(true).unwrap();
         let mut scratch = [0; 100];
         for timeout in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(12)] {
-            let _ = Waiter::new(&socket).unwrap().wait(&socket, Some(timeout), false, &mut scratch);
-            let _ = ByStd::new(&socket).unwrap().wait(&socket, Some(timeout), false, &mut scratch);
+            let _ = Waiter::new(&socket).unwrap().wait(&socket, Some(timeout), false, None, &mut scratch);
+            let _ = ByStd::new(&socket).unwrap().wait(&socket, Some(timeout), false, None, &mut scratch);
         }
     }
 }

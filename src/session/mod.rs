@@ -78,6 +78,7 @@ pub mod replay;
 pub mod reset;
 pub mod seal;
 mod server;
+mod shard;
 mod stats;
 mod suite;
 mod timers;
@@ -99,6 +100,7 @@ pub use random::Random;
 #[cfg(feature = "crypto")]
 pub use server::Pass;
 pub use server::{RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
+pub use shard::{SHARDS_MAX, shard_of};
 pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 

@@ -17,7 +17,8 @@ use std::time::Duration;
 /// A thread with a server or a client. Dropped, it ends the sessions and the thread.
 pub(super) struct Handle<E: Driven> {
     commands: Sender<Command<E>>,
-    parcels: Receiver<Parcel<E>>,
+    /// What the thread gives, unless somebody takes that of several.
+    parcels: Option<Receiver<Parcel<E>>>,
     shared: Arc<Shared>,
     config: ThreadConfig,
     /// What waits for each session that takes anything.
@@ -27,9 +28,17 @@ pub(super) struct Handle<E: Driven> {
 }
 
 impl<E: Driven> Handle<E> {
-    pub(super) fn spawn(mut end: E, config: &ThreadConfig) -> io::Result<Self> {
+    pub(super) fn spawn(end: E, config: &ThreadConfig) -> io::Result<Self> {
+        let (gives, parcels) = channel();
+        let mut handle = Self::spawn_for(end, config, gives)?;
+        handle.parcels = Some(parcels);
+        Ok(handle)
+    }
+
+    /// The same for one who takes what several threads give, and has it [opened](Self::open).
+    pub(super) fn spawn_for(mut end: E, config: &ThreadConfig, gives: Sender<Parcel<E>>) -> io::Result<Self> {
         let local_addr = end.driver().local_addr()?;
-        let ((commands, takes), (gives, parcels)) = (channel(), channel());
+        let (commands, takes) = channel();
         let shared = Arc::new(Shared::default());
         if let Some(call) = end.driver().call()? {
             shared.set_call(call);
@@ -37,20 +46,21 @@ impl<E: Driven> Handle<E> {
         let worker = Worker::new(end, *config, takes, gives, Arc::clone(&shared));
         let thread = Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?;
         let (config, thread) = (*config, Some(thread));
-        Ok(Self { commands, parcels, shared, config, budgets: BTreeMap::new(), thread, local_addr })
+        Ok(Self { commands, parcels: None, shared, config, budgets: BTreeMap::new(), thread, local_addr })
     }
 
     pub(super) fn try_recv(&mut self) -> Option<(E::Id, Incoming<E::Message>)> {
-        let parcel = self.parcels.try_recv().ok()?;
+        let parcel = self.parcels.as_ref()?.try_recv().ok()?;
         Some(self.open(parcel))
     }
 
     pub(super) fn recv(&mut self, timeout: Duration) -> Option<(E::Id, Incoming<E::Message>)> {
-        let parcel = self.parcels.recv_timeout(timeout).ok()?;
+        let parcel = self.parcels.as_ref()?.recv_timeout(timeout).ok()?;
         Some(self.open(parcel))
     }
 
-    fn open(&mut self, parcel: Parcel<E>) -> (E::Id, Incoming<E::Message>) {
+    /// What is in a parcel of this thread.
+    pub(super) fn open(&mut self, parcel: Parcel<E>) -> (E::Id, Incoming<E::Message>) {
         let Parcel { id, incoming, cost, budget } = parcel;
         let before = self.shared.incoming.take_away(cost);
         if before >= self.config.incoming {
@@ -105,8 +115,14 @@ impl<E: Driven> Handle<E> {
         self.local_addr
     }
 
-    pub(super) fn shutdown(&mut self, code: u16) -> io::Result<()> {
+    /// Has all sessions end, and then the thread.
+    pub(super) fn begin_shutdown(&self, code: u16) {
         let _ = self.command(Command::Shutdown(code)); // or it has ended by itself
+    }
+
+    /// The same, and waits for it.
+    pub(super) fn shutdown(&mut self, code: u16) -> io::Result<()> {
+        self.begin_shutdown(code);
         match self.thread.take().map(JoinHandle::join) {
             None => Ok(()),
             Some(Ok(ended)) => ended,

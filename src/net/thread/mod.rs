@@ -6,11 +6,13 @@ mod client;
 mod handle;
 mod outbox;
 mod server;
+mod shards;
 mod shared;
 mod worker;
 
 pub use client::ClientThread;
 pub use server::ServerThread;
+pub use shards::ServerThreads;
 
 use crate::message::channel::Received;
 use crate::session::{Event, SendDatagramError, SendError, SendMessageError};

@@ -6,10 +6,11 @@ use super::super::driver::{as_v4, as_v6};
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
+use crate::session::shard_of;
 use crate::time::Time;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
-use std::net;
+use std::net::{self, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -23,11 +24,18 @@ pub(super) struct Driver<C: Core> {
     sleep: Pin<Box<Sleep>>,
     /// When the sleep ends, if it is polled.
     sleeps_until: Option<Time>,
+    /// The drivers of one port, by shard, and which of them this one is.
+    neighbours: Option<(All<C>, usize)>,
+    /// Datagrams that came here and are for another one.
+    strays: Vec<(usize, SocketAddr, Box<[u8]>)>,
     /// Tasks to wake when the mutex is free.
     woken: Vec<Waker>,
     /// Whether those that were woken last have had their turn.
     has_waited: bool,
 }
+
+/// What the drivers of one port share with the handles of their sessions.
+type All<C> = Arc<[Arc<Shared<C>>]>;
 
 /// What is left to do after a round.
 enum Next {
@@ -50,9 +58,27 @@ impl<C: Core> Driver<C> {
             is_v6: local_addr.is_ipv6(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
+            neighbours: None,
+            strays: Vec::new(),
             woken: Vec::new(),
             has_waited: false,
         })
+    }
+
+    /// From now on it is one of several on its port.
+    pub(super) fn set_neighbours(&mut self, all: All<C>, own: usize) {
+        self.neighbours = Some((all, own));
+    }
+
+    /// Gives to the other drivers what came here and is theirs.
+    fn hand_on(&mut self) {
+        let Some((all, _)) = &self.neighbours else { return };
+        for (owner, from, mut bytes) in self.strays.drain(..) {
+            let Some(owner) = all.get(owner) else { continue };
+            let now = owner.clock.now();
+            owner.change(|state| state.core.handle_datagram(now, from, &mut bytes));
+            self.socket.tally.traffic.handed_on += 1;
+        }
     }
 
     /// A batch in, what is due, a batch out.
@@ -61,6 +87,7 @@ impl<C: Core> Driver<C> {
         let is_full = self.socket.poll_write(cx)?.is_pending();
         let has_more = self.socket.read(cx)?;
         self.take_in();
+        self.hand_on();
         let has_woken = !self.woken.is_empty();
         self.woken.drain(..).for_each(Waker::wake);
         if has_woken && !std::mem::replace(&mut self.has_waited, true) {
@@ -80,7 +107,15 @@ impl<C: Core> Driver<C> {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
         while let Some(Datagram { bytes, from, .. }) = self.socket.pop() {
-            state.core.handle_datagram(now, as_v4(from), bytes);
+            let from = as_v4(from);
+            let owner = self.neighbours.as_ref().and_then(|(all, own)| {
+                let owner = shard_of(bytes).map(usize::from)?;
+                (owner != *own && owner < all.len()).then_some(owner)
+            });
+            match owner {
+                Some(owner) => self.strays.push((owner, from, bytes.into())),
+                None => state.core.handle_datagram(now, from, bytes),
+            }
         }
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);

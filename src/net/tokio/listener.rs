@@ -1,5 +1,6 @@
 //! Many conversations of bare KCP on one UDP socket.
 
+use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::bare::Bare;
 use super::kcp::{KcpStream, drive};
@@ -48,6 +49,20 @@ impl KcpListener {
         let acceptor = Acceptor::new(Arc::clone(&driver.shared));
         ::tokio::spawn(driver);
         Ok(Self { acceptor })
+    }
+
+    /// So many listeners on one port, 1 to 64, each with a task of its own, which a runtime with several threads runs side by side. A bare KCP peer
+    /// is its address, so whoever stays where it is stays with one of them. Every limit of `config` is of each.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`net::Server::bind_shards`](crate::net::Server::bind_shards).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime of tokio with I/O and time.
+    pub fn bind_shards(addr: SocketAddr, config: &Config, count: usize) -> io::Result<Vec<Self>> {
+        sockets(addr, count)?.into_iter().map(|socket| Self::over(socket, config)).collect()
     }
 
     /// The next peer that has come, and its address. Cancelled, it has taken none.

@@ -1,7 +1,8 @@
-//! Many sessions on one UDP socket.
+//! Many sessions on one UDP socket, or on several that share a port.
 
 use super::super::error::Error;
 use super::super::random::random;
+use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
 use super::session::Session;
@@ -9,19 +10,26 @@ use super::sessions::{Sessions, within};
 use super::shared::{Acceptor, State};
 use crate::message::Message;
 use crate::net::Clock;
-use crate::session::{self, Blob, RedirectError, ServerConfig, ServerStats};
+use crate::session::{self, Blob, RedirectError, ServerConfig, ServerStats, SessionId};
 use crate::time::Time;
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::AddAssign;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
-/// The server's end of sessions: one UDP socket, one task, and a [`Session`] for each client that is in.
+/// The server's end of sessions: one UDP socket, one task, and a [`Session`] for each client that is in. Or several of both on one port:
+/// [`bind_shards`](Self::bind_shards).
 ///
 /// Sessions that nobody accepts count against `max_sessions`. Dropped, it takes no others; those that were accepted go on.
 #[derive(Debug)]
 pub struct Server<M: Message + Send + 'static = Blob> {
-    acceptor: Acceptor<Sessions<M>>,
+    /// By shard; one at least.
+    shards: Vec<Acceptor<Sessions<M>>>,
+    /// Which of them is asked first for the next session.
+    first: AtomicUsize,
 }
 
 impl<M: Message + Send + 'static> Server<M> {
@@ -38,8 +46,22 @@ impl<M: Message + Send + 'static> Server<M> {
         Self::over(UdpSocket::bind(addr)?, config)
     }
 
-    /// The same on a socket that is bound already, and not connected: for larger buffers, or for shards, which are as many servers on sockets
-    /// that share a port.
+    /// The same with so many sockets and tasks on one port, 1 to 64, which a runtime with several threads runs side by side. Sessions of all
+    /// of them are accepted here. Every limit of `config` is of each: see [`net::Server::bind_shards`](crate::net::Server::bind_shards), which
+    /// says as well what a client is that moves, and where this works.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`net::Server::bind_shards`](crate::net::Server::bind_shards).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime of tokio with I/O and time.
+    pub fn bind_shards(addr: SocketAddr, config: &ServerConfig, count: usize) -> io::Result<Self> {
+        Self::drive(sockets(addr, count)?, config)
+    }
+
+    /// The same on a socket that is bound already, and not connected: for larger buffers.
     ///
     /// # Errors
     ///
@@ -49,12 +71,28 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// Outside of a runtime of tokio with I/O and time.
     pub fn over(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let config = &ServerConfig { session: within(&socket, &config.session), ..config.clone() };
-        let server = session::Server::new(config, random()?).map_err(Error::from)?;
-        let driver = Driver::new(socket, Sessions::Server(server), Clock::new(), true)?;
-        let acceptor = Acceptor::new(Arc::clone(&driver.shared));
-        ::tokio::spawn(driver);
-        Ok(Self { acceptor })
+        Self::drive(vec![socket], config)
+    }
+
+    fn drive(sockets: Vec<UdpSocket>, config: &ServerConfig) -> io::Result<Self> {
+        let is_one = sockets.len() == 1;
+        let mut drivers = Vec::with_capacity(sockets.len());
+        for (index, socket) in (0..).zip(sockets) {
+            let shard = if is_one { config.shard } else { index };
+            let session = within(&socket, &config.session);
+            let config = ServerConfig { shard, session, ..config.clone() };
+            let server = session::Server::new(&config, random()?).map_err(Error::from)?;
+            drivers.push(Driver::new(socket, Sessions::Server(server), Clock::new(), true)?);
+        }
+        let all: Arc<[_]> = drivers.iter().map(|driver| Arc::clone(&driver.shared)).collect();
+        let shards = all.iter().map(|shared| Acceptor::new(Arc::clone(shared))).collect();
+        for (own, mut driver) in drivers.into_iter().enumerate() {
+            if !is_one {
+                driver.set_neighbours(Arc::clone(&all), own);
+            }
+            ::tokio::spawn(driver);
+        }
+        Ok(Self { shards, first: AtomicUsize::new(0) })
     }
 
     /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
@@ -66,8 +104,12 @@ impl<M: Message + Send + 'static> Server<M> {
     #[cfg(feature = "crypto")]
     pub fn require_tokens(&self, verifier: session::token::Verifier) -> io::Result<()> {
         let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
-        let require = |server: &mut session::Server<M>, now| server.require_tokens(now, unix, verifier);
-        self.with(require).ok_or_else(|| io::ErrorKind::NotConnected.into())
+        for shard in &self.shards {
+            let require =
+                |server: &mut session::Server<M>, now| server.require_tokens(now, unix, verifier.share());
+            with(shard, require).ok_or(io::ErrorKind::NotConnected)?;
+        }
+        Ok(())
     }
 
     /// The next session that is up. Cancelled, it has taken none.
@@ -76,7 +118,18 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// The socket has failed.
     pub async fn accept(&self) -> io::Result<Session<M>> {
-        poll_fn(|cx| self.acceptor.poll_accept(cx)).await.map(Session::new)
+        poll_fn(|cx| {
+            let first = self.first.fetch_add(1, Ordering::Relaxed);
+            for index in 0..self.shards.len() {
+                let Some(shard) = self.shards.get((first + index) % self.shards.len()) else { continue };
+                if let Poll::Ready(accepted) = shard.poll_accept(cx) {
+                    return Poll::Ready(accepted);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+        .map(Session::new)
     }
 
     /// Sends the client of a session to another server, see [`session::Server::redirect`].
@@ -86,7 +139,7 @@ impl<M: Message + Send + 'static> Server<M> {
     /// `token` does not fit, or is none, or the session is over. Then nothing has changed.
     pub fn redirect(&self, session: &Session<M>, token: &[u8]) -> Result<(), RedirectError> {
         let id = session.id().ok_or(RedirectError::Closed)?;
-        self.with(|server, now| server.redirect(now, id, token)).ok_or(RedirectError::Closed)?
+        self.with(id, |server, now| server.redirect(now, id, token)).ok_or(RedirectError::Closed)?
     }
 
     /// What the connect token of a session said, if it takes one.
@@ -94,7 +147,7 @@ impl<M: Message + Send + 'static> Server<M> {
     #[must_use]
     pub fn pass(&self, session: &Session<M>) -> Option<session::Pass> {
         let id = session.id()?;
-        self.with(|server, _| server.pass(id).cloned())?
+        self.with(id, |server, _| server.pass(id).cloned())?
     }
 
     /// Ends all sessions, and waits until they are over: until all that was sent has arrived and they have said goodbye, at most `drain` of
@@ -104,40 +157,62 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// The socket has failed.
     pub async fn shutdown(&self, code: u16) -> io::Result<()> {
-        let now = self.acceptor.shared.clock.now();
-        self.acceptor.shared.change(|state: &mut State<_>| {
-            state.refuse(now);
-            state.core.close_all(now, code);
-        });
-        poll_fn(|cx| self.acceptor.poll_idle(cx)).await
+        for shard in &self.shards {
+            let now = shard.shared.clock.now();
+            shard.shared.change(|state: &mut State<_>| {
+                state.refuse(now);
+                state.core.close_all(now, code);
+            });
+        }
+        for shard in &self.shards {
+            poll_fn(|cx| shard.poll_idle(cx)).await?;
+        }
+        Ok(())
     }
 
     /// What was accepted, ended and dropped.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        self.with(|server, _| server.stats()).unwrap_or_default()
+        self.sum(|shard| with(shard, |server, _| server.stats()).unwrap_or_default())
     }
 
     /// What the socket reported.
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
-        self.acceptor.shared.lock().socket_stats
+        self.sum(|shard| shard.shared.lock().socket_stats)
     }
 
     /// What went through the socket.
     #[must_use]
     pub fn socket_traffic(&self) -> SocketTraffic {
-        self.acceptor.shared.lock().socket_traffic
+        self.sum(|shard| shard.shared.lock().socket_traffic)
     }
 
     /// The address it is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.acceptor.shared.local_addr
+        let unspecified = SocketAddr::from(([0; 4], 0));
+        self.shards.first().map_or(unspecified, |shard| shard.shared.local_addr) // there is one
     }
 
-    fn with<T>(&self, call: impl FnOnce(&mut session::Server<M>, Time) -> T) -> Option<T> {
-        let now = self.acceptor.shared.clock.now();
-        self.acceptor.shared.change(|state| state.core.server().map(|server| call(server, now)))
+    /// Calls the server that a session belongs to.
+    fn with<T>(&self, id: SessionId, call: impl FnOnce(&mut session::Server<M>, Time) -> T) -> Option<T> {
+        let owner = if self.shards.len() == 1 { 0 } else { id.shard().into() };
+        with(self.shards.get(owner)?, call)
     }
+
+    fn sum<T: AddAssign + Default>(&self, of: impl Fn(&Acceptor<Sessions<M>>) -> T) -> T {
+        self.shards.iter().map(of).fold(T::default(), |mut sum, each| {
+            sum += each;
+            sum
+        })
+    }
+}
+
+fn with<M: Message + Send + 'static, T>(
+    shard: &Acceptor<Sessions<M>>,
+    call: impl FnOnce(&mut session::Server<M>, Time) -> T,
+) -> Option<T> {
+    let now = shard.shared.clock.now();
+    shard.shared.change(|state| state.core.server().map(|server| call(server, now)))
 }

@@ -27,7 +27,8 @@ pub struct ServerConfig {
     pub reset_key: Option<[u8; 16]>,
     /// What clients are told in the handshake, if the application is not asked: at most 256 bytes.
     pub user: Vec<u8>,
-    /// Which one of the servers behind one address this is: 0 to 63. The top 6 bits of the session numbers have it.
+    /// Which one of the servers behind one address this is: 0 to 63. The top 6 bits of the session numbers have it, where
+    /// [`shard_of`](crate::session::shard_of) finds it in a datagram.
     pub shard: u8,
     /// Sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is busy.
     pub max_sessions: u16,

@@ -36,6 +36,7 @@ use super::error::{CloseTextError, RedirectError};
 use super::event::{Event, Timer};
 use super::raw::Peers;
 use super::reset::ResetKey;
+use super::shard;
 use super::timers::Timers;
 use super::turn::Turn;
 use super::wire::{Packet, PacketError, is_reserved_conv};
@@ -115,6 +116,14 @@ struct Rates {
 /// A session of a server. The id of one that is gone finds nothing.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SessionId(u32);
+
+impl SessionId {
+    /// Which of the servers on one port it belongs to: [`ServerConfig::shard`].
+    #[must_use]
+    pub const fn shard(self) -> u8 {
+        shard::of_id(self.0)
+    }
+}
 
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

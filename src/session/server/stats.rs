@@ -1,5 +1,7 @@
 //! What a server counts.
 
+use std::ops::AddAssign;
+
 /// What a server has accepted, ended and dropped, by kind, beside what each [connection](crate::session::Connection::stats) counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -66,4 +68,76 @@ pub struct RejectedRequests {
     pub unknown: u64,
     /// Answers that found no room: drain `poll_transmit` after each call.
     pub replies: u64,
+}
+
+impl AddAssign for ServerStats {
+    /// Both together.
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            datagrams,
+            challenges,
+            requested,
+            accepted,
+            accepts_repeated,
+            confirmed,
+            unconfirmed,
+            resets,
+            denials,
+            memory,
+            rejected,
+        } = other; // a new field fails to compile until it is handled
+        self.datagrams += datagrams;
+        self.challenges += challenges;
+        self.requested += requested;
+        self.accepted += accepted;
+        self.accepts_repeated += accepts_repeated;
+        self.confirmed += confirmed;
+        self.unconfirmed += unconfirmed;
+        self.resets += resets;
+        self.denials += denials;
+        self.memory += memory;
+        self.rejected += rejected;
+    }
+}
+
+impl AddAssign for RejectedRequests {
+    /// Both together.
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            malformed,
+            version,
+            suite,
+            protocol,
+            challenge_rate,
+            cookie,
+            repeated,
+            accept_rate,
+            per_address,
+            full,
+            token,
+            outdated,
+            handshake,
+            declined,
+            unanswered,
+            unknown,
+            replies,
+        } = other; // a new field fails to compile until it is handled
+        self.malformed += malformed;
+        self.version += version;
+        self.suite += suite;
+        self.protocol += protocol;
+        self.challenge_rate += challenge_rate;
+        self.cookie += cookie;
+        self.repeated += repeated;
+        self.accept_rate += accept_rate;
+        self.per_address += per_address;
+        self.full += full;
+        self.token += token;
+        self.outdated += outdated;
+        self.handshake += handshake;
+        self.declined += declined;
+        self.unanswered += unanswered;
+        self.unknown += unknown;
+        self.replies += replies;
+    }
 }

@@ -4,16 +4,17 @@ use super::sealed::{Grant, Head, SEALED_LEN};
 use super::used::Used;
 use super::{LIFE_MAX, SKEW, ServerKey, TokenError};
 use crate::session::Suite;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Looks at the tokens that clients bring, and remembers which were used.
 #[derive(Debug)]
 pub struct Verifier {
     protocol_id: u64,
-    key: ServerKey,
-    previous: Option<ServerKey>,
+    key: Arc<ServerKey>,
+    previous: Option<Arc<ServerKey>>,
     /// When this process was started, seconds since 1970.
     started: u64,
-    used: Used,
+    used: Arc<Mutex<Used>>,
 }
 
 impl Verifier {
@@ -21,12 +22,25 @@ impl Verifier {
     /// holds.
     #[must_use]
     pub fn new(protocol_id: u64, key: ServerKey, started: u64) -> Self {
-        Self { protocol_id, key, previous: None, started, used: Used::default() }
+        Self { protocol_id, key: Arc::new(key), previous: None, started, used: Arc::default() }
+    }
+
+    /// Another one with the same keys and the same memory, for another server of this process: what was used at either cannot be used again.
+    #[must_use]
+    pub fn share(&self) -> Self {
+        let Self { protocol_id, ref key, ref previous, started, ref used } = *self;
+        Self {
+            protocol_id,
+            key: Arc::clone(key),
+            previous: previous.clone(),
+            started,
+            used: Arc::clone(used),
+        }
     }
 
     /// From now on tokens are sealed with `key`; those of the last key hold for as long as they hold.
     pub fn rotate(&mut self, key: ServerKey) {
-        self.previous = Some(std::mem::replace(&mut self.key, key));
+        self.previous = Some(std::mem::replace(&mut self.key, Arc::new(key)));
     }
 
     /// What a token grants, now, for a client that asks for `suite`. It still counts as not used: only when the client has shown
@@ -58,7 +72,7 @@ impl Verifier {
         if grant.created.saturating_add(SKEW) < self.started {
             return Err(TokenError::BeforeStart { created: grant.created });
         }
-        self.used.check(&grant.nonce, expires)?;
+        lock(&self.used).check(&grant.nonce, expires)?;
         Ok(grant)
     }
 
@@ -68,15 +82,20 @@ impl Verifier {
     ///
     /// When it was used before, or no more can be remembered. Then nobody may come in by it.
     pub fn use_up(&mut self, now: u64, grant: &Grant) -> Result<(), TokenError> {
-        self.used.insert(now, grant.nonce, grant.expires)
+        lock(&self.used).insert(now, grant.nonce, grant.expires)
     }
 
     fn key_of(&self, head: &Head) -> Result<&ServerKey, TokenError> {
-        let mut known = [Some(&self.key), self.previous.as_ref()].into_iter().flatten();
+        let mut known = [Some(&*self.key), self.previous.as_deref()].into_iter().flatten();
         if !known.clone().any(|key| key.server_id() == head.server_id) {
             return Err(TokenError::Server { found: head.server_id });
         }
         let of = |key: &&ServerKey| (key.server_id(), key.key_id()) == (head.server_id, head.key_id);
         known.find(of).ok_or(TokenError::Key { found: head.key_id })
     }
+}
+
+/// Held for a look-up, once a CONNECT that is worth one.
+fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
+    used.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,218 @@
+//! Several sockets and threads on one port: clients are spread over them, and one that moves is still served by the one that knows it.
+//! On a real loopback, where a system shares out ports.
+
+#![cfg(all(target_os = "linux", feature = "batch"))]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::sessions::{SUITE, random, server_config, target};
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+use whitewater::net::{Clock, Incoming, KcpListener, KcpSocket, Server, ServerThreads, ThreadConfig};
+use whitewater::session::{Blob, ClientConfig, ServerConfig, Session, SessionConfig, SessionId, Target, raw};
+use whitewater::{Config, Conv};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client whose socket can be replaced.
+struct Client {
+    session: Session,
+    socket: UdpSocket,
+    server: SocketAddr,
+    clock: Clock,
+}
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+impl Client {
+    fn new(seed: u64, server: SocketAddr) -> Self {
+        let mut session = Session::new(&ClientConfig::default(), random(seed, 7)).unwrap();
+        let clock = Clock::new();
+        session.connect(clock.now(), Target { addresses: vec![server], ..target(SUITE) }).unwrap();
+        Self { session, socket: socket(), server, clock }
+    }
+
+    fn pump(&mut self) {
+        let mut buf = [0; 2000];
+        while let Ok((len, from)) = self.socket.recv_from(&mut buf) {
+            self.session.handle_datagram(self.clock.now(), from, &buf[..len]);
+        }
+        let now = self.clock.now();
+        self.session.handle_timeout(now);
+        let mut datagram = Vec::new();
+        while self.session.poll_transmit(now, &mut datagram).is_some() {
+            let _ = self.socket.send_to(&datagram, self.server);
+        }
+    }
+
+    fn say(&mut self, message: &[u8]) {
+        self.session.connection_mut().unwrap().send(0, message).unwrap();
+    }
+
+    fn heard(&mut self) -> Option<Vec<u8>> {
+        let mut buf = [0; 100];
+        let len = self.session.connection_mut()?.recv(0, &mut buf).ok()?;
+        Some(buf[..len].to_vec())
+    }
+}
+
+/// Answers everything, until `is_done` by what the clients have heard.
+fn serve(server: &mut ServerThreads, clients: &mut [Client], mut is_done: impl FnMut(&mut [Client]) -> bool) {
+    let start = Instant::now();
+    while !is_done(clients) {
+        assert!(start.elapsed() < PATIENCE, "it takes too long");
+        clients.iter_mut().for_each(Client::pump);
+        while let Some((id, incoming)) = server.recv(Duration::from_millis(1)) {
+            if let Incoming::Message { lane, bytes } = incoming {
+                server.send(id, lane, &[&bytes[..], &[id.shard()]].concat()).unwrap();
+            }
+        }
+    }
+}
+
+fn config() -> ServerConfig {
+    let session = SessionConfig::default();
+    ServerConfig {
+        sessions_per_address: 1000,
+        half_open_per_address: 1000,
+        accept_burst: 1000,
+        ..server_config(&session, SUITE)
+    }
+}
+
+/// Datagrams that a server of four has handed on, all shards together.
+fn strays(server: &mut ServerThreads) -> u64 {
+    let (tell, told) = channel();
+    for shard in 0..server.shards() {
+        let tell = tell.clone();
+        server.run(shard, move |server| tell.send(server.socket_traffic().handed_on).unwrap()).unwrap();
+    }
+    (0..server.shards()).map(|_| told.recv().unwrap()).sum()
+}
+
+/// What each of them is answered: in which shard its session is.
+fn ask(server: &mut ServerThreads, clients: &mut [Client], question: &[u8]) -> Vec<u8> {
+    clients.iter_mut().for_each(|client| client.say(question));
+    let mut answers = vec![None; clients.len()];
+    serve(server, clients, |clients| {
+        for (client, answer) in clients.iter_mut().zip(&mut answers) {
+            if let Some(heard) = client.heard() {
+                let (shard, echo) = heard.split_last().unwrap();
+                assert_eq!(echo, question);
+                *answer = Some(*shard);
+            }
+        }
+        answers.iter().all(Option::is_some)
+    });
+    answers.into_iter().flatten().collect()
+}
+
+#[test]
+fn clients_are_spread_over_the_shards_and_stay_where_they_were_let_in_wherever_they_move() {
+    let mut server =
+        ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
+    let mut clients: Vec<_> = (0..32).map(|seed| Client::new(seed, server.local_addr())).collect();
+    serve(&mut server, &mut clients, |clients| {
+        clients
+            .iter()
+            .all(|client| client.session.connection().is_some_and(|session| session.stats().received > 0))
+    });
+    let shards = ask(&mut server, &mut clients, b"where am I?");
+    assert!(shards.iter().collect::<BTreeSet<_>>().len() >= 3, "{shards:?}");
+    assert_eq!(strays(&mut server), 0, "who stays where it is needs nobody to hand anything on");
+    if cfg!(feature = "crypto") {
+        clients.iter_mut().for_each(|client| client.socket = socket());
+        assert_eq!(ask(&mut server, &mut clients, b"and now?"), shards);
+        assert!(strays(&mut server) > 0, "none of 32 came to another shard");
+    }
+    server.shutdown(0).unwrap();
+}
+
+#[test]
+fn a_question_to_a_thread_that_sleeps_wakes_that_one() {
+    let mut server =
+        ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    // A call that is lost is noticed after 100 ms: eight of these would be 3 s.
+    let start = Instant::now();
+    for _ in 0..8 {
+        strays(&mut server);
+    }
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    server.shutdown(0).unwrap();
+}
+
+#[test]
+fn a_session_says_its_shard_and_so_does_each_of_its_datagrams() {
+    let mut server =
+        ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 2, &ThreadConfig::default()).unwrap();
+    let mut client = Client::new(1, server.local_addr());
+    let start = Instant::now();
+    let id: SessionId = loop {
+        assert!(start.elapsed() < PATIENCE);
+        client.pump();
+        if let Some((id, _)) = server.recv(Duration::from_millis(1)) {
+            break id;
+        }
+    };
+    client.say(b"hello");
+    let (mut datagram, now) = (Vec::new(), client.clock.now());
+    client.session.poll_transmit(now, &mut datagram).unwrap();
+    assert_eq!(whitewater::session::shard_of(&datagram), Some(id.shard()));
+    assert_eq!(whitewater::session::shard_of(b"no session"), None);
+}
+
+#[test]
+fn there_are_1_to_64_shards() {
+    for count in [0, 65] {
+        assert!(Server::<Blob>::bind_shards("127.0.0.1:0", &config(), count).is_err(), "{count}");
+    }
+    let one = Server::<Blob>::bind_shards("127.0.0.1:0", &config(), 1).unwrap();
+    assert!(UdpSocket::bind(one[0].local_addr().unwrap()).is_err(), "a single one has its port for itself");
+}
+
+#[test]
+fn bare_kcp_peers_are_spread_over_listeners_that_need_not_know_each_other() {
+    let kcp = Config::turbo();
+    let limits = raw::Config { kcp, max_peers_per_address: 100, accept_burst: 100, ..raw::Config::open() };
+    let listeners = KcpListener::bind_shards("127.0.0.1:0", &limits, 3).unwrap();
+    let address = listeners[0].local_addr().unwrap();
+    let served: Vec<_> = listeners.into_iter().map(|listener| thread::spawn(|| echo(listener))).collect();
+    for conv in 0..24 {
+        let mut client = KcpSocket::connect(address, Conv(conv), &kcp).unwrap();
+        client.set_read_timeout(Some(PATIENCE));
+        let mut answer = [0; 10];
+        for message in [b"one", b"two"] {
+            client.send(message).unwrap();
+            let len = client.recv(&mut answer).unwrap();
+            assert_eq!(&answer[..len], message);
+        }
+    }
+    let served: Vec<usize> = served.into_iter().map(|listener| listener.join().unwrap()).collect();
+    assert_eq!(served.iter().sum::<usize>(), 24);
+    assert!(served.iter().all(|count| *count < 24), "{served:?}");
+}
+
+/// Answers until nobody has asked for a while; returns how many peers there were.
+fn echo(mut listener: KcpListener) -> usize {
+    let mut buf = [0; 100];
+    while listener.poll(Some(Duration::from_secs(1))).unwrap() {
+        while let Some(event) = listener.next_event() {
+            let raw::Event::Readable(id) = event else { continue };
+            let peer = listener.peer(id).unwrap();
+            while let Ok(len) = peer.recv(&mut buf) {
+                peer.send(&buf[..len]).unwrap();
+            }
+        }
+    }
+    listener.stats().accepted.try_into().unwrap()
+}
