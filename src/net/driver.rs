@@ -206,6 +206,7 @@ impl Driver {
     /// Reads what waits, at most so much; returns whether there may be more.
     fn receive(&mut self, end: &mut impl End) -> io::Result<bool> {
         let has_more = self.take_strays(end);
+        let mut now = self.clock.now(); // of a few datagrams, which take less than a moment
         for count in 1..=DATAGRAMS_PER_PUMP {
             let Some(datagram) = self.port.recv()? else { return Ok(has_more) };
             if datagram.bytes.is_empty() && self.called_from == Some(datagram.from) {
@@ -214,7 +215,7 @@ impl Driver {
             let from = as_v4(datagram.from);
             let handed = self.neighbours.as_ref().map(|others| others.hand_on(from, datagram.bytes));
             match handed.unwrap_or(Handed::Mine) {
-                Handed::Mine => end.handle_datagram(self.clock.now(), from, datagram.bytes),
+                Handed::Mine => end.handle_datagram(now, from, datagram.bytes),
                 Handed::On => self.port.traffic_mut().handed_on += 1,
                 Handed::Lost => self.port.stats_mut().not_handed_on += 1,
             }
@@ -222,6 +223,7 @@ impl Driver {
                 self.port.flush();
                 self.gather(end, REPLIES_PER_CALL);
                 self.port.flush();
+                now = self.clock.now();
             }
         }
         Ok(true)
@@ -229,11 +231,12 @@ impl Driver {
 
     /// Gives what is due to the port, so many datagrams at most; returns whether that was all.
     fn gather(&mut self, end: &mut impl End, most: usize) -> bool {
+        let now = self.clock.now();
         for _ in 0..most {
             if self.port.is_full() {
                 return true;
             }
-            let Some(to) = end.append_transmit(self.clock.now(), self.port.stage()) else { return true };
+            let Some(to) = end.append_transmit(now, self.port.stage()) else { return true };
             if to.is_ipv6() != self.is_v6 && self.is_own {
                 self.change_family(to);
             }

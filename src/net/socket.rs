@@ -1,9 +1,11 @@
 //! One session on one UDP socket.
 
+mod blocking;
+
 use super::batch::{Datagram, Fragments};
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
-use super::error::{Error, would_block};
+use super::error::Error;
 use super::port::{Port, Purpose};
 use super::silence::{LONGEST_STEP, Silence};
 use super::tally::{SocketStats, SocketTraffic};
@@ -52,6 +54,10 @@ pub struct KcpSocket {
     write_timeout: Option<Duration>,
     silence: Silence,
     eager: bool,
+    late_acks: bool,
+    /// When the socket was last read, and whether the peer was heard then and nobody was told.
+    read_at: Time,
+    heard: bool,
     /// When a blocking call that finds what it wants should pump all the same.
     pump_due: Time,
 }
@@ -106,6 +112,9 @@ impl KcpSocket {
             write_timeout: None,
             silence: Silence::new(),
             eager: false,
+            late_acks: false,
+            read_at: Time::ZERO,
+            heard: false,
             pump_due: Time::ZERO,
         })
     }
@@ -122,41 +131,12 @@ impl KcpSocket {
     /// can still be taken.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let now = self.clock.now();
-        let Received { heard, more } = self.receive(now)?;
-        self.kcp.update(now);
-        if self.eager {
-            self.kcp.flush(now);
-        }
-        self.transmit(now);
-        self.check_peer(now, heard)?;
+        let more = self.receive(now)?;
+        self.update(now);
+        self.check_peer(now)?;
         let wait = if more { Some(Duration::ZERO) } else { self.idle_for(now) };
         self.pump_due = now + wait.unwrap_or(Duration::MAX).min(self.patience());
         Ok(wait)
-    }
-
-    /// Queues a message and pumps when that is due. Waits for room in the send queue, at most for
-    /// the write timeout. Returns the bytes queued: all of them, but in stream mode see
-    /// [`Kcp::send`].
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` when the write timeout passes, `InvalidInput` when the message is longer than
-    /// a message can be, `TimedOut` when the peer is gone.
-    pub fn send(&mut self, message: &[u8]) -> io::Result<usize> {
-        let deadline = self.deadline(self.write_timeout);
-        loop {
-            let sent = self.try_send(message);
-            if !would_block(&sent) {
-                self.pump_if_due()?;
-                return sent;
-            }
-            let wait = self.pump()?;
-            let sent = self.try_send(message);
-            if !would_block(&sent) {
-                return sent;
-            }
-            self.wait(wait, deadline)?;
-        }
     }
 
     /// Queues a message for the next flush. The socket is not touched.
@@ -167,24 +147,6 @@ impl KcpSocket {
     /// message can be.
     pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
         Ok(self.kcp.send(message).map_err(Error::from)?)
-    }
-
-    /// Takes the next message, and pumps until there is one, at most for the read timeout.
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` when the read timeout passes, `InvalidInput` when `buf` is too small (the
-    /// message stays), `TimedOut` when the peer is gone and every message it sent was taken.
-    pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let deadline = self.deadline(self.read_timeout);
-        loop {
-            let pumped = self.pump_if_due();
-            let received = self.try_recv(buf);
-            if !would_block(&received) {
-                return received;
-            }
-            self.wait(pumped?, deadline)?;
-        }
     }
 
     /// Takes the next message that [`pump`](Self::pump) has brought in. The socket is not touched.
@@ -201,23 +163,6 @@ impl KcpSocket {
         let now = self.clock.now();
         self.kcp.flush(now);
         self.transmit(now);
-    }
-
-    /// Pumps until the peer has acknowledged everything, at most for `timeout`. Bare KCP says no
-    /// goodbye, so this is what to do before dropping the socket.
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` when the time passes first, `TimedOut` when the peer is gone.
-    pub fn drain(&mut self, timeout: Duration) -> io::Result<()> {
-        let deadline = self.deadline(Some(timeout));
-        loop {
-            let wait = self.pump()?;
-            if self.kcp.wait_snd() == 0 {
-                return Ok(());
-            }
-            self.wait(wait, deadline)?;
-        }
     }
 
     /// Most time that [`recv`](Self::recv) waits; `None`, the default, is for ever.
@@ -241,6 +186,13 @@ impl KcpSocket {
     /// acknowledgements leave at once, for more and smaller datagrams. Off unless set.
     pub const fn set_eager(&mut self, eager: bool) {
         self.eager = eager;
+    }
+
+    /// Whether [`recv`](Self::recv) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
+    /// datagram with the answer, if there is one. It is for programs that answer at once, or come back at once; of others, the peer
+    /// takes messages for lost. Off unless set.
+    pub const fn set_late_acks(&mut self, late_acks: bool) {
+        self.late_acks = late_acks;
     }
 
     /// The session's counters and measurements.
@@ -319,12 +271,12 @@ impl KcpSocket {
         self.peer
     }
 
-    /// Feeds in what has arrived.
-    fn receive(&mut self, now: Time) -> io::Result<Received> {
-        let mut heard = false;
+    /// Feeds in what has arrived; returns whether there may be more.
+    fn receive(&mut self, now: Time) -> io::Result<bool> {
+        self.read_at = now;
         for _ in 0..DATAGRAMS_PER_PUMP {
             let Some(Datagram { bytes, from, .. }) = self.port.recv()? else {
-                return Ok(Received { heard, more: false });
+                return Ok(false);
             };
             if !same_address(from, self.peer) {
                 self.port.stats_mut().strangers += 1;
@@ -333,10 +285,19 @@ impl KcpSocket {
                 self.port.stats_mut().rejected += 1;
                 log::trace!("rejected a datagram from {from}: {error}");
             } else {
-                heard = true;
+                self.heard = true;
             }
         }
-        Ok(Received { heard, more: true })
+        Ok(true)
+    }
+
+    /// Sends what is due.
+    fn update(&mut self, now: Time) {
+        self.kcp.update(now);
+        if self.eager {
+            self.kcp.flush(now);
+        }
+        self.transmit(now);
     }
 
     /// Hands what the control block has put out, in as many bursts as there are, to the socket, as far as it has room.
@@ -358,8 +319,9 @@ impl KcpSocket {
         }
     }
 
-    fn check_peer(&mut self, now: Time, heard: bool) -> io::Result<()> {
+    fn check_peer(&mut self, now: Time) -> io::Result<()> {
         let in_flight = self.kcp.wait_snd() > 0;
+        let heard = std::mem::take(&mut self.heard);
         let silent = self.silence.pumped(now, heard, in_flight);
         if self.kcp.is_dead() {
             return Err(Error::DeadLink { sends: self.kcp.config().dead_link }.into());
@@ -381,45 +343,12 @@ impl KcpSocket {
         self.port.limit(wait)
     }
 
-    fn pump_if_due(&mut self) -> io::Result<Option<Duration>> {
-        let now = self.clock.now();
-        if now < self.pump_due { Ok(Some(self.pump_due.since(now))) } else { self.pump() }
-    }
-
-    /// Waits for a datagram, for `wait` or until `deadline`; `WouldBlock` when that has passed.
-    fn wait(&mut self, wait: Option<Duration>, deadline: Option<Time>) -> io::Result<()> {
-        let left = match deadline {
-            Some(deadline) => {
-                let left = deadline.since(self.clock.now());
-                if left.is_zero() {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Some(wait.map_or(left, |wait| wait.min(left)))
-            }
-            None => wait,
-        };
-        self.pump_due = Time::ZERO;
-        self.port.wait(left)
-    }
-
-    fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {
-        timeout.map(|timeout| self.clock.now() + timeout)
-    }
-
     /// How long calls that need not wait may go on without a pump.
     fn patience(&self) -> Duration {
         let config = self.kcp.config();
         let interval = if self.eager || config.is_at_once() { 0 } else { config.interval };
         Duration::from_millis(interval.into())
     }
-}
-
-/// What one pump has read.
-struct Received {
-    /// The peer's, and accepted by the control block.
-    heard: bool,
-    /// There may be more.
-    more: bool,
 }
 
 /// Bare KCP has no way to find out what the path takes, and a usual mtu of 1400: what is too long goes in fragments.

@@ -123,7 +123,11 @@ struct Bare(KcpSocket, KcpSocket);
 impl Bare {
     fn new() -> Self {
         let (near, far) = sockets();
-        let wrap = |socket| KcpSocket::wrap(socket, Conv(7), &Config::turbo()).expect("a config");
+        let wrap = |socket| {
+            let mut socket = KcpSocket::wrap(socket, Conv(7), &Config::turbo()).expect("a config");
+            socket.set_late_acks(true); // for each message is answered
+            socket
+        };
         Self(wrap(near), wrap(far))
     }
 }

@@ -1,0 +1,125 @@
+//! The calls that pump while they wait.
+
+use super::KcpSocket;
+use crate::net::error::would_block;
+use crate::time::Time;
+use std::io;
+use std::time::Duration;
+
+impl KcpSocket {
+    /// Queues a message and pumps when that is due. Waits for room in the send queue, at most for
+    /// the write timeout. Returns the bytes queued: all of them, but in stream mode see
+    /// [`Kcp::send`](crate::Kcp::send).
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the write timeout passes, `InvalidInput` when the message is longer than
+    /// a message can be, `TimedOut` when the peer is gone.
+    pub fn send(&mut self, message: &[u8]) -> io::Result<usize> {
+        let deadline = self.deadline(self.write_timeout);
+        loop {
+            let sent = self.try_send(message);
+            if !would_block(&sent) {
+                self.update_if_due()?;
+                return sent;
+            }
+            let wait = self.pump()?;
+            let sent = self.try_send(message);
+            if !would_block(&sent) {
+                return sent;
+            }
+            self.wait(wait, deadline)?;
+        }
+    }
+
+    /// Takes the next message, and pumps until there is one, at most for the read timeout.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the read timeout passes, `InvalidInput` when `buf` is too small (the
+    /// message stays), `TimedOut` when the peer is gone and every message it sent was taken.
+    pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let deadline = self.deadline(self.read_timeout);
+        loop {
+            if self.late_acks {
+                let received = self.recv_first(buf)?;
+                if !would_block(&received) {
+                    return received;
+                }
+            }
+            let pumped = self.pump_if_due();
+            let received = self.try_recv(buf);
+            if !would_block(&received) {
+                return received;
+            }
+            self.wait(pumped?, deadline)?;
+        }
+    }
+
+    /// Pumps until the peer has acknowledged everything, at most for `timeout`. Bare KCP says no
+    /// goodbye, so this is what to do before dropping the socket.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when the time passes first, `TimedOut` when the peer is gone.
+    pub fn drain(&mut self, timeout: Duration) -> io::Result<()> {
+        let deadline = self.deadline(Some(timeout));
+        loop {
+            let wait = self.pump()?;
+            if self.kcp.wait_snd() == 0 {
+                return Ok(());
+            }
+            self.wait(wait, deadline)?;
+        }
+    }
+
+    /// Takes a message that is there, or has arrived; what acknowledges it is for the next call to send.
+    fn recv_first(&mut self, buf: &mut [u8]) -> io::Result<io::Result<usize>> {
+        let received = self.try_recv(buf);
+        if !would_block(&received) {
+            return Ok(received);
+        }
+        self.receive(self.clock.now())?;
+        self.pump_due = Time::ZERO;
+        Ok(self.try_recv(buf))
+    }
+
+    /// Pumps if that is due, but does not read again what was read a moment ago.
+    fn update_if_due(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        if now.since(self.read_at) >= READ_EACH {
+            self.pump_if_due()?;
+        } else if now >= self.pump_due {
+            self.update(now);
+        }
+        Ok(())
+    }
+
+    fn pump_if_due(&mut self) -> io::Result<Option<Duration>> {
+        let now = self.clock.now();
+        if now < self.pump_due { Ok(Some(self.pump_due.since(now))) } else { self.pump() }
+    }
+
+    /// Waits for a datagram, for `wait` or until `deadline`; `WouldBlock` when that has passed.
+    fn wait(&mut self, wait: Option<Duration>, deadline: Option<Time>) -> io::Result<()> {
+        let left = match deadline {
+            Some(deadline) => {
+                let left = deadline.since(self.clock.now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Some(wait.map_or(left, |wait| wait.min(left)))
+            }
+            None => wait,
+        };
+        self.pump_due = Time::ZERO;
+        self.port.wait(left)
+    }
+
+    fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {
+        timeout.map(|timeout| self.clock.now() + timeout)
+    }
+}
+
+/// How long a program that sends and does not receive may leave the socket unread: much less than a round trip is taken to be.
+const READ_EACH: Duration = Duration::from_millis(1);

@@ -1,0 +1,61 @@
+//! The datagrams of a round trip over real sockets, one thread at both ends. No test depends on how fast the machine is, but that it
+//! does not stand still for most of the time.
+
+#![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use std::net::UdpSocket;
+use std::time::Duration;
+use whitewater::net::KcpSocket;
+use whitewater::{Config, Conv};
+
+const TRIPS: u64 = 100;
+
+fn ends(late_acks: bool) -> [KcpSocket; 2] {
+    let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.connect(near.local_addr().unwrap()).unwrap();
+    [near, far].map(|socket| {
+        let mut socket = KcpSocket::wrap(socket, Conv(7), &Config::turbo()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20)));
+        socket.set_late_acks(late_acks);
+        socket
+    })
+}
+
+/// Datagrams of so many questions and answers.
+fn datagrams(late_acks: bool) -> u64 {
+    let [mut near, mut far] = ends(late_acks);
+    let mut buf = [0; 64];
+    for trip in 0..TRIPS {
+        let message = [u8::try_from(trip).unwrap(); 64];
+        near.send(&message).unwrap();
+        assert_eq!(far.recv(&mut buf).unwrap(), 64);
+        far.send(&buf).unwrap();
+        assert_eq!(near.recv(&mut buf).unwrap(), 64);
+        assert_eq!(buf, message);
+    }
+    near.drain(Duration::from_secs(20)).unwrap();
+    let drained = near.socket_traffic().sent + far.socket_traffic().sent;
+    assert_eq!(near.stats().rejected, far.stats().rejected);
+    drained
+}
+
+#[test]
+fn an_answer_leaves_with_what_acknowledges_the_question_if_that_may_be_late() {
+    let (late, at_once) = (datagrams(true), datagrams(false));
+    assert!((2 * TRIPS..=2 * TRIPS + TRIPS / 2).contains(&late), "{late} datagrams");
+    assert!(at_once >= 4 * TRIPS - 2, "{at_once} datagrams");
+}
+
+#[test]
+fn what_was_received_last_is_acknowledged_by_the_next_call() {
+    let [mut near, mut far] = ends(true);
+    near.send(b"once").unwrap();
+    let mut buf = [0; 64];
+    assert_eq!(far.recv(&mut buf).unwrap(), 4);
+    assert_eq!(far.socket_traffic().sent, 0);
+    far.pump().unwrap();
+    assert_eq!(far.socket_traffic().sent, 1);
+    near.drain(Duration::from_secs(20)).unwrap();
+}
