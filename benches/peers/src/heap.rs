@@ -21,6 +21,11 @@ pub(crate) fn of<T>(value: T) -> usize {
     before - LIVE.load(Relaxed)
 }
 
+/// Bytes allocated since [`start`] and not freed.
+pub(crate) fn live() -> usize {
+    LIVE.load(Relaxed)
+}
+
 /// Allocations and reallocations since [`start`].
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.load(Relaxed)

@@ -7,6 +7,7 @@
 //! cargo run --release -- forged                            µs of a datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
+//! cargo run --release -- many [PEERS]                     what idle peers cost: heap, wake-ups, CPU
 //! cargo run --release -- crowd [SESSIONS]                 datagrams, latency and CPU of a full server
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS      one run of that, for a profiler
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
@@ -22,6 +23,7 @@ mod forged;
 mod heap;
 mod idle;
 mod ikcp;
+mod many;
 mod memory;
 #[cfg(target_os = "linux")]
 mod net;
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
         ["forged"] => forged::table(),
         ["idle"] => idle::table(),
         ["memory"] => memory::table(),
+        ["many"] => many::table(1_000_000),
+        ["many", count] => many::table(number(count)),
         ["crowd"] => crowd::table(10_000),
         ["crowd", sessions] => crowd::table(number(sessions)),
         ["crowd-one", peer, sessions, loss] => crowd::profile(peer, number(sessions), number(loss)),
@@ -67,7 +71,7 @@ fn main() -> ExitCode {
         ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | udp [ROUNDS] \
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | udp [ROUNDS] \
                  | tokio [ROUNDS] | echo [ROUNDS] | turns [ROUNDS] \
                  | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );

@@ -72,7 +72,7 @@ impl<K: Kind> Side for Bare<K> {
     }
 }
 
-pub(super) fn random(seed: u32) -> Random {
+pub(crate) fn random(seed: u32) -> Random {
     let mut state = u64::from(seed) + 1;
     Random::new(move |bytes| {
         for byte in bytes {
@@ -86,7 +86,7 @@ pub(super) fn time(now: u32) -> Time {
     Time::from_millis(u64::from(now) + 1000)
 }
 
-pub(super) fn address(index: usize) -> SocketAddr {
+pub(crate) fn address(index: usize) -> SocketAddr {
     let ip = 10 << 24 | u32::try_from(index).expect("thousands");
     SocketAddr::from((ip.to_be_bytes(), 1000))
 }

@@ -9,6 +9,7 @@ mod sessions;
 use crate::ikcp::Ikcp;
 use crate::rust::Rust;
 use bare::{Bare, ByTime, Classic};
+pub(crate) use bare::{address, random};
 use beat::Beat;
 use path::Path;
 use sessions::{Clients, Server};
@@ -204,7 +205,7 @@ fn anywhere(index: usize, seed: u64) -> usize {
 }
 
 /// CPU seconds of this thread.
-fn thread_time() -> f64 {
+pub(crate) fn thread_time() -> f64 {
     let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes the time to `used` and nothing else.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut used) };

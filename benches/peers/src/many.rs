@@ -1,0 +1,80 @@
+//! A million bare KCP peers that say nothing: what they cost, and what a timer costs among so many.
+
+use crate::crowd::{address, random, thread_time};
+use crate::heap;
+use std::time::Instant;
+use whitewater::session::raw::{Config, Peers};
+use whitewater::{Config as Kcp, Conv, Time};
+
+pub(crate) fn table(count: usize) {
+    heap::start();
+    println!("{count} bare KCP peers");
+    let config = Config {
+        kcp: Kcp::turbo(),
+        max_peers: count,
+        idle_timeout: Config::open().idle_timeout * 100,
+        ..Config::registered()
+    };
+    let mut peers = Peers::new(&config, &mut random(1)).expect("it is in range");
+    let empty = heap::live();
+    let start = Time::from_millis(1000);
+    for index in 0..count {
+        peers.register(start, address(index), Conv(0x7777)).expect("there is room");
+    }
+    drain(&mut peers, start);
+    // Each gives back what it does not need after 2 s.
+    let (mut now, mut first) = (start, 0);
+    while let Some(at) = peers.poll_timeout().filter(|at| *at < Time::from_millis(61_000)) {
+        now = now.max(at);
+        peers.handle_timeout(now);
+        drain(&mut peers, now);
+        first += 1;
+    }
+    println!("heap {} bytes each, all in", (heap::live() - empty) / count);
+    println!("wake-ups in the first minute {first} for all, and then:");
+
+    let (mut wakes, end) = (0, Time::from_millis(121_000));
+    while let Some(at) = peers.poll_timeout().filter(|at| *at <= end) {
+        now = at;
+        peers.handle_timeout(now);
+        drain(&mut peers, now);
+        wakes += 1;
+    }
+    println!("wake-ups in a minute of virtual time {wakes}");
+
+    // As a driver with nothing to do: it waits for what `poll_timeout` says, at most a second.
+    let (cpu, began) = (thread_time(), Instant::now());
+    let mut rounds = 0;
+    while began.elapsed().as_secs_f64() < 5.0 {
+        now = Time::from_micros(121_000_000 + began.elapsed().as_micros() as u64);
+        let wait = peers.poll_timeout().map_or(1_000_000, |at| at.since(now).as_micros().min(1_000_000));
+        std::thread::sleep(std::time::Duration::from_micros(wait as u64));
+        peers.handle_timeout(now);
+        drain(&mut peers, now);
+        rounds += 1;
+    }
+    println!(
+        "CPU of 5 s {:.3} ms in {rounds} rounds: {:.4} %",
+        (thread_time() - cpu) * 1e3,
+        (thread_time() - cpu) * 20.0
+    );
+
+    // All timers, those of the idle timeout, go off at once and end their peers.
+    let cpu = thread_time();
+    now = Time::from_millis(1000 + 3_100_000);
+    let before = peers.len();
+    while peers.poll_timeout().is_some_and(|at| at <= now) {
+        peers.handle_timeout(now);
+        drain(&mut peers, now);
+        while peers.poll_event().is_some() {}
+    }
+    let ended = before - peers.len();
+    println!(
+        "{:.0} ns of a timer that goes off and ends its peer, of {ended}",
+        (thread_time() - cpu) * 1e9 / ended as f64
+    );
+}
+
+fn drain(peers: &mut Peers, now: Time) {
+    while peers.poll_transmit(now).is_some() {}
+}
