@@ -39,9 +39,9 @@ impl<F: FnMut(&[u8])> Output for F {
 pub struct DatagramQueue {
     /// Made for the first datagram: most sessions of a big server are idle.
     waiting: Option<Box<Waiting>>,
-    limit: usize,
-    /// From so many bytes on it is full, and says so.
-    burst: usize,
+    limit: u32,
+    /// Whether it is full from [`BURST`] bytes on, and says so.
+    is_in_bursts: bool,
     /// It has said so.
     was_full: bool,
     dropped: u64,
@@ -70,15 +70,17 @@ impl DatagramQueue {
         Self::with_limit(Self::DEFAULT_LIMIT)
     }
 
-    /// An empty queue of at most `limit` bytes.
+    /// An empty queue of at most `limit` bytes, 4 GiB at most.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "it is what fits")]
     pub const fn with_limit(limit: usize) -> Self {
-        Self { waiting: None, limit, burst: usize::MAX, was_full: false, dropped: 0 }
+        let limit = if limit > u32::MAX as usize { u32::MAX } else { limit as u32 };
+        Self { waiting: None, limit, is_in_bursts: false, was_full: false, dropped: 0 }
     }
 
     /// The same in parts of about [`BURST`] bytes, which their owner sends before the next flush: they stay in the cache meanwhile.
     pub(crate) const fn in_bursts(mut self) -> Self {
-        self.burst = BURST;
+        self.is_in_bursts = true;
         self
     }
 
@@ -159,7 +161,7 @@ impl Output for DatagramQueue {
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
         let waiting = self.waiting.get_or_insert_default();
-        if waiting.end - waiting.start + len > self.limit {
+        if waiting.end - waiting.start + len > self.limit as usize {
             return None;
         }
         if waiting.bytes.len() - waiting.end < len {
@@ -178,7 +180,8 @@ impl Output for DatagramQueue {
 
     #[inline]
     fn is_full(&mut self) -> bool {
-        let is_full = self.waiting.as_ref().is_some_and(|waiting| waiting.end - waiting.start >= self.burst);
+        let is_full = self.is_in_bursts
+            && self.waiting.as_ref().is_some_and(|waiting| waiting.end - waiting.start >= BURST);
         self.was_full |= is_full;
         is_full
     }
