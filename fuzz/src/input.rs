@@ -2,12 +2,13 @@
 //!
 //! Its twin gets the same calls in their other flavour (`send_bytes`, `input_bytes`, `recv_bytes`)
 //! and only those that succeeded: what it sends and counts must not differ. So a refused call has
-//! changed nothing, ever.
+//! changed nothing, ever. The twin may log its events: neither does that.
 
 mod watch;
 
 use super::inbox::Inbox;
 use super::knobs;
+use super::log::KcpBook;
 use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
@@ -40,6 +41,7 @@ pub fn kcp_input_measured(script: &[u8], live: fn() -> usize) {
         let updated = rig.step(&mut script);
         let datagrams = rig.drain(&before);
         rig.check_stats(&before);
+        rig.check_log();
         rig.check_memory();
         rig.check_wake(clock, updated, datagrams);
     }
@@ -110,6 +112,8 @@ struct Rig {
     segments: usize,
     /// What `check` said last.
     wake: Option<Time>,
+    /// What the twin has logged.
+    book: Option<KcpBook>,
     live: fn() -> usize,
     /// Bytes that the subject holds.
     held: usize,
@@ -124,7 +128,8 @@ struct Flying {
 
 impl Rig {
     fn new(script: &mut Script<'_>, live: fn() -> usize) -> Option<Self> {
-        let shares = script.u8() & 1 != 0;
+        let flags = script.u8();
+        let (shares, logs) = (flags & 1 != 0, flags & 2 == 0);
         let conv = Conv(script.u32());
         let (snd, rcv) = (Sn(script.u32()), Sn(script.u32()));
         let now = Time::from_millis(script.u32().into());
@@ -135,9 +140,12 @@ impl Rig {
             .inspect_err(|error| assert!(!(error.min..=error.max).contains(&error.value), "{error}"))
             .ok()?;
         let held = live().wrapping_sub(before);
+        let mut twin = make().ok()?;
+        let book = logs.then(|| KcpBook::open(&mut twin, now));
         Some(Self {
             subject,
-            twin: make().ok()?,
+            twin,
+            book,
             conv,
             now,
             shares,
@@ -154,6 +162,13 @@ impl Rig {
             live,
             held,
         })
+    }
+
+    fn check_log(&mut self) {
+        let Self { book, twin, .. } = self;
+        if book.as_mut().is_some_and(|book| !book.check(twin)) {
+            *book = None;
+        }
     }
 
     /// Does one operation; returns whether it was an update.

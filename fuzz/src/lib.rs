@@ -11,6 +11,7 @@ pub mod frames;
 pub mod inbox;
 pub mod input;
 pub mod knobs;
+mod log;
 pub mod packet;
 pub mod pair;
 pub mod protection;

@@ -8,6 +8,7 @@ mod seeds;
 
 pub use seeds::seeds;
 
+use super::log::SessionBook;
 use super::script::Script;
 use flow::{Flow, LANES};
 use licence::Licence;
@@ -78,6 +79,8 @@ struct World {
     salts: [[u8; 8]; 2],
     /// What each end sends.
     flows: [Flow; 2],
+    /// What each end has logged, if they do.
+    books: Option<[SessionBook; 2]>,
     licences: [Licence; 2],
     /// Whether what arrives need not be what was sent, and whether the session need not live.
     meddled: bool,
@@ -112,6 +115,7 @@ pub fn session_script_measured(script: &[u8], live: fn() -> usize) {
     let mut steps = 0;
     while !script.is_done() && steps < STEPS && world.now < END {
         world.step(&mut script);
+        world.check_logs();
         world.check_memory();
         steps += 1;
     }
@@ -149,6 +153,7 @@ impl World {
             proven: BTreeSet::new(),
             salts: [[0; 8]; 2],
             flows: <[Flow; 2]>::default(),
+            books: (flags & flag::QUIET == 0).then(Default::default),
             licences: <[Licence; 2]>::default(),
             meddled: false,
             stuck: false,
@@ -319,6 +324,17 @@ impl World {
         if self.is_searching { LONGEST as usize } else { 1200 }
     }
 
+    /// Looks at what both ends have logged.
+    fn check_logs(&mut self) {
+        let Some(mut books) = self.books.take() else { return };
+        for (end, book) in books.iter_mut().enumerate() {
+            if let Some(connection) = self.connection(end) {
+                book.check(connection);
+            }
+        }
+        self.books = Some(books);
+    }
+
     fn send(&mut self, from: usize, datagram: &[u8]) {
         assert!(datagram.len() <= self.longest(), "{} bytes", datagram.len());
         let salt = match datagram.first() {
@@ -424,6 +440,8 @@ pub mod flag {
     pub const REKEYS: u8 = 4;
     /// Both ends look for longer datagrams.
     pub const SEARCH: u8 = 8;
+    /// No events are logged.
+    pub const QUIET: u8 = 16;
 }
 
 const fn suite(flags: u8) -> Suite {

@@ -1,0 +1,100 @@
+//! What event logs say, held against what was counted.
+
+use whitewater::events::Logged;
+use whitewater::session::{Blob, Connection, SessionEvent};
+use whitewater::{DatagramQueue, Kcp, KcpEvent, Sn, Time};
+
+/// The log of a control block, added up.
+#[derive(Debug)]
+pub(crate) struct KcpBook {
+    first: Sn,
+    sent: u32,
+    acked: u32,
+    resends: u64,
+    bytes: [u64; 2],
+}
+
+impl KcpBook {
+    /// Switches the log of a fresh control block on.
+    pub(crate) fn open(kcp: &mut Kcp<DatagramQueue>, now: Time) -> Self {
+        kcp.log_events(now, MOST);
+        Self { first: kcp.stats().snd_nxt, sent: 0, acked: 0, resends: 0, bytes: [0; 2] }
+    }
+
+    /// Takes what there is, and compares. `false`: some of it is missing, and there is nothing more to compare.
+    ///
+    /// # Panics
+    ///
+    /// When a line is none, or the log says other than the statistics.
+    pub(crate) fn check(&mut self, kcp: &mut Kcp<DatagramQueue>) -> bool {
+        while let Some(logged) = kcp.poll_log() {
+            check_line(&logged.to_string());
+            match logged.event {
+                KcpEvent::Lost { .. } => return false,
+                KcpEvent::Send { sn, n, .. } => {
+                    assert_eq!(sn, self.first.add(self.sent));
+                    self.sent = self.sent.wrapping_add(n);
+                }
+                KcpEvent::Ack { n, .. } => self.acked = self.acked.wrapping_add(n),
+                KcpEvent::Resend { .. } => self.resends += 1,
+                KcpEvent::Out { bytes, .. } => self.bytes[0] += bytes,
+                KcpEvent::In { bytes, .. } => self.bytes[1] += bytes,
+                _ => {}
+            }
+        }
+        let stats = kcp.stats();
+        assert_eq!(self.first.add(self.sent), stats.snd_nxt);
+        assert_eq!(self.sent.wrapping_sub(self.acked), stats.in_flight);
+        assert_eq!(self.resends, u64::from(stats.resends_timeout) + u64::from(stats.resends_fast));
+        assert_eq!(self.bytes, [stats.bytes_sent, stats.bytes_received]);
+        true
+    }
+}
+
+/// The log of a session, added up since it was switched on.
+#[derive(Debug, Default)]
+pub(crate) struct SessionBook {
+    /// Datagrams sent and received, by the statistics then.
+    base: Option<[u64; 2]>,
+    counts: [u64; 2],
+    /// Some of it is missing, or the session went off before it was looked at.
+    is_over: bool,
+}
+
+impl SessionBook {
+    /// Switches the log on if it is not, takes what there is, and compares.
+    ///
+    /// # Panics
+    ///
+    /// When a line is none, or the log says other than the statistics.
+    pub(crate) fn check(&mut self, connection: &mut Connection<Blob>) {
+        let stats = connection.stats();
+        let Some(base) = self.base else {
+            connection.log_events(MOST);
+            self.base = Some([stats.sent, stats.received]);
+            return;
+        };
+        while let Some(Logged { at, event }) = connection.poll_log() {
+            check_line(&Logged { at, event }.to_string());
+            match event {
+                SessionEvent::Out { n, .. } => self.counts[0] += n,
+                SessionEvent::In { .. } => self.counts[1] += 1,
+                SessionEvent::Lost { .. } => self.is_over = true,
+                _ => {}
+            }
+        }
+        let since = [stats.sent - base[0], stats.received - base[1]];
+        assert!(self.is_over || self.counts == since, "{self:?} {since:?}");
+    }
+}
+
+/// One flat object of JSON.
+fn check_line(line: &str) {
+    assert!(line.starts_with("{\"t\":") && line.ends_with('}'), "{line}");
+    let count = |what: char| line.chars().filter(|one| *one == what).count();
+    assert!(count('{') == 1 && count('}') == 1 && count('"').is_multiple_of(2), "{line}");
+    assert!(!line.chars().any(char::is_control), "{line:?}");
+}
+
+/// Events kept between two looks.
+const MOST: usize = 20_000;
