@@ -216,3 +216,52 @@ fn each_kind_of_line_and_each_field_of_a_session_is_in_the_docs() {
     let usual = ["start", "out", "in", "reject", "packets", "rtt", "queue", "state", "moved", "mtu"];
     assert!(usual.iter().all(|kind| seen.contains_key(*kind)), "{seen:?}");
 }
+
+#[test]
+fn a_server_counts_all_that_comes_and_leaves_whoever_it_is_of() {
+    let server = common::sessions::server_config(&config(), SUITE);
+    let mut world = World::new(11, &server);
+    world.taps = true;
+    for _ in 0..3 {
+        let clear = LinkConfig::with_rtt(ms(40));
+        world.add(&clear, &clear, &config(), common::sessions::target(SUITE));
+    }
+    world.connect();
+    world.run(1000);
+    talk(&mut world, 20);
+    world.inject(client_address(99, 9), &[0xee; 50]);
+    let last = world.tap.iter().rev().find(|(.., to, _)| *to == common::sessions::server_address()).unwrap();
+    let (_, from, _, again) = last.clone();
+    world.inject(from, &again);
+    let total = |to_server: bool| {
+        let is = |(.., to, _): &&common::sessions::Tapped| {
+            (*to == common::sessions::server_address()) == to_server
+        };
+        let sizes = || world.tap.iter().filter(is).map(|(.., datagram)| datagram.len() as u64);
+        (sizes().count() as u64, sizes().sum::<u64>())
+    };
+    let stats = world.server.stats();
+    assert_eq!((stats.datagrams_sent, stats.bytes_sent), total(false));
+    let (count, bytes) = total(true);
+    assert!(stats.datagrams <= count + 2 && stats.datagrams > count - 10, "some are still under way");
+    assert!(stats.bytes_received <= bytes + 50 + again.len() as u64);
+    assert_eq!((stats.sessions, stats.dropped, stats.rejected.malformed), (3, 1, 1));
+}
+
+#[test]
+fn how_long_datagrams_may_be_is_told_whenever_it_changes() {
+    let config = SessionConfig { path_mtu: Some(1472), ..config() };
+    let link = LinkConfig { mtu: Some(1500), ..LinkConfig::with_rtt(ms(40)) };
+    let mut world = World::pair(12, &link, &config, SUITE);
+    world.connect();
+    world.client().log_events(100_000);
+    for _ in 0..100 {
+        let _ = world.client().send(0, &[7; 8000]);
+        while world.session().recv(0, &mut [0; 8000]).is_ok() {}
+        world.run(20);
+    }
+    let lines = own(&lines(|text| world.client().write_log(text)));
+    let told: Vec<_> = of(&lines, "mtu").map(|line| number(line, "mtu")).collect();
+    assert_eq!((told.first(), told.last()), (Some(&1200), Some(&u64::from(world.client().stats().mtu))));
+    assert!(told.len() > 1 && told.is_sorted(), "{told:?}");
+}

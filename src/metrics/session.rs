@@ -31,6 +31,14 @@ impl Measures for ConnectionStats {
             self.packets_judged,
         );
         to.counter("whitewater_session_packets_lost_total", "of them, lost", self.packets_lost);
+        to.gauge("whitewater_session_mtu_bytes", "longest datagram now", self.mtu.into());
+        to.counter(
+            "whitewater_session_mtu_probes_total",
+            "longer datagrams, to see if they arrive",
+            self.mtu_probes,
+        );
+        to.counter("whitewater_session_mtu_probes_lost_total", "of them, lost", self.mtu_probes_lost);
+        to.counter("whitewater_session_black_holes_total", "times that long ones got lost", self.black_holes);
         to.counter("whitewater_session_moves_total", "of the peer to another address", self.moves);
         to.counter("whitewater_session_key_updates_total", "of our keys", self.key_updates);
         to.counters(
@@ -60,6 +68,11 @@ fn lanes(to: &mut To<'_>, lanes: &LaneTotals) {
 impl Measures for ServerStats {
     fn measures(&self, each: &mut dyn FnMut(Measure)) {
         let mut to = To(each);
+        to.gauge("whitewater_server_sessions", "asked for, up, and just over", self.sessions as f64);
+        to.counter("whitewater_server_datagrams_sent_total", "of any kind", self.datagrams_sent);
+        to.counter("whitewater_server_bytes_sent_total", "of datagrams", self.bytes_sent);
+        to.counter("whitewater_server_bytes_received_total", "of datagrams", self.bytes_received);
+        to.counter("whitewater_server_dropped_total", "DATA that its session dropped", self.dropped);
         to.gauge("whitewater_server_memory_bytes", "what all sessions hold", self.memory as f64);
         to.counter("whitewater_server_datagrams_received_total", "of any kind", self.datagrams);
         to.counter("whitewater_server_challenges_total", "cookies given out", self.challenges);

@@ -299,7 +299,7 @@ impl<M: Message> Server<M> {
 
     /// What was accepted, ended and dropped.
     #[must_use]
-    pub const fn stats(&self) -> ServerStats {
+    pub fn stats(&self) -> ServerStats {
         self.sessions.stats()
     }
 

@@ -102,11 +102,11 @@ pub enum SessionEvent {
         /// How often so far.
         updates: u64,
     },
-    /// Datagrams may be of another size from now on.
+    /// Datagrams may be longer from now on, or have to be shorter.
     #[non_exhaustive]
     Mtu {
-        /// Largest datagram, bytes.
-        max_datagram: u16,
+        /// The longest, bytes.
+        mtu: u16,
     },
     /// The log was full, and older events were forgotten.
     #[non_exhaustive]
@@ -170,7 +170,7 @@ impl fmt::Display for SessionEvent {
             }
             Self::Moved { peer } => write!(f, r#""e":"moved","peer":"{peer}""#),
             Self::Keys { updates } => write!(f, r#""e":"keys","updates":{updates}"#),
-            Self::Mtu { max_datagram } => write!(f, r#""e":"mtu","max_datagram":{max_datagram}"#),
+            Self::Mtu { mtu } => write!(f, r#""e":"mtu","mtu":{mtu}"#),
             Self::Lost { n } => write!(f, r#""e":"lost","n":{n}"#),
         }
     }

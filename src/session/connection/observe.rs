@@ -48,7 +48,7 @@ pub(super) struct Observer {
     queue: Option<SessionEvent>,
     state: Option<SessionEvent>,
     peer: SocketAddr,
-    max_datagram: u16,
+    mtu: u16,
     key_updates: u64,
 }
 
@@ -93,7 +93,7 @@ impl<M: Message> Connection<M> {
         let mut log = EventLog::new(most);
         let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
         log.push(self.now, SessionEvent::Start { is_client: self.is_client, lanes });
-        log.push(self.now, SessionEvent::Mtu { max_datagram: self.max_datagram });
+        log.push(self.now, SessionEvent::Mtu { mtu: self.mtu.current() });
         self.observer = Some(Box::new(Observer {
             log,
             stats: self.stats,
@@ -102,7 +102,7 @@ impl<M: Message> Connection<M> {
             queue: None,
             state: None,
             peer: self.path.address(),
-            max_datagram: self.max_datagram,
+            mtu: self.mtu.current(),
             key_updates: self.seal.updates().0,
         }));
         self.observe(self.now);
@@ -170,9 +170,9 @@ impl<M: Message> Connection<M> {
         if std::mem::replace(&mut observer.key_updates, updates) != updates {
             log.push(now, SessionEvent::Keys { updates });
         }
-        let max_datagram = self.max_datagram;
-        if std::mem::replace(&mut observer.max_datagram, max_datagram) != max_datagram {
-            log.push(now, SessionEvent::Mtu { max_datagram });
+        let mtu = self.mtu.current();
+        if std::mem::replace(&mut observer.mtu, mtu) != mtu {
+            log.push(now, SessionEvent::Mtu { mtu });
         }
         if let Some(rtt) = rtt {
             Observer::tell(log, now, &mut observer.rtt, rtt);

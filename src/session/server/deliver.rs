@@ -18,6 +18,7 @@ impl<M: Message> Server<M> {
     /// Gives DATA to its session.
     pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &mut [u8]) {
         self.stats.datagrams += 1;
+        self.stats.bytes_received += datagram.len() as u64;
         if datagram.len() > self.config.session.datagram_taken().into() {
             return self.count(now, from, Refusal::Malformed);
         }
@@ -27,6 +28,7 @@ impl<M: Message> Server<M> {
             return self.reset(now, from, id, datagram.len());
         };
         if !peer.connection.handle_data(now, from, datagram) {
+            self.stats.dropped += 1;
             return;
         }
         list(&mut self.outbox, id, peer);

@@ -227,6 +227,14 @@ impl<M: Message> Server<M> {
 
     /// The same behind what is in `buf`, which stays: datagrams that leave together are written one behind the other.
     pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        let start = buf.len();
+        let to = self.append_next(now, buf)?;
+        self.stats.datagrams_sent += 1;
+        self.stats.bytes_sent += buf.len().saturating_sub(start) as u64;
+        Some(to)
+    }
+
+    fn append_next(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
         self.recount_lent();
         while let Some(reply) = self.replies.pop() {
@@ -371,8 +379,8 @@ impl<M: Message> Server<M> {
 
     /// What was counted.
     #[must_use]
-    pub const fn stats(&self) -> ServerStats {
-        ServerStats { memory: self.memory.used(), ..self.stats }
+    pub fn stats(&self) -> ServerStats {
+        ServerStats { sessions: self.len(), memory: self.memory.used(), ..self.stats }
     }
 
     /// Takes what is no packet of a session that is up.
@@ -384,6 +392,7 @@ impl<M: Message> Server<M> {
         datagram: &[u8],
     ) {
         self.stats.datagrams += 1;
+        self.stats.bytes_received += datagram.len() as u64;
         match packet {
             Ok(Packet::Hello(hello)) => self.take_hello(now, from, &hello),
             Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),

@@ -6,8 +6,18 @@ use std::ops::AddAssign;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ServerStats {
+    /// Sessions there are: asked for, not confirmed, up, and just over.
+    pub sessions: usize,
     /// Datagrams received.
     pub datagrams: u64,
+    /// Bytes of them.
+    pub bytes_received: u64,
+    /// Datagrams sent: of sessions, to strangers, and of bare KCP peers.
+    pub datagrams_sent: u64,
+    /// Bytes of them.
+    pub bytes_sent: u64,
+    /// Datagrams that their session dropped: not authentic, not new, from elsewhere, or too late.
+    pub dropped: u64,
     /// Cookies given out.
     pub challenges: u64,
     /// Clients that the application was asked about.
@@ -74,7 +84,12 @@ impl AddAssign for ServerStats {
     /// Both together.
     fn add_assign(&mut self, other: Self) {
         let Self {
+            sessions,
             datagrams,
+            bytes_received,
+            datagrams_sent,
+            bytes_sent,
+            dropped,
             challenges,
             requested,
             accepted,
@@ -86,7 +101,12 @@ impl AddAssign for ServerStats {
             memory,
             rejected,
         } = other; // a new field fails to compile until it is handled
+        self.sessions += sessions;
         self.datagrams += datagrams;
+        self.bytes_received += bytes_received;
+        self.datagrams_sent += datagrams_sent;
+        self.bytes_sent += bytes_sent;
+        self.dropped += dropped;
         self.challenges += challenges;
         self.requested += requested;
         self.accepted += accepted;
