@@ -15,6 +15,7 @@ impl Measures for SocketTraffic {
             "ECN's CE on what came",
             self.congestion_marks,
         );
+        to.counter("whitewater_socket_handed_on_total", "datagrams for another shard", self.handed_on);
         to.counter("whitewater_socket_not_joined_total", "times that GSO failed", self.not_joined);
     }
 }
@@ -26,6 +27,7 @@ impl Measures for SocketStats {
             ("send_buffer_full", self.send_buffer_full),
             ("no_buffers", self.no_buffers),
             ("too_long", self.too_long),
+            ("not_handed_on", self.not_handed_on),
             ("send_failed", self.send_failed),
             ("stranger", self.strangers),
             ("rejected", self.rejected),
