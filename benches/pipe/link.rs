@@ -15,6 +15,7 @@ pub(crate) struct Link {
     lost_below: u64,
     random: u64,
     bytes: u64,
+    datagrams: u64,
     under_way: VecDeque<UnderWay>,
     buffers: Vec<[u8; MTU]>,
     /// Buffers in which nothing is under way.
@@ -36,6 +37,7 @@ impl Link {
             lost_below: u64::from(loss) * (NUMBERS / 100),
             random: seed,
             bytes: 0,
+            datagrams: 0,
             under_way: VecDeque::with_capacity(room),
             buffers: vec![[0; MTU]; room],
             spare: (0..room).collect(),
@@ -49,6 +51,7 @@ impl Link {
 
     fn carry(&mut self, datagram: &[u8]) {
         self.bytes += datagram.len() as u64;
+        self.datagrams += 1;
         if self.lost_below > 0 && self.next_number() < self.lost_below {
             return;
         }
@@ -103,5 +106,11 @@ impl Port {
     /// Bytes given to the link so far, the lost ones too.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.borrow().bytes
+    }
+
+    /// Datagrams given to the link so far, the lost ones too.
+    #[allow(dead_code, reason = "each binary that shares this module uses its part")]
+    pub(crate) fn datagrams(&self) -> u64 {
+        self.0.borrow().datagrams
     }
 }

@@ -7,9 +7,11 @@
 //! cargo run --release -- forged                            µs of a datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
 //! cargo run --release -- memory                            bytes a segment, allocations a message
-//! cargo run --release -- many [PEERS]                     what idle peers cost: heap, wake-ups, CPU
-//! cargo run --release -- crowd [SESSIONS]                 datagrams, latency and CPU of a full server
+//! cargo run --release -- many [PEERS]                      what idle peers cost: heap, wake-ups, CPU
+//! cargo run --release -- crowd [SESSIONS]                  datagrams, latency and CPU of a full server
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS      one run of that, for a profiler
+//! cargo run --release -- lossy [ROUNDS]                   64 MiB over bad paths in virtual time
+//! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
 //! cargo run --release -- echo [ROUNDS]                     60 messages a second there and back, CPU of each
@@ -23,6 +25,7 @@ mod forged;
 mod heap;
 mod idle;
 mod ikcp;
+mod lossy;
 mod many;
 mod memory;
 #[cfg(target_os = "linux")]
@@ -35,6 +38,7 @@ mod rust;
 mod session;
 mod table;
 mod turns;
+mod wire;
 
 use std::env;
 use std::process::ExitCode;
@@ -54,6 +58,9 @@ fn main() -> ExitCode {
         ["memory"] => memory::table(),
         ["many"] => many::table(1_000_000),
         ["many", count] => many::table(number(count)),
+        ["lossy"] => lossy::table(5),
+        ["lossy", rounds] => lossy::table(number(rounds)),
+        ["wire"] => wire::table(),
         ["crowd"] => crowd::table(10_000),
         ["crowd", sessions] => crowd::table(number(sessions)),
         ["crowd-one", peer, sessions, loss] => crowd::profile(peer, number(sessions), number(loss)),
@@ -71,9 +78,9 @@ fn main() -> ExitCode {
         ["tokio-one", peer, load, count] => runtime::one(peer, load, number(count)),
         _ => {
             eprintln!(
-                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | udp [ROUNDS] \
-                 | tokio [ROUNDS] | echo [ROUNDS] | turns [ROUNDS] \
-                 | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
+                "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] \
+                 | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
+                 | echo [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );
             return ExitCode::FAILURE;
         }

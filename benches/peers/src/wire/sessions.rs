@@ -1,0 +1,170 @@
+//! Sessions: a lane of messages, a lane that is a stream, and a channel; with a checksum, and encrypted.
+
+use super::{COUNT, DELAY, Load, MESSAGE, Wire};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::session::{
+    Blob, ClientConfig, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
+};
+use whitewater::{Config, Time};
+
+pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
+    for (suite, name) in [(Suite::Checked, "checksum"), (Suite::TOKEN, "encrypted")] {
+        for (by, means) in
+            [(By::Lane, "lane, messages"), (By::Stream, "lane, stream"), (By::Channel, "channel")]
+        {
+            row(&format!("session, {name}, {means}"), &|load| run(suite, by, load));
+        }
+    }
+}
+
+/// What carries the messages.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Lane,
+    Stream,
+    Channel,
+}
+
+/// One direction of the path.
+type Way = VecDeque<(u32, Vec<u8>)>;
+
+fn arrive(way: &mut Way, now: u32) -> Option<Vec<u8>> {
+    let is_there = way.front().is_some_and(|(at, _)| *at <= now);
+    if is_there { way.pop_front().map(|(_, datagram)| datagram) } else { None }
+}
+
+fn run(suite: Suite, by: By, load: Load) -> Wire {
+    let mut ends = Ends::new(suite, by);
+    while ends.session.is_none() || ends.client.connection().is_none() {
+        ends.step();
+    }
+    ends.wire = Wire::default();
+    let (mut sent, mut got) = (0, 0);
+    while got < COUNT * MESSAGE as u64 {
+        got += ends.take(by);
+        for _ in 0..load.quota().min(COUNT - sent) {
+            if !ends.send(by) {
+                break;
+            }
+            sent += 1;
+        }
+        ends.step();
+    }
+    (0..2 * DELAY).for_each(|_| ends.step()); // the last are acknowledged
+    ends.wire
+}
+
+struct Ends {
+    now: u32,
+    server: Server,
+    client: Session,
+    ways: [Way; 2],
+    wire: Wire,
+    session: Option<SessionId>,
+    buf: Vec<u8>,
+}
+
+impl Ends {
+    fn new(suite: Suite, by: By) -> Self {
+        let lane = Config { snd_wnd: 1024, rcv_wnd: 1024, stream: by == By::Stream, ..Config::turbo() };
+        let channel = ChannelConfig::reliable_ordered();
+        let channels = if by == By::Channel { vec![channel] } else { Vec::new() };
+        let config = SessionConfig {
+            lanes: vec![lane],
+            channels,
+            send_memory: 1 << 20,
+            receive_memory: 1 << 20,
+            ..SessionConfig::default()
+        };
+        let psk = suite.needs_psk().then_some([7; 32]);
+        let server =
+            ServerConfig { session: config.clone(), suites: vec![suite], psk, ..ServerConfig::default() };
+        let client = ClientConfig { session: config, ..ClientConfig::default() };
+        let (server, mut client) =
+            (Server::new(&server, random(1)).unwrap(), Session::new(&client, random(2)).unwrap());
+        client.connect(Time::ZERO, Target { suite, psk, ..Target::insecure(there()) }).unwrap();
+        Self {
+            now: 0,
+            server,
+            client,
+            ways: Default::default(),
+            wire: Wire::default(),
+            session: None,
+            buf: vec![0; 1 << 16],
+        }
+    }
+
+    fn time(&self) -> Time {
+        Time::from_millis(self.now.into())
+    }
+
+    /// A ms.
+    fn step(&mut self) {
+        self.now += 1;
+        let (now, at) = (self.now, self.time());
+        let Self { server, client, ways: [up, down], wire, session, .. } = self;
+        while let Some(datagram) = arrive(up, now) {
+            server.handle_datagram(at, here(), &datagram);
+        }
+        while let Some(datagram) = arrive(down, now) {
+            client.handle_datagram(at, there(), &datagram);
+        }
+        server.handle_timeout(at);
+        client.handle_timeout(at);
+        while let Some((id, _)) = server.poll_event() {
+            *session = Some(id);
+        }
+        while client.poll_event().is_some() {}
+        let mut datagram = Vec::new();
+        while server.poll_transmit(at, &mut datagram).is_some() {
+            wire.add(&datagram);
+            down.push_back((now + DELAY, datagram.clone()));
+        }
+        while client.poll_transmit(at, &mut datagram).is_some() {
+            wire.add(&datagram);
+            up.push_back((now + DELAY, datagram.clone()));
+        }
+    }
+
+    /// Bytes of messages that have come.
+    fn take(&mut self, by: By) -> u64 {
+        let Some(connection) = self.session.and_then(|id| self.server.session_mut(id)) else { return 0 };
+        let mut bytes = 0;
+        if by == By::Channel {
+            while connection.recv_message(0).is_some() {
+                bytes += MESSAGE as u64;
+            }
+        } else {
+            while let Ok(len) = connection.recv(0, &mut self.buf) {
+                bytes += len as u64;
+            }
+        }
+        bytes
+    }
+
+    /// Sends a message; whether there is room for more.
+    fn send(&mut self, by: By) -> bool {
+        let now = self.time();
+        let Some(connection) = self.client.connection_mut() else { return false };
+        if by == By::Channel {
+            connection.send_message(0, now, Blob(vec![0x5a; MESSAGE])).is_ok()
+        } else {
+            connection.send(0, &[0x5a; MESSAGE]).is_ok_and(|taken| taken == MESSAGE)
+        }
+    }
+}
+
+fn random(seed: u64) -> Random {
+    let mut rng = whitewater::sim::Rng::new(seed, 1);
+    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
+}
+
+fn here() -> SocketAddr {
+    ([10, 0, 0, 1], 1000).into()
+}
+
+fn there() -> SocketAddr {
+    ([10, 0, 0, 2], 2000).into()
+}
