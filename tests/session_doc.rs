@@ -8,8 +8,8 @@ use whitewater::session::cookie::{Claim, CookieKey};
 use whitewater::session::exchange::{Attempt, Initiator, Responder};
 use whitewater::session::seal::Seal;
 use whitewater::session::wire::{
-    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Frames, Hello, KcpPart, Msg1,
-    Msg2, Packet, Reset,
+    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
+    KcpPart, Msg1, Msg2, Packet, Reset,
 };
 use whitewater::{Seq16, Time};
 
@@ -173,6 +173,7 @@ fn every_frame() {
         Frame::Redirect(b"token"),
         Frame::Packed(b"bits"),
         Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
+        Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Pad(3),
     ];
     let mut body = Vec::new();

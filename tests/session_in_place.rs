@@ -66,9 +66,9 @@ impl Ends {
         let datagram = &mut buf[start..];
         self.wire.push(datagram.to_vec());
         match (to == address(2), self.in_place) {
-            (true, true) => server.handle_datagram_mut(*now, address(1), datagram),
+            (true, true) => server.handle_datagram_mut(*now, address(1), None, datagram),
             (true, false) => server.handle_datagram(*now, address(1), datagram),
-            (false, true) => client.handle_datagram_mut(*now, address(2), datagram),
+            (false, true) => client.handle_datagram_mut(*now, address(2), None, datagram),
             (false, false) => client.handle_datagram(*now, address(2), datagram),
         }
         true

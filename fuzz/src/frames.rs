@@ -1,7 +1,9 @@
 //! A body of frames encodes to what it was decoded from.
 
 use whitewater::Seq16;
-use whitewater::session::wire::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart};
+use whitewater::session::wire::{
+    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart,
+};
 
 /// Decodes a body.
 ///
@@ -41,6 +43,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         Frame::Redirect(b"token"),
         Frame::Packed(b"bits"),
         Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
+        Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Pad(3),
     ];
     let mut seeds = Vec::new();

@@ -1,5 +1,6 @@
 //! The peer is reached by another path: what was measured of the old one is forgotten.
 
+use super::congestion::Loss;
 use super::rtt::Rtt;
 use super::{Kcp, Work};
 use crate::time::Time;
@@ -20,5 +21,28 @@ impl<O: Output> Kcp<O> {
                 observer.path_changed(now);
             }
         }
+    }
+
+    /// Takes note that a queue on the path marks what passes it (ECN), for it is filling: the congestion controller is told once a round trip,
+    /// and nothing is sent again. KCP's own format has no place to tell it to the other end: whoever carries the control block has to. Source:
+    /// RFC 3168 (6.1.2).
+    pub fn congestion_marked(&mut self, now: Time) {
+        if now < self.marked_until {
+            return;
+        }
+        let micros =
+            if self.config.is_by_time() { self.rtt.srtt.into() } else { u64::from(self.rtt.srtt) * 1000 };
+        self.marked_until = now.after(micros.max(1));
+        let control = self.congestion.control_mut();
+        let prior_window = control.window();
+        control.on_mark(&Loss {
+            now,
+            timeouts: 0,
+            fast: 1,
+            in_flight: self.sender.span(),
+            prior_window,
+            fast_resend: self.config.fast_resend,
+            mss: self.config.mss(),
+        });
     }
 }

@@ -41,6 +41,7 @@ impl Measures for ConnectionStats {
         to.counter("whitewater_session_black_holes_total", "times that long ones got lost", self.black_holes);
         to.counter("whitewater_session_moves_total", "of the peer to another address", self.moves);
         to.counter("whitewater_session_key_updates_total", "of our keys", self.key_updates);
+        to.counter("whitewater_session_congestion_marks_total", "told by the peer", self.congestion_marks);
         to.counters(
             "whitewater_session_rejected_total",
             "datagrams and what was in them",

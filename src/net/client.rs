@@ -302,7 +302,7 @@ impl<M: Message> Client<M> {
 
 impl<M: Message> End for Session<M> {
     fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        Self::handle_datagram_mut(self, now, from, datagram);
+        Self::handle_datagram_mut(self, now, from, None, datagram);
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -367,7 +367,7 @@ impl<M: Message> Server<M> {
 
 impl<M: Message> End for session::Server<M> {
     fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        Self::handle_datagram_mut(self, now, from, datagram);
+        Self::handle_datagram_mut(self, now, from, None, datagram);
     }
 
     fn handle_timeout(&mut self, now: Time) {

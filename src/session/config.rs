@@ -5,6 +5,7 @@ use crate::config::{ConfigError, in_range, millis};
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::packet::AckConfig;
+use crate::session::wire::FEATURE_ECN;
 use std::time::Duration;
 
 /// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
@@ -20,6 +21,10 @@ pub struct SessionConfig {
     /// and 1452 on most of IPv6. What is found is used for lanes; unreliable datagrams and channels keep to `max_datagram`, which has
     /// to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
     pub path_mtu: Option<u16>,
+    /// Say of datagrams that they heed the marks of queues that fill (ECN), and heed them, if the peer does as well and the path leaves the
+    /// marks alone. Marks count as loss does, and nothing is sent again. There has to be something that slows down: `pacing`, or lanes
+    /// without `nc`. Off by default.
+    pub ecn: bool,
     /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
     /// nothing here: the session sets them.
     pub lanes: Vec<arq::Config>,
@@ -60,6 +65,7 @@ impl Default for SessionConfig {
             protocol_id: 0,
             max_datagram: 1200,
             path_mtu: None,
+            ecn: false,
             lanes: vec![arq::Config { snd_wnd: 128, snd_queue: 1024, ..arq::Config::turbo() }],
             channels: Vec::new(),
             datagrams_out: 64 << 10,
@@ -89,6 +95,7 @@ impl SessionConfig {
             protocol_id: _,
             max_datagram,
             path_mtu,
+            ecn,
             lanes,
             channels,
             datagrams_out,
@@ -114,6 +121,9 @@ impl SessionConfig {
             self.lane(lane, DATAGRAM_MIN).check()?;
             self.lane(lane, self.datagram_taken()).check()?;
         }
+        for lane in lanes.iter().filter(|_| *ecn && pacing.is_none()) {
+            in_range("nc of a lane with `ecn`", u8::from(lane.nc), 0..=0)?;
+        }
         in_range("channels", channels.len() as u64, 0..=64)?;
         if let Some(channels) = self.channels(DATAGRAM_MIN) {
             channels.check()?;
@@ -137,6 +147,11 @@ impl SessionConfig {
     /// Longest datagram that is taken: what the peer is told in the handshake.
     pub(super) fn datagram_taken(&self) -> u16 {
         self.max_datagram.max(self.path_mtu.unwrap_or_default())
+    }
+
+    /// What the peer is told in the handshake that this end does.
+    pub(super) fn features(&self) -> u32 {
+        if self.ecn { FEATURE_ECN } else { 0 }
     }
 
     /// Longest segments of a lane together in one frame, in datagrams of so many bytes.
@@ -216,6 +231,7 @@ mod tests {
             (SessionConfig { path_mtu: Some(1199), ..default.clone() }, "path_mtu"),
             (SessionConfig { path_mtu: Some(9001), ..default.clone() }, "path_mtu"),
             (SessionConfig { path_mtu: Some(1472), max_datagram: 1000, ..default.clone() }, "max_datagram"),
+            (SessionConfig { ecn: true, ..default.clone() }, "nc of a lane with `ecn`"),
             (SessionConfig { path_mtu: Some(9000), ..default.clone() }, "receive_memory"),
             (SessionConfig { lanes: vec![default.lanes[0]; 17], ..default.clone() }, "lanes"),
             (SessionConfig { datagrams_out: 1499, ..default.clone() }, "datagrams_out"),

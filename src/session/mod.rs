@@ -64,6 +64,7 @@ mod client;
 mod config;
 mod connection;
 pub mod cookie;
+mod ecn;
 mod error;
 mod event;
 pub mod exchange;
@@ -91,6 +92,7 @@ pub use blob::Blob;
 pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
 pub use config::SessionConfig;
 pub use connection::{Connection, ConnectionState};
+pub use ecn::Ecn;
 pub use error::{
     CloseTextError, DecisionError, RedirectError, SendDatagramError, SendError, SendMessageError,
 };

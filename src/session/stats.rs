@@ -48,6 +48,10 @@ pub struct ConnectionStats {
     pub mtu_probes_lost: u64,
     /// Times that long datagrams did not arrive any more, and shorter ones were sent from then on.
     pub black_holes: u64,
+    /// Whether what is sent says that it heeds the marks of ECN, and the path leaves them alone.
+    pub ecn: bool,
+    /// Packets sent that the peer says were marked, for a queue on the way was filling.
+    pub congestion_marks: u64,
     /// Times that the peer has moved to another address.
     pub moves: u64,
     /// Times that our keys were updated.

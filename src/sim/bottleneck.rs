@@ -27,6 +27,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// Bytes that a packet that comes now finds.
+    pub(super) fn backlog(&self, now: Time, rate: u64) -> u64 {
+        let waits = self.busy.saturating_sub(u128::from(now.as_micros()) * 1000);
+        u64::try_from(waits.saturating_mul(rate.into()) / NS_PER_BYTE_BIT).unwrap_or(u64::MAX)
+    }
+
     /// When a packet of `size` bytes that comes now has left; `None`: the queue is full.
     pub(super) fn depart(&mut self, now: Time, size: usize, bottleneck: Bottleneck) -> Option<Time> {
         let Bottleneck { rate, queue } = bottleneck;

@@ -43,8 +43,27 @@ pub struct LinkConfig {
     pub bottleneck: Option<Bottleneck>,
     /// Largest IP packet, bytes, 28 of them headers; larger ones vanish. `None`: any size.
     pub mtu: Option<usize>,
+    /// What becomes of the marks of ECN.
+    pub ecn: EcnPath,
     /// When everything sent gets lost. Partitions are the same outages in both directions.
     pub outages: Vec<Range<Time>>,
+}
+
+/// What a path does to datagrams that say that their sender heeds marks (ECN), and to their marks.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum EcnPath {
+    /// Nothing.
+    #[default]
+    Passes,
+    /// Those that find so many bytes in the queue of the bottleneck are marked.
+    MarksAbove(u64),
+    /// All are marked.
+    MarksAll,
+    /// The marks are taken off.
+    Bleaches,
+    /// Those datagrams are dropped.
+    Drops,
 }
 
 impl LinkConfig {
@@ -131,6 +150,7 @@ impl LinkConfig {
             corruption,
             bottleneck,
             mtu: _,
+            ecn: _,
             outages: _,
         } = self; // a new field fails to compile until it is handled
         in_range("jitter", millis(*jitter), 0, DAY)?;
@@ -171,6 +191,7 @@ impl Default for LinkConfig {
             corruption: Corruption::default(),
             bottleneck: None,
             mtu: None,
+            ecn: EcnPath::default(),
             outages: Vec::new(),
         }
     }

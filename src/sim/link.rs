@@ -1,10 +1,11 @@
 //! One direction of a path.
 
 use super::bottleneck::Queue;
-use super::config::{LinkConfig, LinkError};
+use super::config::{EcnPath, LinkConfig, LinkError};
 use super::loss::LossState;
 use super::rng::Rng;
 use super::stats::{IP_AND_UDP, LinkStats};
+use crate::session::Ecn;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,8 +37,9 @@ pub struct Link {
     under_way: BinaryHeap<Reverse<UnderWay>>,
     /// When the last datagram that kept its place arrives.
     last: Time,
-    /// The datagram that arrived last.
+    /// The datagram that arrived last, and what its IP header says.
     arrived: Vec<u8>,
+    arrived_ecn: Option<Ecn>,
     spare: Vec<Vec<u8>>,
     stats: LinkStats,
     /// Datagrams and copies under way so far; orders those of one moment.
@@ -51,6 +53,7 @@ struct UnderWay {
     at: Time,
     count: u64,
     datagram: Vec<u8>,
+    ecn: Option<Ecn>,
 }
 
 impl Link {
@@ -71,6 +74,7 @@ impl Link {
             under_way: BinaryHeap::new(),
             last: Time::ZERO,
             arrived: Vec::new(),
+            arrived_ecn: None,
             spare: Vec::new(),
             stats: LinkStats::default(),
             count: 0,
@@ -98,13 +102,21 @@ impl Link {
     /// Takes a datagram, in the order of time. Four random numbers each, lost or not: so another
     /// chance of one thing leaves all others as they were.
     pub fn send(&mut self, now: Time, datagram: &[u8]) {
+        self.send_with(now, None, datagram);
+    }
+
+    /// The same, with an IP header that says this.
+    pub fn send_with(&mut self, now: Time, ecn: Option<Ecn>, datagram: &[u8]) {
         let [loses, delays, reorders, doubles] = [(); 4].map(|()| self.rng.fraction());
         self.note(now, datagram);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(datagram);
         let damaged = self.config.corruption.apply(&mut self.damage, &mut bytes);
-        let Some(departure) = self.pass(now, datagram.len(), loses) else {
+        let ecn = self.mark(now, ecn);
+        let is_dropped = ecn.is_some() && self.config.ecn == EcnPath::Drops;
+        let departure = self.pass(now, datagram.len(), loses).filter(|_| !is_dropped);
+        let Some(departure) = departure else {
             self.spare.push(bytes);
             return;
         };
@@ -114,10 +126,10 @@ impl Link {
             self.stats.duplicated += 1;
             let mut copy = self.spare.pop().unwrap_or_default();
             copy.clone_from(&bytes);
-            self.push(arrival, bytes);
-            self.push(arrival + Duration::from_micros(1) + self.config.jitter, copy);
+            self.push(arrival, bytes, ecn);
+            self.push(arrival + Duration::from_micros(1) + self.config.jitter, copy, ecn);
         } else {
-            self.push(arrival, bytes);
+            self.push(arrival, bytes, ecn);
         }
     }
 
@@ -134,8 +146,15 @@ impl Link {
         }
         let Reverse(next) = self.under_way.pop()?;
         self.spare.push(std::mem::replace(&mut self.arrived, next.datagram));
+        self.arrived_ecn = next.ecn;
         self.stats.delivered += 1;
         Some(&self.arrived)
+    }
+
+    /// What the IP header of the datagram said that arrived last.
+    #[must_use]
+    pub const fn arrived_ecn(&self) -> Option<Ecn> {
+        self.arrived_ecn
     }
 
     /// Whether no datagram is under way.
@@ -167,6 +186,22 @@ impl Link {
         for word in std::iter::once(now.as_micros()).chain(words) {
             self.digest = (self.digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
+    }
+
+    /// What the path makes of what an IP header says.
+    fn mark(&mut self, now: Time, ecn: Option<Ecn>) -> Option<Ecn> {
+        let backlog = self.config.bottleneck.map_or(0, |bottleneck| self.queue.backlog(now, bottleneck.rate));
+        let is_marked = match self.config.ecn {
+            EcnPath::Bleaches => return None,
+            EcnPath::MarksAbove(bytes) => backlog > bytes,
+            EcnPath::MarksAll => true,
+            EcnPath::Passes | EcnPath::Drops => false,
+        };
+        if !is_marked || ecn.is_none() {
+            return ecn;
+        }
+        self.stats.marked += 1;
+        Some(Ecn::Congested)
     }
 
     /// When a datagram has passed the bottleneck; `None`: it does not arrive.
@@ -212,8 +247,8 @@ impl Link {
         self.last
     }
 
-    fn push(&mut self, at: Time, datagram: Vec<u8>) {
+    fn push(&mut self, at: Time, datagram: Vec<u8>, ecn: Option<Ecn>) {
         self.count += 1;
-        self.under_way.push(Reverse(UnderWay { at, count: self.count, datagram }));
+        self.under_way.push(Reverse(UnderWay { at, count: self.count, datagram, ecn }));
     }
 }

@@ -14,6 +14,8 @@ pub struct LinkStats {
     pub lost: u64,
     /// Dropped because the queue of the bottleneck was full.
     pub dropped: u64,
+    /// Marked, for a queue was filling: see [`EcnPath`](super::EcnPath).
+    pub marked: u64,
     /// Vanished because they were larger than the mtu.
     pub too_large: u64,
     /// Lost in an outage.

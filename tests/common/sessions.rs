@@ -6,10 +6,10 @@ use whitewater::Time;
 use whitewater::session::seal::{Keys, Seal};
 use whitewater::session::wire;
 use whitewater::session::{
-    ClientConfig, CloseReason, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite,
-    Target,
+    ClientConfig, CloseReason, Ecn, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId,
+    Suite, Target,
 };
-use whitewater::sim::{Link, LinkConfig, Rng};
+use whitewater::sim::{Link, LinkConfig, LinkStats, Rng};
 
 /// Everything there is. One seed, one run.
 pub(crate) struct World {
@@ -242,7 +242,10 @@ impl World {
             }
             let route = |client: &mut Client| client.routes.last().is_some_and(|route| route.address == to);
             match self.clients.iter_mut().find_map(|client| route(client).then_some(client)) {
-                Some(client) => client.routes.last_mut().unwrap().down.send(now, &buf),
+                Some(client) => {
+                    let ecn = self.server.transmit_ecn();
+                    client.routes.last_mut().unwrap().down.send_with(now, ecn, &buf);
+                }
                 None => self.strangers.push((to, buf.clone())),
             }
         }
@@ -261,7 +264,7 @@ impl World {
                 if self.taps {
                     self.tap.push((now, route.address, to, buf.clone()));
                 }
-                route.up.send(now, &buf);
+                route.up.send_with(now, client.session.transmit_ecn(), &buf);
             }
             while let Some(event) = client.session.poll_event() {
                 client.events.push((now, event));
@@ -279,17 +282,20 @@ impl World {
                     let route = &mut self.clients[index].routes[route];
                     let address = route.address;
                     let Some(datagram) = route.up.arrive(now).map(<[u8]>::to_vec) else { break };
+                    let ecn = route.up.arrived_ecn();
                     if !self.frozen {
-                        self.serve(address, &datagram);
+                        self.serve_with(address, ecn, &datagram);
                         self.drain();
                     }
                 }
             }
             loop {
                 let client = &mut self.clients[index];
-                let Some(datagram) = client.routes.last_mut().unwrap().down.arrive(now) else { break };
+                let down = &mut client.routes.last_mut().unwrap().down;
+                let Some(mut datagram) = down.arrive(now).map(<[u8]>::to_vec) else { break };
+                let ecn = down.arrived_ecn();
                 if !client.frozen {
-                    client.session.handle_datagram(now, server_address(), datagram);
+                    client.session.handle_datagram_mut(now, server_address(), ecn, &mut datagram);
                     self.drain();
                 }
             }
@@ -322,9 +328,18 @@ impl World {
         self.audit.entry(from).or_default().received += len as u64;
     }
 
+    /// What became of what a client has sent over its present route.
+    pub(crate) fn up_stats(&self, client: usize) -> LinkStats {
+        self.clients[client].routes.last().unwrap().up.stats()
+    }
+
     fn serve(&mut self, from: SocketAddr, datagram: &[u8]) {
+        self.serve_with(from, None, datagram);
+    }
+
+    fn serve_with(&mut self, from: SocketAddr, ecn: Option<Ecn>, datagram: &[u8]) {
         self.audit.entry(from).or_default().received += datagram.len() as u64;
-        self.server.handle_datagram(self.now, from, datagram);
+        self.server.handle_datagram_mut(self.now, from, ecn, &mut datagram.to_vec());
     }
 
     /// No address that is not proven gets more bytes than came from it, and cookies are 0.07 of that at most.

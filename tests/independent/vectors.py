@@ -125,6 +125,7 @@ def every_frame(groups: list[Group]) -> None:
         (frames.REDIRECT, b"token"),
         (frames.PACKED, b"bits"),
         (frames.KCP_PART, bytes.fromhex("0600 01 02") + b"segm"),
+        (frames.ECN, bytes.fromhex("01000000 02000000 03000000")),
         (frames.PAD, bytes(2)),
     ]
     for group, expected in zip(groups, (everything, [(frames.DGRAM, b"last")]), strict=True):

@@ -105,8 +105,8 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
     fn input_mut(&mut self, now: u32, datagram: &mut [u8]) {
         let now = Time::from_millis(now.into());
         match &mut self.end {
-            End::Client(session) => session.handle_datagram_mut(now, PEER, datagram),
-            End::Server(server, _) => server.handle_datagram_mut(now, PEER, datagram),
+            End::Client(session) => session.handle_datagram_mut(now, PEER, None, datagram),
+            End::Server(server, _) => server.handle_datagram_mut(now, PEER, None, datagram),
         }
     }
 

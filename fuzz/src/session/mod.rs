@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::message::channel::ChannelConfig;
+use whitewater::pace::PaceConfig;
 use whitewater::session::wire::{Accept, Connect, kind};
 use whitewater::session::{
     Blob, ClientConfig, ClientState, Connection, Event, Random, Server, ServerConfig, Session, SessionConfig,
@@ -442,6 +443,8 @@ pub mod flag {
     pub const SEARCH: u8 = 8;
     /// No events are logged.
     pub const QUIET: u8 = 16;
+    /// Both ends heed marks.
+    pub const ECN: u8 = 32;
 }
 
 const fn suite(flags: u8) -> Suite {
@@ -455,6 +458,8 @@ fn session_config(flags: u8) -> SessionConfig {
     SessionConfig {
         lanes: vec![default.lanes[0]; LANES],
         channels,
+        ecn: flags & flag::ECN != 0,
+        pacing: (flags & flag::ECN != 0).then(|| PaceConfig { loss: Some(5), ..PaceConfig::default() }),
         path_mtu: (flags & flag::SEARCH != 0).then_some(LONGEST),
         timeout: Duration::from_secs(4),
         drain: Duration::from_secs(1),

@@ -63,6 +63,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             flag::CONNECTED | flag::CIPHER | flag::REKEYS,
             0,
             flag::CONNECTED | flag::CIPHER | flag::SEARCH,
+            flag::CONNECTED | flag::ECN,
         ];
         for (variant, flags) in variants.into_iter().enumerate() {
             let start =

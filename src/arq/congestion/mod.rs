@@ -53,6 +53,12 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = loss;
     }
 
+    /// The path has marked a segment, for a queue is filling (ECN): as if one had been lost, which is not sent again. Once a round trip at
+    /// most.
+    fn on_mark(&mut self, loss: &Loss) {
+        self.on_loss(loss);
+    }
+
     /// A round trip was measured: a transmission that left `rtt` ago has arrived.
     fn on_rtt(&mut self, now: Time, rtt: Duration) {
         let _ = (now, rtt);

@@ -123,8 +123,8 @@ impl<M: Message> Sessions<M> {
 impl<M: Message> End for Sessions<M> {
     fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         match self {
-            Self::Server(server) => server.handle_datagram_mut(now, from, datagram),
-            Self::Client(session) => session.handle_datagram_mut(now, from, datagram),
+            Self::Server(server) => server.handle_datagram_mut(now, from, None, datagram),
+            Self::Client(session) => session.handle_datagram_mut(now, from, None, datagram),
         }
     }
 

@@ -42,7 +42,7 @@ impl Attempt {
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
         let mut payload = Vec::new();
         let said = Msg1 {
-            features: 0,
+            features: session.features(),
             max_datagram: session.datagram_taken(),
             rcv_wnd: session.told_rcv_wnd(),
             keepalive_ms: session.told_keepalive(),

@@ -12,7 +12,7 @@ use super::reset::is_reset;
 use super::seal::{Keys, Seal};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
-use super::{Blob, Random};
+use super::{Blob, Ecn, Random};
 use crate::config::ConfigError;
 use crate::message::Message;
 use crate::time::Time;
@@ -123,20 +123,32 @@ impl<M: Message> Session<M> {
                 let mut copy = std::mem::take(&mut self.scratch);
                 copy.clear();
                 copy.extend_from_slice(datagram);
-                self.take_data(now, from, data, &mut copy);
+                self.take_data(now, from, None, data, &mut copy);
                 self.scratch = copy;
             }
             packet => self.take(now, from, packet),
         }
     }
 
-    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards.
-    pub fn handle_datagram_mut(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what its IP header said.
+    pub fn handle_datagram_mut(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) {
         let now = self.tick(now);
         match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.take_data(now, from, data, datagram),
+            Ok(Packet::Data(data, _)) => self.take_data(now, from, ecn, data, datagram),
             packet => self.take(now, from, packet),
         }
+    }
+
+    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) wrote last.
+    #[must_use]
+    pub fn transmit_ecn(&self) -> Option<Ecn> {
+        self.connection()?.transmit_ecn()
     }
 
     /// Does what is due at `now`.
@@ -278,7 +290,14 @@ impl<M: Message> Session<M> {
     }
 
     /// Takes a packet of a session that is up.
-    fn take_data(&mut self, now: Time, from: SocketAddr, Data { sid, .. }: Data, datagram: &mut [u8]) {
+    fn take_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ecn: Option<Ecn>,
+        Data { sid, .. }: Data,
+        datagram: &mut [u8],
+    ) {
         if datagram.len() > self.config.session.datagram_taken().into() {
             self.rejected.malformed += 1;
             return;
@@ -287,7 +306,7 @@ impl<M: Message> Session<M> {
             State::Connected(connected)
                 if sid == connected.client_sid && from == connected.connection.peer() =>
             {
-                connected.connection.handle_data(now, from, datagram);
+                connected.connection.handle_data(now, from, ecn, datagram);
             }
             _ => self.rejected.stranger += 1,
         }
@@ -339,6 +358,7 @@ impl<M: Message> Session<M> {
             peer: from,
             conv: msg2.server_sid,
             max_datagram: msg2.max_datagram,
+            features: msg2.features,
             moves: false, // a server stays where it is
             is_client: true,
             seed: [self.random.u64(), self.random.u64()],

@@ -283,6 +283,13 @@ impl Lanes {
         }
     }
 
+    /// A queue on the path is filling.
+    pub(super) fn congestion_marked(&mut self, now: Time) {
+        for lane in &mut self.lanes {
+            lane.kcp.congestion_marked(now);
+        }
+    }
+
     /// Segments that are not known to have arrived.
     pub(super) fn unacked(&self) -> usize {
         self.lanes.iter().map(|lane| lane.kcp.wait_snd()).sum()

@@ -29,6 +29,8 @@ impl<M: Message> Connection<M> {
             mtu_probes: probes.sent,
             mtu_probes_lost: probes.lost,
             black_holes: probes.black_holes,
+            ecn: self.marks.as_ref().is_some_and(|marks| marks.is_valid()),
+            congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.told()),
             mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
             sent: counted.sent,
             bytes_sent: counted.bytes_sent,

@@ -1,5 +1,6 @@
 //! What a connection owns, and may take.
 
+use super::ecn::Marks;
 use super::{Connection, Observer};
 use crate::arq;
 use crate::message::Message;
@@ -23,7 +24,8 @@ impl<M: Message> Connection<M> {
     pub fn memory(&self) -> usize {
         let channels = self.channels.as_ref().map_or(0, Channels::memory);
         let datagrams = self.datagrams.memory() + self.sent.memory();
-        let path = self.parts.memory() + self.mtu.memory();
+        let marks = if self.marks.is_some() { size_of::<Marks>() } else { 0 };
+        let path = self.parts.memory() + self.mtu.memory() + marks;
         let observer = self.observer.as_deref().map_or(0, Observer::memory);
         self.lanes.memory() + channels + datagrams + path + self.seal.memory() + self.user.len() + observer
     }

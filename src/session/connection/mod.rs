@@ -8,6 +8,7 @@
 
 mod acks;
 mod datagrams;
+mod ecn;
 mod farewell;
 mod keepalive;
 mod lanes;
@@ -47,6 +48,7 @@ use crate::packet::AckTracker;
 use crate::seq::Seq16;
 use crate::time::Time;
 use datagrams::Datagrams;
+use ecn::Marks;
 use keepalive::Keepalive;
 use lanes::{LaneError, Lanes};
 use life::{Closing, Life};
@@ -100,6 +102,8 @@ pub struct Connection<M> {
     max_datagram: u16,
     mtu: PathMtu,
     parts: FrameParts,
+    /// If both ends heed marks.
+    marks: Option<Box<Marks>>,
     send_memory: u32,
     /// A send found no room for its bytes, and waits for the event that there is some.
     is_short: bool,
@@ -139,6 +143,8 @@ pub(in crate::session) struct Parts {
     pub(in crate::session) conv: u32,
     /// Largest datagram that the peer takes.
     pub(in crate::session) max_datagram: u16,
+    /// What the peer says that it does.
+    pub(in crate::session) features: u32,
     /// Whether the peer's address may change.
     pub(in crate::session) moves: bool,
     /// Whether this end is the client, which pings until the server is heard.
@@ -154,7 +160,8 @@ impl<M: Message> Connection<M> {
         config: &SessionConfig,
         parts: Parts,
     ) -> Result<Self, ConfigError> {
-        let Parts { mut seal, peer_sid, peer, conv, max_datagram, moves, is_client, seed, user } = parts;
+        let Parts { mut seal, peer_sid, peer, conv, max_datagram, features, moves, is_client, seed, user } =
+            parts;
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let mtu =
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
@@ -190,6 +197,7 @@ impl<M: Message> Connection<M> {
             max_datagram,
             mtu,
             parts: FrameParts::new(SessionConfig::frame_max(config.datagram_taken())),
+            marks: Marks::new(config.features() & features),
             send_memory: config.send_memory,
             is_short: false,
             memory_left: u64::MAX,

@@ -6,6 +6,7 @@ use super::{Connection, Pending};
 use crate::message::Message;
 use crate::pace::Rtt;
 use crate::packet::Acks;
+use crate::session::Ecn;
 use crate::session::config::DATAGRAM_MAX;
 use crate::session::event::CloseReason;
 use crate::session::replay::Replayed;
@@ -32,9 +33,13 @@ impl<M: Message> Connection<M> {
         &mut self,
         now: Time,
         from: SocketAddr,
+        ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) -> bool {
         let is_new = self.take_data(now, from, datagram);
+        if let Some(marks) = self.marks.as_mut().filter(|_| is_new) {
+            marks.on_received(now, ecn, self.ack_delay);
+        }
         self.observe(now);
         is_new
     }
@@ -161,6 +166,7 @@ impl<M: Message> Connection<M> {
                 }
             }
             Frame::Ack(ack) => self.take_acks(now, ack)?,
+            Frame::Ecn(counts) => self.take_marks(now, taken.pn, counts),
             Frame::Ping(stamp) => self.pong = Some(stamp),
             Frame::Pong(stamp) => {
                 self.take_probe_answer(now, stamp);
@@ -195,6 +201,9 @@ impl<M: Message> Connection<M> {
             self.lanes.path_changed(now);
             self.sent.path_changed();
             self.mtu.path_changed();
+            if let Some(marks) = &mut self.marks {
+                marks.path_changed();
+            }
             self.set_mtu();
             self.rtt = Rtt::default();
         }

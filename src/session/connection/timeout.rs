@@ -71,6 +71,7 @@ impl<M: Message> Connection<M> {
                     channels.map(|at| data(at, Timer::Channel)),
                     self.received.due().map(|at| (at, Timer::Ack)),
                     self.redirects.due().map(|at| (at, Timer::Redirect)),
+                    self.marks.as_ref().and_then(|marks| marks.due()).map(|at| (at, Timer::Ack)),
                     self.mtu.check().map(|at| data(at, Timer::Path)),
                     Some((self.keepalive.ping_at(), Timer::Keepalive)),
                     Some(silence),

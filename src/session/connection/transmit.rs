@@ -129,6 +129,7 @@ impl<M: Message> Connection<M> {
             return None;
         }
         self.write_acks(now, &mut writer); // again, for the last ones may have got lost
+        self.write_marks(now, &mut writer, false);
         self.finish(now, buf, start, written)
     }
 
@@ -172,7 +173,9 @@ impl<M: Message> Connection<M> {
         if self.pacing.is_none() {
             return;
         }
-        let conditions = Conditions { rtt: self.rtt(), ..Conditions::of(self.sent.rtt(), self.sent.loss()) };
+        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
+        let measured = Conditions::of(self.sent.rtt(), self.sent.loss());
+        let conditions = Conditions { rtt: self.rtt(), loss: measured.loss.max(marked), ..measured };
         if let Some(pacing) = &mut self.pacing {
             pacing.update(now, &conditions);
             pacing.on_sent(now);
@@ -184,6 +187,7 @@ impl<M: Message> Connection<M> {
         if self.received.due().is_some_and(|at| at <= now) {
             written.any |= self.write_acks(now, writer);
         }
+        written.any |= self.write_marks(now, writer, true);
         if let Some(response) = self.response.take() {
             written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
         }
@@ -272,6 +276,9 @@ impl<M: Message> Connection<M> {
             return None;
         };
         let len = buf.len() - start;
+        if let Some(marks) = &mut self.marks {
+            marks.on_sent();
+        }
         self.keepalive.on_sent(now);
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;

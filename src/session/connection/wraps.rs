@@ -74,6 +74,7 @@ impl World {
                 peer: SocketAddr::from(([10, 0, 0, 1], 1)),
                 conv: 7,
                 max_datagram: 1200,
+                features: 0,
                 moves: false,
                 is_client: end == 0,
                 seed: [1, 2],
@@ -104,7 +105,7 @@ impl World {
             self.under_way[end] = waits;
             let arrived: Vec<_> = arrived;
             for (_, mut datagram) in arrived {
-                self.ends[end].handle_data(now, SocketAddr::from(([10, 0, 0, 1], 1)), &mut datagram);
+                self.ends[end].handle_data(now, SocketAddr::from(([10, 0, 0, 1], 1)), None, &mut datagram);
             }
             self.ends[end].handle_timeout(now);
             let mut buf = Vec::new();

@@ -177,7 +177,8 @@ impl<M: Message> Server<M> {
         let secrets = Secrets { psk, random: Zeroizing::new(self.random.array()) };
         let mut payload = Vec::new();
         let responder = self.read_msg1(&attempt, &secrets, msg1, &mut payload).ok_or(Refusal::Handshake)?;
-        let Msg1 { max_datagram, user, .. } = Msg1::decode(&payload).map_err(|_| Refusal::Handshake)?;
+        let Msg1 { max_datagram, features, user, .. } =
+            Msg1::decode(&payload).map_err(|_| Refusal::Handshake)?;
         if max_datagram < DATAGRAM_MIN {
             return Err(Refusal::Handshake);
         }
@@ -189,6 +190,7 @@ impl<M: Message> Server<M> {
             suite,
             client_sid,
             max_datagram,
+            features,
             msg1_hash: self.hash(msg1),
             user: user.into(),
             #[cfg(feature = "crypto")]

@@ -7,6 +7,7 @@ use super::refusal::Refusal;
 use super::replies::Reply;
 use super::{Server, list};
 use crate::message::Message;
+use crate::session::Ecn;
 #[cfg(feature = "crypto")]
 use crate::session::event::CloseReason;
 use crate::session::wire::{RESET_LEN, Reset};
@@ -16,7 +17,14 @@ use std::time::Duration;
 
 impl<M: Message> Server<M> {
     /// Gives DATA to its session.
-    pub(super) fn take_data(&mut self, now: Time, from: SocketAddr, id: u32, datagram: &mut [u8]) {
+    pub(super) fn take_data(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ecn: Option<Ecn>,
+        id: u32,
+        datagram: &mut [u8],
+    ) {
         self.stats.datagrams += 1;
         self.stats.bytes_received += datagram.len() as u64;
         if datagram.len() > self.config.session.datagram_taken().into() {
@@ -27,7 +35,7 @@ impl<M: Message> Server<M> {
             self.count(now, from, Refusal::Unknown);
             return self.reset(now, from, id, datagram.len());
         };
-        if !peer.connection.handle_data(now, from, datagram) {
+        if !peer.connection.handle_data(now, from, ecn, datagram) {
             self.stats.dropped += 1;
             return;
         }

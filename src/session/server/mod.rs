@@ -40,7 +40,7 @@ use super::shard;
 use super::timers::Timers;
 use super::turn::Turn;
 use super::wire::{Packet, PacketError, is_reserved_conv};
-use super::{Blob, Random};
+use super::{Blob, Ecn, Random};
 use crate::config::ConfigError;
 use crate::message::Message;
 use crate::rate::{AddressRate, Rate};
@@ -102,6 +102,8 @@ pub struct Server<M = Blob> {
     scratch: Vec<u8>,
     /// A datagram that is opened, if its owner keeps it as it is.
     copy: Vec<u8>,
+    /// What the IP header of the last datagram is to say.
+    leaving: Option<Ecn>,
 }
 
 /// How often strangers are answered.
@@ -179,6 +181,7 @@ impl<M: Message> Server<M> {
             now: Time::ZERO,
             scratch: Vec::new(),
             copy: Vec::new(),
+            leaving: None,
             random,
         })
     }
@@ -191,20 +194,32 @@ impl<M: Message> Server<M> {
                 let mut copy = std::mem::take(&mut self.copy);
                 copy.clear();
                 copy.extend_from_slice(datagram);
-                self.take_data(now, from, data.sid, &mut copy);
+                self.take_data(now, from, None, data.sid, &mut copy);
                 self.copy = copy;
             }
             packet => self.take(now, from, packet, datagram),
         }
     }
 
-    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards.
-    pub fn handle_datagram_mut(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what its IP header said.
+    pub fn handle_datagram_mut(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) {
         let now = self.tick(now);
         match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
+            Ok(Packet::Data(data, _)) => self.take_data(now, from, ecn, data.sid, datagram),
             packet => self.take(now, from, packet, datagram),
         }
+    }
+
+    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) wrote last.
+    #[must_use]
+    pub const fn transmit_ecn(&self) -> Option<Ecn> {
+        self.leaving
     }
 
     /// Does what is due at `now`. The work of one call is bounded; when there is more, [`poll_timeout`](Self::poll_timeout) says so.
@@ -237,6 +252,7 @@ impl<M: Message> Server<M> {
     fn append_next(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
         self.recount_lent();
+        self.leaving = None;
         while let Some(reply) = self.replies.pop() {
             match reply {
                 Reply::Short { to, len, bytes } => {

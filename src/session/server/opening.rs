@@ -25,6 +25,7 @@ pub(super) struct Guest {
     pub(super) suite: Suite,
     pub(super) client_sid: u32,
     pub(super) max_datagram: u16,
+    pub(super) features: u32,
     pub(super) msg1_hash: u128,
     pub(super) user: Box<[u8]>,
     /// What its connect token said.
@@ -120,6 +121,7 @@ impl<M: Message> Server<M> {
             peer: attempt.0,
             conv: id,
             max_datagram: guest.max_datagram,
+            features: guest.features,
             moves: self.config.migration && guest.suite != Suite::Checked,
             is_client: false,
             seed: [self.random.u64(), self.random.u64()],
@@ -166,7 +168,7 @@ impl<M: Message> Server<M> {
         let mut payload = Vec::new();
         let said = Msg2 {
             server_sid: session.unwrap_or(0),
-            features: 0,
+            features: config.features(),
             max_datagram: config.datagram_taken(),
             rcv_wnd: config.told_rcv_wnd(),
             keepalive_ms: config.told_keepalive(),

@@ -26,6 +26,7 @@ impl<M: Message> Server<M> {
         while let Some(&id) = self.outbox.front() {
             if let Some(peer) = self.sessions.get_mut(id) {
                 if let Some(to) = peer.connection.append_transmit(now, buf) {
+                    self.leaving = peer.connection.transmit_ecn();
                     if self.turn.spend(buf.len() - start) {
                         self.outbox.rotate_left(1);
                         self.is_turn_of_raw = true;

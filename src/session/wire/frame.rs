@@ -31,6 +31,20 @@ pub enum Frame<'a> {
     Packed(&'a [u8]),
     /// A part of the content of a [`Kcp`](Self::Kcp) that is too long for the path, which never is empty.
     KcpPart(KcpPart, &'a [u8]),
+    /// How many packets have arrived with which marks.
+    Ecn(EcnFrame),
+}
+
+/// Packets that have arrived, by what their IP headers said; each count is modulo 2^32.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
+pub struct EcnFrame {
+    /// Not marked, or in a way that its sender does not use.
+    pub unmarked: u32,
+    /// Marked by their sender: ECT(0).
+    pub capable: u32,
+    /// Marked by the path: CE.
+    pub congested: u32,
 }
 
 /// The place of a part among those of its frame. All parts but the last have one length, and the last is no longer.
@@ -107,6 +121,10 @@ impl<'a> Frame<'a> {
             frame_type::ACK => {
                 let (ack, bits, delay) = (Seq16(from.u16()?), from.u32()?, from.u16()?);
                 Self::Ack(AckFrame { ack, bits, delay })
+            }
+            frame_type::ECN => {
+                let (unmarked, capable, congested) = (from.u32()?, from.u32()?, from.u32()?);
+                Self::Ecn(EcnFrame { unmarked, capable, congested })
             }
             frame_type::PING => Self::Ping(from.u64()?),
             frame_type::PONG => Self::Pong(from.u64()?),
@@ -195,6 +213,7 @@ pub(super) mod frame_type {
     pub(in super::super) const REDIRECT: u8 = 9;
     pub(in super::super) const PACKED: u8 = 10;
     pub(in super::super) const KCP_PART: u8 = 11;
+    pub(in super::super) const ECN: u8 = 12;
     pub(in super::super) const KCP_PART_TO_END: u8 = KCP_PART | TO_END;
     /// Set in the type of a frame of any length that is the last one: it has no length then.
     pub(in super::super) const TO_END: u8 = 0x80;

@@ -1,6 +1,6 @@
 //! Frames into a body of limited size.
 
-use super::frame::{AckFrame, FRAMES_MAX, Frame, KcpPart, frame_type, is_close_text};
+use super::frame::{AckFrame, EcnFrame, FRAMES_MAX, Frame, KcpPart, frame_type, is_close_text};
 use thiserror::Error;
 
 /// A frame does not fit any more, or cannot be one. Nothing was written.
@@ -72,6 +72,12 @@ impl<'a> FrameWriter<'a> {
                 self.buffer.extend_from_slice(&bits.to_le_bytes());
                 self.buffer.extend_from_slice(&delay.to_le_bytes());
             }
+            Frame::Ecn(EcnFrame { unmarked, capable, congested }) => {
+                self.buffer.push(frame_type::ECN);
+                for count in [unmarked, capable, congested] {
+                    self.buffer.extend_from_slice(&count.to_le_bytes());
+                }
+            }
             Frame::Ping(stamp) => self.eight(frame_type::PING, stamp.to_le_bytes()),
             Frame::Pong(stamp) => self.eight(frame_type::PONG, stamp.to_le_bytes()),
             Frame::PathChallenge(bytes) => self.eight(frame_type::PATH_CHALLENGE, bytes),
@@ -141,6 +147,7 @@ fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
         | Frame::Pong(_)
         | Frame::PathChallenge(_)
         | Frame::PathResponse(_) => Ok(9),
+        Frame::Ecn(_) => Ok(13),
         Frame::Close(_, text) if !is_close_text(text) => Err(NoRoom),
         Frame::Close(_, text) => Ok(4 + text.len()),
         Frame::KcpPart(part, content) if content.is_empty() || !part.is_possible() => Err(NoRoom),

@@ -15,7 +15,7 @@ mod reader;
 pub use connect::{Accept, Connect};
 pub use data::{DATA_HEADER_LEN, Data, RESET_LEN, Reset};
 pub use error::{FrameError, PacketError};
-pub use frame::{AckFrame, CLOSE_TEXT_MAX, FRAMES_MAX, Frame, Frames, KcpPart, is_close_text};
+pub use frame::{AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, Frames, KcpPart, is_close_text};
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN, Hello};
 pub use payload::{Msg1, Msg2, USER_MAX};
@@ -39,6 +39,9 @@ pub const TOKEN_MAX: usize = 512;
 pub const MESSAGE_MIN: usize = 8 + 16 + 4;
 /// Most bytes of a message of the handshake: a public key, the longest payload, a tag.
 pub const MESSAGE_MAX: usize = 32 + (34 + USER_MAX) + 16;
+
+/// A feature of the handshake: its sender counts the marks of ECN and tells them, and wants to be told.
+pub const FEATURE_ECN: u32 = 1;
 
 /// The first byte of a datagram.
 pub mod kind {

@@ -1,0 +1,260 @@
+//! The marks of queues that fill (ECN): those of what has come are told, those of what was sent are heeded, as long as the path and the
+//! peer leave them alone.
+//!
+//! Source: RFC 9000 (13.4 and A.4), RFC 9002 (7.1), with the counts of all packets of the session instead of those of an ACK.
+
+use super::Connection;
+use crate::message::Message;
+use crate::pace::Loss;
+use crate::session::Ecn;
+use crate::session::wire::{EcnFrame, Frame, FrameWriter};
+use crate::time::Time;
+use std::time::Duration;
+
+/// What was received and sent with which marks.
+#[derive(Debug)]
+pub(super) struct Marks {
+    received: EcnFrame,
+    /// When the peer is to be told at the latest, and not before when.
+    due: Option<Time>,
+    not_before: Time,
+    /// Datagrams that may still tell it, when they leave anyway.
+    repeats: u8,
+    path: PathMarks,
+    /// Packets sent, as the peer would count them.
+    sent: EcnFrame,
+    /// What the peer has told last, and in which packet.
+    told: EcnFrame,
+    told_in: Option<u64>,
+    /// Whether the last packet that was sent is marked.
+    is_marked: bool,
+    share: Loss,
+    total: u64,
+}
+
+/// What is known of what the path does to marks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum PathMarks {
+    /// Nothing: so many more packets are marked.
+    Testing(u8),
+    /// The peer has not told of any.
+    Unknown,
+    /// They arrive.
+    Valid,
+    /// They do not, or what the peer tells cannot be.
+    Invalid,
+}
+
+impl Marks {
+    /// For a session of both of whose ends have these features.
+    pub(super) fn new(features: u32) -> Option<Box<Self>> {
+        (features != 0).then(|| {
+            Box::new(Self {
+                received: EcnFrame::default(),
+                due: None,
+                not_before: Time::ZERO,
+                repeats: 0,
+                path: PathMarks::Testing(TESTS),
+                sent: EcnFrame::default(),
+                told: EcnFrame::default(),
+                told_in: None,
+                is_marked: false,
+                share: Loss::default(),
+                total: 0,
+            })
+        })
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.path == PathMarks::Valid
+    }
+
+    /// Packets that the peer says were marked by the path.
+    pub(super) const fn told(&self) -> u64 {
+        self.total
+    }
+
+    /// Share of packets that are marked, of about the last 64.
+    pub(super) const fn share(&self) -> f64 {
+        self.share.share()
+    }
+
+    /// A packet has come.
+    pub(super) fn on_received(&mut self, now: Time, ecn: Option<Ecn>, delay: Duration) {
+        let EcnFrame { unmarked, capable, congested } = &mut self.received;
+        let count = match ecn {
+            Some(Ecn::Congested) => congested,
+            Some(Ecn::Capable) => capable,
+            Some(Ecn::Scalable) | None => unmarked,
+        };
+        *count = count.wrapping_add(1);
+        self.repeats = REPEATS;
+        if ecn == Some(Ecn::Congested) {
+            self.due = self.due.or(Some(self.not_before.max(now + delay)));
+        }
+    }
+
+    pub(super) const fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// What is to be told: what is due, or else what may ride along.
+    fn peek(&self, now: Time, must: bool) -> Option<EcnFrame> {
+        let is_due = self.due.is_some_and(|at| at <= now);
+        (is_due || (!must && self.repeats > 0 && self.not_before <= now)).then_some(self.received)
+    }
+
+    /// The peer has been told.
+    fn on_told(&mut self, now: Time) {
+        self.due = None;
+        self.repeats = self.repeats.saturating_sub(1);
+        self.not_before = now + TELL_EACH;
+    }
+
+    /// A packet is sent.
+    pub(super) const fn on_sent(&mut self) {
+        self.is_marked = match self.path {
+            PathMarks::Testing(left) => {
+                self.path = if left > 1 { PathMarks::Testing(left - 1) } else { PathMarks::Unknown };
+                true
+            }
+            PathMarks::Valid => true,
+            PathMarks::Unknown | PathMarks::Invalid => false,
+        };
+        let EcnFrame { unmarked, capable, .. } = &mut self.sent;
+        let count = if self.is_marked { capable } else { unmarked };
+        *count = count.wrapping_add(1);
+    }
+
+    /// The peer is reached by another path, which is tested anew. What was sent before may still be told of.
+    pub(super) fn path_changed(&mut self) {
+        self.path = PathMarks::Testing(TESTS);
+        self.share = Loss::default();
+    }
+
+    /// What the peer has counted, in the packet `pn`; returns how many more were marked by the path.
+    fn on_counts(&mut self, pn: u64, counts: EcnFrame) -> u32 {
+        if self.path == PathMarks::Invalid || self.told_in.is_some_and(|newest| pn <= newest) {
+            return 0;
+        }
+        let (sent, told) = (self.sent, self.told);
+        let unmarked = counts.unmarked.wrapping_sub(told.unmarked);
+        let capable = counts.capable.wrapping_sub(told.capable);
+        let congested = counts.congested.wrapping_sub(told.congested);
+        let under_way = sent.capable.wrapping_sub(told.capable).wrapping_sub(told.congested);
+        let is_possible = u64::from(capable) + u64::from(congested) <= under_way.into()
+            && unmarked <= sent.unmarked.wrapping_sub(told.unmarked);
+        let marks_all =
+            self.path != PathMarks::Valid && counts.capable == 0 && counts.congested >= TESTS.into();
+        if !is_possible || marks_all {
+            self.path = PathMarks::Invalid;
+            return 0;
+        }
+        (self.told, self.told_in) = (counts, Some(pn));
+        if capable > 0 {
+            self.path = PathMarks::Valid;
+        }
+        let samples = |count: u32| 0..count.min(SAMPLES);
+        samples(capable).for_each(|_| self.share.sample(false));
+        samples(congested).for_each(|_| self.share.sample(true));
+        self.total += u64::from(congested);
+        congested
+    }
+}
+
+impl<M: Message> Connection<M> {
+    /// What the IP header of the datagram is to say that was written last.
+    pub(in crate::session) fn transmit_ecn(&self) -> Option<Ecn> {
+        self.marks.as_ref().filter(|marks| marks.is_marked).map(|_| Ecn::Capable)
+    }
+
+    /// Tells the peer which marks have come; `must`: only if that is due.
+    pub(super) fn write_marks(&mut self, now: Time, writer: &mut FrameWriter<'_>, must: bool) -> bool {
+        let Some(marks) = &mut self.marks else { return false };
+        let Some(counts) = marks.peek(now, must) else { return false };
+        let is_written = writer.push(&Frame::Ecn(counts)).is_ok();
+        if is_written {
+            marks.on_told(now);
+        }
+        is_written
+    }
+
+    /// Which marks the peer has got.
+    pub(super) fn take_marks(&mut self, now: Time, pn: u64, counts: EcnFrame) {
+        let Some(marks) = &mut self.marks else { return };
+        if marks.on_counts(pn, counts) > 0 {
+            self.lanes.congestion_marked(now);
+        }
+    }
+}
+
+/// Packets that are marked to see what the path does. Source: RFC 9000 (A.4).
+const TESTS: u8 = 10;
+/// Times that counts are told, with datagrams that leave anyway, after the last packet.
+const REPEATS: u8 = 3;
+/// Counts are told no sooner after each other.
+const TELL_EACH: Duration = Duration::from_millis(10);
+/// One report counts for no more packets, of each kind: the share is of the last 64.
+const SAMPLES: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Marks of an end that has sent so many packets while they were tested, and no others.
+    fn tested() -> Marks {
+        let mut marks = *Marks::new(1).unwrap();
+        (0..20).for_each(|_| marks.on_sent());
+        assert_eq!(
+            (marks.sent.capable, marks.sent.unmarked),
+            (10, 10),
+            "ten, and then none until they are told of"
+        );
+        marks
+    }
+
+    fn counts(unmarked: u32, capable: u32, congested: u32) -> EcnFrame {
+        EcnFrame { unmarked, capable, congested }
+    }
+
+    #[test]
+    fn marks_that_arrive_are_believed_and_go_on() {
+        let mut marks = tested();
+        assert_eq!(marks.on_counts(1, counts(3, 6, 2)), 2);
+        assert!(marks.is_valid());
+        marks.on_sent();
+        assert!(marks.is_marked);
+        assert_eq!(marks.on_counts(0, counts(0, 1, 0)), 0, "an older packet says nothing");
+        assert_eq!(marks.on_counts(2, counts(10, 8, 3)), 1);
+        assert_eq!((marks.told(), marks.is_valid()), (3, true));
+    }
+
+    #[test]
+    fn counts_that_cannot_be_switch_marks_off_for_good() {
+        for (name, first, second) in [
+            ("bleached", counts(0, 1, 0), counts(11, 1, 0)),
+            ("more than were sent", counts(0, 1, 0), counts(0, 9, 2)),
+            ("fewer than before", counts(0, 5, 0), counts(0, 4, 0)),
+            ("any number", counts(0, 1, 0), counts(0, u32::MAX, 0)),
+            ("all are marked", counts(0, 0, 9), counts(0, 0, 10)),
+        ] {
+            let mut marks = tested();
+            marks.on_counts(1, first);
+            assert_eq!(marks.on_counts(2, second), 0, "{name}");
+            assert_eq!(marks.path, PathMarks::Invalid, "{name}");
+            marks.on_sent();
+            assert!(!marks.is_marked, "{name}");
+            assert_eq!(marks.on_counts(3, counts(0, 5, 5)), 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn counts_come_round() {
+        let mut marks = tested();
+        for count in [&mut marks.sent, &mut marks.told] {
+            count.capable = count.capable.wrapping_sub(5);
+        }
+        marks.on_counts(1, counts(0, 5, 0));
+        assert!(marks.is_valid());
+    }
+}

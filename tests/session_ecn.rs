@@ -1,0 +1,108 @@
+//! Marks of queues that fill (ECN): with them a flow keeps the path full without loss and with a shorter queue; a path or a peer that
+//! tampers with them has them switched off.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::sessions::{SUITE, World, server_config, target};
+use std::time::Duration;
+use whitewater::Config;
+use whitewater::pace::{Mode, PaceConfig};
+use whitewater::session::{ConnectionStats, SessionConfig};
+use whitewater::sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};
+
+const RTT: Duration = Duration::from_millis(20);
+const RATE: u64 = 2_000_000;
+
+/// A path with a queue of 20 kB, 80 ms.
+fn path(ecn: EcnPath) -> LinkConfig {
+    let bottleneck = Some(Bottleneck { rate: RATE, queue: 20_000 });
+    LinkConfig { bottleneck, ecn, ..LinkConfig::with_rtt(RTT) }
+}
+
+fn config(ecn: bool) -> SessionConfig {
+    let lanes = vec![Config { nc: false, snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
+    SessionConfig { ecn, lanes, send_memory: 1 << 20, receive_memory: 2 << 20, ..SessionConfig::default() }
+}
+
+/// A transfer from the client that keeps its queue full.
+struct Run {
+    /// Bytes of messages that came.
+    goodput: u64,
+    resends: u64,
+    stats: ConnectionStats,
+    link: LinkStats,
+}
+
+fn run(config: [&SessionConfig; 2], ecn: EcnPath, seconds: u64) -> Run {
+    let mut world = World::new(1, &server_config(config[1], SUITE));
+    world.add(&path(ecn), &path(EcnPath::Passes), config[0], target(SUITE));
+    world.connect();
+    let (mut goodput, mut buf) = (0, vec![0; 1000]);
+    world.run_until(1000 * seconds, |world| {
+        while world.client().send(0, &[7; 1000]).is_ok() {}
+        while let Ok(len) = world.session().recv(0, &mut buf) {
+            goodput += len as u64;
+        }
+        false
+    });
+    let lane = world.client().lane_stats(0).unwrap();
+    let resends = u64::from(lane.resends_timeout + lane.resends_fast);
+    Run { goodput, resends, stats: world.client().stats(), link: world.up_stats(0) }
+}
+
+fn queue_delay(link: &LinkStats) -> Duration {
+    link.queue_delay / u32::try_from(link.queued).unwrap()
+}
+
+#[test]
+fn with_marks_the_path_is_as_full_with_no_loss_and_a_shorter_queue() {
+    let marks = EcnPath::MarksAbove(8_000);
+    let with = run([&config(true), &config(true)], marks, 20);
+    let without = run([&config(false), &config(false)], marks, 20);
+    assert!(with.stats.ecn && with.stats.congestion_marks > 0 && !without.stats.ecn);
+    assert_eq!((with.link.dropped, with.resends), (0, 0));
+    assert!(without.link.dropped > 50, "{} dropped", without.link.dropped);
+    assert!(with.goodput >= without.goodput, "{} and {} bytes", with.goodput, without.goodput);
+    let [with, without] = [queue_delay(&with.link), queue_delay(&without.link)];
+    assert!(with < without, "{with:?} and {without:?}");
+}
+
+#[test]
+fn who_tampers_with_marks_has_them_switched_off_and_nothing_else() {
+    let off = run([&config(false), &config(false)], EcnPath::Passes, 5);
+    for ecn in [EcnPath::Bleaches, EcnPath::MarksAll, EcnPath::Drops] {
+        let run = run([&config(true), &config(true)], ecn, 5);
+        assert!(!run.stats.ecn, "{ecn:?}");
+        assert!(run.goodput >= off.goodput / 10 * 9, "{ecn:?}: {} of {} bytes", run.goodput, off.goodput);
+        assert!(run.link.marked <= 20, "{ecn:?}: {} marked", run.link.marked);
+    }
+}
+
+#[test]
+fn nothing_is_marked_unless_both_ends_heed_marks() {
+    for config in [[&config(true), &config(false)], [&config(false), &config(true)]] {
+        let run = run(config, EcnPath::MarksAbove(8_000), 2);
+        assert_eq!((run.link.marked, run.stats.ecn), (0, false));
+    }
+}
+
+#[test]
+fn marks_are_bad_conditions_to_pacing() {
+    let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(5), ..PaceConfig::default() };
+    let lanes = vec![Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
+    let config = SessionConfig { pacing: Some(pacing), lanes, ..config(true) };
+    let mut world = World::new(1, &server_config(&config, SUITE));
+    world.add(&path(EcnPath::MarksAbove(8_000)), &path(EcnPath::Passes), &config, target(SUITE));
+    world.connect();
+    let mut bad = false;
+    world.run_until(5_000, |world| {
+        while world.client().send(0, &[7; 1000]).is_ok() {}
+        while world.session().recv(0, &mut [0; 1000]).is_ok() {}
+        bad |= world.client().stats().mode == Some(Mode::Bad);
+        false
+    });
+    assert!(bad, "{:?}", world.client().stats());
+}
