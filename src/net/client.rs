@@ -11,7 +11,7 @@ use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
-    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event,
+    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Ecn, Event,
     SendDatagramError, SendError, SendMessageError, Session, Target,
 };
 use crate::time::Time;
@@ -301,8 +301,12 @@ impl<M: Message> Client<M> {
 }
 
 impl<M: Message> End for Session<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        Self::handle_datagram_mut(self, now, from, None, datagram);
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) {
+        Self::handle_datagram_mut(self, now, from, ecn, datagram);
+    }
+
+    fn transmit_ecn(&self) -> Option<Ecn> {
+        Self::transmit_ecn(self)
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -6,7 +6,7 @@ use super::clock::Clock;
 use super::port::{Port, Purpose};
 use super::shards::{Bell, Handed, Neighbours, Stray};
 use super::tally::{SocketStats, SocketTraffic};
-use crate::session::SessionConfig;
+use crate::session::{Ecn, SessionConfig};
 use crate::time::Time;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -16,10 +16,12 @@ use std::time::Duration;
 /// One end of sessions, without I/O.
 pub(super) trait End {
     /// Takes a datagram, whose bytes are of no use afterwards.
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]);
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]);
     fn handle_timeout(&mut self, now: Time);
     /// Writes the next datagram behind what is in `buf`; returns where it goes.
     fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr>;
+    /// What the IP header of that datagram is to say.
+    fn transmit_ecn(&self) -> Option<Ecn>;
     fn poll_timeout(&self) -> Option<Time>;
 }
 
@@ -197,8 +199,8 @@ impl Driver {
     fn take_strays(&self, end: &mut impl End) -> bool {
         let Some(neighbours) = &self.neighbours else { return false };
         for _ in 0..STRAYS_PER_PUMP {
-            let Some(Stray { from, mut bytes }) = neighbours.pop() else { return false };
-            end.handle_datagram(self.clock.now(), from, &mut bytes);
+            let Some(Stray { from, ecn, mut bytes }) = neighbours.pop() else { return false };
+            end.handle_datagram(self.clock.now(), from, ecn, &mut bytes);
         }
         true
     }
@@ -213,9 +215,10 @@ impl Driver {
                 continue;
             }
             let from = as_v4(datagram.from);
-            let handed = self.neighbours.as_ref().map(|others| others.hand_on(from, datagram.bytes));
+            let handed =
+                self.neighbours.as_ref().map(|others| others.hand_on(from, datagram.ecn, datagram.bytes));
             match handed.unwrap_or(Handed::Mine) {
-                Handed::Mine => end.handle_datagram(now, from, datagram.bytes),
+                Handed::Mine => end.handle_datagram(now, from, datagram.ecn, datagram.bytes),
                 Handed::On => self.port.traffic_mut().handed_on += 1,
                 Handed::Lost => self.port.stats_mut().not_handed_on += 1,
             }
@@ -240,7 +243,7 @@ impl Driver {
             if to.is_ipv6() != self.is_v6 && self.is_own {
                 self.change_family(to);
             }
-            self.port.commit(if self.is_v6 { as_v6(to) } else { to });
+            self.port.commit(if self.is_v6 { as_v6(to) } else { to }, end.transmit_ecn());
         }
         false
     }

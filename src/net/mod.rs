@@ -84,8 +84,8 @@
 //! [`SocketTraffic`] counts datagrams and calls. Should a card or a driver turn out not to do what its system promises, or one of joined
 //! datagrams be too long, they go one by one (`not_joined`).
 //!
-//! Of ECN, marks are counted (`congestion_marks`). What is sent does not say that it heeds marks, so a path has no reason to make any:
-//! who does not slow down for them must not say so (RFC 3168, 5).
+//! Of ECN, marks are counted (`congestion_marks`). What is sent says that it heeds marks only where a session does, with `ecn` at both ends: who
+//! does not slow down for them must not say so (RFC 3168, 5). Marked datagrams leave joined, or in calls of their own.
 //!
 //! **Fragments.** Datagrams of [`Server`] and [`Client`] go with "don't fragment" set where `batch` is: one that is too long for an
 //! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most 1200 bytes, which every

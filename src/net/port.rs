@@ -1,11 +1,12 @@
 //! One UDP socket as the blocking drivers use it: reads and writes never block, waiting is a call of its own, and errors are sorted
 //! into loss and failure.
 
-use super::batch::{Datagram, Ecn, Fragments, Inbox, Offload, Outbox};
+use super::batch::{Datagram, Fragments, Inbox, Offload, Outbox};
 use super::buffers::SocketBuffers;
 use super::shards::Bell;
 use super::tally::{SocketStats, SocketTraffic, Tally};
 use super::wait::Waiter;
+use crate::session::Ecn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -128,8 +129,8 @@ impl Port {
     }
 
     /// Sends the datagram that was written into the [stage](Self::stage), now or with the next [flush](Self::flush).
-    pub(super) fn commit(&mut self, to: SocketAddr) {
-        self.outbox.commit(to);
+    pub(super) fn commit(&mut self, to: SocketAddr, ecn: Option<Ecn>) {
+        self.outbox.commit(to, ecn);
         self.flush_if_due();
     }
 
@@ -254,7 +255,7 @@ mod tests {
         let (mut port, to) = port();
         port.send(b"1", to);
         port.stage().extend_from_slice(b"2");
-        port.commit(to);
+        port.commit(to, None);
         port.send_last(b"3 and the last", to);
         port.send(b"4", to);
         assert!(port.limit(None).is_none());
@@ -273,7 +274,7 @@ mod tests {
         port.send(b"by the old one", to_peer);
         port.stage().extend_from_slice(b"by the new one");
         port.replace(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
-        port.commit(to_peer);
+        port.commit(to_peer, None);
         port.flush();
         assert_ne!(port.local_addr().unwrap(), to);
         assert_eq!(next(&mut peer), b"by the old one");

@@ -12,7 +12,7 @@ use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::raw::Peers;
 use crate::session::{
-    self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Event, RedirectError, Request,
+    self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Ecn, Event, RedirectError, Request,
     SendDatagramError, SendError, SendMessageError, ServerConfig, ServerStats, SessionId,
 };
 use crate::time::Time;
@@ -366,8 +366,12 @@ impl<M: Message> Server<M> {
 }
 
 impl<M: Message> End for session::Server<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        Self::handle_datagram_mut(self, now, from, None, datagram);
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) {
+        Self::handle_datagram_mut(self, now, from, ecn, datagram);
+    }
+
+    fn transmit_ecn(&self) -> Option<Ecn> {
+        Self::transmit_ecn(self)
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -3,6 +3,7 @@
 use super::SLOT;
 #[cfg(feature = "batch")]
 use super::socket::Socket;
+use crate::session::Ecn;
 #[cfg(feature = "batch")]
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
 use std::io;
@@ -34,18 +35,6 @@ pub(in crate::net) struct Datagram<'a> {
     pub(in crate::net) from: SocketAddr,
     /// `None` as well where the system does not tell.
     pub(in crate::net) ecn: Option<Ecn>,
-}
-
-/// What the path has written into the IP header of a datagram. Source: RFC 3168 (5), RFC 9331 (4.1).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(not(feature = "batch"), expect(dead_code, reason = "std does not tell"))]
-pub(in crate::net) enum Ecn {
-    /// The sender heeds marks, and there was none.
-    Capable,
-    /// The same, of a sender of L4S.
-    Scalable,
-    /// A queue on the path was filling.
-    Congested,
 }
 
 /// One datagram, or several of one sender that the system has joined.
@@ -143,20 +132,18 @@ impl Inbox {
         self.filled = state.recv(socket.into(), bufs, &mut self.metas)?;
         for (arrival, meta) in self.arrivals.iter_mut().zip(&self.metas).take(self.filled) {
             let RecvMeta { addr, len, stride, ecn, .. } = *meta;
-            *arrival = Arrival { from: addr, len: len.min(SLOT), stride, ecn: ecn.map(Ecn::from) };
+            *arrival = Arrival { from: addr, len: len.min(SLOT), stride, ecn: ecn.map(codepoint) };
         }
         Ok(())
     }
 }
 
 #[cfg(feature = "batch")]
-impl From<EcnCodepoint> for Ecn {
-    fn from(ecn: EcnCodepoint) -> Self {
-        match ecn {
-            EcnCodepoint::Ect0 => Self::Capable,
-            EcnCodepoint::Ect1 => Self::Scalable,
-            EcnCodepoint::Ce => Self::Congested,
-        }
+const fn codepoint(ecn: EcnCodepoint) -> Ecn {
+    match ecn {
+        EcnCodepoint::Ect0 => Ecn::Capable,
+        EcnCodepoint::Ect1 => Ecn::Scalable,
+        EcnCodepoint::Ce => Ecn::Congested,
     }
 }
 

@@ -14,7 +14,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::net) use inbox::{Datagram, Ecn, Inbox};
+pub(in crate::net) use inbox::{Datagram, Inbox};
 pub(in crate::net) use offload::{Fragments, Offload};
 pub(in crate::net) use outbox::Outbox;
 pub(in crate::net) use socket::Socket;

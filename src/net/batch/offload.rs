@@ -2,8 +2,9 @@
 
 use super::inbox::Inbox;
 use super::socket::Socket;
+use crate::session::Ecn;
 #[cfg(feature = "batch")]
-use quinn_udp::{Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
 use std::io;
 use std::net::SocketAddr;
 
@@ -66,6 +67,15 @@ impl Offload {
         inbox.fill_one(|buf| socket.recv_from(buf))
     }
 
+    /// Whether [`Self::send_joined`] writes into IP headers what is asked for; other calls do not.
+    pub(super) const fn can_mark(&self) -> bool {
+        #[cfg(feature = "batch")]
+        if self.state.is_some() {
+            return true;
+        }
+        false
+    }
+
     /// Whether a datagram that is too long for its way may be cut, so that nobody hears that it was.
     pub(in crate::net) fn may_fragment(&self) -> bool {
         #[cfg(feature = "batch")]
@@ -116,19 +126,24 @@ impl Offload {
         datagrams: &[u8],
         size: usize,
         to: SocketAddr,
+        ecn: Option<Ecn>,
     ) -> io::Result<()> {
         #[cfg(feature = "batch")]
         if let Some(state) = &self.state {
             let transmit = Transmit {
                 destination: to,
-                ecn: None,
+                ecn: ecn.map(|ecn| match ecn {
+                    Ecn::Capable => EcnCodepoint::Ect0,
+                    Ecn::Scalable => EcnCodepoint::Ect1,
+                    Ecn::Congested => EcnCodepoint::Ce,
+                }),
                 contents: datagrams,
                 segment_size: Some(size),
                 src_ip: None,
             };
             return state.try_send(socket.into(), &transmit);
         }
-        let _ = (socket, datagrams, size, to);
+        let _ = (socket, datagrams, size, to, ecn);
         Err(io::ErrorKind::Unsupported.into())
     }
 

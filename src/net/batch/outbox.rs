@@ -4,6 +4,7 @@ use super::SLOT;
 use super::offload::Offload;
 use super::socket::Socket;
 use crate::net::tally::{Fault, Tally};
+use crate::session::Ecn;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -32,6 +33,8 @@ struct Run {
     /// The length of each datagram but the last.
     size: usize,
     count: usize,
+    /// What their IP headers say.
+    ecn: Option<Ecn>,
 }
 
 impl Outbox {
@@ -42,21 +45,21 @@ impl Outbox {
     }
 
     /// The datagram that was written on the [stage](Self::stage) goes to `to`. It stays where it is.
-    pub(in crate::net) fn commit(&mut self, to: SocketAddr) {
+    pub(in crate::net) fn commit(&mut self, to: SocketAddr, ecn: Option<Ecn>) {
         let (start, end) = (self.end, self.bytes.len());
         self.end = end;
-        if let Some(run) = self.runs.back_mut().filter(|run| run.takes(to, end - start)) {
+        if let Some(run) = self.runs.back_mut().filter(|run| run.ecn == ecn && run.takes(to, end - start)) {
             run.end = end;
             run.count += 1;
         } else {
-            self.runs.push_back(Run { to, start, end, size: end - start, count: 1 });
+            self.runs.push_back(Run { to, start, end, size: end - start, count: 1, ecn });
         }
     }
 
     /// Puts a copy of the datagram behind those that wait.
     pub(in crate::net) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
         self.stage().extend_from_slice(datagram);
-        self.commit(to);
+        self.commit(to, None);
     }
 
     /// Sends a datagram from where it is, before which none waits. What the socket does not take is kept.
@@ -109,10 +112,10 @@ impl Outbox {
     ) -> io::Result<()> {
         while let Some(run) = self.runs.front_mut() {
             let joined = run.count.min(offload.most_joined());
-            if joined > 1 {
+            if joined > 1 || (run.ecn.is_some() && offload.can_mark()) {
                 let len = run.len_of(joined);
                 let datagrams = self.bytes.get(run.start..run.start + len).unwrap_or_default();
-                match offload.send_joined(socket, datagrams, run.size, run.to) {
+                match offload.send_joined(socket, datagrams, run.size, run.to, run.ecn) {
                     Ok(()) => {
                         tally.traffic.sent += joined as u64;
                         tally.traffic.send_calls += 1;
@@ -155,8 +158,11 @@ impl Outbox {
     fn flush_some(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let mut datagrams = [(NOWHERE, &[][..]); MOST_EACH];
         let most_joined = offload.most_joined();
-        let mut waiting =
-            self.runs.iter().take_while(|run| run.count.min(most_joined) <= 1).flat_map(|run| {
+        let mut waiting = self
+            .runs
+            .iter()
+            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn.is_none() || !offload.can_mark()))
+            .flat_map(|run| {
                 let bytes = self.bytes.get(run.start..run.end).unwrap_or_default();
                 // A run of one may be empty.
                 let datagrams = bytes.chunks(run.size.max(1)).map(|datagram| (run.to, datagram));
@@ -292,7 +298,7 @@ mod tests {
                     let datagram: Vec<u8> = (0..len).map(|at| [0, 1, 9, 200][(at + expected.len()) % 4]).collect();
                     if is_staged {
                         outbox.stage().extend_from_slice(&datagram);
-                        outbox.commit(address(host));
+                        outbox.commit(address(host), None);
                     } else {
                         outbox.push(&datagram, address(host));
                     }
@@ -339,7 +345,7 @@ mod tests {
             outbox.stage().extend_from_slice(b"given up");
             outbox.stage().extend_from_slice(datagram);
             let written = outbox.bytes.as_ptr();
-            outbox.commit(address(1));
+            outbox.commit(address(1), None);
             assert_eq!(outbox.bytes.as_ptr(), written);
         }
         assert_eq!(outbox.bytes, b"written oncebehind that.");

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::net::tally::Tally;
+use crate::session::Ecn;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -248,7 +249,7 @@ impl std::os::windows::io::AsSocket for Full<'_> {
     }
 }
 
-/// ECN of what one of ours sends is nothing; what a socket of another program says is told.
+/// What a socket of another program says is told, and what one of ours says, of datagrams that leave joined and alone.
 #[cfg(all(feature = "batch", target_os = "linux"))]
 #[test]
 fn marks_of_the_path_are_told() {
@@ -263,4 +264,22 @@ fn marks_of_the_path_are_told() {
         }
         assert_eq!(to.inbox.pop().map(|datagram| datagram.ecn), Some(Some(expected)));
     }
+    let mut from = End::bound(false);
+    for (len, ecn) in
+        [(5, Some(Ecn::Capable)), (5, Some(Ecn::Capable)), (5, None), (9, Some(Ecn::Capable)), (9, None)]
+    {
+        from.outbox.stage().resize(len, 0);
+        from.outbox.commit(to.address(), ecn);
+    }
+    from.outbox.flush(&from.offload, &from.socket, &mut from.tally).unwrap();
+    let (mut came, start) = (Vec::new(), Instant::now());
+    while came.len() < 5 {
+        assert!(start.elapsed() < PATIENCE);
+        if to.offload.recv(&to.socket, &mut to.inbox).is_ok() {
+            while let Some(datagram) = to.inbox.pop() {
+                came.push((datagram.bytes.len(), datagram.ecn.is_some()));
+            }
+        }
+    }
+    assert_eq!(came, [(5, true), (5, true), (5, false), (9, true), (9, false)]);
 }

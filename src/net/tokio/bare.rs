@@ -6,7 +6,7 @@ use super::super::error::Error;
 use super::core::{Closed, Core, Notice};
 use crate::arq::RecvError;
 use crate::session::raw::{CloseReason, Config, Event, Peer, PeerId, Peers};
-use crate::session::{SendError, Undelivered};
+use crate::session::{Ecn, SendError, Undelivered};
 use crate::time::Time;
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -62,7 +62,11 @@ impl Bare {
 }
 
 impl End for Bare {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+    fn transmit_ecn(&self) -> Option<Ecn> {
+        None // bare KCP cannot be told of marks
+    }
+
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, _: Option<Ecn>, datagram: &mut [u8]) {
         self.peers.handle_datagram(now, from, datagram);
     }
 

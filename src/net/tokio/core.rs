@@ -30,7 +30,7 @@ pub(super) trait Core: End + Send + 'static {
     fn fill(&mut self, now: Time, outbox: &mut Outbox, way: impl Fn(SocketAddr) -> SocketAddr) -> bool {
         while !outbox.is_due() {
             let Some(to) = self.append_transmit(now, outbox.stage()) else { return true };
-            outbox.commit(way(to));
+            outbox.commit(way(to), self.transmit_ecn());
         }
         false
     }

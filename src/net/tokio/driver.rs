@@ -3,6 +3,7 @@
 use super::super::batch::Datagram;
 use super::super::clock::Clock;
 use super::super::driver::{as_v4, as_v6};
+use super::super::shards::Stray;
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
@@ -10,7 +11,7 @@ use crate::session::shard_of;
 use crate::time::Time;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -27,7 +28,7 @@ pub(super) struct Driver<C: Core> {
     /// The drivers of one port, by shard, and which of them this one is.
     neighbours: Option<(All<C>, usize)>,
     /// Datagrams that came here and are for another one.
-    strays: Vec<(usize, SocketAddr, Box<[u8]>)>,
+    strays: Vec<(usize, Stray)>,
     /// Tasks to wake when the mutex is free.
     woken: Vec<Waker>,
     /// Whether those that were woken last have had their turn.
@@ -73,10 +74,10 @@ impl<C: Core> Driver<C> {
     /// Gives to the other drivers what came here and is theirs.
     fn hand_on(&mut self) {
         let Some((all, _)) = &self.neighbours else { return };
-        for (owner, from, mut bytes) in self.strays.drain(..) {
+        for (owner, Stray { from, ecn, mut bytes }) in self.strays.drain(..) {
             let Some(owner) = all.get(owner) else { continue };
             let now = owner.clock.now();
-            owner.change(|state| state.core.handle_datagram(now, from, &mut bytes));
+            owner.change(|state| state.core.handle_datagram(now, from, ecn, &mut bytes));
             self.socket.tally.traffic.handed_on += 1;
         }
     }
@@ -106,15 +107,15 @@ impl<C: Core> Driver<C> {
     fn take_in(&mut self) {
         let mut state = self.shared.lock();
         let now = self.shared.clock.now();
-        while let Some(Datagram { bytes, from, .. }) = self.socket.pop() {
+        while let Some(Datagram { bytes, from, ecn }) = self.socket.pop() {
             let from = as_v4(from);
             let owner = self.neighbours.as_ref().and_then(|(all, own)| {
                 let owner = shard_of(bytes).map(usize::from)?;
                 (owner != *own && owner < all.len()).then_some(owner)
             });
             match owner {
-                Some(owner) => self.strays.push((owner, from, bytes.into())),
-                None => state.core.handle_datagram(now, from, bytes),
+                Some(owner) => self.strays.push((owner, Stray { from, ecn, bytes: bytes.into() })),
+                None => state.core.handle_datagram(now, from, ecn, bytes),
             }
         }
         state.core.handle_timeout(now);

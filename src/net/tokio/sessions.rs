@@ -7,7 +7,9 @@ use super::core::{Closed, Core, Notice};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
-use crate::session::{ClientState, Connection, Event, SendError, Server, Session, SessionConfig, SessionId};
+use crate::session::{
+    ClientState, Connection, Ecn, Event, SendError, Server, Session, SessionConfig, SessionId,
+};
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -121,10 +123,17 @@ impl<M: Message> Sessions<M> {
 }
 
 impl<M: Message> End for Sessions<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+    fn transmit_ecn(&self) -> Option<Ecn> {
         match self {
-            Self::Server(server) => server.handle_datagram_mut(now, from, None, datagram),
-            Self::Client(session) => session.handle_datagram_mut(now, from, None, datagram),
+            Self::Server(server) => server.transmit_ecn(),
+            Self::Client(session) => session.transmit_ecn(),
+        }
+    }
+
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) {
+        match self {
+            Self::Server(server) => server.handle_datagram_mut(now, from, ecn, datagram),
+            Self::Client(session) => session.handle_datagram_mut(now, from, ecn, datagram),
         }
     }
 

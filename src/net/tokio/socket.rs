@@ -1,9 +1,10 @@
 //! A UDP socket of tokio, read and written many datagrams at a time.
 
-use super::super::batch::{self, Datagram, Ecn, Fragments, Inbox, Offload, Outbox};
+use super::super::batch::{self, Datagram, Fragments, Inbox, Offload, Outbox};
 use super::super::buffers::SocketBuffers;
 use super::super::port::Purpose;
 use super::super::tally::Tally;
+use crate::session::Ecn;
 use ::tokio::io::Interest;
 use ::tokio::net::UdpSocket;
 use std::io;

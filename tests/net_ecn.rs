@@ -1,0 +1,41 @@
+//! Marks of ECN over real sockets: sessions say that they heed them, and loopback leaves them alone.
+
+#![cfg(feature = "net")]
+
+use std::time::{Duration, Instant};
+use whitewater::Config;
+use whitewater::net::{Client, Server};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
+
+/// Long enough for any machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn marks_are_found_to_pass_where_they_can_be_written_and_read() {
+    let lanes = vec![Config { nc: false, ..Config::turbo() }];
+    let session = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
+    let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+    let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
+    let target = Target::insecure(server.local_addr().unwrap());
+    let config = ClientConfig { session, ..ClientConfig::default() };
+    let mut client: Client = Client::connect(target, &config).unwrap();
+    let can = cfg!(all(feature = "batch", target_os = "linux"));
+    let (mut came, mut buf, start) = (0, [0; 100], Instant::now());
+    let mut is_valid = false;
+    while came < 200 || (can && !is_valid) {
+        assert!(start.elapsed() < PATIENCE, "{came}");
+        let _ = client.send(0, &[1; 100]);
+        client.pump().unwrap();
+        server.pump().unwrap();
+        let ids: Vec<SessionId> = server.ids().collect();
+        for id in ids {
+            while server.recv(id, 0, &mut buf).is_ok() {
+                came += 1;
+                let _ = server.send(id, 0, &buf);
+            }
+        }
+        while client.recv(0, &mut buf).is_ok() {}
+        is_valid = client.connection().is_some_and(|connection| connection.stats().ecn);
+    }
+    assert_eq!(is_valid, can);
+}
