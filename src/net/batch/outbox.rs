@@ -112,7 +112,7 @@ impl Outbox {
     ) -> io::Result<()> {
         while let Some(run) = self.runs.front_mut() {
             let joined = run.count.min(offload.most_joined());
-            if joined > 1 || (run.ecn.is_some() && offload.can_mark()) {
+            if joined > 1 {
                 let len = run.len_of(joined);
                 let datagrams = self.bytes.get(run.start..run.start + len).unwrap_or_default();
                 match offload.send_joined(socket, datagrams, run.size, run.to, run.ecn) {
@@ -135,7 +135,7 @@ impl Outbox {
                     }
                 }
                 self.remove(joined);
-            } else if offload.most_each() == 1 || self.next_is_alone() {
+            } else if run.ecn.is_some() || offload.most_each() == 1 || self.next_is_alone() {
                 self.flush_one(offload, socket, tally)?;
             } else {
                 self.flush_some(offload, socket, tally)?;
@@ -149,7 +149,17 @@ impl Outbox {
     fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let Some(run) = self.runs.front() else { return Ok(()) };
         let datagram = self.bytes.get(run.start..run.start + run.len_of(1)).unwrap_or_default();
-        send_one(datagram, run.to, offload, socket, tally)?;
+        if run.ecn.is_some() && offload.can_mark() {
+            match offload.send_joined(socket, datagram, datagram.len(), run.to, run.ecn) {
+                Ok(()) => {
+                    tally.traffic.sent += 1;
+                    tally.traffic.send_calls += 1;
+                }
+                Err(error) => tally.sending(&error, run.to)?,
+            }
+        } else {
+            send_one(datagram, run.to, offload, socket, tally)?;
+        }
         self.remove(1);
         Ok(())
     }

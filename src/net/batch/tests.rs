@@ -249,7 +249,7 @@ impl std::os::windows::io::AsSocket for Full<'_> {
     }
 }
 
-/// What a socket of another program says is told, and what one of ours says, of datagrams that leave joined and alone.
+/// What a socket of another program says is told, and what one of ours says, datagram by datagram.
 #[cfg(all(feature = "batch", target_os = "linux"))]
 #[test]
 fn marks_of_the_path_are_told() {
@@ -265,10 +265,9 @@ fn marks_of_the_path_are_told() {
         assert_eq!(to.inbox.pop().map(|datagram| datagram.ecn), Some(Some(expected)));
     }
     let mut from = End::bound(false);
-    for (len, ecn) in
-        [(5, Some(Ecn::Capable)), (5, Some(Ecn::Capable)), (5, None), (9, Some(Ecn::Capable)), (9, None)]
-    {
-        from.outbox.stage().resize(len, 0);
+    let marked = Some(Ecn::Capable);
+    for (len, ecn) in [(500, marked), (500, marked), (500, None), (7, marked), (9, None)] {
+        from.outbox.stage().extend(std::iter::repeat_n(0, len));
         from.outbox.commit(to.address(), ecn);
     }
     from.outbox.flush(&from.offload, &from.socket, &mut from.tally).unwrap();
@@ -281,5 +280,5 @@ fn marks_of_the_path_are_told() {
             }
         }
     }
-    assert_eq!(came, [(5, true), (5, true), (5, false), (9, true), (9, false)]);
+    assert_eq!(came, [(500, true), (500, true), (500, false), (7, true), (9, false)]);
 }
