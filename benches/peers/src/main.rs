@@ -56,7 +56,10 @@ fn main() -> ExitCode {
         ["forged"] => forged::table(),
         ["idle"] => idle::table(),
         ["memory"] => memory::table(),
-        ["many"] => many::table(1_000_000),
+        ["many"] => {
+            many::table(1_000_000);
+            crowd::idle(16_000);
+        }
         ["many", count] => many::table(number(count)),
         ["lossy"] => lossy::table(5),
         ["lossy", rounds] => lossy::table(number(rounds)),

@@ -59,6 +59,7 @@ pub(crate) fn table(count: usize) {
         (thread_time() - cpu) * 20.0
     );
 
+    flooded();
     // All timers, those of the idle timeout, go off at once and end their peers.
     let cpu = thread_time();
     now = Time::from_millis(1000 + 3_100_000);
@@ -74,6 +75,50 @@ pub(crate) fn table(count: usize) {
         (thread_time() - cpu) * 1e9 / ended as f64
     );
 }
+
+/// A look-up among peers whose addresses and convs somebody has chosen, next to one among peers anywhere.
+fn flooded() {
+    let config = Config { kcp: Kcp::turbo(), max_peers: CHOSEN, ..Config::registered() };
+    let now = Time::from_millis(1000);
+    let scattered = |index: usize| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8 & 0xff_ffff;
+    let choices: [(&str, &dyn Fn(usize) -> (usize, u32)); 4] = [
+        ("anywhere", &|index| (scattered(index), 0x7777)),
+        ("of one network", &|index| (index, 0x7777)),
+        ("each 2^10th", &|index| (index << 10, 0x7777)),
+        ("of one address, each 2^16th conv", &|index| (1, (index as u32) << 16 | 1)),
+    ];
+    let mut times = choices.map(|_| Vec::new());
+    for _ in 0..7 {
+        for ((_, choose), times) in choices.iter().zip(&mut times) {
+            let mut peers = Peers::new(&config, &mut random(1)).expect("it is in range");
+            for index in 0..CHOSEN {
+                let (ip, conv) = choose(index);
+                peers.register(now, address(ip), Conv(conv)).expect("there is room");
+            }
+            drain(&mut peers, now);
+            let cpu = thread_time();
+            for round in 0..4 {
+                for index in 0..CHOSEN {
+                    let (ip, conv) = choose(index * 7919 % CHOSEN);
+                    let mut datagram = crate::pipe::header(crate::pipe::ACK, 128, round, 0);
+                    datagram[..4].copy_from_slice(&conv.to_le_bytes());
+                    peers.handle_datagram(now, address(ip), &datagram);
+                }
+            }
+            times.push((thread_time() - cpu) * 1e9 / (4 * CHOSEN) as f64);
+        }
+    }
+    println!(
+        "ns to look up one of {CHOSEN} peers and refuse its datagram, by their addresses and convs [least..most of 7]"
+    );
+    for ((name, _), times) in choices.iter().zip(times) {
+        let spread = crate::table::Spread::of(times);
+        println!("  {name:34} {:5.0} [{spread}]", spread.median);
+    }
+}
+
+/// As many peers as a shard has sessions.
+const CHOSEN: usize = 16_000;
 
 fn drain(peers: &mut Peers, now: Time) {
     while peers.poll_transmit(now).is_some() {}
