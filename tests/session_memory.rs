@@ -9,9 +9,9 @@ use allocation_counter::measure;
 use common::ms;
 use common::sessions::{World, client_address, random, server_address, server_config, target};
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{Blob, ClientConfig, Server, Session, SessionConfig, Suite, Target};
+use whitewater::session::{Blob, ClientConfig, Server, Session, SessionConfig, Suite, Target, raw};
 use whitewater::sim::LinkConfig;
-use whitewater::{Config, Time};
+use whitewater::{Config, Conv, Time};
 
 /// Heap bytes that a value owns.
 fn heap<T>(value: T) -> i64 {
@@ -154,5 +154,33 @@ fn traffic_allocates_nothing_in_a_steady_state() {
         let allocated = measure(|| ticks(2000));
         println!("{suite:?}: {} allocations in 2000 ticks", allocated.count_total);
         assert_eq!(allocated.count_total, 0, "{suite:?}");
+    }
+}
+
+#[test]
+fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_wakes_nobody() {
+    // Of a table that grows by doubling, one that is just more than half empty is the worst.
+    for count in [900, 1000, 1800] {
+        let limits = raw::Config { kcp: Config::turbo(), max_peers: count, ..raw::Config::registered() };
+        let mut peers = raw::Peers::new(&limits, &mut random(1, 1)).unwrap();
+        let mut now = Time::from_millis(1000);
+        let made = measure(|| {
+            for index in 0..count {
+                let address =
+                    client_address(u8::try_from(index % 250).unwrap(), 1000 + u16::try_from(index).unwrap());
+                peers.register(now, address, Conv(7)).unwrap();
+            }
+            while peers.poll_transmit(now).is_some() {}
+            // What is not needed is given back after 2 s, and then there is nothing to do until they have been silent for too long.
+            while let Some(at) = peers.poll_timeout().filter(|at| *at < Time::from_millis(30_000)) {
+                now = at;
+                peers.handle_timeout(now);
+                while peers.poll_transmit(now).is_some() {}
+            }
+        });
+        let each = made.bytes_current / i64::try_from(count).unwrap();
+        println!("{each} bytes of each of {count}");
+        assert!(each <= 1024, "{each} bytes of each of {count}");
+        assert!(now <= Time::from_millis(3100), "the last wake-up is at {now:?}");
     }
 }

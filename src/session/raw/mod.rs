@@ -66,7 +66,8 @@ pub struct Peers {
     config: Config,
     /// Says how far the clock of each control block is ahead.
     clocks: Keyed,
-    peers: HashMap<PeerId, Peer, Given>,
+    /// Each by itself: half of a large table may be empty.
+    peers: HashMap<PeerId, Box<Peer>, Given>,
     by_key: HashMap<Key, PeerId, Keyed>,
     /// Whose datagram came last: the next is often of the same.
     last: Option<(Key, PeerId)>,
@@ -320,7 +321,7 @@ impl Peers {
         let id = PeerId(self.next_id);
         self.next_id += 1;
         touch(&mut self.touched, id, &mut peer);
-        self.peers.insert(id, peer);
+        self.peers.insert(id, Box::new(peer));
         self.by_key.insert(key, id);
         id
     }
@@ -375,7 +376,7 @@ impl Peers {
     }
 
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
-        let mut peer = self.peers.remove(&id)?;
+        let mut peer = *self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
         self.last = None;
         self.timers.clear(id, &mut peer.wake);
