@@ -3,7 +3,7 @@
 # once, so that what setting up costs cancels out.
 #
 #   callgrind.sh                              the table, all implementations
-#   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs ikcp.c kcp bare)
+#   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs session encrypted ikcp.c kcp bare)
 #   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
 set -eu
 cd "$(dirname "$0")"
