@@ -58,9 +58,21 @@ impl Rtt {
     }
 }
 
+/// To the nearest ns. Who sends packets asks for each of them, so it is quick for round trips that there are.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is positive and less than that"
+)]
 fn duration(micros: f64) -> Duration {
+    if micros < A_YEAR {
+        return Duration::from_nanos((micros * 1e3 + 0.5) as u64);
+    }
     Duration::try_from_secs_f64(micros / 1e6).unwrap_or(Duration::MAX)
 }
+
+/// µs, fewer than what 64 bits have of ns.
+const A_YEAR: f64 = 3.15e13;
 
 /// How much of the difference a sample makes.
 const WEIGHT: f64 = 0.1;
