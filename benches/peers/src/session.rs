@@ -9,6 +9,10 @@ use whitewater::session::{
 };
 use whitewater::{Config, Recovery, Time};
 
+/// For the library's batched I/O, which knows it by this path.
+#[cfg(target_os = "linux")]
+pub(crate) use whitewater::session::Ecn;
+
 /// Protected by a checksum, or encrypted.
 pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
     end: End,
