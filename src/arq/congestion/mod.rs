@@ -199,6 +199,11 @@ impl Congestion {
         sender.waiting() > 0 && window_room(config, rmt_wnd, sender) > 0
     }
 
+    /// Whether nothing but the windows of both ends limits what is in flight.
+    pub(super) const fn is_open(&self, config: &Config) -> bool {
+        matches!(self, Self::Kcp(_)) && config.nc
+    }
+
     /// Tells of acknowledged segments; the built-in controller only of those that moved `snd_una`.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack) {

@@ -28,6 +28,12 @@ impl Floor {
         self.present = self.present.min(rtt);
     }
 
+    /// Whether a smoothed round trip, µs, is longer than jitter makes it, so that something may queue on the path.
+    pub(super) fn may_be_under_queue(self, srtt: u32) -> bool {
+        let min = self.present.min(self.before);
+        srtt.saturating_sub(min) > min / 8 + JITTER
+    }
+
     /// Whether a smoothed round trip, µs, is so much longer that something queues on the path.
     pub(super) fn is_under_queue(self, srtt: u32) -> bool {
         let min = self.present.min(self.before);
@@ -37,6 +43,8 @@ impl Floor {
 
 /// How long the shortest is kept at least, µs: longer than most queues last.
 const PERIOD: u64 = 30_000_000;
+/// Part of a round trip that may be jitter, µs.
+const JITTER: u32 = 5_000;
 /// Part of a round trip that need not be a queue, µs.
 const QUEUE: u32 = 20_000;
 

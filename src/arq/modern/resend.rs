@@ -4,9 +4,10 @@ use super::floor::Floor;
 use super::protect::Protection;
 use super::{Flights, Modern, Rack};
 use crate::arq::event::Cause;
-use crate::arq::outgoing::{Due, Flight};
+use crate::arq::outgoing::{Due, Flight, Outgoing};
 use crate::arq::rtt::Rtt;
 use crate::arq::transmit::{Resent, Transmit};
+use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::Output;
 
@@ -68,7 +69,7 @@ impl ByTime {
         self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay);
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
-        let resent = self.resend(transmit, token, rtt, modern);
+        let resent = self.resend(transmit, token, rmt_wnd, rtt, modern);
         transmit.tell_loss(resent); // first, since it may open the window
         transmit.most_sent = if resent.timeouts > 0 { self.rack.silence(now) } else { 0 };
         if transmit.sender.in_flight == 0 {
@@ -92,9 +93,12 @@ impl ByTime {
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
         token: Time,
+        rmt_wnd: u16,
         rtt: &Rtt,
         modern: &Modern,
     ) -> Resent {
+        // Where a queue overflows, copies are what it overflows with.
+        let may_double = !self.protection.floor.may_be_under_queue(rtt.srtt);
         let Self { rack, flights, .. } = self;
         let mut resent = Resent::default();
         let now = transmit.now;
@@ -118,6 +122,9 @@ impl ByTime {
                 _ => Cause::Timeout,
             };
             transmit.send_again(sn, &segment, cause);
+            if !is_silent && may_double && blocks_a_full_window(transmit, rmt_wnd, sn, &segment) {
+                transmit.send_again(sn, &segment, cause);
+            }
             flights.push(sn, sn.add(1), token);
             if why == Due::FastResend {
                 if resent.fast == 0 {
@@ -133,6 +140,18 @@ impl ByTime {
         }
         resent
     }
+}
+
+/// Whether a full window has waited for this segment for two round trips and will for another one if it is lost again: then it leaves
+/// twice. It has been lost twice, is in the older half of what is in flight, and more waits than the windows let. Only one that has a
+/// datagram of its own, and only where no congestion window takes losses for a path that is full.
+fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, rmt_wnd: u16, sn: Sn, segment: &Outgoing) -> bool {
+    let Transmit { sender, config, congestion, .. } = transmit;
+    segment.flight.xmit > 2
+        && 2 * sn.0.wrapping_sub(sender.una().0) < sender.span()
+        && 2 * u32::from(segment.len) > u32::from(config.mss())
+        && congestion.is_open(config)
+        && sender.waiting() > congestion.room(config, rmt_wnd, sender)
 }
 
 /// A clock that was set back this far, µs, wakes for that; a flush sees half of it, so that its own token
