@@ -26,6 +26,7 @@ impl Verifier {
     }
 
     /// Another one with the same keys and the same memory, for another server of this process: what was used at either cannot be used again.
+    /// A key that one of them [rotates](Self::rotate) in afterwards is not the others'.
     #[must_use]
     pub fn share(&self) -> Self {
         let Self { protocol_id, ref key, ref previous, started, ref used } = *self;
