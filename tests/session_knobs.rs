@@ -1,0 +1,75 @@
+//! docs/TUNING.md names every knob of a session that has a default worth a thought, and the default is that of the code.
+
+use std::fmt::Display;
+use std::time::Duration;
+use whitewater::session::{ServerConfig, SessionConfig};
+
+const DOCUMENT: &str = include_str!("../docs/TUNING.md");
+
+/// Whether the document has `knob`, and behind it that default.
+fn says(knob: &str, default: impl Display) -> bool {
+    DOCUMENT.contains(&format!("`{knob}`, {default}"))
+}
+
+fn ms(time: Duration) -> String {
+    if time.subsec_millis() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{} ms", time.as_millis())
+    }
+}
+
+fn kib(bytes: u32) -> String {
+    format!("{} KiB", bytes >> 10)
+}
+
+#[test]
+fn the_document_has_the_defaults_of_sessions_and_servers() {
+    let SessionConfig {
+        protocol_id: _, // these three are the application's protocol
+        lanes: _,
+        channels: _,
+        max_datagram,
+        path_mtu,
+        ecn,
+        datagrams_out,
+        datagrams_in,
+        send_memory,
+        receive_memory,
+        unacked,
+        pacing,
+        ack_delay,
+        keepalive,
+        timeout,
+        drain,
+        slow_peer,
+        key_update,
+    } = SessionConfig::default(); // a new field fails to compile until the document has it
+    assert!(says("path_mtu", "none") && path_mtu.is_none());
+    assert!(says("pacing", "none") && pacing.is_none());
+    assert!(says("ecn", "off") && !ecn);
+    let server = ServerConfig::default();
+    for (knob, default) in [
+        ("max_datagram", max_datagram.to_string()),
+        ("datagrams_out", kib(datagrams_out)),
+        ("datagrams_in", kib(datagrams_in)),
+        ("send_memory", kib(send_memory)),
+        ("receive_memory", kib(receive_memory)),
+        ("unacked", unacked.to_string()),
+        ("ack_delay", ms(ack_delay)),
+        ("keepalive", ms(keepalive)),
+        ("timeout", ms(timeout)),
+        ("drain", ms(drain)),
+        ("slow_peer", ms(slow_peer)),
+        ("key_update", key_update.to_string()),
+        ("max_sessions", server.max_sessions.to_string()),
+        ("half_open", server.half_open.to_string()),
+        ("memory", format!("{} MiB", server.memory >> 20)),
+        ("sessions_per_address", server.sessions_per_address.to_string()),
+        ("half_open_per_address", server.half_open_per_address.to_string()),
+        ("accepts_per_second", server.accepts_per_second.to_string()),
+        ("accept_burst", server.accept_burst.to_string()),
+    ] {
+        assert!(says(knob, &default), "docs/TUNING.md: `{knob}`, {default}");
+    }
+}
