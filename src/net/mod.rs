@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
 //! | the same behind a thread, for a loop that must not do I/O | [`ServerThread`] | [`ClientThread`] |
-//! | the same behind several, each with a socket on one port | [`ServerThreads`] | |
+//! | the same behind several, each with a socket on [one port](#many-players) | [`ServerThreads`] | |
 //! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpSocket`] |
 //!
 //! All but the threads, which do it for you, work the same way: what is below never sees the socket;
@@ -49,6 +49,36 @@
 //! assert_eq!(answer, b"hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Many players
+//!
+//! One pump is one core. On Linux several servers [share a port](Server::bind_shards), each with a thread of its own. Limits are each one's, so
+//! for 10,000 players each of four has to let in a quarter of them, and some more, for they do not spread evenly:
+//!
+//! ```no_run
+//! use whitewater::net::{ServerThreads, ThreadConfig};
+//! use whitewater::session::{Blob, ServerConfig};
+//!
+//! let config = ServerConfig {
+//!     max_sessions: 3000,        // who comes beyond is told that the server is busy
+//!     half_open: 3000,           // all of them may come at once, after a restart
+//!     memory: 1 << 30,           // bytes: a quiet session holds 4 KiB at most, one whose buffers are all full some 640
+//!     ..ServerConfig::insecure() // encrypted: as of `Server`
+//! };
+//! let server = ServerThreads::<Blob>::bind("0.0.0.0:4000", &config, 4, &ThreadConfig::default())?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! [`ServerThreads`] has the loop. Under tokio it is `bind_shards` of its `Server`. Many players behind one address, as in a test, also need larger
+//! [`sessions_per_address`](crate::session::ServerConfig::sessions_per_address), `half_open_per_address`, `accepts_per_second` and `accept_burst`.
+//! What shards share, and what not, is in docs/BEHAVIOUR.md.
+//!
+//! # When a session lags
+//!
+//! [`Connection::stats`](crate::session::Connection::stats) says where: a long `rtt` or much `loss` is the path; `lanes.snd_queue` is what is sent faster than
+//! it leaves; `lanes.rcv_queue` is what this program has not read. Then [log its events](crate::session::Connection::log_events) for
+//! some seconds and draw them: docs/EVENTS.md says how, and what to look for. To watch all of them all the time there is
+//! [`metrics`](crate::metrics). docs/TUNING.md has the knobs.
 //!
 //! # What an error means
 //!

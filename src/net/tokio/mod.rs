@@ -42,7 +42,7 @@
 //!
 //! A socket has one task, its driver, however many sessions it has; handles and the driver share the sessions behind one mutex, which is
 //! never held over a wait or a system call. A poll of the driver reads and sends a bounded number of datagrams and then lets the other
-//! tasks have their turn. For several sockets on one port, or on several, make as many servers.
+//! tasks have their turn. For more than one core on one port: [`Server::bind_shards`], [`KcpListener::bind_shards`].
 //!
 //! What has arrived wakes who waits for it, and the driver sends when they have had their turn: so an answer leaves in the datagram that
 //! acknowledges the question. That is so for tasks that were spawned; what is given to `block_on`, or is `main`, comes later.
