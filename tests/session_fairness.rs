@@ -92,7 +92,7 @@ fn sessions_that_always_have_more_to_send_get_the_same() {
 }
 
 #[test]
-fn a_client_that_floods_its_own_session_costs_the_others_no_work() {
+fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_to_its_memory() {
     let mut world = crowd(2, &server_config(&SessionConfig::default(), SUITE));
     let (now, mut buf) = (world.now, Vec::new());
     let quiet = world.sessions.iter().copied();
