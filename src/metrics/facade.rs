@@ -6,6 +6,21 @@ use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 /// Hands statistics to the recorder that the program has installed, if it has, each with `labels` besides its own. Counters are given as
 /// they stand, so it makes no difference how often this is called.
 ///
+/// Of a server, with a label that tells it from others:
+///
+/// ```no_run
+/// # #[cfg(feature = "net")]
+/// fn each_second(server: &whitewater::net::Server, name: &str) {
+///     use whitewater::metrics::record;
+///     let labels = [("server", name)];
+///     record(&server.stats(), &labels);
+///     record(&server.socket_stats(), &labels); // what the system refused or lost
+///     record(&server.socket_traffic(), &labels);
+/// }
+/// ```
+///
+/// Of servers behind threads, each thread does it, by `ServerThreads::run`.
+///
 /// A label of its own for each session makes as many series as there ever were sessions: most programs record servers and sockets all the
 /// time, and sessions only while somebody looks.
 pub fn record(stats: &impl Measures, labels: &[(&'static str, &str)]) {

@@ -56,6 +56,27 @@ pub enum Value {
 }
 
 /// Statistics that are figures with names.
+///
+/// Without the feature `metrics` it is a few lines to hand them on, here as text:
+///
+/// ```
+/// use whitewater::metrics::{Measures, Value};
+/// use whitewater::session::ServerStats;
+///
+/// fn text(stats: &impl Measures) -> String {
+///     let mut lines = String::new();
+///     stats.measures(&mut |measure| {
+///         let labels = measure.label.map_or(String::new(), |(name, value)| format!("{{{name}=\"{value}\"}}"));
+///         let value = match measure.value {
+///             Value::Counter(count) => count.to_string(),
+///             Value::Gauge(value) => value.to_string(),
+///         };
+///         lines += &format!("{}{labels} {value}\n", measure.name);
+///     });
+///     lines
+/// }
+/// assert!(text(&ServerStats::default()).contains("whitewater_server_sessions 0\n"));
+/// ```
 pub trait Measures {
     /// Goes through all of them, always in the same order.
     fn measures(&self, each: &mut dyn FnMut(Measure));
@@ -91,7 +112,7 @@ impl To<'_> {
     }
 }
 
-/// Goes through everything that there can be, with values of no meaning.
+/// Goes through everything that there can be, with values of no meaning: to tell a collector the names before there are figures.
 pub fn every(each: &mut dyn FnMut(Measure)) {
     if let Ok(kcp) = Kcp::new(Conv(0), &arq::Config::default(), DatagramQueue::new()) {
         kcp.stats().measures(each);

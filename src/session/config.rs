@@ -9,7 +9,18 @@ use crate::session::wire::FEATURE_ECN;
 use std::time::Duration;
 
 /// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
-/// the same channels.
+/// the same channels. docs/TUNING.md says when to change what.
+///
+/// ```
+/// use whitewater::session::SessionConfig;
+///
+/// // Longer datagrams where the path carries them, if the other end looks for them as well.
+/// let config = SessionConfig { path_mtu: Some(1472), ..SessionConfig::default() };
+/// assert!(config.check().is_ok());
+/// // An error says what is wrong: here, that the windows of the lanes need more memory for datagrams of 9000 bytes.
+/// let config = SessionConfig { path_mtu: Some(9000), ..SessionConfig::default() };
+/// assert_eq!(config.check().unwrap_err().field, "receive_memory");
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `SessionConfig { .., ..SessionConfig::default() }`")]
 pub struct SessionConfig {

@@ -6,6 +6,15 @@ use super::wire::Data;
 /// the session's id have. `None`: it is of no session, and whoever got it answers it.
 ///
 /// It is read and not verified: whoever sends it can write any.
+///
+/// ```
+/// use whitewater::session::shard_of;
+///
+/// let mut datagram = [0; 40];
+/// datagram[..5].copy_from_slice(&[0xa6, 7, 0, 0, 3 << 2]); // DATA of session 7 of shard 3
+/// assert_eq!(shard_of(&datagram), Some(3));
+/// assert_eq!(shard_of(b"hello"), None);
+/// ```
 #[must_use]
 pub fn shard_of(datagram: &[u8]) -> Option<u8> {
     let (data, _) = Data::decode(datagram).ok()?;
@@ -18,5 +27,5 @@ pub(super) const fn of_id(id: u32) -> u8 {
 
 /// Bits of a session's id that say its shard.
 const BITS: u32 = 6;
-/// Most shards on one port.
+/// Most shards on one port: as many as the 6 bits of a session's id tell apart.
 pub const SHARDS_MAX: usize = 1 << BITS;

@@ -130,7 +130,8 @@ impl<M: Message> Session<M> {
         }
     }
 
-    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what its IP header said.
+    /// [`handle_datagram`](Self::handle_datagram) without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what
+    /// its IP header said; `None`: nothing, or it is not known.
     pub fn handle_datagram_mut(
         &mut self,
         now: Time,
@@ -145,7 +146,9 @@ impl<M: Message> Session<M> {
         }
     }
 
-    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) wrote last.
+    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) or
+    /// [`append_transmit`](Self::append_transmit) wrote last; `None`: nothing, as ever without
+    /// [`ecn`](crate::session::SessionConfig::ecn).
     #[must_use]
     pub fn transmit_ecn(&self) -> Option<Ecn> {
         self.connection()?.transmit_ecn()
@@ -178,7 +181,22 @@ impl<M: Message> Session<M> {
         self.append_transmit(now, buf)
     }
 
-    /// The same behind what is in `buf`, which stays: datagrams that leave together are written one behind the other.
+    /// [`poll_transmit`](Self::poll_transmit) behind what is in `buf`, which stays: datagrams that leave in one call of the system are
+    /// written one behind the other.
+    ///
+    /// ```
+    /// # use std::net::SocketAddr;
+    /// # use whitewater::{Time, session::{Ecn, Session}};
+    /// /// The next datagrams, 32 at most: their bytes, and where each of them ends and goes.
+    /// fn gather(end: &mut Session, now: Time, bytes: &mut Vec<u8>) -> Vec<(usize, SocketAddr, Option<Ecn>)> {
+    ///     let mut ends = Vec::new();
+    ///     while ends.len() < 32 {
+    ///         let Some(to) = end.append_transmit(now, bytes) else { break };
+    ///         ends.push((bytes.len(), to, end.transmit_ecn()));
+    ///     }
+    ///     ends
+    /// }
+    /// ```
     pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
         match &mut self.state {

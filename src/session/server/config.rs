@@ -4,6 +4,7 @@ use crate::config::{ConfigError, in_range};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::raw;
+use crate::session::shard::SHARDS_MAX;
 use crate::session::wire::USER_MAX;
 use std::fmt;
 
@@ -130,7 +131,7 @@ impl ServerConfig {
         }
         raw.as_ref().map_or(Ok(()), raw::Config::check)?;
         in_range("user", user.len() as u64, 0..=USER_MAX as u64)?;
-        in_range("shard", *shard, 0..=63)?;
+        in_range("shard", u64::from(*shard), 0..=SHARDS_MAX as u64 - 1)?;
         in_range("memory", *memory, 1 << 20..=1 << 40)?;
         for (field, value) in [
             ("max_sessions", *max_sessions),

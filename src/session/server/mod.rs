@@ -201,7 +201,8 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// The same without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what its IP header said.
+    /// [`handle_datagram`](Self::handle_datagram) without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what
+    /// its IP header said; `None`: nothing, or it is not known.
     pub fn handle_datagram_mut(
         &mut self,
         now: Time,
@@ -216,7 +217,9 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) wrote last.
+    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) or
+    /// [`append_transmit`](Self::append_transmit) wrote last; `None`: nothing, as ever without
+    /// [`ecn`](crate::session::SessionConfig::ecn).
     #[must_use]
     pub const fn transmit_ecn(&self) -> Option<Ecn> {
         self.leaving
@@ -240,7 +243,8 @@ impl<M: Message> Server<M> {
         self.append_transmit(now, buf)
     }
 
-    /// The same behind what is in `buf`, which stays: datagrams that leave together are written one behind the other.
+    /// [`poll_transmit`](Self::poll_transmit) behind what is in `buf`, which stays: see
+    /// [`Session::append_transmit`](crate::session::Session::append_transmit).
     pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let start = buf.len();
         let to = self.append_next(now, buf)?;
