@@ -40,7 +40,7 @@ pub struct ConnectionStats {
     pub bytes_received: u64,
     /// Of those sent, pings because nothing else was to be said.
     pub pings: u64,
-    /// Most bytes of a datagram now: of what `path_mtu` looks for, that which was found so far.
+    /// Bytes of the longest datagram that may leave now: `max_datagram`, or more once `path_mtu` has found more.
     pub mtu: u16,
     /// Of those sent, probes of a longer one.
     pub mtu_probes: u64,
