@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use whitewater::Seq16;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::wire::{
-    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Frames, Hello, Packet, Reset,
-    kind,
+    Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
+    KcpPart, Packet, Reset, kind,
 };
 use whitewater::session::{Blob, SessionConfig, Suite};
 use whitewater::sim::{LinkConfig, Loss};
 use whitewater::wire::segments;
 
-const FRAMES: [&str; 15] = [
+const FRAMES: [&str; 19] = [
     "ww.kind",
     "ww.sid",
     "ww.pn",
@@ -31,6 +31,10 @@ const FRAMES: [&str; 15] = [
     "ww.path",
     "ww.close.reason",
     "ww.close.text",
+    "ww.part.frame",
+    "ww.part.id",
+    "ww.part",
+    "ww.ecn.congested",
 ];
 
 /// A session of lanes, channels and datagrams over a bad path, from HELLO to CLOSE, as its datagrams left.
@@ -79,6 +83,8 @@ pub(super) fn captured(seed: u64) -> Vec<Captured> {
         Frame::Dgram(b"a message"),
         Frame::Redirect(b"a token"),
         Frame::Packed(b"bits"),
+        Frame::KcpPart(KcpPart { number: Seq16(7), id: 1, last: 2 }, b"a part"),
+        Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
         Frame::Pad(9),
     ];
     every.iter().for_each(|frame| writer.push(frame).unwrap());
@@ -88,8 +94,8 @@ pub(super) fn captured(seed: u64) -> Vec<Captured> {
 }
 
 /// What is to be shown of the frames of a body.
-fn expected(body: &[u8]) -> [Vec<String>; 11] {
-    let mut shown: [Vec<String>; 11] = Default::default();
+fn expected(body: &[u8]) -> [Vec<String>; 15] {
+    let mut shown: [Vec<String>; 15] = Default::default();
     let mut frames = Vec::new();
     for frame in Frames::parse(body).unwrap() {
         let hexed = |bytes: &[u8]| hexes([bytes]);
@@ -108,6 +114,10 @@ fn expected(body: &[u8]) -> [Vec<String>; 11] {
             Frame::PathChallenge(bytes) => (6, &[(8, hexed(&bytes))]),
             Frame::PathResponse(bytes) => (7, &[(8, hexed(&bytes))]),
             Frame::Close(reason, text) => (8, &[(9, vec![format!("0x{reason:04x}")]), (10, texts([text]))]),
+            Frame::KcpPart(KcpPart { number, id, .. }, bytes) => {
+                (11, &[(11, texts([number.0])), (12, texts([id])), (13, hexed(bytes))])
+            }
+            Frame::Ecn(EcnFrame { congested, .. }) => (12, &[(14, texts([congested]))]),
             other => unreachable!("{other:?}"),
         };
         frames.push(code);
@@ -131,16 +141,21 @@ fn every_frame_of_a_session_with_a_checksum_is_shown_and_each_checksum_is_right(
     let Some(rows) = tshark::show(&captured, &[], &fields) else { return };
     let mut kinds = BTreeSet::new();
     for ((.., datagram), row) in captured.iter().zip(rows) {
-        assert!(row[15..].iter().all(Vec::is_empty), "{:?} is wrong with {}", &row[15..], hex(datagram));
+        assert!(
+            row[FRAMES.len()..].iter().all(Vec::is_empty),
+            "{:?} is wrong with {}",
+            &row[FRAMES.len()..],
+            hex(datagram)
+        );
         let Ok(Packet::Data(data, sealed)) = Packet::decode(datagram) else { continue };
         let head =
             [vec![format!("0x{:02x}", datagram[0])], vec![format!("0x{:08x}", data.sid)], texts([data.pn])];
         assert_eq!(row[..3], head);
         assert_eq!(row[3], ["1"], "the checksum is right");
-        assert_eq!(row[4..15], expected(body(sealed)), "{}", hex(datagram));
+        assert_eq!(row[4..FRAMES.len()], expected(body(sealed)), "{}", hex(datagram));
         kinds.extend(row[4].iter().cloned());
     }
-    assert_eq!(kinds.len(), 11, "{kinds:?}");
+    assert_eq!(kinds.len(), 13, "{kinds:?}");
 }
 
 #[test]
@@ -248,13 +263,13 @@ fn a_frame_of_another_version_is_shown_as_unknown_with_all_that_follows() {
     let mut world = run(Suite::Checked, 5);
     let ping = [4, 1, 0, 0, 0, 0, 0, 0, 0];
     let forge = forger(&world);
-    for unknown in [0x0b, 0x7f, 0x84, 0xff] {
+    for unknown in [0x0d, 0x7f, 0x84, 0xff] {
         let datagram = forge(Toward::Client, &[&ping[..], &[unknown, 2, 3]].concat());
         world.tap.push((world.now, server_address(), client_address(1, 1000), datagram));
     }
     let fields = ["ww.frame.type", "ww.frame.unknown", "ww.unknown", "ww.malformed", "ww.checksum.status"];
     let Some(rows) = tshark::show(&world.tap, &[], &fields) else { return };
-    for (row, unknown) in rows[rows.len() - 4..].iter().zip([0x0b, 0x7f, 4, 0x7f]) {
+    for (row, unknown) in rows[rows.len() - 4..].iter().zip([0x0d, 0x7f, 4, 0x7f]) {
         assert_eq!(row[0], texts([4, unknown]));
         assert_eq!(row[1], ["0203"]);
         assert!(row[2].len() == 1 && row[3].is_empty() && row[4] == ["1"], "{row:?}");

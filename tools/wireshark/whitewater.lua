@@ -12,12 +12,13 @@ local KINDS = {
   [DATA] = "DATA", [DATA_PHASE_1] = "DATA", [RESET] = "RESET",
 }
 local PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local KCP_PART, ECN = 11, 12
 local FRAMES = {
   [PAD] = "PAD", [KCP] = "KCP", [DGRAM] = "DGRAM", [ACK] = "ACK", [PING] = "PING", [PONG] = "PONG",
   [PATH_CHALLENGE] = "PATH_CHALLENGE", [PATH_RESPONSE] = "PATH_RESPONSE", [CLOSE] = "CLOSE", [REDIRECT] = "REDIRECT",
-  [PACKED] = "PACKED",
+  [PACKED] = "PACKED", [KCP_PART] = "KCP_PART", [ECN] = "ECN",
 }
-local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true }
+local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true, [KCP_PART] = true }
 local SUITES = {
   [0x0000] = "none, a checksum", [0x0101] = "NN, ChaChaPoly", [0x0102] = "NN, AESGCM", [0x0201] = "NNpsk0, ChaChaPoly",
   [0x0202] = "NNpsk0, AESGCM", [0x0301] = "NK, ChaChaPoly", [0x0302] = "NK, AESGCM", [0x0401] = "NKpsk0, ChaChaPoly",
@@ -34,6 +35,7 @@ local STATUS = { [0] = "wrong", [1] = "right", [2] = "not known, for the handsha
 local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX = 1, 512, 1200, 512, 28, 338, 256
 local CHALLENGE_LEN, DENY_LEN, DATA_HEADER_LEN, RESET_LEN, CHECKSUM_LEN, TAG_LEN, FRAMES_MAX, CLOSE_TEXT_MAX = 36, 16, 9, 21, 4, 16, 64, 128
 local SEALED_TOKEN_LEN = 384
+local PART_HEAD = 4
 -- Where the number of the session stands in an ACCEPT without encryption: behind the salt.
 local SERVER_SID_AT = 14 + 8
 
@@ -84,6 +86,13 @@ local fields = {
   dgram = ProtoField.bytes("ww.dgram", "Message of the application"),
   redirect = ProtoField.bytes("ww.redirect", "Connect token for another server"),
   packed = ProtoField.bytes("ww.packed", "Messages of channels, as bits"),
+  part = ProtoField.bytes("ww.part", "Part of segments that are too long for the path"),
+  part_frame = ProtoField.uint16("ww.part.frame", "Of the frame"),
+  part_id = ProtoField.uint8("ww.part.id", "Which part"),
+  part_last = ProtoField.uint8("ww.part.last", "The last part"),
+  ecn_unmarked = ProtoField.uint32("ww.ecn.unmarked", "Packets received so far that were not marked"),
+  ecn_capable = ProtoField.uint32("ww.ecn.capable", "With ECT(0)"),
+  ecn_congested = ProtoField.uint32("ww.ecn.congested", "Marked on the way: CE"),
   ack = ProtoField.uint16("ww.ack", "Newest packet received, low half of pn"),
   ack_bits = ProtoField.uint32("ww.ack.bits", "Received of the 32 before it", base.HEX),
   ack_delay = ProtoField.uint16("ww.ack.delay", "Since it came, 0.1 ms"),
@@ -494,8 +503,28 @@ local FRAME_READERS = {
   [PATH_CHALLENGE] = function(from, item) from:add(item, fields.path, 8) end,
   [PATH_RESPONSE] = function(from, item) from:add(item, fields.path, 8) end,
   [CLOSE] = close,
+  [ECN] = function(from, item)
+    from:add(item, fields.ecn_unmarked, 4)
+    from:add(item, fields.ecn_capable, 4)
+    from:add(item, fields.ecn_congested, 4)
+  end,
 }
 local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }
+
+-- A part of a frame of segments; what the parts make together is not put together here.
+local function part(range, item)
+  if range:len() <= PART_HEAD then
+    refuse("An empty part")
+  end
+  item:add_le(fields.part_frame, range(0, 2))
+  item:add(fields.part_id, range(2, 1))
+  item:add(fields.part_last, range(3, 1))
+  item:add(fields.part, range(PART_HEAD))
+  local last = range(3, 1):uint()
+  if last < 1 or range(2, 1):uint() > last then
+    refuse("A part beyond the last")
+  end
+end
 
 -- The bytes of a frame that can have any number of them.
 local function content(from, item, extends)
@@ -524,6 +553,8 @@ local function frame(from, tree, pinfo)
     local range = content(from, item, extends)
     if range and found == KCP then
       segments(range, item, pinfo)
+    elseif range and found == KCP_PART then
+      part(range, item)
     elseif range then
       item:add(CONTENTS[found], range)
     end
