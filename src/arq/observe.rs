@@ -101,12 +101,13 @@ impl<O: Output> Kcp<O> {
         self.work.as_ref().is_some_and(|work| work.observer.is_some())
     }
 
-    /// Takes the oldest event of the log.
+    /// Takes the oldest event of the log; displayed, it is a line of docs/EVENTS.md.
     pub fn poll_log(&mut self) -> Option<Logged<KcpEvent>> {
         self.observer()?.log.pop()
     }
 
-    /// Takes all events of the log and writes a line of JSON each, by many small writes; returns how many.
+    /// Takes all events of the log and writes a line of JSON each, by many small writes; returns how many. docs/EVENTS.md has the lines, and how
+    /// to draw them.
     ///
     /// # Errors
     ///

@@ -189,8 +189,8 @@ impl KcpSocket {
     }
 
     /// Whether [`recv`](Self::recv) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
-    /// datagram with the answer, if there is one. It is for programs that answer at once, or come back at once; of others, the peer
-    /// takes messages for lost. Off unless set.
+    /// datagram with the answer, if there is one. Set it where the program answers at once, or calls again at once: while it does
+    /// anything else, nothing is acknowledged, and the peer takes messages for lost. Off unless set.
     pub const fn set_late_acks(&mut self, late_acks: bool) {
         self.late_acks = late_acks;
     }
@@ -201,7 +201,7 @@ impl KcpSocket {
         self.kcp.stats()
     }
 
-    /// Logs what happens from now on, see [`Kcp::log_events`].
+    /// Logs what happens from now on, see [`Kcp::log_events`]. Event by event it is taken from [`kcp_mut`](Self::kcp_mut).
     pub fn log_events(&mut self, most: usize) {
         self.kcp.log_events(self.clock.now(), most);
     }

@@ -20,13 +20,15 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
 impl<M: Message> Server<M> {
-    /// So many servers on one port, 1 to 64, each for a thread of its own: [`ServerThreads`](super::ServerThreads) has them. Sessions stay
-    /// with the one that let them in, which [`SessionId::shard`](crate::session::SessionId::shard) names, wherever their clients move.
+    /// So many servers on one port, 1 to 64 ([`SHARDS_MAX`]), each for a thread of its own: [`ServerThreads`](super::ServerThreads) has
+    /// them. Sessions stay with the one that let them in, which [`SessionId::shard`](crate::session::SessionId::shard) names, wherever their
+    /// clients move.
     ///
     /// Every limit of `config` is of each of them: together they have so many times as much. Its `shard` does not count. One
-    /// address is usually spread over all of them, by its ports. Connect tokens: each server is to
-    /// [require](Self::require_tokens) them, by a [share](crate::session::token::Verifier::share) of one verifier. That of two sessions of one client
-    /// the newer one stays holds within each; an older one of another shard ends as one that was left alone.
+    /// address is usually spread over all of them, by its ports.
+    ///
+    /// Connect tokens: give `require_tokens` of each server a `Verifier::share` of one verifier, or one could be used once at each. Of two sessions of
+    /// one client the newer one stays, if both are of one shard; an older one of another shard ends by silence.
     ///
     /// Linux, with the feature `batch`, which shares a port out among sockets (`SO_REUSEPORT`). Who runs as the same user can join them.
     ///
@@ -34,7 +36,6 @@ impl<M: Message> Server<M> {
     ///
     /// `addr` does not resolve or is in use, `count` or `config` is out of range ([`Error::Config`]), the system has no random bytes, or
     /// ([`Unsupported`](io::ErrorKind::Unsupported)) does not share out ports and `count` is more than 1.
-    #[cfg_attr(not(feature = "crypto"), doc = "\n[share]: Self\n[require]: Self")]
     pub fn bind_shards(
         addr: impl ToSocketAddrs,
         config: &ServerConfig,

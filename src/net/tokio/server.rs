@@ -48,7 +48,7 @@ impl<M: Message + Send + 'static> Server<M> {
 
     /// The same with so many sockets and tasks on one port, 1 to 64, which a runtime with several threads runs side by side. Sessions of all
     /// of them are accepted here. Every limit of `config` is of each: see [`net::Server::bind_shards`](crate::net::Server::bind_shards), which
-    /// says as well what a client is that moves, and where this works.
+    /// says as well what becomes of a client that moves, and where this works.
     ///
     /// # Errors
     ///
