@@ -46,7 +46,7 @@ impl<M: Message + Send + 'static> Server<M> {
         Self::over(UdpSocket::bind(addr)?, config)
     }
 
-    /// The same with so many sockets and tasks on one port, 1 to 64, which a runtime with several threads runs side by side. Sessions of all
+    /// A server with so many sockets and tasks on one port, 1 to 64, which a runtime with several threads runs side by side. Sessions of all
     /// of them are accepted here. Every limit of `config` is of each: see [`net::Server::bind_shards`](crate::net::Server::bind_shards), which
     /// says as well what becomes of a client that moves, and where this works.
     ///
@@ -61,7 +61,7 @@ impl<M: Message + Send + 'static> Server<M> {
         Self::drive(sockets(addr, count)?, config)
     }
 
-    /// The same on a socket that is bound already, and not connected: for larger buffers.
+    /// A server on a socket that is bound already, and not connected: for larger buffers.
     ///
     /// # Errors
     ///

@@ -1,7 +1,8 @@
 //! What the driver task of a socket shares with the handles of its sessions.
 //!
 //! One mutex a socket: it is held for calls that do not wait and touch no socket, some tens of nanoseconds each, or for one batch of
-//! datagrams. A queue for each session would cost a copy and an allocation a message, and would hide from a writer how full the lane is. Whoever changes something wakes the driver, which is polled once however many have; whoever waits leaves a waker.
+//! datagrams. A queue for each session would cost a copy and an allocation a message, and would hide from a writer how full the lane is. Whoever
+//! changes something wakes the driver, which is polled once however many have; whoever waits leaves a waker.
 
 use super::super::clock::Clock;
 use super::super::tally::{SocketStats, SocketTraffic};
