@@ -8,7 +8,7 @@ mod common;
 use common::ms;
 use common::sessions::{SUITE, World};
 use whitewater::Stats;
-use whitewater::session::SessionConfig;
+use whitewater::session::{Event, SessionConfig};
 use whitewater::sim::{LinkConfig, Rng};
 
 /// ms between two messages of an end, and how much later one may be.
@@ -127,4 +127,34 @@ fn where_one_of_a_hundred_is_lost_messages_come_as_soon_as_without_the_wait() {
         assert!(found.quantile(985) <= 80, "seed {seed}: {} ms", found.quantile(985));
         assert!(found.datagrams.iter().all(|each| *each <= 61), "seed {seed}: {:?}", found.datagrams);
     }
+}
+
+#[test]
+fn who_closes_does_not_keep_back_the_acknowledgement_that_waits() {
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(4)), &SessionConfig::default(), SUITE);
+    world.connect();
+    let mut message = [0; 64];
+    let messages = 400;
+    for number in 0..messages {
+        world.session().send(0, &message).unwrap();
+        world.drain();
+        world.run(5);
+        world.client().send(0, &message).unwrap();
+        world.drain();
+        world.run(3);
+        world.client().recv(0, &mut message).unwrap();
+        world.session().recv(0, &mut message).unwrap(); // which acknowledges all that the server has sent
+        world.run(if number + 1 < messages { 25 } else { 0 });
+    }
+    let before = world.session().lane_stats(0).unwrap();
+    assert_eq!((before.in_flight, before.resends_timeout), (0, 0));
+    let (now, id) = (world.now, world.sessions[0]);
+    world.server.close(now, id, 7);
+    world.drain();
+    world.run(2_000);
+    let undelivered = world.clients[0].events.iter().find_map(|(_, event)| match event {
+        Event::Closed { undelivered, .. } => Some(*undelivered),
+        _ => None,
+    });
+    assert_eq!(undelivered.unwrap().segments, 0, "it had come");
 }

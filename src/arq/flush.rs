@@ -30,6 +30,19 @@ impl<O: Output> Kcp<O> {
         }
     }
 
+    /// Sends the acknowledgements that are owed, also those that might wait for something to ride with.
+    pub(crate) fn acknowledge(&mut self, now: Time) {
+        let Some(mut work) = self.work.take() else { return };
+        if let Some(ride) = &mut work.ride {
+            ride.left();
+        }
+        self.flush_work(now, &mut work);
+        self.work = Some(work);
+        if self.is_logging() {
+            self.log_flush(now);
+        }
+    }
+
     /// When [`update`](Self::update) has something to do next, provided that nothing is sent,
     /// received or changed before. It may be early, never late; `None`: idle, nothing to wake for.
     ///

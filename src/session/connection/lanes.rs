@@ -213,7 +213,7 @@ impl Lanes {
     pub(super) fn acknowledge(&mut self, now: Time) {
         for lane in &mut self.lanes {
             if lane.kcp.wait_snd() == 0 && !lane.kcp.is_idle() {
-                lane.kcp.flush(now);
+                lane.kcp.acknowledge(now); // nothing comes any more that it could ride with
             }
         }
     }
