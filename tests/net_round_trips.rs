@@ -59,3 +59,21 @@ fn what_was_received_last_is_acknowledged_by_the_next_call() {
     assert_eq!(far.socket_traffic().sent, 1);
     near.drain(Duration::from_secs(20)).unwrap();
 }
+
+#[test]
+fn what_is_received_is_acknowledged_also_when_the_next_message_is_there_already() {
+    const MESSAGES: u64 = 20;
+    let [mut near, mut far] = ends(true);
+    let mut buf = [0; 64];
+    for _ in 0..MESSAGES {
+        near.send(b"something").unwrap();
+        near.pump().unwrap();
+        assert_eq!(far.recv(&mut buf).unwrap(), 9);
+    }
+    let sent = far.socket_traffic().sent;
+    assert!((MESSAGES - 1..=MESSAGES).contains(&sent), "{sent} datagrams");
+    near.pump().unwrap();
+    assert!(near.kcp().wait_snd() <= 1, "{} wait", near.kcp().wait_snd());
+    far.pump().unwrap();
+    near.drain(Duration::from_secs(20)).unwrap();
+}

@@ -55,6 +55,8 @@ pub struct KcpSocket {
     silence: Silence,
     eager: bool,
     late_acks: bool,
+    /// Whether what was received last is acknowledged by the next call.
+    acks_wait: bool,
     /// When the socket was last read, and whether the peer was heard then and nobody was told.
     read_at: Time,
     heard: bool,
@@ -113,6 +115,7 @@ impl KcpSocket {
             silence: Silence::new(),
             eager: false,
             late_acks: false,
+            acks_wait: false,
             read_at: Time::ZERO,
             heard: false,
             pump_due: Time::ZERO,
@@ -293,6 +296,7 @@ impl KcpSocket {
 
     /// Sends what is due.
     fn update(&mut self, now: Time) {
+        self.acks_wait = false;
         self.kcp.update(now);
         if self.eager {
             self.kcp.flush(now);

@@ -40,6 +40,9 @@ impl KcpSocket {
     /// message stays), `TimedOut` when the peer is gone and every message it sent was taken.
     pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let deadline = self.deadline(self.read_timeout);
+        if self.acks_wait {
+            self.update(self.clock.now()); // or messages that always are there already would keep them back
+        }
         loop {
             if self.late_acks {
                 let received = self.recv_first(buf)?;
@@ -81,6 +84,7 @@ impl KcpSocket {
         }
         self.receive(self.clock.now())?;
         self.pump_due = Time::ZERO;
+        self.acks_wait = true;
         Ok(self.try_recv(buf))
     }
 
