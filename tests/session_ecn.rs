@@ -106,3 +106,32 @@ fn marks_are_bad_conditions_to_pacing() {
     });
     assert!(bad, "{:?}", world.client().stats());
 }
+
+/// Datagrams of both ends in 10 s in which nothing is said.
+fn idle(world: &mut World) -> u64 {
+    let sent = |world: &mut World| world.client().stats().sent + world.session().stats().sent;
+    world.run(1_000);
+    let before = sent(world);
+    world.run(10_000);
+    sent(world) - before
+}
+
+#[test]
+fn what_only_tells_of_packets_is_not_told_of_when_it_is_marked() {
+    let mut world = World::new(1, &server_config(&config(true), SUITE));
+    world.add(&path(EcnPath::Passes), &path(EcnPath::Passes), &config(true), target(SUITE));
+    world.connect();
+    for _ in 0..20 {
+        world.client().send(0, &[7; 1000]).unwrap();
+        world.session().send(0, &[7; 1000]).unwrap();
+        world.run(50);
+    }
+    assert!(world.client().stats().ecn && world.session().stats().ecn);
+    let without = idle(&mut world);
+    // From now on a queue that others keep full marks all that the session says.
+    world.set_links(0, &path(EcnPath::MarksAll), &path(EcnPath::MarksAll));
+    world.client().send(0, &[7; 1000]).unwrap();
+    let with = idle(&mut world);
+    assert!(world.client().stats().ecn && world.client().stats().congestion_marks > 0);
+    assert!(with <= without, "{with} datagrams, without marks {without}");
+}

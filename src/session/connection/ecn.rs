@@ -79,8 +79,9 @@ impl Marks {
         self.share.share()
     }
 
-    /// A packet has come.
-    pub(super) fn on_received(&mut self, now: Time, ecn: Option<Ecn>, delay: Duration) {
+    /// A packet has come. If it `only_tells` of others, its mark waits for what leaves anyway: or two ends whose packets are all marked would
+    /// tell each other of that for ever.
+    pub(super) fn on_received(&mut self, now: Time, ecn: Option<Ecn>, only_tells: bool, delay: Duration) {
         let EcnFrame { unmarked, capable, congested } = &mut self.received;
         let count = match ecn {
             Some(Ecn::Congested) => congested,
@@ -89,7 +90,7 @@ impl Marks {
         };
         *count = count.wrapping_add(1);
         self.repeats = REPEATS;
-        if ecn == Some(Ecn::Congested) {
+        if ecn == Some(Ecn::Congested) && !only_tells {
             self.due = self.due.or(Some(self.not_before.max(now + delay)));
         }
     }

@@ -27,6 +27,13 @@ struct Taken {
     pn: u64,
 }
 
+impl Frame<'_> {
+    /// Whether it says something of packets that have come, and nothing else.
+    const fn only_tells(&self) -> bool {
+        matches!(self, Self::Ack(_) | Self::Ecn(_) | Self::Pong(_) | Self::Pad(_))
+    }
+}
+
 impl<M: Message> Connection<M> {
     /// Takes a DATA datagram, which is changed thereby; returns whether it was authentic and new. If not, only a counter has changed.
     pub(in crate::session) fn handle_data(
@@ -36,15 +43,12 @@ impl<M: Message> Connection<M> {
         ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) -> bool {
-        let is_new = self.take_data(now, from, datagram);
-        if let Some(marks) = self.marks.as_mut().filter(|_| is_new) {
-            marks.on_received(now, ecn, self.ack_delay);
-        }
+        let is_new = self.take_data(now, from, ecn, datagram);
         self.observe(now);
         is_new
     }
 
-    fn take_data(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
+    fn take_data(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
         self.tick(now);
         if self.is_closed() {
             self.stats.rejected.late += 1;
@@ -80,6 +84,10 @@ impl<M: Message> Connection<M> {
         }
         match Frames::parse(opened.body) {
             Ok(frames) => {
+                if let Some(marks) = &mut self.marks {
+                    let only_tells = frames.into_iter().all(|frame| frame.only_tells());
+                    marks.on_received(now, ecn, only_tells, self.ack_delay);
+                }
                 let elicits = len > DATAGRAM_MAX.into();
                 let taken = Taken { elicits, pn: opened.pn, refused: false };
                 self.take_frames(now, from, taken, frames);
