@@ -187,3 +187,25 @@ fn bare_peers_have_their_turn_between_sessions_that_always_have_more_to_send() {
         assert!(count <= 50 + QUANTUM / 1000 + 1, "{left} wait after {count} datagrams");
     }
 }
+
+#[test]
+fn bare_peers_have_their_turn_between_many_sessions_with_little_to_send_each() {
+    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::registered() };
+    let config = ServerConfig { raw: Some(limits), ..server_config(&SessionConfig::default(), SUITE) };
+    let mut world = crowd(50, &config);
+    let (now, mut buf) = (world.now, Vec::new());
+    let peers = world.server.raw_mut().unwrap();
+    for id in register(peers, 1, now) {
+        peers.peer(id).unwrap().send(&[2; 64]).unwrap();
+    }
+    let mut bytes = 0;
+    for next in world.sessions.clone().into_iter().cycle() {
+        session(&mut world, next).send_datagram(&[1; 1000]).unwrap();
+        let to = world.server.poll_transmit(now, &mut buf).unwrap();
+        if to.port() == 9000 {
+            return;
+        }
+        bytes += buf.len();
+        assert!(bytes <= 2 * QUANTUM, "{bytes} bytes of sessions");
+    }
+}

@@ -93,10 +93,10 @@ pub struct Server<M = Blob> {
     quiet: Quiet,
     #[cfg(feature = "crypto")]
     tokens: Option<tokens::Tokens>,
-    /// Peers without sessions, and whether it is their turn to send.
+    /// Peers without sessions, whether it is their turn to send, and what all of the kind whose turn it is have sent in a row.
     raw: Option<Peers>,
-    raw_turn: Turn,
     is_turn_of_raw: bool,
+    kind_turn: Turn,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -175,8 +175,8 @@ impl<M: Message> Server<M> {
             #[cfg(feature = "crypto")]
             tokens: None,
             raw: config.raw.as_ref().map(|config| Peers::new(config, &mut random)).transpose()?,
-            raw_turn: Turn::default(),
             is_turn_of_raw: false,
+            kind_turn: Turn::default(),
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),

@@ -12,10 +12,10 @@ impl<M: Message> Server<M> {
             let start = buf.len();
             match self.transmit_raw(now, buf) {
                 Some(to) => {
-                    self.is_turn_of_raw = !self.raw_turn.spend(buf.len() - start);
+                    self.is_turn_of_raw = !self.kind_turn.spend(buf.len() - start);
                     return Some(to);
                 }
-                None => (self.is_turn_of_raw, self.raw_turn) = <_>::default(),
+                None => (self.is_turn_of_raw, self.kind_turn) = <_>::default(),
             }
         }
         self.transmit_sessions(now, buf).or_else(|| self.transmit_raw(now, buf))
@@ -27,10 +27,11 @@ impl<M: Message> Server<M> {
             if let Some(peer) = self.sessions.get_mut(id) {
                 if let Some(to) = peer.connection.append_transmit(now, buf) {
                     self.leaving = peer.connection.transmit_ecn();
-                    if self.turn.spend(buf.len() - start) {
+                    let bytes = buf.len() - start;
+                    if self.turn.spend(bytes) {
                         self.outbox.rotate_left(1);
-                        self.is_turn_of_raw = true;
                     }
+                    self.is_turn_of_raw = self.kind_turn.spend(bytes);
                     return Some(to);
                 }
                 peer.is_listed = false;
