@@ -87,6 +87,6 @@ impl<M: Message> Connection<M> {
 
     /// Whether everything sent is known to have arrived, or has at least left.
     fn is_drained(&self) -> bool {
-        self.undelivered().is_empty() && self.lanes.next_len().is_none()
+        self.undelivered().is_empty() && self.lanes.next_len().is_none() && self.parts.next().is_none()
     }
 }
