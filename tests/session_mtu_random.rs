@@ -23,7 +23,7 @@ fn path(mtu: usize, loss: f64) -> LinkConfig {
 
 fn message(seed: u64, end: usize, lane: usize, number: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed ^ number << 8, (2 * end + lane) as u64);
-    let len = if rng.next_u64() % 2 == 0 { 2000 } else { LONGEST };
+    let len = if rng.next_u64().is_multiple_of(2) { 2000 } else { LONGEST };
     let len = 1 + usize::try_from(rng.next_u64()).unwrap() % len;
     (0..len).map(|at| (at as u64 ^ at as u64 >> 8 ^ number).to_le_bytes()[0]).collect()
 }
