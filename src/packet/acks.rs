@@ -257,7 +257,8 @@ impl AckTracker {
 
     /// Forgets what is known of the path: packets take another one now.
     pub(crate) fn path_changed(&mut self) {
-        (self.rtt, self.loss, self.reordering) = (Rtt::default(), Loss::default(), Reordering::default());
+        (self.rtt, self.reordering) = (Rtt::default(), Reordering::default());
+        self.loss.path_changed();
     }
 
     /// Bytes of the heap.
