@@ -142,12 +142,12 @@ fn a_question_to_a_thread_that_sleeps_wakes_that_one() {
     let mut server =
         ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     thread::sleep(Duration::from_millis(20));
-    // A call that is lost is noticed after 100 ms: eight of these would be 3 s.
+    // A call that is lost is noticed after 100 ms: if they were, four for each question, it would take longer than anybody waits.
     let start = Instant::now();
-    for _ in 0..8 {
+    for question in 0..100 {
         strays(&mut server);
+        assert!(start.elapsed() < PATIENCE, "{question}");
     }
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     server.shutdown(0).unwrap();
 }
 

@@ -61,7 +61,7 @@ impl<O: Output> Kcp<O> {
         let prior_window = self.congestion.control().window();
         let says_something =
             self.probe.ask || self.probe.tell || (self.sender.waiting() > 0 && self.room() > 0);
-        let Work { acks, classic, by_time, rebuild, ride, spare, observer } = work;
+        let Work { acks, classic, by_time, rebuild, ride, spare, observer, marked_until: _ } = work;
         let mut packer = Packer::new(&mut self.output, spare, self.config.mtu, &mut self.counters);
         let mut header = Header {
             conv: self.conv,

@@ -88,8 +88,6 @@ pub struct Kcp<O> {
     timer: Timer,
     /// The peer's window as last heard, segments.
     rmt_wnd: u16,
-    /// Until when marks of the path say nothing new.
-    marked_until: Time,
     /// A segment has been sent `dead_link` times.
     dead: bool,
     /// Whether the peer knows that acknowledgements may wait for a segment of ours.
@@ -111,6 +109,8 @@ struct Work {
     ride: Option<Box<Ride>>,
     /// Room for the datagram being packed, where the output has none.
     spare: Vec<u8>,
+    /// Until when marks of the path say nothing new.
+    marked_until: Time,
     /// While events are logged.
     observer: Option<Box<Observer>>,
 }
@@ -162,7 +162,6 @@ impl<O: Output> Kcp<O> {
             probe: Probe::default(),
             timer: Timer::default(),
             rmt_wnd: config::WND_RCV_MIN,
-            marked_until: Time::ZERO,
             dead: false,
             rides: false,
             counters: Counters::default(),

@@ -27,12 +27,11 @@ impl<O: Output> Kcp<O> {
     /// and nothing is sent again. KCP's own format has no place to tell it to the other end: whoever carries the control block has to. Source:
     /// RFC 3168 (6.1.2).
     pub fn congestion_marked(&mut self, now: Time) {
-        if now < self.marked_until {
-            return;
-        }
+        // Without traffic there is nothing to slow down.
+        let Some(work) = self.work.as_mut().filter(|work| work.marked_until <= now) else { return };
         let micros =
             if self.config.is_by_time() { self.rtt.srtt.into() } else { u64::from(self.rtt.srtt) * 1000 };
-        self.marked_until = now.after(micros.max(1));
+        work.marked_until = now.after(micros.max(1));
         let control = self.congestion.control_mut();
         let prior_window = control.window();
         control.on_mark(&Loss {

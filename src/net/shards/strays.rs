@@ -79,7 +79,7 @@ impl Neighbours {
     }
 }
 
-/// Datagrams that wait for a shard at most: with those of 1500 bytes, 1.5 MB.
+/// Datagrams that wait for a shard at most: 1.5 MB of the usual 1500 bytes, 9 MB of the longest that a session takes.
 const STRAYS_MAX: usize = 1024;
 
 #[cfg(test)]
