@@ -13,11 +13,21 @@ pub(crate) type Row = Vec<Vec<String>>;
 ///
 /// What a dissector does wrong in Lua fails here.
 pub(crate) fn show(datagrams: &[Captured], settings: &[&str], fields: &[&str]) -> Option<Vec<Row>> {
+    show_by(&[], datagrams, settings, fields)
+}
+
+/// Shows them as Wireshark does, which reads all before it shows any: a datagram may tell of later ones.
+pub(crate) fn show_again(datagrams: &[Captured], settings: &[&str], fields: &[&str]) -> Option<Vec<Row>> {
+    show_by(&["-2"], datagrams, settings, fields)
+}
+
+fn show_by(options: &[&str], datagrams: &[Captured], settings: &[&str], fields: &[&str]) -> Option<Vec<Row>> {
     let scratch = Scratch::new();
     let file = scratch.directory.join("capture.pcap");
     pcap::write(&file, datagrams).unwrap();
     let mut command = scratch.command();
-    command.arg("-r").arg(&file).args(["-n", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a"]);
+    command.arg("-r").arg(&file).args(options);
+    command.args(["-n", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a"]);
     command.args(["-E", "aggregator=|", "-e", "_ws.expert.message"]);
     fields.iter().for_each(|field| _ = command.args(["-e", field]));
     settings.iter().for_each(|setting| _ = command.args(["-o", setting]));

@@ -1,9 +1,13 @@
 //! Damaged datagrams, and those of others.
 
 use super::pcap::Captured;
-use super::{addresses, hex, kcp, packets, sessions, tshark};
+use super::{addresses, frames, hex, kcp, packets, sessions, tshark};
 use crate::common::at;
-use whitewater::session::wire::{FrameError, Frames, Msg1, Msg2, Packet, PacketError};
+use whitewater::Seq16;
+use whitewater::session::wire::{
+    DATA_HEADER_LEN, Data, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, Msg1, Msg2, Packet,
+    PacketError,
+};
 use whitewater::sim::Rng;
 use whitewater::wire::{conv_of, segments};
 
@@ -79,7 +83,58 @@ fn what_is_shown_as_refused_of_damaged_packets_of_sessions_is_what_our_decoders_
     captured.sort_by_key(|captured| handshakes(captured));
     let settings = ["ww.ports:4000", "ww.assume_checked:TRUE"];
     let Some(rows) = tshark::show(&captured, &settings, &["ww.malformed", "ww.unknown"]) else { return };
-    agree(&captured, &rows, |datagram| match Packet::decode(datagram) {
+    agree(&captured, &rows, is_refused);
+}
+
+#[test]
+fn what_is_shown_as_refused_of_damaged_parts_paddings_and_counts_of_marks_is_what_our_decoder_refuses() {
+    let mut from = [frames::narrowed(3), frames::marked(3)].concat();
+    from.retain(|(.., datagram)| {
+        let Ok(Packet::Data(_, sealed)) = Packet::decode(datagram) else { return false };
+        frames(sealed)
+            .unwrap()
+            .any(|frame| matches!(frame, Frame::KcpPart(..) | Frame::Pad(_) | Frame::Ecn(_)))
+    });
+    let mut captured = damaged(&from, 4000, 7);
+    captured.retain(|(.., datagram)| datagram[0] == 0xa6 && !is_text_at_fault(datagram));
+    let settings = ["ww.ports:4000", "ww.assume_checked:TRUE"];
+    let Some(rows) = tshark::show(&captured, &settings, &["ww.malformed", "ww.unknown"]) else { return };
+    agree(&captured, &rows, is_refused);
+}
+
+#[test]
+fn with_any_other_byte_anywhere_in_a_short_body_what_is_shown_as_refused_is_what_our_decoder_refuses() {
+    let part = KcpPart { number: Seq16(5), id: 1, last: 2 };
+    let ecn = Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 });
+    let bodies: [&[Frame<'_>]; 4] = [
+        &[Frame::KcpPart(part, b"segm")],
+        &[Frame::KcpPart(part, b"se"), ecn],
+        &[ecn],
+        &[Frame::Ping(7), Frame::Pad(4)],
+    ];
+    let ([from, to], mut captured) = (addresses(), Vec::new());
+    for body in bodies {
+        let mut bytes = Data { phase: false, sid: 1, pn: 1 }.encode().to_vec();
+        let mut writer = FrameWriter::new(&mut bytes, 100);
+        body.iter().for_each(|frame| writer.push(frame).unwrap());
+        for place in DATA_HEADER_LEN..bytes.len() {
+            for byte in 0..=u8::MAX {
+                let mut other = bytes.clone();
+                other[place] = byte;
+                captured.push((at(1), from, to, [&other[..], &[0; 4]].concat()));
+            }
+            captured.push((at(1), from, to, [&bytes[..place], &[0; 4]].concat()));
+        }
+    }
+    captured.retain(|(.., datagram)| !is_text_at_fault(datagram));
+    let settings = ["ww.ports:50001-50002", "ww.assume_checked:TRUE"];
+    let Some(rows) = tshark::show(&captured, &settings, &["ww.malformed", "ww.unknown"]) else { return };
+    agree(&captured, &rows, is_refused);
+}
+
+/// Whether our decoders refuse a packet of a session, as far as it is in clear.
+fn is_refused(datagram: &[u8]) -> bool {
+    match Packet::decode(datagram) {
         Ok(Packet::Data(data, sealed)) => data.phase || frames(sealed).is_err(),
         Ok(Packet::Connect(connect)) => {
             !is_message(connect.suite, connect.msg1, |payload| Msg1::decode(payload).map(drop))
@@ -91,7 +146,7 @@ fn what_is_shown_as_refused_of_damaged_packets_of_sessions_is_what_our_decoders_
             })
         }
         other => other.is_err(),
-    });
+    }
 }
 
 /// Which characters the text of a CLOSE may have is not looked at.

@@ -11,6 +11,8 @@ mod common;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod frames;
+#[cfg(test)]
 mod kcp;
 #[cfg(test)]
 mod packets;

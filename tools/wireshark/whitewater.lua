@@ -34,8 +34,7 @@ local REASONS = {
 local STATUS = { [0] = "wrong", [1] = "right", [2] = "not known, for the handshake was not captured" }
 local VERSION, HELLO_MIN, DATAGRAM_MAX, TOKEN_MAX, MESSAGE_MIN, MESSAGE_MAX, USER_MAX = 1, 512, 1200, 512, 28, 338, 256
 local CHALLENGE_LEN, DENY_LEN, DATA_HEADER_LEN, RESET_LEN, CHECKSUM_LEN, TAG_LEN, FRAMES_MAX, CLOSE_TEXT_MAX = 36, 16, 9, 21, 4, 16, 64, 128
-local SEALED_TOKEN_LEN = 384
-local PART_HEAD = 4
+local SEALED_TOKEN_LEN, FRAMES_JOINING_MAX = 384, 16
 -- Where the number of the session stands in an ACCEPT without encryption: behind the salt.
 local SERVER_SID_AT = 14 + 8
 
@@ -60,6 +59,7 @@ local fields = {
   salt = ProtoField.bytes("ww.handshake.salt", "Salt"),
   encrypted = ProtoField.bytes("ww.encrypted", "Encrypted"),
   features = ProtoField.uint32("ww.handshake.features", "Features", base.HEX),
+  counts_marks = ProtoField.bool("ww.handshake.features.ecn", "Counts the marks of ECN", 32, nil, 1),
   max_datagram = ProtoField.uint16("ww.handshake.max_datagram", "Longest datagram that it takes, bytes"),
   rcv_wnd = ProtoField.uint16("ww.handshake.rcv_wnd", "Receive window, segments"),
   keepalive = ProtoField.uint16("ww.handshake.keepalive", "Between keepalives, ms"),
@@ -86,13 +86,15 @@ local fields = {
   dgram = ProtoField.bytes("ww.dgram", "Message of the application"),
   redirect = ProtoField.bytes("ww.redirect", "Connect token for another server"),
   packed = ProtoField.bytes("ww.packed", "Messages of channels, as bits"),
-  part = ProtoField.bytes("ww.part", "Part of segments that are too long for the path"),
-  part_frame = ProtoField.uint16("ww.part.frame", "Of the frame"),
-  part_id = ProtoField.uint8("ww.part.id", "Which part"),
+  part_number = ProtoField.uint16("ww.part.number", "KCP frame that was cut up"),
+  part_id = ProtoField.uint8("ww.part.id", "Part, from 0"),
   part_last = ProtoField.uint8("ww.part.last", "The last part"),
-  ecn_unmarked = ProtoField.uint32("ww.ecn.unmarked", "Packets received so far that were not marked"),
-  ecn_capable = ProtoField.uint32("ww.ecn.capable", "With ECT(0)"),
-  ecn_congested = ProtoField.uint32("ww.ecn.congested", "Marked on the way: CE"),
+  part = ProtoField.bytes("ww.part", "Part of the segments of KCP"),
+  part_in = ProtoField.framenum("ww.part.in", "Part in"),
+  joined_in = ProtoField.framenum("ww.part.joined_in", "Complete in"),
+  unmarked = ProtoField.uint32("ww.ecn.unmarked", "Packets received that were not marked"),
+  capable = ProtoField.uint32("ww.ecn.capable", "Packets received with ECT(0)"),
+  congested = ProtoField.uint32("ww.ecn.congested", "Packets received with CE"),
   ack = ProtoField.uint16("ww.ack", "Newest packet received, low half of pn"),
   ack_bits = ProtoField.uint32("ww.ack.bits", "Received of the 32 before it", base.HEX),
   ack_delay = ProtoField.uint16("ww.ack.delay", "Since it came, 0.1 ms"),
@@ -107,6 +109,7 @@ local experts = {
   malformed = ProtoExpert.new("ww.malformed", "Refused", expert.group.MALFORMED, expert.severity.ERROR),
   checksum = ProtoExpert.new("ww.checksum.wrong", "Wrong checksum", expert.group.CHECKSUM, expert.severity.ERROR),
   unknown = ProtoExpert.new("ww.unknown", "Not known here", expert.group.UNDECODED, expert.severity.WARN),
+  misfit = ProtoExpert.new("ww.part.misfit", "Not of this frame", expert.group.MALFORMED, expert.severity.ERROR),
   over = ProtoExpert.new("ww.over", "The session or the attempt ends", expert.group.SEQUENCE, expert.severity.NOTE),
 }
 ww.experts = experts
@@ -131,8 +134,14 @@ local nameless = {}
 -- The session that the first pass has found for a frame. Only that pass sees frames in order.
 local session_of_frame = {}
 
+-- The frames of KCP that are being put together, by their numbers, of each direction of a session.
+local joining = {}
+-- What the first pass has found for a part, by the frame and its place there: what it is a part of, or that it fits nothing.
+local joined_of_part = {}
+
 function ww.init()
   servers, attempts, sessions, nameless, session_of_frame = {}, {}, {}, {}, {}
+  joining, joined_of_part = {}, {}
 end
 
 local function source(pinfo)
@@ -331,7 +340,8 @@ end
 
 -- What both payloads of the handshake begin with.
 local function limits(from, tree)
-  from:add(tree, fields.features, 4)
+  local features, item = from:add(tree, fields.features, 4)
+  item:add_le(fields.counts_marks, features)
   from:add(tree, fields.max_datagram, 2)
   from:add(tree, fields.rcv_wnd, 2)
   from:add(tree, fields.keepalive, 2)
@@ -365,6 +375,7 @@ local function payload_of_server(from, tree)
   from:add(tree, fields.user, from:left())
 end
 
+-- Returns whether the checksum is not wrong, as far as that is known.
 local function check(tree, range, expected)
   local item = tree:add_le(fields.checksum, range)
   local status = expected == nil and 2 or (expected == range:le_uint() and 1 or 0)
@@ -372,6 +383,7 @@ local function check(tree, range, expected)
   if status == 0 then
     item:add_proto_expert_info(experts.checksum, string.format("Wrong checksum, 0x%08x would be right", expected))
   end
+  return status ~= 0
 end
 
 -- A message of the handshake: `payload` reads what is in clear of it. `covered`: what its checksum covers before it, if that is known.
@@ -462,11 +474,81 @@ end
 
 -- Frames ---------------------------------------------------------------------------------------------------------------------------
 
-local function segments(range, tree, pinfo)
-  local item = tree:add(fields.segments, range)
+local function segments(tvb, tree, pinfo)
+  local item = tree:add(fields.segments, tvb())
   local found, kcp = pcall(Dissector.get, "kcp")
   if found and kcp then
-    kcp:call(range:tvb(), pinfo, item)
+    kcp:call(tvb, pinfo, item)
+  end
+end
+
+-- A part of a frame of KCP. What it is a part of is looked for when the body is known to be right: see `join`.
+local function part(range, item)
+  if not range then
+    refuse("No part of a frame")
+  end
+  local from = reader(range, 0, range:len())
+  local number = from:add(item, fields.part_number, 2):le_uint()
+  local id = from:add(item, fields.part_id, 1):uint()
+  local last = from:add(item, fields.part_last, 1):uint()
+  if last == 0 or id > last or from:left() == 0 then
+    refuse("No part of a frame")
+  end
+  local bytes = from:add(item, fields.part, from:left()):raw()
+  item:append_text(string.format(", frame %d, part %d of 0 to %d", number, id, last))
+  return { number = number, id = id, last = last, bytes = bytes, at = range:offset(), item = item }
+end
+
+-- Whether a part is as long as the others of its frame, of which only the last may be shorter.
+local function fits(whole, found)
+  local len = #found.bytes
+  if found.last ~= whole.last then
+    return false
+  elseif found.id == found.last then
+    return len <= (whole.len or len)
+  end
+  return len == (whole.len or len) and len >= #(whole[whole.last] or "")
+end
+
+-- Adds a part to those of its frame. Returns that frame; or false: it does not fit.
+local function put(found, pinfo, flow, key)
+  local numbers = joining[flow] or {}
+  joining[flow] = numbers
+  local whole = numbers[found.number]
+  if not whole or (whole.complete and whole[found.id] ~= found.bytes) then
+    whole = { last = found.last, frames = {}, count = 0 }
+    numbers[found.number] = whole
+    numbers[(found.number - FRAMES_JOINING_MAX) % 65536] = nil -- as its receiver does; the number comes again
+  end
+  if not fits(whole, found) then
+    return false
+  elseif not whole[found.id] then
+    whole[found.id], whole.frames[found.id], whole.count = found.bytes, pinfo.number, whole.count + 1
+    whole.len = found.id < found.last and #found.bytes or whole.len
+    if whole.count > whole.last then
+      whole.complete = table.concat(whole, "", 0, whole.last)
+      whole.joined_in, whole.joined_at = pinfo.number, key
+    end
+  end
+  return whole
+end
+
+-- Shows what a part is a part of: where it is complete all parts, and the segments; elsewhere where that is.
+local function join(found, pinfo, flow)
+  local key = pinfo.number .. " " .. found.at
+  if not pinfo.visited then
+    joined_of_part[key] = put(found, pinfo, flow, key)
+  end
+  local whole, item = joined_of_part[key], found.item
+  if whole == false then
+    item:add_proto_expert_info(experts.misfit, "It does not go together with the other parts")
+  elseif whole and whole.joined_at == key then
+    for id = 0, whole.last do
+      item:add(fields.part_in, whole.frames[id]):set_generated()
+    end
+    segments(ByteArray.new(whole.complete, true):tvb("KCP frame of " .. whole.count .. " parts"), item, pinfo)
+  elseif whole and whole.joined_in then
+    item:add(fields.joined_in, whole.joined_in):set_generated()
   end
 end
 
@@ -504,27 +586,12 @@ local FRAME_READERS = {
   [PATH_RESPONSE] = function(from, item) from:add(item, fields.path, 8) end,
   [CLOSE] = close,
   [ECN] = function(from, item)
-    from:add(item, fields.ecn_unmarked, 4)
-    from:add(item, fields.ecn_capable, 4)
-    from:add(item, fields.ecn_congested, 4)
+    from:add(item, fields.unmarked, 4)
+    from:add(item, fields.capable, 4)
+    from:add(item, fields.congested, 4)
   end,
 }
 local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }
-
--- A part of a frame of segments; what the parts make together is not put together here.
-local function part(range, item)
-  if range:len() <= PART_HEAD then
-    refuse("An empty part")
-  end
-  item:add_le(fields.part_frame, range(0, 2))
-  item:add(fields.part_id, range(2, 1))
-  item:add(fields.part_last, range(3, 1))
-  item:add(fields.part, range(PART_HEAD))
-  local last = range(3, 1):uint()
-  if last < 1 or range(2, 1):uint() > last then
-    refuse("A part beyond the last")
-  end
-end
 
 -- The bytes of a frame that can have any number of them.
 local function content(from, item, extends)
@@ -539,7 +606,7 @@ local function content(from, item, extends)
   return range
 end
 
--- Adds the next frame. Returns its name.
+-- Adds the next frame. Returns its name, and what it is if it is a part.
 local function frame(from, tree, pinfo)
   local start = from.at
   local item = tree:add(fields.frame, from.tvb(start, from:left()))
@@ -549,12 +616,13 @@ local function frame(from, tree, pinfo)
   item:add(fields.frame_end, first)
   local name = FRAMES[found] or ("frame " .. found)
   item:set_text("Frame: " .. name)
+  local found_part
   if OF_ANY_LENGTH[found] then
     local range = content(from, item, extends)
-    if range and found == KCP then
-      segments(range, item, pinfo)
-    elseif range and found == KCP_PART then
-      part(range, item)
+    if found == KCP_PART then
+      found_part = part(range, item)
+    elseif range and found == KCP then
+      segments(range:tvb(), item, pinfo)
     elseif range then
       item:add(CONTENTS[found], range)
     end
@@ -568,19 +636,19 @@ local function frame(from, tree, pinfo)
     item:add_proto_expert_info(experts.unknown, "No frame that is known here, so where it ends is not known either")
   end
   item:set_len(from.at - start)
-  return name
+  return name, found_part
 end
 
--- The frames from `from` to `to`. Returns their names.
+-- The frames from `from` to `to`. Returns their names, and the parts among them.
 local function frames(from, tree, pinfo)
-  local names = {}
+  local names, parts = {}, {}
   while from:left() > 0 do
     if #names == FRAMES_MAX then
       refuse("More than 64 frames")
     end
-    names[#names + 1] = frame(from, tree, pinfo)
+    names[#names + 1], parts[#parts + 1] = frame(from, tree, pinfo)
   end
-  return #names > 0 and table.concat(names, ", ") or "empty"
+  return #names > 0 and table.concat(names, ", ") or "empty", parts
 end
 
 local function data(from, tree, pinfo, kind)
@@ -613,11 +681,15 @@ local function data(from, tree, pinfo, kind)
     local salt = xor_bytes(session.client_salt, session.server_salt)
     expected = crc32(salt, session.protocol_id, from.tvb(0, from.to - CHECKSUM_LEN):raw())
   end
-  check(tree, from.tvb(from.to - CHECKSUM_LEN, CHECKSUM_LEN), expected)
+  local may_be_right = check(tree, from.tvb(from.to - CHECKSUM_LEN, CHECKSUM_LEN), expected)
   if kind ~= DATA then
     refuse("Another key phase than 0 without a key")
   end
-  return words .. ": " .. frames(reader(from.tvb, from.at, from.to - CHECKSUM_LEN), tree, pinfo)
+  local names, parts = frames(reader(from.tvb, from.at, from.to - CHECKSUM_LEN), tree, pinfo)
+  for _, found in ipairs(may_be_right and parts or {}) do
+    join(found, pinfo, table.concat({ source(pinfo), destination(pinfo), sid }, " "))
+  end
+  return words .. ": " .. names
 end
 
 -- The datagram -----------------------------------------------------------------------------------------------------------------------
