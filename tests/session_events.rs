@@ -117,6 +117,8 @@ fn the_log_changes_no_datagram() {
     assert!(runs[0].len() > 300 && runs[0] == runs[1]);
 }
 
+/// Only what is encrypted may move.
+#[cfg(feature = "crypto")]
 #[test]
 fn a_move_and_the_end_are_told_with_where_to_and_why() {
     let mut world = world(6, 0.0, 100_000);
@@ -214,7 +216,8 @@ fn each_kind_of_line_and_each_field_of_a_session_is_in_the_docs() {
         }
     }
     let usual = ["start", "out", "in", "reject", "packets", "rtt", "queue", "state", "moved", "mtu"];
-    assert!(usual.iter().all(|kind| seen.contains_key(*kind)), "{seen:?}");
+    let is_usual = |kind: &&str| cfg!(feature = "crypto") || *kind != "moved"; // only what is encrypted may move
+    assert!(usual.into_iter().filter(is_usual).all(|kind| seen.contains_key(kind)), "{seen:?}");
 }
 
 #[test]
