@@ -29,6 +29,7 @@ fn every_test_that_the_document_names_exists() {
     let tests = [
         include_str!("session_limits.rs"),
         include_str!("session_attacks.rs"),
+        include_str!("session_events.rs"),
         include_str!("session_paths.rs"),
         include_str!("session.rs"),
     ];
