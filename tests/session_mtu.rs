@@ -213,7 +213,8 @@ fn a_path_that_becomes_wider_is_noticed_after_ten_minutes_of_use() {
 
 #[test]
 fn loss_is_taken_for_a_narrow_path_for_moments_only() {
-    for seed in 1..=3 {
+    let mut all = [Duration::ZERO; 2];
+    for seed in 1..=6 {
         let mut world = connected(seed, &path(1472, 0.2), &config());
         let (mut bulk, mut buf) = (Bulk::default(), vec![0; MESSAGE]);
         bulk.run(&mut world, 1_500);
@@ -239,9 +240,11 @@ fn loss_is_taken_for_a_narrow_path_for_moments_only() {
                 assert!(came, "seed {seed}: message {number}");
             }
         }
-        let [short, long] = times;
-        assert!(short < long / 8, "seed {seed}: {times:?}, {:?}", stats(&mut world));
+        println!("seed {seed}: {times:?}, {} black holes", stats(&mut world).black_holes);
+        assert!(times[0] < times[1] / 3, "seed {seed}: {times:?}, {:?}", stats(&mut world));
+        (0..2).for_each(|index| all[index] += times[index]);
     }
+    assert!(all[0] < all[1] / 10, "{all:?}");
 }
 
 /// Nothing arrives for a while, as a phone in a lift has it.
