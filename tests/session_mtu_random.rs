@@ -137,6 +137,6 @@ fn run(seed: u64) {
 #[test]
 fn what_was_sent_arrives_whatever_length_the_path_takes_meanwhile() {
     let first = std::env::var("SESSION_SEED").map_or(0, |seed| seed.parse().unwrap());
-    let runs = std::env::var("SESSION_SOAK").map_or(40, |runs| runs.parse().unwrap());
+    let runs = std::env::var("MTU_SOAK").map_or(40, |runs| runs.parse().unwrap());
     (first..first + runs).for_each(run);
 }
