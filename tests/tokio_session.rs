@@ -39,8 +39,8 @@ fn config() -> SessionConfig {
     SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
 }
 
-fn server() -> Server {
-    let config = ServerConfig {
+fn server_config() -> ServerConfig {
+    ServerConfig {
         suites: vec![SUITE],
         psk: (SUITE != Suite::Checked).then_some(PSK),
         sessions_per_address: 1000,
@@ -48,8 +48,11 @@ fn server() -> Server {
         accept_burst: 1000,
         session: config(),
         ..ServerConfig::default()
-    };
-    Server::bind(ANY, &config).unwrap()
+    }
+}
+
+fn server() -> Server {
+    Server::bind(ANY, &server_config()).unwrap()
 }
 
 async fn connect(server: SocketAddr) -> Session {
@@ -331,16 +334,7 @@ async fn a_client_whom_nobody_answers_gives_up() {
 #[cfg(all(target_os = "linux", feature = "batch"))]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_of_all_shards_are_accepted_at_one_place() {
-    let config = ServerConfig {
-        suites: vec![SUITE],
-        psk: (SUITE != Suite::Checked).then_some(PSK),
-        sessions_per_address: 1000,
-        half_open_per_address: 256,
-        accept_burst: 1000,
-        session: config(),
-        ..ServerConfig::default()
-    };
-    let server = Server::<Blob>::bind_shards(ANY, &config, 4).unwrap();
+    let server = Server::<Blob>::bind_shards(ANY, &server_config(), 4).unwrap();
     let mut clients = Vec::new();
     let mut shards = std::collections::BTreeSet::new();
     for number in 0..24u8 {

@@ -117,17 +117,11 @@ impl<M: Message> Session<M> {
 
     /// Takes a datagram that came from `from`.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let now = self.tick(now);
-        match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => {
-                let mut copy = std::mem::take(&mut self.scratch);
-                copy.clear();
-                copy.extend_from_slice(datagram);
-                self.take_data(now, from, None, data, &mut copy);
-                self.scratch = copy;
-            }
-            packet => self.take(now, from, packet),
-        }
+        let mut copy = std::mem::take(&mut self.scratch);
+        copy.clear();
+        copy.extend_from_slice(datagram);
+        self.handle_datagram_mut(now, from, None, &mut copy);
+        self.scratch = copy;
     }
 
     /// [`handle_datagram`](Self::handle_datagram) without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what
