@@ -2,7 +2,7 @@
 
 use super::super::script::Script;
 use super::licence::Licence;
-use super::{CLIENT, SERVER, World};
+use super::world::{CLIENT, SERVER, World};
 use whitewater::session::Suite;
 use whitewater::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart};
 use whitewater::wire::{Command, Header};

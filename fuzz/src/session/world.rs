@@ -1,0 +1,265 @@
+//! The two ends of a fuzzed session, the path between them, and time.
+
+use super::super::log::SessionBook;
+use super::flag;
+use super::flow::{Flow, LANES};
+use super::licence::Licence;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+use whitewater::Time;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::pace::PaceConfig;
+use whitewater::session::wire::{Accept, Connect, kind};
+use whitewater::session::{
+    Blob, ClientConfig, Connection, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite,
+    Target,
+};
+
+/// Two ends, the client and the server, and what an onlooker knows of each.
+pub(super) const CLIENT: usize = 0;
+pub(super) const SERVER: usize = 1;
+
+pub(super) struct World {
+    pub(super) suite: Suite,
+    pub(super) is_searching: bool,
+    pub(super) client: Session,
+    pub(super) server: Server,
+    pub(super) now: Time,
+    pub(super) session: Option<SessionId>,
+    /// Under way to the other end, by which end sends, and what has arrived there.
+    pub(super) under_way: [VecDeque<Vec<u8>>; 2],
+    pub(super) arrived: [Vec<Vec<u8>>; 2],
+    /// Where the client is, and bytes from each address and to it.
+    pub(super) address: SocketAddr,
+    pub(super) account: BTreeMap<SocketAddr, (usize, usize)>,
+    pub(super) proven: BTreeSet<SocketAddr>,
+    /// The salts of both ends, which make the checksum.
+    pub(super) salts: [[u8; 8]; 2],
+    /// What each end sends.
+    pub(super) flows: [Flow; 2],
+    /// What each end has logged, if they do.
+    pub(super) books: Option<[SessionBook; 2]>,
+    pub(super) licences: [Licence; 2],
+    /// Whether what arrives need not be what was sent, and whether the session need not live.
+    pub(super) meddled: bool,
+    pub(super) stuck: bool,
+    /// When each end has received something last, and how much so far.
+    pub(super) heard: [(Time, u64); 2],
+    pub(super) closed: [bool; 2],
+    pub(super) live: fn() -> usize,
+    pub(super) baseline: usize,
+}
+
+impl World {
+    pub(super) fn new(flags: u8, live: fn() -> usize) -> Self {
+        let baseline = live();
+        let suite = suite(flags);
+        let session = session_config(flags);
+        let psk = suite.needs_psk().then_some([7; 32]);
+        let server = ServerConfig {
+            session: session.clone(),
+            suites: vec![suite],
+            psk,
+            max_sessions: 2,
+            ..ServerConfig::default()
+        };
+        let mut client =
+            Session::new(&ClientConfig { session, ..ClientConfig::default() }, random(1)).expect("a config");
+        let target = Target { suite, psk, ..Target::insecure(SERVER_ADDRESS.into()) };
+        client.connect(Time::ZERO, target).expect("a target");
+        let mut world = Self {
+            suite,
+            is_searching: flags & flag::SEARCH != 0,
+            client,
+            server: Server::new(&server, random(2)).expect("a config"),
+            now: Time::ZERO,
+            session: None,
+            under_way: <[VecDeque<_>; 2]>::default(),
+            arrived: <[Vec<_>; 2]>::default(),
+            address: address(0),
+            account: BTreeMap::new(),
+            proven: BTreeSet::new(),
+            salts: [[0; 8]; 2],
+            flows: <[Flow; 2]>::default(),
+            books: (flags & flag::QUIET == 0).then(Default::default),
+            licences: <[Licence; 2]>::default(),
+            meddled: false,
+            stuck: false,
+            heard: [(Time::ZERO, 0); 2],
+            closed: [false; 2],
+            live,
+            baseline,
+        };
+        if flags & flag::CONNECTED != 0 {
+            world.good(200);
+        }
+        world
+    }
+
+    pub(super) fn arrive(&mut self, from: usize) {
+        if let Some(datagram) = self.under_way[from].pop_front() {
+            self.give(from, &datagram);
+            if self.arrived[from].len() < AGAIN {
+                self.arrived[from].push(datagram);
+            }
+        }
+    }
+
+    pub(super) fn give(&mut self, from: usize, datagram: &[u8]) {
+        if from == CLIENT {
+            self.account.entry(self.address).or_default().0 += datagram.len();
+            self.server.handle_datagram(self.now, self.address, datagram);
+        } else {
+            self.client.handle_datagram(self.now, SERVER_ADDRESS.into(), datagram);
+        }
+        self.drain();
+    }
+
+    /// Lets time pass for both ends; nothing arrives.
+    pub(super) fn wait(&mut self, ms: u64) {
+        let end = self.now + Duration::from_millis(ms);
+        let mut wakes = 0;
+        loop {
+            let timers = [self.server.poll_timeout(), self.client.poll_timeout()];
+            let next = timers.into_iter().flatten().map(|(at, _)| at).min().filter(|at| *at <= end);
+            // A timer may go off early and find nothing to do, but not for ever.
+            self.now =
+                next.map_or(end, |at| self.now.max(at) + Duration::from_micros(1)).min(end).max(self.now);
+            self.server.handle_timeout(self.now);
+            self.client.handle_timeout(self.now);
+            self.drain();
+            wakes += 1;
+            assert!(wakes <= 100 + 2 * ms, "{wakes} timers in {ms} ms");
+            if next.is_none() || self.now >= end {
+                return;
+            }
+        }
+    }
+
+    /// Lets everything arrive, 10 ms after it was sent.
+    pub(super) fn good(&mut self, ms: u64) {
+        for _ in 0..ms.div_ceil(10) {
+            let mut sent = std::mem::take(&mut self.under_way);
+            self.wait(10);
+            for (from, sent) in sent.iter_mut().enumerate() {
+                for datagram in sent.drain(..) {
+                    self.give(from, &datagram);
+                }
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self, end: usize, code: u16) {
+        self.licences[end].close(code);
+        match (end, self.session) {
+            (CLIENT, _) => self.client.close(self.now, code),
+            (_, Some(id)) => self.server.close(self.now, id, code),
+            _ => {}
+        }
+        self.drain();
+    }
+
+    pub(super) fn take(&mut self, end: usize) {
+        let (other, meddled) = (1 - end, self.meddled);
+        let mut flow = std::mem::take(&mut self.flows[other]);
+        if let Some(connection) = self.connection(end) {
+            flow.take(connection, meddled);
+        }
+        if let Some(sender) = self.connection(other) {
+            flow.told(sender, meddled);
+        }
+        self.flows[other] = flow;
+        self.drain();
+    }
+
+    pub(super) fn connection(&mut self, end: usize) -> Option<&mut Connection<Blob>> {
+        if end == CLIENT { self.client.connection_mut() } else { self.server.session_mut(self.session?) }
+    }
+
+    /// Takes what both ends have to send and to tell.
+    pub(super) fn drain(&mut self) {
+        let mut buf = Vec::new();
+        let mut count = 0;
+        loop {
+            if let Some(to) = self.server.poll_transmit(self.now, &mut buf) {
+                self.check_sent(to, buf.len());
+                if to == self.address {
+                    self.send(SERVER, &buf);
+                }
+            } else if self.client.poll_transmit(self.now, &mut buf).is_some() {
+                self.send(CLIENT, &buf);
+            } else {
+                break;
+            }
+            count += 1;
+            assert!(count < DATAGRAMS, "what they have to say does not end");
+        }
+        self.listen();
+        self.take_events();
+    }
+
+    pub(super) const fn longest(&self) -> usize {
+        if self.is_searching { LONGEST as usize } else { 1200 }
+    }
+
+    pub(super) fn send(&mut self, from: usize, datagram: &[u8]) {
+        assert!(datagram.len() <= self.longest(), "{} bytes", datagram.len());
+        let salt = match datagram.first() {
+            Some(&kind::CONNECT) => Connect::decode(datagram).ok().map(|connect| connect.msg1),
+            Some(&kind::ACCEPT) => Accept::decode(datagram).ok().map(|accept| accept.msg2),
+            _ => None,
+        };
+        if let Some(salt) = salt.and_then(|message| message.first_chunk()) {
+            self.salts[from] = *salt;
+        }
+        self.under_way[from].push_back(datagram.to_vec());
+        if self.under_way[from].len() > UNDER_WAY {
+            self.under_way[from].pop_front();
+        }
+    }
+}
+
+const fn suite(flags: u8) -> Suite {
+    if cfg!(feature = "crypto") && flags & flag::CIPHER != 0 { Suite::TOKEN } else { Suite::Checked }
+}
+
+pub(super) fn session_config(flags: u8) -> SessionConfig {
+    let default = SessionConfig::default();
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
+    let key_update = if flags & flag::REKEYS != 0 { 64 } else { default.key_update };
+    SessionConfig {
+        lanes: vec![default.lanes[0]; LANES],
+        channels,
+        ecn: flags & flag::ECN != 0,
+        pacing: (flags & flag::ECN != 0).then(|| PaceConfig { loss: Some(5), ..PaceConfig::default() }),
+        path_mtu: (flags & flag::SEARCH != 0).then_some(LONGEST),
+        timeout: Duration::from_secs(4),
+        drain: Duration::from_secs(1),
+        slow_peer: Duration::from_secs(5),
+        key_update,
+        ..default
+    }
+}
+
+fn random(mut seed: u64) -> Random {
+    Random::new(move |bytes| {
+        bytes.fill_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed.to_be_bytes()[0]
+        });
+    })
+}
+
+pub(super) fn address(number: u8) -> SocketAddr {
+    ([10, 0, 0, number], 1000).into()
+}
+
+pub(super) const SERVER_ADDRESS: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
+/// Longest datagram that is looked for.
+const LONGEST: u16 = 1472;
+/// Datagrams that both ends may send in a row.
+const DATAGRAMS: usize = 2000;
+/// Datagrams under way in one direction, and kept to arrive again.
+const UNDER_WAY: usize = 64;
+const AGAIN: usize = 16;
