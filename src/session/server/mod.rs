@@ -11,6 +11,7 @@ mod config;
 mod crowd;
 mod deliver;
 mod graves;
+mod id;
 mod memory;
 mod opening;
 mod peer;
@@ -25,6 +26,7 @@ mod tokens;
 mod transmit;
 
 pub use config::ServerConfig;
+pub use id::SessionId;
 pub use requests::Request;
 pub use stats::{RejectedRequests, ServerStats};
 #[cfg(feature = "crypto")]
@@ -36,7 +38,6 @@ use super::error::{CloseTextError, RedirectError};
 use super::event::{Event, Timer};
 use super::raw::Peers;
 use super::reset::ResetKey;
-use super::shard;
 use super::timers::Timers;
 use super::turn::Turn;
 use super::wire::{Packet, PacketError, is_reserved_conv};
@@ -55,7 +56,6 @@ use rejections::Rejections;
 use replies::{Replies, Reply};
 use requests::Pending;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::net::SocketAddr;
 use table::Table;
 
@@ -113,24 +113,6 @@ struct Rates {
     denials: Rate,
     resets: Rate,
     accepts: AddressRate,
-}
-
-/// A session of a server. The id of one that is gone finds nothing.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct SessionId(u32);
-
-impl SessionId {
-    /// Which of the servers on one port it belongs to: [`ServerConfig::shard`].
-    #[must_use]
-    pub const fn shard(self) -> u8 {
-        shard::of_id(self.0)
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.0)
-    }
 }
 
 impl<M: Message> Server<M> {

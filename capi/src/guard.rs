@@ -1,0 +1,72 @@
+//! Where panics end.
+
+use crate::error::{WW_MISUSE, WW_PANIC};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What is behind a pointer that was handed out.
+pub(crate) trait Object {
+    /// Whether there was a panic in it: nobody looks at it then.
+    fn broken(&mut self) -> &mut bool;
+
+    fn call(&mut self, f: impl FnOnce(&mut Self) -> i32) -> i32 {
+        if *self.broken() {
+            return WW_PANIC;
+        }
+        let answer = catch_unwind(AssertUnwindSafe(|| f(self)));
+        answer.unwrap_or_else(|_| {
+            *self.broken() = true;
+            WW_PANIC
+        })
+    }
+}
+
+/// Calls `f` with what `object` points to.
+///
+/// # Safety
+///
+/// `object` is null, or points to a value that nobody else uses meanwhile.
+pub(crate) unsafe fn call<T: Object>(object: *mut T, f: impl FnOnce(&mut T) -> i32) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe { object.as_mut() }.map_or(WW_MISUSE, |object| object.call(f))
+}
+
+/// `len` bytes from `data`, or nothing where there cannot be so many.
+///
+/// # Safety
+///
+/// `data` is null, or points to `len` bytes that nobody changes for `'a`.
+pub(crate) unsafe fn bytes<'a>(data: *const u8, len: usize) -> Option<&'a [u8]> {
+    match (data.is_null(), len) {
+        (_, 0) => Some(&[]),
+        (true, _) => None,
+        // SAFETY: as the caller says; a slice is never longer than `isize::MAX`.
+        (false, _) => isize::try_from(len).ok().map(|_| unsafe { std::slice::from_raw_parts(data, len) }),
+    }
+}
+
+/// The same to be written to.
+///
+/// # Safety
+///
+/// `data` is null, or points to `len` bytes that nobody else uses for `'a`.
+pub(crate) unsafe fn bytes_mut<'a>(data: *mut u8, len: usize) -> Option<&'a mut [u8]> {
+    match (data.is_null(), len) {
+        (_, 0) => Some(&mut []),
+        (true, _) => None,
+        // SAFETY: as the caller says; initialised or not, C's bytes are only written here.
+        (false, _) => isize::try_from(len).ok().map(|_| unsafe { std::slice::from_raw_parts_mut(data, len) }),
+    }
+}
+
+/// Takes an object back.
+///
+/// # Safety
+///
+/// `object` is null, or was handed out as a box and not taken back.
+pub(crate) unsafe fn take_back<T>(object: *mut T) {
+    if !object.is_null() {
+        // SAFETY: as the caller says.
+        let object = unsafe { Box::from_raw(object) };
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
+    }
+}

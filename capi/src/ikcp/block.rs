@@ -1,0 +1,181 @@
+//! The structures of ikcp.h 2.1.1, field by field: what programs read and set without a function.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+/// A list of ikcp.c's. Empty, and nothing is looked for in it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct IQUEUEHEAD {
+    /// Null.
+    pub next: *mut Self,
+    /// Null.
+    pub prev: *mut Self,
+}
+
+/// A control block as ikcp.h 2.1.1 lays it out. What stands in it is told after each call; what is a knob there is one here, and taken with
+/// the next call: `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`, `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`,
+/// `user`, `logmask`, `output`, `writelog`, and for a congestion control of the program `cwnd`, `ssthresh`, `incr` and `congest`.
+#[repr(C)]
+#[expect(missing_docs, reason = "the names of ikcp.h")]
+pub struct IKCPCB {
+    pub conv: u32,
+    pub mtu: u32,
+    pub mss: u32,
+    /// All ones: the link is dead.
+    pub state: u32,
+    pub snd_una: u32,
+    pub snd_nxt: u32,
+    pub rcv_nxt: u32,
+    /// Not told, here and where it says so: 0.
+    pub ts_recent: u32,
+    /// Not told.
+    pub ts_lastack: u32,
+    pub ssthresh: u32,
+    pub rx_rttval: i32,
+    pub rx_srtt: i32,
+    pub rx_rto: i32,
+    pub rx_minrto: i32,
+    pub snd_wnd: u32,
+    pub rcv_wnd: u32,
+    pub rmt_wnd: u32,
+    pub cwnd: u32,
+    /// Not told.
+    pub probe: u32,
+    pub current: u32,
+    pub interval: u32,
+    /// Not told: ask `ikcp_check`.
+    pub ts_flush: u32,
+    pub xmit: u32,
+    pub nrcv_buf: u32,
+    pub nsnd_buf: u32,
+    pub nrcv_que: u32,
+    pub nsnd_que: u32,
+    pub nodelay: u32,
+    pub updated: u32,
+    /// Not told.
+    pub ts_probe: u32,
+    /// Not told.
+    pub probe_wait: u32,
+    pub dead_link: u32,
+    /// Only where the program has a congestion control.
+    pub incr: u32,
+    /// Not used, nor are the other three.
+    pub snd_queue: IQUEUEHEAD,
+    pub rcv_queue: IQUEUEHEAD,
+    pub snd_buf: IQUEUEHEAD,
+    pub rcv_buf: IQUEUEHEAD,
+    /// Null.
+    pub acklist: *mut u32,
+    /// Not told.
+    pub ackcount: u32,
+    /// Not told.
+    pub ackblock: u32,
+    /// Not told.
+    pub ackedlen: u32,
+    pub user: *mut c_void,
+    /// Null.
+    pub buffer: *mut c_char,
+    pub fastresend: c_int,
+    pub fastlimit: c_int,
+    pub nocwnd: c_int,
+    pub stream: c_int,
+    pub ccops: *const IKCPOPS,
+    pub congest: *mut c_void,
+    pub logmask: c_int,
+    /// Takes a datagram.
+    pub output: Option<
+        unsafe extern "C" fn(buf: *const c_char, len: c_int, kcp: *mut IKCPCB, user: *mut c_void) -> c_int,
+    >,
+    /// Takes a line of the log.
+    pub writelog: Option<unsafe extern "C" fn(log: *const c_char, kcp: *mut IKCPCB, user: *mut c_void)>,
+}
+
+impl IKCPCB {
+    pub(super) const fn new(conv: u32, user: *mut c_void) -> Self {
+        const EMPTY: IQUEUEHEAD = IQUEUEHEAD { next: null_mut(), prev: null_mut() };
+        Self {
+            conv,
+            mtu: 0,
+            mss: 0,
+            state: 0,
+            snd_una: 0,
+            snd_nxt: 0,
+            rcv_nxt: 0,
+            ts_recent: 0,
+            ts_lastack: 0,
+            ssthresh: 2,
+            rx_rttval: 0,
+            rx_srtt: 0,
+            rx_rto: 0,
+            rx_minrto: 0,
+            snd_wnd: 0,
+            rcv_wnd: 0,
+            rmt_wnd: 0,
+            cwnd: 0,
+            probe: 0,
+            current: 0,
+            interval: 0,
+            ts_flush: 0,
+            xmit: 0,
+            nrcv_buf: 0,
+            nsnd_buf: 0,
+            nrcv_que: 0,
+            nsnd_que: 0,
+            nodelay: 0,
+            updated: 0,
+            ts_probe: 0,
+            probe_wait: 0,
+            dead_link: 0,
+            incr: 0,
+            snd_queue: EMPTY,
+            rcv_queue: EMPTY,
+            snd_buf: EMPTY,
+            rcv_buf: EMPTY,
+            acklist: null_mut(),
+            ackcount: 0,
+            ackblock: 0,
+            ackedlen: 0,
+            user,
+            buffer: null_mut(),
+            fastresend: 0,
+            fastlimit: 0,
+            nocwnd: 0,
+            stream: 0,
+            ccops: std::ptr::null(),
+            congest: null_mut(),
+            logmask: 0,
+            output: None,
+            writelog: None,
+        }
+    }
+}
+
+/// A congestion control of the program. `window` and `ssthresh` are the fields `cwnd` and `ssthresh` of the control block, which the callbacks
+/// set. A callback that is null does what ikcp.c does there. No function may be called on the control block from within one.
+#[repr(C)]
+#[expect(missing_docs, reason = "the names of ikcp.h")]
+pub struct IKCPOPS {
+    pub name: *const c_char,
+    /// 0: it can begin.
+    pub init: Option<unsafe extern "C" fn(kcp: *mut IKCPCB) -> c_int>,
+    pub release: Option<unsafe extern "C" fn(kcp: *mut IKCPCB)>,
+    pub on_ack: Option<
+        unsafe extern "C" fn(kcp: *mut IKCPCB, acked_segs: u32, acked_bytes: u32, prior_in_flight: u32),
+    >,
+    pub on_fast_retransmit:
+        Option<unsafe extern "C" fn(kcp: *mut IKCPCB, fast_retrans: u32, inflight: u32, prior_cwnd: u32)>,
+    pub on_timeout: Option<unsafe extern "C" fn(kcp: *mut IKCPCB, prior_cwnd: u32)>,
+    pub on_tick: Option<unsafe extern "C" fn(kcp: *mut IKCPCB)>,
+    pub on_app_limited: Option<unsafe extern "C" fn(kcp: *mut IKCPCB, inflight: u32)>,
+    pub on_rtt: Option<unsafe extern "C" fn(kcp: *mut IKCPCB, rtt: i32)>,
+    pub on_pkt_sent:
+        Option<unsafe extern "C" fn(kcp: *mut IKCPCB, sn: u32, ts: u32, len: u32, inflight: u32, xmit: u32)>,
+    /// Not called: segments are acknowledged by the datagram here, see `on_ack`.
+    pub on_pkt_acked:
+        Option<unsafe extern "C" fn(kcp: *mut IKCPCB, sn: u32, ts: u32, len: u32, rtt: i32, xmit: u32)>,
+    /// Not called: there is nobody who asks.
+    pub get_info: Option<unsafe extern "C" fn(kcp: *mut IKCPCB, buf: *mut c_void, bufsize: u32) -> u32>,
+    /// Payload bytes that one flush may send, every `interval`; above 2^31: as many as there are.
+    pub pacing_rate: Option<unsafe extern "C" fn(kcp: *mut IKCPCB) -> u32>,
+}

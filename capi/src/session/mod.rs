@@ -1,0 +1,50 @@
+//! Clients and servers, each with its socket, polled from a loop.
+//!
+//! The types whose names end in `_client` and `_server` are made and freed here; all they are given is copied.
+
+pub mod client;
+pub mod connection;
+pub mod event;
+pub mod options;
+pub mod server;
+
+use crate::error::{WW_MISUSE, WW_PANIC};
+use std::ffi::{CStr, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::time::Duration;
+
+/// # Safety
+///
+/// `text` is null, or ends with a zero.
+unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, i32> {
+    if text.is_null() {
+        return Err(WW_MISUSE);
+    }
+    // SAFETY: as the caller says.
+    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| WW_MISUSE)
+}
+
+/// What `make` makes, or null, and which error it was.
+///
+/// # Safety
+///
+/// `error` is null or an int.
+unsafe fn made<T>(make: impl FnOnce() -> Result<*mut T, i32>, error: *mut i32) -> *mut T {
+    let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or(Err(WW_PANIC));
+    // SAFETY: as the caller says.
+    if let Some(error) = unsafe { error.as_mut() } {
+        *error = made.as_ref().err().copied().unwrap_or(0);
+    }
+    made.unwrap_or(null_mut())
+}
+
+/// ms, rounded up; -1: for ever.
+fn millis(wait: Option<Duration>) -> i64 {
+    wait.map_or(-1, |wait| i64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX))
+}
+
+/// The contrary: below zero is for ever.
+fn timeout(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().map(Duration::from_millis)
+}

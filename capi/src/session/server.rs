@@ -1,0 +1,410 @@
+//! A server and its socket.
+
+use super::connection::{self, Inbox, ww_stats};
+use super::event::ww_event;
+use super::options::ww_options;
+use super::{made, millis, text, timeout};
+use crate::error::{WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
+use crate::guard::{Object, bytes, bytes_mut, call, take_back};
+use std::ffi::c_char;
+use ww::net::Server;
+use ww::session::SessionId;
+
+/// The server's end of sessions.
+pub struct ww_server {
+    server: Server,
+    inbox: Inbox,
+    broken: bool,
+}
+
+impl Object for ww_server {
+    fn broken(&mut self) -> &mut bool {
+        &mut self.broken
+    }
+}
+
+/// A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why.
+///
+/// # Safety
+///
+/// `address` is null or ends with a zero, `options` is null (all zero) or as they say, `error` is null or an int.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_bind(
+    address: *const c_char,
+    options: *const ww_options,
+    error: *mut i32,
+) -> *mut ww_server {
+    let bind = || {
+        // SAFETY: as the caller says.
+        let config = unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).server()? };
+        // SAFETY: the same.
+        let server =
+            Server::bind(unsafe { text(address)? }, &config).map_err(|error| connection::of_io(&error))?;
+        Ok(Box::into_raw(Box::new(ww_server { server, inbox: Inbox::default(), broken: false })))
+    };
+    // SAFETY: the same.
+    unsafe { made(bind, error) }
+}
+
+/// Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `message` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_send(
+    server: *mut ww_server,
+    session: u32,
+    lane: usize,
+    message: *const u8,
+    len: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(message_bytes) = bytes(message, len) else { return WW_MISUSE };
+        call(server, |server| {
+            server
+                .server
+                .session_mut(SessionId::from_bits(session))
+                .map_or(WW_CLOSED, |connection| connection::send(connection, lane, message_bytes))
+        })
+    }
+}
+
+/// Takes the next message of a lane of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_recv(
+    server: *mut ww_server,
+    session: u32,
+    lane: usize,
+    buffer: *mut u8,
+    size: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
+        call(server, |server| {
+            server
+                .server
+                .session_mut(SessionId::from_bits(session))
+                .map_or(WW_CLOSED, |connection| connection::recv(connection, lane, buffer_bytes))
+        })
+    }
+}
+
+/// Queues an unreliable datagram of `session`: 0.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `datagram` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_send_datagram(
+    server: *mut ww_server,
+    session: u32,
+    datagram: *const u8,
+    len: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(datagram_bytes) = bytes(datagram, len) else { return WW_MISUSE };
+        call(server, |server| {
+            server
+                .server
+                .session_mut(SessionId::from_bits(session))
+                .map_or(WW_CLOSED, |connection| connection::send_datagram(connection, datagram_bytes))
+        })
+    }
+}
+
+/// Takes the next unreliable datagram of `session`: its length.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_recv_datagram(
+    server: *mut ww_server,
+    session: u32,
+    buffer: *mut u8,
+    size: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
+        call(server, |server| {
+            server
+                .server
+                .session_mut(SessionId::from_bits(session))
+                .map_or(WW_CLOSED, |connection| connection::recv_datagram(connection, buffer_bytes))
+        })
+    }
+}
+
+/// Stores a message of a channel of `session`, 1024 bytes at most: 0.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `message` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_send_message(
+    server: *mut ww_server,
+    session: u32,
+    channel: usize,
+    message: *const u8,
+    len: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(message_bytes) = bytes(message, len) else { return WW_MISUSE };
+        call(server, |server| {
+            let now = server.server.now();
+            server.server.session_mut(SessionId::from_bits(session)).map_or(WW_CLOSED, |connection| {
+                connection::send_message(connection, now, channel, message_bytes)
+            })
+        })
+    }
+}
+
+/// Stores a block of a channel of `session`: 0; `WW_AGAIN`: another one is under way.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `block` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_send_block(
+    server: *mut ww_server,
+    session: u32,
+    channel: usize,
+    block: *const u8,
+    len: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(block_bytes) = bytes(block, len) else { return WW_MISUSE };
+        call(server, |server| {
+            server
+                .server
+                .session_mut(SessionId::from_bits(session))
+                .map_or(WW_CLOSED, |connection| connection::send_block(connection, channel, block_bytes))
+        })
+    }
+}
+
+/// Takes the next message or block of a channel of `session`: its length.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_recv_message(
+    server: *mut ww_server,
+    session: u32,
+    channel: usize,
+    buffer: *mut u8,
+    size: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
+        call(server, |server| {
+            let ww_server { inbox, server, .. } = server;
+            inbox.recv_message(
+                session,
+                server.session_mut(SessionId::from_bits(session)),
+                channel,
+                buffer_bytes,
+            )
+        })
+    }
+}
+
+/// How the session stands: 0.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `stats` is null or one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_stats(server: *mut ww_server, session: u32, stats: *mut ww_stats) -> i32 {
+    let tell = |server: &mut ww_server| {
+        server
+            .server
+            .session_mut(SessionId::from_bits(session))
+            .map(|connection| connection::stats(connection))
+    };
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| match (tell(server), stats.as_mut()) {
+            (_, None) => WW_MISUSE,
+            (None, _) => WW_CLOSED,
+            (Some(told), Some(stats)) => {
+                *stats = told;
+                0
+            }
+        })
+    }
+}
+
+/// Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `next` is null or one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_pump(server: *mut ww_server, next: *mut i64) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| match server.server.pump() {
+            Ok(wait) => {
+                if let Some(next) = next.as_mut() {
+                    *next = millis(wait);
+                }
+                0
+            }
+            Err(error) => connection::of_io(&error),
+        })
+    }
+}
+
+/// Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_poll(server: *mut ww_server, timeout_ms: i64) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| match server.server.poll(timeout(timeout_ms)) {
+            Ok(is_there) => i32::from(is_there),
+            Err(error) => connection::of_io(&error),
+        })
+    }
+}
+
+/// Takes the next event: 1, or 0: there is none.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `event` is null or one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_event(server: *mut ww_server, event: *mut ww_event) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| {
+            let Some(event) = event.as_mut() else { return WW_MISUSE };
+            let taken = server.server.poll_event().map(|(id, event)| ww_event::of(Some(id), event));
+            *event = taken.unwrap_or_default();
+            i32::from(taken.is_some())
+        })
+    }
+}
+
+/// Ends a session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, code: u16) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| {
+            server.server.close(SessionId::from_bits(session), code);
+            0
+        })
+    }
+}
+
+/// Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_accept(server: *mut ww_server, session: u32) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| {
+            let decided = server.server.accept(SessionId::from_bits(session), &[]);
+            decided.map_or(WW_CLOSED, |()| 0)
+        })
+    }
+}
+
+/// Sends a client away that asks, and tells it `code`: 0; `WW_CLOSED`: it does not ask any more.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_reject(server: *mut ww_server, session: u32, code: u16) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| {
+            let decided = server.server.reject(SessionId::from_bits(session), code, &[]);
+            decided.map_or(WW_CLOSED, |()| 0)
+        })
+    }
+}
+
+/// What a session's client, or one that asks, has said with `user`: its length; `WW_TOO_LONG`: `size` is too small for it.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_user(
+    server: *mut ww_server,
+    session: u32,
+    buffer: *mut u8,
+    size: usize,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(buffer) = bytes_mut(buffer, size) else { return WW_MISUSE };
+        call(server, |server| {
+            let id = SessionId::from_bits(session);
+            let asks = server.server.request(id).map(|request| request.user);
+            let user = asks.or_else(|| Some(server.server.session(id)?.user()));
+            match user.map(|user| (buffer.get_mut(..user.len()), user)) {
+                None => WW_CLOSED,
+                Some((None, _)) => WW_TOO_LONG,
+                Some((Some(buffer), user)) => {
+                    buffer.copy_from_slice(user);
+                    i32::try_from(user.len()).unwrap_or(i32::MAX)
+                }
+            }
+        })
+    }
+}
+
+/// The port that it is bound to.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_port(server: *mut ww_server) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe {
+        call(server, |server| match server.server.local_addr() {
+            Ok(address) => address.port().into(),
+            Err(error) => connection::of_io(&error),
+        })
+    }
+}
+
+/// Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
+///
+/// # Safety
+///
+/// `server` is null, or is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_free(server: *mut ww_server) {
+    // SAFETY: as the caller says.
+    unsafe { take_back(server) }
+}

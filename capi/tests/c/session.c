@@ -1,0 +1,164 @@
+/* A server and a client in one program over loopback, encrypted: lanes, channels, datagrams, what is wrong, and goodbye. */
+#include <stdlib.h>
+#include <string.h>
+#include "whitewater.h"
+#include "check.h"
+
+static uint8_t psk[32] = {1, 2, 3, 4, 5};
+static uint8_t channels[2] = {WW_CHANNEL_BLOCKS, WW_CHANNEL_UNRELIABLE_SEQUENCED};
+
+static ww_options options(void) {
+  ww_options options;
+  memset(&options, 0, sizeof options);
+  options.suite = WW_SUITE_PSK;
+  options.psk = psk;
+  options.lanes = 2;
+  options.channels = channels;
+  options.channel_count = 2;
+  options.timeout_ms = 5000;
+  return options;
+}
+
+/* Pumps both until one of them has an event: of the server if `of_server`. */
+static ww_event next(ww_server *server, ww_client *client, int of_server) {
+  ww_event event;
+  int tries;
+  memset(&event, 0, sizeof event);
+  for (tries = 0; tries < 2000; tries++) {
+    int64_t wait = -2;
+    CHECK(ww_server_pump(server, &wait) == 0 && wait >= -1);
+    CHECK(ww_client_pump(client, NULL) == 0);
+    if ((of_server ? ww_server_event(server, &event) : ww_client_event(client, &event)) == 1) {
+      return event;
+    }
+    CHECK(ww_client_poll(client, 2) >= 0);
+  }
+  CHECK(!"an event");
+  return event;
+}
+
+static ww_event until(ww_server *server, ww_client *client, int of_server, int kind) {
+  ww_event event;
+  do {
+    event = next(server, client, of_server);
+  } while (event.kind != kind && event.kind != WW_EVENT_CLOSED && event.kind != 0);
+  CHECK(event.kind == kind);
+  return event;
+}
+
+static void play(void) {
+  static uint8_t block[100000], buffer[200000];
+  const uint8_t hello[] = "hello";
+  ww_options opts = options();
+  ww_stats stats;
+  char address[64];
+  int32_t error = 7;
+  int tries, len = WW_AGAIN;
+  uint32_t session;
+  ww_event event;
+  ww_server *server = ww_server_bind("127.0.0.1:0", &opts, &error);
+  ww_client *client;
+  CHECK(server != NULL && error == 0);
+  snprintf(address, sizeof address, "127.0.0.1:%d", (int)ww_server_port(server));
+  opts.user = hello;
+  opts.user_len = 5;
+  client = ww_client_connect(address, &opts, &error);
+  CHECK(client != NULL && error == 0);
+  CHECK(ww_client_send(client, 0, hello, 5) == WW_CLOSED); /* not up yet */
+  session = until(server, client, 1, WW_EVENT_CONNECTED).session;
+  until(server, client, 0, WW_EVENT_CONNECTED);
+  CHECK(ww_server_user(server, session, buffer, sizeof buffer) == 5 && memcmp(buffer, hello, 5) == 0);
+  CHECK(ww_server_user(server, session, buffer, 4) == WW_TOO_LONG);
+
+  CHECK(ww_client_send(client, 0, hello, 5) == 5 && ww_client_send(client, 1, hello, 3) == 3);
+  CHECK(ww_client_send(client, 2, hello, 5) == WW_MISUSE);
+  CHECK(ww_client_send_datagram(client, hello, 4) == 0);
+  CHECK(ww_client_send_datagram(client, block, sizeof block) == WW_TOO_LONG);
+  CHECK(ww_client_send_message(client, 1, hello, 2) == 0 && ww_client_send_message(client, 2, hello, 2) == WW_MISUSE);
+  CHECK(ww_client_send_message(client, 1, block, 1025) == WW_TOO_LONG);
+  memset(block, 0x5a, sizeof block);
+  CHECK(ww_client_send_block(client, 0, block, sizeof block) == 0);
+  CHECK(ww_client_send_block(client, 0, block, sizeof block) == WW_AGAIN);
+  for (tries = 0; tries < 5000 && len == WW_AGAIN; tries++) {
+    until(server, client, 1, WW_EVENT_READABLE);
+    len = ww_server_recv_message(server, session, 0, buffer, 10);
+  }
+  CHECK(len == WW_TOO_LONG); /* and it stays */
+  CHECK(ww_server_recv_message(server, session, 0, buffer, sizeof buffer) == (int)sizeof block);
+  CHECK(memcmp(buffer, block, sizeof block) == 0);
+  CHECK(ww_server_recv_message(server, session, 0, buffer, sizeof buffer) == WW_AGAIN);
+  CHECK(ww_server_recv(server, session, 0, buffer, 4) == WW_TOO_LONG);
+  CHECK(ww_server_recv(server, session, 0, buffer, sizeof buffer) == 5 && memcmp(buffer, hello, 5) == 0);
+  CHECK(ww_server_recv(server, session, 1, buffer, sizeof buffer) == 3);
+  CHECK(ww_server_recv(server, session, 0, buffer, sizeof buffer) == WW_AGAIN);
+  CHECK(ww_server_recv_datagram(server, session, buffer, sizeof buffer) == 4);
+  CHECK(ww_server_recv_message(server, session, 1, buffer, sizeof buffer) == 2);
+
+  CHECK(ww_server_send(server, session, 0, hello, 5) == 5);
+  until(server, client, 0, WW_EVENT_READABLE);
+  CHECK(ww_client_recv(client, 0, buffer, sizeof buffer) == 5);
+  CHECK(ww_server_stats(server, session, &stats) == 0 && stats.received > 80 && stats.rtt_us > 0);
+  CHECK(ww_client_stats(client, &stats) == 0 && stats.bytes_sent > sizeof block);
+
+  CHECK(ww_server_send(server, session + 1, 0, hello, 5) == WW_CLOSED);
+  CHECK(ww_client_close(client, 42) == 0);
+  event = until(server, client, 1, WW_EVENT_CLOSED);
+  CHECK(event.reason == WW_CLOSED_PEER && event.code == 42 && !event.is_undelivered && event.session == session);
+  event = until(server, client, 0, WW_EVENT_CLOSED);
+  CHECK(event.reason == WW_CLOSED_LOCAL && event.code == 42);
+  ww_client_free(client);
+  ww_server_free(server);
+}
+
+/* A server that asks, and does not like whom it sees. */
+static void turn_away(void) {
+  ww_options opts = options();
+  char address[64];
+  ww_event event;
+  ww_server *server;
+  ww_client *client;
+  opts.ask = true;
+  server = ww_server_bind("127.0.0.1:0", &opts, NULL);
+  snprintf(address, sizeof address, "127.0.0.1:%d", (int)ww_server_port(server));
+  client = ww_client_connect(address, &opts, NULL);
+  event = until(server, client, 1, WW_EVENT_REQUESTED);
+  CHECK(ww_server_accept(server, event.session + 1) == WW_CLOSED);
+  CHECK(ww_server_reject(server, event.session, 9) == 0);
+  event = until(server, client, 0, WW_EVENT_CLOSED);
+  CHECK(event.reason == WW_CLOSED_REJECTED && event.code == 9);
+  ww_client_free(client);
+  ww_server_free(server);
+}
+
+static void misuse(void) {
+  uint8_t byte = 0;
+  uint8_t nine = 9;
+  int32_t error = 0;
+  ww_options opts = options();
+  CHECK(ww_client_connect(NULL, NULL, &error) == NULL && error == WW_MISUSE);
+  CHECK(ww_client_connect("no address", NULL, &error) == NULL && error == WW_MISUSE);
+  CHECK(ww_client_connect("\xff\xfe:1", NULL, NULL) == NULL);
+  CHECK(ww_server_bind("192.0.2.1:1", NULL, &error) == NULL && error == WW_IO);
+  opts.suite = 999;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
+  opts = options();
+  opts.timeout_ms = 1;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_CONFIG);
+  opts = options();
+  opts.channels = &nine;
+  opts.channel_count = 1;
+  CHECK(ww_server_bind("127.0.0.1:0", &opts, &error) == NULL && error == WW_MISUSE);
+  CHECK(ww_client_send(NULL, 0, &byte, 1) == WW_MISUSE && ww_server_send(NULL, 1, 0, &byte, 1) == WW_MISUSE);
+  CHECK(ww_client_pump(NULL, NULL) == WW_MISUSE && ww_server_event(NULL, NULL) == WW_MISUSE);
+  CHECK(ww_client_stats(NULL, NULL) == WW_MISUSE && ww_server_port(NULL) == WW_MISUSE);
+  CHECK(ww_public_key(NULL, NULL) == WW_MISUSE);
+  ww_client_free(NULL);
+  ww_server_free(NULL);
+}
+
+int main(void) {
+  play();
+  turn_away();
+  misuse();
+  return done();
+}
