@@ -1,7 +1,5 @@
 //! include/whitewater.h is what cbindgen makes of the sources.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
-
 use std::path::Path;
 
 /// With `UPDATE_HEADER=1` it is written anew.

@@ -85,10 +85,10 @@ pub struct IKCPCB {
     pub logmask: c_int,
     /// Takes a datagram.
     pub output: Option<
-        unsafe extern "C" fn(buf: *const c_char, len: c_int, kcp: *mut IKCPCB, user: *mut c_void) -> c_int,
+        unsafe extern "C" fn(buf: *const c_char, len: c_int, kcp: *mut Self, user: *mut c_void) -> c_int,
     >,
     /// Takes a line of the log.
-    pub writelog: Option<unsafe extern "C" fn(log: *const c_char, kcp: *mut IKCPCB, user: *mut c_void)>,
+    pub writelog: Option<unsafe extern "C" fn(log: *const c_char, kcp: *mut Self, user: *mut c_void)>,
 }
 
 impl IKCPCB {
