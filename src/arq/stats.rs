@@ -48,7 +48,7 @@ pub struct Stats {
     pub resends_timeout: u32,
     /// Segments sent again because later ones were acknowledged.
     pub resends_fast: u32,
-    /// Repairs sent, or copies to a peer that does not rebuild: neither are resends.
+    /// Repairs sent, copies to a peer that does not rebuild, and resends that left twice at once: none of these is a resend.
     pub repairs_sent: u32,
     /// Segments rebuilt from repairs.
     pub rebuilt: u32,

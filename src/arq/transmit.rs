@@ -42,6 +42,11 @@ impl<O: Output> Transmit<'_, '_, O> {
         if let Some(observer) = &mut self.observer {
             observer.resent(self.now, sn, segment, cause);
         }
+        self.copy(sn, segment);
+    }
+
+    /// Puts the segment `sn` out as it was sent last.
+    pub(super) fn copy(&mut self, sn: Sn, segment: &Outgoing) {
         (self.header.sn, self.header.frg) = (sn, segment.frg);
         let room = self.packer.push(&self.header, segment.len);
         self.sender.copy_payload(sn, segment, room);

@@ -69,7 +69,7 @@ impl ByTime {
         self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay);
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
-        let resent = self.resend(transmit, token, rmt_wnd, rtt, modern);
+        let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
         transmit.tell_loss(resent); // first, since it may open the window
         transmit.most_sent = if resent.timeouts > 0 { self.rack.silence(now) } else { 0 };
         if transmit.sender.in_flight == 0 {
@@ -81,14 +81,14 @@ impl ByTime {
             self.flights.push(first, transmit.sender.nxt, token);
         }
         if modern.repairs == 0 {
-            return (resent, 0);
+            return (resent, copies);
         }
         let again = resent.fast + resent.timeouts;
         let protected = self.protection.send(transmit, first, again, rmt_wnd, rtt, modern);
-        (resent, protected)
+        (resent, copies + protected)
     }
 
-    /// Sends again what is lost, the oldest transmission first, with the token `token`.
+    /// Sends again what is lost, the oldest transmission first, with the token `token`; and how many of these a second time at once.
     fn resend<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
@@ -96,11 +96,11 @@ impl ByTime {
         rmt_wnd: u16,
         rtt: &Rtt,
         modern: &Modern,
-    ) -> Resent {
+    ) -> (Resent, u32) {
         // Where a queue overflows, copies are what it overflows with.
         let may_double = !self.protection.floor.may_be_under_queue(rtt.srtt);
         let Self { rack, flights, .. } = self;
-        let mut resent = Resent::default();
+        let (mut resent, mut copies) = (Resent::default(), 0);
         let now = transmit.now;
         while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {
             if oldest.at >= token {
@@ -123,7 +123,8 @@ impl ByTime {
             };
             transmit.send_again(sn, &segment, cause);
             if !is_silent && may_double && blocks_a_full_window(transmit, rmt_wnd, sn, &segment) {
-                transmit.send_again(sn, &segment, cause);
+                transmit.copy(sn, &segment);
+                copies += 1;
             }
             flights.push(sn, sn.add(1), token);
             if why == Due::FastResend {
@@ -138,7 +139,7 @@ impl ByTime {
                 rack.tried(now, rtt, modern);
             }
         }
-        resent
+        (resent, copies)
     }
 }
 
