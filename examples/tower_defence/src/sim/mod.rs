@@ -1,0 +1,36 @@
+//! The game itself: no socket, no clock, no float. The same world and the same inputs give the same world, at the server and in
+//! each client, so a client can go on from the server's word by itself.
+//!
+//! ```text
+//!   world     all that there is, one tick further by `step`
+//!   board     cells, and how far each is from the exit
+//!   runner    what role B steers                turret    what role A builds, and whom it hits
+//!   order     what is bought, and why it is refused
+//!   phase     waves, and the time between them
+//!   event     what has happened                 rules     the numbers
+//!   hash      one number for a world            random    numbers without a state
+//! ```
+
+mod board;
+mod event;
+mod hash;
+mod keys;
+mod order;
+mod phase;
+mod player;
+mod random;
+pub mod rules;
+mod runner;
+mod turret;
+mod world;
+
+pub use board::{At, Board, Cell};
+pub use event::{Event, EventKind};
+pub use keys::{Inputs, Keys};
+pub use order::{Bonus, Improvements, Order, Refusal};
+pub use phase::Phase;
+pub use player::{PlayerId, Purse, Role};
+pub use random::draw;
+pub use runner::{Colours, Point, Runner};
+pub use turret::{Colour, Kind, Turret, TurretId};
+pub use world::World;

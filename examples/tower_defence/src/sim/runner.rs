@@ -1,0 +1,192 @@
+//! What role B steers.
+
+use super::board::{At, Board, Cell};
+use super::keys::Keys;
+use super::player::PlayerId;
+use super::rules::{CELL, HALF, HEALTH, HEALTH_STEP, HEALTH_WAVE, SPEED, SPEED_STEP};
+use super::turret::Colour;
+
+/// A place on the board, units.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Point {
+    /// From the left.
+    pub x: i32,
+    /// From the top.
+    pub y: i32,
+}
+
+impl Point {
+    /// The cell that it is in.
+    #[must_use]
+    pub fn cell(self) -> At {
+        let cell = |at: i32| u8::try_from(at.div_euclid(CELL)).unwrap_or(u8::MAX);
+        At { x: cell(self.x), y: cell(self.y) }
+    }
+
+    /// The square of the distance to another one, units².
+    #[must_use]
+    pub const fn distance_squared(self, other: Self) -> i32 {
+        let (x, y) = (self.x - other.x, self.y - other.y);
+        x * x + y * y
+    }
+}
+
+/// The colours of a runner: each is what turrets of that colour like.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Colours(u8);
+
+impl Colours {
+    /// Red, green and blue: how a runner begins.
+    pub const ALL: Self = Self(7);
+
+    /// The lowest 3 bits.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & 7)
+    }
+
+    /// Red, green, blue from the lowest bit on.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether a colour is among them.
+    #[must_use]
+    pub const fn has(self, colour: Colour) -> bool {
+        self.0 >> colour.code() & 1 == 1
+    }
+
+    /// Without a colour.
+    #[must_use]
+    pub const fn without(self, colour: Colour) -> Self {
+        Self(self.0 & !(1 << colour.code()))
+    }
+
+    /// How many.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+/// A runner: the enemy that a player of role B steers.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Runner {
+    /// Who steers it.
+    pub player: PlayerId,
+    /// Whether it is on the board.
+    pub alive: bool,
+    /// Where it is.
+    pub at: Point,
+    /// Units a tick, as it moved in the last one.
+    pub velocity: Point,
+    /// What it can be hurt by most.
+    pub colours: Colours,
+    /// Zero where it is dead.
+    pub health: u16,
+    /// Levels of velocity that were bought.
+    pub speed_level: u8,
+    /// Levels of health that were bought.
+    pub health_level: u8,
+    /// The tick in which it is back, where it is dead; 0: not in this wave.
+    pub returns: u32,
+    /// It is slow before this tick.
+    pub slow_until: u32,
+}
+
+impl Runner {
+    /// One that waits.
+    #[must_use]
+    pub fn new(player: PlayerId, returns: u32) -> Self {
+        Self {
+            player,
+            alive: false,
+            at: Point::default(),
+            velocity: Point::default(),
+            colours: Colours::ALL,
+            health: 0,
+            speed_level: 0,
+            health_level: 0,
+            returns,
+            slow_until: 0,
+        }
+    }
+
+    /// Health that it begins a life with.
+    #[must_use]
+    pub fn full_health(&self, wave: u16) -> u16 {
+        HEALTH + HEALTH_WAVE * wave + HEALTH_STEP * u16::from(self.health_level)
+    }
+
+    /// Units a tick.
+    #[must_use]
+    pub fn speed(&self, tick: u32) -> i32 {
+        let speed = SPEED + SPEED_STEP * i32::from(self.speed_level);
+        if tick < self.slow_until { speed / 2 } else { speed }
+    }
+
+    /// Puts it at the start; who is steered by whom says in which part of the cell.
+    pub(super) fn enter(&mut self, board: &Board, wave: u16) {
+        let middle = board.start().middle();
+        let aside = i32::from(self.player.0 % 5) - 2;
+        self.at = Point { x: middle.x, y: middle.y + aside * 16 };
+        self.velocity = Point::default();
+        self.health = self.full_health(wave);
+        self.alive = true;
+        self.returns = 0;
+    }
+
+    /// Takes it off the board, to be back at `returns`.
+    pub(super) fn leave(&mut self, returns: u32) {
+        self.alive = false;
+        self.health = 0;
+        self.velocity = Point::default();
+        self.returns = returns;
+        self.slow_until = 0;
+    }
+
+    /// Goes on by a tick. Along a wall it slides.
+    pub(super) fn walk(&mut self, tick: u32, keys: Keys, board: &Board) {
+        let (x, y) = keys.direction();
+        let speed = self.speed(tick);
+        // 181 / 256 is the root of a half: as fast in the diagonal.
+        let speed = if x != 0 && y != 0 { speed * 181 / 256 } else { speed };
+        let before = self.at;
+        let along = Point { x: before.x + x * speed, y: before.y };
+        if x != 0 && fits(board, along) {
+            self.at = along;
+        }
+        let down = Point { x: self.at.x, y: before.y + y * speed };
+        if y != 0 && fits(board, down) {
+            self.at = down;
+        }
+        self.velocity = Point { x: self.at.x - before.x, y: self.at.y - before.y };
+    }
+
+    /// What it goes on with, as long as nothing else is known of who steers it.
+    #[must_use]
+    pub const fn keys(&self) -> Keys {
+        Keys::towards(self.velocity.x, self.velocity.y)
+    }
+}
+
+/// Whether a runner can be there.
+fn fits(board: &Board, at: Point) -> bool {
+    let corner = |x, y| {
+        let (x, y) = (at.x + x, at.y + y);
+        x >= 0 && y >= 0 && board.cell(Point { x, y }.cell()).is_open()
+    };
+    corner(-HALF, -HALF) && corner(HALF, -HALF) && corner(-HALF, HALF) && corner(HALF, HALF)
+}
+
+/// Whether a runner is partly in a cell.
+pub(super) fn touches(runner: &Runner, at: At) -> bool {
+    let corner = |x, y| Point { x: runner.at.x + x, y: runner.at.y + y }.cell() == at;
+    corner(-HALF, -HALF) || corner(HALF, -HALF) || corner(-HALF, HALF) || corner(HALF, HALF)
+}
+
+/// Whether it has come to the exit.
+pub(super) fn has_arrived(runner: &Runner, board: &Board) -> bool {
+    board.cell(runner.at.cell()) == Cell::Exit
+}
