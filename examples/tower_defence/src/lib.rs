@@ -2,4 +2,7 @@
 
 pub mod client;
 pub mod headless;
+mod receipts;
+pub mod server;
 pub mod sim;
+pub mod wire;

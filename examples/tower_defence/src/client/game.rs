@@ -12,8 +12,8 @@ pub trait Game {
     /// The socket has failed, or the game is over for us; the error says why.
     fn pump(&mut self) -> io::Result<()>;
 
-    /// What is to be seen now.
-    fn view(&self) -> View;
+    /// What is to be seen now; `None`: nothing is known yet.
+    fn view(&self) -> Option<View>;
 
     /// What the player wants.
     fn command(&mut self, command: Command);

@@ -1,9 +1,34 @@
 //! A player's end of the game: what a screen draws is a [`View`], what keys do is a [`Command`].
+//!
+//! Nothing here knows a socket, and the time comes in with each call: whoever carries packets calls [`Client::receive`] and
+//! [`Client::take`] with what has come, [`Client::advance`] once a frame, then [`Client::packet`] and [`Client::pop_message`] for what is to
+//! be sent. [`carry`](crate::carry) does it over sessions.
+//!
+//! ```text
+//!   clock        which tick it is at the server, and how far ahead of it to be
+//!   held         the ring of inputs: sent until they are known to have arrived, replayed on top of snapshots
+//!   prediction   the world from the last snapshot on, by our inputs and all that can be seen of others
+//!   past         where others were, to draw them between two snapshots
+//!   smooth       what is drawn goes to where it should be in some frames
+//!   news         who plays, what has happened, what was said
+//!   figures      how the network is doing
+//!   view         what of all that is drawn
+//! ```
 
+mod clock;
 mod command;
+mod end;
+mod figures;
 mod game;
+mod held;
+mod news;
+mod past;
+mod prediction;
+mod smooth;
 mod view;
 
 pub use command::Command;
+pub use end::{Client, Sample};
+pub use figures::Path;
 pub use game::Game;
 pub use view::{Figures, Line, PlayerView, RunnerView, ShotView, TurretView, View};

@@ -1,0 +1,274 @@
+//! A client: what has come in, what is due, what is to be sent.
+
+use super::clock::{Clock, TICK};
+use super::figures::{Measured, Path};
+use super::held::Held;
+use super::news::News;
+use super::past::Past;
+use super::prediction::Prediction;
+use super::smooth::Smooth;
+use super::{Command, View};
+use crate::sim::{Keys, PlayerId, Point, Role, World};
+use crate::wire::{self, AGE_MAX, CHAT_MAX, Message, ReadError, Snapshot};
+use std::collections::{BTreeMap, VecDeque};
+use whitewater::Time;
+
+/// A player's end of the game.
+#[derive(Debug)]
+pub struct Client {
+    pub(super) clock: Clock,
+    pub(super) held: Held,
+    pub(super) prediction: Option<Prediction>,
+    pub(super) past: Past,
+    pub(super) smooth: Smooth,
+    pub(super) news: News,
+    pub(super) measured: Measured,
+    pub(super) now: Time,
+    pub(super) heard: Option<Time>,
+    /// The newest snapshots, by their ticks: what later ones go by.
+    snapshots: BTreeMap<u32, World>,
+    /// What is held down.
+    keys: Keys,
+    /// Where our runner was a tick ago.
+    pub(super) before: Option<Point>,
+    outbox: VecDeque<Message>,
+    /// A snapshot could not be read, since what it goes by is not there.
+    is_lost: bool,
+    has_packet: bool,
+    samples: Vec<Sample>,
+}
+
+/// Something that was measured, for [`Client::take_samples`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sample {
+    /// How far a snapshot was from what we took for it, cells.
+    Error(f32),
+    /// How long an input took until a snapshot with its effect was here.
+    Effect(std::time::Duration),
+}
+
+impl Client {
+    /// One that has heard nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            clock: Clock::default(),
+            held: Held::new(),
+            prediction: None,
+            past: Past::default(),
+            smooth: Smooth::default(),
+            news: News::default(),
+            measured: Measured::default(),
+            now: Time::ZERO,
+            heard: None,
+            snapshots: BTreeMap::new(),
+            keys: Keys::default(),
+            before: None,
+            outbox: VecDeque::new(),
+            is_lost: false,
+            has_packet: false,
+            samples: Vec::new(),
+        }
+    }
+
+    /// What the session has measured.
+    pub fn set_path(&mut self, now: Time, path: Path) {
+        self.clock.set_path(path);
+        self.measured.set_path(now, path);
+    }
+
+    /// Takes an unreliable packet: a snapshot. What is none changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), ReadError> {
+        let read = wire::read(bytes, self.you(), |tick| self.snapshots.get(&tick));
+        self.is_lost |= read.as_ref().is_err_and(|error| *error == ReadError::NoBase);
+        let Snapshot { head, world } = read?;
+        self.is_lost &= head.age.is_some();
+        self.measured.snapshots += 1;
+        self.measured.snapshot_bytes = bytes.len();
+        self.heard = Some(now);
+        let newest = self.snapshots.keys().next_back().copied();
+        self.past.push(&world);
+        self.remember(world.clone());
+        if newest.is_some_and(|newest| head.tick <= newest && self.prediction.is_some()) {
+            return Ok(()); // overtaken: others may go by it, but it is not the last word
+        }
+        let is_runner =
+            world.purse(head.you.unwrap_or_default()).is_some_and(|purse| purse.role == Role::Runner);
+        let lead = (is_runner && head.lead != 0).then_some(head.lead);
+        self.clock.on_snapshot(now, head.tick, lead);
+        if head.lead != 0 {
+            let newest = head.tick.saturating_add_signed(head.lead.into());
+            let effects = self.held.effects(head.tick, newest).map(|given| Sample::Effect(now.since(given)));
+            self.samples.extend(effects);
+        }
+        self.reconcile(now, head.you, world);
+        let excess = self.samples.len().saturating_sub(SAMPLES_MAX);
+        self.samples.drain(..excess); // nobody wants to know
+        Ok(())
+    }
+
+    /// Takes a message of the reliable channel.
+    pub fn take(&mut self, message: Message) {
+        self.news.take(message);
+    }
+
+    /// A packet, by its datagram, is known to have arrived.
+    pub fn delivered(&mut self, datagram: u64) {
+        self.held.delivered(datagram);
+    }
+
+    /// Lets time pass: the ticks that are due.
+    pub fn advance(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        let (Some(prediction), Some(ahead)) = (&mut self.prediction, self.clock.ahead(now)) else { return };
+        let due = u32::try_from(ahead / TICK).unwrap_or_default();
+        let tick = prediction.predicted().tick;
+        if due.abs_diff(tick) > JUMP {
+            let limit = prediction.confirmed().tick + JUMP; // what is not known is not made up
+            prediction.jump(due.min(limit), &self.held);
+            self.before = None;
+            return;
+        }
+        for tick in tick + 1..=due {
+            let you = prediction.you();
+            self.before = you.and_then(|you| prediction.predicted().runner(you)).map(|runner| runner.at);
+            self.held.push(tick, self.keys, now);
+            prediction.advance(self.keys);
+            self.smooth.fade();
+            self.has_packet = true;
+        }
+    }
+
+    /// Writes the packet that is due into `bytes`, which are emptied before; `false`: none is. Then [`sent`](Self::sent).
+    pub fn packet(&mut self, bytes: &mut Vec<u8>) -> bool {
+        if !std::mem::take(&mut self.has_packet) && !self.is_lost {
+            return false;
+        }
+        let is_runner = self.role() == Some(Role::Runner);
+        if !is_runner && !self.is_lost {
+            return false; // builders and spectators hold nothing
+        }
+        let word = self.prediction.as_ref().map_or(0, |prediction| prediction.confirmed().tick);
+        let mut packet = self.held.packet(word);
+        packet.is_lost = std::mem::take(&mut self.is_lost);
+        wire::pack(&mut packet, bytes).is_ok()
+    }
+
+    /// Notes in which datagram the last packet has left.
+    pub fn sent(&mut self, datagram: u64) {
+        self.held.sent(datagram);
+    }
+
+    /// Takes the next message for the reliable channel.
+    pub fn pop_message(&mut self) -> Option<Message> {
+        self.outbox.pop_front()
+    }
+
+    /// Puts a message back for which there was no room, to be the next one again.
+    pub fn unpop_message(&mut self, message: Message) {
+        self.outbox.push_front(message);
+    }
+
+    /// What the player wants. More than can wait is dropped.
+    pub fn command(&mut self, command: Command) {
+        let has_room = self.outbox.len() < OUTBOX_MAX;
+        match command {
+            Command::Steer(keys) => self.keys = keys,
+            Command::Order(order) if has_room => {
+                if let Some(prediction) = &mut self.prediction {
+                    let number = prediction.order(order);
+                    self.outbox.push_back(Message::Order { number, order });
+                }
+            }
+            Command::Chat(mut text) if has_room => {
+                text.retain(|letter| !letter.is_control());
+                while text.len() > CHAT_MAX {
+                    text.pop();
+                }
+                self.outbox.push_back(Message::Chat { from: None, text });
+            }
+            Command::Order(_) | Command::Chat(_) => {}
+        }
+    }
+
+    /// Who we are; `None`: a spectator, or not let in yet.
+    #[must_use]
+    pub fn you(&self) -> Option<PlayerId> {
+        self.prediction.as_ref()?.you()
+    }
+
+    /// The server's last word.
+    #[must_use]
+    pub fn confirmed(&self) -> Option<&World> {
+        self.prediction.as_ref().map(Prediction::confirmed)
+    }
+
+    /// What we make of it.
+    #[must_use]
+    pub fn predicted(&self) -> Option<&World> {
+        self.prediction.as_ref().map(Prediction::predicted)
+    }
+
+    /// What is to be seen; `None`: no world is known yet.
+    #[must_use]
+    pub fn view(&self) -> Option<View> {
+        View::of(self)
+    }
+
+    /// Takes what was measured since the last time.
+    pub fn take_samples(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.samples)
+    }
+
+    fn role(&self) -> Option<Role> {
+        let prediction = self.prediction.as_ref()?;
+        prediction.confirmed().purse(prediction.you()?).map(|purse| purse.role)
+    }
+
+    fn reconcile(&mut self, now: Time, you: Option<PlayerId>, word: World) {
+        let Some(prediction) = self.prediction.as_mut().filter(|prediction| prediction.you() == you) else {
+            self.prediction = Some(Prediction::new(you, word));
+            return;
+        };
+        let place = |prediction: &Prediction| {
+            let runner = prediction.predicted().runner(you?).filter(|runner| runner.alive)?;
+            Some(runner.at)
+        };
+        let before = place(prediction);
+        let error = prediction.reconcile(word, &self.held);
+        if let (Some(before), Some(after)) = (before, place(prediction)) {
+            self.smooth.moved(before, after);
+            let shift = Point { x: after.x - before.x, y: after.y - before.y };
+            self.before = self.before.map(|at| Point { x: at.x + shift.x, y: at.y + shift.y });
+        }
+        if let Some(error) = error {
+            self.measured.on_error(now, error);
+            self.samples.push(Sample::Error(error));
+        }
+    }
+
+    /// Keeps a snapshot as long as another one may go by it.
+    fn remember(&mut self, world: World) {
+        self.snapshots.insert(world.tick, world);
+        if let Some(newest) = self.snapshots.keys().next_back().copied() {
+            self.snapshots = self.snapshots.split_off(&newest.saturating_sub(AGE_MAX.into()));
+        }
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Ticks that the clock may be wrong before it jumps: a second.
+const JUMP: u32 = 30;
+/// Messages that wait for the channel.
+const OUTBOX_MAX: usize = 64;
+/// Samples that wait for somebody.
+const SAMPLES_MAX: usize = 1024;

@@ -1,0 +1,38 @@
+//! Who plays, what has happened, what was said.
+
+use super::view::{Line, PlayerView, View};
+use crate::wire::Message;
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) players: Vec<PlayerView>,
+    pub(super) lines: VecDeque<Line>,
+}
+
+impl News {
+    /// Takes a message of the server.
+    pub(super) fn take(&mut self, message: Message) {
+        match message {
+            Message::Event(event) => self.push(Line::Event(event)),
+            Message::Chat { from, text } => {
+                let text = text.chars().filter(|letter| !letter.is_control()).collect();
+                self.push(Line::Chat { from, text });
+            }
+            Message::Player { player, role, is_here, name } => {
+                let name = name.chars().filter(|letter| !letter.is_control()).collect();
+                self.players.retain(|known| known.player != player);
+                self.players.push(PlayerView { player, name, role, is_here });
+                self.players.sort_by_key(|known| known.player);
+            }
+            Message::Order { .. } => {} // no server says that
+        }
+    }
+
+    fn push(&mut self, line: Line) {
+        if self.lines.len() >= View::LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+}

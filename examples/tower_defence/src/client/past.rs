@@ -1,0 +1,79 @@
+//! Where others were: they are drawn between two snapshots, some ticks ago, and beyond the newest by their velocity, but not for long.
+
+use super::clock::TICK;
+use super::smooth::cells;
+use crate::sim::{PlayerId, Runner, World};
+use std::collections::VecDeque;
+
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// The runners of snapshots, the oldest first.
+    frames: VecDeque<(u32, Vec<Runner>)>,
+}
+
+/// Where a runner is drawn, cells.
+pub(super) struct Drawn {
+    pub(super) x: f32,
+    pub(super) y: f32,
+    pub(super) is_extrapolated: bool,
+}
+
+impl Past {
+    /// Takes the runners of a snapshot, which may be older than others.
+    pub(super) fn push(&mut self, world: &World) {
+        let index = self.frames.partition_point(|(tick, _)| *tick < world.tick);
+        if self.frames.get(index).is_some_and(|(tick, _)| *tick == world.tick) {
+            return;
+        }
+        let runners = world.runners().filter(|runner| runner.alive).cloned().collect();
+        self.frames.insert(index, (world.tick, runners));
+        if self.frames.len() > FRAMES {
+            self.frames.pop_front();
+        }
+    }
+
+    /// All runners that are drawn at `time` of the server, µs.
+    pub(super) fn at(&self, time: i64) -> Vec<(Runner, Drawn)> {
+        let index = self.frames.partition_point(|(tick, _)| i64::from(*tick) * TICK <= time);
+        let Some((tick, runners)) = self.frames.get(index.saturating_sub(1)) else { return Vec::new() };
+        let passed = time - i64::from(*tick) * TICK;
+        let next = self.frames.get(index).filter(|_| index > 0);
+        let draw = |runner: &Runner| match next {
+            Some((next, runners)) => {
+                let span = (i64::from(*next) - i64::from(*tick)) * TICK;
+                between(runner, find(runners, runner.player), share(passed, span))
+            }
+            None => beyond(runner, passed),
+        };
+        runners.iter().map(|runner| (runner.clone(), draw(runner))).collect()
+    }
+}
+
+fn find(runners: &[Runner], player: PlayerId) -> Option<&Runner> {
+    runners.iter().find(|runner| runner.player == player)
+}
+
+/// On the straight line from one place to the other. Who is not there any more stays.
+fn between(from: &Runner, to: Option<&Runner>, share: f32) -> Drawn {
+    let to = to.map_or(from.at, |to| to.at);
+    let on = |from: i32, to: i32| cells(from) + cells(to - from) * share;
+    Drawn { x: on(from.at.x, to.x), y: on(from.at.y, to.y), is_extrapolated: false }
+}
+
+/// On from the newest place, for a quarter of a second at most.
+fn beyond(runner: &Runner, passed: i64) -> Drawn {
+    let ticks = share(passed.clamp(0, BEYOND), TICK);
+    let on = |at: i32, velocity: i32| cells(at) + cells(velocity) * ticks;
+    let (x, y) = (on(runner.at.x, runner.velocity.x), on(runner.at.y, runner.velocity.y));
+    Drawn { x, y, is_extrapolated: passed > TICK }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some seconds at most")]
+fn share(passed: i64, span: i64) -> f32 {
+    passed as f32 / span.max(1) as f32
+}
+
+/// Snapshots that are kept.
+const FRAMES: usize = 32;
+/// How long a runner goes on by its velocity, µs.
+const BEYOND: i64 = 250_000;

@@ -1,0 +1,115 @@
+//! Who has which place, and keeps it for a minute when he is away.
+
+use super::PeerId;
+use crate::sim::rules::HZ;
+use crate::sim::{PlayerId, Role};
+use crate::wire::{Hello, Message, NAME_MAX, Wish};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+#[derive(Debug, Default)]
+pub(super) struct Seats {
+    seats: BTreeMap<PlayerId, Seat>,
+}
+
+#[derive(Debug)]
+struct Seat {
+    /// The name that he said, and the one that he got.
+    said: String,
+    name: String,
+    ticket: u64,
+    role: Role,
+    /// The connection that it is played by, or since when there is none.
+    by: Result<PeerId, u32>,
+}
+
+/// A place that was given.
+pub(super) struct Taken {
+    pub(super) player: PlayerId,
+    pub(super) role: Role,
+    /// He has been here before.
+    pub(super) is_back: bool,
+    /// By another connection, which is out of date.
+    pub(super) replaces: Option<PeerId>,
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum JoinError {
+    /// What he says in the handshake is nothing of this game.
+    #[error("not a player of this game")]
+    Malformed,
+    /// All places are taken.
+    #[error("all places are taken")]
+    Full,
+}
+
+impl Seats {
+    /// Gives somebody a place; `None`: he only looks on.
+    pub(super) fn take(&mut self, hello: &Hello, by: PeerId) -> Result<Option<Taken>, JoinError> {
+        if hello.wish == Wish::Watch {
+            return Ok(None);
+        }
+        let is_same = |seat: &Seat| seat.ticket == hello.ticket && seat.said == hello.name;
+        if let Some((player, seat)) = self.seats.iter_mut().find(|(_, seat)| is_same(seat)) {
+            let replaces = std::mem::replace(&mut seat.by, Ok(by)).ok();
+            return Ok(Some(Taken { player: *player, role: seat.role, is_back: true, replaces }));
+        }
+        let player =
+            PlayerId::all().find(|player| !self.seats.contains_key(player)).ok_or(JoinError::Full)?;
+        let role = self.role(hello.wish);
+        let name = self.own_name(&hello.name, player);
+        let said = hello.name.clone();
+        self.seats.insert(player, Seat { said, name, ticket: hello.ticket, role, by: Ok(by) });
+        Ok(Some(Taken { player, role, is_back: false, replaces: None }))
+    }
+
+    /// A connection is over; whose it was.
+    pub(super) fn leave(&mut self, peer: PeerId, now: u32) -> Option<PlayerId> {
+        let (player, seat) = self.seats.iter_mut().find(|(_, seat)| seat.by == Ok(peer))?;
+        seat.by = Err(now);
+        Some(*player)
+    }
+
+    /// Takes the places of those who have been away for too long.
+    pub(super) fn expired(&mut self, now: u32) -> Vec<PlayerId> {
+        let is_over = |seat: &Seat| seat.by.is_err_and(|since| now >= since + KEPT);
+        let over = self.seats.iter().filter(|(_, seat)| is_over(seat)).map(|(player, _)| *player);
+        let over: Vec<PlayerId> = over.collect();
+        self.seats.retain(|player, _| !over.contains(player));
+        over
+    }
+
+    /// What everybody is told of a place.
+    pub(super) fn message(&self, player: PlayerId) -> Option<Message> {
+        let Seat { name, role, by, .. } = self.seats.get(&player)?;
+        Some(Message::Player { player, role: *role, is_here: by.is_ok(), name: name.clone() })
+    }
+
+    /// The role that he wants, or that is needed: a builder for each three runners.
+    fn role(&self, wish: Wish) -> Role {
+        let count = |role| self.seats.values().filter(|seat| seat.role == role).count();
+        match wish {
+            Wish::Build => Role::Builder,
+            Wish::Run => Role::Runner,
+            _ if 3 * count(Role::Builder) <= count(Role::Runner) => Role::Builder,
+            _ => Role::Runner,
+        }
+    }
+
+    /// A name that no other has, without what would change a terminal.
+    fn own_name(&self, name: &str, player: PlayerId) -> String {
+        let mut name: String = name.chars().filter(|letter| !letter.is_control()).collect();
+        if name.is_empty() || self.seats.values().any(|seat| seat.name == name) {
+            let number = format!("#{player}");
+            while name.len() + number.len() > NAME_MAX {
+                name.pop();
+            }
+            name.push_str(&number);
+        }
+        name
+    }
+}
+
+/// Ticks for which a place is kept.
+const KEPT: u32 = 60 * HZ;

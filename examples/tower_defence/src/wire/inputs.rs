@@ -1,0 +1,49 @@
+//! What a player of role B holds: 4 bits a tick.
+
+use super::codes::{differs, keys};
+use super::snapshot::TICK_MAX;
+use crate::sim::Keys;
+use whitewater::message::{BitsError, Serialize, Stream};
+
+/// The inputs of some ticks in a row: all that are not known to have arrived.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Inputs {
+    /// The tick of the first of them.
+    pub first: u32,
+    /// One a tick, the newest last: at most [`INPUTS_MAX`].
+    pub keys: Vec<Keys>,
+    /// Whether the client cannot read snapshots, since it lacks what they go by.
+    pub is_lost: bool,
+}
+
+impl Inputs {
+    /// Each with its tick.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Keys)> + '_ {
+        (self.first..).zip(self.keys.iter().copied())
+    }
+}
+
+impl Serialize for Inputs {
+    /// 37 bits, and one for a tick like the one before or five for another.
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+        stream.bool(&mut self.is_lost)?;
+        stream.int(&mut self.first, 0..=TICK_MAX)?;
+        let mut before = Keys::default();
+        stream.vec(&mut self.keys, INPUTS_MAX, |stream, held| {
+            // Keys are held for a while: most ticks are as the one before.
+            if differs(*held != before, stream)? {
+                keys(stream, held)?;
+                if *held == before {
+                    return Err(BitsError::Bounds); // there is a shorter way to say that
+                }
+            } else {
+                *held = before;
+            }
+            before = *held;
+            Ok(())
+        })
+    }
+}
+
+/// Most inputs in a packet: more than a second of them.
+pub const INPUTS_MAX: usize = 48;

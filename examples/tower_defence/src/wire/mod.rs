@@ -1,0 +1,54 @@
+//! Every packet of the game, as bits. One function a type writes, reads and measures, so the ends cannot disagree; what is read may
+//! come from anyone, and what is out of its bounds is an error that changes nothing.
+//!
+//! | what | from, to | way | why |
+//! |---|---|---|---|
+//! | [`Hello`] | client, server | in the handshake | who comes, as what, and whether he was here before |
+//! | [`Inputs`] | B, server | unreliable, all that are not known to have arrived | a lost one comes with the next |
+//! | [`Snapshot`] | server, all | unreliable, by what the client is known to have | a lost one costs nothing but itself |
+//! | [`Message::Order`] | A and B, server | reliable channel | each once, in order |
+//! | [`Message::Chat`] | both ways | reliable channel | the same |
+//! | [`Message::Event`], [`Message::Player`] | server, client | reliable channel | the same |
+
+mod codes;
+mod hello;
+mod inputs;
+mod message;
+mod runners;
+mod snapshot;
+mod squares;
+
+pub use hello::{Hello, NAME_MAX, Wish};
+pub use inputs::{INPUTS_MAX, Inputs};
+pub use message::{CHAT_MAX, Message};
+pub use snapshot::{AGE_MAX, Head, ReadError, Snapshot, TICK_MAX, full_len, read, write};
+
+use whitewater::message::{BitsError, Read, Serialize, Write};
+
+/// Most bytes of a packet: what an unreliable datagram of a session holds at least.
+pub const PACKET_MAX: usize = 1150;
+
+/// Writes a value behind each other into `bytes`, which are emptied before.
+///
+/// # Errors
+///
+/// It does not fit into [`PACKET_MAX`], or a value is out of its bounds.
+pub fn pack(value: &mut impl Serialize, bytes: &mut Vec<u8>) -> Result<(), BitsError> {
+    bytes.resize(PACKET_MAX, 0);
+    let mut stream = Write::new(bytes);
+    let written = value.serialize(&mut stream).map(|()| stream.finish());
+    bytes.truncate(written.as_ref().copied().unwrap_or_default());
+    written.map(drop)
+}
+
+/// Reads a value, and nothing must be left.
+///
+/// # Errors
+///
+/// The bytes are none of this type.
+pub fn unpack<T: Serialize + Default>(bytes: &[u8]) -> Result<T, BitsError> {
+    let (mut value, mut stream) = (T::default(), Read::new(bytes));
+    value.serialize(&mut stream)?;
+    stream.finish()?;
+    Ok(value)
+}

@@ -1,0 +1,226 @@
+//! A snapshot: the world at a tick, by what has changed since one that the client has. In full it is told by a blank world, which
+//! everybody has; so there is one way to write and to read both.
+
+use super::PACKET_MAX;
+use super::codes::{MOMENT_MAX, at, differs, moment, player, role};
+use super::runners::runners;
+use super::squares::{board, shots};
+use crate::sim::rules::{BASE, BOARD_MAX, BOARD_MIN, KILLS_PER_TOKEN, MONEY_MAX, TOKENS_MAX, WAVES};
+use crate::sim::{Board, Phase, PlayerId, Purse, World};
+use thiserror::Error;
+use whitewater::message::{BitsError, Read, Serialize, Stream, Write};
+
+/// A snapshot that was read.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// What comes before the world.
+    pub head: Head,
+    /// The world, as its reader is to see it.
+    pub world: World,
+}
+
+/// What comes before the world.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Head {
+    /// The tick of the world.
+    pub tick: u32,
+    /// How many ticks before it the base is, the world that it is told by; `None`: the blank one.
+    pub age: Option<u8>,
+    /// How many ticks ahead of this one the newest input was that the server had of the reader: what he aligns his clock by. At most
+    /// 63 either way.
+    pub lead: i8,
+    /// In full: who the reader is; `None`: a spectator.
+    pub you: Option<PlayerId>,
+    /// In full: what the world began with.
+    pub seed: u64,
+    /// In full: columns and rows.
+    pub size: (u8, u8),
+}
+
+impl Serialize for Head {
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
+        stream.int(&mut self.tick, 0..=TICK_MAX)?;
+        stream.int(&mut self.lead, -63..=63)?;
+        stream.option(&mut self.age, |stream, age| stream.int(age, 1..=AGE_MAX))?;
+        if self.age.is_none() {
+            stream.option(&mut self.you, player)?;
+            stream.u64(&mut self.seed)?;
+            stream.int(&mut self.size.0, BOARD_MIN.0..=BOARD_MAX.0)?;
+            stream.int(&mut self.size.1, BOARD_MIN.1..=BOARD_MAX.1)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the world for a player, by `base` if he has one that is not too old, into `bytes`, which are emptied before.
+///
+/// # Errors
+///
+/// It does not fit, which no world of the rules causes.
+pub fn write(
+    bytes: &mut Vec<u8>,
+    world: &World,
+    you: Option<PlayerId>,
+    base: Option<&World>,
+    lead: i8,
+) -> Result<(), BitsError> {
+    bytes.resize(PACKET_MAX, 0);
+    let mut stream = Write::new(bytes);
+    let written = write_to(&mut stream, world, you, base, lead).map(|()| stream.finish());
+    bytes.truncate(written.as_ref().copied().unwrap_or_default());
+    written.map(drop)
+}
+
+fn write_to(
+    stream: &mut Write<'_>,
+    world: &World,
+    you: Option<PlayerId>,
+    base: Option<&World>,
+    lead: i8,
+) -> Result<(), BitsError> {
+    let age = base.and_then(|base| u8::try_from(world.tick.checked_sub(base.tick)?).ok());
+    let base = base.filter(|_| age.is_some_and(|age| (1..=AGE_MAX).contains(&age)));
+    let size = (world.board.width(), world.board.height());
+    let age = age.filter(|_| base.is_some());
+    Head { tick: world.tick, age, lead, you, seed: world.seed, size }.serialize(stream)?;
+    let mut copy = world.clone();
+    match base {
+        Some(base) => change(stream, &mut copy, base, you),
+        None => change(stream, &mut copy, &blank(world.seed, size), you),
+    }
+}
+
+/// Reads a snapshot for `you`; `find` has the worlds of earlier ones by their ticks.
+///
+/// # Errors
+///
+/// It is none, or goes by a world that is not there.
+pub fn read<'a>(
+    bytes: &[u8],
+    you: Option<PlayerId>,
+    find: impl FnOnce(u32) -> Option<&'a World>,
+) -> Result<Snapshot, ReadError> {
+    let (mut stream, mut head) = (Read::new(bytes), Head::default());
+    head.serialize(&mut stream)?;
+    let made;
+    let (base, you) = match head.age {
+        None => {
+            made = blank(head.seed, head.size);
+            (&made, head.you)
+        }
+        Some(age) => {
+            let tick = head.tick.checked_sub(age.into()).ok_or(ReadError::NoBase)?;
+            (find(tick).ok_or(ReadError::NoBase)?, you)
+        }
+    };
+    let mut world = World { tick: head.tick, ..base.clone() };
+    change(&mut stream, &mut world, base, you)?;
+    stream.finish()?;
+    head.you = you;
+    Ok(Snapshot { head, world })
+}
+
+/// Bytes of the same snapshot in full.
+#[must_use]
+pub fn full_len(world: &World, you: Option<PlayerId>) -> usize {
+    let mut bytes = Vec::new();
+    write(&mut bytes, world, you, None, 0).map_or(0, |()| bytes.len())
+}
+
+/// Why a snapshot was not read.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum ReadError {
+    /// Its bits are none of a snapshot.
+    #[error(transparent)]
+    Bits(#[from] BitsError),
+    /// The world that it goes by is not there, or not any more.
+    #[error("the world that the snapshot goes by is not there")]
+    NoBase,
+}
+
+/// The world that everybody has.
+fn blank(seed: u64, (width, height): (u8, u8)) -> World {
+    World { board: Board::blank(width, height), ..World::new(0, 0, seed) }
+}
+
+/// All of a world that differs from `base`, and at the end a check of all that its reader sees: there, both have the same.
+fn change<S: Stream>(
+    stream: &mut S,
+    world: &mut World,
+    base: &World,
+    you: Option<PlayerId>,
+) -> Result<(), BitsError> {
+    common(stream, world, base)?;
+    board(stream, world, base)?;
+    shots(stream, world, base)?;
+    runners(stream, world, base)?;
+    coins(stream, world, base)?;
+    if let Some(you) = you {
+        personal(stream, world, base, you)?;
+    }
+    let check = world.hash_for(you);
+    stream.check(u32::try_from(check & 0xffff_ffff).unwrap_or_default())
+}
+
+fn common<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+    let all = |world: &World| {
+        let World { phase, phase_ends, wave, base, kills, overcharge_until, bounty_until, .. } = world;
+        (*phase, *phase_ends, *wave, *base, *kills, *overcharge_until, *bounty_until)
+    };
+    if !differs(all(world) != all(base), stream)? {
+        return Ok(());
+    }
+    let now = world.tick;
+    let mut is_running = world.phase == Phase::Running;
+    stream.bool(&mut is_running)?;
+    world.phase = if is_running { Phase::Running } else { Phase::Upgrading };
+    moment(stream, &mut world.phase_ends, now)?;
+    stream.int(&mut world.wave, 0..=WAVES)?;
+    stream.int(&mut world.base, 0..=BASE)?;
+    stream.int(&mut world.kills, 0..=KILLS_PER_TOKEN)?;
+    moment(stream, &mut world.overcharge_until, now)?;
+    moment(stream, &mut world.bounty_until, now)
+}
+
+fn coins<S: Stream>(stream: &mut S, world: &mut World, base: &World) -> Result<(), BitsError> {
+    let World { coins, board, .. } = world;
+    if !differs(*coins != base.coins, stream)? {
+        return Ok(());
+    }
+    for (coin, before) in coins.iter_mut().zip(&base.coins) {
+        if differs(coin != before, stream)? {
+            stream.option(coin, |stream, coin| at(stream, coin, board))?;
+        }
+    }
+    Ok(())
+}
+
+/// Life, money, waiting time, tokens and bonuses: of the reader only.
+fn personal<S: Stream>(
+    stream: &mut S,
+    world: &mut World,
+    base: &World,
+    you: PlayerId,
+) -> Result<(), BitsError> {
+    let (now, before) = (world.tick, base.purse(you));
+    let is_other = world.purse(you) != before;
+    let Some(place) = world.purses.get_mut(you.index()) else { return Err(BitsError::Bounds) };
+    if !differs(is_other, stream)? {
+        return Ok(());
+    }
+    stream.option(place, |stream, purse: &mut Purse| {
+        role(stream, &mut purse.role)?;
+        stream.int(&mut purse.money, 0..=MONEY_MAX)?;
+        stream.int(&mut purse.life, 0..=BASE)?;
+        moment(stream, &mut purse.waits_until, now)?;
+        stream.bool(&mut purse.doubles)?;
+        stream.int(&mut purse.tokens, 0..=TOKENS_MAX)?;
+        stream.int(&mut purse.unlocked, 0..=15)?;
+        stream.int(&mut purse.decided, 0..=u16::MAX)
+    })
+}
+
+/// Most ticks that a base is older than what is told by it: two seconds.
+pub const AGE_MAX: u8 = 63;
+/// The last tick that there is: two years.
+pub const TICK_MAX: u32 = MOMENT_MAX - 4096;
