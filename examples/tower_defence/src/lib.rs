@@ -1,7 +1,10 @@
 //! A tower defence over whitewater. README.md says in which order to read it.
 
+pub mod bots;
+pub mod carry;
 pub mod client;
 pub mod headless;
+pub mod lab;
 mod receipts;
 pub mod server;
 pub mod sim;

@@ -41,6 +41,8 @@ pub struct Client {
 /// Something that was measured, for [`Client::take_samples`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
+    /// A snapshot has come: its bytes.
+    Snapshot(usize),
     /// How far a snapshot was from what we took for it, cells.
     Error(f32),
     /// How long an input took until a snapshot with its effect was here.
@@ -89,6 +91,7 @@ impl Client {
         self.is_lost &= head.age.is_some();
         self.measured.snapshots += 1;
         self.measured.snapshot_bytes = bytes.len();
+        self.samples.push(Sample::Snapshot(bytes.len()));
         self.heard = Some(now);
         let newest = self.snapshots.keys().next_back().copied();
         self.past.push(&world);
@@ -166,11 +169,6 @@ impl Client {
     /// Takes the next message for the reliable channel.
     pub fn pop_message(&mut self) -> Option<Message> {
         self.outbox.pop_front()
-    }
-
-    /// Puts a message back for which there was no room, to be the next one again.
-    pub fn unpop_message(&mut self, message: Message) {
-        self.outbox.push_front(message);
     }
 
     /// What the player wants. More than can wait is dropped.

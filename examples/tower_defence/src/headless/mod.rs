@@ -1,5 +1,9 @@
 //! A game without a screen, in virtual time, and what is measured of it.
 
+mod report;
+mod run;
 mod samples;
 
+pub use report::{Figures, compare, print};
+pub use run::{Outcome, Settings, run};
 pub use samples::{Latency, Samples, Snapshot, Traffic, percentile};

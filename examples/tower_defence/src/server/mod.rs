@@ -248,13 +248,6 @@ impl Server {
         self.peers.get_mut(&id)?.outbox.pop_front()
     }
 
-    /// Puts a message back for which there was no room, to be the next one again.
-    pub fn unpop_message(&mut self, id: PeerId, message: Message) {
-        if let Some(peer) = self.peers.get_mut(&id) {
-            peer.outbox.push_front(message);
-        }
-    }
-
     fn decide(
         &mut self,
         player: Option<PlayerId>,

@@ -1,0 +1,65 @@
+//! A client's end.
+
+use super::CHANNEL;
+use crate::client::{Client, Path};
+use crate::wire::{Message, PACKET_MAX};
+use whitewater::Time;
+use whitewater::message::channel::Received;
+use whitewater::session::Connection;
+
+/// A client of the game behind a session.
+#[derive(Debug, Default)]
+pub struct Guest {
+    /// The client.
+    pub game: Client,
+    packet: Vec<u8>,
+}
+
+impl Guest {
+    /// Takes what can be read.
+    pub fn read(&mut self, connection: &mut Connection<Message>, now: Time) {
+        self.measure(connection, now);
+        let mut packet = [0; 1200];
+        while let Ok(len) = connection.recv_datagram(&mut packet) {
+            let _ = self.game.receive(now, packet.get(..len).unwrap_or_default()); // asked for anew if need be
+        }
+        while let Some(received) = connection.recv_message(CHANNEL) {
+            if let Received::Message(message) = received {
+                self.game.take(message);
+            }
+        }
+        while let Some(datagram) = connection.pop_delivered() {
+            self.game.delivered(datagram.0);
+        }
+    }
+
+    /// Does what is due, and sends what comes of it.
+    pub fn advance(&mut self, connection: &mut Connection<Message>, now: Time) {
+        self.measure(connection, now);
+        self.game.advance(now);
+        if self.game.packet(&mut self.packet)
+            && let Ok(datagram) = connection.send_datagram(&self.packet)
+        {
+            self.game.sent(datagram.0);
+        }
+        while connection.channels().is_some_and(|channels| channels.has_room(CHANNEL))
+            && let Some(message) = self.game.pop_message()
+        {
+            let _ = connection.send_message(CHANNEL, now, message); // there is room, or it is over
+        }
+    }
+
+    fn measure(&mut self, connection: &Connection<Message>, now: Time) {
+        let stats = connection.stats();
+        let path = Path {
+            rtt: stats.rtt,
+            rttvar: stats.rttvar,
+            loss: stats.loss,
+            bytes_sent: stats.bytes_sent,
+            bytes_received: stats.bytes_received,
+        };
+        self.game.set_path(now, path);
+    }
+}
+
+const _: () = assert!(PACKET_MAX <= 1200);

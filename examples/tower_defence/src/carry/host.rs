@@ -1,0 +1,105 @@
+//! The server's end.
+
+use super::CHANNEL;
+use crate::server::{PeerId, Server};
+use crate::wire::{Message, PACKET_MAX};
+use std::collections::BTreeMap;
+use whitewater::Time;
+use whitewater::message::channel::Received;
+use whitewater::session::{self, Event, SessionId};
+
+/// A game behind the sessions of a server.
+#[derive(Debug)]
+pub struct Host {
+    /// The game.
+    pub game: Server,
+    peers: BTreeMap<SessionId, PeerId>,
+    packet: Vec<u8>,
+}
+
+impl Host {
+    /// A game that nobody is connected to.
+    #[must_use]
+    pub const fn new(game: Server) -> Self {
+        Self { game, peers: BTreeMap::new(), packet: Vec::new() }
+    }
+
+    /// Takes an event of a session, and what can be read of it.
+    pub fn on_event(
+        &mut self,
+        sessions: &mut session::Server<Message>,
+        now: Time,
+        id: SessionId,
+        event: Event,
+    ) {
+        match event {
+            Event::Connected => self.welcome(sessions, now, id),
+            Event::Readable => self.read(sessions, id),
+            Event::Closed { .. } => {
+                if let Some(peer) = self.peers.remove(&id) {
+                    self.game.disconnect(peer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A tick, and what everybody is told of it.
+    pub fn tick(&mut self, sessions: &mut session::Server<Message>, now: Time) {
+        for (id, peer) in &self.peers {
+            if let Some(connection) = sessions.session_mut(*id) {
+                while let Some(datagram) = connection.pop_delivered() {
+                    self.game.delivered(*peer, datagram.0);
+                }
+            }
+        }
+        self.game.tick();
+        for (id, peer) in &self.peers {
+            let Some(connection) = sessions.session_mut(*id) else { continue };
+            // A snapshot that finds no room is out of date before there is some.
+            if self.game.snapshot(*peer, &mut self.packet)
+                && let Ok(datagram) = connection.send_datagram(&self.packet)
+            {
+                self.game.sent(*peer, datagram.0);
+            }
+            while connection.channels().is_some_and(|channels| channels.has_room(CHANNEL))
+                && let Some(message) = self.game.pop_message(*peer)
+            {
+                let _ = connection.send_message(CHANNEL, now, message); // there is room, or it is over
+            }
+        }
+    }
+
+    fn welcome(&mut self, sessions: &mut session::Server<Message>, now: Time, id: SessionId) {
+        let Some(connection) = sessions.session(id) else { return };
+        match self.game.connect(connection.user()) {
+            Ok(peer) => drop(self.peers.insert(id, peer)),
+            Err(error) => drop(sessions.close_with(now, id, REFUSED, &error.to_string())),
+        }
+        while let Some(peer) = self.game.pop_replaced() {
+            let of_peer = self.peers.iter().find(|(_, known)| **known == peer);
+            if let Some(id) = of_peer.map(|(id, _)| *id) {
+                self.peers.remove(&id);
+                sessions.close(now, id, REPLACED);
+            }
+        }
+    }
+
+    fn read(&mut self, sessions: &mut session::Server<Message>, id: SessionId) {
+        let (Some(peer), Some(connection)) = (self.peers.get(&id), sessions.session_mut(id)) else { return };
+        let mut packet = [0; PACKET_MAX];
+        while let Ok(len) = connection.recv_datagram(&mut packet) {
+            self.game.receive(*peer, packet.get(..len).unwrap_or_default());
+        }
+        while let Some(received) = connection.recv_message(CHANNEL) {
+            if let Received::Message(message) = received {
+                self.game.take(*peer, message);
+            }
+        }
+    }
+}
+
+/// Codes of a close: not let in; come again by another session.
+const REFUSED: u16 = 1;
+/// See [`REFUSED`].
+const REPLACED: u16 = 2;

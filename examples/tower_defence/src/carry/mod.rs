@@ -1,0 +1,32 @@
+//! The game over sessions: which of its packets goes which way. It works in virtual time as well as over sockets, since neither end of
+//! a session knows either.
+//!
+//! Snapshots and inputs are unreliable datagrams, whose receipts say which have arrived; all else is one reliable, ordered channel.
+
+mod guest;
+mod host;
+
+pub use guest::Guest;
+pub use host::Host;
+
+use whitewater::message::channel::{ChannelConfig, Resend};
+use whitewater::session::{SessionConfig, Suite};
+
+/// Both ends have the same.
+#[must_use]
+pub fn session() -> SessionConfig {
+    // By the round trip: nobody waits longer than needed for what he has bought.
+    let channel = ChannelConfig { resend: Resend::Rtt(125), ..ChannelConfig::reliable_ordered() };
+    SessionConfig {
+        protocol_id: 0x7464_0000_0000_0001, // "td", version 1
+        lanes: Vec::new(),
+        channels: vec![channel],
+        ..SessionConfig::default()
+    }
+}
+
+/// Encrypted and authenticated, for ends that know the same secret.
+pub const SUITE: Suite = Suite::TOKEN;
+
+/// The reliable channel.
+const CHANNEL: usize = 0;

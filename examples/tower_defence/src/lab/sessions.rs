@@ -1,0 +1,157 @@
+//! Sessions in virtual time.
+
+use super::{ClientEnd, ServerEnd};
+use crate::carry::{Guest, Host, SUITE, session};
+use crate::client::Client;
+use crate::server::Server;
+use crate::wire::{Hello, Message};
+use std::net::SocketAddr;
+use whitewater::Time;
+use whitewater::session::{self, ClientConfig, ClientState, Event, Random, ServerConfig, Session, Target};
+use whitewater::sim::Rng;
+
+pub(super) struct ServerOf {
+    sessions: session::Server<Message>,
+    host: Host,
+}
+
+impl ServerOf {
+    #[expect(clippy::expect_used, reason = "the config is a constant")]
+    pub(super) fn new(seed: u64, game: Server) -> Self {
+        let config = ServerConfig {
+            session: session(),
+            suites: vec![SUITE],
+            psk: Some(SECRET),
+            sessions_per_address: 64, // a client that was restarted has the old address
+            ..ServerConfig::default()
+        };
+        let sessions = session::Server::new(&config, random(seed, 1)).expect("it is in range");
+        Self { sessions, host: Host::new(game) }
+    }
+
+    fn drain(&mut self, now: Time) {
+        while let Some((id, event)) = self.sessions.poll_event() {
+            self.host.on_event(&mut self.sessions, now, id, event);
+        }
+    }
+}
+
+impl ServerEnd for ServerOf {
+    fn game(&self) -> &Server {
+        &self.host.game
+    }
+
+    fn game_mut(&mut self) -> &mut Server {
+        &mut self.host.game
+    }
+
+    fn expect(&mut self, _: usize, _: &Hello) {}
+
+    fn input(&mut self, now: Time, guest: usize, datagram: &[u8]) {
+        self.sessions.handle_datagram(now, address(guest), datagram);
+        self.drain(now);
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.sessions.handle_timeout(now);
+        self.drain(now);
+    }
+
+    fn tick(&mut self, now: Time) {
+        self.host.tick(&mut self.sessions, now);
+    }
+
+    fn pop(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<usize> {
+        let to = self.sessions.poll_transmit(now, datagram)?;
+        Some(usize::from(to.port() - PORT))
+    }
+
+    fn wake(&self, _: Time) -> Option<Time> {
+        self.sessions.poll_timeout().map(|(at, _)| at)
+    }
+}
+
+pub(super) struct ClientOf {
+    session: Session<Message>,
+    guest: Guest,
+}
+
+impl ClientOf {
+    #[expect(clippy::expect_used, reason = "config and target are constants, but for a short name")]
+    pub(super) fn new(now: Time, seed: u64, number: usize, hello: &Hello) -> Self {
+        let config = ClientConfig { session: session(), ..ClientConfig::default() };
+        let stream = 100 + number as u64 + now.as_micros(); // another one after a restart
+        let mut session = Session::new(&config, random(seed, stream)).expect("it is in range");
+        let user = hello.encode().unwrap_or_default();
+        let target = Target { suite: SUITE, psk: Some(SECRET), user, ..Target::insecure(server()) };
+        session.connect(now, target).expect("it connects once");
+        Self { session, guest: Guest::default() }
+    }
+
+    fn drain(&mut self, now: Time) {
+        while let Some(event) = self.session.poll_event() {
+            if event == Event::Readable
+                && let Some(connection) = self.session.connection_mut()
+            {
+                self.guest.read(connection, now);
+            }
+        }
+    }
+}
+
+impl ClientEnd for ClientOf {
+    fn game(&self) -> &Client {
+        &self.guest.game
+    }
+
+    fn game_mut(&mut self) -> &mut Client {
+        &mut self.guest.game
+    }
+
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        self.session.handle_datagram(now, server(), datagram);
+        self.drain(now);
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.session.handle_timeout(now);
+        self.drain(now);
+    }
+
+    fn advance(&mut self, now: Time) {
+        if let Some(connection) = self.session.connection_mut() {
+            self.guest.read(connection, now);
+            self.guest.advance(connection, now);
+        }
+    }
+
+    fn pop(&mut self, now: Time, datagram: &mut Vec<u8>) -> bool {
+        self.session.poll_transmit(now, datagram).is_some()
+    }
+
+    fn wake(&self, _: Time) -> Option<Time> {
+        self.session.poll_timeout().map(|(at, _)| at)
+    }
+
+    fn is_over(&self) -> bool {
+        self.session.state() == ClientState::Closed
+    }
+}
+
+fn random(seed: u64, stream: u64) -> Random {
+    let mut rng = Rng::new(seed, stream);
+    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
+}
+
+fn server() -> SocketAddr {
+    ([10, 0, 0, 1], 4000).into()
+}
+
+fn address(guest: usize) -> SocketAddr {
+    ([10, 0, 0, 2], PORT.saturating_add(u16::try_from(guest).unwrap_or(u16::MAX))).into()
+}
+
+/// The port of the first client.
+const PORT: u16 = 5000;
+/// All in one process: there is nobody to hide it from.
+const SECRET: [u8; 32] = *b"nobody is here but we ourselves.";
