@@ -5,6 +5,8 @@ pub mod carry;
 pub mod client;
 pub mod headless;
 pub mod lab;
+#[cfg(feature = "program")]
+pub mod play;
 mod receipts;
 pub mod server;
 pub mod sim;

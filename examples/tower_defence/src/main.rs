@@ -1,10 +1,107 @@
 //! The program: see `--help`.
 
-use tower_defence::headless::{Settings, print, run};
+mod args;
+mod screen;
 
-fn main() {
-    let (samples, outcome) = run(&Settings::default());
-    let mut text = String::new();
-    let _ = print(&mut text, &samples, &outcome);
-    print!("{text}");
+use args::{Command, Player, Secret};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+use tower_defence::bots::Bot;
+use tower_defence::headless;
+use tower_defence::play::{Hosting, Key, KeyError, Local, Remote};
+use tower_defence::wire::Hello;
+
+fn main() -> ExitCode {
+    let command = match args::parse(std::env::args().skip(1)) {
+        Ok(command) => command,
+        Err(wrong) => {
+            eprintln!("tower-defence: {wrong} (--help tells more)");
+            return ExitCode::from(2);
+        }
+    };
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(wrong) => {
+            eprintln!("tower-defence: {wrong}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Help => println!("{}", args::HELP),
+        Command::Play(Player { name, wish, bots, link, seed, .. }) => {
+            screen::show(&mut Local::new(&name, wish, bots, &link, seed))?;
+        }
+        Command::Server { at, secret, bots, seed } => serve(at, &key(secret)?, bots, seed)?,
+        Command::Join { at, secret, player } => join(at, &key(secret)?, player)?,
+        Command::Headless { settings, compares: true, .. } => {
+            let mut text = String::new();
+            headless::compare(&mut text, &settings)?;
+            print!("{text}");
+        }
+        Command::Headless { settings, plot, .. } => {
+            let ((samples, outcome), mut text) = (headless::run(&settings), String::new());
+            headless::print(&mut text, &samples, &outcome)?;
+            print!("{text}");
+            if plot.is_some() {
+                return Err("there is nobody yet who draws".into());
+            }
+        }
+        Command::Token(path) => {
+            Key::create(&path)?;
+            println!("{}: give it to those who may play, and to nobody else", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// A server, and a line each five seconds.
+fn serve(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> Result<(), Box<dyn Error>> {
+    let mut hosting = Hosting::bind(at, key, bots, seed)?;
+    println!("listening on {}", hosting.local_addr()?);
+    let mut told = Instant::now();
+    loop {
+        hosting.pump()?;
+        if told.elapsed() >= Duration::from_secs(5) {
+            told = Instant::now();
+            let (world, counts) = (hosting.game().world(), hosting.game().counts());
+            let (tick, wave, base) = (world.tick, world.wave, world.base);
+            println!(
+                "tick {tick}, wave {wave}, base {base}, {} peers, {counts:?}",
+                hosting.game().peers().count()
+            );
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn join(at: SocketAddr, key: &Key, player: Player) -> Result<(), Box<dyn Error>> {
+    let Player { name, wish, is_bot, seed, .. } = player;
+    let hello = Hello { ticket: ticket(key, &name), name, wish };
+    let mut remote = Remote::connect(at, key, &hello)?;
+    if is_bot {
+        remote.steer_by(Bot::new(seed));
+    }
+    let shown = screen::show(&mut remote);
+    remote.leave();
+    Ok(shown?)
+}
+
+/// The same each time that the same player joins with the same secret: who restarts has his place again. Source: FNV-1a.
+fn ticket(key: &Key, name: &str) -> u64 {
+    let user = std::env::var("USER").unwrap_or_default();
+    let bytes = key.bytes().into_iter().chain(user.bytes()).chain(name.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn key(secret: Secret) -> Result<Key, KeyError> {
+    match secret {
+        Secret::File(path) => Key::of_file(&path),
+        Secret::Phrase(phrase) => Key::of_pass(&phrase),
+    }
 }

@@ -1,0 +1,92 @@
+//! A server for others, over a socket.
+
+use super::{Key, Remote};
+use crate::bots::Bot;
+use crate::carry::{Host, SUITE, session};
+use crate::client::Game;
+use crate::server::Server;
+use crate::sim::rules::HZ;
+use crate::wire::{Hello, Message, Wish};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+use whitewater::net;
+use whitewater::session::ServerConfig;
+
+/// A server, and bots that play at it.
+#[derive(Debug)]
+pub struct Hosting {
+    server: net::Server<Message>,
+    host: Host,
+    bots: Vec<Remote>,
+    next: Instant,
+}
+
+impl Hosting {
+    /// Begins to listen, and lets so many bots come.
+    ///
+    /// # Errors
+    ///
+    /// The address is not to be had.
+    pub fn bind(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> io::Result<Self> {
+        let config = ServerConfig {
+            session: session(),
+            suites: vec![SUITE],
+            psk: Some(key.bytes()),
+            // Bots come from one address, and all at once.
+            sessions_per_address: 64,
+            half_open_per_address: 64,
+            accept_burst: 64,
+            ..ServerConfig::default()
+        };
+        let server = net::Server::bind(at, &config)?;
+        let port = server.local_addr()?.port();
+        let bot = |number: u8| {
+            let hello = Hello { name: format!("bot {number}"), wish: Wish::Any, ticket: number.into() };
+            let mut remote = Remote::connect((Ipv4Addr::LOCALHOST, port).into(), key, &hello)?;
+            remote.steer_by(Bot::new(seed ^ u64::from(number)));
+            Ok(remote)
+        };
+        let bots = (1..=bots).map(bot).collect::<io::Result<_>>()?;
+        Ok(Self { server, host: Host::new(Server::new(seed)), bots, next: Instant::now() })
+    }
+
+    /// Takes what has come and does what is due. Call it each millisecond or two.
+    ///
+    /// # Errors
+    ///
+    /// The socket has failed.
+    pub fn pump(&mut self) -> io::Result<()> {
+        self.server.pump()?;
+        let now = self.server.now();
+        while let Some((id, event)) = self.server.poll_event() {
+            self.host.on_event(self.server.sessions_mut(), now, id, event);
+        }
+        let late = self.next.elapsed();
+        if !late.is_zero() {
+            self.host.tick(self.server.sessions_mut(), now);
+            self.server.flush();
+            // After a pause of the machine the game goes on, it does not catch up.
+            self.next += if late > 8 * TICK { late } else { TICK };
+        }
+        self.bots.iter_mut().try_for_each(Game::pump)
+    }
+
+    /// The address of the server.
+    ///
+    /// # Errors
+    ///
+    /// The system does not know it.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.server.local_addr()
+    }
+
+    /// The game.
+    #[must_use]
+    pub const fn game(&self) -> &Server {
+        &self.host.game
+    }
+}
+
+/// A tick of the server.
+const TICK: Duration = Duration::from_micros(1_000_000 / HZ as u64);

@@ -1,0 +1,11 @@
+//! A game by the clock: in this process over a simulated network, as a server for others, or at another's server.
+
+mod host;
+mod key;
+mod local;
+mod remote;
+
+pub use host::Hosting;
+pub use key::{Key, KeyError, PASS_MIN};
+pub use local::Local;
+pub use remote::Remote;

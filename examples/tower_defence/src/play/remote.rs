@@ -1,0 +1,110 @@
+//! A player at a server on the network.
+
+use super::Key;
+use crate::bots::Bot;
+use crate::carry::{Guest, SUITE, session};
+use crate::client::{Client, Command, Game, View};
+use crate::wire::{Hello, Message};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use whitewater::net;
+use whitewater::session::{ClientConfig, CloseReason, Event, Target};
+
+/// A client over a socket. When its session ends it connects again, and has its place again.
+#[derive(Debug)]
+pub struct Remote {
+    target: Target,
+    session: net::Client<Message>,
+    guest: Guest,
+    bot: Option<Bot>,
+    /// When it may connect again.
+    again: Option<Instant>,
+}
+
+impl Remote {
+    /// Begins to connect.
+    ///
+    /// # Errors
+    ///
+    /// There is no socket to be had, or the name is too long.
+    pub fn connect(server: SocketAddr, key: &Key, hello: &Hello) -> io::Result<Self> {
+        let user = hello.encode().map_err(io::Error::other)?;
+        let target = Target { suite: SUITE, psk: Some(key.bytes()), user, ..Target::insecure(server) };
+        let session = begin(&target)?;
+        Ok(Self { target, session, guest: Guest::default(), bot: None, again: None })
+    }
+
+    /// From now on a bot plays.
+    pub fn steer_by(&mut self, bot: Bot) {
+        self.bot = Some(bot);
+    }
+
+    /// The client.
+    #[must_use]
+    pub const fn client(&self) -> &Client {
+        &self.guest.game
+    }
+
+    /// Says goodbye, so that others are told at once.
+    pub fn leave(&mut self) {
+        let _ = self.session.shutdown(0); // who does not hear it notices
+    }
+
+    fn on_event(&mut self, event: Event) -> io::Result<()> {
+        let now = self.session.now();
+        match event {
+            Event::Readable => {
+                if let Some(connection) = self.session.connection_mut() {
+                    self.guest.read(connection, now);
+                }
+            }
+            Event::Closed { reason: reason @ (CloseReason::Peer(_) | CloseReason::Rejected(_)), .. } => {
+                let text = self.session.connection().map_or("", |connection| connection.close_text());
+                return Err(io::Error::other(format!("the server has closed: {reason:?} {text}")));
+            }
+            Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Game for Remote {
+    fn pump(&mut self) -> io::Result<()> {
+        if self.again.is_some_and(|at| Instant::now() >= at) {
+            self.again = None;
+            self.session = begin(&self.target)?;
+            self.guest = Guest::default();
+        }
+        self.session.pump()?;
+        while let Some(event) = self.session.poll_event() {
+            self.on_event(event)?;
+        }
+        let now = self.session.now();
+        if let Some(bot) = &mut self.bot {
+            bot.play(&mut self.guest.game);
+        }
+        if let Some(connection) = self.session.connection_mut() {
+            self.guest.advance(connection, now);
+            self.session.flush();
+        }
+        Ok(())
+    }
+
+    fn view(&self) -> Option<View> {
+        self.guest.game.view()
+    }
+
+    fn command(&mut self, command: Command) {
+        self.guest.game.command(command);
+    }
+}
+
+fn begin(target: &Target) -> io::Result<net::Client<Message>> {
+    let config = ClientConfig { session: session(), ..ClientConfig::default() };
+    net::Client::connect(target.clone(), &config)
+}
+
+/// How long it waits until it connects again.
+const AGAIN: Duration = Duration::from_secs(1);
