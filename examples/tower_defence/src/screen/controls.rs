@@ -1,0 +1,181 @@
+//! What the keys mean, and what they have chosen so far.
+
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tower_defence::client::{Command, View};
+use tower_defence::sim::{At, Bonus, Cell, Colour, Improvements, Keys, Kind, Order, Phase, Role};
+
+/// What a key has said.
+#[derive(Debug, PartialEq)]
+pub(super) enum Said {
+    Nothing,
+    Command(Command),
+    Quit,
+}
+
+/// What is chosen: a cell, a turret, improvements; and what is being typed.
+pub(super) struct Controls {
+    /// `None`: not moved yet.
+    at: Option<At>,
+    pub(super) colour: Colour,
+    pub(super) kind: Kind,
+    pub(super) improvements: Improvements,
+    /// What is typed to be said.
+    pub(super) chat: Option<String>,
+    held: Keys,
+    /// Whether the terminal tells when a key is let go.
+    tells_releases: bool,
+}
+
+impl Controls {
+    pub(super) fn new(tells_releases: bool) -> Self {
+        let (colour, kind) = (Colour::Red, Kind::Gun);
+        let (improvements, held) = (Improvements::default(), Keys::default());
+        Self { at: None, colour, kind, improvements, chat: None, held, tells_releases }
+    }
+
+    /// The chosen cell: in the middle at first.
+    pub(super) fn cursor(&self, view: &View) -> At {
+        self.at.unwrap_or(At { x: view.board.width() / 2, y: view.board.height() / 2 })
+    }
+
+    pub(super) fn take(&mut self, event: &Event, view: Option<&View>) -> Said {
+        let Event::Key(key) = event else { return Said::Nothing };
+        if key.kind == KeyEventKind::Release {
+            return self.release(key, view);
+        }
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return Said::Quit;
+        }
+        if self.chat.is_some() {
+            return self.type_on(key.code);
+        }
+        match (key.code, view) {
+            (KeyCode::Char('q') | KeyCode::Esc, _) => Said::Quit,
+            (KeyCode::Char('t'), _) => {
+                self.chat = Some(String::new());
+                Said::Nothing
+            }
+            (_, None) => Said::Nothing,
+            (_, Some(view)) if view.you.is_none() => Said::Nothing,
+            (code, Some(view)) if view.role == Role::Builder => self.build(code, view),
+            (code, Some(view)) => self.run(code, view),
+        }
+    }
+
+    fn type_on(&mut self, code: KeyCode) -> Said {
+        let text = self.chat.get_or_insert_default();
+        match code {
+            KeyCode::Esc => self.chat = None,
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(letter) if text.len() < CHAT => text.push(letter),
+            KeyCode::Enter => {
+                return match self.chat.take() {
+                    Some(text) if !text.is_empty() => Said::Command(Command::Chat(text)),
+                    _ => Said::Nothing,
+                };
+            }
+            _ => {}
+        }
+        Said::Nothing
+    }
+
+    fn build(&mut self, code: KeyCode, view: &View) -> Said {
+        let order = match code {
+            KeyCode::Char(' ') | KeyCode::Enter => Some(self.build_here(view)),
+            KeyCode::Char(digit @ '1'..='4') => bonus(digit).map(|bonus| Order::Buy { bonus }),
+            KeyCode::Char('r') => self.choose(Colour::Red),
+            KeyCode::Char('g') => self.choose(Colour::Green),
+            KeyCode::Char('b') => self.choose(Colour::Blue),
+            KeyCode::Tab | KeyCode::Char('k') => {
+                self.kind = Kind::of(self.kind.code() + 1).unwrap_or(Kind::Gun);
+                None
+            }
+            code => {
+                let (x, y) = direction(code).unwrap_or_default().direction();
+                let At { x: column, y: row } = self.cursor(view);
+                let step = |place: u8, by: i32, size: u8| {
+                    u8::try_from((i32::from(place) + by).clamp(0, i32::from(size) - 1)).unwrap_or(place)
+                };
+                let (width, height) = (view.board.width(), view.board.height());
+                self.at = Some(At { x: step(column, x, width), y: step(row, y, height) });
+                None
+            }
+        };
+        order.map_or(Said::Nothing, |order| Said::Command(Command::Order(order)))
+    }
+
+    /// Raises the turret at the cursor, or builds one.
+    fn build_here(&self, view: &View) -> Order {
+        let at = self.cursor(view);
+        match view.board.cell(at) {
+            Cell::Turret(turret) => Order::Upgrade { turret },
+            _ => Order::Place { at, colour: self.colour, kind: self.kind },
+        }
+    }
+
+    const fn choose(&mut self, colour: Colour) -> Option<Order> {
+        self.colour = colour;
+        None
+    }
+
+    fn run(&mut self, code: KeyCode, view: &View) -> Said {
+        if let Some(keys) = direction(code) {
+            self.held = if self.tells_releases { self.held.and(keys) } else { keys };
+            return Said::Command(Command::Steer(self.held));
+        }
+        let toggled = match code {
+            KeyCode::Char(' ') => {
+                self.held = Keys::default();
+                return Said::Command(Command::Steer(self.held));
+            }
+            KeyCode::Enter if view.phase == Phase::Upgrading && self.improvements.bits() != 0 => {
+                let improvements = std::mem::take(&mut self.improvements);
+                return Said::Command(Command::Order(Order::Improve(improvements)));
+            }
+            KeyCode::Char('r') => Improvements::NO_RED,
+            KeyCode::Char('g') => Improvements::NO_GREEN,
+            KeyCode::Char('b') => Improvements::NO_BLUE,
+            KeyCode::Char('v') => Improvements::VELOCITY,
+            KeyCode::Char('h') => Improvements::HEALTH,
+            KeyCode::Char('m') => Improvements::MONEY,
+            _ => return Said::Nothing,
+        };
+        self.improvements = toggle(self.improvements, toggled);
+        Said::Nothing
+    }
+
+    fn release(&mut self, key: &KeyEvent, view: Option<&View>) -> Said {
+        match (direction(key.code), view) {
+            (Some(keys), Some(view)) if view.role == Role::Runner => {
+                self.held = Keys::from_bits(self.held.bits() & !keys.bits());
+                Said::Command(Command::Steer(self.held))
+            }
+            _ => Said::Nothing,
+        }
+    }
+}
+
+/// The bit changes; of the colours there is one at most.
+fn toggle(all: Improvements, one: Improvements) -> Improvements {
+    let colours = Improvements::NO_RED.and(Improvements::NO_GREEN).and(Improvements::NO_BLUE);
+    let others = if colours.has(one) { all.bits() & !colours.bits() } else { all.bits() & !one.bits() };
+    Improvements::from_bits(if all.has(one) { others } else { others | one.bits() })
+}
+
+fn bonus(digit: char) -> Option<Bonus> {
+    let number = u8::try_from(digit.to_digit(10)?).ok()?;
+    Bonus::of(number.checked_sub(1)?)
+}
+
+const fn direction(code: KeyCode) -> Option<Keys> {
+    Some(match code {
+        KeyCode::Up | KeyCode::Char('w') => Keys::UP,
+        KeyCode::Down | KeyCode::Char('s') => Keys::DOWN,
+        KeyCode::Left | KeyCode::Char('a') => Keys::LEFT,
+        KeyCode::Right | KeyCode::Char('d') => Keys::RIGHT,
+        _ => return None,
+    })
+}
+
+/// Most bytes of what is typed.
+const CHAT: usize = 80;
