@@ -35,6 +35,7 @@ pub struct Client {
     /// A snapshot could not be read, since what it goes by is not there.
     is_lost: bool,
     has_packet: bool,
+    unreadable: u64,
     samples: Vec<Sample>,
 }
 
@@ -69,6 +70,7 @@ impl Client {
             outbox: VecDeque::new(),
             is_lost: false,
             has_packet: false,
+            unreadable: 0,
             samples: Vec::new(),
         }
     }
@@ -87,6 +89,7 @@ impl Client {
     pub fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), ReadError> {
         let read = wire::read(bytes, self.you(), |tick| self.snapshots.get(&tick));
         self.is_lost |= read.as_ref().is_err_and(|error| *error == ReadError::NoBase);
+        self.unreadable += u64::from(matches!(read, Err(ReadError::Bits(_))));
         let Snapshot { head, world } = read?;
         self.is_lost &= head.age.is_some();
         self.measured.snapshots += 1;
@@ -99,12 +102,9 @@ impl Client {
         if newest.is_some_and(|newest| head.tick <= newest && self.prediction.is_some()) {
             return Ok(()); // overtaken: others may go by it, but it is not the last word
         }
-        let is_runner =
-            world.purse(head.you.unwrap_or_default()).is_some_and(|purse| purse.role == Role::Runner);
-        let lead = (is_runner && head.lead != 0).then_some(head.lead);
-        self.clock.on_snapshot(now, head.tick, lead);
-        if head.lead != 0 {
-            let newest = head.tick.saturating_add_signed(head.lead.into());
+        self.clock.on_snapshot(now, head.tick, head.lead);
+        if let Some(lead) = head.lead {
+            let newest = head.tick.saturating_add_signed(lead.into());
             let effects = self.held.effects(head.tick, newest).map(|given| Sample::Effect(now.since(given)));
             self.samples.extend(effects);
         }
@@ -215,6 +215,12 @@ impl Client {
     #[must_use]
     pub fn view(&self) -> Option<View> {
         View::of(self)
+    }
+
+    /// Snapshots that were none, or did not give the world that the server had.
+    #[must_use]
+    pub const fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 
     /// Takes what was measured since the last time.

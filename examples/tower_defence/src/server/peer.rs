@@ -92,12 +92,12 @@ impl Peer {
     }
 
     /// How far its inputs are ahead of the world.
-    pub(super) fn lead(&self, now: u32) -> i8 {
+    pub(super) fn lead(&self, now: u32) -> Option<i8> {
         if self.newest == 0 {
-            return 0;
+            return None;
         }
         let lead = i64::from(self.newest) - i64::from(now);
-        i8::try_from(lead.clamp(-63, 63)).unwrap_or_default()
+        i8::try_from(lead.clamp(-63, 63)).ok()
     }
 
     /// Queues a message, if it is not too far behind for that.

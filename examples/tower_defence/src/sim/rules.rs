@@ -24,7 +24,7 @@ pub const PAUSE: u32 = 10 * HZ;
 /// Waves that role A has to survive.
 pub const WAVES: u16 = 10;
 /// Runners that may reach the exit before role A has lost.
-pub const BASE: u16 = 20;
+pub const BASE: u16 = 40;
 /// Lives of a runner in a wave.
 pub const LIVES: u8 = 3;
 /// Ticks until a runner is back at the start, after it died and after it has reached the exit.
@@ -43,7 +43,7 @@ pub const HALF: i32 = 88;
 /// Health of a runner in the first wave, what each wave adds, and what each level of health does.
 pub const HEALTH: u16 = 60;
 /// See [`HEALTH`].
-pub const HEALTH_WAVE: u16 = 14;
+pub const HEALTH_WAVE: u16 = 20;
 /// See [`HEALTH`].
 pub const HEALTH_STEP: u16 = 25;
 /// Most health there can be.
@@ -61,11 +61,11 @@ pub const FROST: u32 = HZ;
 /// Most money.
 pub const MONEY_MAX: u16 = 9999;
 /// Money of role A in the beginning, and for each wave.
-pub const MONEY_START: u16 = 220;
+pub const MONEY_START: u16 = 320;
 /// See [`MONEY_START`].
-pub const MONEY_WAVE: u16 = 80;
+pub const MONEY_WAVE: u16 = 140;
 /// Money of role A for a runner that died, shared by nobody: each of them gets it.
-pub const MONEY_KILL: u16 = 12;
+pub const MONEY_KILL: u16 = 15;
 /// Money of role B for a coin, for the exit, and for each wave.
 pub const MONEY_COIN: u16 = 10;
 /// See [`MONEY_COIN`].

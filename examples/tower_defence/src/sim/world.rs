@@ -49,10 +49,16 @@ impl World {
     /// A world without players, before its first wave.
     #[must_use]
     pub fn new(width: u8, height: u8, seed: u64) -> Self {
+        Self::on(Board::new(width, height, seed), seed)
+    }
+
+    /// The same on a board of one's own.
+    #[must_use]
+    pub const fn on(board: Board, seed: u64) -> Self {
         Self {
             tick: 0,
             seed,
-            board: Board::new(width, height, seed),
+            board,
             turrets: Vec::new(),
             runners: [const { None }; PLAYERS as usize],
             purses: [const { None }; PLAYERS as usize],

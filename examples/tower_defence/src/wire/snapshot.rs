@@ -27,8 +27,8 @@ pub struct Head {
     /// How many ticks before it the base is, the world that it is told by; `None`: the blank one.
     pub age: Option<u8>,
     /// How many ticks ahead of this one the newest input was that the server had of the reader: what he aligns his clock by. At most
-    /// 63 either way.
-    pub lead: i8,
+    /// 63 either way; `None`: it has none.
+    pub lead: Option<i8>,
     /// In full: who the reader is; `None`: a spectator.
     pub you: Option<PlayerId>,
     /// In full: what the world began with.
@@ -40,7 +40,7 @@ pub struct Head {
 impl Serialize for Head {
     fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), BitsError> {
         stream.int(&mut self.tick, 0..=TICK_MAX)?;
-        stream.int(&mut self.lead, -63..=63)?;
+        stream.option(&mut self.lead, |stream, lead| stream.int(lead, -63..=63))?;
         stream.option(&mut self.age, |stream, age| stream.int(age, 1..=AGE_MAX))?;
         if self.age.is_none() {
             stream.option(&mut self.you, player)?;
@@ -62,7 +62,7 @@ pub fn write(
     world: &World,
     you: Option<PlayerId>,
     base: Option<&World>,
-    lead: i8,
+    lead: Option<i8>,
 ) -> Result<(), BitsError> {
     bytes.resize(PACKET_MAX, 0);
     let mut stream = Write::new(bytes);
@@ -76,7 +76,7 @@ fn write_to(
     world: &World,
     you: Option<PlayerId>,
     base: Option<&World>,
-    lead: i8,
+    lead: Option<i8>,
 ) -> Result<(), BitsError> {
     let age = base.and_then(|base| u8::try_from(world.tick.checked_sub(base.tick)?).ok());
     let base = base.filter(|_| age.is_some_and(|age| (1..=AGE_MAX).contains(&age)));
@@ -124,7 +124,7 @@ pub fn read<'a>(
 #[must_use]
 pub fn full_len(world: &World, you: Option<PlayerId>) -> usize {
     let mut bytes = Vec::new();
-    write(&mut bytes, world, you, None, 0).map_or(0, |()| bytes.len())
+    write(&mut bytes, world, you, None, None).map_or(0, |()| bytes.len())
 }
 
 /// Why a snapshot was not read.
@@ -140,7 +140,7 @@ pub enum ReadError {
 
 /// The world that everybody has.
 fn blank(seed: u64, (width, height): (u8, u8)) -> World {
-    World { board: Board::blank(width, height), ..World::new(0, 0, seed) }
+    World::on(Board::blank(width, height), seed)
 }
 
 /// All of a world that differs from `base`, and at the end a check of all that its reader sees: there, both have the same.
