@@ -11,6 +11,12 @@ fn main() -> io::Result<()> {
         fs::create_dir_all(&folder)?;
         fs::write(folder.join(&seed.name), &seed.bytes)?;
     }
+    #[cfg(feature = "game")]
+    for (name, bytes) in tower_defence::wire::hostile::seeds() {
+        let folder = fuzz.join("corpus").join("game_packets");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join(name), bytes)?;
+    }
     println!("{} seeds", seeds.len());
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Who stands still for a while comes back; who is started again has his place again.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 mod common;
 
 use std::time::Duration;

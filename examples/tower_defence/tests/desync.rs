@@ -1,5 +1,7 @@
 //! What a client is told is what the server has, for as long as they play.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 mod common;
 
 use std::time::Duration;

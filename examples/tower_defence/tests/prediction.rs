@@ -1,5 +1,7 @@
 //! A client is right about itself, and when it cannot be, it is again as soon as the server's word is there.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! What a client may not do is refused with an event, and changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 mod common;
 
 use tower_defence::server::{PeerId, Server};

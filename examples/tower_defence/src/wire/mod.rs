@@ -12,6 +12,7 @@
 
 mod codes;
 mod hello;
+pub mod hostile;
 mod inputs;
 mod message;
 mod runners;

@@ -1,0 +1,119 @@
+//! What has to hold for any bytes: the fuzz target searches for some for which it does not, the tests try many.
+
+use super::{Hello, Inputs, Message, full_len, pack, read, unpack};
+use crate::server::Server;
+use crate::sim::{Bonus, Order, PlayerId, Role, World};
+use std::sync::OnceLock;
+use whitewater::message::{Message as _, Read, Serialize};
+
+/// Reads bytes as the packet that the first of them chooses, and checks what comes of it.
+///
+/// # Panics
+///
+/// A packet is written otherwise than it was read, or a world that was read cannot be played, or a server believes something.
+pub fn any_packet(bytes: &[u8]) {
+    let Some((which, bytes)) = bytes.split_first() else { return };
+    match which % 8 {
+        0 => comes_back::<Inputs>(bytes),
+        1 => comes_back::<Hello>(bytes),
+        kind @ 2..=5 => message(u32::from(kind) - 2, bytes),
+        6 => snapshot(bytes),
+        _ => server(bytes),
+    }
+}
+
+/// Packets to start from.
+#[must_use]
+pub fn seeds() -> Vec<(String, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    let mut add = |name: &str, which: u8, bytes: Vec<u8>| {
+        seeds.push((name.to_owned(), std::iter::once(which).chain(bytes).collect()));
+    };
+    let mut packed = Vec::new();
+    let keys = (0..40).map(|number| crate::sim::Keys::from_bits(number / 5)).collect();
+    let mut inputs = Inputs { first: 100, keys, is_lost: false };
+    let _ = pack(&mut inputs, &mut packed);
+    add("inputs", 0, packed.clone());
+    add("inputs-server", 7, packed.clone());
+    let _ = pack(&mut Hello { name: "Ann".to_owned(), ..Hello::default() }, &mut packed);
+    add("hello", 1, packed.clone());
+    let order = Order::Buy { bonus: Bonus::Repair };
+    for mut message in
+        [Message::Order { number: 3, order }, Message::Chat { from: None, text: "hi".to_owned() }]
+    {
+        let _ = pack(&mut message, &mut packed);
+        add("message", 2 + u8::try_from(message.kind()).unwrap_or(0), packed.clone());
+    }
+    let (base, mut later) = (played().clone(), played().clone());
+    let _ = super::write(&mut packed, &base, Some(PlayerId(1)), None, Some(2));
+    add("snapshot", 6, packed.clone());
+    let inputs = later.seen_inputs();
+    later.step(&inputs);
+    let _ = super::write(&mut packed, &later, Some(PlayerId(1)), Some(&base), Some(2));
+    add("delta", 6, packed);
+    seeds
+}
+
+/// What is read is written with the same bytes.
+fn comes_back<T: Serialize + Default>(bytes: &[u8]) {
+    if let Ok(mut value) = unpack::<T>(bytes) {
+        let mut again = Vec::new();
+        assert!(pack(&mut value, &mut again).is_ok() && again == bytes, "written otherwise than read");
+    }
+}
+
+fn message(kind: u32, bytes: &[u8]) {
+    let (Some(mut message), mut stream) = (Message::blank(kind), Read::new(bytes)) else { return };
+    if message.serialize(&mut stream).is_ok() && stream.finish().is_ok() {
+        let mut again = Vec::new();
+        assert!(pack(&mut message, &mut again).is_ok() && again == bytes, "written otherwise than read");
+        let mut server = Server::with_world(played().clone());
+        if let Ok(peer) = server.connect(&Hello::default().encode().unwrap_or_default()) {
+            server.take(peer, message);
+            server.tick();
+        }
+    }
+}
+
+/// It is refused, or the world that it gives can be played.
+fn snapshot(bytes: &[u8]) {
+    let full = read(bytes, None, |_| None);
+    let delta = read(bytes, Some(PlayerId(1)), |_| Some(played()));
+    for mut world in [full, delta].into_iter().flatten().map(|read| read.world) {
+        for _ in 0..40 {
+            let inputs = world.seen_inputs();
+            world.step(&inputs);
+            world.take_events();
+        }
+        assert!(full_len(&world, Some(PlayerId(1))) > 0, "it cannot be told any more");
+    }
+}
+
+/// Inputs do nothing at once, and later no more than keys can do.
+fn server(bytes: &[u8]) {
+    let mut server = Server::with_world(played().clone());
+    let Ok(peer) = server.connect(&Hello::default().encode().unwrap_or_default()) else { return };
+    let before = server.world().hash();
+    server.receive(peer, bytes);
+    assert!(server.world().hash() == before, "a packet has changed the world");
+    (0..50).for_each(|_| server.tick());
+}
+
+/// A world in which something has happened.
+fn played() -> &'static World {
+    static WORLD: OnceLock<World> = OnceLock::new();
+    WORLD.get_or_init(|| {
+        let mut world = World::new(24, 14, 1);
+        world.join(PlayerId(0), Role::Builder);
+        world.join(PlayerId(1), Role::Runner);
+        for x in 3..8 {
+            let at = crate::sim::At { x: 2 * x, y: 6 };
+            let order = Order::Place { at, colour: Default::default(), kind: Default::default() };
+            let _ = world.order(PlayerId(0), order);
+        }
+        let mut inputs = world.seen_inputs();
+        inputs.set(PlayerId(1), crate::sim::Keys::RIGHT);
+        (0..300).for_each(|_| world.step(&inputs));
+        world
+    })
+}
