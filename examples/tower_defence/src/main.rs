@@ -1,6 +1,7 @@
 //! The program: see `--help`.
 
 mod args;
+mod plot;
 mod screen;
 
 use args::{Command, Player, Secret};
@@ -48,8 +49,8 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             let ((samples, outcome), mut text) = (headless::run(&settings), String::new());
             headless::print(&mut text, &samples, &outcome)?;
             print!("{text}");
-            if plot.is_some() {
-                return Err("there is nobody yet who draws".into());
+            if let Some(path) = plot {
+                plot::draw(&path, &samples)?;
             }
         }
         Command::Token(path) => {

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
-use tower_defence::client::View;
+use tower_defence::client::{PlayerView, View};
 use tower_defence::sim::{Bonus, Colour, Improvements, Kind, Phase, Role};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View, controls: &Controls) {
@@ -82,10 +82,14 @@ fn chosen<'a>(text: String, is_chosen: bool, affordable: bool, colour: Color) ->
     Line::from(Span::styled(format!("{mark}{text}"), if is_chosen { style.bold() } else { style }))
 }
 
+/// You first: there may not be room for all.
 fn players<'a>(view: &View) -> impl Iterator<Item = Line<'a>> {
-    view.players.iter().map(|player| {
+    let is_you = |player: &PlayerView| view.you == Some(player.player);
+    let you = view.players.iter().filter(move |player| is_you(player));
+    let others = view.players.iter().filter(move |player| !is_you(player));
+    you.chain(others).map(move |player| {
         let role = if player.role == Role::Builder { "builds" } else { "runs" };
-        let you = if view.you == Some(player.player) { " (you)" } else { "" };
+        let you = if is_you(player) { " (you)" } else { "" };
         let text = format!("{} {role}{you}", player.name);
         Line::from(if player.is_here { text.into() } else { text.dark_gray().crossed_out() })
     })
