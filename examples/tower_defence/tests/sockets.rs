@@ -1,0 +1,65 @@
+//! The game over real sockets, encrypted.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+#![cfg(feature = "program")]
+
+mod common;
+
+use std::thread;
+use std::time::{Duration, Instant};
+use tower_defence::client::Game;
+use tower_defence::play::{Hosting, Key, Remote};
+use tower_defence::sim::Role;
+use tower_defence::wire::Wish;
+
+fn key(name: &str) -> Key {
+    let path = std::env::temp_dir().join(format!("tower-defence-{name}-{}", std::process::id()));
+    let key = Key::create(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    key
+}
+
+/// Pumps all until something holds; it is given up after a time that no machine needs.
+fn until(
+    hosting: &mut Hosting,
+    players: &mut [&mut Remote],
+    mut done: impl FnMut(&Hosting, &[&mut Remote]) -> bool,
+) {
+    let start = Instant::now();
+    while !done(hosting, players) {
+        assert!(start.elapsed() < Duration::from_secs(20), "it does not happen");
+        hosting.pump().unwrap();
+        players.iter_mut().for_each(|player| player.pump().unwrap());
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn who_knows_the_secret_plays_and_has_his_place_again_after_a_restart() {
+    let key = key("one");
+    let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key, 3, 1).unwrap();
+    let at = hosting.local_addr().unwrap();
+    let hello = common::hello(7, Wish::Run);
+    let mut player = Remote::connect(at, &key, &hello).unwrap();
+    until(&mut hosting, &mut [&mut player], |_, players| {
+        players[0].view().is_some_and(|view| view.tick > 20)
+    });
+    let view = player.view().unwrap();
+    assert_eq!((view.role, view.players.len(), view.is_live), (Role::Runner, 4, true));
+    drop(player); // without a word
+    let mut again = Remote::connect(at, &key, &hello).unwrap();
+    until(&mut hosting, &mut [&mut again], |_, players| players[0].view().is_some());
+    assert_eq!(again.view().unwrap().you, view.you);
+    assert_eq!(hosting.game().peers().count(), 4);
+}
+
+#[test]
+fn who_does_not_know_the_secret_is_not_let_in() {
+    let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key("ours"), 0, 1).unwrap();
+    let mut stranger =
+        Remote::connect(hosting.local_addr().unwrap(), &key("theirs"), &common::hello(1, Wish::Run)).unwrap();
+    let start = Instant::now();
+    until(&mut hosting, &mut [&mut stranger], |_, _| start.elapsed() > Duration::from_millis(700));
+    assert!(stranger.view().is_none());
+    assert_eq!(hosting.game().peers().count(), 0);
+}
