@@ -35,6 +35,14 @@ pub(crate) enum Command {
     },
     /// Makes a key.
     Token(PathBuf),
+    /// One side of a comparison over real sockets; with `bots` the clients'.
+    Wired {
+        at: SocketAddr,
+        transport: Transport,
+        bots: Option<u8>,
+        seconds: u32,
+        seed: u64,
+    },
 }
 
 /// Who plays, and over what if it is at home.
@@ -102,7 +110,8 @@ impl Words {
                 self.transport = match value()?.as_str() {
                     "sessions" => Transport::Sessions,
                     "kcp" => Transport::Kcp,
-                    other => return Err(format!("--transport is sessions or kcp, not '{other}'")),
+                    "tcp" => Transport::Tcp,
+                    other => return Err(format!("--transport is sessions, kcp or tcp, not '{other}'")),
                 };
             }
             "--plot" => self.plot = Some(value()?.into()),
@@ -140,7 +149,17 @@ impl Words {
                 let (at, secret) = (address(at)?, self.secret()?);
                 Ok(Command::Join { at, secret, player: self.player() })
             }
+            ["headless"] if self.transport == Transport::Tcp => {
+                Err("TCP is not simulated: see `wired`".to_owned())
+            }
             ["headless"] => Ok(self.headless()),
+            ["wired", side @ ("server" | "bots"), at] => Ok(Command::Wired {
+                at: address(at)?,
+                transport: self.transport,
+                bots: (*side == "bots").then_some(self.bots.unwrap_or(Settings::default().bots)),
+                seconds: self.seconds.unwrap_or(Settings::default().seconds),
+                seed: self.seed.unwrap_or(1),
+            }),
             ["token", path] => Ok(Command::Token(path.into())),
             [other, ..] => Err(format!("there is no command '{other}' with these words")),
         }
@@ -192,6 +211,7 @@ A tower defence over a bad network. Without a command: server, you and bots in t
   tower-defence join ADDR (--token FILE | --pass PHRASE) [--role a|b] [--spectate] [--name NAME] [--bot]
   tower-defence headless [--bots N] [--seconds T] [--link SPEC] [--transport sessions|kcp] [--seed N]
                          [--plot FILE.svg] [--compare]
+  tower-defence wired (server | bots) ADDR [--transport sessions|kcp|tcp] [--bots N] [--seconds T] [--seed N]
   tower-defence token FILE
 
   --bots N        players that need nobody at the keys (7; 8 headless; 0 at a server)
@@ -202,7 +222,8 @@ A tower defence over a bad network. Without a command: server, you and bots in t
   --pass PHRASE   a secret from words, by Argon2id
   --bot           a bot is at your keys
   --compare       the same game over sessions and over KCP alone, at 0, 2, 5 and 10 % loss
-  --plot FILE     draw what was measured";
+  --plot FILE     draw what was measured
+  wired           the same game over real sockets, to compare what carries it: bots print a line of figures";
 
 #[cfg(test)]
 mod tests {

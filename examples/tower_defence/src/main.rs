@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tower_defence::bots::Bot;
 use tower_defence::headless;
+use tower_defence::lab::wired;
 use tower_defence::play::{Hosting, Key, KeyError, Local, Remote};
 use tower_defence::wire::Hello;
 
@@ -52,6 +53,14 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             if let Some(path) = plot {
                 plot::draw(&path, &samples)?;
             }
+        }
+        Command::Wired { at, transport, bots: None, seconds, seed } => {
+            wired::serve(at, transport, seconds, seed)?
+        }
+        Command::Wired { at, transport, bots: Some(bots), seconds, seed } => {
+            let (samples, mut text) = (wired::play(at, transport, bots, seconds, seed)?, String::new());
+            headless::print_row(&mut text, &format!("{transport:?}"), &samples)?;
+            print!("{text}");
         }
         Command::Token(path) => {
             Key::create(&path)?;

@@ -4,6 +4,7 @@ mod report;
 mod run;
 mod samples;
 
-pub use report::{Figures, compare, print};
+pub use report::{Figures, compare, print, print_row};
+pub(crate) use run::sample;
 pub use run::{Outcome, Settings, run};
 pub use samples::{Latency, Samples, Snapshot, Traffic, percentile};

@@ -98,22 +98,30 @@ pub fn compare(out: &mut impl Write, settings: &Settings) -> fmt::Result {
         {
             let link = LinkSpec { loss, ..settings.link.clone() };
             let (samples, _) = run(&Settings { link, transport, ..settings.clone() });
-            let Figures { error, wrong, bytes, effect, traffic } = Figures::of(&samples);
-            writeln!(
-                out,
-                "| {:.0} % | {name} | {:.0}, {:.0} ms | {:.1} % | {:.2} | {:.0} B | {:.0}, {:.0} |",
-                loss * 100.0,
-                effect[0],
-                effect[1],
-                wrong * 100.0,
-                error[1],
-                bytes[0],
-                traffic[0],
-                traffic[1]
-            )?;
+            print_row(out, &format!("{:.0} % | {name}", loss * 100.0), &samples)?;
         }
     }
     Ok(())
+}
+
+/// A line of that table.
+///
+/// # Errors
+///
+/// None but those of `out`.
+pub fn print_row(out: &mut impl Write, head: &str, samples: &Samples) -> fmt::Result {
+    let Figures { error, wrong, bytes, effect, traffic } = Figures::of(samples);
+    writeln!(
+        out,
+        "| {head} | {:.0}, {:.0} ms | {:.1} % | {:.2} | {:.0} B | {:.0}, {:.0} |",
+        effect[0],
+        effect[1],
+        wrong * 100.0,
+        error[1],
+        bytes[0],
+        traffic[0],
+        traffic[1]
+    )
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {

@@ -1,7 +1,7 @@
 //! Bots for some seconds over a link.
 
 use super::samples::{Latency, Samples, Snapshot, Traffic};
-use crate::client::Sample;
+use crate::client::{Client, Sample};
 use crate::lab::{Lab, LinkSpec, Transport};
 use crate::server::Counts;
 use crate::wire::{self, Hello, Wish};
@@ -58,7 +58,9 @@ pub fn run(settings: &Settings) -> (Samples, Outcome) {
             lab.run_tick();
             let at = lab.now().since(start);
             for guest in 0..lab.guests() {
-                take(&mut lab, guest, at, &mut samples);
+                if let Some(client) = lab.client_mut(guest) {
+                    sample(client, at, &mut samples);
+                }
             }
         }
         let now = total(&lab);
@@ -73,13 +75,12 @@ pub fn run(settings: &Settings) -> (Samples, Outcome) {
     (samples, Outcome { counts: server.counts(), wave: world.wave, base: world.base })
 }
 
-/// What a client has measured since the last time.
-fn take(lab: &mut Lab, guest: usize, at: Duration, samples: &mut Samples) {
-    let Some(client) = lab.client_mut(guest) else { return };
+/// Takes what a client has measured since the last time.
+pub(crate) fn sample(client: &mut Client, at: Duration, samples: &mut Samples) {
     let taken = client.take_samples();
     let full = client.confirmed().map_or(0, |world| wire::full_len(world, client.you()));
-    for sample in taken {
-        match sample {
+    for one in taken {
+        match one {
             Sample::Snapshot(bytes) => samples.snapshots.push(Snapshot { at, bytes, full }),
             Sample::Error(error) => samples.errors.push((at, error)),
             Sample::Effect(took) => samples.latencies.push(Latency { at, took }),

@@ -4,6 +4,9 @@
 mod kcp;
 mod link;
 mod sessions;
+mod stream;
+mod tcp;
+pub mod wired;
 
 pub use link::{LinkSpec, LinkSpecError};
 
@@ -24,6 +27,26 @@ pub enum Transport {
     Sessions,
     /// KCP alone, as ikcp.c sends when it is set to be fast: all in one reliable stream.
     Kcp,
+    /// TCP without delay. It is the system's, and not to be simulated: only [`wired`] has it.
+    Tcp,
+}
+
+impl Transport {
+    fn server(self, seed: u64, game: Server) -> Box<dyn ServerEnd> {
+        match self {
+            Self::Sessions => Box::new(sessions::ServerOf::new(seed, game)),
+            Self::Kcp => Box::new(stream::ServerOf::<kcp::OfKcp>::new(game)),
+            Self::Tcp => Box::new(stream::ServerOf::<tcp::OfTcp>::new(game)),
+        }
+    }
+
+    fn client(self, now: Time, seed: u64, number: usize, hello: &Hello) -> Box<dyn ClientEnd> {
+        match self {
+            Self::Sessions => Box::new(sessions::ClientOf::new(now, seed, number, hello)),
+            Self::Kcp => Box::new(stream::ClientOf::<kcp::OfKcp>::new(number)),
+            Self::Tcp => Box::new(stream::ClientOf::<tcp::OfTcp>::new(number)),
+        }
+    }
 }
 
 /// A server, its clients and the paths between them.
@@ -73,6 +96,8 @@ trait ClientEnd {
     fn wake(&self, now: Time) -> Option<Time>;
     /// Whether the session is over.
     fn is_over(&self) -> bool;
+    /// What a path that is not simulated took to be there.
+    fn set_rtt(&mut self, _: Duration) {}
 }
 
 impl Lab {
@@ -86,10 +111,7 @@ impl Lab {
     #[must_use]
     pub fn with_game(transport: Transport, spec: &LinkSpec, seed: u64, game: Server) -> Self {
         let now = Time::from_millis(1000);
-        let server: Box<dyn ServerEnd> = match transport {
-            Transport::Sessions => Box::new(sessions::ServerOf::new(seed, game)),
-            Transport::Kcp => Box::new(kcp::ServerOf::new(game)),
-        };
+        let server = transport.server(seed, game);
         let (guests, datagram, spec) = (Vec::new(), Vec::new(), spec.clone());
         Self { now, server, next_tick: now, guests, seed, spec, transport, datagram }
     }
@@ -212,10 +234,7 @@ impl Lab {
 
     fn connect(&mut self, number: usize, hello: &Hello) -> Box<dyn ClientEnd> {
         self.server.expect(number, hello);
-        match self.transport {
-            Transport::Sessions => Box::new(sessions::ClientOf::new(self.now, self.seed, number, hello)),
-            Transport::Kcp => Box::new(kcp::ClientOf::new(number)),
-        }
+        self.transport.client(self.now, self.seed, number, hello)
     }
 
     fn next(&self) -> Option<Time> {

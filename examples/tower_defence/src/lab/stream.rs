@@ -1,0 +1,248 @@
+//! The same game over one reliable stream of packets: each waits for those before it. What the receipts of sessions say, that a
+//! snapshot has arrived, is certain here: each goes by the one before.
+
+use super::{ClientEnd, ServerEnd};
+use crate::client::{Client, Path};
+use crate::server::{PeerId, Server};
+use crate::wire::{self, Hello};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use whitewater::Time;
+use whitewater::message::Message as _;
+use whitewater::message::{Read, Serialize, Stream};
+
+/// One end of a stream of packets.
+pub(super) trait Pipe {
+    fn new(guest: usize) -> Self;
+    /// Takes bytes of the path.
+    fn input(&mut self, now: Time, bytes: &[u8]);
+    /// Queues a packet; `false`: there is no room.
+    fn send(&mut self, packet: &[u8]) -> bool;
+    /// Whether so little waits that a packet of the state is not out of date before it leaves.
+    fn has_room(&self) -> bool;
+    /// The next packet.
+    fn recv(&mut self, packet: &mut Vec<u8>) -> bool;
+    /// Bytes for the path.
+    fn pop(&mut self, bytes: &mut Vec<u8>) -> bool;
+    fn update(&mut self, now: Time);
+    fn flush(&mut self, now: Time);
+    fn wake(&self, now: Time) -> Option<Time>;
+    /// Round trip and its deviation; zero: not known.
+    fn rtt(&self) -> (Duration, Duration);
+    fn is_over(&self) -> bool;
+    /// What a path that is not simulated took to be there.
+    fn set_rtt(&mut self, _: Duration) {}
+}
+
+pub(super) struct ServerOf<P> {
+    game: Server,
+    guests: BTreeMap<usize, (End<P>, PeerId)>,
+    packet: Vec<u8>,
+}
+
+impl<P: Pipe> ServerOf<P> {
+    pub(super) const fn new(game: Server) -> Self {
+        Self { game, guests: BTreeMap::new(), packet: Vec::new() }
+    }
+}
+
+impl<P: Pipe> ServerEnd for ServerOf<P> {
+    fn game(&self) -> &Server {
+        &self.game
+    }
+
+    fn game_mut(&mut self) -> &mut Server {
+        &mut self.game
+    }
+
+    fn expect(&mut self, guest: usize, hello: &Hello) {
+        let hello = hello.encode().unwrap_or_default();
+        if let Ok(peer) = self.game.connect(&hello) {
+            self.guests.insert(guest, (End::new(P::new(guest)), peer));
+        }
+    }
+
+    fn input(&mut self, now: Time, guest: usize, datagram: &[u8]) {
+        let Some((end, peer)) = self.guests.get_mut(&guest) else { return };
+        end.pipe.input(now, datagram);
+        while let Some(packet) = end.recv() {
+            match packet {
+                Packet::State(bytes) => self.game.receive(*peer, &bytes),
+                Packet::Message(message) => self.game.take(*peer, message),
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.guests.values_mut().for_each(|(end, _)| end.pipe.update(now));
+    }
+
+    fn tick(&mut self, now: Time) {
+        self.game.tick();
+        let tick = u64::from(self.game.world().tick);
+        for (end, peer) in self.guests.values_mut() {
+            // Behind a full queue a snapshot would only be older: as a game on a stream has to do.
+            if end.pipe.has_room()
+                && self.game.snapshot(*peer, &mut self.packet)
+                && end.send_state(&self.packet)
+            {
+                self.game.sent(*peer, tick);
+                self.game.delivered(*peer, tick);
+            }
+            while let Some(mut message) = self.game.pop_message(*peer) {
+                end.send_message(&mut message);
+            }
+            end.pipe.flush(now);
+        }
+    }
+
+    fn pop(&mut self, _: Time, datagram: &mut Vec<u8>) -> Option<usize> {
+        self.guests.iter_mut().find_map(|(guest, (end, _))| end.pipe.pop(datagram).then_some(*guest))
+    }
+
+    fn wake(&self, now: Time) -> Option<Time> {
+        self.guests.values().filter_map(|(end, _)| end.pipe.wake(now)).min()
+    }
+}
+
+pub(super) struct ClientOf<P> {
+    end: End<P>,
+    game: Client,
+    packet: Vec<u8>,
+    sent: u64,
+    received: u64,
+}
+
+impl<P: Pipe> ClientOf<P> {
+    pub(super) fn new(number: usize) -> Self {
+        Self { end: End::new(P::new(number)), game: Client::new(), packet: Vec::new(), sent: 0, received: 0 }
+    }
+
+    fn measure(&mut self, now: Time) {
+        let (rtt, rttvar) = self.end.pipe.rtt();
+        let path = Path { rtt, rttvar, loss: 0.0, bytes_sent: self.sent, bytes_received: self.received };
+        self.game.set_path(now, path);
+    }
+}
+
+impl<P: Pipe> ClientEnd for ClientOf<P> {
+    fn game(&self) -> &Client {
+        &self.game
+    }
+
+    fn game_mut(&mut self) -> &mut Client {
+        &mut self.game
+    }
+
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        self.received += datagram.len() as u64;
+        self.end.pipe.input(now, datagram);
+        self.measure(now);
+        while let Some(packet) = self.end.recv() {
+            match packet {
+                Packet::State(bytes) => drop(self.game.receive(now, &bytes)),
+                Packet::Message(message) => self.game.take(message),
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.end.pipe.update(now);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.measure(now);
+        self.game.advance(now);
+        if self.end.pipe.has_room() && self.game.packet(&mut self.packet) && self.end.send_state(&self.packet)
+        {
+            let tick = u64::from(self.game.predicted().map_or(0, |world| world.tick));
+            self.game.sent(tick);
+            self.game.delivered(tick); // for certain, if late
+        }
+        while let Some(mut message) = self.game.pop_message() {
+            self.end.send_message(&mut message);
+        }
+        self.end.pipe.flush(now);
+    }
+
+    fn pop(&mut self, _: Time, datagram: &mut Vec<u8>) -> bool {
+        let is_there = self.end.pipe.pop(datagram);
+        self.sent += if is_there { datagram.len() as u64 } else { 0 };
+        is_there
+    }
+
+    fn wake(&self, now: Time) -> Option<Time> {
+        self.end.pipe.wake(now)
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.pipe.is_over()
+    }
+
+    fn set_rtt(&mut self, rtt: Duration) {
+        self.end.pipe.set_rtt(rtt);
+    }
+}
+
+/// What a message of the stream is: after a byte that says which.
+enum Packet {
+    State(Vec<u8>),
+    Message(wire::Message),
+}
+
+/// A pipe, and what goes through it.
+struct End<P> {
+    pipe: P,
+    buf: Vec<u8>,
+}
+
+impl<P: Pipe> End<P> {
+    const fn new(pipe: P) -> Self {
+        Self { pipe, buf: Vec::new() }
+    }
+
+    fn send_state(&mut self, packet: &[u8]) -> bool {
+        self.buf.clear();
+        self.buf.push(STATE);
+        self.buf.extend_from_slice(packet);
+        self.pipe.send(&self.buf)
+    }
+
+    fn send_message(&mut self, message: &mut wire::Message) {
+        let mut bytes = Vec::new();
+        if wire::pack(&mut Tagged(message), &mut bytes).is_ok() {
+            self.buf.clear();
+            self.buf.push(MESSAGE);
+            self.buf.extend_from_slice(&bytes);
+            self.pipe.send(&self.buf); // what finds no room is not said
+        }
+    }
+
+    fn recv(&mut self) -> Option<Packet> {
+        if !self.pipe.recv(&mut self.buf) {
+            return None;
+        }
+        let (kind, bytes) = self.buf.split_first()?;
+        if *kind == STATE {
+            return Some(Packet::State(bytes.to_vec()));
+        }
+        let (mut stream, mut number) = (Read::new(bytes), 0);
+        stream.bits(&mut number, 8).ok()?;
+        let mut message = wire::Message::blank(number)?;
+        message.serialize(&mut stream).ok()?;
+        Some(Packet::Message(message))
+    }
+}
+
+/// A message after its kind.
+struct Tagged<'a>(&'a mut wire::Message);
+
+impl Serialize for Tagged<'_> {
+    fn serialize<S: Stream>(&mut self, stream: &mut S) -> Result<(), whitewater::message::BitsError> {
+        stream.bits(&mut self.0.kind(), 8)?;
+        self.0.serialize(stream)
+    }
+}
+
+const STATE: u8 = 0;
+const MESSAGE: u8 = 1;
