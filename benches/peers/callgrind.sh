@@ -5,6 +5,8 @@
 #   callgrind.sh                              the table, all implementations
 #   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs session encrypted ikcp.c kcp bare)
 #   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
+#   callgrind.sh crowd [PEER..]               instructions of a server's end in 1/30 s (nothing ikcp.c by-time sessions)
+#   callgrind.sh crowd-profile PEER           where they go: inclusive, and by function
 set -eu
 cd "$(dirname "$0")"
 cargo build --release --quiet
@@ -88,12 +90,50 @@ table() {
     done
 }
 
+# A server's ends of a crowd, while that many seconds of it are measured: nothing else is counted.
+crowd_run() {
+    valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*crowd::serve*' --callgrind-out-file="$3" \
+        "$peers" crowd-one "$1" "$crowd" 0 "$2" >/dev/null 2>&1
+}
+
+# Two seconds are the difference, so that handshakes and warming up cancel out.
+crowd() {
+    printf 'instructions of an end of a server in 1/30 s, %s of them\n' "$crowd"
+    for peer in "$@"; do
+        crowd_run "$peer" 2 "$work/once"
+        crowd_run "$peer" 4 "$work/twice"
+        sed -n 's/^\(summary\|totals\): *//p' "$work/once" | head -1 >"$work/counts"
+        sed -n 's/^\(summary\|totals\): *//p' "$work/twice" | head -1 >>"$work/counts"
+        awk -v peer="$peer" -v crowd="$crowd" '
+            { total = $1 - total } END { printf "  %-12s%7.0f\n", peer, total / (crowd * 2 * 30) }' "$work/counts"
+    done
+}
+
+# Of 4 s, with what came before: the shares count.
+crowd_profile() {
+    crowd_run "$1" 4 "$work/out"
+    for inclusive in yes no; do
+        callgrind_annotate --threshold=95 --auto=no --inclusive=$inclusive "$work/out" |
+            sed -n 's/^ *\([0-9][0-9,]*\) *(\([0-9. ]*\)%) *\(.*:.*\)$/\2 \3/p' |
+            sed -e 's/ \[[^]]*\]$//' -e 's/ [^ ]*\/\(library\|src\)\// /' | head -70
+        echo
+    done
+}
+
+crowd=200
+
 case ${1:-table} in
+    crowd)
+        shift
+        [ $# -gt 0 ] || set -- nothing ikcp.c by-time sessions
+        crowd "$@"
+        ;;
+    crowd-profile) shift && crowd_profile "$@" ;;
     profile) shift && profile "$@" ;;
     table)
         [ $# -eq 0 ] || shift
         [ $# -gt 0 ] || set -- ww by-time repairs ikcp.c kcp bare
         table "$@"
         ;;
-    *) sed -n '2,7s/^# \{0,1\}//p' "${0##*/}" && exit 1 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "${0##*/}" && exit 1 ;;
 esac

@@ -9,7 +9,7 @@
 //! cargo run --release -- memory                            bytes a segment, allocations a message
 //! cargo run --release -- many [PEERS]                      what idle peers cost: heap, wake-ups, CPU
 //! cargo run --release -- crowd [SESSIONS]                  datagrams, latency and CPU of a full server
-//! cargo run --release -- crowd-one PEER SESSIONS LOSS      one run of that, for a profiler
+//! cargo run --release -- crowd-one PEER SESSIONS LOSS [SECONDS]   one run of that, for callgrind.sh
 //! cargo run --release -- lossy [ROUNDS]                   64 MiB over bad paths in virtual time
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
@@ -66,7 +66,12 @@ fn main() -> ExitCode {
         ["wire"] => wire::table(),
         ["crowd"] => crowd::table(10_000),
         ["crowd", sessions] => crowd::table(number(sessions)),
-        ["crowd-one", peer, sessions, loss] => crowd::profile(peer, number(sessions), number(loss)),
+        ["crowd-one", peer, sessions, loss] => {
+            crowd::profile(peer, number(sessions), number(loss), crowd::SECONDS);
+        }
+        ["crowd-one", peer, sessions, loss, seconds] => {
+            crowd::profile(peer, number(sessions), number(loss), number(seconds));
+        }
         #[cfg(target_os = "linux")]
         ["udp"] => net::udp::table(5),
         #[cfg(target_os = "linux")]
@@ -82,7 +87,7 @@ fn main() -> ExitCode {
         _ => {
             eprintln!(
                 "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] \
-                 | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
+                 | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
                  | echo [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );
             return ExitCode::FAILURE;

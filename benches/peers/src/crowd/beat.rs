@@ -1,10 +1,15 @@
-//! Control blocks that are updated each 10 ms, each at a moment of its own: what their `check` says as well.
+//! Control blocks that are updated each 10 ms, each at a moment of its own: what their `check` says as well. Whose a datagram is says a
+//! table of addresses and convs, as a server on one socket has it.
 
+use super::bare::address;
 use super::{Side, anywhere};
-use crate::pipe::{Link, MTU, Peer, Port, TICK};
+use crate::pipe::{CONV, Link, MTU, Peer, Port, TICK};
+use std::collections::HashMap;
+use std::net::SocketAddr;
 
 pub(super) struct Beat<P> {
     peers: Vec<P>,
+    table: HashMap<(SocketAddr, u32), usize>,
     /// Those of each ms of a beat.
     beats: [Vec<usize>; TICK as usize],
     port: Port,
@@ -19,12 +24,15 @@ impl<P: Peer> Beat<P> {
         let peers = (0..count).map(|_| P::new(128, port.clone())).collect();
         let mut beats = [const { Vec::new() }; TICK as usize];
         (0..count).for_each(|index| beats[anywhere(index, 7 + u64::from(seed)) % beats.len()].push(index));
-        Self { peers, beats, port, heard: Vec::new(), buf: vec![0; MTU] }
+        let table = (0..count).map(|index| ((address(index), CONV), index)).collect();
+        Self { peers, table, beats, port, heard: Vec::new(), buf: vec![0; MTU] }
     }
 }
 
 impl<P: Peer> Side for Beat<P> {
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
+        let conv = datagram.first_chunk().map_or(0, |conv| u32::from_le_bytes(*conv));
+        let index = self.table[&(address(index), conv)];
         self.peers[index].input(now, datagram);
         self.heard.push(index);
     }

@@ -1,8 +1,11 @@
 //! A full server: thousands of sessions that each send 64 bytes both ways 30 times a second, at moments of their own. In virtual time and
-//! in memory, so that counts and latencies are exact; the time is that of the server's ends alone.
+//! in memory, so that counts and latencies are exact; the time is that of the server's ends alone, and so are the instructions that
+//! `callgrind.sh crowd` counts.
 
 mod bare;
+mod batch;
 mod beat;
+mod nothing;
 mod path;
 mod sessions;
 
@@ -10,7 +13,9 @@ use crate::ikcp::Ikcp;
 use crate::rust::Rust;
 use bare::{Bare, ByTime, Classic};
 pub(crate) use bare::{address, random};
+use batch::Batch;
 use beat::Beat;
+use nothing::Nothing;
 use path::Path;
 use sessions::{Clients, Server};
 
@@ -54,7 +59,7 @@ pub(crate) fn table(sessions: usize) {
 
 /// What sessions cost whose applications say nothing.
 pub(crate) fn idle(sessions: usize) {
-    let crowd = Crowd { sessions, loss: 0, is_idle: true };
+    let crowd = Crowd { sessions, loss: 0, is_idle: true, seconds: SECONDS };
     let Found { datagrams, bytes, cpu, .. } = crowd.run(Server::new, Clients::new);
     let percent = cpu * 30.0 * 1e6 / 1e9 * 100.0;
     println!(
@@ -64,17 +69,21 @@ pub(crate) fn idle(sessions: usize) {
     );
 }
 
-/// One run of that, for a profiler.
-pub(crate) fn profile(name: &str, sessions: usize, loss: u32) {
-    let found = one(name, sessions, loss);
+/// One run of that, for a profiler: so many seconds of the load are measured.
+pub(crate) fn profile(name: &str, sessions: usize, loss: u32, seconds: u32) {
+    let found = run(name, Crowd { sessions, loss, is_idle: false, seconds });
     found.print(name, &found);
 }
 
 const NAMES: [&str; 5] = ["ikcp.c", "kcp", "classic", "by-time", "sessions"];
 
 fn one(name: &str, sessions: usize, loss: u32) -> Found {
-    let crowd = Crowd { sessions, loss, is_idle: false };
+    run(name, Crowd { sessions, loss, is_idle: false, seconds: SECONDS })
+}
+
+fn run(name: &str, crowd: Crowd) -> Found {
     match name {
+        "nothing" => crowd.run(Nothing::new, Nothing::new),
         "ikcp.c" => crowd.run(Beat::<Ikcp>::new, Beat::<Ikcp>::new),
         "kcp" => crowd.run(Beat::<Rust>::new, Beat::<Rust>::new),
         "classic" => crowd.run(Bare::<Classic>::new, Bare::<Classic>::new),
@@ -90,6 +99,8 @@ struct Crowd {
     loss: u32,
     /// Whether nobody says anything.
     is_idle: bool,
+    /// How long the measured part of the load takes.
+    seconds: u32,
 }
 
 impl Crowd {
@@ -98,7 +109,7 @@ impl Crowd {
         server: impl Fn(usize, u32) -> S,
         clients: impl Fn(usize, u32) -> C,
     ) -> Found {
-        let count = self.sessions;
+        let (count, end) = (self.sessions, WARM + 1000 * self.seconds);
         let mut world = World {
             server: server(count, 0),
             clients: clients(count, 1),
@@ -106,15 +117,17 @@ impl Crowd {
             down: Path::new(DELAY, self.loss, 2),
             sends: [3, 5].map(|seed| Agenda::new(if self.is_idle { 0 } else { count }, seed)),
             latencies: vec![0; LONGEST],
+            arrived: Batch::default(),
+            leaving: Batch::default(),
             cpu: 0.0,
         };
         (0..WARM).for_each(|now| world.tick(now));
         let (sent, bytes, cpu) = (world.down.datagrams, world.down.bytes, world.cpu);
         world.latencies.fill(0);
-        (WARM..END).for_each(|now| world.tick(now));
-        let each = count as f64 * f64::from(END - WARM) / 1000.0;
+        (WARM..end).for_each(|now| world.tick(now));
+        let each = count as f64 * f64::from(self.seconds);
         let total: u64 = world.latencies.iter().sum();
-        let expected = 2 * (count as u64) * u64::from(END - WARM) * 30 / 1000;
+        let expected = 2 * (count as u64) * u64::from(self.seconds) * 30;
         assert!(self.is_idle || total * 100 > expected * 99, "{total} of {expected} messages");
         Found {
             datagrams: (world.down.datagrams - sent) as f64 / each,
@@ -149,13 +162,16 @@ struct World<S, C> {
     sends: [Agenda; 2],
     /// Messages by the ms that they took.
     latencies: Vec<u64>,
+    /// What the server gets in a ms, and sends.
+    arrived: Batch,
+    leaving: Batch,
     /// Seconds of the server's side.
     cpu: f64,
 }
 
 impl<S: Side, C: Side> World<S, C> {
     fn tick(&mut self, now: u32) {
-        let Self { server, clients, up, down, sends, latencies, cpu } = self;
+        let Self { server, clients, up, down, sends, latencies, arrived, leaving, cpu } = self;
         let mut note = |message: &[u8]| {
             let sent = message.first_chunk().map_or(0, |sent| u32::from_le_bytes(*sent));
             latencies[((now - sent) as usize).min(LONGEST - 1)] += 1;
@@ -166,12 +182,13 @@ impl<S: Side, C: Side> World<S, C> {
         let [for_server, for_clients] = sends;
         let (for_server, for_clients) = (due(for_server), due(for_clients));
 
+        arrived.clear();
+        up.arrive(now, |index, datagram| arrived.push(index, datagram));
+        leaving.clear();
         let start = thread_time();
-        up.arrive(now, |index, datagram| server.input(now, index, datagram));
-        server.recv(&mut note);
-        for_server.into_iter().for_each(|index| server.send(now, index, &message));
-        server.update(now, |index, datagram| down.carry(now, index, datagram));
+        serve(server, now, arrived, (&for_server, &message), leaving, &mut note);
         *cpu += thread_time() - start;
+        leaving.each(|index, datagram| down.carry(now, index, datagram));
 
         down.arrive(now, |index, datagram| clients.input(now, index, datagram));
         clients.recv(&mut note);
@@ -188,6 +205,22 @@ impl<S: Side, C: Side> World<S, C> {
         });
         at.map_or(0, |ms| ms as u32)
     }
+}
+
+/// What the server's ends do in a ms: what is measured. `callgrind.sh` knows its name.
+#[inline(never)]
+fn serve<S: Side>(
+    server: &mut S,
+    now: u32,
+    arrived: &Batch,
+    (senders, message): (&[usize], &[u8]),
+    leaving: &mut Batch,
+    note: impl FnMut(&[u8]),
+) {
+    arrived.each(|index, datagram| server.input(now, index, datagram));
+    server.recv(note);
+    senders.iter().for_each(|index| server.send(now, *index, message));
+    server.update(now, |index, datagram| leaving.push(index, datagram));
 }
 
 /// Who sends at which ms of 100: each three times, beginning anywhere.
@@ -231,9 +264,10 @@ pub(crate) fn thread_time() -> f64 {
 const SIZE: usize = 64;
 /// ms on the way, each direction.
 const DELAY: u32 = 25;
-/// When the load begins, when the measurement does, and when it ends, ms.
+/// When the load begins, and when the measurement does, ms.
 const START: u32 = 2000;
 const WARM: u32 = 14_000;
-const END: u32 = 20_000;
+/// How long it takes.
+pub(crate) const SECONDS: u32 = 6;
 /// Longest latency told apart, ms.
 const LONGEST: usize = 4000;
