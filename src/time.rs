@@ -83,6 +83,16 @@ impl Time {
         Self(self.0.saturating_sub(micros))
     }
 
+    /// No moment: later than any other. For the earliest of many, which is cheaper to find without an `Option` around each.
+    pub(crate) const NEVER: Self = Self(u64::MAX);
+
+    /// `None` for [`NEVER`](Self::NEVER).
+    #[inline]
+    #[must_use]
+    pub(crate) const fn ever(self) -> Option<Self> {
+        if self.0 == Self::NEVER.0 { None } else { Some(self) }
+    }
+
     /// The first moment at which the wire's clock shows `at`, or `self` when it already has.
     #[must_use]
     pub(crate) fn when(self, at: Millis) -> Self {
@@ -96,9 +106,11 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
 
+    #[inline]
     fn add(self, duration: Duration) -> Self {
-        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(micros))
+        // Without 128 bits, which `as_micros` needs.
+        let micros = duration.as_secs().saturating_mul(1_000_000);
+        Self(self.0.saturating_add(micros).saturating_add(duration.subsec_micros().into()))
     }
 }
 

@@ -47,19 +47,20 @@ fn each(mut world: World, suite: Suite, session: &SessionConfig) -> (i64, i64) {
 }
 
 #[test]
-fn an_idle_session_takes_at_most_4_kib_of_its_server() {
+fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1200_bytes_if_encrypted() {
     for suite in suites() {
         let session = SessionConfig::default();
         let mut world = crowd(64, suite, &session);
         world.run(30_000);
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
-        assert!(server <= 4096, "{suite:?}: {server} bytes");
+        let most = if suite == Suite::Checked { 1024 } else { 1200 };
+        assert!(server <= most, "{suite:?}: {server} bytes");
     }
 }
 
 #[test]
-fn a_session_that_was_busy_takes_as_little_when_it_is_idle_again() {
+fn a_session_that_used_all_it_has_takes_at_most_3_kib_when_it_is_idle_again() {
     for suite in suites() {
         let channels = vec![ChannelConfig::reliable_ordered()];
         let session = SessionConfig { channels, ..SessionConfig::default() };
@@ -92,7 +93,7 @@ fn a_session_that_was_busy_takes_as_little_when_it_is_idle_again() {
         world.run(30_000);
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
-        assert!(server <= 4096, "{suite:?}: {server} bytes");
+        assert!(server <= 3072, "{suite:?}: {server} bytes");
     }
 }
 

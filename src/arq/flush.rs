@@ -18,7 +18,9 @@ impl<O: Output> Kcp<O> {
             self.congestion.control_mut().on_tick(now, self.config.mss());
         }
         self.congestion.refill(now);
-        self.probe.tick(now.wire(), self.rmt_wnd, self.patience());
+        if self.rmt_wnd == 0 || self.probe.is_active() {
+            self.probe.tick(now.wire(), self.rmt_wnd, self.patience());
+        }
         if self.has_work(now) {
             let mut work = self.work.take().unwrap_or_default();
             self.flush_work(now, &mut work);
@@ -49,7 +51,7 @@ impl<O: Output> Kcp<O> {
     /// Source: ikcp.c `ikcp_check`, which answers within an interval always.
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
-        let due = self.next_work(now)?;
+        let due = self.next_work(now).ever()?;
         if self.config.is_at_once() {
             return Some(due);
         }
@@ -141,7 +143,7 @@ impl<O: Output> Kcp<O> {
 
     /// Whether a flush would send or count anything.
     fn has_work(&self, now: Time) -> bool {
-        self.work.as_ref().and_then(|work| work.acks_at(now)).is_some_and(|at| at <= now)
+        self.acks_at(now) <= now
             || self.probe.ask
             || self.probe.tell
             || self.may_be_lost(now)
@@ -149,23 +151,33 @@ impl<O: Output> Kcp<O> {
     }
 
     /// When a flush would send or count anything.
-    fn next_work(&self, now: Time) -> Option<Time> {
-        let acks = self.work.as_ref().and_then(|work| work.acks_at(now));
-        if acks.is_some_and(|at| at <= now)
+    fn next_work(&self, now: Time) -> Time {
+        let mut next = self.acks_at(now);
+        if next <= now
             || self.probe.ask
             || self.probe.tell
             || (self.rmt_wnd == 0 && self.probe.wait == 0)
             || (self.config.fast_resend > 0 && self.has_passes())
         {
-            return Some(now);
+            return now;
         }
-        let probe = (self.rmt_wnd == 0).then(|| now.when(self.probe.ask_at(now.wire(), self.patience())));
-        let tell = self.probe.tell_again_at(now.wire(), self.rmt_wnd).map(|at| now.when(at));
-        let resend = self.work.as_ref().and_then(|work| self.resend_at(work, now));
+        if self.rmt_wnd == 0 {
+            next = next.min(now.when(self.probe.ask_at(now.wire(), self.patience())));
+        } else if let Some(at) = self.probe.tell_again_at(now.wire(), self.rmt_wnd) {
+            next = next.min(now.when(at));
+        }
         let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
-        let data = if may_send { Some(now) } else { resend };
-        let paced = data.and_then(|at| self.congestion.allows_at(now).map(|from| from.max(at)));
-        [acks, probe, tell, paced].into_iter().flatten().min()
+        let data = if may_send { now } else { self.resend_at(now) };
+        if data == Time::NEVER {
+            return next;
+        }
+        next.min(self.congestion.allows_at(now).map_or(Time::NEVER, |from| from.max(data)))
+    }
+
+    /// When the acknowledgements that are owed leave.
+    #[inline]
+    fn acks_at(&self, now: Time) -> Time {
+        self.work.as_ref().and_then(|work| work.acks_at(now)).unwrap_or(Time::NEVER)
     }
 
     /// How patient questions for a closed window are.
@@ -176,18 +188,19 @@ impl<O: Output> Kcp<O> {
 
     /// Whether a flush would find lost segments, or something to count.
     fn may_be_lost(&self, now: Time) -> bool {
-        self.work.as_ref().is_some_and(|work| match &self.config.recovery {
-            Recovery::Classic => work.classic.has_work(now.wire()),
-            Recovery::Modern(_) => self.resend_at(work, now).is_some_and(|at| at <= now),
-        })
+        match &self.config.recovery {
+            Recovery::Classic => self.work.as_ref().is_some_and(|work| work.classic.has_work(now.wire())),
+            Recovery::Modern(_) => self.resend_at(now) <= now,
+        }
     }
 
     /// When a segment in flight may count as lost.
-    fn resend_at(&self, work: &Work, now: Time) -> Option<Time> {
-        match &self.config.recovery {
+    fn resend_at(&self, now: Time) -> Time {
+        let at = self.work.as_ref().and_then(|work| match &self.config.recovery {
             Recovery::Classic => work.classic.deadlines.due_at(now.wire()).map(|at| now.when(at)),
             Recovery::Modern(modern) => work.by_time.due_at(now, &self.rtt, modern),
-        }
+        });
+        at.unwrap_or(Time::NEVER)
     }
 
     /// Segments that may still be taken into flight.

@@ -273,13 +273,19 @@ impl<O: Output> Kcp<O> {
     ) -> &'a [u8] {
         let rcv_wnd = self.config.rcv_wnd;
         let mut rest = datagram;
-        while let Some((head, _)) = RawHeader::split(rest)
+        while let Some((head, data)) = RawHeader::split(rest)
             && head.cmd() == Ok(Command::Push)
         {
             self.take_window(head, acked);
+            let is_last = head.len() as usize == data.len();
             let acks = &mut self.work.get_or_insert_default().acks;
+            let most = acks.room(rcv_wnd);
+            if backing.is_none() && is_last && most > 0 && self.receiver.store_next(head, rest, rcv_wnd) {
+                acks.push(head.sn(), head.ts());
+                self.counters.segments_received += 1;
+                return &[];
+            }
             if backing.is_none() {
-                let most = acks.room(rcv_wnd);
                 let row = self.receiver.store_row(rest, most, rcv_wnd, |sn, ts| acks.push(sn, ts));
                 if row.count > 0 {
                     self.counters.segments_received += row.count as u64;

@@ -37,16 +37,6 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Segments that wait to be sent: `snd_queue` of [`stats`](Self::stats), which has to gather much more.
-    pub(crate) fn waiting(&self) -> u32 {
-        self.sender.waiting()
-    }
-
-    /// Segments refused because their `frg` did not go on, of [`stats`](Self::stats).
-    pub(crate) const fn broken_chains(&self) -> u32 {
-        self.counters.rejected.fragment_chain
-    }
-
     /// Bytes that messages take until they are acknowledged: theirs, and those of their segments.
     pub(crate) fn send_held(&self) -> usize {
         self.sender.held()

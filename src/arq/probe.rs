@@ -35,6 +35,12 @@ impl Patience {
 }
 
 impl Probe {
+    /// Whether something is asked or told again, or was a moment ago.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.wait != 0 || self.again != 0 || self.at != Millis(0)
+    }
+
     /// Starts, advances or stops the questions.
     pub(super) fn tick(&mut self, now: Millis, rmt_wnd: u16, patience: Patience) {
         if rmt_wnd != 0 {

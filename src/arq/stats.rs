@@ -1,6 +1,8 @@
 //! What a control block counts and measures.
 
+use super::Kcp;
 use crate::seq::Sn;
+use crate::wire::Output;
 use std::time::Duration;
 
 /// A view of a control block: what it counted since it was made, and how it stands. From
@@ -131,6 +133,34 @@ impl Rejected {
             ("repair", repair),
             ("ack_overflow", ack_overflow),
         ]
+    }
+}
+
+/// Figures of [`Stats`] for who asks often: all of them take long to gather.
+impl<O: Output> Kcp<O> {
+    /// `snd_una`.
+    pub(crate) fn snd_una(&self) -> Sn {
+        self.sender.una()
+    }
+
+    /// The number after the last that was sent or waits.
+    pub(crate) fn snd_end(&self) -> Sn {
+        self.sender.ring.end()
+    }
+
+    /// `rmt_wnd`.
+    pub(crate) const fn rmt_wnd(&self) -> u16 {
+        self.rmt_wnd
+    }
+
+    /// `snd_queue`.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.sender.waiting()
+    }
+
+    /// Segments refused because their `frg` did not go on.
+    pub(crate) const fn broken_chains(&self) -> u32 {
+        self.counters.rejected.fragment_chain
     }
 }
 

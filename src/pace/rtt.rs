@@ -33,6 +33,16 @@ impl Rtt {
         duration(self.smoothed)
     }
 
+    /// The same in whole µs, for who asks for each packet.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is positive, and the cast ends where 64 bits do"
+    )]
+    pub(crate) const fn smoothed_micros(&self) -> u64 {
+        self.smoothed as u64
+    }
+
     /// Mean distance of a round trip from the smoothed one, smoothed in the same way.
     #[must_use]
     pub fn jitter(&self) -> Duration {

@@ -61,6 +61,9 @@ impl ByteRing {
     /// lie across the edge of the buffer, or need a larger one.
     #[inline]
     pub fn extend(&mut self, len: usize) -> Option<(u32, &mut [u8])> {
+        if self.len == 0 {
+            (self.head, self.tail) = (0, 0); // as far from the edge as can be
+        }
         let (position, at) = (self.end(), self.tail as usize);
         if len > self.buf.len() - self.len as usize {
             return None;

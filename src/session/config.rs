@@ -183,8 +183,8 @@ impl SessionConfig {
         (!channels.is_empty()).then_some(ChannelsConfig { channels, payload_max, packets })
     }
 
-    pub(super) fn acks(&self) -> AckConfig {
-        AckConfig { sent: self.unacked, received: 1, ..AckConfig::default() }
+    pub(super) fn acks(unacked: u16) -> AckConfig {
+        AckConfig { sent: unacked, received: 1, ..AckConfig::default() }
     }
 
     /// The window that the peer is told in the handshake: that of the first lane, segments.
@@ -198,9 +198,14 @@ impl SessionConfig {
     }
 
     /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.
-    pub(super) fn datagram_max(max_datagram: u16) -> usize {
-        usize::from(room(max_datagram) - FRAME_HEAD - ACK_FRAME)
+    pub(super) const fn datagram_max(max_datagram: u16) -> u16 {
+        room(max_datagram) - FRAME_HEAD - ACK_FRAME
     }
+}
+
+/// A knob in µs, of which a session has several: none is longer than an hour.
+pub(super) fn micros(knob: Duration) -> u32 {
+    u32::try_from(knob.as_micros()).unwrap_or(u32::MAX)
 }
 
 /// Bytes of frames in a datagram of so many bytes, whatever the suite.

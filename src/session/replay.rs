@@ -9,8 +9,15 @@ use thiserror::Error;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReplayWindow {
     newest: Option<u64>,
-    /// A ring: bit `pn` modulo [`WINDOW`] says whether `pn` came, for the numbers of the window; others are 0.
-    came: [u64; WORDS],
+    came: Came,
+}
+
+/// A ring: bit `pn` modulo its length says whether `pn` came, for the numbers of the window; others are 0.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Came {
+    All(Box<[u64; WORDS]>),
+    /// While it rests.
+    Few(u64),
 }
 
 /// Why a packet number does not count.
@@ -28,8 +35,42 @@ pub enum Replayed {
 impl ReplayWindow {
     /// A window in which nothing came.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { newest: None, came: [0; WORDS] }
+    pub fn new() -> Self {
+        Self { newest: None, came: Came::All(Box::default()) }
+    }
+
+    /// Remembers the newest 64 numbers only, and owns no memory: for a peer that says little. Older ones are stale from now on.
+    pub(super) fn rest(&mut self) {
+        let Came::All(_) = self.came else { return };
+        let newest = self.newest.unwrap_or_default();
+        let came = |age: &u64| newest.checked_sub(*age).is_some_and(|pn| self.has(pn));
+        let few = (0..FEW).filter(came).fold(0, |few, age| few | 1 << ((newest - age) % FEW));
+        self.came = Came::Few(few);
+    }
+
+    /// Remembers [`WINDOW`] numbers from now on. Those of which it is not known count as if they had come.
+    pub(super) fn wake(&mut self) {
+        let Came::Few(few) = self.came else { return };
+        self.came = Came::All(Box::default());
+        let Some(newest) = self.newest else { return };
+        for pn in newest.saturating_sub(WINDOW - 1)..=newest {
+            self.set(pn, newest - pn >= FEW || few & 1 << (pn % FEW) != 0);
+        }
+    }
+
+    /// Bytes of the heap.
+    pub(super) const fn memory(&self) -> usize {
+        match self.came {
+            Came::All(_) => 8 * WORDS,
+            Came::Few(_) => 0,
+        }
+    }
+
+    const fn reach(&self) -> u64 {
+        match self.came {
+            Came::All(_) => WINDOW,
+            Came::Few(_) => FEW,
+        }
     }
 
     /// The highest number that came.
@@ -46,7 +87,7 @@ impl ReplayWindow {
     pub fn check(&self, pn: u64) -> Result<(), Replayed> {
         match self.newest {
             // Only ever the distance of two numbers: no sum that could overflow.
-            Some(newest) if pn <= newest && newest - pn >= WINDOW => Err(Replayed::Stale),
+            Some(newest) if pn <= newest && newest - pn >= self.reach() => Err(Replayed::Stale),
             Some(newest) if pn <= newest && self.has(pn) => Err(Replayed::Duplicate),
             _ => Ok(()),
         }
@@ -63,8 +104,11 @@ impl ReplayWindow {
             Some(newest) => pn.saturating_sub(newest),
             None => WINDOW,
         };
-        if ahead >= WINDOW {
-            self.came = [0; WORDS];
+        if ahead >= self.reach() {
+            match &mut self.came {
+                Came::All(words) => **words = [0; WORDS],
+                Came::Few(few) => *few = 0,
+            }
         } else {
             // At most the window, once for a number that was never seen: the bits between are of numbers that left it.
             for step in 0..ahead {
@@ -78,12 +122,19 @@ impl ReplayWindow {
 
     fn has(&self, pn: u64) -> bool {
         let (word, bit) = place(pn);
-        self.came.get(word).is_some_and(|word| word & bit != 0)
+        match &self.came {
+            Came::All(words) => words.get(word).is_some_and(|word| word & bit != 0),
+            Came::Few(few) => few & bit != 0,
+        }
     }
 
     fn set(&mut self, pn: u64, came: bool) {
         let (word, bit) = place(pn);
-        if let Some(word) = self.came.get_mut(word) {
+        let word = match &mut self.came {
+            Came::All(words) => words.get_mut(word),
+            Came::Few(few) => Some(few),
+        };
+        if let Some(word) = word {
             *word = if came { *word | bit } else { *word & !bit };
         }
     }
@@ -103,6 +154,8 @@ fn place(pn: u64) -> (usize, u64) {
 /// Packet numbers that are remembered: 5 s of 200 packets a second.
 pub const WINDOW: u64 = 1024;
 const WORDS: usize = 16;
+/// While it rests: 30 s of a ping and its answer each half second.
+const FEW: u64 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -146,6 +199,30 @@ mod tests {
         assert_eq!(window, before);
         window.mark(7).unwrap_err();
         assert_eq!(window, before);
+    }
+
+    #[test]
+    fn a_window_that_rested_knows_the_newest_64_and_takes_no_older_one() {
+        for start in [0, 20, 1000, 1 << 40] {
+            let mut window = ReplayWindow::new();
+            (start..=start + 200).step_by(3).for_each(|pn| window.mark(pn).unwrap());
+            let newest = window.newest().unwrap();
+            window.rest();
+            assert_eq!(window.memory(), 0);
+            window.mark(newest + 2).unwrap();
+            let newest = newest + 2;
+            for is_awake in [false, true] {
+                if is_awake {
+                    window.wake();
+                }
+                for pn in newest.saturating_sub(2000)..newest {
+                    let came = pn >= start && (pn - start) % 3 == 0;
+                    assert_eq!(window.check(pn).is_ok(), !came && newest - pn < 64, "{pn} of {newest}");
+                }
+            }
+            window.mark(newest + 1000).unwrap();
+            assert_eq!((window.check(newest), window.check(newest + 1)), (Err(Replayed::Duplicate), Ok(())));
+        }
     }
 
     /// Steps around the newest number that matter, and any number at all.

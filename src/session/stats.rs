@@ -69,13 +69,20 @@ pub struct ConnectionStats {
 }
 
 /// The counting part of [`ConnectionStats`]; the rest is looked up when it is asked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counters {
     pub(super) sent: u64,
     pub(super) bytes_sent: u64,
     pub(super) received: u64,
     pub(super) bytes_received: u64,
     pub(super) pings: u64,
+    /// Made for the first of them.
+    rare: Option<Box<RareCounters>>,
+}
+
+/// What most sessions never count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RareCounters {
     pub(super) moves: u64,
     pub(super) datagrams_refused: u64,
     pub(super) messages_refused: u64,
@@ -138,10 +145,25 @@ impl ConnectionStats {
 }
 
 impl Counters {
+    pub(super) fn rare(&self) -> RareCounters {
+        self.rare.as_deref().copied().unwrap_or_default()
+    }
+
+    /// The same, to count.
+    pub(super) fn rare_mut(&mut self) -> &mut RareCounters {
+        self.rare.get_or_insert_default()
+    }
+
     /// See [`ConnectionStats::refused`].
-    pub(super) const fn refused(&self) -> [(&'static str, u64); 9] {
-        let others = [self.datagrams_refused, self.messages_refused, self.redirects_refused];
-        refused(&self.rejected, others)
+    pub(super) fn refused(&self) -> [(&'static str, u64); 9] {
+        let rare = self.rare();
+        let others = [rare.datagrams_refused, rare.messages_refused, rare.redirects_refused];
+        refused(&rare.rejected, others)
+    }
+
+    /// Bytes of the heap.
+    pub(super) const fn memory(&self) -> usize {
+        if self.rare.is_some() { size_of::<RareCounters>() } else { 0 }
     }
 }
 

@@ -1,14 +1,20 @@
 //! When each session wants to be looked at again.
 
 use crate::time::Time;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The timers of all sessions, soonest first; a session has at most one, and keeps its time.
 ///
-/// A timer goes off too early rather than being moved back, so that traffic, which moves deadlines back all the time, costs nothing.
+/// A timer goes off too early rather than being moved back, so that traffic, which moves deadlines back all the time, costs nothing. One
+/// that was moved to an earlier time stays in the heap as well, and is nobody's when it comes up.
 #[derive(Debug)]
 pub(super) struct Timers<Id> {
-    due: BTreeSet<(Time, Id)>,
+    due: BinaryHeap<Reverse<(Time, Id)>>,
+    /// Sessions that have one.
+    armed: usize,
+    /// Of so many, those that are nobody's are taken out.
+    tidy_at: usize,
 }
 
 impl<Id: Copy + Ord> Timers<Id> {
@@ -17,32 +23,88 @@ impl<Id: Copy + Ord> Timers<Id> {
         if armed.is_some_and(|armed| armed <= at) {
             return;
         }
-        self.clear(id, armed);
-        self.due.insert((at, id));
-        *armed = Some(at);
+        self.armed += usize::from(armed.replace(at).is_none());
+        if self.due.len() >= self.tidy_at {
+            self.tidy();
+        }
+        self.due.push(Reverse((at, id)));
     }
 
-    /// Takes the timer of `id` away.
-    pub(super) fn clear(&mut self, id: Id, armed: &mut Option<Time>) {
-        if let Some(armed) = armed.take() {
-            self.due.remove(&(armed, id));
+    /// Takes a session's timer away.
+    pub(super) fn clear(&mut self, armed: &mut Option<Time>) {
+        self.armed -= usize::from(armed.take().is_some());
+        if self.armed == 0 {
+            self.due.clear();
         }
     }
 
-    /// Takes a timer that has gone off. The session's own is to be taken as well.
-    pub(super) fn pop(&mut self, now: Time) -> Option<Id> {
-        self.due.first().filter(|(at, _)| *at <= now)?;
-        self.due.pop_first().map(|(_, id)| id)
+    /// Takes what has come up; whether it is still somebody's says [`has_gone_off`](Self::has_gone_off).
+    pub(super) fn pop(&mut self, now: Time) -> Option<(Time, Id)> {
+        self.due.peek().filter(|Reverse((at, _))| *at <= now)?;
+        self.due.pop().map(|Reverse(timer)| timer)
+    }
+
+    /// Whether what came up is the timer of the session, which has none then.
+    pub(super) fn has_gone_off(&mut self, armed: &mut Option<Time>, at: Time) -> bool {
+        let is_its = *armed == Some(at);
+        if is_its {
+            *armed = None;
+            self.armed -= 1;
+        }
+        is_its
     }
 
     /// The soonest of all.
     pub(super) fn next(&self) -> Option<Time> {
-        self.due.first().map(|(at, _)| *at)
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes out those that were moved: of a session, only the soonest is its.
+    #[cold]
+    fn tidy(&mut self) {
+        let mut due = std::mem::take(&mut self.due).into_vec();
+        due.sort_unstable_by_key(|Reverse((at, id))| (*id, *at));
+        due.dedup_by_key(|Reverse((_, id))| *id);
+        self.tidy_at = TIDY_MIN.max(2 * due.len());
+        self.due = due.into();
     }
 }
 
-impl<Id> Default for Timers<Id> {
+impl<Id: Ord> Default for Timers<Id> {
     fn default() -> Self {
-        Self { due: BTreeSet::new() }
+        Self { due: BinaryHeap::new(), armed: 0, tidy_at: TIDY_MIN }
+    }
+}
+
+/// Fewer are not worth it.
+const TIDY_MIN: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_goes_off_when_it_was_armed_for_last_and_what_was_moved_takes_no_room() {
+        let (mut timers, mut armed) = (Timers::default(), [None; 10]);
+        for ms in (1..=10_000).rev() {
+            let at = Time::from_millis(ms);
+            for (id, armed) in armed.iter_mut().enumerate() {
+                timers.arm(id, armed, at);
+                timers.arm(id, armed, at.after(1));
+            }
+        }
+        assert!(timers.due.len() <= TIDY_MIN, "{}", timers.due.len());
+        let mut gone_off = Vec::new();
+        assert_eq!((timers.pop(Time::ZERO), timers.next()), (None, Some(Time::from_millis(1))));
+        timers.clear(&mut armed[3]);
+        while let Some((at, id)) = timers.pop(Time::from_millis(20_000)) {
+            if timers.has_gone_off(&mut armed[id], at) {
+                gone_off.push((at.as_millis(), id));
+            }
+        }
+        assert!(gone_off.into_iter().eq([0, 1, 2, 4, 5, 6, 7, 8, 9].map(|id| (1, id))));
+        timers.arm(1, &mut armed[1], Time::ZERO);
+        timers.clear(&mut armed[1]);
+        assert_eq!(timers.next(), None);
     }
 }

@@ -5,7 +5,7 @@ mod config;
 
 pub use config::{ClientConfig, ConnectConfig, ConnectError, Target};
 
-use super::connection::{Connection, Parts, check_text};
+use super::connection::{Connection, Next, Parts, check_text};
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Timer, Undelivered};
 use super::reset::is_reset;
@@ -18,6 +18,7 @@ use crate::message::Message;
 use crate::time::Time;
 use attempt::Attempt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A session of a client, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
@@ -200,7 +201,10 @@ impl<M: Message> Session<M> {
                 buf.extend_from_slice(&self.scratch);
                 Some(attempt.address)
             }
-            State::Connected(connected) => connected.connection.append_transmit(now, buf),
+            State::Connected(connected) => match connected.connection.append_transmit(now, buf) {
+                Next::Datagram(to) => Some(to),
+                Next::Timeout(_) => None,
+            },
             State::Idle | State::Failed => None,
         }
     }
@@ -376,7 +380,8 @@ impl<M: Message> Session<M> {
             seed: [self.random.u64(), self.random.u64()],
             user: msg2.user.into(),
         };
-        let Ok(connection) = Connection::new(now, &self.config.session, parts) else { return false };
+        let session = Arc::new(self.config.session.clone());
+        let Ok(connection) = Connection::new(now, &session, parts) else { return false };
         let Msg2 { server_sid, reset_token, .. } = *msg2;
         let connected = Connected { connection, client_sid, server_sid, reset_token };
         self.state = State::Connected(Box::new(connected));

@@ -12,6 +12,22 @@ use std::collections::VecDeque;
 /// The datagrams of one end, in both directions.
 #[derive(Debug)]
 pub(super) struct Datagrams {
+    limits: Limits,
+    /// Made for the first datagram.
+    queues: Option<Box<Queues>>,
+}
+
+/// Most bytes of a datagram, of those that wait to be sent, and to be read; and packets that are remembered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) max: u16,
+    pub(super) out: u32,
+    pub(super) received: u32,
+    pub(super) unacked: u16,
+}
+
+#[derive(Debug)]
+struct Queues {
     out: DatagramQueue,
     /// The id of the next datagram that leaves.
     leaves: u64,
@@ -21,7 +37,6 @@ pub(super) struct Datagrams {
     carried: SequenceBuffer<Carried>,
     delivered: VecDeque<DatagramId>,
     received: DatagramQueue,
-    max: usize,
 }
 
 /// Datagrams of one packet: so many from the first on.
@@ -32,7 +47,114 @@ struct Carried {
 }
 
 impl Datagrams {
-    pub(super) fn new(max: usize, out: u32, received: u32, unacked: u16) -> Self {
+    pub(super) const fn new(limits: Limits) -> Self {
+        Self { limits, queues: None }
+    }
+
+    fn queues(&mut self) -> &mut Queues {
+        let limits = self.limits;
+        self.queues.get_or_insert_with(|| Box::new(Queues::new(limits)))
+    }
+
+    pub(super) fn send(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+        let max = usize::from(self.limits.max);
+        if datagram.len() > max {
+            return Err(SendDatagramError::TooLong { len: datagram.len(), max });
+        }
+        let Queues { out, next, .. } = self.queues();
+        let dropped = out.dropped();
+        out.output(datagram);
+        if out.dropped() > dropped {
+            return Err(SendDatagramError::QueueFull { waiting: out.len() });
+        }
+        *next += 1;
+        Ok(DatagramId(*next - 1))
+    }
+
+    /// Bytes of the next one to send.
+    pub(super) fn next_len(&self) -> Option<usize> {
+        self.queues.as_ref()?.out.next_len()
+    }
+
+    /// Takes the next one to send.
+    pub(super) fn pop(&mut self) -> Option<&[u8]> {
+        let queues = self.queues.as_mut()?;
+        let datagram = queues.out.pop()?;
+        queues.leaves += 1;
+        Some(datagram)
+    }
+
+    /// The last `count` that were popped left in the packet `pn`.
+    pub(super) fn on_sent(&mut self, pn: u64, count: u16) {
+        if let Some(queues) = &mut self.queues {
+            queues.carried.insert(low(pn), Carried { first: queues.leaves - u64::from(count), count });
+        }
+    }
+
+    /// The packet `sequence` has arrived.
+    pub(super) fn on_acked(&mut self, sequence: Seq16) {
+        let Some(Queues { carried, delivered, .. }) = self.queues.as_deref_mut() else { return };
+        let Some(Carried { first, count }) = carried.remove(sequence) else { return };
+        for id in first..first + u64::from(count) {
+            if delivered.len() >= DELIVERED_MAX {
+                delivered.pop_front();
+            }
+            delivered.push_back(DatagramId(id));
+        }
+    }
+
+    pub(super) fn pop_delivered(&mut self) -> Option<DatagramId> {
+        self.queues.as_mut()?.delivered.pop_front()
+    }
+
+    /// Takes one of the peer's; `false`: there is no room for it.
+    pub(super) fn take(&mut self, datagram: &[u8]) -> bool {
+        let Queues { received, .. } = self.queues();
+        let dropped = received.dropped();
+        received.output(datagram);
+        received.dropped() == dropped
+    }
+
+    pub(super) fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
+        let Some(Queues { received, .. }) = self.queues.as_deref_mut() else {
+            return Err(RecvError::NoMessage);
+        };
+        let need = received.next_len().ok_or(RecvError::NoMessage)?;
+        let have = buf.len();
+        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
+        let datagram = received.pop().ok_or(RecvError::NoMessage)?;
+        room.copy_from_slice(datagram);
+        Ok(need)
+    }
+
+    /// Bytes of the heap.
+    pub(super) fn memory(&self) -> usize {
+        self.queues.as_deref().map_or(0, Queues::memory)
+    }
+
+    /// How many wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.queues.as_ref().map_or(0, |queues| queues.out.len())
+    }
+
+    pub(super) fn shrink(&mut self) {
+        if let Some(Queues { out, received, delivered, .. }) = self.queues.as_deref_mut() {
+            out.shrink();
+            received.shrink();
+            delivered.shrink_to_fit();
+        }
+    }
+
+    /// Forgets which packets carried what.
+    pub(super) fn forget(&mut self) {
+        if let Some(queues) = &mut self.queues {
+            queues.carried.reset();
+        }
+    }
+}
+
+impl Queues {
+    fn new(Limits { out, received, unacked, .. }: Limits) -> Self {
         let queue = |bytes: u32| DatagramQueue::with_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
         Self {
             out: queue(out),
@@ -41,91 +163,12 @@ impl Datagrams {
             carried: SequenceBuffer::new(unacked),
             delivered: VecDeque::new(),
             received: queue(received),
-            max,
         }
     }
 
-    pub(super) fn send(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
-        if datagram.len() > self.max {
-            return Err(SendDatagramError::TooLong { len: datagram.len(), max: self.max });
-        }
-        let dropped = self.out.dropped();
-        self.out.output(datagram);
-        if self.out.dropped() > dropped {
-            return Err(SendDatagramError::QueueFull { waiting: self.out.len() });
-        }
-        self.next += 1;
-        Ok(DatagramId(self.next - 1))
-    }
-
-    /// Bytes of the next one to send.
-    pub(super) fn next_len(&self) -> Option<usize> {
-        self.out.next_len()
-    }
-
-    /// Takes the next one to send.
-    pub(super) fn pop(&mut self) -> Option<&[u8]> {
-        let datagram = self.out.pop()?;
-        self.leaves += 1;
-        Some(datagram)
-    }
-
-    /// The last `count` that were popped left in the packet `pn`.
-    pub(super) fn on_sent(&mut self, pn: u64, count: u16) {
-        self.carried.insert(low(pn), Carried { first: self.leaves - u64::from(count), count });
-    }
-
-    /// The packet `sequence` has arrived.
-    pub(super) fn on_acked(&mut self, sequence: Seq16) {
-        let Some(Carried { first, count }) = self.carried.remove(sequence) else { return };
-        for id in first..first + u64::from(count) {
-            if self.delivered.len() >= DELIVERED_MAX {
-                self.delivered.pop_front();
-            }
-            self.delivered.push_back(DatagramId(id));
-        }
-    }
-
-    pub(super) fn pop_delivered(&mut self) -> Option<DatagramId> {
-        self.delivered.pop_front()
-    }
-
-    /// Takes one of the peer's; `false`: there is no room for it.
-    pub(super) fn take(&mut self, datagram: &[u8]) -> bool {
-        let dropped = self.received.dropped();
-        self.received.output(datagram);
-        self.received.dropped() == dropped
-    }
-
-    pub(super) fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        let need = self.received.next_len().ok_or(RecvError::NoMessage)?;
-        let have = buf.len();
-        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
-        let datagram = self.received.pop().ok_or(RecvError::NoMessage)?;
-        room.copy_from_slice(datagram);
-        Ok(need)
-    }
-
-    /// Bytes of the heap.
-    pub(super) fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         let delivered = self.delivered.capacity() * size_of::<DatagramId>();
-        self.out.memory() + self.received.memory() + self.carried.memory() + delivered
-    }
-
-    /// How many wait to be sent.
-    pub(super) fn waiting(&self) -> usize {
-        self.out.len()
-    }
-
-    pub(super) fn shrink(&mut self) {
-        self.out.shrink();
-        self.received.shrink();
-        self.delivered.shrink_to_fit();
-    }
-
-    /// Forgets which packets carried what.
-    pub(super) fn forget(&mut self) {
-        self.carried.reset();
+        size_of::<Self>() + self.out.memory() + self.received.memory() + self.carried.memory() + delivered
     }
 }
 

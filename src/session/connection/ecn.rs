@@ -81,7 +81,7 @@ impl Marks {
 
     /// A packet has come. If it `only_tells` of others, its mark waits for what leaves anyway: or two ends whose packets are all marked would
     /// tell each other of that for ever.
-    pub(super) fn on_received(&mut self, now: Time, ecn: Option<Ecn>, only_tells: bool, delay: Duration) {
+    pub(super) fn on_received(&mut self, now: Time, ecn: Option<Ecn>, only_tells: bool, delay: u32) {
         let EcnFrame { unmarked, capable, congested } = &mut self.received;
         let count = match ecn {
             Some(Ecn::Congested) => congested,
@@ -91,7 +91,7 @@ impl Marks {
         *count = count.wrapping_add(1);
         self.repeats = REPEATS;
         if ecn == Some(Ecn::Congested) && !only_tells {
-            self.due = self.due.or(Some(self.not_before.max(now + delay)));
+            self.due = self.due.or(Some(self.not_before.max(now.after(delay.into()))));
         }
     }
 

@@ -20,7 +20,8 @@ impl<M: Message> Connection<M> {
         check_text(text)?;
         if self.is_up() {
             self.close_text = text.into();
-            self.life = Life::Draining { reason: CloseReason::Local(code), until: now + self.drain };
+            self.life =
+                Life::Draining { reason: CloseReason::Local(code), until: now.after(self.drain.into()) };
             self.observe(now);
         }
         Ok(())

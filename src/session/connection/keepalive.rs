@@ -1,13 +1,15 @@
 //! Signs of life: when to give one, and when the peer has been silent for too long.
 
+use crate::session::config::micros;
 use crate::time::Time;
 use std::time::Duration;
 
 /// The clocks of one end. Only authenticated packets count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keepalive {
-    interval: Duration,
-    timeout: Duration,
+    /// µs.
+    interval: u32,
+    timeout: u32,
     heard: Time,
     spoke: Time,
     /// When this was last called.
@@ -21,10 +23,10 @@ pub(super) struct Keepalive {
 
 impl Keepalive {
     /// `asks`: whether to ping often until the peer is heard, which tells a server that its ACCEPT has arrived.
-    pub(super) const fn new(now: Time, interval: Duration, timeout: Duration, asks: bool) -> Self {
+    pub(super) fn new(now: Time, interval: Duration, timeout: Duration, asks: bool) -> Self {
         Self {
-            interval,
-            timeout,
+            interval: micros(interval),
+            timeout: micros(timeout),
             heard: now,
             spoke: now,
             seen: now,
@@ -36,8 +38,8 @@ impl Keepalive {
 
     /// Notes that time has passed. After a gap in which nobody called, the peer gets time to be heard.
     pub(super) fn tick(&mut self, now: Time) {
-        if now.since(self.seen) > GAP {
-            self.grace = now + GRACE;
+        if now.micros_since(self.seen) > GAP {
+            self.grace = now.after(GRACE);
             self.ping_now = true;
         }
         self.seen = self.seen.max(now);
@@ -63,21 +65,21 @@ impl Keepalive {
         if self.ping_now {
             return self.spoke;
         }
-        self.spoke + if self.unheard { UNHEARD } else { self.interval }
+        self.spoke.after(if self.unheard { UNHEARD } else { self.interval.into() })
     }
 
     /// When the peer has been silent for too long.
     pub(super) fn timeout_at(&self) -> Time {
-        (self.heard + self.timeout).max(self.grace)
+        self.heard.after(self.timeout.into()).max(self.grace)
     }
 }
 
-/// Longer between two calls, and we were frozen.
-const GAP: Duration = Duration::from_secs(5);
-/// What the peer then gets: time for a few pings and their answers.
-const GRACE: Duration = Duration::from_secs(2);
-/// Time between two pings until the first packet of the peer.
-const UNHEARD: Duration = Duration::from_millis(100);
+/// Longer between two calls, µs, and we were frozen.
+const GAP: u64 = 5_000_000;
+/// What the peer then gets, µs: time for a few pings and their answers.
+const GRACE: u64 = 2_000_000;
+/// Time between two pings until the first packet of the peer, µs.
+const UNHEARD: u64 = 100_000;
 
 #[cfg(test)]
 mod tests {

@@ -2,22 +2,24 @@
 
 use super::super::config::SessionConfig;
 use super::super::stats::LaneTotals;
-use crate::arq::{InputError, Kcp, KcpEvent, RecvError, SendError, Stats};
+use crate::arq::{Config, InputError, Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::config::ConfigError;
 use crate::events::Logged;
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// The lanes of one end. Lane n has the conv of the session + n, which wraps: within what the session has
 /// authenticated a conv only tells lanes apart.
 #[derive(Debug)]
 pub(super) struct Lanes {
     conv: u32,
+    /// Longest datagram; what is cut is cut for that.
+    max_datagram: u16,
+    config: Arc<SessionConfig>,
+    /// Made when the first of them is used: most sessions of a big server are idle.
     lanes: Vec<Lane>,
-    slow_peer: Duration,
-    receive_memory: u32,
 }
 
 #[derive(Debug)]
@@ -33,6 +35,12 @@ struct Lane {
 }
 
 impl Lane {
+    fn new(conv: u32, config: &Config) -> Result<Self, ConfigError> {
+        let mut kcp = Kcp::new(Conv(conv), config, config.datagram_queue())?;
+        kcp.set_ack_ride();
+        Ok(Self { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false })
+    }
+
     fn take_writable(&mut self) -> bool {
         let has_room = self.was_full && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
@@ -56,32 +64,49 @@ pub(super) enum LaneError {
 }
 
 impl Lanes {
-    pub(super) fn new(conv: u32, config: &SessionConfig, max_datagram: u16) -> Result<Self, ConfigError> {
-        let lane = |(index, lane)| -> Result<Lane, ConfigError> {
-            let config = config.lane(lane, max_datagram);
-            let mut kcp = Kcp::new(Conv(conv.wrapping_add(index)), &config, config.datagram_queue())?;
-            kcp.set_ack_ride();
-            Ok(Lane { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false })
-        };
-        let mut lanes = Vec::with_capacity(config.lanes.len()); // and no more: most sessions are idle
-        for numbered in (0..).zip(&config.lanes) {
-            lanes.push(lane(numbered)?);
+    pub(super) fn new(
+        conv: u32,
+        config: &Arc<SessionConfig>,
+        max_datagram: u16,
+    ) -> Result<Self, ConfigError> {
+        for lane in &config.lanes {
+            config.lane(lane, max_datagram).check()?;
         }
-        let mut lanes =
-            Self { conv, lanes, slow_peer: config.slow_peer, receive_memory: config.receive_memory };
-        (0..lanes.len()).for_each(|index| lanes.make_room(index, u64::MAX));
-        Ok(lanes)
+        Ok(Self { conv, max_datagram, config: Arc::clone(config), lanes: Vec::new() })
+    }
+
+    /// A lane as it is before it is used, if there is one of that number.
+    fn fresh(&self, lane: usize) -> Option<Lane> {
+        let config = self.config.lane(self.config.lanes.get(lane)?, self.max_datagram);
+        let conv = self.conv.wrapping_add(u32::try_from(lane).ok()?);
+        Lane::new(conv, &config).inspect_err(|error| log::error!("lanes that were checked: {error}")).ok()
+    }
+
+    /// A lane, to use.
+    fn get_mut(&mut self, lane: usize) -> Option<&mut Lane> {
+        if self.lanes.is_empty() {
+            self.make();
+        }
+        self.lanes.get_mut(lane)
+    }
+
+    #[cold]
+    fn make(&mut self) {
+        let mut lanes = Vec::with_capacity(self.len());
+        lanes.extend((0..self.len()).map_while(|lane| self.fresh(lane)));
+        self.lanes = lanes;
+        (0..self.lanes.len()).for_each(|index| self.make_room(index, u64::MAX));
     }
 
     pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, SendError>> {
-        let lane = self.lanes.get_mut(lane)?;
+        let lane = self.get_mut(lane)?;
         let sent = lane.kcp.send(message);
         lane.was_full |= matches!(sent, Err(SendError::QueueFull { .. }));
         Some(sent)
     }
 
     pub(super) fn send_end(&mut self, lane: usize) -> Option<Result<(), SendError>> {
-        let lane = self.lanes.get_mut(lane)?;
+        let lane = self.get_mut(lane)?;
         let sent = lane.kcp.send_end();
         lane.was_full |= sent.is_err();
         Some(sent)
@@ -108,21 +133,31 @@ impl Lanes {
     }
 
     pub(super) fn sent_up_to(&self, lane: usize) -> Option<Sn> {
-        let lane = self.lanes.get(lane)?;
-        let stats = lane.kcp.stats();
-        Some(stats.snd_nxt.add(stats.snd_queue))
+        self.look(lane, |kcp| kcp.snd_end())
+    }
+
+    pub(super) fn acked_up_to(&self, lane: usize) -> Option<Sn> {
+        self.look(lane, |kcp| kcp.snd_una())
+    }
+
+    /// Looks at a lane, used or not.
+    fn look<T>(&self, lane: usize, at: impl FnOnce(&Kcp<DatagramQueue>) -> T) -> Option<T> {
+        if self.lanes.is_empty() {
+            return self.fresh(lane).map(|lane| at(&lane.kcp));
+        }
+        self.lanes.get(lane).map(|lane| at(&lane.kcp))
     }
 
     pub(super) fn is_readable(&self) -> bool {
         self.lanes.iter().any(|lane| lane.kcp.peek_size().is_some())
     }
 
-    pub(super) const fn len(&self) -> usize {
-        self.lanes.len()
+    pub(super) fn len(&self) -> usize {
+        self.config.lanes.len()
     }
 
     pub(super) fn stats(&self, lane: usize) -> Option<Stats> {
-        Some(self.lanes.get(lane)?.kcp.stats())
+        self.look(lane, Kcp::stats)
     }
 
     /// What all lanes have counted and hold.
@@ -134,6 +169,9 @@ impl Lanes {
 
     /// Switches the event logs on, with room for so many events each, or off.
     pub(super) fn log_events(&mut self, now: Time, most: usize) {
+        if most > 0 && self.lanes.is_empty() {
+            self.make();
+        }
         self.lanes.iter_mut().for_each(|lane| lane.kcp.log_events(now, most));
     }
 
@@ -156,7 +194,7 @@ impl Lanes {
 
     /// Whether a lane is a stream of bytes; `None`: there is no such lane.
     pub(super) fn is_stream(&self, lane: usize) -> Option<bool> {
-        Some(self.lanes.get(lane)?.kcp.config().stream)
+        Some(self.config.lanes.get(lane)?.stream)
     }
 
     /// Bytes that messages take until they are acknowledged.
@@ -169,8 +207,9 @@ impl Lanes {
     /// peer that the window is closed.
     fn make_room(&mut self, index: usize, left: u64) {
         let count = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).max(1);
-        let own = self.receive_memory / 4 / count;
-        let mut limit = self.receive_memory - own * (count - 1);
+        let receive_memory = self.config.receive_memory;
+        let own = receive_memory / 4 / count;
+        let mut limit = receive_memory - own * (count - 1);
         for (other, lane) in self.lanes.iter().enumerate() {
             if other != index {
                 limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
@@ -187,6 +226,12 @@ impl Lanes {
     pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), LaneError> {
         let conv = conv_of(segments).ok_or(LaneError::Protocol)?;
         let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| LaneError::Protocol)?;
+        if index >= self.len() {
+            return Err(LaneError::Protocol);
+        }
+        if self.lanes.is_empty() {
+            self.make();
+        }
         self.make_room(index, left);
         let lane = self.lanes.get_mut(index).ok_or(LaneError::Protocol)?;
         lane.kcp.input(now, segments).map_err(|error| match error {
@@ -220,19 +265,21 @@ impl Lanes {
 
     /// What a lane has waited for in vain.
     pub(super) fn judge(&mut self, now: Time) -> Result<(), LaneError> {
-        let slow_peer = self.slow_peer;
+        let slow_peer = self.config.slow_peer;
         for lane in &mut self.lanes {
             if lane.kcp.is_dead() {
                 return Err(LaneError::DeadLink);
             }
-            let Stats { rmt_wnd, snd_una, .. } = lane.kcp.stats();
-            if lane.kcp.wait_snd() == 0 || rmt_wnd > 0 {
+            if lane.kcp.wait_snd() == 0 || lane.kcp.rmt_wnd() > 0 {
                 lane.blocked = None;
                 continue;
             }
+            let snd_una = lane.kcp.snd_una();
             // A peer that reads slowly opens its window for a moment each time, which may not be when we look.
             match lane.blocked.filter(|(_, una)| *una == snd_una) {
-                Some((since, _)) if now.since(since) >= slow_peer => return Err(LaneError::SlowPeer),
+                Some((since, _)) if now.since(since) >= slow_peer => {
+                    return Err(LaneError::SlowPeer);
+                }
                 Some(_) => {}
                 None => lane.blocked = Some((now, snd_una)),
             }
@@ -241,12 +288,12 @@ impl Lanes {
     }
 
     /// When [`update`](Self::update) or [`judge`](Self::judge) has something to do.
-    pub(super) fn check(&self, now: Time) -> Option<Time> {
+    pub(super) fn check(&self, now: Time) -> Time {
         let due = |lane: &Lane| {
-            let judged = lane.blocked.map(|(since, _)| since + self.slow_peer);
-            [lane.kcp.check(now), judged].into_iter().flatten().min()
+            let judged = lane.blocked.map_or(Time::NEVER, |(since, _)| since + self.config.slow_peer);
+            lane.kcp.check(now).map_or(judged, |at| at.min(judged))
         };
-        self.lanes.iter().filter_map(due).min()
+        self.lanes.iter().fold(Time::NEVER, |soonest, lane| soonest.min(due(lane)))
     }
 
     /// Bytes of the next frame of the first lane that has one.
@@ -267,9 +314,10 @@ impl Lanes {
 
     /// Cuts what is sent from now on for datagrams of so many bytes. What is cut already stays as it is.
     pub(super) fn set_datagram(&mut self, max_datagram: u16) {
+        self.max_datagram = max_datagram;
         let mtu = SessionConfig::frame_max(max_datagram);
         for lane in &mut self.lanes {
-            let config = crate::arq::Config { mtu, ..*lane.kcp.config() };
+            let config = Config { mtu, ..*lane.kcp.config() };
             if let Err(error) = lane.kcp.configure(&config) {
                 log::error!("a lane that was checked for longer datagrams refuses them: {error}");
             }
@@ -308,6 +356,7 @@ impl Lanes {
 impl Lanes {
     /// Begins the lanes anew at other numbers than 0.
     pub(super) fn start_at(&mut self, config: &SessionConfig, snd: Sn, rcv: Sn) {
+        self.make();
         for (index, (lane, knobs)) in (0..).zip(self.lanes.iter_mut().zip(&config.lanes)) {
             let knobs = config.lane(knobs, config.max_datagram);
             let conv = Conv(self.conv.wrapping_add(index));

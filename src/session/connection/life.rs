@@ -5,7 +5,7 @@ use crate::time::Time;
 use std::time::Duration;
 
 /// How far a connection has got.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Life {
     Up,
     /// Closed by us, while what was sent still may arrive.
@@ -14,7 +14,7 @@ pub(super) enum Life {
         until: Time,
     },
     /// The peer is told.
-    Closing(Closing),
+    Closing(Box<Closing>),
     Closed,
 }
 

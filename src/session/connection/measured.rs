@@ -12,7 +12,7 @@ impl<M: Message> Connection<M> {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         let (rtt, loss, undelivered) = (self.best_rtt(), self.sent.loss(), self.undelivered());
-        let (probes, counted) = (self.mtu.counts(), &self.stats);
+        let (probes, counted, rare) = (self.mtu.counts(), &self.stats, self.stats.rare());
         ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
@@ -37,12 +37,12 @@ impl<M: Message> Connection<M> {
             received: counted.received,
             bytes_received: counted.bytes_received,
             pings: counted.pings,
-            moves: counted.moves,
-            datagrams_refused: counted.datagrams_refused,
-            messages_refused: counted.messages_refused,
-            redirects: counted.redirects,
-            redirects_refused: counted.redirects_refused,
-            rejected: counted.rejected,
+            moves: rare.moves,
+            datagrams_refused: rare.datagrams_refused,
+            messages_refused: rare.messages_refused,
+            redirects: rare.redirects,
+            redirects_refused: rare.redirects_refused,
+            rejected: rare.rejected,
         }
     }
 
@@ -59,7 +59,6 @@ impl<M: Message> Connection<M> {
 
     /// Of packets that were acknowledged, or else of pings.
     pub(super) fn best_rtt(&self) -> &Rtt {
-        let acked = self.sent.rtt();
-        if acked.samples() > 0 { acked } else { &self.rtt }
+        self.sent.rtt().unwrap_or(&self.rtt)
     }
 }

@@ -22,17 +22,23 @@ impl<M: Message> Connection<M> {
     /// Room that is kept for the rest of what has begun to come counts as well.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let channels = self.channels.as_ref().map_or(0, Channels::memory);
+        let channels =
+            self.channels.as_deref().map_or(0, |channels| size_of::<Channels<M>>() + channels.memory());
         let datagrams = self.datagrams.memory() + self.sent.memory();
         let marks = if self.marks.is_some() { size_of::<Marks>() } else { 0 };
-        let path = self.parts.memory() + self.mtu.memory() + marks;
+        let path = self.path.memory() + self.parts.memory() + self.mtu.memory() + marks;
         let observer = self.observer.as_deref().map_or(0, Observer::memory);
-        self.lanes.memory() + channels + datagrams + path + self.seal.memory() + self.user.len() + observer
+        let rest = self.seal.memory() + self.stats.memory() + self.user.len() + observer;
+        self.lanes.memory() + channels + datagrams + path + rest
     }
 
     /// How many more bytes the session may take.
     pub(in crate::session) const fn set_memory_left(&mut self, bytes: u64) {
         self.memory_left = bytes;
+    }
+
+    pub(in crate::session) const fn memory_left(&self) -> u64 {
+        self.memory_left
     }
 
     /// As much of a message as `send_memory` has room for: all of it, or of a stream a part.

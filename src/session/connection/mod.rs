@@ -27,14 +27,16 @@ mod redirect;
 #[cfg(all(test, feature = "crypto"))]
 mod tests;
 mod timeout;
+mod tracked;
 mod transmit;
 #[cfg(test)]
 mod wraps;
 
 pub(in crate::session) use farewell::check_text;
 pub use observe::ConnectionState;
+pub(in crate::session) use transmit::Next;
 
-use super::config::{DATAGRAM_MIN, SessionConfig};
+use super::config::{DATAGRAM_MIN, SessionConfig, micros};
 use super::error::{SendDatagramError, SendError, SendMessageError};
 use super::event::{CloseReason, DatagramId, Event, Undelivered};
 use super::seal::Seal;
@@ -44,7 +46,6 @@ use crate::config::{ConfigError, in_range};
 use crate::message::Message;
 use crate::message::channel::{Channels, Received};
 use crate::pace::Rtt;
-use crate::packet::AckTracker;
 use crate::seq::Seq16;
 use crate::time::Time;
 use datagrams::Datagrams;
@@ -60,7 +61,8 @@ use parts::Parts as FrameParts;
 use path::{Challenges, Path};
 use redirect::Redirects;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Arc;
+use tracked::Tracked;
 
 /// One end of a session that is up: data in and out. Its owner, a [`Session`](super::Session) or a [`Server`](super::Server), does the
 /// rest; after a call here, drain the owner's polls.
@@ -72,19 +74,19 @@ pub struct Connection<M> {
     peer_sid: u32,
     path: Path,
     /// A datagram that has left, to be sent to a candidate as well.
-    copy: Option<(SocketAddr, Box<[u8]>)>,
+    copy: Option<Box<(SocketAddr, Vec<u8>)>>,
     /// Makes what a candidate is asked.
     challenges: Challenges,
     keepalive: Keepalive,
     lanes: Lanes,
-    channels: Option<Channels<M>>,
+    channels: Option<Box<Channels<M>>>,
     datagrams: Datagrams,
     /// How many datagrams with data may leave; `None`: as many as there are.
     pacing: Option<Box<Pacing>>,
     /// Datagrams with data that left; each so many begin with what is least urgent.
     turn: u8,
     received: acks::Received,
-    sent: AckTracker,
+    sent: Tracked,
     /// By the handshake's end and by pings; packets that are acknowledged give better ones.
     rtt: Rtt,
     /// The last ping that has not been answered.
@@ -109,8 +111,9 @@ pub struct Connection<M> {
     is_short: bool,
     /// Bytes that may be taken until the owner counts again.
     memory_left: u64,
-    ack_delay: Duration,
-    drain: Duration,
+    /// µs.
+    ack_delay: u32,
+    drain: u32,
     events: Pending,
     stats: Counters,
     now: Time,
@@ -122,14 +125,14 @@ pub struct Connection<M> {
 }
 
 /// Events not yet asked for: one of each kind at most.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Pending {
     connected: bool,
     readable: bool,
     writable: bool,
     redirected: bool,
-    moved: Option<(SocketAddr, SocketAddr)>,
-    closed: Option<(CloseReason, Undelivered)>,
+    moved: Option<Box<(SocketAddr, SocketAddr)>>,
+    closed: Option<Box<(CloseReason, Undelivered)>>,
 }
 
 /// What a connection is made of when its handshake is over.
@@ -157,7 +160,7 @@ pub(in crate::session) struct Parts {
 impl<M: Message> Connection<M> {
     pub(in crate::session) fn new(
         now: Time,
-        config: &SessionConfig,
+        config: &Arc<SessionConfig>,
         parts: Parts,
     ) -> Result<Self, ConfigError> {
         let Parts { mut seal, peer_sid, peer, conv, max_datagram, features, moves, is_client, seed, user } =
@@ -169,8 +172,13 @@ impl<M: Message> Connection<M> {
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(max_datagram);
-        let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = *config;
-        let datagram_max = SessionConfig::datagram_max(max_datagram);
+        let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = **config;
+        let datagram_limits = datagrams::Limits {
+            max: SessionConfig::datagram_max(max_datagram),
+            out: datagrams_out,
+            received: datagrams_in,
+            unacked,
+        };
         Ok(Self {
             life: Life::Up,
             seal,
@@ -180,12 +188,12 @@ impl<M: Message> Connection<M> {
             challenges: Challenges { key: seed, count: 0 },
             keepalive: Keepalive::new(now, keepalive, timeout, is_client),
             lanes: Lanes::new(conv, config, max_datagram)?,
-            channels: channels.map(|channels| Channels::new(&channels)).transpose()?,
-            datagrams: Datagrams::new(datagram_max, datagrams_out, datagrams_in, unacked),
+            channels: channels.map(|channels| Channels::new(&channels).map(Box::new)).transpose()?,
+            datagrams: Datagrams::new(datagram_limits),
             pacing: config.pacing.map(|pace| Pacing::new(&pace).map(Box::new)).transpose()?,
             turn: 0,
             received: acks::Received::default(),
-            sent: AckTracker::new(&config.acks()),
+            sent: Tracked::new(unacked),
             rtt: Rtt::default(),
             pong: None,
             response: None,
@@ -201,8 +209,8 @@ impl<M: Message> Connection<M> {
             send_memory: config.send_memory,
             is_short: false,
             memory_left: u64::MAX,
-            ack_delay: config.ack_delay,
-            drain: config.drain,
+            ack_delay: micros(config.ack_delay),
+            drain: micros(config.drain),
             events: Pending { connected: true, ..Pending::default() },
             stats: Counters::default(),
             now,
@@ -351,8 +359,8 @@ impl<M: Message> Connection<M> {
 
     /// The channels, to look at.
     #[must_use]
-    pub const fn channels(&self) -> Option<&Channels<M>> {
-        self.channels.as_ref()
+    pub fn channels(&self) -> Option<&Channels<M>> {
+        self.channels.as_deref()
     }
 
     pub(in crate::session) fn poll_event(&mut self) -> Option<Event> {
@@ -360,7 +368,7 @@ impl<M: Message> Connection<M> {
         if std::mem::take(connected) {
             return Some(Event::Connected);
         }
-        if let Some((from, to)) = moved.take() {
+        if let Some((from, to)) = moved.take().map(|moved| *moved) {
             return Some(Event::Moved { from, to });
         }
         if std::mem::take(readable) {
@@ -372,7 +380,7 @@ impl<M: Message> Connection<M> {
         if std::mem::take(redirected) {
             return Some(Event::Redirected);
         }
-        closed.take().map(|(reason, undelivered)| Event::Closed { reason, undelivered })
+        closed.take().map(|closed| Event::Closed { reason: closed.0, undelivered: closed.1 })
     }
 
     pub(in crate::session) const fn has_events(&self) -> bool {
@@ -383,7 +391,7 @@ impl<M: Message> Connection<M> {
     /// Tells the peer at once that it is over, without waiting for anything.
     pub(in crate::session) fn fail(&mut self, now: Time, reason: CloseReason) {
         if let Life::Up | Life::Draining { .. } = self.life {
-            self.life = Life::Closing(Closing::new(now, reason, self.undelivered()));
+            self.life = Life::Closing(Box::new(Closing::new(now, reason, self.undelivered())));
         }
     }
 
@@ -391,16 +399,15 @@ impl<M: Message> Connection<M> {
     pub(in crate::session) fn end(&mut self, reason: CloseReason, undelivered: Undelivered) {
         if !self.is_closed() {
             self.life = Life::Closed;
-            self.events.closed = Some((reason, undelivered));
+            self.events.closed = Some(Box::new((reason, undelivered)));
             self.observe(self.now);
         }
     }
 
     pub(in crate::session) fn undelivered(&self) -> Undelivered {
-        let messages = |channels: &Channels<M>| channels.unacked();
         Undelivered {
             segments: self.lanes.unacked(),
-            messages: self.channels.as_ref().map_or(0, messages),
+            messages: self.channels.as_ref().map_or(0, |channels| channels.unacked()),
             datagrams: self.datagrams.waiting(),
             redirect: self.redirects.is_pending(),
         }
@@ -412,7 +419,7 @@ impl<M: Message> Connection<M> {
         }
         self.check_memory(0).map_err(|NoMemory| SendMessageError::NoMemory)?;
         let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
-        self.channels.as_mut().ok_or(none.into())
+        self.channels.as_deref_mut().ok_or(none.into())
     }
 
     /// Notes that time has passed.

@@ -2,7 +2,7 @@
 //! how it stood before.
 
 use super::Connection;
-use super::life::{Closing, Life};
+use super::life::Life;
 use crate::events::{EventLog, Logged, write_lines};
 use crate::message::Message;
 use crate::session::event::CloseReason;
@@ -96,7 +96,7 @@ impl<M: Message> Connection<M> {
         log.push(self.now, SessionEvent::Mtu { mtu: self.mtu.current() });
         self.observer = Some(Box::new(Observer {
             log,
-            stats: self.stats,
+            stats: self.stats.clone(),
             packets: self.judged(),
             rtt: None,
             queue: None,
@@ -147,7 +147,7 @@ impl<M: Message> Connection<M> {
         let observer: &mut Observer = observer;
         let log = &mut observer.log;
         lanes.take_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
-        let before = std::mem::replace(&mut observer.stats, *stats);
+        let before = std::mem::replace(&mut observer.stats, stats.clone());
         if stats.sent > before.sent {
             let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);
             let pn = self.seal.sealed().saturating_sub(1);
@@ -210,11 +210,11 @@ impl<M: Message> Connection<M> {
     }
 
     fn state_event(&self) -> SessionEvent {
-        let (state, reason): (_, Option<CloseReason>) = match self.life {
+        let (state, reason): (_, Option<CloseReason>) = match &self.life {
             Life::Up => (ConnectionState::Up, None),
-            Life::Draining { reason, .. } => (ConnectionState::Draining, Some(reason)),
-            Life::Closing(Closing { reason, .. }) => (ConnectionState::Closing, Some(reason)),
-            Life::Closed => (ConnectionState::Closed, self.events.closed.map(|(reason, _)| reason)),
+            Life::Draining { reason, .. } => (ConnectionState::Draining, Some(*reason)),
+            Life::Closing(closing) => (ConnectionState::Closing, Some(closing.reason)),
+            Life::Closed => (ConnectionState::Closed, self.events.closed.as_ref().map(|closed| closed.0)),
         };
         SessionEvent::State { state, reason }
     }

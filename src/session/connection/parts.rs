@@ -10,7 +10,8 @@ use crate::session::wire::KcpPart;
 pub(super) struct Parts {
     /// Most bytes of a frame that is put together.
     most: u16,
-    cut: Cut,
+    /// Made for the first frame that is cut.
+    cut: Option<Box<Cut>>,
     /// Made for the first part that comes.
     joining: Option<Box<Reassembly>>,
 }
@@ -34,14 +35,14 @@ pub(super) struct Misfit;
 
 impl Parts {
     pub(super) fn new(most: u16) -> Self {
-        Self { most, cut: Cut::default(), joining: None }
+        Self { most, cut: None, joining: None }
     }
 
     /// Cuts a frame into parts of at most `most` bytes, as long as each other.
     pub(super) fn cut(&mut self, frame: &[u8], most: usize) {
         let count = frame.len().div_ceil(most.max(1));
         let Ok(parts) = u8::try_from(count) else { return };
-        let cut = &mut self.cut;
+        let cut = self.cut.get_or_insert_default();
         cut.bytes.clear();
         cut.bytes.extend_from_slice(frame);
         (cut.size, cut.next, cut.count) = (frame.len().div_ceil(count.max(1)), 0, parts);
@@ -49,7 +50,7 @@ impl Parts {
 
     /// The next part that is to leave.
     pub(super) fn next(&self) -> Option<(KcpPart, &[u8])> {
-        let Cut { number, ref bytes, size, next, count } = self.cut;
+        let &Cut { number, ref bytes, size, next, count } = self.cut.as_deref()?;
         if next >= count {
             return None;
         }
@@ -59,18 +60,19 @@ impl Parts {
     }
 
     /// It has left.
-    pub(super) const fn left(&mut self) {
-        self.cut.next += 1;
-        if self.cut.next >= self.cut.count {
-            self.cut.number = self.cut.number.wrapping_add(1);
-            self.cut.count = 0;
+    pub(super) fn left(&mut self) {
+        let Some(cut) = &mut self.cut else { return };
+        cut.next += 1;
+        if cut.next >= cut.count {
+            cut.end();
         }
     }
 
     /// What is left of the frame does not leave: it is too long as well, and the lane sends its segments again.
-    pub(super) const fn drop_cut(&mut self) {
-        self.cut.number = self.cut.number.wrapping_add(1);
-        self.cut.count = 0;
+    pub(super) fn drop_cut(&mut self) {
+        if let Some(cut) = &mut self.cut {
+            cut.end();
+        }
     }
 
     /// Takes a part of a frame; whether that completes it, which is [`joined`](Self::joined) then.
@@ -89,15 +91,24 @@ impl Parts {
     /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let joining = |joining: &Reassembly| size_of::<Reassembly>() + joining.memory();
-        self.cut.bytes.capacity() + self.joining.as_deref().map_or(0, joining)
+        let cut = |cut: &Cut| size_of::<Cut>() + cut.bytes.capacity();
+        self.cut.as_deref().map_or(0, cut) + self.joining.as_deref().map_or(0, joining)
     }
 
     /// Gives the memory back; what is not complete is lost.
     pub(super) fn shrink(&mut self) {
         self.joining = None;
-        if self.cut.count == 0 {
-            self.cut.bytes = Vec::new();
+        if let Some(cut) = self.cut.as_mut().filter(|cut| cut.count == 0) {
+            cut.bytes = Vec::new();
         }
+    }
+}
+
+impl Cut {
+    /// There is no more of this frame.
+    const fn end(&mut self) {
+        self.number = self.number.wrapping_add(1);
+        self.count = 0;
     }
 }
 

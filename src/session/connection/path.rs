@@ -9,6 +9,12 @@ use std::time::Duration;
 pub(super) struct Path {
     address: SocketAddr,
     moves: bool,
+    /// Made when a packet first comes from another address.
+    moving: Option<Box<Moving>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Moving {
     candidate: Option<Candidate>,
     /// When the last switches were, oldest first.
     switches: [Option<Time>; SWITCHES],
@@ -30,7 +36,7 @@ struct Candidate {
 impl Path {
     /// `moves`: whether the peer may change its address.
     pub(super) const fn new(address: SocketAddr, moves: bool) -> Self {
-        Self { address, moves, candidate: None, switches: [None; SWITCHES] }
+        Self { address, moves, moving: None }
     }
 
     pub(super) const fn address(&self) -> SocketAddr {
@@ -44,8 +50,8 @@ impl Path {
 
     /// Notes an authenticated packet from where the peer is; `is_newest`: none with a higher number came before.
     pub(super) fn on_own_packet(&mut self, is_newest: bool) {
-        if is_newest {
-            self.candidate = None; // the peer is still where it was
+        if is_newest && let Some(moving) = &mut self.moving {
+            moving.candidate = None; // the peer is still where it was
         }
     }
 
@@ -66,12 +72,13 @@ impl Path {
         self.update(now);
         let len = u64::try_from(len).unwrap_or(u64::MAX);
         let may_switch = is_newest && self.may_switch(now);
-        match &mut self.candidate {
+        let Moving { candidate, .. } = &mut **self.moving.get_or_insert_default();
+        match candidate {
             Some(candidate) if candidate.address == from => {
                 candidate.received = candidate.received.saturating_add(len);
             }
             None if may_switch => {
-                self.candidate = Some(Candidate {
+                *candidate = Some(Candidate {
                     address: from,
                     challenge: challenge(),
                     received: len,
@@ -92,13 +99,10 @@ impl Path {
         response: [u8; 8],
     ) -> Option<SocketAddr> {
         self.update(now);
-        let candidate = self.candidate.as_ref()?;
-        if candidate.address != from || candidate.challenge != response {
-            return None;
-        }
-        self.candidate = None;
-        self.switches.rotate_left(1);
-        if let Some(last) = self.switches.last_mut() {
+        let Moving { candidate, switches } = self.moving.as_deref_mut()?;
+        candidate.take_if(|candidate| candidate.address == from && candidate.challenge == response)?;
+        switches.rotate_left(1);
+        if let Some(last) = switches.last_mut() {
             *last = Some(now);
         }
         Some(std::mem::replace(&mut self.address, from))
@@ -107,7 +111,7 @@ impl Path {
     /// The question that is due, if `len` bytes may be sent to the candidate.
     pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
         self.update(now);
-        let candidate = self.candidate.as_mut()?;
+        let candidate = self.moving.as_mut()?.candidate.as_mut()?;
         let sent = candidate.sent.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
         if candidate.ask_at > now || sent > candidate.received {
             return None;
@@ -120,7 +124,7 @@ impl Path {
     /// Where a copy of a datagram of `len` bytes may go as well: to the candidate, as far as it has paid for that and for one more
     /// question of `question` bytes.
     pub(super) fn pay_copy(&mut self, len: usize, question: usize) -> Option<SocketAddr> {
-        let candidate = self.candidate.as_mut()?;
+        let candidate = self.moving.as_mut()?.candidate.as_mut()?;
         let bytes = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
         let sent = candidate.sent.saturating_add(bytes(len));
         if sent.saturating_add(bytes(question)) > candidate.received {
@@ -132,7 +136,7 @@ impl Path {
 
     /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
     pub(super) fn check(&self, len: usize) -> Option<Time> {
-        let candidate = self.candidate.as_ref()?;
+        let candidate = self.candidate()?;
         let can_pay =
             candidate.sent.saturating_add(u64::try_from(len).unwrap_or(u64::MAX)) <= candidate.received;
         Some(if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at })
@@ -140,13 +144,23 @@ impl Path {
 
     /// Gives a candidate up that has not answered.
     pub(super) fn update(&mut self, now: Time) {
-        if self.candidate.as_ref().is_some_and(|candidate| candidate.dies_at <= now) {
-            self.candidate = None;
+        if let Some(moving) = &mut self.moving {
+            moving.candidate.take_if(|candidate| candidate.dies_at <= now);
         }
     }
 
+    /// Bytes of the heap.
+    pub(super) const fn memory(&self) -> usize {
+        if self.moving.is_some() { size_of::<Moving>() } else { 0 }
+    }
+
+    fn candidate(&self) -> Option<&Candidate> {
+        self.moving.as_ref()?.candidate.as_ref()
+    }
+
     fn may_switch(&self, now: Time) -> bool {
-        self.switches.first().copied().flatten().is_none_or(|oldest| now.since(oldest) >= SWITCH_SPAN)
+        let oldest = self.moving.as_ref().and_then(|moving| *moving.switches.first()?);
+        oldest.is_none_or(|oldest| now.since(oldest) >= SWITCH_SPAN)
     }
 }
 
@@ -187,7 +201,7 @@ mod tests {
     /// A packet comes; the port of the candidate after it.
     fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
         path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, PATIENCE, || [7; 8]);
-        path.candidate.as_ref().map(|candidate| candidate.address.port())
+        path.candidate().map(|candidate| candidate.address.port())
     }
 
     #[test]

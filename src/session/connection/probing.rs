@@ -106,8 +106,8 @@ impl<M: Message> Connection<M> {
 
     /// How long an acknowledgement may take, if the peer lets it wait as long as we do.
     fn patience(&self) -> Duration {
-        let rtt = self.rtt();
-        rtt + rtt / 2 + self.ack_delay + SLACK
+        let rtt = self.best_rtt().smoothed_micros();
+        Duration::from_micros(rtt.saturating_add(rtt / 2).saturating_add(self.ack_delay.into())) + SLACK
     }
 }
 

@@ -22,7 +22,7 @@ impl<M: Message> Connection<M> {
     /// The number before which all segments of a lane are known to have arrived.
     #[must_use]
     pub fn acked_up_to(&self, lane: usize) -> Option<Sn> {
-        Some(self.lanes.stats(lane)?.snd_una)
+        self.lanes.acked_up_to(lane)
     }
 
     /// Takes the number of a message of a channel with `receipts` that is known to have arrived, as

@@ -51,11 +51,11 @@ impl<M: Message> Connection<M> {
     fn take_data(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
         self.tick(now);
         if self.is_closed() {
-            self.stats.rejected.late += 1;
+            self.stats.rare_mut().rejected.late += 1;
             return false;
         }
         if !self.path.may_be(from) {
-            self.stats.rejected.stranger += 1;
+            self.stats.rare_mut().rejected.stranger += 1;
             return false;
         }
         let len = datagram.len();
@@ -98,7 +98,7 @@ impl<M: Message> Connection<M> {
     }
 
     fn count(&mut self, now: Time, error: OpenError) {
-        let rejected = &mut self.stats.rejected;
+        let rejected = &mut self.stats.rare_mut().rejected;
         *match error {
             OpenError::Replayed(Replayed::Duplicate) => &mut rejected.duplicate,
             OpenError::Replayed(Replayed::Stale) | OpenError::Phase => &mut rejected.stale,
@@ -135,7 +135,7 @@ impl<M: Message> Connection<M> {
             }
         }
         if !taken.refused {
-            self.received.add(now, taken.pn, taken.elicits.then_some(now + self.ack_delay));
+            self.received.add(now, taken.pn, taken.elicits.then_some(now.after(self.ack_delay.into())));
         }
     }
 
@@ -158,7 +158,9 @@ impl<M: Message> Connection<M> {
                 taken.elicits = true;
                 taken.refused |= !has_room;
                 self.events.readable |= has_room;
-                self.stats.datagrams_refused += u64::from(!has_room);
+                if !has_room {
+                    self.stats.rare_mut().datagrams_refused += 1;
+                }
             }
             Frame::Packed(payload) => {
                 taken.elicits = true;
@@ -170,7 +172,7 @@ impl<M: Message> Connection<M> {
                     self.events.readable = true;
                 } else {
                     taken.refused = true;
-                    self.stats.messages_refused += 1;
+                    self.stats.rare_mut().messages_refused += 1;
                 }
             }
             Frame::Ack(ack) => self.take_acks(now, ack)?,
@@ -202,9 +204,10 @@ impl<M: Message> Connection<M> {
     /// The answer of an address. If it is the right one, the peer is there now.
     fn take_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
         let Some(old) = self.path.on_response(now, from, response) else { return };
-        self.stats.moves += 1;
+        self.stats.rare_mut().moves += 1;
         let Pending { moved, .. } = &mut self.events;
-        *moved = Some((moved.map_or(old, |(first, _)| first), from));
+        let first = moved.as_ref().map_or(old, |moved| moved.0);
+        *moved = Some(Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
             self.lanes.path_changed(now);
             self.sent.path_changed();
@@ -231,7 +234,7 @@ impl<M: Message> Connection<M> {
             return Err(CloseReason::Protocol); // nothing of that number was sent
         }
         let delay = Duration::from_micros(u64::from(delay) * DELAY_UNIT);
-        let acked = self.sent.on_acks(now, Acks { ack, bits }, delay);
+        let Some(acked) = self.sent.on_acks(now, Acks { ack, bits }, delay) else { return Ok(()) };
         for sequence in acked {
             self.note_arrived(now, sequence);
             self.datagrams.on_acked(sequence);

@@ -144,8 +144,9 @@ impl<M: Message> Connection<M> {
         let arrival = if self.is_token(token) { self.redirects.take(pn, token) } else { Arrival::Old };
         let is_new = arrival == Arrival::New;
         self.events.redirected |= is_new;
-        self.stats.redirects += u64::from(is_new);
-        self.stats.redirects_refused += u64::from(arrival == Arrival::Old);
+        let counted = self.stats.rare_mut();
+        counted.redirects += u64::from(is_new);
+        counted.redirects_refused += u64::from(arrival == Arrival::Old);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! What time does to a connection, and when it is to be woken.
 
 use super::Connection;
-use super::life::{Closing, Life};
+use super::life::Life;
 use super::transmit::PATH_FRAME;
 use crate::message::Message;
 use crate::session::event::{CloseReason, Timer};
@@ -21,17 +21,18 @@ impl<M: Message> Connection<M> {
             return;
         }
         if self.keepalive.timeout_at() <= now {
-            let reason = match self.life {
-                Life::Closing(Closing { reason, .. }) | Life::Draining { reason, .. } => reason,
+            let reason = match &self.life {
+                Life::Closing(closing) => closing.reason,
+                Life::Draining { reason, .. } => *reason,
                 _ => CloseReason::Timeout,
             };
             return self.end(reason, self.undelivered());
         }
-        match self.life {
+        match &self.life {
             Life::Closing(closing) if closing.ends_at() <= now => {
                 self.end(closing.reason, closing.undelivered)
             }
-            Life::Draining { reason, until } if until <= now || self.is_drained() => self.fail(now, reason),
+            Life::Draining { reason, until } if *until <= now || self.is_drained() => self.fail(now, *reason),
             _ => {}
         }
         if let Life::Up | Life::Draining { .. } = self.life
@@ -44,49 +45,70 @@ impl<M: Message> Connection<M> {
     /// When something is due, and what.
     pub(in crate::session) fn poll_timeout(&self) -> Option<(Time, Timer)> {
         let now = self.now;
-        let path = self.path.check(self.seal.overhead() + PATH_FRAME).map(|at| (at, Timer::Path));
         if self.copy.is_some() {
             return Some((now, Timer::Path));
         }
-        let silence = (self.keepalive.timeout_at(), Timer::Timeout);
-        match self.life {
-            Life::Closed => self.farewell.then_some((now, Timer::Close)),
-            Life::Closing(closing) => path.into_iter().chain([(closing.check(), Timer::Close)]).min(),
-            Life::Up | Life::Draining { .. } => {
-                let draining = match self.life {
-                    Life::Draining { .. } if self.is_drained() => Some((now, Timer::Close)),
-                    Life::Draining { until, .. } => Some((until, Timer::Close)),
-                    _ => None,
-                };
-                let is_due = self.pong.is_some() || self.response.is_some();
-                let channels = self.channels.as_ref().and_then(|channels| channels.check(now, self.rtt()));
-                let allowed = self.allows_at();
-                let data = |at: Time, timer: Timer| (at.max(allowed), timer);
-                let waits = self.lanes.next_len().is_some() || self.parts.next().is_some();
-                [
-                    is_due.then_some((now, Timer::Ack)),
-                    (self.datagrams.waiting() > 0).then(|| data(now, Timer::Ack)),
-                    waits.then(|| data(now, Timer::Lane)),
-                    self.lanes.check(now).map(|at| data(at, Timer::Lane)),
-                    channels.map(|at| data(at, Timer::Channel)),
-                    self.received.due().map(|at| (at, Timer::Ack)),
-                    self.redirects.due().map(|at| (at, Timer::Redirect)),
-                    self.marks.as_ref().and_then(|marks| marks.due()).map(|at| (at, Timer::Ack)),
-                    self.mtu.check().map(|at| data(at, Timer::Path)),
-                    Some((self.keepalive.ping_at(), Timer::Keepalive)),
-                    Some(silence),
-                    draining,
-                    path,
-                ]
-                .into_iter()
-                .flatten()
-                .min()
+        match &self.life {
+            Life::Closed => return self.farewell.then_some((now, Timer::Close)),
+            Life::Closing(closing) => {
+                let mut next = Soonest(closing.check(), Timer::Close);
+                next.or(self.path_due(), Timer::Path);
+                return Some((next.0, next.1));
             }
+            Life::Up | Life::Draining { .. } => {}
         }
+        let mut data = Soonest(self.lanes.check(now), Timer::Lane);
+        if data.0 <= now && self.pacing.is_none() {
+            return Some((data.0, data.1)); // nothing is sooner
+        }
+        let mut next = Soonest(self.keepalive.timeout_at(), Timer::Timeout);
+        next.or(Some(self.keepalive.ping_at()), Timer::Keepalive);
+        next.or(self.path_due(), Timer::Path);
+        if let Life::Draining { until, .. } = self.life {
+            next.or(Some(if self.is_drained() { now } else { until }), Timer::Close);
+        }
+        let is_asked = self.pong.is_some() || self.response.is_some();
+        next.or(is_asked.then_some(now), Timer::Ack);
+        next.or(self.received.due(), Timer::Ack);
+        next.or(self.marks.as_ref().and_then(|marks| marks.due()), Timer::Ack);
+        next.or(self.redirects.due(), Timer::Redirect);
+        data.or(self.lane_waits().then_some(now), Timer::Lane);
+        data.or((self.datagrams.waiting() > 0).then_some(now), Timer::Ack);
+        if let Some(channels) = &self.channels {
+            data.or(channels.check(now, self.rtt()), Timer::Channel);
+        }
+        data.or(self.mtu.check(), Timer::Path);
+        if data.0 != Time::NEVER {
+            next.or(Some(data.0.max(self.allows_at())), data.1);
+        }
+        Some((next.0, next.1))
+    }
+
+    /// Whether a lane has made a datagram that has not left.
+    fn lane_waits(&self) -> bool {
+        self.lanes.next_len().is_some() || self.parts.next().is_some()
+    }
+
+    fn path_due(&self) -> Option<Time> {
+        self.path.check(self.seal.overhead() + PATH_FRAME)
     }
 
     /// Whether everything sent is known to have arrived, or has at least left.
     fn is_drained(&self) -> bool {
-        self.undelivered().is_empty() && self.lanes.next_len().is_none() && self.parts.next().is_none()
+        self.undelivered().is_empty() && !self.lane_waits()
+    }
+}
+
+/// The soonest of all that is asked, and what it is.
+struct Soonest(Time, Timer);
+
+impl Soonest {
+    #[inline]
+    fn or(&mut self, at: Option<Time>, timer: Timer) {
+        if let Some(at) = at
+            && (at, timer) < (self.0, self.1)
+        {
+            *self = Self(at, timer);
+        }
     }
 }

@@ -6,12 +6,21 @@ use super::life::Life;
 use super::receive::DELAY_UNIT;
 use crate::message::Message;
 use crate::pace::Conditions;
-use crate::session::event::CloseReason;
+use crate::session::event::{CloseReason, Timer};
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter};
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// What a connection has for its owner's socket.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::session) enum Next {
+    /// A datagram was written that goes there.
+    Datagram(SocketAddr),
+    /// None before then, if nothing else happens, and what it would be.
+    Timeout(Option<(Time, Timer)>),
+}
 
 /// What a datagram carries that its owner wants to know about later.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,22 +43,29 @@ impl Written {
 }
 
 impl<M: Message> Connection<M> {
-    /// Writes the next datagram that is due behind what is in `buf`; returns where it goes.
-    pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+    /// Writes the next datagram that is due behind what is in `buf`, or says when there may be one.
+    pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Next {
+        self.tick(now);
+        self.events.writable |= self.take_roomy();
+        let due = self.poll_timeout();
+        if due.is_none_or(|(at, _)| at > now) {
+            self.observe(now);
+            return Next::Timeout(due);
+        }
         let start = buf.len();
         let to = self.append_due(now, buf);
         if to.is_none() {
             buf.truncate(start);
         }
         self.observe(now);
-        to
+        to.map_or_else(|| Next::Timeout(self.poll_timeout()), Next::Datagram)
     }
 
-    /// The same, and when nothing is due there may be a beginning of something.
+    /// Where a datagram goes of what is due; if there is none, there may be a beginning of one.
     fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        self.tick(now);
         let start = buf.len();
-        if let Some((candidate, copy)) = self.copy.take() {
+        if let Some(waiting) = self.copy.take() {
+            let (candidate, copy) = *waiting;
             buf.extend_from_slice(&copy);
             self.stats.sent += 1;
             self.stats.bytes_sent += copy.len() as u64;
@@ -84,7 +100,7 @@ impl<M: Message> Connection<M> {
         let question = if self.is_closed() { 0 } else { question };
         let datagram = buf.get(start..).unwrap_or_default();
         let candidate = self.path.pay_copy(datagram.len(), question);
-        self.copy = candidate.map(|candidate| (candidate, datagram.into()));
+        self.copy = candidate.map(|candidate| Box::new((candidate, datagram.into())));
         Some(self.path.address())
     }
 
@@ -103,7 +119,7 @@ impl<M: Message> Connection<M> {
         if may_send {
             self.lanes.update(now);
         }
-        self.events.writable |= self.lanes.take_writable() | self.take_roomy();
+        self.events.writable |= self.lanes.take_writable();
         let start = Seal::begin_behind(buf);
         let end = start + self.body_end();
         let mut writer = FrameWriter::new(buf, end);
@@ -174,7 +190,7 @@ impl<M: Message> Connection<M> {
             return;
         }
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
-        let measured = Conditions::of(self.sent.rtt(), self.sent.loss());
+        let measured = Conditions::of(self.best_rtt(), &self.sent.loss());
         let conditions = Conditions { rtt: self.rtt(), loss: measured.loss.max(marked), ..measured };
         if let Some(pacing) = &mut self.pacing {
             pacing.update(now, &conditions);
@@ -287,7 +303,6 @@ impl<M: Message> Connection<M> {
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
         if is_tracked || (self.sent.remembers_sent() && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
-            self.sent.update(now);
             self.sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);
             self.redirects.on_sent(pn, written.is_redirect);

@@ -1,6 +1,6 @@
 //! Sessions whose numbers are about to come round: packet numbers in 16 and in 32 bits, segment numbers, the clock of the wire.
 
-use super::{Connection, Parts};
+use super::{Connection, Next, Parts};
 use crate::message::channel::{ChannelConfig, Received};
 use crate::seq::Sn;
 use crate::session::seal::{Keys, Seal};
@@ -8,6 +8,7 @@ use crate::session::{Blob, SessionConfig};
 use crate::time::Time;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Random numbers. Source: Steele, Lea and Flood 2014, `SplitMix64`.
@@ -80,7 +81,7 @@ impl World {
                 seed: [1, 2],
                 user: Box::default(),
             };
-            let mut connection = Connection::<Blob>::new(now, &config, parts).unwrap();
+            let mut connection = Connection::<Blob>::new(now, &Arc::new(config.clone()), parts).unwrap();
             connection.lanes.start_at(&config, Sn(segments[end]), Sn(segments[1 - end]));
             connection
         };
@@ -109,7 +110,7 @@ impl World {
             }
             self.ends[end].handle_timeout(now);
             let mut buf = Vec::new();
-            while self.ends[end].append_transmit(now, &mut buf).is_some() {
+            while let Next::Datagram(_) = self.ends[end].append_transmit(now, &mut buf) {
                 let datagram = std::mem::take(&mut buf);
                 if is_bad && self.draw.below(5) == 0 {
                     continue;

@@ -178,9 +178,14 @@ impl Peers {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         for _ in 0..TIMERS_EACH {
-            let Some(id) = self.timers.pop(now) else { return };
-            if let Some(peer) = self.peers.get_mut(&id) {
-                peer.wake = None;
+            let Some((at, id)) = self.timers.pop(now) else { return };
+            let Some(peer) = self.peers.get_mut(&id) else { continue };
+            if !self.timers.has_gone_off(&mut peer.wake, at) {
+                continue;
+            }
+            if peer.due > now && !peer.touched {
+                self.timers.arm(id, &mut peer.wake, peer.due); // it was put off since
+            } else {
                 touch(&mut self.touched, id, peer);
             }
         }
@@ -312,9 +317,9 @@ impl Peers {
         Kcp::new(conv, &self.config.kcp, self.config.kcp.datagram_queue())
     }
 
-    /// How far the clock of a control block is ahead: any time that the wire's clock can show.
-    fn clock(&self) -> Duration {
-        Duration::from_micros(self.clocks.hash_one(self.next_id) >> 22)
+    /// How far the clock of a control block is ahead, µs: any time that the wire's clock can show.
+    fn clock(&self) -> u64 {
+        self.clocks.hash_one(self.next_id) >> 22
     }
 
     fn insert(&mut self, key: Key, mut peer: Peer) -> PeerId {
@@ -359,9 +364,11 @@ impl Peers {
         if peer.may_send() && !std::mem::replace(&mut peer.sending, true) {
             self.outbox.push_back(id);
         }
-        let quiet_at = (!peer.shrunk).then_some(quiet_at).filter(|at| *at > now);
-        let wake = [peer.check(now), quiet_at].into_iter().flatten().fold(idle_at, Time::min);
-        self.timers.arm(id, &mut peer.wake, wake);
+        peer.due = peer.check(now).map_or(idle_at, |at| at.min(idle_at));
+        if !peer.shrunk && quiet_at > now {
+            peer.due = peer.due.min(quiet_at);
+        }
+        self.timers.arm(id, &mut peer.wake, peer.due);
     }
 
     fn end(&mut self, id: PeerId, reason: CloseReason) {
@@ -379,7 +386,7 @@ impl Peers {
         let mut peer = *self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
         self.last = None;
-        self.timers.clear(id, &mut peer.wake);
+        self.timers.clear(&mut peer.wake);
         let Some(host) = peer.host else {
             self.registered -= 1;
             return Some(peer);

@@ -9,7 +9,6 @@ use crate::wire::DatagramQueue;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 /// Names a peer. No two of one [`Peers`](super::Peers) ever have the same.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -58,13 +57,15 @@ pub struct Peer {
     address: SocketAddr,
     /// What it counts against; `None`: it was registered.
     pub(super) host: Option<IpAddr>,
-    /// How far the clock of its control block is ahead of ours.
-    clock: Duration,
+    /// How far the clock of its control block is ahead of ours, µs.
+    clock: u64,
     /// What it has to show first; `None`: nothing more.
     proof: Option<Box<Proof>>,
     /// When the last good datagram came.
     pub(super) heard: Time,
-    /// When its timer goes off; the table of timers has it too.
+    /// When it has something to do, as it was when it was served last.
+    pub(super) due: Time,
+    /// When its timer goes off, which is not later; the table of timers has it too.
     pub(super) wake: Option<Time>,
     /// On the list of those that have something to do.
     pub(super) touched: bool,
@@ -90,7 +91,7 @@ impl Peer {
         kcp: Kcp<DatagramQueue>,
         address: SocketAddr,
         host: Option<IpAddr>,
-        clock: Duration,
+        clock: u64,
         proof: Option<Box<Proof>>,
     ) -> Self {
         Self {
@@ -100,6 +101,7 @@ impl Peer {
             clock,
             proof,
             heard: now,
+            due: now,
             wake: None,
             touched: false,
             flush: false,
@@ -163,14 +165,13 @@ impl Peer {
 
     /// Logs what happens from now on, see [`Kcp::log_events`]. Times are those of the owner.
     pub fn log_events(&mut self, most: usize) {
-        self.kcp.log_events(self.heard + self.clock, most);
+        self.kcp.log_events(self.heard.after(self.clock), most);
     }
 
     /// Takes the oldest event of the log.
     pub fn poll_log(&mut self) -> Option<Logged<KcpEvent>> {
         let Logged { at, event } = self.kcp.poll_log()?;
-        let ahead = u64::try_from(self.clock.as_micros()).unwrap_or(u64::MAX);
-        Some(Logged { at: at.before(ahead), event })
+        Some(Logged { at: at.before(self.clock), event })
     }
 
     /// Takes all events of the log and writes a line of JSON each, see [`Kcp::write_log`].
@@ -202,7 +203,7 @@ impl Peer {
 
     /// Takes a datagram that came from it; whether it changed anything.
     pub(super) fn input(&mut self, now: Time, datagram: &[u8]) -> bool {
-        let result = self.kcp.input(now + self.clock, datagram);
+        let result = self.kcp.input(now.after(self.clock), datagram);
         if let Err(error) = &result {
             log::trace!("rejected a datagram from {}: {error}", self.address);
         } else if self.proof.as_mut().is_some_and(|proof| proof.on_received(datagram)) {
@@ -222,16 +223,16 @@ impl Peer {
 
     /// Does what is due.
     pub(super) fn update(&mut self, now: Time, flush: bool) {
-        self.kcp.update(now + self.clock);
-        if flush {
-            self.kcp.flush(now + self.clock);
+        self.kcp.update(now.after(self.clock));
+        if flush && !self.kcp.config().is_at_once() {
+            self.kcp.flush(now.after(self.clock)); // at once, the update has done it
         }
     }
 
     /// When it wants to be updated.
     pub(super) fn check(&self, now: Time) -> Option<Time> {
-        let at = self.kcp.check(now + self.clock)?;
-        Some(now + at.since(now + self.clock))
+        let at = self.kcp.check(now.after(self.clock))?;
+        Some(at.before(self.clock).max(now))
     }
 
     /// Whether there is a datagram that may leave.

@@ -282,15 +282,17 @@ impl Seal {
 
     /// Bytes of the heap, about.
     pub(in crate::session) const fn memory(&self) -> usize {
-        match &self.protection {
+        let keys = match &self.protection {
             Protection::Checked(_) => 0,
             #[cfg(feature = "crypto")]
             Protection::Noise(phases) => phases.memory(),
-        }
+        };
+        keys + self.window.memory()
     }
 
     /// Gives the memory back that makes packets cheap: each takes the time to prepare its key from now on.
     pub(in crate::session) fn rest(&mut self) {
+        self.window.rest();
         match &mut self.protection {
             Protection::Checked(_) => {}
             #[cfg(feature = "crypto")]
@@ -300,6 +302,7 @@ impl Seal {
 
     /// Prepares the keys for more packets than one.
     pub(in crate::session) fn wake(&mut self) {
+        self.window.wake();
         match &mut self.protection {
             Protection::Checked(_) => {}
             #[cfg(feature = "crypto")]

@@ -18,7 +18,7 @@ pub(super) struct Phases {
     /// The key after `receive`, so that a packet in the next phase costs no more than another.
     next: Key,
     /// The key before `receive`, and until when it opens what is late.
-    old: Option<(Key, Time)>,
+    old: Option<Box<(Key, Time)>>,
     /// How often the keys were updated, to send and to receive. The first is at most 1 ahead of the second.
     generation: (u64, u64),
     /// Packets that were sealed with `send`, and opened since it is used.
@@ -104,18 +104,16 @@ impl Phases {
             }
             opened
         } else {
-            let Some((old, _)) = self.old.as_ref().filter(|(_, until)| now < *until) else {
+            let Some(old) = self.old.as_ref().filter(|old| now < old.1) else {
                 return Err(OpenError::Phase);
             };
-            Keyed::new(self.receive.which(), old.clone()).open(pn, header, sealed)
+            Keyed::new(self.receive.which(), old.0.clone()).open(pn, header, sealed)
         };
         if !opened {
             return Err(OpenError::Forged);
         }
         self.packets.1 += 1;
-        if self.old.as_ref().is_some_and(|(_, until)| now >= *until) {
-            self.old = None;
-        }
+        self.old.take_if(|old| now >= old.1);
         Ok(())
     }
 
@@ -141,7 +139,7 @@ impl Phases {
     }
 
     fn update_receive(&mut self, now: Time, next: Keyed) {
-        self.old = Some((self.receive.key().clone(), now + OLD_KEY));
+        self.old = Some(Box::new((self.receive.key().clone(), now + OLD_KEY)));
         self.next = next.next();
         self.receive = next;
         self.generation.1 += 1;

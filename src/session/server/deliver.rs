@@ -2,7 +2,7 @@
 
 use super::graves;
 use super::opening::Place;
-use super::peer::{HalfOpen, Peer, Stage};
+use super::peer::{Peer, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
 use super::{Server, list};
@@ -40,7 +40,8 @@ impl<M: Message> Server<M> {
             return;
         }
         list(&mut self.outbox, id, peer);
-        if let Stage::HalfOpen(HalfOpen { until, .. }) = peer.stage {
+        if let Stage::HalfOpen(half_open) = &peer.stage {
+            let until = half_open.until;
             peer.stage = Stage::Confirmed;
             self.crowd.confirm(id, until);
             self.stats.confirmed += 1;
@@ -66,16 +67,16 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// The timer of a session has gone off.
-    pub(super) fn wake(&mut self, now: Time, id: u32) {
-        let Some(peer) = self.sessions.get_mut(id) else {
-            self.withdraw(now, id);
+    /// A timer of `at` has come up.
+    pub(super) fn wake(&mut self, now: Time, id: u32, at: Time) {
+        let Some(peer) = self.sessions.get_mut(id) else { return self.wake_request(now, id, at) };
+        if !self.timers.has_gone_off(&mut peer.wake, at) {
             return;
-        };
-        peer.wake = None;
+        }
         match &peer.stage {
             Stage::HalfOpen(half_open) if half_open.until <= now => return self.bury(now, id),
             Stage::HalfOpen(_) => {}
+            Stage::Confirmed if peer.due > now && !peer.is_listed => {} // it was put off since
             Stage::Confirmed => {
                 peer.connection.handle_timeout(now);
                 list(&mut self.outbox, id, peer);
@@ -90,9 +91,6 @@ impl<M: Message> Server<M> {
 
     /// Sees to it that a session is looked at again when it has to be, and tells what it has to tell.
     pub(super) fn settle(&mut self, now: Time, id: u32) {
-        if !self.memory.is_lent(id) {
-            self.recount(id);
-        }
         let Some(peer) = self.sessions.get_mut(id) else { return };
         if matches!(peer.stage, Stage::Confirmed) && peer.connection.is_closed() && !peer.is_listed {
             peer.stage = Stage::Over { until: now + LINGER };
@@ -107,11 +105,11 @@ impl<M: Message> Server<M> {
             return; // and it is looked at when it has been polled
         }
         let at = match &peer.stage {
-            Stage::HalfOpen(half_open) => Some(half_open.until),
-            Stage::Confirmed => peer.connection.poll_timeout().map(|(at, _)| at),
-            Stage::Over { until } => Some((*until).max(now + OVER_AGAIN)),
+            Stage::HalfOpen(half_open) => half_open.until,
+            Stage::Confirmed => peer.due,
+            Stage::Over { until } => (*until).max(now + OVER_AGAIN),
         };
-        if let Some(at) = at {
+        if at != Time::NEVER {
             self.timers.arm(id, &mut peer.wake, at);
         }
     }
@@ -136,7 +134,7 @@ impl<M: Message> Server<M> {
         if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
             tokens.leave(pass, id);
         }
-        self.timers.clear(id, &mut peer.wake);
+        self.timers.clear(&mut peer.wake);
         self.vacate(now, Place { id, attempt, host, until });
     }
 

@@ -8,8 +8,8 @@ use super::peer::Peer;
 pub(super) struct Memory {
     limit: u64,
     used: u64,
-    /// The session that the application was given last: it may have sent or read since.
-    lent: Option<u32>,
+    /// The session that the application was given last, or that a datagram came for, and how much it may take.
+    lent: Option<(u32, u64)>,
 }
 
 impl Memory {
@@ -31,11 +31,6 @@ impl Memory {
         self.left() <= self.limit / 8
     }
 
-    /// Whether the session is counted anew before another one is, or before anything is sent.
-    pub(super) fn is_lent(&self, id: u32) -> bool {
-        self.lent == Some(id)
-    }
-
     /// A session held `before` bytes, and holds `after` now.
     const fn replace(&mut self, before: u64, after: u64) {
         self.used = self.used.saturating_sub(before).saturating_add(after);
@@ -50,31 +45,39 @@ impl<M: crate::message::Message> Server<M> {
         if let Some(peer) = self.sessions.get_mut(id) {
             if is_short {
                 peer.connection.trim();
+            } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT {
+                return; // it goes on, and counts for more than it holds meanwhile
             }
             let now = bytes(size_of::<Peer<M>>() + peer.connection.memory());
+            peer.taken = 0;
             let before = std::mem::replace(&mut peer.counted, now);
             self.memory.replace(before, now);
         }
     }
 
-    /// Counts what the application did with the session that it was given last.
-    pub(super) fn recount_lent(&mut self) {
-        if let Some(id) = self.memory.lent.take() {
-            self.recount(id);
+    /// Counts what the session has taken that was lent last.
+    pub(super) fn count_lent(&mut self) {
+        let Some((id, left)) = self.memory.lent.take() else { return };
+        if let Some(peer) = self.sessions.get_mut(id) {
+            let taken = left.saturating_sub(peer.connection.memory_left());
+            peer.counted += taken;
+            peer.taken += taken;
+            peer.took |= taken > 0;
+            self.memory.used += taken;
         }
     }
 
     /// The session goes to the application, which may send and read, or gets a datagram. It counts down itself what it takes; what it
-    /// gives back is seen when it is counted anew.
+    /// gives back is seen when it is counted anew, which is when it has been polled.
     pub(super) fn lend(&mut self, id: u32) {
-        if self.memory.is_lent(id) {
+        if self.memory.lent.is_some_and(|(lent, _)| lent == id) {
             return;
         }
-        self.recount_lent();
+        self.count_lent();
         let left = self.memory.left();
         if let Some(peer) = self.sessions.get_mut(id) {
             peer.connection.set_memory_left(left);
-            self.memory.lent = Some(id);
+            self.memory.lent = Some((id, left));
         }
     }
 
@@ -83,6 +86,9 @@ impl<M: crate::message::Message> Server<M> {
         self.memory.replace(peer.counted, 0);
     }
 }
+
+/// A session that takes memory is counted anew when it has taken so many bytes, and when it is polled and has taken none.
+const RECOUNT: u64 = 1024;
 
 fn bytes(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)

@@ -1,7 +1,7 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
 //! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `requests` asks the
-//! application about it, `opening` gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered,
+//! application about it, `opening` gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, `rates` how often,
 //! `refusal` why they are not, `crowd` who has how many, `graves` who must not come back at once. `table` finds sessions by id, `peer` is
 //! what is known of each, `memory` counts what they hold, `deliver` is what happens to one that is up,
 //! `transmit` whose datagram leaves next.
@@ -15,6 +15,7 @@ mod id;
 mod memory;
 mod opening;
 mod peer;
+mod rates;
 mod refusal;
 mod rejections;
 mod replies;
@@ -41,22 +42,23 @@ use super::reset::ResetKey;
 use super::timers::Timers;
 use super::turn::Turn;
 use super::wire::{Packet, PacketError, is_reserved_conv};
-use super::{Blob, Ecn, Random};
+use super::{Blob, Ecn, Random, SessionConfig};
 use crate::config::ConfigError;
 use crate::message::Message;
-use crate::rate::{AddressRate, Rate};
 use crate::time::Time;
 use crate::wire::conv_of;
 use crowd::Crowd;
 use graves::{Attempt, Graves};
 use memory::Memory;
 use peer::Peer;
+use rates::Rates;
 use refusal::{Quiet, Refusal};
 use rejections::Rejections;
 use replies::{Replies, Reply};
 use requests::Pending;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use table::Table;
 
 /// The sessions of a server, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
@@ -66,6 +68,8 @@ use table::Table;
 #[derive(Debug)]
 pub struct Server<M = Blob> {
     config: ServerConfig,
+    /// Of that, what all sessions share.
+    session: Arc<SessionConfig>,
     random: Random,
     cookies: CookieKey,
     resets: Option<ResetKey>,
@@ -106,15 +110,6 @@ pub struct Server<M = Blob> {
     leaving: Option<Ecn>,
 }
 
-/// How often strangers are answered.
-#[derive(Debug)]
-struct Rates {
-    challenges: Rate,
-    denials: Rate,
-    resets: Rate,
-    accepts: AddressRate,
-}
-
 impl<M: Message> Server<M> {
     /// A server without sessions. `random`: see [`Random`].
     ///
@@ -123,13 +118,11 @@ impl<M: Message> Server<M> {
     /// When a field of `config` is out of range.
     pub fn new(config: &ServerConfig, mut random: Random) -> Result<Self, ConfigError> {
         config.check()?;
-        let ServerConfig { max_sessions, accepts_per_second, accept_burst, .. } = *config;
-        let ServerConfig { challenges_per_second, refusals_per_second, .. } = *config;
-        let burst = |per_second: u32| per_second.div_ceil(10).max(10);
-        let each = |per_second| Rate::new(per_second, burst(per_second));
-        let accepts = AddressRate::new(accepts_per_second, accept_burst, [random.u64(), random.u64()]);
+        let max_sessions = config.max_sessions;
+        let rates = Rates::new(config, &mut random);
         Ok(Self {
             config: config.clone(),
+            session: Arc::new(config.session.clone()),
             cookies: CookieKey::new(random.array()),
             resets: config.reset_key.map(ResetKey::new),
             hash_key: random.array(),
@@ -147,12 +140,7 @@ impl<M: Message> Server<M> {
             eventful: VecDeque::new(),
             over: VecDeque::new(),
             replies: Replies::new(),
-            rates: Rates {
-                challenges: each(challenges_per_second),
-                denials: each(refusals_per_second),
-                resets: each(refusals_per_second),
-                accepts,
-            },
+            rates,
             quiet: Quiet::default(),
             #[cfg(feature = "crypto")]
             tokens: None,
@@ -205,8 +193,8 @@ impl<M: Message> Server<M> {
     pub fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         for _ in 0..TIMERS_EACH {
-            let Some(id) = self.timers.pop(now) else { break };
-            self.wake(now, id);
+            let Some((at, id)) = self.timers.pop(now) else { break };
+            self.wake(now, id, at);
         }
         if let Some(raw) = &mut self.raw {
             raw.handle_timeout(now);
@@ -231,7 +219,7 @@ impl<M: Message> Server<M> {
 
     fn append_next(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let now = self.tick(now);
-        self.recount_lent();
+        self.count_lent();
         self.leaving = None;
         while let Some(reply) = self.replies.pop() {
             match reply {
@@ -307,7 +295,7 @@ impl<M: Message> Server<M> {
     #[cfg(feature = "crypto")]
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&Pass> {
-        let pass = self.sessions.get(id.0).and_then(|peer| peer.pass.as_ref());
+        let pass = self.sessions.get(id.0).and_then(|peer| peer.pass.as_deref());
         pass.or_else(|| self.pass_of_request(id.0))
     }
 

@@ -99,6 +99,7 @@ impl<M: Message> Server<M> {
         }
         self.stats.accepted += 1;
         self.reply(now, Reply::Accept(place.id, place.attempt.0));
+        self.recount(place.id);
         self.settle(now, place.id);
         Ok(())
     }
@@ -127,20 +128,23 @@ impl<M: Message> Server<M> {
             seed: [self.random.u64(), self.random.u64()],
             user: guest.user,
         };
-        let connection = Connection::new(now, &self.config.session, parts).ok()?;
+        let connection = Connection::new(now, &self.session, parts).ok()?;
         let half_open =
             HalfOpen { accept, msg1_hash: guest.msg1_hash, until, again_from: now + ACCEPT_EACH, is_told };
         Some(Peer {
             connection,
             attempt,
             host,
-            stage: Stage::HalfOpen(half_open),
+            stage: Stage::HalfOpen(Box::new(half_open)),
             counted: 0,
+            taken: 0,
+            took: false,
+            due: Time::NEVER,
             wake: None,
             is_listed: false,
             is_eventful: false,
             #[cfg(feature = "crypto")]
-            pass: guest.pass,
+            pass: guest.pass.map(Box::new),
         })
     }
 

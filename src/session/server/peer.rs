@@ -14,23 +14,28 @@ pub(super) struct Peer<M> {
     /// What it counts against.
     pub(super) host: IpAddr,
     pub(super) stage: Stage,
-    /// Bytes that it held when it was counted last.
+    /// Bytes that it held when it was counted last, and has taken since, which are some of them.
     pub(super) counted: u64,
-    /// When it is looked at next.
+    pub(super) taken: u64,
+    /// It has taken some since it was polled last.
+    pub(super) took: bool,
+    /// When its connection has something to do, as it said when it was polled last.
+    pub(super) due: Time,
+    /// When it is looked at next, which is not later.
     pub(super) wake: Option<Time>,
     /// Whether it is on the list of those that may have something to send, or to tell.
     pub(super) is_listed: bool,
     pub(super) is_eventful: bool,
     /// What its connect token said.
     #[cfg(feature = "crypto")]
-    pub(super) pass: Option<super::tokens::Pass>,
+    pub(super) pass: Option<Box<super::tokens::Pass>>,
 }
 
 /// How far a session of a server has got.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// The client has not been heard: its ACCEPT may have got lost.
-    HalfOpen(HalfOpen),
+    HalfOpen(Box<HalfOpen>),
     /// It is up, or closing.
     Confirmed,
     /// It is over; what has arrived can be read for a moment.

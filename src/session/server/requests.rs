@@ -110,10 +110,18 @@ impl<M: Message> Server<M> {
         Ok(())
     }
 
+    /// A timer of `at` has come up that is no session's.
+    pub(super) fn wake_request(&mut self, now: Time, id: u32, at: Time) {
+        let Some(pending) = self.requests.get_mut(&id) else { return };
+        if self.timers.has_gone_off(&mut pending.wake, at) {
+            self.withdraw(now, id);
+        }
+    }
+
     /// Gives up a request that is not answered, if there is one.
     pub(super) fn withdraw(&mut self, now: Time, id: u32) -> bool {
         let Some(mut pending) = self.requests.remove(&id) else { return false };
-        self.timers.clear(id, &mut pending.wake);
+        self.timers.clear(&mut pending.wake);
         self.vacate(now, pending.place);
         self.count(now, pending.place.attempt.0, Refusal::Unanswered);
         self.tell_that_nobody_came(id);
@@ -156,7 +164,7 @@ impl<M: Message> Server<M> {
         let responder = self.read_msg1(&attempt, secrets, msg1, &mut Vec::new());
         let responder = responder.ok_or(DecisionError::NoRequest)?;
         let mut pending = *self.requests.remove(&id.0).ok_or(DecisionError::NoRequest)?;
-        self.timers.clear(id.0, &mut pending.wake);
+        self.timers.clear(&mut pending.wake);
         Ok((pending, responder))
     }
 }

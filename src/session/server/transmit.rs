@@ -2,6 +2,7 @@
 
 use super::Server;
 use crate::message::Message;
+use crate::session::connection::Next;
 use crate::time::Time;
 use std::net::SocketAddr;
 
@@ -25,20 +26,26 @@ impl<M: Message> Server<M> {
         let start = buf.len();
         while let Some(&id) = self.outbox.front() {
             if let Some(peer) = self.sessions.get_mut(id) {
-                if let Some(to) = peer.connection.append_transmit(now, buf) {
-                    self.leaving = peer.connection.transmit_ecn();
-                    let bytes = buf.len() - start;
-                    if self.turn.spend(bytes) {
-                        self.outbox.rotate_left(1);
+                match peer.connection.append_transmit(now, buf) {
+                    Next::Datagram(to) => {
+                        self.leaving = peer.connection.transmit_ecn();
+                        let bytes = buf.len() - start;
+                        if self.turn.spend(bytes) {
+                            self.outbox.rotate_left(1);
+                        }
+                        self.is_turn_of_raw = self.kind_turn.spend(bytes);
+                        return Some(to);
                     }
-                    self.is_turn_of_raw = self.kind_turn.spend(bytes);
-                    return Some(to);
+                    Next::Timeout(due) => {
+                        peer.is_listed = false;
+                        peer.due = due.map_or(Time::NEVER, |(at, _)| at);
+                    }
                 }
-                peer.is_listed = false;
             }
             self.outbox.pop_front();
             self.turn.end();
             self.settle(now, id);
+            self.recount(id);
         }
         None
     }
