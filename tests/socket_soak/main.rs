@@ -2,7 +2,7 @@
 //! some say goodbye, some crash, some are sent away, some stay. Every byte arrives both ways, whoever says goodbye has everything
 //! delivered, and the memory of the process does not grow.
 //!
-//! `SOCKET_SOAK=<seconds>` says for how long (the gate: 45). Nothing depends on how fast the machine is, but for a deadline of half a minute.
+//! `SOCKET_SOAK=<seconds>` says for how long (the gate: 120). Nothing depends on how fast the machine is, but for a deadline of half a minute.
 
 #![cfg(feature = "net")]
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
