@@ -111,10 +111,12 @@
 //! | "don't fragment" (below) | yes | yes | yes | yes | yes | of IPv6 | no |
 //! | a wait ends on time, and with room in the send buffer | yes | within 1 ms | within 1 ms | within 1 ms | within 1 ms | within 1 ms | within 1 ms |
 //!
+//! Sockets of bare KCP take these calls from when there are several datagrams to move at once; until then std's, which are cheaper for one.
+//!
 //! [`SocketTraffic`] counts datagrams and calls. Should a card or a driver turn out not to do what its system promises, or one of joined
 //! datagrams be too long, they go one by one (`not_joined`).
 //!
-//! Of ECN, marks are counted (`congestion_marks`). What is sent says that it heeds marks only where a session does, with `ecn` at both ends: who
+//! Of ECN, marks are counted (`congestion_marks`) where such calls read them. What is sent says that it heeds marks only where a session does, with `ecn` at both ends: who
 //! does not slow down for them must not say so (RFC 3168, 5). Marked datagrams leave joined, or in calls of their own.
 //!
 //! **Fragments.** Datagrams of [`Server`] and [`Client`] go with "don't fragment" set where `batch` is: one that is too long for an

@@ -50,7 +50,7 @@ impl Port {
     pub(super) fn new(socket: UdpSocket, purpose: Purpose) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         SocketBuffers::default().grow(&socket);
-        let offload = Offload::new(&socket, purpose.is_connected, purpose.fragments);
+        let offload = Offload::suited(&socket, purpose.is_connected, purpose.fragments);
         Ok(Self {
             inbox: Inbox::new(offload.slots(purpose.slots)),
             waiter: Waiter::new(&socket)?,
@@ -123,6 +123,11 @@ impl Port {
         Ok(datagram)
     }
 
+    /// Whether there is a datagram that [`recv`](Self::recv) need not ask the system for.
+    pub(super) const fn has_read(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     /// A buffer to write the next datagram behind what is in it, which [`commit`](Self::commit) sends.
     pub(super) fn stage(&mut self) -> &mut Vec<u8> {
         self.outbox.stage()
@@ -144,7 +149,7 @@ impl Port {
     /// Sends one datagram behind which there is no other: now, and without a copy when none waits before it.
     pub(super) fn send_last(&mut self, datagram: &[u8], to: SocketAddr) {
         if self.outbox.is_empty() {
-            let sent = self.outbox.send_now(datagram, to, &self.offload, &self.socket, &mut self.tally);
+            let sent = self.outbox.send_now(datagram, to, &mut self.offload, &self.socket, &mut self.tally);
             self.is_full = sent.is_err();
         } else {
             self.outbox.push(datagram, to);
@@ -155,7 +160,7 @@ impl Port {
     /// Sends what is kept, as far as there is room.
     pub(super) fn flush(&mut self) {
         if !self.outbox.is_empty() {
-            self.is_full = self.outbox.flush(&self.offload, &self.socket, &mut self.tally).is_err();
+            self.is_full = self.outbox.flush(&mut self.offload, &self.socket, &mut self.tally).is_err();
         }
     }
 

@@ -276,8 +276,20 @@ impl KcpSocket {
 
     /// Feeds in what has arrived; returns whether there may be more.
     fn receive(&mut self, now: Time) -> io::Result<bool> {
+        self.receive_until(now, |_| false)
+    }
+
+    /// The same, but asks the system for no more when it `is_enough`.
+    fn receive_until(
+        &mut self,
+        now: Time,
+        is_enough: impl Fn(&Kcp<DatagramQueue>) -> bool,
+    ) -> io::Result<bool> {
         self.read_at = now;
-        for _ in 0..DATAGRAMS_PER_PUMP {
+        for count in 0..DATAGRAMS_PER_PUMP {
+            if count > 0 && !self.port.has_read() && is_enough(&self.kcp) {
+                break;
+            }
             let Some(Datagram { bytes, from, .. }) = self.port.recv()? else {
                 return Ok(false);
             };

@@ -32,7 +32,7 @@ impl Gap {
 
     /// The same where gaps of up to `longest` µs are waited for, and by a smaller margin: what is waited for here is our own beat.
     pub(super) fn wait_up_to(self, longest: u64) -> Option<u64> {
-        (1..=longest).contains(&self.average).then_some(self.average + self.average / 8)
+        (1..=longest).contains(&self.average).then_some(self.average + (self.average / 8).max(SLACK))
     }
 
     /// By when the next packet has surely gone, if they go that often.
@@ -67,6 +67,8 @@ pub(super) const PATIENCE_MAX: u8 = 2;
 pub(super) const WAIT_LONGEST: u64 = PATIENCE_MAX as u64 * (WAIT_MAX + WAIT_MAX / 4);
 /// Longest gap that counts, µs.
 const GAP_MAX: u64 = 50_000;
+/// Least margin, µs: who answers in no time is as late as its scheduler now and then.
+const SLACK: u64 = 1000;
 /// Shortest gap that is waited for, µs.
 const WAIT_MIN: u64 = 2000;
 /// Longest gap that is waited for, µs: 40 packets a second.
@@ -93,5 +95,16 @@ mod tests {
         assert_eq!(of(100, 60_000), (2, Some(2500)));
         assert_eq!(of(50_000, 900_000), (0, None));
         assert_eq!(of(16_000, 0).0, 0);
+    }
+
+    #[test]
+    fn our_own_beat_is_waited_for_an_eighth_longer_and_a_millisecond_at_least() {
+        let beat = |gap: u64| {
+            let mut packets = Gap::default();
+            (1..100).for_each(|packet| packets.packet(Time::from_micros(packet * gap)));
+            packets.wait_up_to(40_000)
+        };
+        assert_eq!([10, 8000, 16_000].map(beat), [Some(1010), Some(9000), Some(18_000)]);
+        assert_eq!(beat(40_001), None);
     }
 }

@@ -20,8 +20,9 @@ pub(in crate::net) struct Inbox {
     /// What the call writes, before it is an arrival.
     #[cfg(feature = "batch")]
     metas: Box<[RecvMeta]>,
-    /// Arrivals of the last call.
+    /// Arrivals of the last call, and those that it had room for.
     filled: usize,
+    asked: usize,
     /// The next datagram: of which arrival, and where in it.
     slot: usize,
     offset: usize,
@@ -60,6 +61,7 @@ impl Inbox {
             #[cfg(feature = "batch")]
             metas: vec![RecvMeta::default(); slots].into_boxed_slice(),
             filled: 0,
+            asked: 0,
             slot: 0,
             offset: 0,
         }
@@ -86,7 +88,7 @@ impl Inbox {
     /// Whether the last call has found fewer datagrams than there was room for, so that another one right behind it would find
     /// nothing.
     pub(in crate::net) fn is_last(&self) -> bool {
-        (1..self.arrivals.len()).contains(&self.filled)
+        (1..self.asked).contains(&self.filled)
     }
 
     /// The same, once.
@@ -117,7 +119,7 @@ impl Inbox {
         if let Some(arrival) = self.arrivals.first_mut() {
             *arrival = Arrival { from, len, stride: len, ecn: None };
         }
-        self.filled = 1;
+        (self.filled, self.asked) = (1, 1);
         Ok(())
     }
 
@@ -129,6 +131,7 @@ impl Inbox {
         let mut bufs: [_; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
         let bufs = bufs.get_mut(..self.arrivals.len()).unwrap_or_default();
+        self.asked = bufs.len();
         self.filled = state.recv(socket.into(), bufs, &mut self.metas)?;
         for (arrival, meta) in self.arrivals.iter_mut().zip(&self.metas).take(self.filled) {
             let RecvMeta { addr, len, stride, ecn, .. } = *meta;

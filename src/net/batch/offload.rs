@@ -16,6 +16,10 @@ pub(in crate::net) struct Offload {
     is_connected: bool,
     #[cfg(feature = "batch")]
     state: Option<UdpSocketState>,
+    /// std's calls until there is more to move than one datagram at a time.
+    is_late: bool,
+    /// Datagrams received one by one since the last call that found none, or that sent.
+    in_a_row: u8,
 }
 
 /// Whether a router, or this host, may cut a datagram that is too long for its way.
@@ -34,6 +38,37 @@ impl Offload {
             is_connected,
             #[cfg(feature = "batch")]
             state: None,
+            is_late: false,
+            in_a_row: 0,
+        }
+    }
+
+    /// std's calls for as long as datagrams go one at a time, then the best ones: a call for many costs more than one for one. For
+    /// sockets that may send fragments; nobody is told of the marks (ECN) of what comes by std's calls.
+    #[cfg(feature = "batch")]
+    pub(in crate::net) fn late(socket: &impl Socket, is_connected: bool) -> Self {
+        Self { is_late: can_allow_fragments(socket), ..Self::none(is_connected) }
+    }
+
+    /// std's calls: there are no others in this build.
+    #[cfg(not(feature = "batch"))]
+    pub(in crate::net) fn late(_: &impl Socket, is_connected: bool) -> Self {
+        Self::none(is_connected)
+    }
+
+    /// What is best for a socket whose datagrams may be cut, or not.
+    pub(in crate::net) fn suited(socket: &impl Socket, is_connected: bool, fragments: Fragments) -> Self {
+        match fragments {
+            Fragments::Allowed => Self::late(socket, is_connected),
+            Fragments::Forbidden => Self::new(socket, is_connected, fragments),
+        }
+    }
+
+    /// So many datagrams are about to be sent.
+    pub(super) fn will_send(&mut self, socket: &impl Socket, count: usize) {
+        self.in_a_row = 0;
+        if self.is_late && count >= MANY.into() {
+            *self = Self::new(socket, self.is_connected, Fragments::Allowed);
         }
     }
 
@@ -49,7 +84,7 @@ impl Offload {
         if fragments == Fragments::Allowed {
             allow_fragments(socket);
         }
-        Self { is_connected, state: state.ok() }
+        Self { state: state.ok(), ..Self::none(is_connected) }
     }
 
     /// std's calls: there are no others in this build.
@@ -59,12 +94,19 @@ impl Offload {
     }
 
     /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten. `WouldBlock` when there is nothing.
-    pub(in crate::net) fn recv(&self, socket: &impl Socket, inbox: &mut Inbox) -> io::Result<()> {
+    pub(in crate::net) fn recv(&mut self, socket: &impl Socket, inbox: &mut Inbox) -> io::Result<()> {
         #[cfg(feature = "batch")]
         if let Some(state) = &self.state {
             return inbox.fill(state, socket);
         }
-        inbox.fill_one(|buf| socket.recv_from(buf))
+        let received = inbox.fill_one(|buf| socket.recv_from(buf));
+        if self.is_late {
+            self.in_a_row = if received.is_ok() { self.in_a_row + 1 } else { 0 };
+            if self.in_a_row >= MANY {
+                *self = Self::new(socket, self.is_connected, Fragments::Allowed);
+            }
+        }
+        received
     }
 
     /// Whether [`Self::send_joined`] writes into IP headers what is asked for; other calls do not.
@@ -91,8 +133,7 @@ impl Offload {
         if self.state.is_some() {
             return wanted;
         }
-        let _ = wanted;
-        1
+        if self.is_late { wanted } else { 1 }
     }
 
     /// Most datagrams that [`Self::send_joined`] sends; it may become 1 when a driver of the network card turns out not to do it.
@@ -162,6 +203,10 @@ impl Offload {
         self.send(socket, datagram, *to).map(|()| 1)
     }
 }
+
+/// So many datagrams at once, or one after another with none sent in between, are worth calls for many: more than an answer and what
+/// acknowledges the question.
+const MANY: u8 = 8;
 
 /// Whether what [`UdpSocketState`] sets can be taken back. For IPv6 it cannot, nor elsewhere than on Linux.
 #[cfg(feature = "batch")]

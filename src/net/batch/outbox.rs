@@ -71,10 +71,11 @@ impl Outbox {
         &mut self,
         datagram: &[u8],
         to: SocketAddr,
-        offload: &Offload,
+        offload: &mut Offload,
         socket: &impl Socket,
         tally: &mut Tally,
     ) -> io::Result<()> {
+        offload.will_send(socket, 1);
         let sent = send_one(datagram, to, offload, socket, tally);
         if sent.is_err() {
             self.push(datagram, to);
@@ -106,10 +107,11 @@ impl Outbox {
     /// `WouldBlock` and no other: the socket has no room for the rest, which stays.
     pub(in crate::net) fn flush(
         &mut self,
-        offload: &Offload,
+        offload: &mut Offload,
         socket: &impl Socket,
         tally: &mut Tally,
     ) -> io::Result<()> {
+        offload.will_send(socket, self.runs.iter().map(|run| run.count).sum());
         while let Some(run) = self.runs.front_mut() {
             let joined = run.count.min(offload.most_joined());
             if joined > 1 {

@@ -39,7 +39,7 @@ impl End {
     }
 
     fn flush(&mut self) {
-        self.outbox.flush(&self.offload, &self.socket, &mut self.tally).unwrap();
+        self.outbox.flush(&mut self.offload, &self.socket, &mut self.tally).unwrap();
     }
 
     /// The next so many datagrams.
@@ -165,11 +165,11 @@ fn what_a_full_send_buffer_did_not_take_leaves_later() {
     for is_plain in [false, true] {
         let (mut from, mut to) = (End::bound(is_plain), End::bound(is_plain));
         let full = Full { socket: &from.socket, room: 2.into() };
-        let plain = Offload::none(false);
+        let mut plain = Offload::none(false);
         for len in [5, 5, 5, 6, 7] {
             from.outbox.push(&vec![len; len.into()], to.address());
         }
-        let blocked = from.outbox.flush(&plain, &full, &mut from.tally).unwrap_err();
+        let blocked = from.outbox.flush(&mut plain, &full, &mut from.tally).unwrap_err();
         assert_eq!((blocked.kind(), from.tally.traffic.sent), (ErrorKind::WouldBlock, 2));
         assert!(!from.outbox.is_empty());
         from.flush();
@@ -211,6 +211,39 @@ fn fragments_are_forbidden_where_they_are_not_allowed() {
         assert_eq!(ip_mtu_discover(&socket), Ok(expected));
         assert_eq!(offload.slots(8), 8, "batched all the same");
     }
+}
+
+#[cfg(all(feature = "batch", target_os = "linux"))]
+#[test]
+fn what_goes_one_at_a_time_takes_plain_calls_until_many_come_or_leave_in_a_row() {
+    let late = || {
+        let mut end = End::bound(true);
+        end.offload = Offload::suited(&end.socket, false, Fragments::Allowed);
+        end.inbox = Inbox::new(end.offload.slots(8));
+        end
+    };
+    let (mut near, mut far) = (late(), late());
+    let (to_near, to_far) = (near.address(), far.address());
+    for _ in 0..100 {
+        let say = |from: &mut End, to: &mut End, address| {
+            (0..2).for_each(|_| from.outbox.push(b"asked or answered, and acknowledged", address));
+            from.flush();
+            assert_eq!(to.take(2).len(), 2);
+        };
+        say(&mut near, &mut far, to_far);
+        say(&mut far, &mut near, to_near);
+    }
+    assert_eq!((near.offload.most_joined(), far.offload.most_joined()), (1, 1));
+    assert_eq!(far.tally.traffic.receive_calls, 200);
+    (0..9).for_each(|_| near.outbox.push(b"many", to_far));
+    near.flush();
+    assert!(near.offload.most_joined() > 1, "for they left together");
+    assert_eq!(far.take(9).len(), 9);
+    assert!(far.offload.most_joined() > 1, "for nothing was sent in between");
+    (0..9).for_each(|_| near.outbox.push(b"many", to_far));
+    near.flush();
+    assert_eq!(far.take(9).len(), 9);
+    assert!((201..218).contains(&far.tally.traffic.receive_calls));
 }
 
 /// A socket that has room for so many datagrams.
@@ -270,7 +303,7 @@ fn marks_of_the_path_are_told() {
         from.outbox.stage().extend(std::iter::repeat_n(0, len));
         from.outbox.commit(to.address(), ecn);
     }
-    from.outbox.flush(&from.offload, &from.socket, &mut from.tally).unwrap();
+    from.outbox.flush(&mut from.offload, &from.socket, &mut from.tally).unwrap();
     let (mut came, start) = (Vec::new(), Instant::now());
     while came.len() < 5 {
         assert!(start.elapsed() < PATIENCE);

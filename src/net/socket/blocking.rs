@@ -82,7 +82,7 @@ impl KcpSocket {
         if !would_block(&received) {
             return Ok(received);
         }
-        self.receive(self.clock.now())?;
+        self.receive_until(self.clock.now(), |kcp| kcp.peek_size().is_some())?;
         self.pump_due = Time::ZERO;
         self.acks_wait = true;
         Ok(self.try_recv(buf))

@@ -30,7 +30,7 @@ impl Socket {
     pub(super) fn new(socket: net::UdpSocket, slots: usize, fragments: Fragments) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         SocketBuffers::default().grow(&socket);
-        let offload = Offload::new(&socket, socket.peer_addr().is_ok(), fragments);
+        let offload = Offload::suited(&socket, socket.peer_addr().is_ok(), fragments);
         Ok(Self {
             io: Io(UdpSocket::from_std(socket)?),
             inbox: Inbox::new(offload.slots(slots)),

@@ -158,10 +158,10 @@ impl<const BATCHED: bool> Mover for Ours<BATCHED> {
         for to in to {
             self.outbox.push(datagram, *to);
             if self.outbox.is_due() {
-                self.outbox.flush(&self.from, socket, &mut self.tally).unwrap();
+                self.outbox.flush(&mut self.from, socket, &mut self.tally).unwrap();
             }
         }
-        self.outbox.flush(&self.from, socket, &mut self.tally).unwrap();
+        self.outbox.flush(&mut self.from, socket, &mut self.tally).unwrap();
     }
 
     fn recv(&mut self, socket: &UdpSocket) -> usize {
