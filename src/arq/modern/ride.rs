@@ -8,7 +8,7 @@ use super::gap::Gap;
 use crate::time::Time;
 
 /// The beat of both directions, and for how long nothing has been lost in either.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::arq) struct Ride {
     sends: Gap,
     arrivals: Gap,
@@ -19,6 +19,21 @@ pub(in crate::arq) struct Ride {
     calm_out: u16,
     /// Segments held out of turn, and duplicates so far, as of the last datagram.
     trouble: (u32, u32),
+}
+
+impl Default for Ride {
+    /// What nothing is known of counts as nearly calm.
+    fn default() -> Self {
+        let (calm_in, calm_out) = (CALM - FIRST, CALM - FIRST);
+        Self {
+            sends: Gap::default(),
+            arrivals: Gap::default(),
+            until: Time::ZERO,
+            calm_in,
+            calm_out,
+            trouble: (0, 0),
+        }
+    }
 }
 
 impl Ride {
@@ -63,6 +78,8 @@ impl Ride {
 /// Datagrams of segments without trouble after which acknowledgements wait: with more than one lost of a few hundred, it costs more than it
 /// saves.
 const CALM: u16 = 256;
+/// The same where there has been no trouble yet.
+const FIRST: u16 = 32;
 /// So many before that, the sender expects it: more than are under way.
 const EARLIER: u16 = 32;
 /// Acknowledgements that wait at most.
@@ -88,11 +105,27 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_waits_for_the_next_beat_when_all_was_calm() {
-        let (ride, last) = beat(100);
-        assert_eq!((ride.due_at(last.after(10_000)), ride.peer_delay()), (last.after(10_000), 0));
-        let (ride, last) = beat(300);
+        let (ride, last) = beat(31);
+        assert_eq!(ride.due_at(last.after(10_000)), last.after(10_000));
+        assert_eq!(ride.peer_delay(), GAP + GAP / 8, "the peer may have got more");
+        let (ride, last) = beat(32);
         assert_eq!(ride.due_at(last.after(10_000)), last.after(GAP + GAP / 8));
         assert_eq!(ride.peer_delay(), GAP + GAP / 8);
+    }
+
+    #[test]
+    fn after_trouble_it_takes_256_datagrams_and_the_peer_expects_it_from_the_224th() {
+        let (mut ride, last) = beat(300);
+        let troubled = last.after(GAP);
+        ride.sent(troubled, 0, 1);
+        ride.took(troubled, 1, (0, 1));
+        for number in 1..=256 {
+            let now = troubled.after(number * GAP);
+            ride.sent(now, 1, 0);
+            ride.took(now, 1, (0, 1));
+            assert_eq!(ride.due_at(now) > now, number == 256);
+            assert_eq!(ride.peer_delay() > 0, number >= 224);
+        }
     }
 
     #[test]
