@@ -113,7 +113,12 @@ impl Port {
 
     /// The next datagram that has arrived. `None`: there was no other when the system was last asked.
     pub(super) fn recv(&mut self) -> io::Result<Option<Datagram<'_>>> {
-        if self.inbox.is_empty() && (self.inbox.take_last() || !self.fill()?) {
+        self.recv_up_to(usize::MAX)
+    }
+
+    /// The same for who wants no more than that many, if a call of the system for each is what is cheapest.
+    pub(super) fn recv_up_to(&mut self, most: usize) -> io::Result<Option<Datagram<'_>>> {
+        if self.inbox.is_empty() && (self.inbox.take_last() || !self.fill(most)?) {
             return Ok(None);
         }
         let datagram = self.inbox.pop();
@@ -204,9 +209,9 @@ impl Port {
 
     /// Asks the system for datagrams; returns whether there was one. An error that is loss is counted, and there may be a datagram
     /// behind it.
-    fn fill(&mut self) -> io::Result<bool> {
+    fn fill(&mut self, most: usize) -> io::Result<bool> {
         for _ in 0..FAULTS_PER_DATAGRAM {
-            match self.offload.recv(&self.socket, &mut self.inbox) {
+            match self.offload.recv(&self.socket, &mut self.inbox, most) {
                 Ok(()) => {
                     self.tally.traffic.receive_calls += 1;
                     return Ok(true);

@@ -57,6 +57,8 @@ pub struct KcpSocket {
     late_acks: bool,
     /// Whether what was received last is acknowledged by the next call.
     acks_wait: bool,
+    /// Whether a message was sent since the last one was received.
+    has_sent: bool,
     /// When the socket was last read, and whether the peer was heard then and nobody was told.
     read_at: Time,
     heard: bool,
@@ -116,6 +118,7 @@ impl KcpSocket {
             eager: false,
             late_acks: false,
             acks_wait: false,
+            has_sent: false,
             read_at: Time::ZERO,
             heard: false,
             pump_due: Time::ZERO,
@@ -276,21 +279,17 @@ impl KcpSocket {
 
     /// Feeds in what has arrived; returns whether there may be more.
     fn receive(&mut self, now: Time) -> io::Result<bool> {
-        self.receive_until(now, |_| false)
+        self.receive_up_to(now, usize::MAX)
     }
 
-    /// The same, but asks the system for no more when it `is_enough`.
-    fn receive_until(
-        &mut self,
-        now: Time,
-        is_enough: impl Fn(&Kcp<DatagramQueue>) -> bool,
-    ) -> io::Result<bool> {
+    /// The same, but when it has brought a message the system need not be asked for more than so many.
+    fn receive_up_to(&mut self, now: Time, most: usize) -> io::Result<bool> {
         self.read_at = now;
         for count in 0..DATAGRAMS_PER_PUMP {
-            if count > 0 && !self.port.has_read() && is_enough(&self.kcp) {
+            if count >= most && !self.port.has_read() && self.kcp.peek_size().is_some() {
                 break;
             }
-            let Some(Datagram { bytes, from, .. }) = self.port.recv()? else {
+            let Some(Datagram { bytes, from, .. }) = self.port.recv_up_to(most)? else {
                 return Ok(false);
             };
             if !same_address(from, self.peer) {

@@ -23,6 +23,8 @@ pub(in crate::net) struct Inbox {
     /// Arrivals of the last call, and those that it had room for.
     filled: usize,
     asked: usize,
+    /// What is to be told with the next call.
+    fault: Option<io::Error>,
     /// The next datagram: of which arrival, and where in it.
     slot: usize,
     offset: usize,
@@ -62,6 +64,7 @@ impl Inbox {
             metas: vec![RecvMeta::default(); slots].into_boxed_slice(),
             filled: 0,
             asked: 0,
+            fault: None,
             slot: 0,
             offset: 0,
         }
@@ -109,18 +112,33 @@ impl Inbox {
         (self.filled, self.slot, self.offset) = (0, 0, 0);
     }
 
-    /// Takes what one call of `recv` has to give, which writes one datagram. Until then the inbox is empty.
-    pub(super) fn fill_one(
+    /// Takes what up to `most` calls of `recv` have to give, each of which writes one datagram; returns how many that are. Until then the
+    /// inbox is empty.
+    pub(super) fn fill_each(
         &mut self,
-        recv: impl FnOnce(&mut [u8]) -> io::Result<(usize, SocketAddr)>,
-    ) -> io::Result<()> {
+        most: usize,
+        mut recv: impl FnMut(&mut [u8]) -> io::Result<(usize, SocketAddr)>,
+    ) -> io::Result<usize> {
         self.clear();
-        let (len, from) = recv(self.bytes.get_mut(..SLOT).unwrap_or_default())?;
-        if let Some(arrival) = self.arrivals.first_mut() {
-            *arrival = Arrival { from, len, stride: len, ecn: None };
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
         }
-        (self.filled, self.asked) = (1, 1);
-        Ok(())
+        self.asked = most.min(self.arrivals.len());
+        let slots = self.arrivals.iter_mut().zip(self.bytes.chunks_exact_mut(SLOT));
+        for (arrival, bytes) in slots.take(self.asked) {
+            let (len, from) = match recv(bytes) {
+                Ok(received) => received,
+                Err(error) if self.filled == 0 => return Err(error),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(fault) => {
+                    (self.asked, self.fault) = (self.filled, Some(fault)); // there may be a datagram behind it
+                    break;
+                }
+            };
+            *arrival = Arrival { from, len, stride: len, ecn: None };
+            self.filled += 1;
+        }
+        Ok(self.filled)
     }
 
     /// The same with a call that fills as many slots as it can.
@@ -181,9 +199,23 @@ mod tests {
     }
 
     #[test]
+    fn an_error_behind_datagrams_is_told_by_the_next_call_which_has_to_be_made() {
+        let mut inbox = Inbox::new(4);
+        let mut results =
+            [Ok(3), Err(io::ErrorKind::ConnectionRefused), Ok(1), Err(io::ErrorKind::WouldBlock)].into_iter();
+        let from = SocketAddr::from(([10, 0, 0, 1], 1));
+        let mut fill = |inbox: &mut Inbox| {
+            inbox.fill_each(4, |_| results.next().unwrap().map(|len| (len, from)).map_err(io::Error::from))
+        };
+        assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, false));
+        assert_eq!(fill(&mut inbox).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, true));
+    }
+
+    #[test]
     fn a_call_that_fails_leaves_nothing() {
         let mut inbox = arrived(&[(b"not taken", 9)]);
-        assert!(inbox.fill_one(|_| Err(io::ErrorKind::WouldBlock.into())).is_err());
+        assert!(inbox.fill_each(2, |_| Err(io::ErrorKind::WouldBlock.into())).is_err());
         assert_eq!(inbox.pop(), None);
     }
 }

@@ -18,8 +18,6 @@ pub(in crate::net) struct Offload {
     state: Option<UdpSocketState>,
     /// std's calls until there is more to move than one datagram at a time.
     is_late: bool,
-    /// Datagrams received one by one since the last call that found none, or that sent.
-    in_a_row: u8,
 }
 
 /// Whether a router, or this host, may cut a datagram that is too long for its way.
@@ -39,7 +37,6 @@ impl Offload {
             #[cfg(feature = "batch")]
             state: None,
             is_late: false,
-            in_a_row: 0,
         }
     }
 
@@ -66,8 +63,7 @@ impl Offload {
 
     /// So many datagrams are about to be sent.
     pub(super) fn will_send(&mut self, socket: &impl Socket, count: usize) {
-        self.in_a_row = 0;
-        if self.is_late && count >= MANY.into() {
+        if self.is_late && count >= MANY {
             *self = Self::new(socket, self.is_connected, Fragments::Allowed);
         }
     }
@@ -93,20 +89,24 @@ impl Offload {
         Self::none(is_connected)
     }
 
-    /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten. `WouldBlock` when there is nothing.
-    pub(in crate::net) fn recv(&mut self, socket: &impl Socket, inbox: &mut Inbox) -> io::Result<()> {
+    /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten; by calls for one, `most` datagrams and not
+    /// many. `WouldBlock` when there is nothing.
+    pub(in crate::net) fn recv(
+        &mut self,
+        socket: &impl Socket,
+        inbox: &mut Inbox,
+        most: usize,
+    ) -> io::Result<()> {
         #[cfg(feature = "batch")]
         if let Some(state) = &self.state {
             return inbox.fill(state, socket);
         }
-        let received = inbox.fill_one(|buf| socket.recv_from(buf));
-        if self.is_late {
-            self.in_a_row = if received.is_ok() { self.in_a_row + 1 } else { 0 };
-            if self.in_a_row >= MANY {
-                *self = Self::new(socket, self.is_connected, Fragments::Allowed);
-            }
+        let most = if self.is_late { most.min(MANY) } else { 1 };
+        let count = inbox.fill_each(most, |buf| socket.recv_from(buf))?;
+        if self.is_late && count >= MANY {
+            *self = Self::new(socket, self.is_connected, Fragments::Allowed);
         }
-        received
+        Ok(())
     }
 
     /// Whether [`Self::send_joined`] writes into IP headers what is asked for; other calls do not.
@@ -204,9 +204,8 @@ impl Offload {
     }
 }
 
-/// So many datagrams at once, or one after another with none sent in between, are worth calls for many: more than an answer and what
-/// acknowledges the question.
-const MANY: u8 = 8;
+/// So many datagrams at once are worth calls for many: more than an answer and what acknowledges the question.
+const MANY: usize = 4;
 
 /// Whether what [`UdpSocketState`] sets can be taken back. For IPv6 it cannot, nor elsewhere than on Linux.
 #[cfg(feature = "batch")]

@@ -50,7 +50,7 @@ impl Socket {
         let Self { io, offload, inbox, tally, .. } = self;
         while io.0.poll_recv_ready(cx)?.is_ready() {
             let read = io.0.try_io(Interest::READABLE, || {
-                offload.recv(io, inbox)?;
+                offload.recv(io, inbox, usize::MAX)?;
                 // What comes from now on tells of itself: so the socket need not be asked until it says that there is nothing.
                 if inbox.is_last() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });

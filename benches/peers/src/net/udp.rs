@@ -166,7 +166,7 @@ impl<const BATCHED: bool> Mover for Ours<BATCHED> {
 
     fn recv(&mut self, socket: &UdpSocket) -> usize {
         let mut count = 0;
-        if self.to.recv(socket, &mut self.inbox).is_ok() {
+        if self.to.recv(socket, &mut self.inbox, usize::MAX).is_ok() {
             while let Some(datagram) = self.inbox.pop() {
                 count += usize::from(datagram.bytes.first() == Some(&7));
             }
