@@ -7,7 +7,8 @@ use std::collections::BinaryHeap;
 /// The timers of all sessions, soonest first; a session has at most one, and keeps its time.
 ///
 /// A timer goes off too early rather than being moved back, so that traffic, which moves deadlines back all the time, costs nothing. One
-/// that was moved to an earlier time stays in the heap as well, and is nobody's when it comes up.
+/// that was moved to an earlier time stays in the heap as well, and is nobody's when it comes up. Where there are few, neither is so: there
+/// is nobody else for whom the thread that they wake would be awake anyway.
 #[derive(Debug)]
 pub(super) struct Timers<Id> {
     due: BinaryHeap<Reverse<(Time, Id)>>,
@@ -20,8 +21,12 @@ pub(super) struct Timers<Id> {
 impl<Id: Copy + Ord> Timers<Id> {
     /// Has `id` looked at by `at`; `armed` is the session's timer.
     pub(super) fn arm(&mut self, id: Id, armed: &mut Option<Time>, at: Time) {
-        if armed.is_some_and(|armed| armed <= at) {
+        let are_few = self.due.len() <= FEW;
+        if armed.is_some_and(|armed| armed <= at && !(are_few && at.micros_since(armed) >= WORTH)) {
             return;
+        }
+        if are_few && armed.is_some() {
+            self.due.retain(|Reverse((_, other))| *other != id);
         }
         self.armed += usize::from(armed.replace(at).is_none());
         if self.due.len() >= self.tidy_at {
@@ -70,6 +75,11 @@ impl<Id: Copy + Ord> Timers<Id> {
     }
 }
 
+/// Timers that are moved back.
+const FEW: usize = 8;
+/// By how much at least, µs.
+const WORTH: u64 = 1000;
+
 impl<Id: Ord> Default for Timers<Id> {
     fn default() -> Self {
         Self { due: BinaryHeap::new(), armed: 0, tidy_at: TIDY_MIN }
@@ -106,5 +116,27 @@ mod tests {
         timers.arm(1, &mut armed[1], Time::ZERO);
         timers.clear(&mut armed[1]);
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn a_timer_is_moved_back_by_a_millisecond_at_least_and_only_among_few() {
+        let at = Time::from_millis;
+        let (mut timers, mut armed) = (Timers::default(), None);
+        for (wanted, expected) in [(5, 5), (30, 30), (20, 20), (21, 21)] {
+            timers.arm(0, &mut armed, at(wanted));
+            assert_eq!((armed, timers.next()), (Some(at(expected)), Some(at(expected))));
+        }
+        timers.arm(0, &mut armed, at(21).after(999));
+        assert_eq!(armed, Some(at(21)));
+        let mut others = [None; FEW];
+        for (id, armed) in (1..).zip(&mut others) {
+            timers.arm(id, armed, at(100));
+        }
+        assert_eq!(timers.due.len(), 1 + FEW, "what was moved is not there any more");
+        timers.arm(0, &mut armed, at(40));
+        assert_eq!(
+            (armed, timers.pop(at(21)), timers.next()),
+            (Some(at(21)), Some((at(21), 0)), Some(at(100)))
+        );
     }
 }

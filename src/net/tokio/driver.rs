@@ -23,8 +23,9 @@ pub(super) struct Driver<C: Core> {
     socket: Socket,
     is_v6: bool,
     sleep: Pin<Box<Sleep>>,
-    /// When the sleep ends, if it is polled.
+    /// When the sleep ends, if it is polled, and when that was last put off.
     sleeps_until: Option<Time>,
+    put_off_at: Time,
     /// The drivers of one port, by shard, and which of them this one is.
     neighbours: Option<(All<C>, usize)>,
     /// Datagrams that came here and are for another one.
@@ -59,6 +60,7 @@ impl<C: Core> Driver<C> {
             is_v6: local_addr.is_ipv6(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
+            put_off_at: Time::ZERO,
             neighbours: None,
             strays: Vec::new(),
             woken: Vec::new(),
@@ -87,15 +89,20 @@ impl<C: Core> Driver<C> {
         // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
         let is_full = self.socket.poll_write(cx)?.is_pending();
         let has_more = self.socket.read(cx)?;
-        self.take_in();
-        self.hand_on();
-        let has_woken = !self.woken.is_empty();
-        self.woken.drain(..).for_each(Waker::wake);
-        if has_woken && !std::mem::replace(&mut self.has_waited, true) {
-            return Ok(Next::Later);
+        let now = self.shared.clock.now();
+        // After those who were woken there is nothing to take in but what came meanwhile; what has become due is seen to in another round.
+        let has_waited = std::mem::take(&mut self.has_waited);
+        if !has_waited || self.socket.has_read() {
+            self.take_in(now);
+            self.hand_on();
+            let has_woken = !self.woken.is_empty();
+            self.woken.drain(..).for_each(Waker::wake);
+            if has_woken && !has_waited {
+                self.has_waited = true;
+                return Ok(Next::Later);
+            }
         }
-        self.has_waited = false;
-        let next = self.put_out(cx, is_full);
+        let next = self.put_out(now, cx, is_full);
         self.woken.drain(..).for_each(Waker::wake);
         if !is_full {
             let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
@@ -104,9 +111,8 @@ impl<C: Core> Driver<C> {
     }
 
     /// What has come, and what is due.
-    fn take_in(&mut self) {
+    fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
-        let now = self.shared.clock.now();
         while let Some(Datagram { bytes, from, ecn }) = self.socket.pop() {
             let from = as_v4(from);
             let owner = self.neighbours.as_ref().and_then(|(all, own)| {
@@ -123,9 +129,8 @@ impl<C: Core> Driver<C> {
     }
 
     /// What is to leave, as much as is sent at once.
-    fn put_out(&mut self, cx: &Context<'_>, is_full: bool) -> Next {
+    fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
-        let now = self.shared.clock.now();
         let is_v6 = self.is_v6;
         let way = |to| if is_v6 { as_v6(to) } else { to };
         let is_all_out = !is_full && state.core.fill(now, &mut self.socket.outbox, way);
@@ -144,11 +149,19 @@ impl<C: Core> Driver<C> {
         Next::Sleep(state.core.poll_timeout())
     }
 
-    /// Sleeps until that time, or less long; `Ready` when it has come.
-    fn poll_sleep(&mut self, cx: &mut Context<'_>, until: Time) -> Poll<()> {
-        // Deadlines are moved back by all that happens: an alarm that is too early costs less than moving it as often.
+    /// Sleeps until that time, or for ever, or less long; `Ready` when it has come.
+    fn poll_sleep(&mut self, cx: &mut Context<'_>, until: Option<Time>) -> Poll<()> {
+        let now = self.shared.clock.now();
+        // Deadlines are moved back by all that happens: to put the alarm off as often costs more than an alarm that is too early. Where
+        // little happens that costs more, for it wakes a processor that sleeps.
+        let is_early = self.sleeps_until.is_some_and(|at| until.is_none_or(|until| at < until));
+        if is_early && now.since(self.put_off_at) >= PUT_OFF_EACH {
+            self.sleep.set(sleep(Duration::ZERO)); // a reset would leave the alarm in the timer
+            (self.sleeps_until, self.put_off_at) = (None, now);
+        }
+        let Some(until) = until else { return Poll::Pending };
         if self.sleeps_until.is_none_or(|at| at > until) {
-            let wait = until.since(self.shared.clock.now());
+            let wait = until.since(now);
             if wait.is_zero() {
                 return Poll::Ready(());
             }
@@ -175,8 +188,7 @@ impl<C: Core> Future for Driver<C> {
             match self.round(cx) {
                 Ok(Next::More) => {}
                 Ok(Next::Later) => break,
-                Ok(Next::Sleep(None)) => return Poll::Pending,
-                Ok(Next::Sleep(Some(until))) => ready!(self.poll_sleep(cx, until)),
+                Ok(Next::Sleep(until)) => ready!(self.poll_sleep(cx, until)),
                 Ok(Next::Over) => return Poll::Ready(()),
                 Err(error) => {
                     self.fail(&error);
@@ -189,5 +201,7 @@ impl<C: Core> Future for Driver<C> {
     }
 }
 
+/// How often an alarm is put off at most.
+const PUT_OFF_EACH: Duration = Duration::from_millis(2);
 /// Batches that one poll reads and sends, before the other tasks have their turn.
 const ROUNDS: usize = 2;

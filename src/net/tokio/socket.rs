@@ -67,6 +67,11 @@ impl Socket {
         Ok(false)
     }
 
+    /// Whether there is a datagram that was read.
+    pub(super) const fn has_read(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     /// The next datagram that was read.
     pub(super) fn pop(&mut self) -> Option<Datagram<'_>> {
         let datagram = self.inbox.pop()?;
