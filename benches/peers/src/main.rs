@@ -10,6 +10,7 @@
 //! cargo run --release -- many [PEERS]                      what idle peers cost: heap, wake-ups, CPU
 //! cargo run --release -- crowd [SESSIONS]                  datagrams, latency and CPU of a full server
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS [SECONDS]   one run of that, for callgrind.sh
+//! cargo run --release -- crowd-udp [SESSIONS] [SECONDS]   the same over sockets: CPU of the server with its system calls (Linux)
 //! cargo run --release -- lossy [ROUNDS]                   64 MiB over bad paths in virtual time
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
@@ -73,6 +74,16 @@ fn main() -> ExitCode {
             crowd::profile(peer, number(sessions), number(loss), number(seconds));
         }
         #[cfg(target_os = "linux")]
+        ["crowd-udp"] => crowd::udp::table(1000, 10),
+        #[cfg(target_os = "linux")]
+        ["crowd-udp", sessions] => crowd::udp::table(number(sessions), 10),
+        #[cfg(target_os = "linux")]
+        ["crowd-udp", sessions, seconds] => crowd::udp::table(number(sessions), number(seconds)),
+        #[cfg(target_os = "linux")]
+        ["crowd-udp-one", peer, sessions, seconds] => {
+            crowd::udp::profile(peer, number(sessions), number(seconds));
+        }
+        #[cfg(target_os = "linux")]
         ["udp"] => net::udp::table(5),
         #[cfg(target_os = "linux")]
         ["udp", rounds] => net::udp::table(number(rounds)),
@@ -87,7 +98,8 @@ fn main() -> ExitCode {
         _ => {
             eprintln!(
                 "usage: peers pipe [ROUNDS] | one PEER SIZE WINDOW LOSS COUNT | forged | idle | memory | many [PEERS] \
-                 | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
+                 | crowd [SESSIONS] | crowd-one PEER SESSIONS LOSS [SECONDS] | crowd-udp [SESSIONS [SECONDS]] | crowd-udp-one PEER SESSIONS SECONDS \
+                 | lossy [ROUNDS] | wire | udp [ROUNDS] | tokio [ROUNDS] \
                  | echo [ROUNDS] | turns [ROUNDS] | tokio-one PEER bulk|messages|ping-pong|echo COUNT"
             );
             return ExitCode::FAILURE;

@@ -5,9 +5,13 @@
 mod bare;
 mod batch;
 mod beat;
+#[cfg(target_os = "linux")]
+mod enet;
 mod nothing;
 mod path;
 mod sessions;
+#[cfg(target_os = "linux")]
+pub(crate) mod udp;
 
 use crate::ikcp::Ikcp;
 use crate::rust::Rust;

@@ -5,7 +5,8 @@ use super::bare::{address, index, random, time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use whitewater::session::{
-    Blob, ClientConfig, Event, Server as Sessions, ServerConfig, Session, SessionConfig, SessionId, Target,
+    Blob, Cipher, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, Session, SessionConfig,
+    SessionId, Suite, Target,
 };
 
 const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
@@ -70,6 +71,7 @@ pub(super) struct Clients {
     clients: Vec<Session>,
     /// When each of them is looked at, and those of each ms.
     due: Vec<u32>,
+    suite: Suite,
     agenda: BTreeMap<u32, Vec<usize>>,
     heard: Vec<usize>,
     buf: Vec<u8>,
@@ -77,6 +79,14 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn new(count: usize, seed: u32) -> Self {
+        Self::of(Suite::Checked, count, seed)
+    }
+
+    pub(super) fn encrypted(count: usize, seed: u32) -> Self {
+        Self::of(Suite::Noise(Pattern::Nn, Cipher::AesGcm), count, seed)
+    }
+
+    fn of(suite: Suite, count: usize, seed: u32) -> Self {
         let config = ClientConfig { session: SessionConfig::default(), ..ClientConfig::default() };
         let client = |index: usize| {
             let number = seed + u32::try_from(index).expect("thousands");
@@ -88,6 +98,7 @@ impl Clients {
         Self {
             clients: (0..count).map(client).collect(),
             due: (0..count).map(start).collect(),
+            suite,
             agenda,
             heard: Vec::new(),
             buf: Vec::new(),
@@ -110,7 +121,7 @@ impl Side for Clients {
     }
 
     fn send(&mut self, now: u32, index: usize, message: &[u8]) {
-        let session = self.clients[index].connection_mut().expect("it is up");
+        let Some(session) = self.clients[index].connection_mut() else { return };
         session.send(0, message).expect("it has room");
         self.touch(now, index);
     }
@@ -122,7 +133,8 @@ impl Side for Clients {
             }
             let client = &mut self.clients[index];
             if client.connection().is_none() && now == u32::try_from(index / STARTS).expect("thousands") {
-                client.connect(time(now), Target::insecure(SocketAddr::from(SERVER))).expect("it is idle");
+                let target = Target { suite: self.suite, ..Target::insecure(SocketAddr::from(SERVER)) };
+                client.connect(time(now), target).expect("it is idle");
             }
             client.handle_timeout(time(now));
             while client.poll_transmit(time(now), &mut self.buf).is_some() {
