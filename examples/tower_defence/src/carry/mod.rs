@@ -9,6 +9,7 @@ mod host;
 pub use guest::Guest;
 pub use host::Host;
 
+use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::session::{SessionConfig, Suite};
 
@@ -21,6 +22,8 @@ pub fn session() -> SessionConfig {
         protocol_id: 0x7464_0000_0000_0001, // "td", version 1
         lanes: Vec::new(),
         channels: vec![channel],
+        // An acknowledgement waits for the next tick, which has something to ride with.
+        ack_delay: Duration::from_millis(40),
         ..SessionConfig::default()
     }
 }

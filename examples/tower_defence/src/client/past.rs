@@ -77,3 +77,48 @@ fn share(passed: i64, span: i64) -> f32 {
 const FRAMES: usize = 32;
 /// How long a runner goes on by its velocity, µs.
 const BEYOND: i64 = 250_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::{Inputs, Keys, Role};
+
+    /// A runner on its way to the right, and its snapshots of each tick.
+    fn past() -> (Past, World) {
+        let (mut past, mut world) = (Past::default(), World::new(24, 14, 1));
+        world.join(PlayerId(0), Role::Runner);
+        let mut inputs = Inputs::default();
+        inputs.set(PlayerId(0), Keys::RIGHT);
+        while world.runners().all(|runner| runner.at.x < 400) {
+            world.step(&inputs);
+            past.push(&world);
+        }
+        (past, world)
+    }
+
+    fn x(past: &Past, time: i64) -> (f32, bool) {
+        let drawn = past.at(time);
+        let (_, drawn) = drawn.first().expect("there is one");
+        (drawn.x, drawn.is_extrapolated)
+    }
+
+    #[test]
+    fn between_two_snapshots_a_runner_is_between_both_even_if_one_is_missing() {
+        let (mut past, world) = past();
+        let now = i64::from(world.tick) * TICK;
+        let whole = x(&past, now - 3 * TICK / 2);
+        past.frames.retain(|(tick, _)| *tick != world.tick - 1);
+        let without = x(&past, now - 3 * TICK / 2);
+        assert!((whole.0 - without.0).abs() < 0.001 && !without.1, "{whole:?} {without:?}");
+    }
+
+    #[test]
+    fn beyond_the_newest_it_goes_on_by_its_velocity_but_not_for_long() {
+        let (past, world) = past();
+        let now = i64::from(world.tick) * TICK;
+        let [here, soon, bound, late] = [0, 2 * TICK, BEYOND, 100 * TICK].map(|later| x(&past, now + later));
+        assert!(!here.1 && soon.1 && late.1);
+        assert!((soon.0 - here.0 - 2.0 * 24.0 / 256.0).abs() < 0.001, "{here:?} {soon:?}");
+        assert!(bound.0 > soon.0 && (late.0 - bound.0).abs() < f32::EPSILON, "{bound:?} {late:?}");
+    }
+}
