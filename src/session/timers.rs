@@ -29,9 +29,6 @@ impl<Id: Copy + Ord> Timers<Id> {
             self.due.retain(|Reverse((_, other))| *other != id);
         }
         self.armed += usize::from(armed.replace(at).is_none());
-        if self.due.len() >= self.tidy_at {
-            self.tidy();
-        }
         self.due.push(Reverse((at, id)));
     }
 
@@ -64,12 +61,16 @@ impl<Id: Copy + Ord> Timers<Id> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes out those that were moved: of a session, only the soonest is its.
-    #[cold]
-    fn tidy(&mut self) {
+    /// Takes out those that are nobody's, if there may be many. `armed` is the timer of each session, which may be later than some that
+    /// were moved.
+    pub(super) fn tidy(&mut self, armed: impl Fn(Id) -> Option<Time>) {
+        if self.due.len() < self.tidy_at {
+            return;
+        }
         let mut due = std::mem::take(&mut self.due).into_vec();
-        due.sort_unstable_by_key(|Reverse((at, id))| (*id, *at));
-        due.dedup_by_key(|Reverse((_, id))| *id);
+        due.retain(|Reverse((at, id))| armed(*id) == Some(*at));
+        due.sort_unstable();
+        due.dedup();
         self.tidy_at = TIDY_MIN.max(2 * due.len());
         self.due = due.into();
     }
@@ -93,6 +94,27 @@ const TIDY_MIN: usize = 64;
 mod tests {
     use super::*;
 
+    /// Datagrams of 100 sessions bring timers forward, which are far away again when they have gone off.
+    #[test]
+    fn no_timer_is_lost_that_is_set_after_one_that_was_moved() {
+        let (mut timers, mut armed) = (Timers::default(), [None; 100]);
+        for (ms, id) in (0..5_000).zip((0..armed.len()).cycle().step_by(37)) {
+            let now = Time::from_millis(ms);
+            while let Some((at, id)) = timers.pop(now) {
+                if timers.has_gone_off(&mut armed[id], at) {
+                    timers.arm(id, &mut armed[id], now.after(500_000));
+                }
+            }
+            if ms % 1000 < 300 {
+                timers.arm(id, &mut armed[id], now.after(10_000));
+            }
+            timers.tidy(|id| armed[id]);
+            let late = armed.iter().position(|at| at.is_some_and(|at| at <= now));
+            assert_eq!(late, None, "at {now:?}");
+            assert!(timers.due.len() <= 2 * armed.len() + 1, "{} at {now:?}", timers.due.len());
+        }
+    }
+
     #[test]
     fn a_timer_goes_off_when_it_was_armed_for_last_and_what_was_moved_takes_no_room() {
         let (mut timers, mut armed) = (Timers::default(), [None; 10]);
@@ -102,6 +124,7 @@ mod tests {
                 timers.arm(id, armed, at);
                 timers.arm(id, armed, at.after(1));
             }
+            timers.tidy(|id| armed[id]);
         }
         assert!(timers.due.len() <= TIDY_MIN, "{}", timers.due.len());
         let mut gone_off = Vec::new();

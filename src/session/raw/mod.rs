@@ -178,7 +178,7 @@ impl Peers {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.timers.pop(now) else { return };
+            let Some((at, id)) = self.timers.pop(now) else { break };
             let Some(peer) = self.peers.get_mut(&id) else { continue };
             if !self.timers.has_gone_off(&mut peer.wake, at) {
                 continue;
@@ -189,6 +189,7 @@ impl Peers {
                 touch(&mut self.touched, id, peer);
             }
         }
+        self.timers.tidy(|id| self.peers.get(&id)?.wake);
     }
 
     /// The next datagram to send, and where to.

@@ -196,6 +196,11 @@ impl<M: Message> Server<M> {
             let Some((at, id)) = self.timers.pop(now) else { break };
             self.wake(now, id, at);
         }
+        let Self { timers, sessions, requests, .. } = self;
+        timers.tidy(|id| match sessions.get(id) {
+            Some(peer) => peer.wake,
+            None => requests.get(&id)?.wake,
+        });
         if let Some(raw) = &mut self.raw {
             raw.handle_timeout(now);
         }

@@ -37,7 +37,7 @@ pub(super) struct Pending {
     letter: Letter,
     place: Place,
     /// When it is looked at.
-    wake: Option<Time>,
+    pub(super) wake: Option<Time>,
 }
 
 /// The client's message as it came. It is read again when the application has decided, for it takes half the room of what the first
