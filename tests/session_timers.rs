@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod common;
 
-use common::sessions::{SUITE, World, server_config, target};
-use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig};
+use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
+use whitewater::Time;
+use whitewater::session::{ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig};
 use whitewater::sim::LinkConfig;
 
 /// Datagrams bring a session's timer forward, to acknowledge them, and put it off when that is done.
@@ -26,4 +27,53 @@ fn each_session_of_a_crowd_that_falls_silent_ends_after_twenty_seconds() {
     assert_eq!(world.events.iter().filter(|(_, _, event)| is_end(event)).count(), 100);
     world.run(2_000);
     assert!(world.server.is_empty(), "{} are left", world.server.len());
+}
+
+/// Each frame takes what has come, sends, and only then looks at timers: what is due has always just been done.
+#[test]
+fn a_peer_that_talks_and_reads_nothing_is_let_go_by_a_server_that_is_called_once_a_frame() {
+    let config = SessionConfig::default();
+    let mut server: Server = Server::new(&server_config(&config, SUITE), random(1, 1)).unwrap();
+    let mut client: Session =
+        Session::new(&ClientConfig { session: config, ..ClientConfig::default() }, random(1, 2)).unwrap();
+    client.connect(Time::ZERO, target(SUITE)).unwrap();
+    let (mut buf, mut id, mut end, address) = (Vec::new(), None, None, client_address(1, 1));
+    for frame in 0..4000 {
+        let now = Time::from_millis(16 * frame);
+        client.handle_timeout(now);
+        if let Some(connection) = client.connection_mut()
+            && connection.is_up()
+        {
+            let _ = connection.send_datagram(&[1]);
+        }
+        while client.poll_transmit(now, &mut buf).is_some() {
+            server.handle_datagram(now, address, &buf);
+        }
+        for timers in [false, true] {
+            if timers {
+                server.handle_timeout(now);
+            }
+            while let Some(to) = server.poll_transmit(now, &mut buf) {
+                assert_eq!(to, address);
+                client.handle_datagram(now, server_address(), &buf);
+            }
+        }
+        while let Some((session, event)) = server.poll_event() {
+            match event {
+                Event::Connected => {
+                    let connection = server.session_mut(session).unwrap();
+                    (0..200).for_each(|_| assert_eq!(connection.send(0, &[1; 1000]), Ok(1000)));
+                    id = Some(session);
+                }
+                Event::Closed { reason, .. } => end = Some((reason, now)),
+                _ => {}
+            }
+        }
+        if let Some(connection) = id.and_then(|id| server.session_mut(id)) {
+            while connection.recv_datagram(&mut [0; 1500]).is_ok() {}
+        }
+    }
+    let (reason, at) = end.unwrap();
+    assert_eq!(reason, CloseReason::SlowPeer);
+    assert!((30..=34).contains(&at.as_millis().div_euclid(1000)), "{at:?}");
 }

@@ -35,11 +35,6 @@ impl<M: Message> Connection<M> {
             Life::Draining { reason, until } if *until <= now || self.is_drained() => self.fail(now, *reason),
             _ => {}
         }
-        if let Life::Up | Life::Draining { .. } = self.life
-            && let Err(error) = self.lanes.judge(now)
-        {
-            self.fail(now, error.into());
-        }
     }
 
     /// When something is due, and what.

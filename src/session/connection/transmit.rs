@@ -119,6 +119,11 @@ impl<M: Message> Connection<M> {
         if may_send {
             self.lanes.update(now);
         }
+        // Here and not when a timer goes off: who polls often enough has done what a timer was set for before it does.
+        if let Err(error) = self.lanes.judge(now) {
+            self.fail(now, error.into());
+            return None;
+        }
         self.events.writable |= self.lanes.take_writable();
         let start = Seal::begin_behind(buf);
         let end = start + self.body_end();
