@@ -9,8 +9,10 @@ use allocation_counter::measure;
 use common::ms;
 use common::sessions::{World, client_address, random, server_address, server_config, target};
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{Blob, ClientConfig, Server, Session, SessionConfig, Suite, Target, raw};
-use whitewater::sim::LinkConfig;
+use whitewater::session::{
+    Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target, raw,
+};
+use whitewater::sim::{LinkConfig, Rng};
 use whitewater::{Config, Conv, Time};
 
 /// Heap bytes that a value owns.
@@ -94,6 +96,63 @@ fn a_session_that_used_all_it_has_takes_at_most_3_kib_when_it_is_idle_again() {
         let (server, client) = each(world, suite, &session);
         println!("{suite:?}: {server} bytes of the server, {client} of the client");
         assert!(server <= 3072, "{suite:?}: {server} bytes");
+    }
+}
+
+/// What the server says that its sessions hold, and what they do hold beside the fixed part of each.
+fn counted_and_held(world: &World) -> (u64, u64) {
+    let held = |id| u64::try_from(world.server.session(id).unwrap().memory()).unwrap();
+    (world.server.stats().memory, world.server.ids().map(held).sum())
+}
+
+fn read_all(end: &mut Connection<Blob>) {
+    let mut buf = [0; 4000];
+    while end.recv(0, &mut buf).is_ok()
+        || end.recv_datagram(&mut buf).is_ok()
+        || end.recv_message(0).is_some()
+    {}
+}
+
+#[test]
+fn what_sessions_hold_is_counted_within_2_kib_each_and_to_the_byte_when_they_are_polled_again() {
+    const SESSIONS: usize = 8;
+    for (seed, most) in (1..=6).zip(2..) {
+        let channels = vec![ChannelConfig::reliable_ordered()];
+        let session = SessionConfig { channels, ..SessionConfig::default() };
+        let (mut world, mut rng) = (crowd(SESSIONS, Suite::Checked, &session), Rng::new(seed, 0));
+        world.run(8_000);
+        let (counted, held) = counted_and_held(&world);
+        let fixed = counted - held;
+        for _ in 0..5_000 {
+            let mut any = |below: u64| usize::try_from(rng.next_u64() % below).unwrap();
+            let (now, each, kind, bytes) = (world.now, any(8), any(8), vec![1; any(3000) + 1]);
+            let server = world.server.session_mut(world.sessions[each]).unwrap();
+            let client = world.clients[each].session.connection_mut().unwrap();
+            // Some seeds have little ones only.
+            match kind.min(most) {
+                0 => read_all(server),
+                1 => read_all(client),
+                2 => _ = client.send_datagram(&[1]),
+                3 => _ = server.send_datagram(&[1; 5]),
+                4 => _ = client.send(0, &[1; 3]),
+                5 => _ = client.send(0, &bytes),
+                6 => _ = server.send(0, &bytes),
+                _ => _ = server.send_message(0, now, Blob(vec![3; 50])),
+            }
+            world.drain();
+            world.run(1);
+            let (counted, held) = counted_and_held(&world);
+            let least = (fixed + held).saturating_sub(2048 * SESSIONS as u64);
+            assert!(counted >= least, "seed {seed}: {counted} of {held} and {fixed}");
+        }
+        world.run(2_000);
+        let (counted, held) = counted_and_held(&world);
+        assert_eq!(counted, held + fixed, "seed {seed}");
+        let (now, ids) = (world.now, world.sessions.clone());
+        ids.into_iter().for_each(|id| world.server.close(now, id, 1));
+        world.drain();
+        world.run(10_000);
+        assert_eq!((world.server.len(), world.server.stats().memory), (0, 0), "seed {seed}");
     }
 }
 

@@ -24,12 +24,11 @@ impl<M: Message> Connection<M> {
     pub fn memory(&self) -> usize {
         let channels =
             self.channels.as_deref().map_or(0, |channels| size_of::<Channels<M>>() + channels.memory());
-        let datagrams = self.datagrams.memory() + self.sent.memory();
         let marks = if self.marks.is_some() { size_of::<Marks>() } else { 0 };
         let path = self.path.memory() + self.parts.memory() + self.mtu.memory() + marks;
         let observer = self.observer.as_deref().map_or(0, Observer::memory);
         let rest = self.seal.memory() + self.stats.memory() + self.user.len() + observer;
-        self.lanes.memory() + channels + datagrams + path + rest
+        self.lanes.memory() + channels + self.tables() + path + rest
     }
 
     /// How many more bytes the session may take.
@@ -74,6 +73,16 @@ impl<M: Message> Connection<M> {
     /// So many bytes were taken; they are counted anew when the owner looks.
     pub(super) const fn take_memory(&mut self, bytes: usize) {
         self.memory_left = self.memory_left.saturating_sub(bytes as u64);
+    }
+
+    /// Bytes of what packets are remembered in: most of what a session owns, made for the first of them.
+    pub(super) fn tables(&self) -> usize {
+        self.datagrams.memory() + self.sent.memory()
+    }
+
+    /// Whether it owns much more than it did, and than it was said to take, once.
+    pub(in crate::session) const fn take_grown(&mut self) -> bool {
+        std::mem::replace(&mut self.has_grown, false)
     }
 
     /// Gives back what can be had at once again.

@@ -111,6 +111,8 @@ pub struct Connection<M> {
     is_short: bool,
     /// Bytes that may be taken until the owner counts again.
     memory_left: u64,
+    /// Tables were made since the owner counted.
+    has_grown: bool,
     /// µs.
     ack_delay: u32,
     drain: u32,
@@ -209,6 +211,7 @@ impl<M: Message> Connection<M> {
             send_memory: config.send_memory,
             is_short: false,
             memory_left: u64::MAX,
+            has_grown: false,
             ack_delay: micros(config.ack_delay),
             drain: micros(config.drain),
             events: Pending { connected: true, ..Pending::default() },

@@ -308,12 +308,14 @@ impl<M: Message> Connection<M> {
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
         if is_tracked || (self.sent.remembers_sent() && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
+            let held = self.tables();
             self.sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);
             self.redirects.on_sent(pn, written.is_redirect);
             if let Some(channels) = &mut self.channels {
                 channels.on_sent(now, low(pn));
             }
+            self.has_grown |= self.tables() > held;
         }
         if now.since(self.busy) >= QUIET {
             self.rest();

@@ -45,8 +45,9 @@ impl<M: crate::message::Message> Server<M> {
         if let Some(peer) = self.sessions.get_mut(id) {
             if is_short {
                 peer.connection.trim();
-            } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT {
-                return; // it goes on, and counts for more than it holds meanwhile
+            } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.take_grown()
+            {
+                return; // it goes on, and counts for about what it holds meanwhile
             }
             let now = bytes(size_of::<Peer<M>>() + peer.connection.memory());
             peer.taken = 0;
