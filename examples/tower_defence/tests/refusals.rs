@@ -239,12 +239,57 @@ fn what_is_none_of_the_game_is_refused() {
     assert_eq!(table.hear(runner), [Refusal::Malformed]);
     table.server.take(builder, Message::Event(Default::default()));
     assert_eq!(table.hear(builder), [Refusal::Malformed]);
-    table.server.take(builder, Message::Chat { from: None, text: "\u{1b}[2J".into() });
-    assert_eq!(table.hear(builder), [Refusal::Flood]);
     assert_eq!(*table.server.world(), before);
     assert!(table.server.connect(b"").is_err());
     // Who looks on can do nothing.
     let watcher = table.server.connect(&common::hello(9, Wish::Watch).encode().unwrap()).unwrap();
     table.order(watcher, Table::place(At { x: 9, y: 9 }));
     assert_eq!(*table.server.world(), before);
+}
+
+/// Letters that clear a screen, turn a line, or are not to be seen.
+const HOSTILE: [&str; 6] = ["\u{1b}[2J", "\u{9b}2J", "a\nb", "\u{202e}nnA", "An\u{200b}n", "\u{7f}"];
+
+#[test]
+fn nobody_writes_to_the_terminals_of_others_but_what_is_to_be_seen() {
+    for text in HOSTILE {
+        let mut table = Table::new();
+        let (builder, runner) = (table.builder, table.runner);
+        table.server.take(runner, Message::Chat { from: None, text: text.into() });
+        assert_eq!(table.hear(runner), [Refusal::Malformed], "{text:?}");
+        assert!(table.server.pop_message(builder).is_none(), "{text:?} is told to others");
+        // A name loses such letters, and then is still one that nobody else has.
+        for said in [text, "Ann", "Ann", "Ann#4"] {
+            let ticket = table.server.peers().count().try_into().unwrap();
+            let hello = wire::Hello { name: said.into(), wish: Wish::Run, ticket };
+            table.server.connect(&hello.encode().unwrap()).unwrap();
+        }
+        let mut names = std::collections::BTreeMap::new();
+        while let Some(message) = table.server.pop_message(builder) {
+            if let Message::Player { player, name, .. } = message {
+                assert!(!name.is_empty() && name.len() <= wire::NAME_MAX && name.chars().all(wire::is_shown));
+                names.insert(player, name);
+            }
+        }
+        assert_eq!(names.len(), 4, "{names:?}");
+        let different: std::collections::BTreeSet<&String> = names.values().collect();
+        assert_eq!(different.len(), 4, "{names:?}");
+    }
+}
+
+#[test]
+fn inputs_of_who_looks_on_are_not_kept() {
+    let mut table = Table::new();
+    let watcher = table.server.connect(&common::hello(9, Wish::Watch).encode().unwrap()).unwrap();
+    let mut bytes = Vec::new();
+    for _ in 0..100 {
+        let first = table.server.world().tick + 1;
+        let mut inputs = Inputs { first, keys: vec![Keys::RIGHT; 40], is_lost: true };
+        wire::pack(&mut inputs, &mut bytes).unwrap();
+        table.server.receive(watcher, &bytes);
+        table.tick(1);
+    }
+    assert!(table.server.snapshot(watcher, &mut bytes));
+    let read = wire::read(&bytes, None, |_| None).unwrap();
+    assert_eq!((read.head.lead, table.server.counts().late), (None, 0));
 }

@@ -183,7 +183,7 @@ impl Client {
                 }
             }
             Command::Chat(mut text) if has_room => {
-                text.retain(|letter| !letter.is_control());
+                text.retain(wire::is_shown);
                 while text.len() > CHAT_MAX {
                     text.pop();
                 }

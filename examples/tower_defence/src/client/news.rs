@@ -1,7 +1,7 @@
 //! Who plays, what has happened, what was said.
 
 use super::view::{Line, PlayerView, View};
-use crate::wire::Message;
+use crate::wire::{Message, shown};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
@@ -16,11 +16,10 @@ impl News {
         match message {
             Message::Event(event) => self.push(Line::Event(event)),
             Message::Chat { from, text } => {
-                let text = text.chars().filter(|letter| !letter.is_control()).collect();
-                self.push(Line::Chat { from, text });
+                self.push(Line::Chat { from, text: shown(&text) });
             }
             Message::Player { player, role, is_here, name } => {
-                let name = name.chars().filter(|letter| !letter.is_control()).collect();
+                let name = shown(&name);
                 self.players.retain(|known| known.player != player);
                 self.players.push(PlayerView { player, name, role, is_here });
                 self.players.sort_by_key(|known| known.player);

@@ -4,7 +4,7 @@ use super::Key;
 use crate::bots::Bot;
 use crate::carry::{Guest, SUITE, session};
 use crate::client::{Client, Command, Game, View};
-use crate::wire::{Hello, Message};
+use crate::wire::{Hello, Message, shown};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -61,6 +61,7 @@ impl Remote {
             }
             Event::Closed { reason: reason @ (CloseReason::Peer(_) | CloseReason::Rejected(_)), .. } => {
                 let text = self.session.connection().map_or("", |connection| connection.close_text());
+                let text = shown(text); // it goes to a terminal
                 return Err(io::Error::other(format!("the server has closed: {reason:?} {text}")));
             }
             Event::Closed { .. } => self.again = Some(Instant::now() + AGAIN),

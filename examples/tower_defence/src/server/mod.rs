@@ -174,7 +174,8 @@ impl Server {
                 let is_allowed = peer.orders.spend(now);
                 self.decide(player, number, order, is_allowed)
             }
-            Message::Chat { text, .. } if peer.chats.spend(now) && !text.chars().any(char::is_control) => {
+            Message::Chat { text, .. } if !text.chars().all(wire::is_shown) => Err(Refusal::Malformed),
+            Message::Chat { text, .. } if peer.chats.spend(now) => {
                 let chat = Message::Chat { from: player, text };
                 self.peers.values_mut().for_each(|peer| peer.push(chat.clone(), &mut self.counts));
                 Ok(())

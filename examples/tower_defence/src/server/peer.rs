@@ -56,7 +56,9 @@ impl Peer {
         if packet.is_lost {
             self.base = None;
         }
-        for (tick, keys) in packet.iter() {
+        // Who looks on steers nothing, so nobody would ever take what is kept for him.
+        let steers = packet.iter().filter(|_| self.player.is_some());
+        for (tick, keys) in steers {
             if tick <= now {
                 counts.late += u64::from(tick > self.newest);
             } else {

@@ -1,10 +1,11 @@
 //! Who has which place, and keeps it for a minute when he is away.
 
 use super::PeerId;
-use crate::sim::rules::HZ;
+use crate::sim::rules::{HZ, PLAYERS};
 use crate::sim::{PlayerId, Role};
-use crate::wire::{Hello, Message, NAME_MAX, Wish};
+use crate::wire::{self, Hello, Message, NAME_MAX, Wish};
 use std::collections::BTreeMap;
+use std::iter::once;
 use thiserror::Error;
 
 #[derive(Debug, Default)]
@@ -97,11 +98,19 @@ impl Seats {
         }
     }
 
-    /// A name that no other has, without what would change a terminal.
+    /// A name that no other has, of letters that are to be seen.
     fn own_name(&self, name: &str, player: PlayerId) -> String {
-        let mut name: String = name.chars().filter(|letter| !letter.is_control()).collect();
-        if name.is_empty() || self.seats.values().any(|seat| seat.name == name) {
-            let number = format!("#{player}");
+        let said = wire::shown(name);
+        let said = said.trim();
+        let is_free = |name: &str| !name.is_empty() && self.seats.values().all(|seat| seat.name != name);
+        // A few more than there are players: one of them is free.
+        let numbers = (1..=PLAYERS).map(|more| format!("#{player}.{more}"));
+        let mut numbers = once(format!("#{player}")).chain(numbers);
+        let mut name = said.to_owned();
+        while !is_free(&name)
+            && let Some(number) = numbers.next()
+        {
+            name = said.to_owned();
             while name.len() + number.len() > NAME_MAX {
                 name.pop();
             }

@@ -18,11 +18,13 @@ mod message;
 mod runners;
 mod snapshot;
 mod squares;
+mod text;
 
 pub use hello::{Hello, NAME_MAX, Wish};
 pub use inputs::{INPUTS_MAX, Inputs};
 pub use message::{CHAT_MAX, Message};
 pub use snapshot::{AGE_MAX, Head, ReadError, Snapshot, TICK_MAX, full_len, read, write};
+pub use text::{is_shown, shown};
 
 use whitewater::message::{BitsError, Read, Serialize, Write};
 
