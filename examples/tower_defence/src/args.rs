@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tower_defence::headless::Settings;
 use tower_defence::lab::{LinkSpec, Transport};
-use tower_defence::wire::Wish;
+use tower_defence::wire::{NAME_MAX, Wish};
 
 /// What to do.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Words {
             "--compare" => self.compares = true,
             "--token" => self.secret = Some(Secret::File(value()?.into())),
             "--pass" => self.secret = Some(Secret::Phrase(value()?)),
-            "--name" => self.name = Some(value()?),
+            "--name" => self.name = Some(name_of(&value()?)?),
             "--role" => {
                 self.wish = match value()?.as_str() {
                     "a" => Wish::Build,
@@ -198,6 +198,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.ok_or_else(|| format!("'{text}' is no address with a port, such as 192.0.2.1:4000"))
 }
 
+fn name_of(text: &str) -> Result<String, String> {
+    let is_name = (1..=NAME_MAX).contains(&text.len());
+    is_name
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("--name wants 1 to {NAME_MAX} bytes, not '{text}'"))
+}
+
 fn number<T: FromStr + PartialOrd + Display>(name: &str, text: &str, min: T, max: T) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| (&min..=&max).contains(&number));
     number.ok_or_else(|| format!("{name} wants a number from {min} to {max}, not '{text}'"))
@@ -242,6 +249,7 @@ mod tests {
             ("server", "there is no command 'server' with these words"),
             ("server 127.0.0.1:4000", "a server has a secret: --token FILE or --pass PHRASE"),
             ("server nowhere --pass x", "'nowhere' is no address with a port, such as 192.0.2.1:4000"),
+            ("--name=", "--name wants 1 to 24 bytes, not ''"),
             ("--lose 5", "there is no argument --lose"),
         ] {
             assert_eq!(parsed(line).unwrap_err(), wrong);

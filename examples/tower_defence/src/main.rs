@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tower_defence::bots::Bot;
 use tower_defence::headless;
 use tower_defence::lab::wired;
-use tower_defence::play::{Hosting, Key, KeyError, Local, Remote};
+use tower_defence::play::{Hosting, Key, Local, Remote, state_dir, ticket};
 use tower_defence::wire::Hello;
 
 fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             print!("{text}");
         }
         Command::Token(path) => {
-            Key::create(&path)?;
+            Key::create(&path).map_err(|wrong| format!("{}: {wrong}", path.display()))?;
             println!("{}: give it to those who may play, and to nobody else", path.display());
         }
     }
@@ -92,7 +92,7 @@ fn serve(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> Result<(), Box<dyn E
 
 fn join(at: SocketAddr, key: &Key, player: Player) -> Result<(), Box<dyn Error>> {
     let Player { name, wish, is_bot, seed, .. } = player;
-    let hello = Hello { ticket: ticket(key, &name), name, wish };
+    let hello = Hello { ticket: ticket(at, state_dir().as_deref())?, name, wish };
     let mut remote = Remote::connect(at, key, &hello)?;
     if is_bot {
         remote.steer_by(Bot::new(seed));
@@ -102,16 +102,9 @@ fn join(at: SocketAddr, key: &Key, player: Player) -> Result<(), Box<dyn Error>>
     Ok(shown?)
 }
 
-/// The same each time that the same player joins with the same secret: who restarts has his place again. Source: FNV-1a.
-fn ticket(key: &Key, name: &str) -> u64 {
-    let user = std::env::var("USER").unwrap_or_default();
-    let bytes = key.bytes().into_iter().chain(user.bytes()).chain(name.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn key(secret: Secret) -> Result<Key, KeyError> {
+fn key(secret: Secret) -> Result<Key, String> {
     match secret {
-        Secret::File(path) => Key::of_file(&path),
-        Secret::Phrase(phrase) => Key::of_pass(&phrase),
+        Secret::File(path) => Key::of_file(&path).map_err(|wrong| format!("{}: {wrong}", path.display())),
+        Secret::Phrase(phrase) => Key::of_pass(&phrase).map_err(|wrong| wrong.to_string()),
     }
 }

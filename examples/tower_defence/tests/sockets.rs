@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use tower_defence::client::Game;
 use tower_defence::play::{Hosting, Key, Remote};
 use tower_defence::sim::Role;
-use tower_defence::wire::Wish;
+use tower_defence::sim::rules::PLAYERS;
+use tower_defence::wire::{Hello, Wish};
 
 fn key(name: &str) -> Key {
     let path = std::env::temp_dir().join(format!("tower-defence-{name}-{}", std::process::id()));
@@ -51,6 +52,28 @@ fn who_knows_the_secret_plays_and_has_his_place_again_after_a_restart() {
     until(&mut hosting, &mut [&mut again], |_, players| players[0].view().is_some());
     assert_eq!(again.view().unwrap().you, view.you);
     assert_eq!(hosting.game().peers().count(), 4);
+}
+
+#[test]
+fn nobody_takes_the_place_of_a_bot_and_a_bot_that_is_sent_away_does_not_end_the_game() {
+    let key = key("bots");
+    let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key, 2, 1).unwrap();
+    let at = hosting.local_addr().unwrap();
+    until(&mut hosting, &mut [], |hosting, _| hosting.game().peers().count() == 2);
+    let mut thieves = (0..3)
+        .map(|ticket| Hello { name: "bot 1".into(), wish: Wish::Any, ticket })
+        .map(|hello| Remote::connect(at, &key, &hello).unwrap())
+        .collect::<Vec<_>>();
+    let mut players: Vec<&mut Remote> = thieves.iter_mut().collect();
+    until(&mut hosting, &mut players, |_, players| players.iter().all(|player| player.view().is_some()));
+    assert_eq!(hosting.game().peers().count(), 5, "a bot was sent away");
+
+    // More bots than there are places: those who find none are gone, and the others play.
+    let mut hosting = Hosting::bind("127.0.0.1:0".parse().unwrap(), &key, PLAYERS + 2, 1).unwrap();
+    let start = Instant::now();
+    until(&mut hosting, &mut [], |hosting, _| {
+        hosting.game().peers().count() == PLAYERS.into() && start.elapsed() > Duration::from_secs(1)
+    });
 }
 
 #[test]

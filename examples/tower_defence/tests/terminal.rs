@@ -27,6 +27,7 @@ impl Terminal {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_tower-defence"));
         command.args(args);
         command.env("TERM", "xterm-256color");
+        command.env("XDG_STATE_HOME", std::env::temp_dir().join("tower-defence-test")); // not among those of the user
         let child = pair.slave.spawn_command(command).unwrap();
         let keys = pair.master.take_writer().unwrap();
         let mut reader = pair.master.try_clone_reader().unwrap();

@@ -1,5 +1,6 @@
 //! A server for others, over a socket.
 
+use super::ticket::drawn;
 use super::{Key, Remote};
 use crate::bots::Bot;
 use crate::carry::{Host, SUITE, session};
@@ -42,7 +43,8 @@ impl Hosting {
         let server = net::Server::bind(at, &config)?;
         let port = server.local_addr()?.port();
         let bot = |number: u8| {
-            let hello = Hello { name: format!("bot {number}"), wish: Wish::Any, ticket: number.into() };
+            // Who could guess it would take the bot's place.
+            let hello = Hello { name: format!("bot {number}"), wish: Wish::Any, ticket: drawn()? };
             let mut remote = Remote::connect((Ipv4Addr::LOCALHOST, port).into(), key, &hello)?;
             remote.steer_by(Bot::new(seed ^ u64::from(number)));
             Ok(remote)
@@ -69,7 +71,8 @@ impl Hosting {
             // After a pause of the machine the game goes on, it does not catch up.
             self.next += if late > 8 * TICK { late } else { TICK };
         }
-        self.bots.iter_mut().try_for_each(Game::pump)
+        self.bots.retain_mut(|bot| bot.pump().is_ok()); // one that is sent away leaves a game that goes on
+        Ok(())
     }
 
     /// The address of the server.

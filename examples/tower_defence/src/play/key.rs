@@ -66,14 +66,19 @@ impl Key {
     pub fn create(path: &Path) -> Result<Self, KeyError> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        io::Write::write_all(&mut options.open(path)?, format!("{digits}\n").as_bytes())?;
+        io::Write::write_all(&mut secret_file(path)?, format!("{digits}\n").as_bytes())?;
         Ok(Self(key))
     }
+}
+
+/// A new file, which only its owner can read where the system knows such a thing.
+pub(super) fn secret_file(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 impl fmt::Debug for Key {

@@ -4,8 +4,10 @@ mod host;
 mod key;
 mod local;
 mod remote;
+mod ticket;
 
 pub use host::Hosting;
 pub use key::{Key, KeyError, PASS_MIN};
 pub use local::Local;
 pub use remote::Remote;
+pub use ticket::{state_dir, ticket};

@@ -10,7 +10,8 @@ pub struct Hello {
     pub name: String,
     /// What he would like to do.
     pub wish: Wish,
-    /// A random number that the client keeps: who comes back with the same name and number has his place again, within a minute.
+    /// A random number that the client keeps and nobody else knows: who comes back with the same name and number has his place again,
+    /// within a minute.
     pub ticket: u64,
 }
 
