@@ -450,11 +450,11 @@ extern "C" {
 struct IKCPCB *ikcp_create(uint32_t conv, void *user);
 
 /*
- Ends it, sends nothing.
+ Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there.
 
  # Safety
 
- `kcp` is null, or is not used any more.
+ `kcp` is null, or is not used any more; it is not called from within `output`.
  */
 void ikcp_release(struct IKCPCB *kcp);
 

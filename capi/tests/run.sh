@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the library, then compiles the programs in c/ against its headers as C and as C++, links them both ways and runs them.
+# Builds the library, then compiles the programs in c/ against its headers as C and as C++, links them both ways and runs them; where
+# the compiler has sanitizers, with these as well.
 set -eu
 cd "$(dirname "$0")"
 profile=${PROFILE:-release}
@@ -9,9 +10,15 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 flags='-Wall -Wextra -Werror -g -I../include -Ic'
 system='-lpthread -ldl -lm'
+sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
+echo 'int main(void) { return 0; }' | ${CC:-cc} -x c - $sanitizers -o "$out/probe" 2>"$out/why" && "$out/probe" || sanitizers=
 for program in ikcp session; do
   ${CC:-cc} -std=c99 $flags "c/$program.c" "$lib/libwhitewater.a" $system -o "$out/$program"
   ${CXX:-c++} -x c++ $flags -Wno-missing-field-initializers "c/$program.c" -x none -L"$lib" -Wl,-rpath,"$lib" -lwhitewater $system -o "$out/$program-cpp"
   "$out/$program"
   "$out/$program-cpp"
+  if [ -n "$sanitizers" ]; then
+    ${CC:-cc} -std=c99 $flags $sanitizers "c/$program.c" "$lib/libwhitewater.a" $system -o "$out/$program-sanitized"
+    "$out/$program-sanitized"
+  fi
 done

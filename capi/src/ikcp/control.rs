@@ -3,7 +3,7 @@
 use super::block::IKCPCB;
 use crate::guard::Object;
 use std::time::Duration;
-use ww::{Config, Conv, InputError, Kcp, Millis, Output, Recovery, RecvError, SendError, Time};
+use ww::{Config, Conv, InputError, Kcp, Millis, Output, Recovery, RecvError, SendError, Stats, Time};
 
 /// Where the program's clock shows 0: it may jump back before its first moment.
 const EPOCH: Time = Time::from_millis(1 << 40);
@@ -74,7 +74,7 @@ impl Control {
 
     /// Takes what the program has set since the last call; what is out of range, as near as it can be.
     pub(super) fn take(&mut self, knobs: Knobs) {
-        if self.seen.is_none_or(|seen| seen == knobs) {
+        if self.seen.replace(knobs).is_none_or(|seen| seen == knobs) {
             return;
         }
         if knobs.current != self.current.wire().0 {
@@ -114,9 +114,10 @@ impl Control {
         &self.config
     }
 
-    /// Tells the block how it stands. `has_control`: its window is its own.
-    pub(super) fn show(&mut self, block: &mut IKCPCB) {
-        let (stats, config) = (self.kcp.stats(), &self.config);
+    /// Tells the block how it stands. `stats` are taken before: a congestion control of the program looks into the block for them, and
+    /// nobody may while it is borrowed here.
+    pub(super) fn show(&mut self, stats: &Stats, block: &mut IKCPCB) {
+        let config = &self.config;
         let millis = |duration: Duration| i32::try_from(duration.as_millis()).unwrap_or(i32::MAX);
         block.mtu = config.mtu.into();
         block.mss = config.mss().into();
@@ -139,7 +140,9 @@ impl Control {
             block.cwnd = stats.cwnd;
             block.ssthresh = stats.ssthresh.unwrap_or(block.ssthresh);
         }
-        self.seen = Some(Knobs::of(block));
+        // What a callback has set meanwhile differs from what was seen, and is taken with the next call.
+        let current = block.current;
+        self.seen = Some(self.seen.map_or_else(|| Knobs::of(block), |seen| Knobs { current, ..seen }));
     }
 
     /// Puts the knobs into a new block.

@@ -54,7 +54,8 @@ unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_in
         });
         let mut emitted = Emitted::default();
         (*addr_of_mut!((*block).control)).call(|control| {
-            control.show(&mut *addr_of_mut!((*block).public));
+            let stats = control.kcp.stats();
+            control.show(&stats, &mut *addr_of_mut!((*block).public));
             emitted = std::mem::take(control.kcp.output_mut());
             0
         });
@@ -117,15 +118,16 @@ pub extern "C" fn ikcp_create(conv: u32, user: *mut c_void) -> *mut IKCPCB {
     let Some(mut control) = made else { return null_mut() };
     let mut public = IKCPCB::new(conv, user);
     control.show_knobs(&mut public);
-    control.show(&mut public);
+    let stats = control.kcp.stats();
+    control.show(&stats, &mut public);
     Box::into_raw(Box::new(Block { public, busy: false, control })).cast()
 }
 
-/// Ends it, sends nothing.
+/// Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there.
 ///
 /// # Safety
 ///
-/// `kcp` is null, or is not used any more.
+/// `kcp` is null, or is not used any more; it is not called from within `output`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
     if kcp.is_null() {
@@ -133,7 +135,12 @@ pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
     }
     // SAFETY: as the caller says; what was handed out begins with it.
     unsafe {
-        if let Some(release) = (*kcp).ccops.as_ref().and_then(|ops| ops.release) {
+        if (*kcp.cast::<Block>()).busy {
+            return;
+        }
+        let ops = std::mem::replace(&mut (*kcp).ccops, std::ptr::null());
+        if let Some(release) = ops.as_ref().and_then(|ops| ops.release) {
+            (*kcp.cast::<Block>()).busy = true;
             release(kcp);
         }
         let block = Box::from_raw(kcp.cast::<Block>());
@@ -363,9 +370,17 @@ pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_
             return MISUSE;
         }
         if let Some(release) = (*kcp).ccops.as_ref().and_then(|ops| ops.release) {
+            (*kcp.cast::<Block>()).busy = true;
             release(kcp);
+            (*kcp.cast::<Block>()).busy = false;
         }
         (*kcp).congest = null_mut();
+        (*kcp).ccops = std::ptr::null();
+        // Before `init`, which may call functions: what was released is not asked any more.
+        enter(kcp, |control| {
+            control.kcp.set_congestion(Box::new(KcpControl::new()));
+            0
+        });
         (*kcp).ccops = ops;
         let said_no = ops.as_ref().and_then(|ops| ops.init).is_some_and(|init| init(kcp) < 0);
         if said_no {
@@ -378,9 +393,8 @@ pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_
             (*kcp).incr = (*kcp).cwnd.saturating_mul((*kcp).mss);
         }
         enter(kcp, |control| {
-            match callbacks {
-                Some(callbacks) => control.kcp.set_congestion(Box::new(callbacks)),
-                None => control.kcp.set_congestion(Box::new(KcpControl::new())),
+            if let Some(callbacks) = callbacks {
+                control.kcp.set_congestion(Box::new(callbacks));
             }
             if said_no { -1 } else { 0 }
         })

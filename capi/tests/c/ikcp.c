@@ -201,6 +201,86 @@ static void control(void) {
   ikcp_release(b);
 }
 
+/* A congestion control that asks while it begins, sets a knob in a callback, and says goodbye twice. */
+static int begin(ikcpcb *kcp) {
+  CHECK(ikcp_waitsnd(kcp) == 0); /* not within a call yet */
+  return 0;
+}
+static void on_tick(ikcpcb *kcp) {
+  kcp->snd_wnd = 2;
+  ikcp_release(kcp); /* not from within */
+}
+static void twice(ikcpcb *kcp) {
+  releases++;
+  ikcp_release(kcp);
+}
+
+static void callbacks(void) {
+  static char message[10 * 1376];
+  struct IKCPOPS ops;
+  ikcpcb *a = ikcp_create(0x11223344, &there);
+  memset(&ops, 0, sizeof ops);
+  ops.init = begin;
+  ops.release = twice;
+  ops.on_tick = on_tick;
+  releases = 0;
+  there.count = there.losing = 0;
+  ikcp_setoutput(a, output);
+  CHECK(ikcp_setcc(a, &ops) == 0);
+  a->cwnd = 100;
+  ikcp_update(a, 10);
+  CHECK(a->snd_wnd == 2);
+  CHECK(ikcp_send(a, message, sizeof message) == (int)sizeof message);
+  ikcp_update(a, 200);
+  CHECK(a->nsnd_buf == 2); /* the knob is taken with the call that follows */
+  ikcp_release(a);
+  CHECK(releases == 1);
+}
+
+/* What else ikcp.h has. */
+struct entry {
+  int number;
+  iqueue_head node;
+};
+
+static void header(void) {
+  static const int masks[] = {IKCP_LOG_OUTPUT,  IKCP_LOG_INPUT,    IKCP_LOG_SEND,     IKCP_LOG_RECV,
+                              IKCP_LOG_IN_DATA, IKCP_LOG_IN_ACK,   IKCP_LOG_IN_PROBE, IKCP_LOG_IN_WINS,
+                              IKCP_LOG_OUT_DATA, IKCP_LOG_OUT_ACK, IKCP_LOG_OUT_PROBE, IKCP_LOG_OUT_WINS};
+  struct entry entries[4], *entry;
+  iqueue_head *at;
+  int i, sum = 0;
+  IQUEUE_HEAD(first);
+  struct IQUEUEHEAD second;
+  for (i = 0; i < 12; i++) {
+    CHECK(masks[i] == 1 << i);
+  }
+  CHECK(sizeof(ISTDUINT32) == 4 && sizeof(IINT8) == 1 && sizeof(IUINT16) == 2 && sizeof(IINT64) == 8);
+  iqueue_init(&second);
+  for (i = 0; i < 4; i++) {
+    entries[i].number = i;
+    if (i % 2) {
+      iqueue_add_tail(&entries[i].node, &first);
+    } else {
+      iqueue_add(&entries[i].node, &second);
+    }
+  }
+  iqueue_splice_init(&second, &first); /* 2 0 1 3 */
+  CHECK(iqueue_is_empty(&second));
+  iqueue_foreach(entry, &first, struct entry, node) {
+    sum = sum * 10 + entry->number;
+  }
+  CHECK(sum == 2013);
+  iqueue_del(&entries[0].node);
+  iqueue_del_init(&entries[3].node);
+  CHECK(entries[0].node.next == NULL && iqueue_is_empty(&entries[3].node));
+  sum = 0;
+  iqueue_foreach_entry(at, &first) {
+    sum = sum * 10 + iqueue_entry(at, struct entry, node)->number;
+  }
+  CHECK(sum == 21 && first.next->prev == &first && first.prev == &entries[1].node);
+}
+
 static char line[128];
 static void write_log(const char *text, ikcpcb *kcp, void *user) {
   (void)kcp;
@@ -258,6 +338,8 @@ int main(void) {
   carry(0, 1);
   carry(1, 1);
   control();
+  callbacks();
+  header();
   misuse();
   return done();
 }
