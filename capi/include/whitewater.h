@@ -375,9 +375,9 @@ typedef struct ww_options {
    */
   size_t user_len;
   /*
-   At a server: ask about each client, see `WW_EVENT_REQUESTED`.
+   At a server, unless it is 0: ask about each client, see `WW_EVENT_REQUESTED`.
    */
-  bool ask;
+  uint8_t ask;
 } ww_options;
 
 /*

@@ -279,9 +279,11 @@ pub unsafe extern "C" fn ww_client_event(client: *mut ww_client, event: *mut ww_
     // SAFETY: as the caller says.
     unsafe {
         call(client, |client| {
-            let Some(event) = event.as_mut() else { return WW_MISUSE };
+            if event.is_null() {
+                return WW_MISUSE;
+            }
             let taken = client.client.poll_event().map(|event| ww_event::of(None, event));
-            *event = taken.unwrap_or_default();
+            event.write(taken.unwrap_or_default()); // what was there need not have been an event
             i32::from(taken.is_some())
         })
     }

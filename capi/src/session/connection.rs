@@ -78,6 +78,11 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
+    /// Forgets what is kept for sessions that are over: a peer that leaves behind what nobody reads costs nothing for ever.
+    pub(super) fn retain(&mut self, is_up: impl Fn(u32) -> bool) {
+        self.kept.retain(|(of, _), _| is_up(*of));
+    }
+
     /// The next one of a channel of `session`. A session that is gone has none.
     pub(super) fn recv_message(
         &mut self,
@@ -87,8 +92,8 @@ impl Inbox {
         buf: &mut [u8],
     ) -> i32 {
         let Some(connection) = connection else {
-            self.kept.retain(|(of, _), _| *of != session);
-            return WW_AGAIN;
+            self.retain(|of| of != session);
+            return WW_CLOSED;
         };
         let kept = self.kept.remove(&(session, channel));
         let next = || match connection.recv_message(channel)? {

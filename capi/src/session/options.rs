@@ -36,8 +36,8 @@ pub struct ww_options {
     pub user: *const u8,
     /// How many.
     pub user_len: usize,
-    /// At a server: ask about each client, see `WW_EVENT_REQUESTED`.
-    pub ask: bool,
+    /// At a server, unless it is 0: ask about each client, see `WW_EVENT_REQUESTED`.
+    pub ask: u8,
 }
 
 /// Not encrypted: a checksum, for local networks and tests.
@@ -72,7 +72,7 @@ impl ww_options {
         server_key: std::ptr::null(),
         user: std::ptr::null(),
         user_len: 0,
-        ask: false,
+        ask: 0,
     };
 
     /// # Safety
@@ -130,7 +130,7 @@ impl ww_options {
                 psk: key(self.psk),
                 server_key: key(self.server_key),
                 max_sessions: if self.max_sessions > 0 { self.max_sessions } else { default.max_sessions },
-                ask: self.ask,
+                ask: self.ask != 0,
                 ..default
             })
         }

@@ -1,7 +1,7 @@
 //! A server and its socket.
 
 use super::connection::{self, Inbox, ww_stats};
-use super::event::ww_event;
+use super::event::{WW_EVENT_CLOSED, ww_event};
 use super::options::ww_options;
 use super::{made, millis, text, timeout};
 use crate::error::{WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
@@ -295,9 +295,15 @@ pub unsafe extern "C" fn ww_server_event(server: *mut ww_server, event: *mut ww_
     // SAFETY: as the caller says.
     unsafe {
         call(server, |server| {
-            let Some(event) = event.as_mut() else { return WW_MISUSE };
+            if event.is_null() {
+                return WW_MISUSE;
+            }
             let taken = server.server.poll_event().map(|(id, event)| ww_event::of(Some(id), event));
-            *event = taken.unwrap_or_default();
+            if taken.is_some_and(|event| event.kind == WW_EVENT_CLOSED) {
+                let ww_server { inbox, server, .. } = server;
+                inbox.retain(|session| server.session(SessionId::from_bits(session)).is_some());
+            }
+            event.write(taken.unwrap_or_default()); // what was there need not have been an event
             i32::from(taken.is_some())
         })
     }

@@ -101,6 +101,7 @@ static void play(void) {
   CHECK(ww_client_stats(client, &stats) == 0 && stats.bytes_sent > sizeof block);
 
   CHECK(ww_server_send(server, session + 1, 0, hello, 5) == WW_CLOSED);
+  CHECK(ww_server_recv_message(server, session + 1, 0, buffer, sizeof buffer) == WW_CLOSED);
   CHECK(ww_client_close(client, 42) == 0);
   event = until(server, client, 1, WW_EVENT_CLOSED);
   CHECK(event.reason == WW_CLOSED_PEER && event.code == 42 && !event.is_undelivered && event.session == session);
@@ -117,7 +118,7 @@ static void turn_away(void) {
   ww_event event;
   ww_server *server;
   ww_client *client;
-  opts.ask = true;
+  opts.ask = 7; /* any but 0 */
   server = ww_server_bind("127.0.0.1:0", &opts, NULL);
   snprintf(address, sizeof address, "127.0.0.1:%d", (int)ww_server_port(server));
   client = ww_client_connect(address, &opts, NULL);
