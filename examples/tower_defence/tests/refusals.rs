@@ -293,3 +293,32 @@ fn inputs_of_who_looks_on_are_not_kept() {
     let read = wire::read(&bytes, None, |_| None).unwrap();
     assert_eq!((read.head.lead, table.server.counts().late), (None, 0));
 }
+
+/// It takes no message and confirms no snapshot: what it costs has a bound, and whoever plays is told of everything all the same.
+#[test]
+fn a_peer_that_acknowledges_nothing_does_not_make_the_server_keep_ever_more() {
+    let mut table = Table::new();
+    let (builder, runner) = (table.builder, table.runner);
+    let silent = table.server.connect(&common::hello(9, Wish::Watch).encode().unwrap()).unwrap();
+    let (mut said, mut heard, mut bytes) = (0, 0, Vec::new());
+    for second in 0..600 {
+        table.server.take(runner, Message::Chat { from: None, text: format!("{second}") });
+        for tick in 0..30 {
+            table.tick(1);
+            assert!(table.server.snapshot(silent, &mut bytes));
+            table.server.sent(silent, second * 30 + tick);
+        }
+        said += 1;
+        while let Some(message) = table.server.pop_message(builder) {
+            heard += u32::from(matches!(message, Message::Chat { .. }));
+        }
+        table.hear(runner);
+    }
+    assert_eq!((heard, said), (600, 600));
+    let kept = std::iter::from_fn(|| table.server.pop_message(silent)).count();
+    let counts = table.server.counts();
+    assert_eq!(kept, 512);
+    assert!(counts.dropped >= 88, "{counts:?}");
+    assert_eq!((counts.full, counts.deltas), (600 * 30, 0), "nothing is known to be there to go by");
+    assert!(bytes.len() < 400, "{} bytes", bytes.len());
+}

@@ -70,12 +70,12 @@ pub(super) fn network(frame: &mut Frame<'_>, area: Rect, view: &View) {
 pub(super) fn help(frame: &mut Frame<'_>, area: Rect, view: &View, controls: &Controls) {
     let text = match (view.you, view.role) {
         _ if controls.chat.is_some() => " Enter: say it   Esc: do not",
-        (None, _) => " t: say something   q: leave",
+        (None, _) => " q: leave   t: say something",
         (_, Role::Builder) => {
-            " arrows: choose a cell   Space: build, raise   Tab: kind   r g b: colour   1-4: bonus   t: say   q: leave"
+            " q: leave   arrows: choose a cell   Space: build, raise   Tab: kind   r g b: colour   1-4: bonus   t: say"
         }
         (_, Role::Runner) => {
-            " arrows: run, to the ◈   Space: stop   r g b v h m: choose, Enter: buy   t: say   q: leave"
+            " q: leave   arrows: run, to the ◈   Space: stop   r g b v h m: choose, Enter: buy   t: say"
         }
     };
     frame.render_widget(Paragraph::new(text).fg(Color::DarkGray), area);
