@@ -12,6 +12,7 @@ flags='-Wall -Wextra -Werror -g -I../include -Ic'
 system='-lpthread -ldl -lm'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
 echo 'int main(void) { return 0; }' | ${CC:-cc} -x c - $sanitizers -o "$out/probe" 2>"$out/why" && "$out/probe" || sanitizers=
+echo '#include "ikcp.h"' | ${CC:-cc} -std=gnu89 -Wall -Werror -I../include -x c -fsyntax-only - # programs for ikcp.c may be that old
 for program in ikcp session; do
   ${CC:-cc} -std=c99 $flags "c/$program.c" "$lib/libwhitewater.a" $system -o "$out/$program"
   ${CXX:-c++} -x c++ $flags -Wno-missing-field-initializers "c/$program.c" -x none -L"$lib" -Wl,-rpath,"$lib" -lwhitewater $system -o "$out/$program-cpp"

@@ -39,7 +39,8 @@ pub unsafe extern "C" fn ww_client_connect(
         let (target, config) =
             unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).client(text(address)?)? };
         let client = Client::connect(target, &config).map_err(|error| connection::of_io(&error))?;
-        Ok(Box::into_raw(Box::new(ww_client { client, inbox: Inbox::default(), broken: false })))
+        let inbox = Inbox::new(&config.session);
+        Ok(Box::into_raw(Box::new(ww_client { client, inbox, broken: false })))
     };
     // SAFETY: the same.
     unsafe { made(connect, error) }
@@ -85,10 +86,8 @@ pub unsafe extern "C" fn ww_client_recv(
     unsafe {
         let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
         call(client, |client| {
-            client
-                .client
-                .connection_mut()
-                .map_or(WW_CLOSED, |connection| connection::recv(connection, lane, buffer_bytes))
+            let ww_client { inbox, client, .. } = client;
+            inbox.recv(client.connection_mut(), lane, buffer_bytes)
         })
     }
 }

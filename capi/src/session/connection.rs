@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 use ww::message::channel::Received;
-use ww::session::{Blob, Connection, SendDatagramError, SendError, SendMessageError};
+use ww::session::{Blob, Connection, SendDatagramError, SendError, SendMessageError, SessionConfig};
 use ww::{RecvError, Time};
 
 /// How a session stands. Bytes are of UDP payload.
@@ -38,10 +38,6 @@ pub(super) fn send(connection: &mut Connection<Blob>, lane: usize, message: &[u8
     }
 }
 
-pub(super) fn recv(connection: &mut Connection<Blob>, lane: usize, buf: &mut [u8]) -> i32 {
-    taken(connection.recv(lane, buf))
-}
-
 pub(super) fn send_datagram(connection: &mut Connection<Blob>, datagram: &[u8]) -> i32 {
     match connection.send_datagram(datagram) {
         Ok(_) => 0,
@@ -72,12 +68,28 @@ pub(super) fn send_block(connection: &mut Connection<Blob>, channel: usize, bloc
 }
 
 /// Messages and blocks that did not fit where they were to be read to, one a session and channel: they stay.
-#[derive(Default)]
 pub(super) struct Inbox {
     kept: BTreeMap<(u32, usize), Vec<u8>>,
+    /// How many lanes and channels a session has.
+    lanes: usize,
+    channels: usize,
 }
 
 impl Inbox {
+    pub(super) fn new(config: &SessionConfig) -> Self {
+        let (lanes, channels) = (config.lanes.len(), config.channels.len());
+        Self { kept: BTreeMap::new(), lanes, channels }
+    }
+
+    /// The next message of a lane.
+    pub(super) fn recv(&self, connection: Option<&mut Connection<Blob>>, lane: usize, buf: &mut [u8]) -> i32 {
+        match connection {
+            None => WW_CLOSED,
+            Some(_) if lane >= self.lanes => WW_MISUSE,
+            Some(connection) => taken(connection.recv(lane, buf)),
+        }
+    }
+
     /// Forgets what is kept for sessions that are over: a peer that leaves behind what nobody reads costs nothing for ever.
     pub(super) fn retain(&mut self, is_up: impl Fn(u32) -> bool) {
         self.kept.retain(|(of, _), _| is_up(*of));
@@ -95,6 +107,9 @@ impl Inbox {
             self.retain(|of| of != session);
             return WW_CLOSED;
         };
+        if channel >= self.channels {
+            return WW_MISUSE;
+        }
         let kept = self.kept.remove(&(session, channel));
         let next = || match connection.recv_message(channel)? {
             Received::Message(Blob(bytes)) | Received::Block(bytes) => Some(bytes),

@@ -40,7 +40,8 @@ pub unsafe extern "C" fn ww_server_bind(
         // SAFETY: the same.
         let server =
             Server::bind(unsafe { text(address)? }, &config).map_err(|error| connection::of_io(&error))?;
-        Ok(Box::into_raw(Box::new(ww_server { server, inbox: Inbox::default(), broken: false })))
+        let inbox = Inbox::new(&config.session);
+        Ok(Box::into_raw(Box::new(ww_server { server, inbox, broken: false })))
     };
     // SAFETY: the same.
     unsafe { made(bind, error) }
@@ -88,10 +89,8 @@ pub unsafe extern "C" fn ww_server_recv(
     unsafe {
         let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
         call(server, |server| {
-            server
-                .server
-                .session_mut(SessionId::from_bits(session))
-                .map_or(WW_CLOSED, |connection| connection::recv(connection, lane, buffer_bytes))
+            let ww_server { inbox, server, .. } = server;
+            inbox.recv(server.session_mut(SessionId::from_bits(session)), lane, buffer_bytes)
         })
     }
 }

@@ -71,7 +71,9 @@ static void play(void) {
   CHECK(ww_server_user(server, session, buffer, 4) == WW_TOO_LONG);
 
   CHECK(ww_client_send(client, 0, hello, 5) == 5 && ww_client_send(client, 1, hello, 3) == 3);
-  CHECK(ww_client_send(client, 2, hello, 5) == WW_MISUSE);
+  CHECK(ww_client_send(client, 2, hello, 5) == WW_MISUSE && ww_client_recv(client, 2, buffer, 5) == WW_MISUSE);
+  CHECK(ww_server_recv(server, session, 2, buffer, 5) == WW_MISUSE);
+  CHECK(ww_server_recv_message(server, session, 2, buffer, 5) == WW_MISUSE);
   CHECK(ww_client_send_datagram(client, hello, 4) == 0);
   CHECK(ww_client_send_datagram(client, block, sizeof block) == WW_TOO_LONG);
   CHECK(ww_client_send_message(client, 1, hello, 2) == 0 && ww_client_send_message(client, 2, hello, 2) == WW_MISUSE);
