@@ -72,6 +72,7 @@ impl<Id: Copy + Ord> Timers<Id> {
         due.sort_unstable();
         due.dedup();
         self.tidy_at = TIDY_MIN.max(2 * due.len());
+        due.shrink_to(self.tidy_at);
         self.due = due.into();
     }
 }
