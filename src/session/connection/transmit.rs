@@ -53,7 +53,11 @@ impl<M: Message> Connection<M> {
             return Next::Timeout(due);
         }
         let start = buf.len();
-        let to = self.append_due(now, buf);
+        let mut to = self.append_due(now, buf);
+        if to.is_none() && matches!(self.life, Life::Closing(_)) {
+            buf.truncate(start);
+            to = self.append_due(now, buf); // a lane was given up meanwhile: there is a goodbye to say
+        }
         if to.is_none() {
             buf.truncate(start);
         }
