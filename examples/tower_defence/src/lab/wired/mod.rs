@@ -1,5 +1,6 @@
 //! The same game over real sockets between two machines or network namespaces, to compare what carries it. All three go the same way: a server
-//! on one side, so many bots, each with a socket of its own, on the other.
+//! on one side, so many bots, each with a socket of its own, on the other. For measuring among friends: a stranger who says nothing holds the TCP
+//! server up. Who plays for real has `play`.
 
 mod door;
 mod player;
