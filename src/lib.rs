@@ -30,6 +30,7 @@
 //!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets
 //!                                             of which it is known whether they arrived
+//!   kcp_go   what kcp-go puts around KCP       ciphers, checksums, parity (feature `kcp-go`)
 //!  ─────────────────────────────────────────────────────────────────────
 //!   arq      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
@@ -73,6 +74,8 @@ pub mod code;
 mod config;
 pub mod events;
 mod hash;
+#[cfg(feature = "kcp-go")]
+pub mod kcp_go;
 pub mod message;
 pub mod metrics;
 #[cfg(feature = "net")]

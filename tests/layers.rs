@@ -8,7 +8,7 @@ const LAYERS: [&[&str]; 8] = [
     &["seq", "time", "ring", "config", "hash", "events"],
     &["wire", "code", "pace", "rate"],
     &["arq", "packet"],
-    &["message"],
+    &["message", "kcp_go"],
     &["session"],
     &["sim"],
     &["net"],

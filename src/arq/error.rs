@@ -26,6 +26,9 @@ pub enum SendError {
         /// Bytes that wait.
         bytes: usize,
     },
+    /// The message is empty, and the peer is known never to get past such a one: see [`Kcp::refuse_empty`](super::Kcp::refuse_empty).
+    #[error("an empty message, which the peer cannot read")]
+    Empty,
 }
 
 /// Why [`Kcp::recv`](super::Kcp::recv) returned no message.

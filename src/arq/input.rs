@@ -34,6 +34,16 @@ impl<O: Output> Kcp<O> {
         self.input_from(now, datagram, Some(datagram))
     }
 
+    /// Takes a datagram that was rebuilt from others, and so is older than they are: its data, and what it acknowledges, count as if it had
+    /// come; its window and its timestamps do not. Source: kcp-go `KCP.Input` with `regular` false.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`input`](Self::input).
+    pub fn input_rebuilt(&mut self, now: Time, datagram: &[u8]) -> Result<(), InputError> {
+        self.input_any(now, datagram, None, true)
+    }
+
     #[inline]
     fn input_from(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
         if backing.is_none() && !self.config.has_repairs() && self.take_expected(datagram) {
@@ -42,7 +52,7 @@ impl<O: Output> Kcp<O> {
             }
             return Ok(());
         }
-        self.input_any(now, datagram, backing)
+        self.input_any(now, datagram, backing, false)
     }
 
     /// Takes the datagram that is expected most: one message in one segment, the next, that tells
@@ -70,7 +80,13 @@ impl<O: Output> Kcp<O> {
     }
 
     #[inline(never)]
-    fn input_any(&mut self, now: Time, datagram: &[u8], backing: Option<&Bytes>) -> Result<(), InputError> {
+    fn input_any(
+        &mut self,
+        now: Time,
+        datagram: &[u8],
+        backing: Option<&Bytes>,
+        is_rebuilt: bool,
+    ) -> Result<(), InputError> {
         if let Err(error) = self.check_datagram(datagram) {
             log::trace!("conv {}: datagram refused: {error}", self.conv);
             self.count_rejected(&error);
@@ -79,7 +95,7 @@ impl<O: Output> Kcp<O> {
         }
         self.counters.bytes_received += datagram.len() as u64;
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
-        let mut acked = Acked { bytes: 0, newest: None, sample: None };
+        let mut acked = Acked { bytes: 0, newest: None, sample: None, is_rebuilt };
         let mut has_segments = false;
         let mut rest = datagram;
         while let Some((head, data)) = RawHeader::split(rest)
@@ -201,7 +217,9 @@ impl<O: Output> Kcp<O> {
     /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
     fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
-        self.take_wnd(head);
+        if !acked.is_rebuilt {
+            self.take_wnd(head);
+        }
         self.take_una(head, acked);
     }
 
@@ -230,7 +248,9 @@ impl<O: Output> Kcp<O> {
     fn take_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
         let (chunks, _) = datagram.as_chunks();
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
-        self.rmt_wnd = first.wnd();
+        if !acked.is_rebuilt {
+            self.rmt_wnd = first.wnd();
+        }
         let (wire, mut rtt) = (now.wire(), self.rtt);
         let mut taken = 0;
         for head in chunks.iter().map(RawHeader::of) {
@@ -242,7 +262,9 @@ impl<O: Output> Kcp<O> {
                 acked.bytes += self.sender.acknowledge_before(head.una());
             }
             let age = wire.since(head.ts());
-            if (0..=SAMPLE_MAX).contains(&age) {
+            if acked.is_rebuilt {
+                // Late by as long as it took to rebuild it.
+            } else if (0..=SAMPLE_MAX).contains(&age) {
                 rtt.sample(age.cast_unsigned());
                 self.congestion.on_rtt(now, Duration::from_millis(age.cast_unsigned().into()));
                 acked.sample = Some(age.cast_unsigned());
@@ -252,7 +274,9 @@ impl<O: Output> Kcp<O> {
             if !head.sn().is_before(self.sender.una()) {
                 acked.bytes += self.sender.acknowledge(head.sn());
             }
-            acked.see(head.sn(), head.ts());
+            if !acked.is_rebuilt {
+                acked.see(head.sn(), head.ts());
+            }
             if head.len() > 0 {
                 break;
             }
@@ -372,6 +396,8 @@ pub(super) struct Acked {
     newest: Option<(Sn, Millis)>,
     /// The last round trip measured, ms, or by time in µs.
     pub(super) sample: Option<u32>,
+    /// The datagram was not sent now: its window and timestamps say nothing.
+    pub(super) is_rebuilt: bool,
 }
 
 impl Acked {

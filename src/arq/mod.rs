@@ -92,6 +92,8 @@ pub struct Kcp<O> {
     dead: bool,
     /// Whether the peer knows that acknowledgements may wait for a segment of ours.
     rides: bool,
+    /// Whether an empty message is refused.
+    refuses_empty: bool,
     counters: Counters,
     work: Option<Box<Work>>,
     output: O,
@@ -164,6 +166,7 @@ impl<O: Output> Kcp<O> {
             rmt_wnd: config::WND_RCV_MIN,
             dead: false,
             rides: false,
+            refuses_empty: false,
             counters: Counters::default(),
             work: None,
             output,
@@ -177,9 +180,12 @@ impl<O: Output> Kcp<O> {
     /// # Errors
     ///
     /// [`SendError::TooLong`] for more than 127 segments, [`SendError::QueueFull`] when enough
-    /// waits; nothing is taken then.
+    /// waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
     #[inline]
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+        if message.is_empty() && self.refuses_empty && !self.config.stream {
+            return Err(SendError::Empty);
+        }
         self.sender.send(Message::Slice(message), &self.config)
     }
 
@@ -190,7 +196,15 @@ impl<O: Output> Kcp<O> {
     /// Those of [`send`](Self::send).
     #[expect(clippy::needless_pass_by_value, reason = "the buffer is handed over")]
     pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, SendError> {
+        if message.is_empty() {
+            return self.send(&[]);
+        }
         self.sender.send(Message::Shared(&message), &self.config)
+    }
+
+    /// From now on no empty message is sent: for peers that acknowledge one and never get past it, as kcp-go and node-kcp.
+    pub const fn refuse_empty(&mut self) {
+        self.refuses_empty = true;
     }
 
     /// Queues an empty message, also in a stream, where [`send`](Self::send) of nothing adds nothing: an end, if both peers agree that it is
@@ -198,8 +212,11 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`SendError::QueueFull`] when enough waits.
+    /// [`SendError::QueueFull`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
     pub fn send_end(&mut self) -> Result<(), SendError> {
+        if self.refuses_empty {
+            return Err(SendError::Empty);
+        }
         self.sender.send_end(&self.config)
     }
 

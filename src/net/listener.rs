@@ -179,6 +179,13 @@ impl KcpListener {
         self.peers.stats()
     }
 
+    /// What was counted of what is around KCP; `None`: nothing is.
+    #[cfg(feature = "kcp-go")]
+    #[must_use]
+    pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
+        self.peers.kcp_go_stats()
+    }
+
     /// What the socket reported.
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {

@@ -11,6 +11,7 @@ use super::silence::{LONGEST_STEP, Silence};
 use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::{Config, Kcp, Stats};
 use crate::seq::Conv;
+use crate::session::raw::coat::Suit;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use std::io;
@@ -47,6 +48,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct KcpSocket {
     kcp: Kcp<DatagramQueue>,
+    /// What is around it, if anything is.
+    suit: Option<Box<Suit>>,
     port: Port,
     peer: SocketAddr,
     clock: Clock,
@@ -54,6 +57,8 @@ pub struct KcpSocket {
     write_timeout: Option<Duration>,
     silence: Silence,
     eager: bool,
+    /// Something was sent or has come that is to be flushed by the next pump.
+    flush_due: bool,
     late_acks: bool,
     /// Whether what was received last is acknowledged by the next call.
     acks_wait: bool,
@@ -109,6 +114,7 @@ impl KcpSocket {
         let kcp = Kcp::new(conv, config, config.datagram_queue()).map_err(Error::from)?;
         Ok(Self {
             kcp,
+            suit: None,
             port,
             peer,
             clock: Clock::new(),
@@ -116,6 +122,7 @@ impl KcpSocket {
             write_timeout: None,
             silence: Silence::new(),
             eager: false,
+            flush_due: false,
             late_acks: false,
             acks_wait: false,
             has_sent: false,
@@ -123,6 +130,31 @@ impl KcpSocket {
             heard: false,
             pump_due: Time::ZERO,
         })
+    }
+
+    /// The same as [`connect`](Self::connect) with what kcp-go puts around KCP; `config.mtu` is of whole datagrams then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`connect`](Self::connect).
+    #[cfg(feature = "kcp-go")]
+    pub fn connect_kcp_go(
+        peer: impl ToSocketAddrs,
+        conv: Conv,
+        config: &Config,
+        wire: &crate::kcp_go::Config,
+    ) -> io::Result<Self> {
+        let (suit, inside) = Suit::new(wire, config, &mut super::random::random()?).map_err(Error::from)?;
+        let mut socket = Self::connect(peer, conv, &inside)?;
+        socket.kcp.refuse_empty();
+        Ok(Self { suit: Some(Box::new(suit)), ..socket })
+    }
+
+    /// What was counted of what is around KCP; `None`: nothing is.
+    #[cfg(feature = "kcp-go")]
+    #[must_use]
+    pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
+        self.suit.as_ref().map(|suit| suit.stats())
     }
 
     /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
@@ -152,6 +184,9 @@ impl KcpSocket {
     /// `WouldBlock` when the send queue is full, `InvalidInput` when the message is longer than a
     /// message can be.
     pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
+        if self.suit.as_ref().is_some_and(|suit| suit.flushes().0) {
+            (self.flush_due, self.pump_due) = (true, Time::ZERO);
+        }
         Ok(self.kcp.send(message).map_err(Error::from)?)
     }
 
@@ -295,7 +330,17 @@ impl KcpSocket {
             if !same_address(from, self.peer) {
                 self.port.stats_mut().strangers += 1;
                 log::trace!("dropped a datagram from {from}, a stranger");
-            } else if let Err(error) = self.kcp.input(now, bytes) {
+                continue;
+            }
+            let taken = match &mut self.suit {
+                None => Some(self.kcp.input(now, bytes)),
+                Some(suit) => {
+                    self.flush_due |= suit.flushes().1;
+                    suit.input(now, &mut self.kcp, bytes)
+                }
+            };
+            let Some(taken) = taken else { continue };
+            if let Err(error) = taken {
                 self.port.stats_mut().rejected += 1;
                 log::trace!("rejected a datagram from {from}: {error}");
             } else {
@@ -309,7 +354,7 @@ impl KcpSocket {
     fn update(&mut self, now: Time) {
         self.acks_wait = false;
         self.kcp.update(now);
-        if self.eager {
+        if std::mem::take(&mut self.flush_due) || self.eager {
             self.kcp.flush(now);
         }
         self.transmit(now);
@@ -319,10 +364,16 @@ impl KcpSocket {
     fn transmit(&mut self, now: Time) {
         self.port.flush();
         while !self.port.is_full() {
-            let queue = self.kcp.output_mut();
-            if queue.is_empty() && queue.take_full() {
-                self.kcp.flush(now);
-                continue;
+            let queue = match &mut self.suit {
+                None => self.kcp.output_mut(),
+                Some(suit) => suit.wrap(now, &mut self.kcp),
+            };
+            if queue.is_empty() {
+                if self.kcp.output_mut().take_full() {
+                    self.kcp.flush(now);
+                    continue;
+                }
+                break;
             }
             let is_last = queue.len() == 1;
             let Some(datagram) = queue.pop() else { break };

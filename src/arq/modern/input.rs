@@ -20,7 +20,9 @@ impl<O: Output> Kcp<O> {
     ) -> &'a [u8] {
         let (chunks, _) = datagram.as_chunks();
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
-        self.take_wnd(first);
+        if !acked.is_rebuilt {
+            self.take_wnd(first);
+        }
         if self.config.has_repairs() {
             self.work.get_or_insert_default().by_time.protection.hear(first.frg());
         }
@@ -32,7 +34,9 @@ impl<O: Output> Kcp<O> {
             taken += 1;
             if let Some(segment) = self.sender.take(head.sn()) {
                 acked.bytes += u32::from(segment.len);
-                self.transmission_arrived(now, head, &segment.flight, acked);
+                if !acked.is_rebuilt {
+                    self.transmission_arrived(now, head, &segment.flight, acked);
+                }
             }
             if head.len() > 0 {
                 break;

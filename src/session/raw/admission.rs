@@ -82,7 +82,7 @@ impl Peers {
         let Ok(kcp) = self.control_block(key.conv) else { return };
         let (host, proof) =
             (host(key.address), (self.config.strangers == Strangers::Proven).then(Box::default));
-        let mut peer = Peer::new(now, kcp, key.address, Some(host), self.clock(), proof);
+        let mut peer = self.dressed(Peer::new(now, kcp, key.address, Some(host), self.clock(), proof));
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
             return;

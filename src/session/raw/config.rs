@@ -30,6 +30,9 @@ pub struct Config {
     /// Whether a peer with new datagrams or messages is flushed at once instead of after its
     /// interval: lower latency for more and smaller datagrams. Off by default.
     pub eager: bool,
+    /// What is around KCP, for peers that are kcp-go or kcptun; nothing by default.
+    #[cfg(feature = "kcp-go")]
+    pub kcp_go: Option<crate::kcp_go::Config>,
 }
 
 /// What a peer can do that nobody has [registered](super::Peers::register). Bare KCP has no handshake, and a source address may be
@@ -62,6 +65,8 @@ impl Config {
             idle_timeout: Duration::from_secs(30),
             quarantine: Duration::from_secs(10),
             eager: false,
+            #[cfg(feature = "kcp-go")]
+            kcp_go: None,
         }
     }
 
@@ -78,6 +83,10 @@ impl Config {
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.kcp.check()?;
+        #[cfg(feature = "kcp-go")]
+        if let Some(wire) = &self.kcp_go {
+            wire.inside(&self.kcp)?;
+        }
         in_range("idle_timeout", millis(self.idle_timeout), 1..=u64::MAX)
     }
 }

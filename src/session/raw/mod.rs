@@ -29,6 +29,7 @@
 //! ```
 
 mod admission;
+pub(crate) mod coat;
 mod config;
 mod error;
 mod peer;
@@ -52,6 +53,7 @@ use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
 use admission::{Key, Quarantine};
+use coat::Wardrobe;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
@@ -64,6 +66,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Peers {
     config: Config,
+    /// What is around KCP, if anything is.
+    wardrobe: Option<Box<Wardrobe>>,
     /// Says how far the clock of each control block is ahead.
     clocks: Keyed,
     /// Each by itself: half of a large table may be empty.
@@ -99,6 +103,11 @@ impl Peers {
     /// When a field of `config` is out of range.
     pub fn new(config: &Config, random: &mut Random) -> Result<Self, ConfigError> {
         config.check()?;
+        let wardrobe = Wardrobe::new(config, random);
+        let mut config = config.clone();
+        if let Some(wardrobe) = &wardrobe {
+            config.kcp = wardrobe.inside(&config.kcp)?;
+        }
         let mut key = || [random.u64(), random.u64()];
         Ok(Self {
             peers: HashMap::default(),
@@ -118,7 +127,8 @@ impl Peers {
             quarantine: Quarantine::new(config.quarantine, config.max_peers),
             stats: Stats::default(),
             now: Time::ZERO,
-            config: config.clone(),
+            config,
+            wardrobe,
             clocks: Keyed(key()),
         })
     }
@@ -148,7 +158,8 @@ impl Peers {
             return Err(RegisterError::Taken { address, conv });
         }
         let kcp = self.control_block(conv).ok().filter(|_| self.registered < max);
-        let peer = Peer::new(now, kcp.ok_or(RegisterError::Full { max })?, address, None, self.clock(), None);
+        let kcp = kcp.ok_or(RegisterError::Full { max })?;
+        let peer = self.dressed(Peer::new(now, kcp, address, None, self.clock(), None));
         self.registered += 1;
         Ok(self.insert(key, peer))
     }
@@ -157,6 +168,16 @@ impl Peers {
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         self.now = now;
         self.stats.datagrams += 1;
+        if self.wardrobe.is_some() {
+            self.unwrap(now, from, datagram);
+        } else {
+            self.route(now, from, datagram);
+        }
+    }
+
+    /// Takes a datagram of KCP.
+    #[inline]
+    fn route(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let Some(conv) = conv_of(datagram) else {
             self.stats.garbage += 1;
             return log::trace!("dropped {} bytes from {from}: no KCP header", datagram.len());
@@ -286,6 +307,9 @@ impl Peers {
         self.now = now;
         let mut peer = self.remove(id)?;
         peer.update(now, true);
+        if let Some(wardrobe) = &mut self.wardrobe {
+            peer.dress(now, wardrobe);
+        }
         self.quarantine.insert(now, key_of(&peer));
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.address());
@@ -298,6 +322,13 @@ impl Peers {
         self.stats
     }
 
+    /// What was counted of what is around KCP; `None`: nothing is.
+    #[cfg(feature = "kcp-go")]
+    #[must_use]
+    pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
+        self.wardrobe.as_ref().map(|wardrobe| wardrobe.stats())
+    }
+
     /// A datagram of a peer.
     fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
@@ -307,10 +338,26 @@ impl Peers {
         }
         peer.heard = now;
         peer.shrunk = false;
+        self.changed(id);
+    }
+
+    /// A peer has taken something that came.
+    #[inline]
+    fn changed(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.flush |= peer.flushes_acks;
         touch(&mut self.touched, id, peer);
         if !peer.told_readable && peer.kcp().peek_size().is_some() {
             peer.told_readable = true;
             self.events.push_back(Event::Readable(id));
+        }
+    }
+
+    /// A new peer, with what is around its KCP.
+    fn dressed(&self, peer: Peer) -> Peer {
+        match &self.wardrobe {
+            Some(wardrobe) => peer.with(wardrobe.lining(&self.config.kcp), wardrobe.flushes()),
+            None => peer,
         }
     }
 
@@ -340,6 +387,9 @@ impl Peers {
             peer.touched = false;
             let flush = std::mem::take(&mut peer.flush) || self.config.eager;
             peer.update(now, flush);
+            if let Some(wardrobe) = &mut self.wardrobe {
+                peer.dress(now, wardrobe);
+            }
             self.settle(now, id);
         }
         self.touched = touched; // its memory, for the next time
@@ -387,6 +437,9 @@ impl Peers {
         let mut peer = *self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
         self.last = None;
+        if let Some(wardrobe) = &mut self.wardrobe {
+            wardrobe.forget(peer.address(), id);
+        }
         self.timers.clear(&mut peer.wake);
         let Some(host) = peer.host else {
             self.registered -= 1;

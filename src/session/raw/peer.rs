@@ -1,5 +1,6 @@
 //! One bare KCP peer.
 
+use super::coat::{Lining, Wardrobe};
 use super::proof::Proof;
 use crate::arq::{Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::events::{Logged, write_lines};
@@ -54,6 +55,8 @@ pub enum CloseReason {
 #[derive(Debug)]
 pub struct Peer {
     kcp: Kcp<DatagramQueue>,
+    /// What is around it, if anything is.
+    pub(super) lining: Option<Box<Lining>>,
     address: SocketAddr,
     /// What it counts against; `None`: it was registered.
     pub(super) host: Option<IpAddr>,
@@ -71,6 +74,9 @@ pub struct Peer {
     pub(super) touched: bool,
     /// Flush when it is served next.
     pub(super) flush: bool,
+    /// What is sent, and what has come, is flushed when it is served next.
+    flushes_sends: bool,
+    pub(super) flushes_acks: bool,
     /// On the list of those with datagrams to send.
     pub(super) sending: bool,
     /// An event that it is readable is on its way.
@@ -96,6 +102,7 @@ impl Peer {
     ) -> Self {
         Self {
             kcp,
+            lining: None,
             address,
             host,
             clock,
@@ -105,6 +112,8 @@ impl Peer {
             wake: None,
             touched: false,
             flush: false,
+            flushes_sends: false,
+            flushes_acks: false,
             sending: false,
             told_readable: false,
             told_writable: false,
@@ -114,6 +123,13 @@ impl Peer {
         }
     }
 
+    /// With something around its KCP, which asks for flushes.
+    pub(super) fn with(mut self, lining: Box<Lining>, flushes: (bool, bool)) -> Self {
+        (self.flushes_sends, self.flushes_acks) = flushes;
+        self.kcp.refuse_empty();
+        Self { lining: Some(lining), ..self }
+    }
+
     /// Queues a message for the next flush.
     ///
     /// # Errors
@@ -121,6 +137,7 @@ impl Peer {
     /// The send queue is full: [`Event::Writable`] says when to try again. Or the message is longer than a message can be.
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = self.kcp.send(message);
+        self.flush |= self.flushes_sends;
         self.blocked |= matches!(sent, Err(SendError::QueueFull { .. }));
         sent
     }
@@ -212,6 +229,31 @@ impl Peer {
         result.is_ok()
     }
 
+    /// The same of a datagram that was rebuilt.
+    #[cfg(feature = "kcp-go")]
+    pub(super) fn input_rebuilt(&mut self, now: Time, datagram: &[u8]) -> bool {
+        let result = self.kcp.input_rebuilt(now.after(self.clock), datagram);
+        if let Err(error) = &result {
+            log::trace!("rejected what was rebuilt of {}: {error}", self.address);
+        }
+        result.is_ok()
+    }
+
+    /// Puts what is around KCP on what is ready to leave, as far as it may.
+    pub(super) fn dress(&mut self, now: Time, wardrobe: &mut Wardrobe) {
+        let Some(lining) = &mut self.lining else { return };
+        while let Some(len) = self.kcp.output().next_len() {
+            if lining.is_full() || self.proof.as_ref().is_some_and(|proof| !proof.allows(len)) {
+                break;
+            }
+            let Some(datagram) = self.kcp.output_mut().pop() else { break };
+            if let Some(proof) = &mut self.proof {
+                proof.on_sent(datagram);
+            }
+            wardrobe.wrap(now, lining, datagram, self.proof.is_none());
+        }
+    }
+
     /// Whether it has become what its user waits for, once.
     pub(super) fn take_writable(&mut self) -> bool {
         let has_room = self.blocked && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
@@ -237,19 +279,29 @@ impl Peer {
 
     /// Whether there is a datagram that may leave.
     pub(super) fn may_send(&self) -> bool {
+        if let Some(lining) = &self.lining {
+            return !lining.out().is_empty();
+        }
         let next = self.kcp.output().next_len();
         next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
     }
 
-    /// Whether the last flush would have sent more, and all that it did send has left; once.
+    /// Whether there is more to send now that what was ready has left; once.
     pub(super) fn has_left_more(&mut self) -> bool {
-        self.kcp.output().is_empty() && self.kcp.output_mut().take_full()
+        let waits = !self.kcp.output().is_empty();
+        if let Some(lining) = &mut self.lining {
+            return lining.out().is_empty() && (waits || self.kcp.output_mut().take_full());
+        }
+        !waits && self.kcp.output_mut().take_full()
     }
 
     /// Takes the next datagram that may leave.
     pub(crate) fn pop(&mut self) -> Option<&[u8]> {
         if !self.may_send() {
             return None;
+        }
+        if let Some(lining) = &mut self.lining {
+            return lining.out_mut().pop();
         }
         let datagram = self.kcp.output_mut().pop()?;
         if let Some(proof) = &mut self.proof {
@@ -261,6 +313,9 @@ impl Peer {
     pub(super) fn shrink(&mut self) {
         self.kcp.shrink();
         self.kcp.output_mut().shrink();
+        if let Some(lining) = &mut self.lining {
+            lining.shrink();
+        }
         self.shrunk = true;
     }
 }

@@ -130,6 +130,9 @@ impl ServerConfig {
             in_range("suites", suite.code(), 0..=CODE_MAX)?;
         }
         raw.as_ref().map_or(Ok(()), raw::Config::check)?;
+        #[cfg(feature = "kcp-go")]
+        // What is around KCP there hides what tells it from a session.
+        in_range("kcp_go", u64::from(raw.as_ref().is_some_and(|raw| raw.kcp_go.is_some())), 0..=0)?;
         in_range("user", user.len() as u64, 0..=USER_MAX as u64)?;
         in_range("shard", u64::from(*shard), 0..=SHARDS_MAX as u64 - 1)?;
         in_range("memory", *memory, 1 << 20..=1 << 40)?;

@@ -1,0 +1,54 @@
+//! Echoes what anybody sends.
+
+use crate::args::Args;
+use std::collections::HashMap;
+use std::io;
+use whitewater::SendError;
+use whitewater::net::KcpListener;
+use whitewater::session::raw::{self, Event, PeerId};
+
+pub(crate) fn run(args: &Args) -> io::Result<()> {
+    let limits = raw::Config { kcp: args.config, kcp_go: Some(args.wire.clone()), ..raw::Config::open() };
+    let mut listener = KcpListener::bind(args.address, &limits)?;
+    println!("listening on {}", listener.local_addr()?);
+    let mut echo = Echo { held: HashMap::new(), buf: vec![0; 1 << 16] };
+    loop {
+        listener.poll(None)?;
+        while let Some(event) = listener.next_event() {
+            match event {
+                Event::Readable(id) | Event::Writable(id) => echo.go_on(&mut listener, id),
+                Event::Closed { id, reason } => {
+                    echo.held.remove(&id);
+                    println!("{id}: {reason:?}, {:?}", listener.kcp_go_stats().unwrap_or_default());
+                }
+                other => println!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// What of each peer came and has not gone back yet: one message at most, the others wait where they are and keep the peer from sending.
+struct Echo {
+    held: HashMap<PeerId, Vec<u8>>,
+    buf: Vec<u8>,
+}
+
+impl Echo {
+    fn go_on(&mut self, listener: &mut KcpListener, id: PeerId) {
+        let Some(peer) = listener.peer(id) else { return };
+        loop {
+            let message = match self.held.remove(&id) {
+                Some(message) => message,
+                None => match peer.recv(&mut self.buf) {
+                    Ok(len) => self.buf[..len].to_vec(),
+                    Err(_) => return,
+                },
+            };
+            match peer.send(&message) {
+                Ok(sent) if sent < message.len() => drop(self.held.insert(id, message[sent..].to_vec())),
+                Err(SendError::QueueFull { .. }) => return drop(self.held.insert(id, message)), // until it is writable
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What both ends have to agree on, and the presets of kcptun.
+
+use super::crypt::Crypt;
+use super::datagram::{HEAD, MOST, SIZE};
+use super::key::Key;
+use super::shield;
+use crate::arq::{self, Modern, Recovery};
+use crate::config::{ConfigError, in_range};
+
+/// What is around KCP between two ends of kcp-go, and when they send. `crypt` and `key` have to be the same at both ends; each end may have
+/// shards of its own, or none, if the other knows how many they are.
+///
+/// With it, [`arq::Config::mtu`] is that of kcp-go: of the whole datagram, 1500 at most. What is around KCP is taken off it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `Config { .., ..Config::plain() }`")]
+pub struct Config {
+    /// How datagrams are protected.
+    pub crypt: Crypt,
+    /// The key of the cipher, if it has one.
+    pub key: Key,
+    /// Parity that is sent, and taken; `None`: none. Data shards of the other are taken either way.
+    pub shards: Option<Shards>,
+    /// Acknowledge as soon as something has come, kcp-go's `SetACKNoDelay(true)`; else at the beat of `interval`, or with data. On by
+    /// default.
+    pub ack_no_delay: bool,
+    /// Send at the beat of `interval`, kcp-go's `SetWriteDelay(true)`, which packs more into a datagram; else as soon as there is something
+    /// to send. Off by default.
+    pub write_delay: bool,
+}
+
+/// Reed-Solomon parity over groups of datagrams: of `data` + `parity` of them, any `data` are enough.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "two numbers with names")]
+pub struct Shards {
+    /// Datagrams of a group: 1 to 255.
+    pub data: u8,
+    /// Datagrams that protect them: 1 to 255, with `data` 256 at most.
+    pub parity: u8,
+}
+
+impl Shards {
+    /// Datagrams of a group, of both kinds.
+    pub(super) const fn all(self) -> usize {
+        self.data as usize + self.parity as usize
+    }
+}
+
+impl Config {
+    /// Nothing around KCP, as kcp-go does it without a block cipher and shards.
+    #[must_use]
+    pub const fn plain() -> Self {
+        Self {
+            crypt: Crypt::Null,
+            key: Key::new([0; 32]),
+            shards: None,
+            ack_no_delay: true,
+            write_delay: false,
+        }
+    }
+
+    /// What kcptun does unless told otherwise, but for the key: AES, ten data shards and three of parity.
+    #[must_use]
+    pub fn kcptun(key: Key) -> Self {
+        Self { crypt: Crypt::Aes, key, shards: Some(Shards { data: 10, parity: 3 }), ..Self::plain() }
+    }
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self { crypt: _, key: _, shards, ack_no_delay: _, write_delay: _ } = self;
+        if let Some(shards) = shards {
+            in_range("data", shards.data, 1..=u8::MAX)?;
+            in_range("parity", shards.parity, 1..=u8::MAX)?;
+            in_range("data + parity", shards.all() as u64, 2..=256)?;
+        }
+        Ok(())
+    }
+
+    /// The config of a control block whose datagrams are to be inside.
+    pub(crate) fn inside(&self, kcp: &arq::Config) -> Result<arq::Config, ConfigError> {
+        self.check()?;
+        kcp.check()?;
+        let around = self.around();
+        #[expect(clippy::cast_possible_truncation, reason = "1500")]
+        in_range("mtu", kcp.mtu, around + MTU_MIN..=MOST as u16)?;
+        let recovery = match kcp.recovery {
+            Recovery::Modern(modern) if !self.is_at_once() => {
+                Recovery::Modern(Modern { at_once: false, ..modern })
+            }
+            recovery => recovery,
+        };
+        Ok(arq::Config { mtu: kcp.mtu - around, recovery, ..*kcp })
+    }
+
+    /// Whether nothing waits for a beat.
+    pub(super) const fn is_at_once(&self) -> bool {
+        self.ack_no_delay && !self.write_delay
+    }
+
+    /// Bytes around KCP.
+    const fn around(&self) -> u16 {
+        #[expect(clippy::cast_possible_truncation, reason = "8")]
+        let shard = if self.shards.is_some() { (HEAD + SIZE) as u16 } else { 0 };
+        shield::overhead(self.crypt) + shard
+    }
+}
+
+/// kcptun's `--mode`: its names for how often KCP sends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// `normal`: (0, 40, 2, 1).
+    Normal,
+    /// `fast`, its default: (0, 30, 2, 1).
+    Fast,
+    /// `fast2`: (1, 20, 2, 1).
+    Fast2,
+    /// `fast3`: (1, 10, 2, 1).
+    Fast3,
+}
+
+impl Mode {
+    /// The knobs of that mode, in a stream, with kcptun's mtu and the windows of its client. Recovery is ours, by time, which uses no such
+    /// knob: [`arq::Config::classic`] does what kcp-go does.
+    #[must_use]
+    pub fn config(self) -> arq::Config {
+        let (nodelay, interval) = match self {
+            Self::Normal => (0, 40),
+            Self::Fast => (0, 30),
+            Self::Fast2 => (1, 20),
+            Self::Fast3 => (1, 10),
+        };
+        arq::Config {
+            mtu: 1350,
+            snd_wnd: 128,
+            rcv_wnd: 512,
+            nodelay,
+            interval,
+            fast_resend: 2,
+            nc: true,
+            stream: true,
+            ..arq::Config::default()
+        }
+    }
+}
+
+/// Least mtu of a control block.
+const MTU_MIN: u16 = 50;

@@ -1,0 +1,184 @@
+//! The ciphers of kcp-go by their names, and what each does to a datagram.
+
+mod feedback;
+pub(super) mod gcm;
+mod salsa;
+mod xor;
+mod xtea;
+
+use super::key::Key;
+use aes::{Aes128, Aes192, Aes256};
+use blowfish::Blowfish;
+use cast5::Cast5;
+use cfb_mode::cipher::KeyInit;
+use des::TdesEde3;
+use feedback::Feedback;
+pub(super) use gcm::Gcm;
+use salsa::Salsa;
+use sm4::Sm4;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+use twofish::Twofish;
+use xor::Xor;
+use xtea::Xtea;
+
+/// How datagrams are protected, by the name that kcptun has for it. Both ends have to choose the same.
+///
+/// Only [`Aes128Gcm`](Self::Aes128Gcm) tells a forged datagram from a good one. All the others with a key hide what a datagram says, from
+/// whoever does not have it, and let anybody change it: the checksum inside is none that needs a key. None of them refuses a datagram
+/// that was sent before. Sessions of this crate ([`session`](crate::session)) do all of that.
+///
+/// | | key, bytes | bytes more | is |
+/// |---|---:|---:|---|
+/// | `null` | | 0 | the datagram itself |
+/// | `none` | | 20 | random bytes and a checksum before it, in the clear |
+/// | `xor` | 32 | 20 | the same bytes over every datagram: no protection at all |
+/// | `aes`, `aes-192`, `aes-128` | 32, 24, 16 | 20 | AES in CFB mode |
+/// | `sm4` | 16 | 20 | SM4 in CFB mode |
+/// | `twofish` | 32 | 20 | Twofish in CFB mode |
+/// | `blowfish`, `cast5`, `3des`, `xtea` | 32, 16, 24, 16 | 20 | blocks of 8 bytes in CFB mode |
+/// | `salsa20` | 32 | 20 | Salsa20, whose nonce is the first 8 bytes |
+/// | `aes-128-gcm` | 16 | 28 | AES-GCM, authenticated; kcp-go since 2025 |
+///
+/// Of kcptun's names `tea` is missing: no maintained crate has TEA, let alone with the 8 rounds of kcp-go.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Crypt {
+    /// Nothing: what bare KCP sends. The default, as of kcp-go without a block cipher.
+    #[default]
+    Null,
+    /// A checksum.
+    None,
+    /// The same bytes over every datagram.
+    Xor,
+    /// AES-256, kcptun's default.
+    Aes,
+    /// AES-128.
+    Aes128,
+    /// AES-192.
+    Aes192,
+    /// Salsa20.
+    Salsa20,
+    /// SM4, the Chinese standard.
+    Sm4,
+    /// Twofish with a key of 256 bits.
+    Twofish,
+    /// Blowfish with a key of 256 bits.
+    Blowfish,
+    /// CAST-128.
+    Cast5,
+    /// Triple DES.
+    TripleDes,
+    /// XTEA.
+    Xtea,
+    /// AES-128-GCM, the only one that is authenticated.
+    Aes128Gcm,
+}
+
+/// A name that is none of [`Crypt::ALL`].
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("no cipher {name:?}; there are {}", Crypt::ALL.map(Crypt::name).join(" "))]
+#[non_exhaustive]
+pub struct UnknownCrypt {
+    /// The name.
+    pub name: String,
+}
+
+impl Crypt {
+    /// All there are.
+    pub const ALL: [Self; 14] = [
+        Self::Null,
+        Self::None,
+        Self::Xor,
+        Self::Aes,
+        Self::Aes128,
+        Self::Aes192,
+        Self::Salsa20,
+        Self::Sm4,
+        Self::Twofish,
+        Self::Blowfish,
+        Self::Cast5,
+        Self::TripleDes,
+        Self::Xtea,
+        Self::Aes128Gcm,
+    ];
+
+    /// The name that kcptun has for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::None => "none",
+            Self::Xor => "xor",
+            Self::Aes => "aes",
+            Self::Aes128 => "aes-128",
+            Self::Aes192 => "aes-192",
+            Self::Salsa20 => "salsa20",
+            Self::Sm4 => "sm4",
+            Self::Twofish => "twofish",
+            Self::Blowfish => "blowfish",
+            Self::Cast5 => "cast5",
+            Self::TripleDes => "3des",
+            Self::Xtea => "xtea",
+            Self::Aes128Gcm => "aes-128-gcm",
+        }
+    }
+
+    /// The cipher under a key, where there is a checksum before what it hides.
+    pub(super) fn cipher(self, key: &Key) -> Option<Box<dyn Cipher>> {
+        Some(match self {
+            Self::Null | Self::Aes128Gcm => return None,
+            Self::None => Box::new(Clear),
+            Self::Xor => Box::new(Xor::new(key)),
+            Self::Aes => Box::new(Feedback::of(Aes256::new(&key.first().into()))),
+            Self::Aes192 => Box::new(Feedback::of(Aes192::new(&key.first().into()))),
+            Self::Aes128 => Box::new(Feedback::of(Aes128::new(&key.first().into()))),
+            Self::Salsa20 => Box::new(Salsa::new(key)),
+            Self::Sm4 => Box::new(Feedback::of(Sm4::new(&key.first().into()))),
+            Self::Twofish => Box::new(Feedback::of(Twofish::new(&key.first().into()))),
+            Self::Blowfish => Box::new(Feedback::of(blowfish(key))),
+            Self::Cast5 => Box::new(Feedback::of(Cast5::new(&key.first().into()))),
+            Self::TripleDes => Box::new(Feedback::of(TdesEde3::new(&key.first().into()))),
+            Self::Xtea => Box::new(Xtea::new(key)),
+        })
+    }
+}
+
+impl fmt::Display for Crypt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Crypt {
+    type Err = UnknownCrypt;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCrypt> {
+        let unknown = || UnknownCrypt { name: name.into() };
+        Self::ALL.into_iter().find(|crypt| crypt.name() == name).ok_or_else(unknown)
+    }
+}
+
+/// Hides a whole datagram and shows it again, in place. It changes no length.
+pub(super) trait Cipher: Send + Sync {
+    fn hide(&self, datagram: &mut [u8]);
+    fn show(&self, datagram: &mut [u8]);
+}
+
+/// Its keys are of any length up to 56 bytes; kcp-go gives it what it has.
+fn blowfish(key: &Key) -> Blowfish {
+    #[expect(clippy::expect_used, reason = "32 bytes are a key")]
+    Blowfish::new_from_slice(key.as_bytes()).expect("a key of 4 to 56 bytes")
+}
+
+/// No cipher, only the checksum before it.
+struct Clear;
+
+impl Cipher for Clear {
+    fn hide(&self, _: &mut [u8]) {}
+    fn show(&self, _: &mut [u8]) {}
+}
+
+/// What the feedback of every datagram begins with; ciphers with blocks of 8 bytes take the first 8. Source: kcp-go `crypt.go`.
+const FIRST: [u8; 16] = *b"\xa7\x73\x4f\x9c\x12\xac\x1b\x01\xa4\x15\xf2\xc1\xfc\x78\xe6\x6b";

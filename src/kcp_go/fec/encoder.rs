@@ -1,0 +1,97 @@
+//! The parity of what is sent.
+
+use super::super::config::Shards;
+use super::super::datagram::{DATA, HEAD, PARITY, SIZE};
+use super::{code, groups};
+use crate::time::Time;
+use reed_solomon_erasure::galois_8::ReedSolomon;
+use std::time::Duration;
+
+/// Adds each datagram to the parity of its group as it leaves, so that the last of a group has no more work than the others.
+///
+/// Source: kcp-go `fecEncoder`.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    code: ReedSolomon,
+    shards: Shards,
+    /// The number of the next shard.
+    pub(super) next: u32,
+    /// Data shards of this group so far.
+    data: usize,
+    /// The sums so far, each as long as the longest data shard.
+    parity: Vec<Vec<u8>>,
+    /// Parity shards that are still to be sent.
+    due: usize,
+    last: Time,
+    /// The data shard that is being added.
+    shard: Vec<u8>,
+}
+
+impl Encoder {
+    pub(crate) fn new(shards: Shards) -> Option<Self> {
+        Some(Self {
+            code: code(shards)?,
+            shards,
+            next: 0,
+            data: 0,
+            parity: vec![Vec::new(); shards.parity.into()],
+            due: 0,
+            last: Time::ZERO,
+            shard: Vec::new(),
+        })
+    }
+
+    /// Takes the next datagram; returns what to put before it. If it is the last of its group, [`parity`](Self::parity) follows.
+    pub(crate) fn data(&mut self, now: Time, datagram: &[u8]) -> [u8; HEAD + SIZE] {
+        let size = u16::try_from(SIZE + datagram.len()).unwrap_or(u16::MAX).to_le_bytes();
+        self.shard.clear();
+        self.shard.extend_from_slice(&size);
+        self.shard.extend_from_slice(datagram);
+        let longest = match self.parity.first() {
+            Some(parity) if self.data > 0 => parity.len().max(self.shard.len()),
+            _ => self.shard.len(),
+        };
+        self.shard.resize(longest, 0);
+        // Zeros at the end of a shard add nothing to a sum, so a sum may grow later.
+        self.parity.iter_mut().for_each(|parity| parity.resize(longest, 0));
+        let added = self.code.encode_single_sep(self.data, &self.shard, &mut self.parity);
+        debug_assert!(added.is_ok(), "{added:?}");
+        let [a, b, c, d, e, f] = self.head(DATA);
+        self.data += 1;
+        if self.data == self.shards.data.into() {
+            self.data = 0;
+            let is_steady = now.since(self.last) < GAP;
+            if is_steady {
+                self.due = self.shards.parity.into();
+            } else {
+                (0..self.shards.parity).for_each(|_| self.count()); // their numbers are used up all the same
+            }
+        }
+        self.last = now;
+        let [g, h] = size;
+        [a, b, c, d, e, f, g, h]
+    }
+
+    /// The next parity shard of a group that is complete, and what to put before it.
+    pub(crate) fn parity(&mut self) -> Option<([u8; HEAD], &[u8])> {
+        let at = usize::from(self.shards.parity).checked_sub(self.due).filter(|_| self.due > 0)?;
+        self.due -= 1;
+        let head = self.head(PARITY);
+        Some((head, self.parity.get(at)?))
+    }
+
+    fn head(&mut self, kind: u16) -> [u8; HEAD] {
+        let ([a, b, c, d], [e, f]) = (self.next.to_le_bytes(), kind.to_le_bytes());
+        self.count();
+        [a, b, c, d, e, f]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "256 at most")]
+    fn count(&mut self) {
+        let end = groups(self.shards) * self.shards.all() as u32;
+        self.next = (self.next + 1) % end;
+    }
+}
+
+/// Longest pause before the last datagram of a group, with which its parity is still of use. Source: kcp-go `fec.go`, `rto`, since 5.6.20.
+const GAP: Duration = Duration::from_millis(500);

@@ -1,0 +1,75 @@
+//! The shards of one group that have come.
+
+use super::super::config::Shards;
+use super::super::datagram::{Shard, kcp_of};
+use reed_solomon_erasure::galois_8::ReedSolomon;
+
+/// As many of a group as it takes to rebuild the rest, and that only once.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) number: u32,
+    /// Each shard, and whether it has come.
+    shards: Vec<(Vec<u8>, bool)>,
+    /// How many have come.
+    come: usize,
+    /// Data shards that were rebuilt and not taken yet.
+    rebuilt: Vec<usize>,
+}
+
+impl Group {
+    pub(super) fn new(number: u32, shards: Shards) -> Self {
+        Self { number, shards: vec![(Vec::new(), false); shards.all()], come: 0, rebuilt: Vec::new() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.shards.iter().map(|(bytes, _)| bytes.capacity()).sum()
+    }
+
+    /// Makes it another group, with the same memory.
+    pub(super) fn renew(&mut self, number: u32) {
+        self.number = number;
+        self.come = 0;
+        self.rebuilt.clear();
+        self.shards.iter_mut().for_each(|(_, is_here)| *is_here = false);
+    }
+
+    /// Takes a shard; `false`: it was here already.
+    pub(super) fn take(&mut self, at: usize, shard: &Shard<'_>) -> bool {
+        let Some((bytes, is_here)) = self.shards.get_mut(at).filter(|(_, is_here)| !is_here) else {
+            return false;
+        };
+        bytes.clear();
+        bytes.extend_from_slice(shard.bytes);
+        *is_here = true;
+        self.come += 1;
+        true
+    }
+
+    /// Rebuilds the data that is missing, if just enough has come for that: what comes later finds it done.
+    pub(super) fn rebuild(&mut self, data: usize, code: &ReedSolomon) {
+        self.rebuilt.clear();
+        if self.come != data {
+            return;
+        }
+        let missing = self.shards.iter().take(data).enumerate().filter(|(_, (_, is_here))| !is_here);
+        self.rebuilt.extend(missing.map(|(at, _)| at));
+        self.rebuilt.reverse(); // the oldest is taken first, from the end
+        if self.rebuilt.is_empty() {
+            return;
+        }
+        let longest = self.shards.iter().filter(|(_, is_here)| *is_here).map(|(bytes, _)| bytes.len()).max();
+        for (bytes, _) in &mut self.shards {
+            bytes.resize(longest.unwrap_or_default(), 0);
+        }
+        if code.reconstruct_data(&mut self.shards).is_err() {
+            self.rebuilt.clear(); // shards without a byte
+        }
+    }
+
+    /// The next datagram of KCP that was rebuilt; inside, `None` where its size is wrong: then a shard was none of this group.
+    pub(super) fn pop(&mut self) -> Option<Option<&[u8]>> {
+        let at = self.rebuilt.pop()?;
+        Some(self.shards.get(at).and_then(|(bytes, _)| kcp_of(bytes)))
+    }
+}

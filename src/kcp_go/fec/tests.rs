@@ -1,0 +1,219 @@
+//! Parity as kcp-go makes it, and what is lost of it comes back.
+
+use super::super::config::Shards;
+use super::super::datagram::{Inner, Shard};
+use super::super::stats::Stats;
+use super::{Decoder, Encoder, code, groups};
+use crate::sim::Rng;
+use crate::time::Time;
+use std::collections::HashMap;
+
+/// A number below `most`.
+const fn below(rng: &mut Rng, most: u64) -> u64 {
+    rng.next_u64() % most
+}
+
+const fn shards(data: u8, parity: u8) -> Shards {
+    Shards { data, parity }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+/// All datagrams of a sender that gives each of `datagrams` to the encoder, `gap` ms apart.
+fn sent(encoder: &mut Encoder, datagrams: &[Vec<u8>], gap: u64) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    for (at, datagram) in datagrams.iter().enumerate() {
+        let now = Time::from_millis(1000 + gap * at as u64);
+        out.push([encoder.data(now, datagram).as_slice(), datagram].concat());
+        while let Some((head, parity)) = encoder.parity() {
+            out.push([head.as_slice(), parity].concat());
+        }
+    }
+    out
+}
+
+/// Gives a datagram to the decoder; returns what it rebuilds.
+fn take(decoder: &mut Decoder, datagram: &[u8], stats: &mut Stats) -> Vec<Vec<u8>> {
+    let (Ok(Inner::Data { shard, .. } | Inner::Parity(shard))) = Inner::of(datagram) else {
+        panic!("{datagram:x?} is no shard")
+    };
+    decoder.take(&shard, stats);
+    std::iter::from_fn(|| decoder.pop(stats).map(|rebuilt| rebuilt.map(<[u8]>::to_vec))).flatten().collect()
+}
+
+#[test]
+fn check_rows_are_those_of_klauspost() {
+    for (data, parity, rows) in [
+        (2, 1, vec!["0302"]),
+        (3, 2, vec!["010101", "0f0806"]),
+        (4, 2, vec!["1b1c1214", "1c1b1412"]),
+        (10, 3, vec!["8196afb8d2c4fee80302", "9681b8afc4d2e8fe0203", "bfd6620a066fdfb70504"]),
+    ] {
+        // A shard of one byte 1 at a place and 0 elsewhere gives the column of the matrix.
+        let code = code(shards(data, parity)).unwrap();
+        let columns: Vec<Vec<u8>> = (0..data)
+            .map(|at| {
+                let mut all: Vec<Vec<u8>> = (0..data + parity).map(|to| vec![u8::from(to == at)]).collect();
+                code.encode(&mut all).unwrap();
+                all.split_off(data.into()).concat()
+            })
+            .collect();
+        for (row, expected) in rows.iter().enumerate() {
+            let row: Vec<u8> = columns.iter().map(|column| column[row]).collect();
+            assert_eq!(row, bytes(expected), "{data},{parity}");
+        }
+    }
+}
+
+#[test]
+fn a_group_of_kcp_go_is_made_again_byte_for_byte() {
+    let recorded = [
+        "00000000f100230044332211510000011600000000000000000000000900000068656c6c6f206b6370",
+        "01000000f1001a00443322115200ff003a030000000000000100000000000000",
+        "02000000f20051004433221157 00e3034e06000000000000020000001b000000b8afb4b4b160bda590",
+    ]
+    .map(|hex| bytes(&hex.replace(' ', "")));
+    let datagrams = [recorded[0][8..].to_vec(), recorded[1][8..].to_vec()];
+    assert_eq!(sent(&mut Encoder::new(shards(2, 1)).unwrap(), &datagrams, 10), recorded);
+
+    let mut stats = Stats::default();
+    for lost in 0..2 {
+        let mut decoder = Decoder::new(shards(2, 1)).unwrap();
+        let rebuilt: Vec<_> =
+            (0..3).filter(|at| *at != lost).map(|at| take(&mut decoder, &recorded[at], &mut stats)).collect();
+        assert_eq!(rebuilt, [vec![], vec![datagrams[lost].clone()]]);
+    }
+    assert_eq!(stats, Stats { recovered: 2, ..Stats::default() });
+}
+
+#[test]
+fn after_a_pause_there_is_no_parity_and_its_numbers_are_used_up() {
+    let datagrams = vec![vec![7; 30]; 4];
+    let numbers = |gap| -> Vec<u8> {
+        sent(&mut Encoder::new(shards(2, 1)).unwrap(), &datagrams, gap)
+            .iter()
+            .map(|datagram| datagram[0])
+            .collect()
+    };
+    assert_eq!(numbers(499), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(numbers(500), [0, 1, 3, 4]);
+}
+
+#[test]
+fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed, 0);
+        let mut random = |most: u64| below(&mut rng, most);
+        let shape = shards(2 + random(12) as u8, 1 + random(6) as u8);
+        let datagrams: Vec<Vec<u8>> =
+            (0..shape.data).map(|_| (0..24 + random(1400)).map(|_| random(256) as u8).collect()).collect();
+        let mut encoder = Encoder::new(shape).unwrap();
+        let all = sent(&mut encoder, &datagrams, 5);
+        assert_eq!(all.len(), shape.all(), "seed {seed}");
+        let lost_count = random(u64::from(shape.parity) + 2) as usize;
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, random(at as u64 + 1) as usize);
+        }
+        let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+        let lost: Vec<usize> = order.iter().copied().take(lost_count).collect();
+        let (mut rebuilt, mut here) = (HashMap::new(), vec![false; all.len()]);
+        for (count, &at) in order.iter().skip(lost_count).enumerate() {
+            here[at] = true;
+            let now = take(&mut decoder, &all[at], &mut stats);
+            let due: usize = if count + 1 == usize::from(shape.data) {
+                here[..shape.data.into()].iter().filter(|here| !**here).count()
+            } else {
+                0
+            };
+            assert_eq!(now.len(), due, "seed {seed}: not as soon as there is enough");
+            let missing = (0..usize::from(shape.data)).filter(|at| !here[*at]);
+            rebuilt.extend(missing.zip(now));
+        }
+        let is_enough = lost.len() <= shape.parity.into();
+        for at in lost.into_iter().filter(|at| *at < shape.data.into()) {
+            assert_eq!(rebuilt.get(&at), is_enough.then_some(&datagrams[at]), "seed {seed}: datagram {at}");
+        }
+        assert!(stats.not_recovered == 0 && stats.misplaced == 0, "seed {seed}: {stats:?}");
+    }
+}
+
+#[test]
+fn numbers_begin_again_and_groups_go_on() {
+    let shape = shards(3, 1);
+    let mut encoder = Encoder::new(shape).unwrap();
+    encoder.next = groups(shape) * 4 - 8; // two groups before the end
+    let datagrams: Vec<Vec<u8>> = (0..18u8).map(|at| vec![at; 40]).collect();
+    let all = sent(&mut encoder, &datagrams, 5);
+    let number = |datagram: &[u8]| u32::from_le_bytes(datagram[..4].try_into().unwrap());
+    assert_eq!(number(&all[7]), groups(shape) * 4 - 1);
+    assert_eq!(number(&all[8]), 0);
+    let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+    let lost = |at: usize| at % 4 == 1;
+    let rebuilt: Vec<_> = (0..all.len())
+        .filter(|at| !lost(*at))
+        .flat_map(|at| take(&mut decoder, &all[at], &mut stats))
+        .collect();
+    let expected: Vec<_> = (0..18).filter(|at| at % 3 == 1).map(|at| datagrams[at].clone()).collect();
+    assert_eq!(rebuilt, expected);
+    assert_eq!(stats, Stats { recovered: 6, ..Stats::default() });
+}
+
+#[test]
+fn one_forged_number_far_ahead_stops_parity_for_a_group_or_two_and_no_longer() {
+    let shape = shards(10, 3);
+    let mut encoder = Encoder::new(shape).unwrap();
+    let datagrams = vec![vec![9; 100]; 60];
+    let all = sent(&mut encoder, &datagrams, 5);
+    let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+    for datagram in &all[..13] {
+        take(&mut decoder, datagram, &mut stats);
+    }
+    decoder.take(&Shard { seqid: 1 << 30, is_parity: (1 << 30) % 13 >= 10, bytes: &[0; 50] }, &mut stats);
+    let after: Vec<usize> = all
+        .chunks(13)
+        .skip(1)
+        .map(|group| {
+            group.iter().skip(1).map(|datagram| take(&mut decoder, datagram, &mut stats).len()).sum()
+        })
+        .collect();
+    assert_eq!(after, [0, 2, 1, 1, 1], "{stats:?}");
+    assert!(stats.late == 13, "{stats:?}");
+}
+
+#[test]
+fn hostile_shards_are_counted_and_take_bounded_memory() {
+    for seed in 0..20 {
+        let mut rng = Rng::new(seed, 0);
+        let shape = shards(10, 3);
+        let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+        for _ in 0..20_000 {
+            let seqid = match below(&mut rng, 3) {
+                0 => below(&mut rng, 60) as u32,
+                1 => u32::MAX - below(&mut rng, 60) as u32,
+                _ => below(&mut rng, 1 << 32) as u32,
+            };
+            let junk = vec![below(&mut rng, 256) as u8; below(&mut rng, 1490) as usize];
+            decoder.take(&Shard { seqid, is_parity: below(&mut rng, 2) == 0, bytes: &junk }, &mut stats);
+            while decoder.pop(&mut stats).is_some() {}
+        }
+        let memory = decoder.memory();
+        assert!(memory <= 4 * 13 * 1536 + 4096, "seed {seed}: {memory} bytes");
+        assert!(stats.misplaced > 1000 && stats.late + stats.duplicates > 0, "seed {seed}: {stats:?}");
+    }
+}
+
+#[test]
+fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
+    let mut encoder = Encoder::new(shards(5, 2)).unwrap();
+    let all = sent(&mut encoder, &vec![vec![9; 100]; 100], 5);
+    let (mut decoder, mut stats) = (Decoder::new(shards(10, 3)).unwrap(), Stats::default());
+    let rebuilt: usize = all.iter().map(|datagram| take(&mut decoder, datagram, &mut stats).len()).sum();
+    assert!(stats.misplaced > 20, "{stats:?}");
+    assert!(rebuilt < 10, "{rebuilt}"); // of a group whose kinds happen to fit: KCP refuses what that is
+}

@@ -1,0 +1,71 @@
+//! What kcp-go and kcptun put around KCP: ciphers, checksums and parity. Feature `kcp-go`.
+//!
+//! A [`Config`] says what; [`raw::Config::kcp_go`](crate::session::raw::Config) gives it to a listener or a stream, and
+#![cfg_attr(
+    feature = "net",
+    doc = "[`KcpSocket::connect_kcp_go`](crate::net::KcpSocket::connect_kcp_go) to a socket."
+)]
+#![cfg_attr(not(feature = "net"), doc = "`net::KcpSocket::connect_kcp_go` to a socket.")]
+//! All else is as with bare KCP.
+//!
+//! ```
+//! use whitewater::kcp_go::{Config, Crypt, Key, Mode, Shards};
+//! use whitewater::session::raw;
+//!
+//! // As kcptun-server --key "our secret" --crypt salsa20 --mode fast2 --datashard 5 --parityshard 2
+//! let wire = Config {
+//!     crypt: Crypt::Salsa20,
+//!     shards: Some(Shards { data: 5, parity: 2 }),
+//!     ..Config::kcptun(Key::kcptun("our secret"))
+//! };
+//! let server = raw::Config { kcp: Mode::Fast2.config(), kcp_go: Some(wire), ..raw::Config::open() };
+//! # server.check().unwrap();
+//! ```
+//!
+//! # A datagram on the wire
+//!
+//! ```text
+//! null           inner
+//! aes-128-gcm    nonce 12 | inner, hidden | tag 16
+//! all others     random 16 | CRC-32 of inner, 4 | inner          all of it hidden, but for `none`
+//!
+//! inner          KCP
+//!                seqid 4 | 0xf1, 2 | size 2 | KCP                data shard; `size` counts itself
+//!                seqid 4 | 0xf2, 2 | parity of the data shards from `size` on, padded with zeros
+//! ```
+//!
+//! All numbers are little-endian. The shards of a sender are numbered one after another, modulo the largest multiple of data + parity that fits
+//! 32 bits; of each group the data comes first. The parity follows the last data shard of its group at once, unless that came 500 ms after the
+//! one before it: then only its numbers are used up. Source: kcp-go v5, `sess.go`, `crypt.go`, `fec.go`.
+//!
+//! # What is different here
+//!
+//! - A peer is an address and a conv. In kcp-go it is an address, and whoever sends one datagram in its name, with another conv and the number 0,
+//!   ends its session. Here that is another peer, under the [limits](crate::session::raw::Config) of strangers.
+//! - What is rebuilt counts as received at once, and says nothing of round trips or windows: it is old. An end without parity of its own takes data
+//!   shards of the other.
+//! - An empty message is [refused](crate::SendError::Empty): the reader of kcp-go never gets past one.
+//! - A shard in the wrong place, from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all
+//!   are so, as after a restart of the other, the groups begin anew.
+//! - kcp-go tries to find out how many shards the other has. Here both ends have to be told.
+//!
+//! What is between kcp-go and the program in kcptun (snappy, smux) is not here.
+
+mod coat;
+mod config;
+mod crypt;
+mod datagram;
+mod fec;
+mod key;
+mod nonce;
+mod shield;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use coat::{Coat, Lining};
+pub use config::{Config, Mode, Shards};
+pub use crypt::{Crypt, UnknownCrypt};
+pub(crate) use datagram::{Inner, Shard};
+pub use key::Key;
+pub use stats::Stats;

@@ -1,0 +1,31 @@
+//! What is counted around KCP.
+
+/// What was counted on a socket of what is around KCP, of all peers together.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Datagrams that were changed, cut, or made with another key or cipher.
+    pub unreadable: u64,
+    /// Datagrams of more than 1500 bytes.
+    pub too_long: u64,
+    /// Datagrams with something beside KCP, which is not used here.
+    pub out_of_band: u64,
+    /// Parity shards sent.
+    pub parity_sent: u64,
+    /// Parity shards that came.
+    pub parity_received: u64,
+    /// Parity shards of nobody known, or where none are expected.
+    pub parity_unused: u64,
+    /// Datagrams rebuilt from parity.
+    pub recovered: u64,
+    /// Shards rebuilt that are no datagram.
+    pub not_recovered: u64,
+    /// Shards whose number does not fit their kind: the other has other shards than the config says.
+    pub misplaced: u64,
+    /// Data shards that say they are longer than they are.
+    pub malformed: u64,
+    /// Shards of a group that is not kept any more.
+    pub late: u64,
+    /// Shards that had come before.
+    pub duplicates: u64,
+}

@@ -1,0 +1,11 @@
+//! What is around bare KCP: what kcp-go has, with the feature of that name, or nothing.
+
+#[cfg(not(feature = "kcp-go"))]
+mod bare;
+#[cfg(feature = "kcp-go")]
+mod worn;
+
+#[cfg(not(feature = "kcp-go"))]
+pub(crate) use bare::{Lining, Suit, Wardrobe};
+#[cfg(feature = "kcp-go")]
+pub(crate) use worn::{Lining, Suit, Wardrobe};
