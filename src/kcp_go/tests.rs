@@ -135,7 +135,7 @@ fn every_cipher_reads_what_it_has_made_of_any_length_and_makes_no_two_alike() {
         let (mut sender, receiver) = (shield(crypt), shield(crypt));
         let mut seen = std::collections::HashSet::new();
         for len in (0..90).chain([1399, 1400, 1472]) {
-            let inner: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let inner: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let mut datagram = Vec::new();
             sender.seal([&inner[..len / 3], &inner[len / 3..]], &mut datagram);
             assert_eq!(datagram.len(), len + usize::from(overhead(crypt)), "{crypt}");

@@ -143,6 +143,7 @@ mod server;
 mod shards;
 mod silence;
 mod socket;
+mod suit;
 mod tally;
 mod thread;
 #[cfg(feature = "tokio")]

@@ -14,7 +14,7 @@ impl Random {
         Self(Box::new(fill))
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         (self.0)(&mut bytes);
         bytes

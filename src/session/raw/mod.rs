@@ -29,7 +29,7 @@
 //! ```
 
 mod admission;
-pub(crate) mod coat;
+mod coat;
 mod config;
 mod error;
 mod peer;

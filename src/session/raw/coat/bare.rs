@@ -1,7 +1,7 @@
 //! There is never anything around KCP: what there is none of does nothing.
 
 use super::super::{Config, PeerId, Peers};
-use crate::arq::{self, InputError, Kcp};
+use crate::arq;
 use crate::config::ConfigError;
 use crate::session::Random;
 use crate::time::Time;
@@ -10,39 +10,35 @@ use std::net::SocketAddr;
 
 /// What all peers of a socket have around them.
 #[derive(Debug)]
-pub(crate) enum Wardrobe {}
+pub(in super::super) enum Wardrobe {}
 
 /// What one of them has.
 #[derive(Debug)]
-pub(crate) enum Lining {}
-
-/// What the one peer of a socket has.
-#[derive(Debug)]
-pub(crate) enum Suit {}
+pub(in super::super) enum Lining {}
 
 #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
 impl Wardrobe {
-    pub(crate) const fn new(_: &Config, _: &mut Random) -> Option<Box<Self>> {
+    pub(in super::super) const fn new(_: &Config, _: &mut Random) -> Option<Box<Self>> {
         None
     }
 
-    pub(crate) const fn inside(&self, _: &arq::Config) -> Result<arq::Config, ConfigError> {
+    pub(in super::super) const fn inside(&self, _: &arq::Config) -> Result<arq::Config, ConfigError> {
         match *self {}
     }
 
-    pub(crate) const fn lining(&self, _: &arq::Config) -> Box<Lining> {
+    pub(in super::super) const fn lining(&self, _: &arq::Config) -> Box<Lining> {
         match *self {}
     }
 
-    pub(crate) const fn flushes(&self) -> (bool, bool) {
+    pub(in super::super) const fn flushes(&self) -> (bool, bool) {
         match *self {}
     }
 
-    pub(crate) const fn wrap(&mut self, _: Time, _: &mut Lining, _: &[u8], _: bool) {
+    pub(in super::super) const fn wrap(&mut self, _: Time, _: &mut Lining, _: &[u8], _: bool) {
         match *self {}
     }
 
-    pub(crate) const fn forget(&mut self, _: SocketAddr, _: PeerId) {
+    pub(in super::super) const fn forget(&mut self, _: SocketAddr, _: PeerId) {
         match *self {}
     }
 }
@@ -58,39 +54,19 @@ impl Peers {
 
 #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
 impl Lining {
-    pub(crate) const fn out(&self) -> &DatagramQueue {
+    pub(in super::super) const fn out(&self) -> &DatagramQueue {
         match *self {}
     }
 
-    pub(crate) const fn out_mut(&mut self) -> &mut DatagramQueue {
+    pub(in super::super) const fn out_mut(&mut self) -> &mut DatagramQueue {
         match *self {}
     }
 
-    pub(crate) const fn is_full(&mut self) -> bool {
+    pub(in super::super) const fn is_full(&mut self) -> bool {
         match *self {}
     }
 
-    pub(crate) const fn shrink(&mut self) {
-        match *self {}
-    }
-}
-
-#[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
-impl Suit {
-    pub(crate) const fn input(
-        &mut self,
-        _: Time,
-        _: &mut Kcp<DatagramQueue>,
-        _: &[u8],
-    ) -> Option<Result<(), InputError>> {
-        match *self {}
-    }
-
-    pub(crate) const fn wrap(&mut self, _: Time, _: &mut Kcp<DatagramQueue>) -> &mut DatagramQueue {
-        match *self {}
-    }
-
-    pub(crate) const fn flushes(&self) -> (bool, bool) {
+    pub(in super::super) const fn shrink(&mut self) {
         match *self {}
     }
 }

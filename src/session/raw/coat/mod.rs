@@ -6,6 +6,6 @@ mod bare;
 mod worn;
 
 #[cfg(not(feature = "kcp-go"))]
-pub(crate) use bare::{Lining, Suit, Wardrobe};
+pub(super) use bare::{Lining, Wardrobe};
 #[cfg(feature = "kcp-go")]
-pub(crate) use worn::{Lining, Suit, Wardrobe};
+pub(super) use worn::{Lining, Wardrobe};
