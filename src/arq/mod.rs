@@ -10,6 +10,7 @@ mod acks;
 mod classic;
 mod config;
 pub mod congestion;
+mod empty;
 mod error;
 mod event;
 mod flush;
@@ -200,24 +201,6 @@ impl<O: Output> Kcp<O> {
             return self.send(&[]);
         }
         self.sender.send(Message::Shared(&message), &self.config)
-    }
-
-    /// From now on no empty message is sent: for peers that acknowledge one and never get past it, as kcp-go and node-kcp.
-    pub const fn refuse_empty(&mut self) {
-        self.refuses_empty = true;
-    }
-
-    /// Queues an empty message, also in a stream, where [`send`](Self::send) of nothing adds nothing: an end, if both peers agree that it is
-    /// one. What a stream sends afterwards may be put into it.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError::QueueFull`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
-    pub fn send_end(&mut self) -> Result<(), SendError> {
-        if self.refuses_empty {
-            return Err(SendError::Empty);
-        }
-        self.sender.send_end(&self.config)
     }
 
     /// Takes the next message, or in a stream the next segment, and returns its length in bytes.

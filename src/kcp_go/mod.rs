@@ -1,12 +1,7 @@
 //! What kcp-go and kcptun put around KCP: ciphers, checksums and parity. Feature `kcp-go`.
 //!
-//! A [`Config`] says what; [`raw::Config::kcp_go`](crate::session::raw::Config) gives it to a listener or a stream, and
-#![cfg_attr(
-    feature = "net",
-    doc = "[`KcpSocket::connect_kcp_go`](crate::net::KcpSocket::connect_kcp_go) to a socket."
-)]
-#![cfg_attr(not(feature = "net"), doc = "`net::KcpSocket::connect_kcp_go` to a socket.")]
-//! All else is as with bare KCP.
+//! A [`Config`] says what; [`raw::Config::kcp_go`](crate::session::raw::Config) gives it to a listener or a stream of tokio, and
+//! `net::KcpSocket::connect_kcp_go` to a socket. All else is as with bare KCP.
 //!
 //! ```
 //! use whitewater::kcp_go::{Config, Crypt, Key, Mode, Shards};

@@ -1,0 +1,403 @@
+//! What kcp-go puts around KCP, between two ends of ours in virtual time. tests/../interop has the real ones.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+use whitewater::kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
+use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
+use whitewater::session::{Random, ServerConfig};
+use whitewater::sim::{Link, LinkConfig, Loss, Rng};
+use whitewater::{Conv, DatagramQueue, Kcp, SendError, Time, arq};
+
+const CONV: Conv = Conv(0x1122_3344);
+
+fn client_address() -> SocketAddr {
+    "10.0.0.1:1000".parse().unwrap()
+}
+
+fn server_address() -> SocketAddr {
+    "10.0.0.9:4000".parse().unwrap()
+}
+
+fn wire(crypt: Crypt, shards: Option<(u8, u8)>) -> Wire {
+    let shards = shards.map(|(data, parity)| Shards { data, parity });
+    Wire { crypt, shards, ..Wire::kcptun(Key::kcptun("interop key")) }
+}
+
+fn limits(kcp: arq::Config, wire: Wire) -> Config {
+    Config { kcp, kcp_go: Some(wire), ..Config::open() }
+}
+
+fn peers(config: &Config, seed: u64) -> Peers {
+    let mut rng = Rng::new(seed, 9);
+    Peers::new(config, &mut Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0])))
+        .unwrap()
+}
+
+/// A client, a server, and a path between them.
+struct World {
+    now: Time,
+    client: Peers,
+    server: Peers,
+    /// The server, as the client knows it.
+    to: PeerId,
+    there: Link,
+    back: Link,
+    accepted: Vec<PeerId>,
+    /// Datagrams and bytes that have left each end, the client's first.
+    sent: [(u64, u64); 2],
+}
+
+impl World {
+    fn new(client: &Config, server: &Config, path: LinkConfig, seed: u64) -> Self {
+        let (now, mut client) = (Time::from_millis(1), peers(client, seed));
+        let to = client.register(now, server_address(), CONV).unwrap();
+        Self {
+            now,
+            client,
+            server: peers(server, seed + 1),
+            to,
+            there: Link::new(path.clone(), seed, 1).unwrap(),
+            back: Link::new(path, seed, 2).unwrap(),
+            accepted: Vec::new(),
+            sent: [(0, 0); 2],
+        }
+    }
+
+    /// Both ends alike.
+    fn both(kcp: arq::Config, wire: Wire, path: LinkConfig, seed: u64) -> Self {
+        let limits = limits(kcp, wire);
+        Self::new(&limits, &limits, path, seed)
+    }
+
+    fn step(&mut self) {
+        while let Some(datagram) = self.there.arrive(self.now) {
+            self.server.handle_datagram(self.now, client_address(), datagram);
+        }
+        while let Some(datagram) = self.back.arrive(self.now) {
+            self.client.handle_datagram(self.now, server_address(), datagram);
+        }
+        self.client.handle_timeout(self.now);
+        self.server.handle_timeout(self.now);
+        while let Some((datagram, _)) = self.client.poll_transmit(self.now) {
+            self.sent[0] = (self.sent[0].0 + 1, self.sent[0].1 + datagram.len() as u64);
+            self.there.send(self.now, datagram);
+        }
+        while let Some((datagram, _)) = self.server.poll_transmit(self.now) {
+            self.sent[1] = (self.sent[1].0 + 1, self.sent[1].1 + datagram.len() as u64);
+            self.back.send(self.now, datagram);
+        }
+        while let Some(event) = self.server.poll_event() {
+            if let Event::Accepted(id) = event {
+                self.accepted.push(id);
+            }
+        }
+        while self.client.poll_event().is_some() {}
+    }
+
+    /// Runs by the millisecond.
+    fn run(&mut self, millis: u64) {
+        for _ in 0..millis {
+            self.step();
+            self.now = self.now + Duration::from_millis(1);
+        }
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        self.client.peer(self.to).unwrap().send(message).unwrap();
+    }
+
+    /// The messages that the server has of the first that came.
+    fn received(&mut self) -> Vec<Vec<u8>> {
+        let Some(&id) = self.accepted.first() else { return Vec::new() };
+        let (mut buf, peer) = ([0; 4096], self.server.peer(id).unwrap());
+        std::iter::from_fn(|| peer.recv(&mut buf).ok().map(|len| buf[..len].to_vec())).collect()
+    }
+
+    fn stats(&self) -> [Stats; 2] {
+        [self.client.kcp_go_stats().unwrap(), self.server.kcp_go_stats().unwrap()]
+    }
+}
+
+fn path(rtt: u64, loss: f64) -> LinkConfig {
+    LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(Duration::from_millis(rtt)) }
+}
+
+#[test]
+fn every_cipher_carries_both_ways_through_loss_with_parity_and_without() {
+    for crypt in Crypt::ALL {
+        for shards in [None, Some((10, 3))] {
+            let mut world = World::both(Mode::Fast3.config(), wire(crypt, shards), path(20, 0.1), 3);
+            let sent: Vec<u8> = (0..30_000u32).map(|at| at.to_le_bytes()[0] ^ at.to_le_bytes()[1]).collect();
+            let (mut there, mut back, mut buf) = (Vec::new(), Vec::new(), [0; 4096]);
+            world.send(&sent);
+            for _ in 0..2000 {
+                world.run(1);
+                for part in world.received() {
+                    world.server.peer(world.accepted[0]).unwrap().send(&part).unwrap();
+                    there.extend(part);
+                }
+                while let Ok(len) = world.client.peer(world.to).unwrap().recv(&mut buf) {
+                    back.extend_from_slice(&buf[..len]);
+                }
+            }
+            assert!(
+                there == sent && back == sent,
+                "{crypt}, {shards:?}: {} and {} bytes",
+                there.len(),
+                back.len()
+            );
+            let stats = world.stats();
+            let lost: u64 =
+                stats.iter().map(|stats| stats.unreadable + stats.malformed + stats.misplaced).sum();
+            assert_eq!(lost, 0, "{crypt}, {shards:?}: {stats:?}");
+            assert_eq!(stats.iter().any(|stats| stats.recovered > 0), shards.is_some(), "{crypt}: {stats:?}");
+        }
+    }
+}
+
+/// Latencies of messages of 200 bytes, one each 5 ms, in ms and in order; resends; bytes sent by the client.
+fn latencies(shards: Option<(u8, u8)>, seed: u64) -> (Vec<u64>, u64, u64) {
+    let kcp = arq::Config { mtu: 1350, ..arq::Config::turbo() };
+    let mut world = World::both(kcp, wire(Crypt::Aes, shards), path(60, 0.05), seed);
+    let mut latencies = Vec::new();
+    for tick in 0..12_000u64 {
+        if tick % 5 == 0 && tick < 10_000 {
+            let message = [world.now.as_micros().to_le_bytes().to_vec(), vec![7; 192]].concat();
+            world.send(&message);
+        }
+        world.run(1);
+        for message in world.received() {
+            let sent = u64::from_le_bytes(message[..8].try_into().unwrap());
+            latencies.push((world.now.as_micros() - sent) / 1000);
+        }
+    }
+    let stats = world.client.peer(world.to).unwrap().stats();
+    let resends = u64::from(stats.resends_timeout + stats.resends_fast);
+    latencies.sort_unstable();
+    (latencies, resends, world.sent[0].1)
+}
+
+#[test]
+fn parity_spares_most_of_what_is_lost_the_round_trip_for_its_share_of_bytes() {
+    for seed in 1..=3 {
+        let ((plain, plain_resends, plain_bytes), (fec, fec_resends, fec_bytes)) =
+            (latencies(None, seed), latencies(Some((5, 2)), seed));
+        assert_eq!((plain.len(), fec.len()), (2000, 2000), "seed {seed}");
+        let p99 = |latencies: &[u64]| latencies[latencies.len() * 99 / 100];
+        let over_a_trip = |latencies: &[u64]| latencies.iter().filter(|ms| **ms > 70).count();
+        let told = format!(
+            "seed {seed}: p99 {} and {} ms, {} and {} of 2000 above 70 ms, {plain_resends} and {fec_resends} resends, {:.2} of the bytes",
+            p99(&plain),
+            p99(&fec),
+            over_a_trip(&plain),
+            over_a_trip(&fec),
+            fec_bytes as f64 / plain_bytes as f64,
+        );
+        println!("{told}");
+        assert!(over_a_trip(&fec) * 3 < over_a_trip(&plain), "{told}");
+        assert!(fec_bytes * 100 < plain_bytes * 160, "{told}");
+    }
+}
+
+#[test]
+fn an_end_without_parity_takes_the_data_of_one_that_has_it() {
+    let kcp = Mode::Fast3.config();
+    for (there, back) in [(Some((10, 3)), None), (None, Some((10, 3)))] {
+        let mut world = World::new(
+            &limits(kcp, wire(Crypt::Aes, there)),
+            &limits(kcp, wire(Crypt::Aes, back)),
+            path(20, 0.05),
+            5,
+        );
+        world.send(&[9; 60_000]);
+        world.run(2000);
+        assert_eq!(world.received().concat().len(), 60_000, "{there:?} and {back:?}");
+        let [client, server] = world.stats();
+        let has_parity = |shards: Option<(u8, u8)>| shards.is_some();
+        assert_eq!(server.parity_unused > 0, has_parity(there), "{server:?}");
+        assert_eq!((client.recovered, server.recovered), (0, 0));
+    }
+}
+
+#[test]
+fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
+    let mut world = World::both(arq::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
+    world.send(b"first");
+    world.run(50);
+    // What ends a session of kcp-go: one datagram, number 0, in the name of the client.
+    let mut forger = Kcp::new(Conv(99), &arq::Config::turbo(), DatagramQueue::new()).unwrap();
+    forger.send(b"forged").unwrap();
+    forger.flush(world.now);
+    world.server.handle_datagram(world.now, client_address(), forger.output_mut().pop().unwrap());
+    world.run(10);
+    assert_eq!(world.accepted.len(), 2);
+    world.send(b"second");
+    world.run(50);
+    assert_eq!(world.received(), [b"first".to_vec(), b"second".to_vec()]);
+}
+
+#[test]
+fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
+    let client = limits(arq::Config::turbo(), wire(Crypt::Aes, Some((1, 3))));
+    let server = Config { strangers: Strangers::Proven, ..client.clone() };
+    let mut world = World::new(&client, &server, path(20, 0.0), 1);
+    world.send(&[1; 400]);
+    world.run(11);
+    let id = world.accepted[0];
+    world.server.peer(id).unwrap().send(&[2; 100]).unwrap(); // an answer shorter than the question
+    world.run(1);
+    for _ in 0..20 {
+        world.server.peer(id).unwrap().send(&[2; 1000]).unwrap();
+    }
+    world.run(8); // no answer has come
+    assert!(world.sent[1].1 <= world.sent[0].1, "{:?}", world.sent);
+    assert_eq!(world.stats()[1].parity_sent, 0);
+    world.run(200); // the client has acknowledged what was sent: it is there
+    assert!(world.sent[1].1 > 20_000, "{:?}", world.sent);
+    assert!(world.stats()[1].parity_sent > 0);
+}
+
+#[test]
+fn an_empty_message_is_refused_because_kcp_go_never_gets_past_one() {
+    let mut world = World::both(arq::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
+    let peer = world.client.peer(world.to).unwrap();
+    assert_eq!(peer.send(b""), Err(SendError::Empty));
+    assert_eq!(peer.kcp_mut().send_end(), Err(SendError::Empty));
+    assert_eq!(peer.kcp_mut().send_bytes(Vec::new().into()), Err(SendError::Empty));
+    world.run(500);
+    assert_eq!(world.sent[0], (0, 0));
+}
+
+#[test]
+fn delays_are_those_that_were_asked_for() {
+    // A message each 10 ms, and a beat of 100 ms: so many datagrams leave the client and the server in a second.
+    for (write_delay, ack_no_delay, client, server) in
+        [(false, true, 95..=105, 95..=105), (false, false, 95..=105, 9..=11), (true, true, 9..=11, 9..=11)]
+    {
+        for classic in [false, true] {
+            let kcp = arq::Config { interval: 100, ..arq::Config::turbo() };
+            let kcp = if classic { kcp.classic() } else { kcp };
+            let wire = Wire { write_delay, ack_no_delay, ..wire(Crypt::Aes, None) };
+            let mut world = World::both(kcp, wire, path(2, 0.0), 1);
+            for round in 0..130 {
+                if round == 30 {
+                    world.sent = [(0, 0); 2];
+                }
+                world.send(&[7; 20]);
+                world.run(10);
+                world.received();
+            }
+            let told = format!("write_delay {write_delay}, ack_no_delay {ack_no_delay}, classic {classic}");
+            assert!(client.contains(&world.sent[0].0), "{told}: {:?}", world.sent);
+            assert!(server.contains(&world.sent[1].0), "{told}: {:?}", world.sent);
+        }
+    }
+}
+
+#[test]
+fn what_was_rebuilt_changes_no_round_trip_and_no_window() {
+    for classic in [false, true] {
+        let config = if classic { arq::Config::turbo().classic() } else { arq::Config::turbo() };
+        let mut ends = [0, 1].map(|_| Kcp::new(CONV, &config, DatagramQueue::new()).unwrap());
+        ends[0].send(b"question").unwrap();
+        ends[0].flush(Time::from_millis(10));
+        let question = ends[0].output_mut().pop().unwrap().to_vec();
+        ends[1].input(Time::from_millis(20), &question).unwrap();
+        ends[1].flush(Time::from_millis(20));
+        let answer = ends[1].output_mut().pop().unwrap().to_vec();
+        let before = ends[0].stats();
+        // The same with a window of 1, long after.
+        let mut old = answer.clone();
+        old[6..8].copy_from_slice(&1u16.to_le_bytes());
+        ends[0].input_rebuilt(Time::from_millis(2000), &old).unwrap();
+        let after = ends[0].stats();
+        assert_eq!(ends[0].wait_snd(), 0, "it acknowledges all the same");
+        assert_eq!((after.srtt, after.rto, after.rmt_wnd), (before.srtt, before.rto, before.rmt_wnd));
+        // And what is no datagram of this conversation is refused as ever.
+        old[0] ^= 1;
+        assert!(ends[0].input_rebuilt(Time::from_millis(2000), &old).is_err());
+    }
+}
+
+#[test]
+fn hostile_datagrams_are_counted_and_change_nothing() {
+    for (seed, crypt) in [Crypt::Null, Crypt::None, Crypt::Aes, Crypt::Aes128Gcm].into_iter().enumerate() {
+        let (mut world, mut rng) = (
+            World::both(arq::Config::turbo(), wire(crypt, Some((10, 3))), path(20, 0.0), 1),
+            Rng::new(seed as u64, 1),
+        );
+        world.send(b"before");
+        world.run(100);
+        let recorded = {
+            world.send(b"recorded");
+            world.client.handle_timeout(world.now);
+            world.client.poll_transmit(world.now).unwrap().0.to_vec()
+        };
+        for _ in 0..20_000 {
+            let mut datagram = recorded.clone();
+            match rng.next_u64() % 3 {
+                0 => datagram.truncate(usize::try_from(rng.next_u64() % 100).unwrap()),
+                1 => datagram.resize_with(usize::try_from(rng.next_u64() % 1600).unwrap(), || {
+                    rng.next_u64().to_le_bytes()[0]
+                }),
+                _ => datagram.fill_with(|| rng.next_u64().to_le_bytes()[0]),
+            }
+            let from =
+                if rng.next_u64() % 2 == 0 { client_address() } else { "10.6.6.6:666".parse().unwrap() };
+            world.server.handle_datagram(world.now, from, &datagram);
+        }
+        let stats = world.stats()[1];
+        if crypt != Crypt::Null {
+            assert!(stats.unreadable + stats.too_long > 15_000, "{crypt}: {stats:?}");
+        }
+        assert!(world.server.len() <= 1 + 16, "{crypt}: {} peers", world.server.len());
+        world.send(b"after");
+        world.run(2000);
+        let received = world.received();
+        assert!(
+            received.starts_with(&[b"before".to_vec()]) && received.ends_with(&[b"after".to_vec()]),
+            "{crypt}: {received:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_allocated_for_a_datagram_that_nothing_happens_to() {
+    let kcp = arq::Config { snd_wnd: 256, rcv_wnd: 256, ..Mode::Fast3.config() };
+    let mut world = World::both(kcp, wire(Crypt::Aes, Some((10, 3))), path(20, 0.0), 1);
+    let mut buf = [0; 4096];
+    let mut round = |world: &mut World| {
+        world.send(&[7; 4000]);
+        world.run(5);
+        if let Some(&id) = world.accepted.first() {
+            let peer = world.server.peer(id).unwrap();
+            while peer.recv(&mut buf).is_ok() {}
+        }
+    };
+    (0..500).for_each(|_| round(&mut world));
+    let before = world.sent[0].0;
+    let counted = allocation_counter::measure(|| (0..200).for_each(|_| round(&mut world)));
+    let datagrams = world.sent[0].0 - before;
+    assert!(datagrams > 700, "{datagrams}");
+    assert_eq!(counted.count_total, 0, "for {datagrams} datagrams");
+}
+
+#[test]
+fn a_config_out_of_range_names_its_field() {
+    let field = |config: Config| config.check().unwrap_err().field;
+    let fits = limits(Mode::Fast.config(), wire(Crypt::Aes, Some((10, 3))));
+    assert_eq!(fits.check(), Ok(()));
+    assert_eq!(
+        field(Config { kcp: arq::Config { mtu: 1501, rcv_mtu: 1501, ..fits.kcp }, ..fits.clone() }),
+        "mtu"
+    );
+    assert_eq!(field(Config { kcp: arq::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 and 28 around it
+    for (shards, name) in [((0, 3), "data"), ((3, 0), "parity"), ((200, 57), "data + parity")] {
+        assert_eq!(field(limits(fits.kcp, wire(Crypt::Aes, Some(shards)))), name);
+    }
+    // On the socket of sessions nobody could tell what is of whom.
+    let server = ServerConfig { raw: Some(fits), ..ServerConfig::insecure() };
+    assert_eq!(server.check().unwrap_err().field, "kcp_go");
+}
