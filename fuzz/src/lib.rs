@@ -10,6 +10,8 @@ pub mod fragment;
 pub mod frames;
 pub mod inbox;
 pub mod input;
+#[cfg(feature = "kcp-go")]
+pub mod kcp_go;
 pub mod knobs;
 mod log;
 pub mod packet;
@@ -43,6 +45,8 @@ pub const TARGETS: &[Target] = &[
     ("server_endpoint", endpoint::server_endpoint),
     ("client_endpoint", endpoint::client_endpoint),
     ("session_script", session::session_script),
+    #[cfg(feature = "kcp-go")]
+    ("kcp_go", kcp_go::kcp_go),
     #[cfg(feature = "crypto")]
     ("token_open", token::token_open),
 ];
