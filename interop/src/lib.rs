@@ -1,0 +1,24 @@
+//! What the tests share: a lossy network, our ends, the loops that other KCPs need, programs that end with their test, and a table of cases.
+
+pub mod cases;
+pub mod exchange;
+pub mod messages;
+pub mod ours;
+pub mod program;
+pub mod relay;
+pub mod theirs;
+
+use std::time::Duration;
+
+/// Long enough for any machine; a test that waits so long has failed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Says why a test is not run; fails where `WHITEWATER_NO_SKIP` is set.
+///
+/// # Panics
+///
+/// There.
+pub fn skip(missing: &str) {
+    assert!(std::env::var_os("WHITEWATER_NO_SKIP").is_none(), "{missing}");
+    println!("skipped: {missing}");
+}

@@ -1,0 +1,116 @@
+//! Our ends: who asks, and who echoes.
+
+use crate::PATIENCE;
+use crate::messages::total;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use whitewater::net::{KcpListener, KcpSocket};
+use whitewater::session::raw::{self, Event};
+use whitewater::{Config, Conv, Stats};
+
+/// Sends all messages and collects what comes back, until it is as many bytes.
+///
+/// # Panics
+///
+/// When that takes too long.
+#[must_use]
+pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>]) -> (Vec<Vec<u8>>, Stats) {
+    let mut socket = KcpSocket::connect(server, Conv(conv), config).unwrap();
+    socket.set_read_timeout(Some(PATIENCE));
+    socket.set_write_timeout(Some(PATIENCE));
+    let (mut back, mut buf) = (Vec::new(), vec![0; 1 << 17]);
+    for message in messages {
+        let mut rest = &message[..];
+        while !rest.is_empty() {
+            let len = socket.send(rest).unwrap();
+            rest = &rest[len..];
+        }
+        while let Ok(len) = socket.try_recv(&mut buf) {
+            back.push(buf[..len].to_vec());
+        }
+    }
+    let (deadline, bytes) = (Instant::now() + PATIENCE, total(messages));
+    let mut left = bytes.saturating_sub(total(&back));
+    while left > 0 {
+        match socket.recv(&mut buf) {
+            Ok(len) => {
+                back.push(buf[..len].to_vec());
+                left = left.saturating_sub(len);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => panic!("{error}: {:?}", socket.stats()),
+        }
+        assert!(Instant::now() < deadline, "{left} of {bytes} bytes did not come back: {:?}", socket.stats());
+    }
+    // It has come to theirs, but the word of that may be lost.
+    let _ = socket.drain(Duration::from_secs(2));
+    (back, socket.stats())
+}
+
+/// A listener that sends back what it is sent, in a thread, until it is dropped.
+#[derive(Debug)]
+pub struct Echo {
+    /// Where it listens.
+    pub address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<(raw::Stats, Vec<Stats>)>>,
+}
+
+impl Echo {
+    /// On a port of its own.
+    ///
+    /// # Panics
+    ///
+    /// Without a socket, or when `kcp` is out of range.
+    #[must_use]
+    pub fn start(kcp: &Config) -> Self {
+        let limits = raw::Config { kcp: *kcp, ..raw::Config::open() };
+        let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits).unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let serve = move || {
+            let (mut ids, mut buf) = (Vec::new(), vec![0; 1 << 17]);
+            while !stopped.load(Ordering::Relaxed) {
+                listener.poll(Some(Duration::from_millis(5))).unwrap();
+                while let Some(event) = listener.next_event() {
+                    let Event::Readable(id) = event else { continue };
+                    if !ids.contains(&id) {
+                        ids.push(id);
+                    }
+                    let Some(peer) = listener.peer(id) else { continue };
+                    while let Ok(len) = peer.recv(&mut buf) {
+                        assert_eq!(peer.send(&buf[..len]), Ok(len), "{:?}", peer.stats());
+                    }
+                }
+            }
+            let peers = ids.into_iter().filter_map(|id| Some(listener.peer(id)?.stats())).collect();
+            (listener.stats(), peers)
+        };
+        Self { address, stop, thread: Some(thread::spawn(serve)) }
+    }
+
+    /// What it has counted, of itself and of each peer.
+    ///
+    /// # Panics
+    ///
+    /// When its thread has.
+    #[must_use]
+    pub fn stop(mut self) -> (raw::Stats, Vec<Stats>) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else { return };
+        let stopped = thread.join();
+        println!("our listener: {stopped:?}");
+    }
+}
