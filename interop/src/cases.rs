@@ -26,9 +26,9 @@ where
             let result = catch_unwind(AssertUnwindSafe(|| run(case)));
             let seconds = start.elapsed().as_secs_f64();
             match result {
-                Ok(result) => println!("{case:?} | {seconds:.2} s | {result}"),
+                Ok(result) => println!("{case:?} | {seconds:5.2} s | {result}"),
                 Err(_) => {
-                    println!("{case:?} | {seconds:.2} s | FAILED");
+                    println!("{case:?} | {seconds:5.2} s | FAILED");
                     failed.lock().unwrap().push(format!("{case:?}"));
                 }
             }

@@ -2,10 +2,13 @@
 
 pub mod cases;
 pub mod exchange;
+pub mod kcptun;
 pub mod messages;
 pub mod ours;
 pub mod program;
 pub mod relay;
+pub mod smux;
+pub mod tcp;
 pub mod theirs;
 
 use std::time::Duration;

@@ -59,13 +59,21 @@ impl Program {
         }
     }
 
-    /// Whether it still runs.
+    /// Waits for something that it does. Whether it still runs then.
     ///
     /// # Panics
     ///
-    /// When the system does not know.
-    pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+    /// When that takes too long.
+    pub fn waits(&mut self, is_done: impl Fn() -> bool) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() {
+            if is_done() {
+                return true;
+            }
+            assert!(Instant::now() < deadline, "never done");
+            thread::sleep(Duration::from_millis(5));
+        }
+        false
     }
 
     /// Waits for its end.

@@ -1,0 +1,108 @@
+//! The programs kcptun-client and kcptun-server.
+
+use crate::program::{Program, find};
+use crate::skip;
+use std::collections::HashMap;
+use std::fs::read_to_string;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::Command;
+
+/// What Debian's version (20210922) encrypts by.
+pub const CIPHERS: [&str; 13] = [
+    "none", "xor", "aes", "aes-128", "aes-192", "salsa20", "sm4", "twofish", "blowfish", "cast5", "3des",
+    "tea", "xtea",
+];
+/// Of which all keys are made.
+pub const KEY: &str = "interop key";
+/// Largest UDP payload, bytes.
+pub const MTU: u16 = 1350;
+
+/// What both ends have to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// One of [`CIPHERS`].
+    pub crypt: &'static str,
+    /// Data and parity shards; zeros: none.
+    pub fec: (u8, u8),
+}
+
+/// Whether both programs are there; says so if not.
+#[must_use]
+pub fn is_there() -> bool {
+    let is_there = [CLIENT, SERVER].iter().all(|name| find(name).is_some());
+    if !is_there {
+        skip("kcptun-client and kcptun-server, Debian's package kcptun, are missing");
+    }
+    is_there
+}
+
+/// Takes TCP at the address that is returned, for this server.
+///
+/// # Panics
+///
+/// When it does not start.
+#[must_use]
+pub fn client(server: SocketAddr, settings: Settings) -> (Program, SocketAddr) {
+    let mut command = command(CLIENT, settings);
+    command.args(["--localaddr", "127.0.0.1:0", "--remoteaddr", &server.to_string()]);
+    let mut program = Program::start(&mut command);
+    let address = program.says("listening on: ").and_then(|address| address.trim().parse().ok());
+    program.says("key derivation done").expect("it runs");
+    (program, address.expect("its address"))
+}
+
+/// Takes KCP at the address that is returned, and sends what it carries to this TCP server.
+///
+/// # Panics
+///
+/// When it does not start.
+#[must_use]
+pub fn server(target: SocketAddr, settings: Settings) -> (Program, SocketAddr) {
+    for _ in 0..10 {
+        // It does not tell the port that it has got of the system, so it is given one, which another may have taken in the meantime.
+        let address = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let mut command = command(SERVER, settings);
+        command.args(["--listen", &address.to_string(), "--target", &target.to_string()]);
+        let mut program = Program::start(&mut command);
+        if program.says("key derivation done").is_some() && program.waits(|| is_bound(address.port())) {
+            return (program, address);
+        }
+    }
+    panic!("no port for {SERVER}");
+}
+
+/// What a program has counted: the names are those of kcp-go.
+///
+/// # Panics
+///
+/// When it does not tell.
+#[must_use]
+pub fn counted(program: &mut Program) -> HashMap<String, u64> {
+    let id = program.id().to_string();
+    assert!(Command::new("kill").args(["-USR1", &id]).status().unwrap().success());
+    let line = program.says("KCP SNMP:&{").expect("it runs");
+    let pairs = line.trim_end_matches('}').split(' ').filter_map(|pair| pair.split_once(':'));
+    pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+}
+
+fn command(name: &str, Settings { crypt, fec: (data, parity) }: Settings) -> Command {
+    let mut command = Command::new(find(name).expect("it is there"));
+    command.args(["--crypt", crypt, "--key", KEY, "--mode", "fast2", "--nocomp", "--quiet"]);
+    for (name, number) in [("--mtu", MTU), ("--ds", data.into()), ("--ps", parity.into())] {
+        command.args([name, &number.to_string()]);
+    }
+    command
+}
+
+/// Whether anybody has this port of UDP. Linux only, as Debian's programs.
+fn is_bound(port: u16) -> bool {
+    let has = |table: &str| {
+        table.lines().any(|line| {
+            line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&format!(":{port:04X}")))
+        })
+    };
+    ["/proc/net/udp", "/proc/net/udp6"].iter().any(|file| has(&read_to_string(file).unwrap_or_default()))
+}
+
+const CLIENT: &str = "kcptun-client";
+const SERVER: &str = "kcptun-server";
