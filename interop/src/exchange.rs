@@ -5,6 +5,7 @@ use crate::ours::{self, Echo};
 use crate::relay::{Relay, clean, lossy};
 use std::net::SocketAddr;
 use whitewater::arq::{Modern, Recovery};
+use whitewater::session::raw;
 use whitewater::{Config, Stats};
 
 /// Of either end, segments: the buffer of a socket has room for as many.
@@ -92,13 +93,18 @@ impl Case {
     /// When not all comes back as it was, or it costs too much.
     #[must_use]
     pub fn they_ask(&self, ask: impl FnOnce(SocketAddr, &[Vec<u8>]) -> Vec<Vec<u8>>) -> String {
-        let (server, sent) = (Echo::start(&self.config()), messages(MESSAGES));
+        let limits = raw::Config { kcp: self.config(), ..raw::Config::open() };
+        let (server, sent) = (Echo::start(&limits), messages(MESSAGES));
         let relay = self.relay(server.address);
         let back = ask(relay.address, &sent);
         assert!(is_intact(&sent, &back, self.stream), "something else came back");
-        let (listener, peers) = server.stop();
-        assert_eq!((listener.accepted, listener.garbage, peers.len()), (1, 0, 1), "{listener:?}");
-        self.price(&peers[0])
+        let counted = server.stop();
+        assert_eq!(
+            (counted.all.accepted, counted.all.garbage, counted.peers.len()),
+            (1, 0, 1),
+            "{counted:?}"
+        );
+        self.price(&counted.peers[0])
     }
 
     /// What it has cost our end. A machine that is busy is slow to answer, which costs resends: bounds are wide.

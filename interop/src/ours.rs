@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use whitewater::kcp_go;
 use whitewater::net::{KcpListener, KcpSocket};
 use whitewater::session::raw::{self, Event};
 use whitewater::{Config, Conv, Stats};
@@ -57,7 +58,18 @@ pub struct Echo {
     /// Where it listens.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<(raw::Stats, Vec<Stats>)>>,
+    thread: Option<JoinHandle<Counted>>,
+}
+
+/// What a listener has counted.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Of all.
+    pub all: raw::Stats,
+    /// Of each peer that is not gone.
+    pub peers: Vec<Stats>,
+    /// Of what is around KCP.
+    pub kcp_go: Option<kcp_go::Stats>,
 }
 
 impl Echo {
@@ -65,11 +77,10 @@ impl Echo {
     ///
     /// # Panics
     ///
-    /// Without a socket, or when `kcp` is out of range.
+    /// Without a socket, or when `limits` are out of range.
     #[must_use]
-    pub fn start(kcp: &Config) -> Self {
-        let limits = raw::Config { kcp: *kcp, ..raw::Config::open() };
-        let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits).unwrap();
+    pub fn start(limits: &raw::Config) -> Self {
+        let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), limits).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -89,18 +100,18 @@ impl Echo {
                 }
             }
             let peers = ids.into_iter().filter_map(|id| Some(listener.peer(id)?.stats())).collect();
-            (listener.stats(), peers)
+            Counted { all: listener.stats(), peers, kcp_go: listener.kcp_go_stats() }
         };
         Self { address, stop, thread: Some(thread::spawn(serve)) }
     }
 
-    /// What it has counted, of itself and of each peer.
+    /// Ends it.
     ///
     /// # Panics
     ///
     /// When its thread has.
     #[must_use]
-    pub fn stop(mut self) -> (raw::Stats, Vec<Stats>) {
+    pub fn stop(mut self) -> Counted {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap()
     }

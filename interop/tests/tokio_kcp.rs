@@ -75,7 +75,7 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
 /// To theirs, 0 asks for a conv of the server's choice; ours answers with what it is asked. `KcpStream::connect` of theirs takes a conv itself.
 #[test]
 fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_no_other() {
-    let server = ours::Echo::start(&Config::turbo());
+    let server = ours::Echo::start(&raw::Config { kcp: Config::turbo(), ..raw::Config::open() });
     runtime().block_on(async {
         let mut stream = KcpStream::connect_with_conv(&theirs(false), 0, server.address).await.unwrap();
         assert_eq!(stream.send(b"first").await.unwrap(), 5);
@@ -84,7 +84,7 @@ fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_n
         assert_eq!(&buf[..5], b"first");
         assert!(timeout(Duration::from_millis(300), stream.send(b"second")).await.is_err());
     });
-    assert_eq!(server.stop().0.accepted, 1);
+    assert_eq!(server.stop().all.accepted, 1);
 }
 
 /// As docs/WIRE.md says: 0 is a number like any other here, so who talks to theirs has to take another.
