@@ -2,7 +2,7 @@
 
 use crate::messages::{is_intact, messages};
 use crate::ours::{self, Echo};
-use crate::relay::{Relay, clean, lossy};
+use crate::relay::{Relay, network};
 use std::net::SocketAddr;
 use whitewater::arq::{Modern, Recovery};
 use whitewater::session::raw;
@@ -28,6 +28,24 @@ pub enum By {
     TimeAndCopies,
 }
 
+impl By {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Classic, Self::Time, Self::TimeAndCopies];
+
+    /// The same config, that finds losses so.
+    #[must_use]
+    pub fn with(self, config: Config) -> Config {
+        match self {
+            Self::Classic => config.classic(),
+            Self::Time => config,
+            Self::TimeAndCopies => {
+                let modern = Modern { repairs: 100, ..Modern::default() };
+                Config { recovery: Recovery::Modern(modern), ..config }
+            }
+        }
+    }
+}
+
 /// What both ends, and the network between them, are.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
@@ -44,7 +62,7 @@ impl Case {
     #[must_use]
     pub fn all(streams: &[bool]) -> Vec<Self> {
         let mut all = Vec::new();
-        for by in [By::Classic, By::Time, By::TimeAndCopies] {
+        for by in By::ALL {
             for &stream in streams {
                 all.extend([0.0, 0.08].map(|loss| Self { by, stream, loss }));
             }
@@ -55,22 +73,18 @@ impl Case {
     /// Of our end.
     #[must_use]
     pub fn config(&self) -> Config {
-        let config =
-            Config { snd_wnd: WINDOW, rcv_wnd: RECEIVE_WINDOW, stream: self.stream, ..Config::turbo() };
-        match self.by {
-            By::Classic => config.classic(),
-            By::Time => config,
-            By::TimeAndCopies => {
-                let modern = Modern { repairs: 100, ..Modern::default() };
-                Config { recovery: Recovery::Modern(modern), ..config }
-            }
-        }
+        self.by.with(Config {
+            snd_wnd: WINDOW,
+            rcv_wnd: RECEIVE_WINDOW,
+            stream: self.stream,
+            ..Config::turbo()
+        })
     }
 
     /// The network before this server.
     #[must_use]
     pub fn relay(&self, server: SocketAddr) -> Relay {
-        Relay::start(server, &if self.loss > 0.0 { lossy(self.loss) } else { clean() }, SEED)
+        Relay::start(server, &network(self.loss), SEED)
     }
 
     /// Our socket asks their server.

@@ -50,23 +50,21 @@ impl Drop for Relay {
     }
 }
 
-/// A network near by that loses nothing.
+/// A network near by. If it loses a share of datagrams above 0, up to 1, it also delays, reorders and doubles some.
 #[must_use]
-pub fn clean() -> LinkConfig {
-    LinkConfig { delay: Duration::from_millis(5), ..LinkConfig::default() }
-}
-
-/// The same with jitter, overtaking and copies, that loses this share of datagrams, from 0 to 1.
-#[must_use]
-pub fn lossy(share: f64) -> LinkConfig {
+pub fn network(loss: f64) -> LinkConfig {
+    let clean = LinkConfig { delay: Duration::from_millis(5), ..LinkConfig::default() };
+    if loss == 0.0 {
+        return clean;
+    }
     LinkConfig {
         jitter: Duration::from_millis(3),
         in_order: true,
-        loss: Loss::Random(share),
+        loss: Loss::Random(loss),
         reorder: 0.02,
         late: Duration::from_millis(5),
         duplicate: 0.02,
-        ..clean()
+        ..clean
     }
 }
 

@@ -1,5 +1,9 @@
 //! The programs kcptun-client and kcptun-server.
 
+mod case;
+
+pub use case::Case;
+
 use crate::program::{Program, find};
 use crate::skip;
 use std::collections::HashMap;
@@ -17,15 +21,6 @@ pub const KEY: &str = "interop key";
 /// Largest UDP payload, bytes: what both ends have of themselves.
 const MTU: u16 = 1350;
 
-/// What both ends have to know.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// One of [`CIPHERS`].
-    pub crypt: &'static str,
-    /// Data and parity shards; zeros: none.
-    pub fec: (u8, u8),
-}
-
 /// Whether both programs are there; says so if not.
 #[must_use]
 pub fn is_there() -> bool {
@@ -42,8 +37,8 @@ pub fn is_there() -> bool {
 ///
 /// When it does not start.
 #[must_use]
-pub fn client(server: SocketAddr, settings: Settings) -> (Program, SocketAddr) {
-    let mut command = command(CLIENT, settings);
+pub fn client(server: SocketAddr, case: &Case) -> (Program, SocketAddr) {
+    let mut command = command(CLIENT, case);
     command.args(["--localaddr", "127.0.0.1:0", "--remoteaddr", &server.to_string()]);
     let mut program = Program::start(&mut command);
     let address = program.says("listening on: ").and_then(|address| address.trim().parse().ok());
@@ -57,11 +52,11 @@ pub fn client(server: SocketAddr, settings: Settings) -> (Program, SocketAddr) {
 ///
 /// When it does not start.
 #[must_use]
-pub fn server(target: SocketAddr, settings: Settings) -> (Program, SocketAddr) {
+pub fn server(target: SocketAddr, case: &Case) -> (Program, SocketAddr) {
     for _ in 0..10 {
         // It does not tell the port that it has got of the system, so it is given one, which another may have taken in the meantime.
         let address = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let mut command = command(SERVER, settings);
+        let mut command = command(SERVER, case);
         command.args(["--listen", &address.to_string(), "--target", &target.to_string()]);
         let mut program = Program::start(&mut command);
         if program.says("key derivation done").is_some() && program.waits(|| is_bound(address.port())) {
@@ -85,7 +80,8 @@ pub fn counted(program: &mut Program) -> HashMap<String, u64> {
     pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
 
-fn command(name: &str, Settings { crypt, fec: (data, parity) }: Settings) -> Command {
+fn command(name: &str, case: &Case) -> Command {
+    let Case { crypt, fec: (data, parity), .. } = *case;
     let mut command = Command::new(find(name).expect("it is there"));
     command.args(["--crypt", crypt, "--key", KEY, "--mode", "fast2", "--nocomp", "--quiet"]);
     for (name, number) in [("--mtu", MTU), ("--ds", data.into()), ("--ps", parity.into())] {
