@@ -26,14 +26,15 @@ pub struct Case {
 }
 
 impl Case {
-    /// With each cipher, with and without parity, clean and lossy; losses are found by time, and with `aes` by all there is.
+    /// With each cipher, with and without parity, clean and lossy; with `aes` also more shards, and each way to find losses.
     #[must_use]
     pub fn all(ciphers: &[&'static str]) -> Vec<Self> {
         let mut all = Vec::new();
         for &crypt in ciphers {
             let ways = if crypt == "aes" { &By::ALL[..] } else { &[By::Time] };
+            let shards = if crypt == "aes" { &[(0, 0), (10, 3), (2, 1)][..] } else { &[(0, 0), (10, 3)] };
             for &by in ways {
-                for fec in [(0, 0), (10, 3)] {
+                for &fec in shards {
                     let seed = 1 + all.len() as u64;
                     all.extend([0.0, 0.08].map(|loss| Self { crypt, fec, loss, by, seed }));
                 }
