@@ -6,11 +6,12 @@ use interop::ours::Echo;
 use interop::{PATIENCE, cases, smux, tcp};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
 use std::time::Duration;
-use whitewater::Conv;
 use whitewater::kcp_go::{self, Key};
 use whitewater::net::KcpSocket;
 use whitewater::session::raw;
+use whitewater::{Config, Conv};
 
 /// What follows can only be as good as the harness.
 #[test]
@@ -64,6 +65,45 @@ fn a_stream_of_smux_from_our_socket_is_echoed_through_their_server() {
         assert!(back == sent, "something else came back");
         let ours = case.ours(&socket.stats(), socket.kcp_go_stats().unwrap());
         format!("{ours}; theirs {}", case.theirs(&mut server))
+    });
+}
+
+/// Both ways of kcptun to have many connections: streams of one session, and sessions from ports of their own.
+#[test]
+fn many_connections_through_their_client_are_echoed_by_our_listener() {
+    if !kcptun::is_there() {
+        return;
+    }
+    let [case, ..] = Case::all(&["aes-128"])[..] else { panic!("no case") };
+    let server = Echo::start(&case.limits());
+    let (mut client, address) = kcptun::client_of(server.address, &case, 4);
+    thread::scope(|scope| {
+        for number in 0..16 {
+            let sent: Vec<_> = case.random().into_iter().skip(number).take(50_000).collect();
+            scope.spawn(move || assert!(tcp::ask(address, &sent) == sent, "something else came back"));
+        }
+    });
+    println!("theirs {}", case.theirs(&mut client));
+    let counted = server.stop();
+    assert_eq!((counted.all.accepted, counted.all.garbage, counted.peers.len()), (4, 0, 4), "{counted:?}");
+}
+
+/// Parity is as long as the longest of what it protects, whatever the mtu of who takes it.
+#[test]
+fn each_end_has_an_mtu_of_its_own() {
+    if !kcptun::is_there() {
+        return;
+    }
+    let all = Case::all(&["aes-128"]).into_iter().flat_map(|case| [576, 1500].map(|mtu| (mtu, case)));
+    cases::run(&all.collect::<Vec<_>>(), |(mtu, case)| {
+        let kcp = Config { mtu: *mtu, ..case.config() };
+        let server = Echo::start(&raw::Config { kcp, ..case.limits() });
+        let relay = case.relay(server.address);
+        let (mut client, address) = kcptun::client(relay.address, case);
+        let sent = case.random();
+        assert!(tcp::ask(address, &sent) == sent, "something else came back");
+        let (theirs, counted) = (case.theirs(&mut client), server.stop());
+        format!("{}; theirs {theirs}", case.ours(&counted.peers[0], counted.kcp_go.unwrap()))
     });
 }
 

@@ -38,8 +38,25 @@ pub fn is_there() -> bool {
 /// When it does not start.
 #[must_use]
 pub fn client(server: SocketAddr, case: &Case) -> (Program, SocketAddr) {
+    client_of(server, case, 1)
+}
+
+/// The same with so many sessions, which take turns.
+///
+/// # Panics
+///
+/// When it does not start.
+#[must_use]
+pub fn client_of(server: SocketAddr, case: &Case, sessions: usize) -> (Program, SocketAddr) {
     let mut command = command(CLIENT, case);
-    command.args(["--localaddr", "127.0.0.1:0", "--remoteaddr", &server.to_string()]);
+    command.args([
+        "--localaddr",
+        "127.0.0.1:0",
+        "--remoteaddr",
+        &server.to_string(),
+        "--conn",
+        &sessions.to_string(),
+    ]);
     let mut program = Program::start(&mut command);
     let address = program.says("listening on: ").and_then(|address| address.trim().parse().ok());
     program.says("key derivation done").expect("it runs");
