@@ -107,6 +107,24 @@ fn each_end_has_an_mtu_of_its_own() {
     });
 }
 
+/// kcp-go sends none of its own, but puts together what comes.
+#[test]
+fn their_server_takes_messages_of_several_segments() {
+    if !kcptun::is_there() {
+        return;
+    }
+    cases::run(&Case::all(&["aes-128"]), |case| {
+        let target = tcp::Echo::start();
+        let (mut server, address) = kcptun::server(target.address, case);
+        let (relay, kcp) = (case.relay(address), Config { stream: false, ..case.config() });
+        let mut socket = KcpSocket::connect_kcp_go(relay.address, Conv(CONV), &kcp, &case.wire()).unwrap();
+        let sent = case.random();
+        assert!(ask(&mut socket, &sent) == sent, "something else came back");
+        let ours = case.ours(&socket.stats(), socket.kcp_go_stats().unwrap());
+        format!("{ours}; theirs {}", case.theirs(&mut server))
+    });
+}
+
 /// The other way round it would not: who has no shards in kcptun 20210922 takes ours to be of one and one, and parity for data.
 #[test]
 fn shards_of_their_client_come_through_to_a_listener_that_has_none() {
