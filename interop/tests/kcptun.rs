@@ -68,13 +68,14 @@ fn a_stream_of_smux_from_our_socket_is_echoed_through_their_server() {
     });
 }
 
-/// Both ways of kcptun to have many connections: streams of one session, and sessions from ports of their own.
+/// Both ways of kcptun to have many connections: streams of one session, and sessions from ports of their own. Those share a cipher, and in
+/// kcp-go of that time any but `xor` and `none` keeps something that all of them write to at once, which spoils a datagram now and then.
 #[test]
 fn many_connections_through_their_client_are_echoed_by_our_listener() {
     if !kcptun::is_there() {
         return;
     }
-    let [case, ..] = Case::all(&["aes-128"])[..] else { panic!("no case") };
+    let [case, ..] = Case::all(&["xor"])[..] else { panic!("no case") };
     let server = Echo::start(&case.limits());
     let (mut client, address) = kcptun::client_of(server.address, &case, 4);
     thread::scope(|scope| {
