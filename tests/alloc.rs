@@ -3,8 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use allocation_counter::{AllocationInfo, measure};
 use common::{Link, LinkConfig, Raw, kcp, numbered};
@@ -295,7 +294,7 @@ fn in_flight(segments: u16, len: usize) -> i64 {
         kcp.update(Time::ZERO);
         kcp
     });
-    assert_eq!(kcp.stats().in_flight, segments.into());
+    assert_eq!(kcp.stats().in_flight, u32::from(segments));
     bytes
 }
 

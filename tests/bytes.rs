@@ -1,7 +1,6 @@
 //! The calls that share buffers do what the others do, and copy only where they say so.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use bytes::Bytes;
 use common::{Drive, LinkConfig, Pair, Raw, Setup, flushed, kcp, numbered, presets};

@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::{at, ms};
 use std::ops::Range;

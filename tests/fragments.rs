@@ -1,8 +1,7 @@
 //! Messages are cut into segments and put together again, whole or not at all; a stream is cut
 //! anywhere and loses nothing.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::{LinkConfig, Pair, Raw, flushed, kcp, numbered, presets, raw_segments};
 use std::time::Duration;

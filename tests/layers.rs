@@ -80,6 +80,26 @@ fn every_kind_of_violation_is_seen() {
     }
 }
 
+/// A file of tests that no program has is never run.
+#[test]
+fn every_file_of_tests_is_part_of_a_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let programs: Vec<&str> =
+        manifest.lines().filter_map(|line| line.strip_prefix("path = \"tests/")?.strip_suffix('"')).collect();
+    let parts: String =
+        programs.iter().map(|path| fs::read_to_string(root.join("tests").join(path)).unwrap()).collect();
+    for entry in fs::read_dir(root.join("tests")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs") else { continue };
+        let is_part = parts.lines().any(|line| line == format!("mod {module};"));
+        assert!(
+            programs.contains(&name.as_str()) || is_part,
+            "tests/{name} is in no program: name it in Cargo.toml or in one of its programs"
+        );
+    }
+}
+
 #[test]
 fn what_is_allowed_passes() {
     for (file, text) in [

@@ -3,8 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::{Raw, Rng, drain, kcp, numbers, raw_segments};
 use proptest::prelude::*;

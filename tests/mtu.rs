@@ -1,7 +1,6 @@
 //! The mtu may change at any time: what is cut keeps its size, what comes is cut for the new one.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::{LinkConfig, Pair, Raw, Rng, Setup, drain, flushed, kcp, numbered};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Packets over bad links: what is told of them is true, and close to what the links do.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::{PacketEnd, at, ms, packet_pair};
 use std::collections::BTreeSet;

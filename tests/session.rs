@@ -1,8 +1,7 @@
 //! Sessions in virtual time: the states of both ends, loss and copies of every packet, how long it takes to connect, how a session
 //! ends.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{

@@ -7,8 +7,7 @@
     reason = "a test that panics has found something"
 )]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_address, connect_of, server_address, server_config, target};

@@ -3,8 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World};

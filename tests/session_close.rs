@@ -1,7 +1,6 @@
 //! What is said in words when a session ends.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger};

@@ -7,8 +7,7 @@
     reason = "a test that panics has found something"
 )]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::sessions::{client_address, random, server_address};
 use std::time::Duration;

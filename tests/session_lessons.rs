@@ -1,7 +1,6 @@
 //! Mistakes that other libraries made, each with its source, which a session does not repeat.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World, random, server_address, server_config, target};

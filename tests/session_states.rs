@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::sessions::{SUITE, client_address, random, server_address, server_config, target};
 use std::net::SocketAddr;

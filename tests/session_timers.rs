@@ -1,7 +1,6 @@
 //! What a server does when nothing comes: no session is forgotten, however its timers were moved, and however it is called.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
 use whitewater::Time;

@@ -1,7 +1,6 @@
 //! Connect tokens at a server: who comes in, once, and who has to leave for it.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World};

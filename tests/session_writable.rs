@@ -2,8 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World};

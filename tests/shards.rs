@@ -4,8 +4,7 @@
 #![cfg(all(target_os = "linux", feature = "batch"))]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::sessions::{SUITE, random, server_config, target};
 use std::collections::BTreeSet;

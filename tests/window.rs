@@ -1,7 +1,6 @@
 //! The windows of both ends bound what is under way and what is held, and a closed one opens again.
 
-#[cfg(test)]
-mod common;
+use crate::common;
 
 use common::{Drive, LinkConfig, Pair, Raw, Setup, flushed, kcp, numbered, numbers};
 use std::time::Duration;
