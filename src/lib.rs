@@ -69,6 +69,20 @@
 )]
 #![cfg_attr(feature = "net", doc = "or [`session`] and [`Kcp`] to bring your own I/O.")]
 
+/// The code of the pages in docs/ is doc tests, as that of the README above.
+#[cfg(doctest)]
+mod book {
+    macro_rules! pages {
+        ($($(#[$with:meta])* $name:ident $path:literal)*) => {
+            $($(#[$with])* #[doc = include_str!($path)] mod $name {})*
+        };
+    }
+    pages! {
+        #[cfg(all(feature = "crypto", feature = "net"))] start "../docs/START.md"
+        #[cfg(feature = "net")] channels "../docs/CHANNELS.md"
+    }
+}
+
 pub mod arq;
 pub mod code;
 mod config;

@@ -1,0 +1,161 @@
+//! The documents hold together: every page is in the book, every link leads somewhere, every block is of a kind that something checks, and
+//! every command names what there is.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+mod markdown;
+
+use markdown::{Document, all, root};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// Blocks that something else reads, by their first word.
+const CHECKED: [(&str, &str); 4] = [
+    ("rust", "`mod book` of src/lib.rs, and the README in it: doc tests"),
+    ("sh", "here: `every_command_names_what_there_is`"),
+    ("hex", "tests/wire_doc.rs, tests/session_doc.rs, tests/independent"),
+    ("nginx", "tests/proxy.rs"),
+];
+/// Blocks that are looked at and not run: pictures, formulas, files of other programs.
+const SHOWN: [&str; 4] = ["text", "toml", "yaml", "csharp"];
+
+#[test]
+fn every_page_is_in_the_book() {
+    let summary = Document::read("docs/SUMMARY.md");
+    let listed: BTreeSet<_> = summary.links().map(|link| format!("docs/{}", link.target)).collect();
+    let pages: BTreeSet<_> = all()
+        .into_iter()
+        .map(|page| page.path)
+        .filter(|path| path.starts_with("docs/") && path != "docs/SUMMARY.md")
+        .collect();
+    assert_eq!(listed, pages);
+    assert_eq!(summary.links().count(), listed.len(), "each once");
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let documents: BTreeMap<_, _> =
+        all().into_iter().map(|document| (document.path.clone(), document)).collect();
+    let mut count = 0;
+    for document in documents.values() {
+        for link in document.links().filter(|link| !link.is_of_the_web()) {
+            let path = link.path_from(&document.path);
+            let found = root().join(&path).exists();
+            assert!(found, "{}:{}: there is no {path}", document.path, link.line);
+            if let (Some(anchor), Some(target)) = (link.anchor(), documents.get(&path)) {
+                let has = target.anchors().contains(anchor);
+                assert!(has, "{}:{}: there is no #{anchor} in {path}", document.path, link.line);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 200, "only {count} links were found");
+}
+
+#[test]
+fn every_block_is_of_a_kind_that_something_checks() {
+    for document in all() {
+        for block in document.blocks() {
+            let kind = block.info.split([' ', ',']).next().unwrap();
+            let known = SHOWN.contains(&kind) || CHECKED.iter().any(|(known, _)| *known == kind);
+            assert!(known, "{}:{}: a block of '{}'", document.path, block.line, block.info);
+        }
+    }
+}
+
+/// The code of a page that no doc test includes could be anything.
+#[test]
+fn every_page_with_code_is_compiled() {
+    let includes =
+        ["src/lib.rs", "src/events.rs"].map(|path| fs::read_to_string(root().join(path)).unwrap()).concat();
+    for document in
+        all().into_iter().filter(|document| document.blocks().any(|block| block.info.starts_with("rust")))
+    {
+        let included = includes.contains(&format!("\"../{}\"", document.path));
+        assert!(included, "{} has code, and no doc test has it", document.path);
+    }
+    for block in all().iter().flat_map(Document::blocks).filter(|block| block.info.starts_with("rust")) {
+        let skipped =
+            ["ignore", "compile_fail", "should_panic"].iter().find(|word| block.info.contains(**word));
+        assert_eq!(skipped, None, "line {}", block.line);
+    }
+}
+
+#[test]
+fn every_command_names_what_there_is() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut count = 0;
+    for document in all() {
+        for (line, command) in document.commands() {
+            let at = format!("{}:{line}: {command}", document.path);
+            let words: Vec<_> =
+                command.split_whitespace().take_while(|word| !["--", "#"].contains(word)).collect();
+            for (flag, name) in words.iter().zip(words.iter().skip(1)) {
+                check(flag, name, &words, &manifest, &at);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 30, "only {count} commands were found");
+}
+
+/// A flag and what follows it.
+fn check(flag: &str, name: &str, words: &[&str], manifest: &str, at: &str) {
+    let exists = |path: String| root().join(path).exists();
+    match flag {
+        "--example" if words.contains(&"--manifest-path") => {}
+        "--example" => {
+            let is_there =
+                exists(format!("examples/{name}.rs")) || exists(format!("examples/{name}/main.rs"));
+            assert!(is_there, "{at}: no such example");
+            let needed = required_features(manifest, name);
+            let missing: Vec<_> = needed.iter().filter(|feature| !given(words).contains(*feature)).collect();
+            assert!(missing.is_empty() || words.contains(&"--all-features"), "{at}: needs {missing:?}");
+        }
+        "--test" => {
+            assert!(
+                exists(format!("tests/{name}.rs")) || exists(format!("tests/{name}/main.rs")),
+                "{at}: no such test"
+            );
+        }
+        "--bench" => assert!(exists(format!("benches/{name}.rs")), "{at}: no such benchmark"),
+        "--manifest-path" => assert!(exists((*name).to_owned()), "{at}: no such manifest"),
+        "-p" => {
+            let packages = ["capi", "examples/tower_defence", "interop"]
+                .map(|path| root().join(path).join("Cargo.toml"));
+            let named = format!("name = \"{name}\"");
+            let is_there =
+                packages.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(&named)));
+            assert!(is_there || *name == *"whitewater", "{at}: no such package");
+        }
+        "--features" => {
+            for feature in name.split(',') {
+                let known = manifest.lines().any(|line| line.starts_with(&format!("{feature} = [")));
+                assert!(known, "{at}: no such feature");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Features that a command has: those that it names, what they bring, and the default ones.
+fn given<'a>(words: &[&'a str]) -> BTreeSet<&'a str> {
+    let named = words.iter().zip(words.iter().skip(1)).filter(|(flag, _)| **flag == "--features");
+    let mut all: BTreeSet<_> = named.flat_map(|(_, names)| names.split(',')).collect();
+    if all.contains("ring") {
+        all.insert("crypto");
+    }
+    if !words.contains(&"--no-default-features") {
+        all.extend(["net", "batch"]);
+    }
+    all
+}
+
+fn required_features<'a>(manifest: &'a str, example: &str) -> Vec<&'a str> {
+    let sections = manifest.split("\n[[example]]\n").skip(1);
+    let mut sections = sections.map(|text| text.split("\n[").next().unwrap_or_default());
+    let named = format!("name = \"{example}\"");
+    let own = sections.find(|text| text.contains(&named)).unwrap_or_default();
+    let line = own.lines().find_map(|line| line.strip_prefix("required-features = ")).unwrap_or_default();
+    line.split('"').skip(1).step_by(2).collect()
+}

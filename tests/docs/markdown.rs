@@ -1,0 +1,171 @@
+//! As much of Markdown as these documents use: links, headings, fenced blocks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The directory of the package.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every document that is ours, but for the recordings'.
+pub(crate) fn all() -> Vec<Document> {
+    let mut found = Vec::new();
+    for folder in [
+        "docs",
+        "docs/migrate",
+        "examples",
+        "examples/tower_defence",
+        "capi",
+        "interop",
+        "tools/wireshark",
+        "",
+    ] {
+        let entries = fs::read_dir(root().join(folder)).into_iter().flatten();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let paths =
+            names.filter(|name| name.ends_with(".md")).map(|name| normal(&format!("{folder}/{name}")));
+        found.extend(paths.map(|path| Document::read(&path)));
+    }
+    found
+}
+
+/// A file of Markdown.
+pub(crate) struct Document {
+    /// From the root of the package.
+    pub(crate) path: String,
+    text: String,
+}
+
+/// A link that is not in code.
+pub(crate) struct Link {
+    pub(crate) target: String,
+    pub(crate) line: usize,
+}
+
+/// What is between two fences.
+pub(crate) struct Block {
+    /// What follows the first fence.
+    pub(crate) info: String,
+    pub(crate) line: usize,
+    pub(crate) lines: Vec<String>,
+}
+
+impl Document {
+    pub(crate) fn read(path: &str) -> Self {
+        Self { path: path.to_owned(), text: fs::read_to_string(root().join(path)).unwrap() }
+    }
+
+    pub(crate) fn links(&self) -> impl Iterator<Item = Link> {
+        self.prose().flat_map(|(line, text)| {
+            let text = without_code(text);
+            let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+            targets.map(|(target, _)| Link { target: target.to_owned(), line }).collect::<Vec<_>>()
+        })
+    }
+
+    /// What `#..` may name, as the usual renderers make it of headings.
+    pub(crate) fn anchors(&self) -> BTreeSet<String> {
+        let headings = self.prose().filter(|(_, text)| text.starts_with('#'));
+        let mut found = BTreeSet::new();
+        for (_, heading) in headings {
+            let kept = heading
+                .trim_start_matches('#')
+                .trim()
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+                .collect::<String>();
+            let anchor = kept.replace(' ', "-");
+            let again = (1..).map(|count| format!("{anchor}-{count}")).find(|name| !found.contains(name));
+            let name = if found.contains(&anchor) { again } else { Some(anchor) };
+            found.extend(name);
+        }
+        found
+    }
+
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Block> {
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut inside = false;
+        for (line, text) in self.numbered() {
+            match (text.strip_prefix("```"), inside) {
+                (Some(info), false) => blocks.push(Block { info: info.to_owned(), line, lines: Vec::new() }),
+                (None, true) => blocks.last_mut().unwrap().lines.push(text.to_owned()),
+                _ => {}
+            }
+            inside ^= text.starts_with("```");
+        }
+        assert!(!inside, "{}: a block has no end", self.path);
+        blocks.into_iter()
+    }
+
+    /// Each command of cargo, in a block or in a line.
+    pub(crate) fn commands(&self) -> Vec<(usize, String)> {
+        let of_blocks =
+            self.blocks().filter(|block| ["sh", "text"].contains(&block.info.as_str())).flat_map(|block| {
+                (block.line + 1..)
+                    .zip(block.lines)
+                    .filter(|(_, line)| line.starts_with("cargo "))
+                    .collect::<Vec<_>>()
+            });
+        let inline = self.prose().flat_map(|(line, text)| {
+            let code = text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("cargo "));
+            code.map(|code| (line, code.to_owned())).collect::<Vec<_>>()
+        });
+        of_blocks.chain(inline).collect()
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
+    }
+
+    /// What is not in a fenced block.
+    fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut inside = false;
+        self.numbered().filter(move |(_, text)| {
+            let is_fence = text.starts_with("```");
+            inside ^= is_fence;
+            !inside && !is_fence
+        })
+    }
+}
+
+impl Link {
+    pub(crate) fn is_of_the_web(&self) -> bool {
+        self.target.starts_with("https://")
+    }
+
+    pub(crate) fn anchor(&self) -> Option<&str> {
+        self.target.split_once('#').map(|(_, anchor)| anchor)
+    }
+
+    /// Where it leads from the root of the package; `from` is the document that has it.
+    pub(crate) fn path_from(&self, from: &str) -> String {
+        match self.target.split('#').next().unwrap_or_default() {
+            "" => from.to_owned(),
+            path => {
+                let folder = Path::new(from).parent().unwrap().to_str().unwrap();
+                normal(&format!("{folder}/{path}"))
+            }
+        }
+    }
+}
+
+/// A line without what is between backticks.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+}
+
+/// Without `.` and `..`.
+fn normal(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/').filter(|part| !["", "."].contains(part)) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
