@@ -29,6 +29,12 @@ fn the_document_says_all_that_its_bytes_need() {
 }
 
 #[test]
+fn the_vectors_for_others_hold_for_another() {
+    let Some(python) = python() else { return };
+    run(Command::new(python).arg("conformance.py"));
+}
+
+#[test]
 fn a_client_made_from_the_document_is_at_home_with_our_server() {
     let Some(python) = python() else { return };
     let session = SessionConfig { protocol_id: PROTOCOL_ID, ..SessionConfig::default() };

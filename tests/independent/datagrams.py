@@ -6,6 +6,7 @@ from fields import Reader, le, require
 
 HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_1, RESET = range(0xA1, 0xA9)
 VERSION = 1
+LONGEST = 1200  # but for DATA
 
 
 @dataclass
@@ -18,6 +19,14 @@ class Hello:
     def encode(self, size: int) -> bytes:
         head = le(HELLO, 1) + le(VERSION, 1) + le(self.suite, 2) + le(self.protocol_id, 8)
         return (head + le(self.cid, 8) + le(self.stamp, 4)).ljust(size, b"\0")
+
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = expect(datagram, HELLO)
+        require(512 <= len(datagram) <= LONGEST, "length")
+        hello = cls(*(reader.uint(n) for n in (2, 8, 8, 4)))
+        reader.zeros(len(reader.data))
+        return hello
 
 
 @dataclass
@@ -56,6 +65,15 @@ class Connect:
         proof = le(self.epoch, 4) + self.cookie + le(self.client_sid, 4)
         return head + proof + le(len(self.token), 2) + self.token + le(len(self.msg1), 2) + self.msg1
 
+    @classmethod
+    def decode(cls, datagram: bytes):
+        reader = expect(datagram, CONNECT)
+        suite, protocol_id, cid, epoch = (reader.uint(n) for n in (2, 8, 8, 4))
+        cookie, client_sid = reader.take(16), reader.uint(4)
+        token = reader.take(reader.uint(2))
+        require(len(token) <= 512, "token")
+        return cls(suite, protocol_id, cid, epoch, cookie, client_sid, token, message(reader))
+
 
 @dataclass
 class Accept:
@@ -70,10 +88,8 @@ class Accept:
     @classmethod
     def decode(cls, datagram: bytes):
         reader = expect(datagram, ACCEPT)
-        suite, cid, length = (reader.uint(n) for n in (2, 8, 2))
-        accept = cls(suite, cid, reader.take(length))
-        reader.end()
-        return accept
+        suite, cid = reader.uint(2), reader.uint(8)
+        return cls(suite, cid, message(reader))
 
 
 @dataclass
@@ -93,6 +109,10 @@ class Deny:
         reader.end()
         return cls((versions >> 4, versions & 15), why, cid, retry_ms)
 
+    def encode(self) -> bytes:
+        lowest, highest = self.versions
+        return le(DENY, 1) + le(lowest << 4 | highest, 1) + le(self.why, 2) + le(self.cid, 8) + le(self.retry_ms, 4)
+
 
 @dataclass
 class Reset:
@@ -106,6 +126,17 @@ class Reset:
         reset = cls(reader.uint(4), reader.take(16))
         reader.end()
         return reset
+
+    def encode(self) -> bytes:
+        return le(RESET, 1) + le(self.sid, 4) + self.token
+
+
+def message(reader: Reader) -> bytes:
+    """msg1 or msg2, which is the last field."""
+    found = reader.take(reader.uint(2))
+    reader.end()
+    require(28 <= len(found) <= 338, "length of a message")
+    return found
 
 
 def expect(datagram: bytes, kind: int) -> Reader:

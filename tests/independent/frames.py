@@ -25,13 +25,33 @@ def decode(body: bytes) -> list[tuple[int, bytes]]:
             head = reader.take(3)
             require(head[2] <= 128, "a text of more than 128 bytes")
             found.append((kind, head + reader.take(head[2])))
-            found[-1][1][3:].decode()
+            text(found[-1][1][3:])
         elif kind == PAD:
             found.append((kind, reader.data))
             reader.zeros(len(reader.data))
         else:
             raise Refused("no type of a frame")
+        if found[-1][0] == KCP_PART:
+            part(found[-1][1])
     return found
+
+
+def text(content: bytes) -> str:
+    """The words of a CLOSE."""
+    try:
+        words = content.decode()
+    except UnicodeDecodeError:
+        raise Refused("no UTF-8") from None
+    require(not any(ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 for c in words), "a control character")
+    return words
+
+
+def part(content: bytes) -> tuple[int, int, int, bytes]:
+    """Which frame, which part of it, the last part, and its bytes."""
+    reader = Reader(content)
+    number, which, last = reader.uint(2), reader.uint(1), reader.uint(1)
+    require(bool(reader.data) and 1 <= last and which <= last, "no part")
+    return number, which, last, reader.rest()
 
 
 def encode(frames: list[tuple[int, bytes]]) -> bytes:

@@ -27,6 +27,18 @@ class Msg1:
         head = le(self.features, 4) + b"".join(le(n, 2) for n in (self.max_datagram, self.rcv_wnd, self.keepalive_ms))
         return head + le(0, 2) + le(len(self.user), 2) + le(0, 2) + self.user
 
+    @classmethod
+    def decode(cls, payload: bytes):
+        reader = Reader(payload)
+        numbers = [reader.uint(n) for n in (4, 2, 2, 2)]
+        reader.zeros(2)
+        length = reader.uint(2)
+        reader.zeros(2)
+        require(length <= 256, "more than 256 bytes of the application's own")
+        user = reader.take(length)
+        reader.end()
+        return cls(*numbers, user)
+
 
 @dataclass
 class Msg2:

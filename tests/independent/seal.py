@@ -53,6 +53,9 @@ class Checksum:
         require(datagram == self.seal(number, datagram[:HEADER], body), "checksum")
         return body
 
+    def next(self):
+        raise Refused("a key phase, without keys")
+
 
 class Sealer:
     """Our packets, to the session `sid` of the peer."""

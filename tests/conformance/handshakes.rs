@@ -1,0 +1,181 @@
+//! The two messages of every suite, from the secrets of both ends to a packet each way.
+
+use crate::line::{File, Line, bytes, count, variant};
+use crate::{CID, PROTOCOL};
+use serde_json::Value;
+use whitewater::Time;
+use whitewater::session::exchange::{Attempt, Initiator, Responder, public_key};
+use whitewater::session::seal::{Keys, Seal};
+use whitewater::session::wire::{Msg1, Msg2};
+use whitewater::session::{Pattern, Suite};
+
+const CLIENT_SID: u32 = 0x0a0b_0c0d;
+const SERVER_SID: u32 = 0x0e0f_1011;
+/// Bodies: PING and PONG.
+const PING: &[u8] = b"\x04\x09\0\0\0\0\0\0\0";
+const PONG: &[u8] = b"\x05\x09\0\0\0\0\0\0\0";
+
+/// What both ends bring, by the names of the fields.
+struct Secrets {
+    psk: Option<[u8; 32]>,
+    server_private: Option<[u8; 32]>,
+    client_random: [u8; 32],
+    server_random: [u8; 32],
+}
+
+pub(crate) fn file() -> File {
+    let mut lines: Vec<_> = Suite::ALL.into_iter().map(|suite| handshake(suite, &[])).collect();
+    lines.push(handshake(Suite::TOKEN, &count::<128>(0x80).repeat(3)));
+    File {
+        name: "handshakes",
+        about: "msg1 of the client, msg2 of the server, and the first packet of each. The random bytes are the ephemeral private key, or with suite 0 the salt in their first 8. Each of `refused` is a msg1 or a msg2 that is not authentic.",
+        lines,
+    }
+}
+
+fn handshake(suite: Suite, token: &[u8]) -> Line {
+    let attempt = Attempt { suite, protocol_id: PROTOCOL, cid: CID, client_sid: CLIENT_SID, token };
+    let secrets = Secrets {
+        psk: suite.needs_psk().then(|| count(0x60)),
+        server_private: suite.needs_server_key().then(|| count(0x80)),
+        client_random: count(0x20),
+        server_random: count(0x40),
+    };
+    let [payload1, payload2] = payloads();
+    let [msg1, msg2, ping, pong] = exchange(&attempt, &secrets, [&payload1, &payload2]);
+    let line =
+        Line::named(&format!("{}{}", name_of(suite), if token.is_empty() { "" } else { ", with a token" }));
+    let line = line.number("suite", suite.code()).wide("protocol_id", PROTOCOL).wide("cid", CID);
+    let mut line = line.number("client_sid", CLIENT_SID).number("server_sid", SERVER_SID).hex("token", token);
+    if let Some(psk) = &secrets.psk {
+        line = line.hex("psk", psk);
+    }
+    if let Some(private) = &secrets.server_private {
+        line = line.hex("server_private", private).hex("server_public", &public_key(private));
+    }
+    let line = line.hex("client_random", &secrets.client_random).hex("server_random", &secrets.server_random);
+    let line = line.hex("prologue", &attempt.prologue()).hex("payload1", &payload1).hex("msg1", &msg1);
+    let line = line.hex("payload2", &payload2).hex("msg2", &msg2);
+    let line = line
+        .hex("body_to_server", PING)
+        .hex("to_server", &ping)
+        .hex("body_to_client", PONG)
+        .hex("to_client", &pong);
+    line.list("refused", refused(suite, &msg1, &msg2))
+}
+
+/// A bit less or more. What NN says in msg1 nothing protects, so its server takes any, and its client no answer to another one.
+fn refused(suite: Suite, msg1: &[u8], msg2: &[u8]) -> Vec<Line> {
+    let flipped = |message: &[u8], at: usize| {
+        let mut changed = message.to_vec();
+        changed[at] ^= 1;
+        changed
+    };
+    let mut lines = vec![
+        Line::named("the first byte").hex("msg2", &flipped(msg2, 0)),
+        Line::named("the last byte").hex("msg2", &flipped(msg2, msg2.len() - 1)),
+    ];
+    if !matches!(suite, Suite::Noise(Pattern::Nn, _)) {
+        lines.push(Line::named("the first byte").hex("msg1", &flipped(msg1, 0)));
+        lines.push(Line::named("the last byte").hex("msg1", &flipped(msg1, msg1.len() - 1)));
+    }
+    lines
+}
+
+/// msg1, msg2, the first packet to the server, the first packet to the client.
+fn exchange(attempt: &Attempt<'_>, secrets: &Secrets, payloads: [&[u8]; 2]) -> [Vec<u8>; 4] {
+    let (mut msg1, mut msg2, mut read) = (Vec::new(), Vec::new(), Vec::new());
+    let mut client = initiator(attempt, secrets, payloads[0], &mut msg1);
+    let server = responder(attempt, secrets, &msg1, &mut read).unwrap();
+    assert_eq!(read, payloads[0]);
+    let of_server = server.write_msg2(payloads[1], &mut msg2).unwrap();
+    let of_client = client.read_msg2(&msg2, &mut read).unwrap();
+    assert_eq!(read, payloads[1]);
+    let [ping, pong] = [(of_client, SERVER_SID, PING), (of_server, CLIENT_SID, PONG)].map(first_packet);
+    [msg1, msg2, ping, pong]
+}
+
+fn first_packet((keys, sid, body): (Keys, u32, &[u8])) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    Seal::begin(&mut datagram);
+    datagram.extend_from_slice(body);
+    Seal::new(Time::ZERO, keys).seal(Time::ZERO, sid, &mut datagram).unwrap();
+    datagram
+}
+
+/// The other way round: from the fields to what is in them.
+pub(crate) fn take(line: &Value) {
+    let suite = u16::try_from(line["suite"].as_u64().unwrap()).unwrap();
+    let suite = Suite::from_code(suite).unwrap();
+    let key = |name: &str| line.get(name).map(|_| <[u8; 32]>::try_from(bytes(line, name)).unwrap());
+    let token = bytes(line, "token");
+    let attempt = Attempt { suite, protocol_id: PROTOCOL, cid: CID, client_sid: CLIENT_SID, token: &token };
+    assert_eq!(attempt.prologue(), bytes(line, "prologue"));
+    let (client_random, server_random) = (key("client_random").unwrap(), key("server_random").unwrap());
+    let secrets =
+        Secrets { psk: key("psk"), server_private: key("server_private"), client_random, server_random };
+    assert_eq!(secrets.server_private.as_ref().map(public_key), key("server_public"));
+    let payloads = ["payload1", "payload2"].map(|name| bytes(line, name));
+    let made = exchange(&attempt, &secrets, [&payloads[0], &payloads[1]]);
+    assert_eq!(made, ["msg1", "msg2", "to_server", "to_client"].map(|name| bytes(line, name)));
+    for refused in line["refused"].as_array().unwrap() {
+        let mut read = Vec::new();
+        let error = if refused.get("msg1").is_some() {
+            responder(&attempt, &secrets, &bytes(refused, "msg1"), &mut read).map(|_| ()).unwrap_err()
+        } else {
+            let mut client = initiator(&attempt, &secrets, &payloads[0], &mut Vec::new());
+            client.read_msg2(&bytes(refused, "msg2"), &mut read).map(|_| ()).unwrap_err()
+        };
+        assert_eq!(variant(&error), "Forged", "{refused}");
+    }
+}
+
+fn initiator(attempt: &Attempt<'_>, secrets: &Secrets, payload: &[u8], msg1: &mut Vec<u8>) -> Initiator {
+    let public = secrets.server_private.as_ref().map(public_key);
+    Initiator::new(attempt, secrets.psk.as_ref(), public.as_ref(), secrets.client_random, payload, msg1)
+        .unwrap()
+}
+
+fn responder(
+    attempt: &Attempt<'_>,
+    secrets: &Secrets,
+    msg1: &[u8],
+    payload: &mut Vec<u8>,
+) -> Result<Responder, whitewater::session::exchange::HandshakeError> {
+    let Secrets { psk, server_private, server_random, .. } = secrets;
+    Responder::read_msg1(attempt, psk.as_ref(), server_private.as_ref(), *server_random, msg1, payload)
+}
+
+/// What both say.
+fn payloads() -> [Vec<u8>; 2] {
+    let (max_datagram, rcv_wnd, keepalive_ms) = (1200, 128, 500);
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"Ada" }.encode(&mut first).unwrap();
+    let (server_sid, rejected, reset_token) = (SERVER_SID, None, count(0xb0));
+    let msg2 = Msg2 {
+        server_sid,
+        features: 0,
+        max_datagram,
+        rcv_wnd,
+        keepalive_ms,
+        rejected,
+        reset_token,
+        user: b"hello Ada",
+    };
+    msg2.encode(&mut second).unwrap();
+    [first, second]
+}
+
+/// As Noise calls it.
+fn name_of(suite: Suite) -> String {
+    let Suite::Noise(pattern, _) = suite else { return "suite 0".to_owned() };
+    let pattern = match pattern {
+        Pattern::Nn => "NN",
+        Pattern::NnPsk0 => "NNpsk0",
+        Pattern::Nk => "NK",
+        Pattern::NkPsk0 => "NKpsk0",
+        _ => panic!("a pattern without a name: {pattern:?}"),
+    };
+    let cipher = if suite.code() & 0xff == 1 { "ChaChaPoly" } else { "AESGCM" };
+    format!("Noise_{pattern}_25519_{cipher}_BLAKE2s")
+}

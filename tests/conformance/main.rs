@@ -1,0 +1,91 @@
+//! docs/vectors has what WW/1 looks like, for who implements it: docs/CONFORMANCE.md. These tests make the same lines, and take them.
+//!
+//! After a change of the protocol: `WHITEWATER_WRITE_VECTORS=1 cargo test --release --all-features --test conformance`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has found something"
+)]
+
+#[cfg(feature = "crypto")]
+mod data;
+mod frames;
+#[cfg(feature = "crypto")]
+mod handshakes;
+mod line;
+mod numbers;
+mod packets;
+mod requests;
+#[cfg(feature = "crypto")]
+mod tokens;
+
+use whitewater::session::{Random, Server, ServerConfig, SessionConfig};
+use whitewater::{Time, session::Suite};
+
+const PROTOCOL: u64 = 0x1122_3344_5566_7788;
+const CID: u64 = 0x0102_0304_0506_0708;
+
+#[test]
+fn packets_are_what_the_vectors_say() {
+    packets::file().holds(packets::take);
+    packets::payloads().holds(packets::take_payload);
+    packets::every_kind_has_a_vector();
+}
+
+#[test]
+fn frames_are_what_the_vectors_say() {
+    frames::file().holds(frames::take);
+    frames::every_type_has_a_vector();
+}
+
+#[test]
+fn what_the_vectors_refuse_we_refuse_for_the_same_reason() {
+    packets::refused().holds(packets::take_refused);
+    frames::refused().holds(frames::take_refused);
+    requests::refused().holds(requests::take_refused);
+}
+
+#[test]
+fn numbers_are_what_the_vectors_say() {
+    numbers::file().holds(numbers::take);
+    numbers::cookies().holds(numbers::take_cookie);
+}
+
+#[test]
+#[cfg(feature = "crypto")]
+fn handshakes_are_what_the_vectors_say() {
+    handshakes::file().holds(handshakes::take);
+}
+
+#[test]
+#[cfg(feature = "crypto")]
+fn sealed_packets_are_what_the_vectors_say() {
+    data::file().holds(data::take);
+}
+
+#[test]
+#[cfg(feature = "crypto")]
+fn tokens_are_what_the_vectors_say() {
+    tokens::file().holds(tokens::take);
+    tokens::refused().holds(tokens::take_refused);
+}
+
+/// What a server without encryption counts of a datagram from a stranger.
+fn counted_by_a_server(datagram: &[u8]) -> Vec<&'static str> {
+    let session = SessionConfig { protocol_id: PROTOCOL, ..SessionConfig::default() };
+    let config = ServerConfig { session, suites: vec![Suite::Checked], ..ServerConfig::default() };
+    let mut server: Server = Server::new(&config, Random::new(|bytes| bytes.fill(1))).unwrap();
+    server.handle_datagram(Time::from_millis(1), "192.0.2.1:4000".parse().unwrap(), datagram);
+    let rejected = server.stats().rejected;
+    let counts = [
+        ("malformed", rejected.malformed),
+        ("version", rejected.version),
+        ("suite", rejected.suite),
+        ("protocol", rejected.protocol),
+        ("cookie", rejected.cookie),
+        ("unknown", rejected.unknown),
+    ];
+    counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect()
+}
