@@ -82,6 +82,19 @@ fn every_page_with_code_is_compiled() {
 }
 
 #[test]
+fn every_example_is_in_the_index() {
+    let index = Document::read("examples/README.md");
+    let commands: Vec<_> = index.commands().into_iter().map(|(_, command)| format!("{command} ")).collect();
+    let entries = fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path());
+    let programs = entries.filter(|path| path.is_dir() || path.extension().is_some_and(|kind| kind == "rs"));
+    for program in programs.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()) {
+        let named = [format!("--example {program} "), format!("-p {} ", program.replace('_', "-"))];
+        let is_listed = commands.iter().any(|command| named.iter().any(|name| command.contains(name)));
+        assert!(is_listed, "examples/README.md has no {program}");
+    }
+}
+
+#[test]
 fn every_command_names_what_there_is() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let mut count = 0;

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Packs the library as it would be published, without a warning, and builds what was packed: lib.rs includes documents. Prints what it has.
+set -eu
+cd "$(dirname "$0")/.."
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cargo package -p whitewater --no-verify --allow-dirty 2>&1 | tee "$scratch/said"
+if grep -q '^warning' "$scratch/said"; then
+  echo 'cargo package has warnings'
+  exit 1
+fi
+target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+crate="$target/package/whitewater-$version.crate"
+# Files of now: cargo takes older ones for what it has built already.
+tar -xmzf "$crate" -C "$scratch"
+cd "$scratch/whitewater-$version"
+for unwanted in .ci .github book capi fuzz interop benches/peers tests/vectors; do
+  if [ -e "$unwanted" ]; then
+    echo "$unwanted is not for who downloads the library"
+    exit 1
+  fi
+done
+find . -type f -printf '%s %P\n' | sed 's,/.*,/,' | awk '{ size[$2] += $1 } END { for (name in size) print size[name], name }' | sort -rn
+printf '%s bytes packed\n' "$(wc -c <"$crate")"
+test "$(wc -c <"$crate")" -lt 1500000
+CARGO_TARGET_DIR="$target" cargo check --lib --all-features --locked
