@@ -80,6 +80,11 @@ mod book {
     pages! {
         #[cfg(all(feature = "crypto", feature = "net"))] start "../docs/START.md"
         #[cfg(feature = "net")] channels "../docs/CHANNELS.md"
+        #[cfg(feature = "net")] from_enet "../docs/migrate/enet.md"
+        from_ikcp "../docs/migrate/ikcp.md"
+        #[cfg(all(feature = "kcp-go", feature = "net"))] from_kcp_go "../docs/migrate/kcp-go.md"
+        #[cfg(feature = "net")] from_renet "../docs/migrate/renet.md"
+        #[cfg(feature = "tokio")] from_tokio_kcp "../docs/migrate/tokio_kcp.md"
     }
 }
 
