@@ -107,7 +107,8 @@ fn print_tail(what: &str, demanded: f64, hoped: f64, report: &Report, free: Dura
     println!("| {what} | | {demanded} s | {hoped} s | 0 % | {seconds:.2} s | {holds} |");
 }
 
-fn lossy(share: f64) -> LinkConfig {
+/// 60 ms there and back, and no bottleneck.
+pub(crate) fn lossy(share: f64) -> LinkConfig {
     let rtt = Duration::from_millis(60);
     LinkConfig { jitter: rtt / 10, loss: Loss::Random(share), ..LinkConfig::with_rtt(rtt) }
 }

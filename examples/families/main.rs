@@ -4,12 +4,14 @@
 //! ```text
 //! cargo run --release --example families [-- SEEDS [FAMILY..]]      a row a family
 //! cargo run --release --example families -- SEEDS bars              what whitewater is to reach, and does
+//! cargo run --release --example families -- SEEDS curve [FILE]      a picture of latency over loss (loss.svg)
 //! cargo run --release --example families -- SEEDS cells [FAMILY..]  a row a cell, those worse than turbo+flush marked
 //! cargo run --release --example families -- SEEDS stock             whitewater at one end, KCP at the other
 //! cargo run --release --example families -- SEEDS worse             which of 72 cells are worse than turbo+flush
 //! ```
 
 mod bars;
+mod curve;
 
 use std::error::Error;
 use std::slice::from_ref;
@@ -24,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<_> = args.collect();
     match wanted.split_first().map(|(what, families)| (what.as_str(), families)) {
         Some(("bars", _)) => bars::print(seeds),
+        Some(("curve", file)) => curve::draw(seeds, file.first().map_or("loss.svg", |file| file)),
         Some(("cells", families)) => print_cells(seeds, families),
         Some(("stock", _)) => print_stock(seeds),
         Some(("worse", _)) => print_worse(seeds),
