@@ -1,13 +1,14 @@
 //! The documents hold together: every page is in the book, every link leads somewhere, every block is of a kind that something checks, and
 //! every command names what there is.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 mod markdown;
 
 use markdown::{Document, all, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Blocks that something else reads, by their first word.
 const CHECKED: [(&str, &str); 4] = [
@@ -96,15 +97,15 @@ fn every_example_is_in_the_index() {
 
 #[test]
 fn every_command_names_what_there_is() {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let mut count = 0;
     for document in all() {
         for (line, command) in document.commands() {
             let at = format!("{}:{line}: {command}", document.path);
             let words: Vec<_> =
                 command.split_whitespace().take_while(|word| !["--", "#"].contains(word)).collect();
+            let (folder, manifest) = package(&words, &at);
             for (flag, name) in words.iter().zip(words.iter().skip(1)) {
-                check(flag, name, &words, &manifest, &at);
+                check(flag, name, (&words, &folder, &manifest), &at);
             }
             count += 1;
         }
@@ -112,35 +113,36 @@ fn every_command_names_what_there_is() {
     assert!(count > 30, "only {count} commands were found");
 }
 
-/// A flag and what follows it.
-fn check(flag: &str, name: &str, words: &[&str], manifest: &str, at: &str) {
-    let exists = |path: String| root().join(path).exists();
+/// The folder and the manifest of the package that a command is about.
+fn package(words: &[&str], at: &str) -> (PathBuf, String) {
+    let named = words.iter().position(|word| *word == "-p").and_then(|flag| words.get(flag + 1));
+    let folders = ["", "capi", "examples/tower_defence", "interop"].map(|folder| root().join(folder));
+    let mut all = folders.into_iter().filter_map(|folder| {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+        Some((folder, manifest))
+    });
+    let wanted = format!("\nname = \"{}\"\n", named.unwrap_or(&"whitewater"));
+    all.find(|(_, manifest)| manifest.contains(&wanted)).unwrap_or_else(|| panic!("{at}: no such package"))
+}
+
+/// A flag and what follows it, of a command about the package in that folder.
+fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &str), at: &str) {
+    let is_there = |paths: [String; 2]| paths.iter().any(|path| folder.join(path).exists());
     match flag {
         "--example" if words.contains(&"--manifest-path") => {}
         "--example" => {
-            let is_there =
-                exists(format!("examples/{name}.rs")) || exists(format!("examples/{name}/main.rs"));
+            let is_there = is_there([format!("examples/{name}.rs"), format!("examples/{name}/main.rs")]);
             assert!(is_there, "{at}: no such example");
             let needed = required_features(manifest, name);
             let missing: Vec<_> = needed.iter().filter(|feature| !given(words).contains(*feature)).collect();
             assert!(missing.is_empty() || words.contains(&"--all-features"), "{at}: needs {missing:?}");
         }
         "--test" => {
-            assert!(
-                exists(format!("tests/{name}.rs")) || exists(format!("tests/{name}/main.rs")),
-                "{at}: no such test"
-            );
+            let is_there = is_there([format!("tests/{name}.rs"), format!("tests/{name}/main.rs")]);
+            assert!(is_there, "{at}: no such test");
         }
-        "--bench" => assert!(exists(format!("benches/{name}.rs")), "{at}: no such benchmark"),
-        "--manifest-path" => assert!(exists((*name).to_owned()), "{at}: no such manifest"),
-        "-p" => {
-            let packages = ["capi", "examples/tower_defence", "interop"]
-                .map(|path| root().join(path).join("Cargo.toml"));
-            let named = format!("name = \"{name}\"");
-            let is_there =
-                packages.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(&named)));
-            assert!(is_there || *name == *"whitewater", "{at}: no such package");
-        }
+        "--bench" => assert!(folder.join(format!("benches/{name}.rs")).exists(), "{at}: no such benchmark"),
+        "--manifest-path" => assert!(root().join(name).exists(), "{at}: no such manifest"),
         "--features" => {
             for feature in name.split(',') {
                 let known = manifest.lines().any(|line| line.starts_with(&format!("{feature} = [")));
