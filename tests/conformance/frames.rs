@@ -1,10 +1,13 @@
 //! Bodies of DATA: every frame, and bodies that are none.
 
+use crate::common::rogue::{Rogue, open_server};
 use crate::line::{File, Line, bytes, count, value, variant};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::Seq16;
+use whitewater::session::seal::Seal;
 use whitewater::session::wire::{AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart};
+use whitewater::session::{CloseReason, ServerConfig};
 
 pub(crate) fn file() -> File {
     let ack = Frame::Ack(AckFrame { ack: Seq16(0xfffe), bits: 0x8000_0001, delay: 25 });
@@ -160,8 +163,17 @@ pub(crate) fn refused() -> File {
 }
 
 pub(crate) fn take_refused(line: &Value) {
-    let error = Frames::parse(&bytes(line, "body")).map(|_| ()).unwrap_err();
+    let body = bytes(line, "body");
+    let error = Frames::parse(&body).map(|_| ()).unwrap_err();
     assert_eq!(line["error"], variant(&error), "{line}");
+    let mut world = open_server(ServerConfig::default());
+    let mut client = Rogue::connect(&mut world, 1).unwrap();
+    let mut datagram = Vec::new();
+    Seal::begin(&mut datagram);
+    datagram.extend_from_slice(&body);
+    client.seal_raw(&mut world, datagram);
+    world.run(1100);
+    assert_eq!(world.closed(), Some(CloseReason::Protocol), "{line}");
 }
 
 /// Segments as in docs/WIRE.md.

@@ -4,11 +4,14 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test that panics has found something"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
 #[cfg(feature = "crypto")]
 mod data;
 mod frames;
