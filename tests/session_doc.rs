@@ -9,7 +9,7 @@ use whitewater::session::exchange::{Attempt, Initiator, Responder};
 use whitewater::session::seal::Seal;
 use whitewater::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
-    KcpPart, Msg1, Msg2, Packet, Reset,
+    KcpPart, LossFrame, Msg1, Msg2, Packet, Reset,
 };
 use whitewater::{Seq16, Time};
 
@@ -162,6 +162,7 @@ fn cookies() {
 #[test]
 fn every_frame() {
     let frames = [
+        Frame::Repair(0x0102_0304, b"\x01\x00sum"),
         Frame::Ack(AckFrame { ack: Seq16(0x0506), bits: 0x0102_0304, delay: 25 }),
         Frame::Ping(1),
         Frame::Pong(2),
@@ -174,6 +175,7 @@ fn every_frame() {
         Frame::Packed(b"bits"),
         Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
         Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
+        Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 5, share: 13 }),
         Frame::Pad(3),
     ];
     let mut body = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::time::Duration;
-use whitewater::session::{ServerConfig, SessionConfig};
+use whitewater::session::{RepairConfig, ServerConfig, SessionConfig};
 
 const DOCUMENT: &str = include_str!("../docs/TUNING.md");
 
@@ -38,6 +38,7 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
         receive_memory,
         unacked,
         pacing,
+        repairs,
         ack_delay,
         keepalive,
         timeout,
@@ -48,6 +49,10 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
     assert!(says("path_mtu", "none") && path_mtu.is_none());
     assert!(says("pacing", "none") && pacing.is_none());
     assert!(says("ecn", "off") && !ecn);
+    assert!(says("repairs", "none") && repairs.is_none());
+    let RepairConfig { percent, min_loss, memory } = RepairConfig::default();
+    assert!(says("percent", format!("{percent} %")) && says("memory", kib(memory)));
+    assert!(says("min_loss", format!("{} %", min_loss / 10)));
     let server = ServerConfig::default();
     for (knob, default) in [
         ("max_datagram", max_datagram.to_string()),

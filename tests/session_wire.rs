@@ -7,7 +7,7 @@ use whitewater::Seq16;
 use whitewater::session::wire::{
     Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, DENY_LEN,
     Data, Deny, DenyReason, EcnFrame, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello,
-    KcpPart, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX,
+    KcpPart, LossFrame, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX,
     is_close_text,
 };
 
@@ -221,6 +221,7 @@ enum Owned {
     Part(KcpPart, Vec<u8>),
     Fixed(Frame<'static>),
     Close(u16, String),
+    Repair(u32, Vec<u8>),
 }
 
 impl Owned {
@@ -233,6 +234,7 @@ impl Owned {
             Self::Part(part, bytes) => Frame::KcpPart(*part, bytes),
             Self::Fixed(frame) => *frame,
             Self::Close(reason, text) => Frame::Close(*reason, text),
+            Self::Repair(first, payload) => Frame::Repair(*first, payload),
         }
     }
 }
@@ -249,6 +251,9 @@ fn frame() -> impl Strategy<Value = Owned> {
             capable,
             congested
         })),
+        (any::<u16>(), any::<u32>(), any::<u8>()).prop_map(|(newest, rebuilt, share)| Frame::Loss(
+            LossFrame { newest: Seq16(newest), rebuilt, share }
+        )),
         any::<u64>().prop_map(Frame::Ping),
         any::<u64>().prop_map(Frame::Pong),
         any::<[u8; 8]>().prop_map(Frame::PathChallenge),
@@ -260,6 +265,7 @@ fn frame() -> impl Strategy<Value = Owned> {
             Owned::Part(KcpPart { number: Seq16(number), id: id.min(last), last }, bytes)
         }),
         fixed.prop_map(Owned::Fixed),
+        (any::<u32>(), bytes(0..=40)).prop_map(|(first, payload)| Owned::Repair(first, payload)),
         (any::<u16>(), "\\PC{0,32}").prop_map(|(reason, text)| Owned::Close(reason, text)),
     ]
 }
@@ -292,7 +298,7 @@ proptest! {
 
     #[test]
     fn frames_that_decode_encode_to_the_same_bytes(
-        body in prop::collection::vec(prop_oneof![0..14_u8, 0x80..0x8d_u8, any::<u8>()], 0..60),
+        body in prop::collection::vec(prop_oneof![0..16_u8, 0x80..0x8f_u8, any::<u8>()], 0..60),
     ) {
         if let Ok(frames) = Frames::parse(&body) {
             let mut again = Vec::new();
@@ -310,7 +316,7 @@ fn a_body_is_refused_as_a_whole_for_its_reason() {
     let refused = |body: &[u8]| Frames::parse(body).map(|_| ()).unwrap_err();
     let good = [4, 0, 0, 0, 0, 0, 0, 0, 0];
     let behind = |bytes: &[u8]| refused(&[&good[..], bytes].concat());
-    for found in (0..=u8::MAX).filter(|found| !matches!(found, 0..=12 | 0x81 | 0x82 | 0x89..=0x8b)) {
+    for found in (0..=u8::MAX).filter(|found| !matches!(found, 0..=14 | 0x81 | 0x82 | 0x89..=0x8b | 0x8d)) {
         assert_eq!(behind(&[found, 0, 0, 0]), FrameError::Kind { found });
     }
     assert_eq!(behind(&[2, 3, 0, 1, 2]), FrameError::Truncated);
@@ -321,6 +327,10 @@ fn a_body_is_refused_as_a_whole_for_its_reason() {
         assert_eq!(behind(part), FrameError::Part);
     }
     assert_eq!(behind(&[0x8b, 0, 0, 0]), FrameError::Truncated);
+    let repair = [0x8d, 1, 2, 3, 4, 5];
+    assert_eq!(Frames::parse(&repair).unwrap().next(), Some(Frame::Repair(0x0403_0201, &[5])));
+    assert_eq!(behind(&repair), FrameError::Repair);
+    assert_eq!(refused(&repair[..4]), FrameError::Truncated);
     assert_eq!(behind(&[0, 0, 0, 1]), FrameError::Padding);
     assert_eq!(behind(&[8, 1, 0, 2, 0xff, 0xff]), FrameError::Text);
     assert_eq!(behind(&[8, 1, 0, 2, 0xc2, 0x9f]), FrameError::Text);

@@ -62,6 +62,16 @@ impl Decoder {
         self.history.memory()
     }
 
+    /// Bytes of all memory that it owns.
+    pub(crate) fn memory_in_all(&self) -> usize {
+        self.history.memory() + self.solver.memory() + self.sum.memory()
+    }
+
+    /// Gives up the missing segments before `sn`, and what repairs that cover any so old would have been good for.
+    pub(crate) fn give_up_before(&mut self, sn: Sn) {
+        self.solver.give_up_before(sn);
+    }
+
     /// Remembers a segment that arrived, in any order. All of them must be told, or repairs that
     /// cover them are lost. `false`: it is remembered already.
     #[inline]

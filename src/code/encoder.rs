@@ -88,6 +88,11 @@ impl Encoder {
         Some(len)
     }
 
+    /// Bytes of memory that it owns.
+    pub(crate) const fn memory(&self) -> usize {
+        self.sum.memory()
+    }
+
     /// Gives the memory back; what was added to a repair is lost.
     pub fn shrink(&mut self) {
         *self = Self::new();

@@ -84,6 +84,7 @@
 //! - make the decoder drop the repairs that it keeps, or refuse further ones until missing segments
 //!   arrive. Then these come as they do without the code: by being sent again.
 
+pub(crate) mod budget;
 mod decoder;
 mod encoder;
 mod gf256;
@@ -91,6 +92,7 @@ mod history;
 mod rebuild;
 mod repair;
 mod row;
+pub(crate) mod share;
 mod solver;
 mod stats;
 mod sum;

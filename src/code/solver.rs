@@ -44,21 +44,58 @@ impl Solver {
         if self.missing.len() + fresh > MISSING_MAX || self.repairs.len() == MISSING_MAX {
             return Err(RepairError::TooManyMissing { max: MISSING_MAX });
         }
-        let mut row = Row::default();
-        for sn in missing() {
-            row.missing.set(self.column(sn), cover.coefficient(sn));
-        }
-        row.repairs.set(self.repairs.len(), 1);
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.reserve_exact(body.len());
         kept.extend_from_slice(body);
-        self.repairs.push(Repair { cover, ts, body: kept });
+        self.enter(Repair { cover, ts, body: kept }, missing());
+        Ok(())
+    }
+
+    /// Enters a repair, for which there is room.
+    fn enter(&mut self, repair: Repair, missing: impl Iterator<Item = Sn>) {
+        let mut row = Row::default();
+        for sn in missing {
+            row.missing.set(self.column(sn), repair.cover.coefficient(sn));
+        }
+        row.repairs.set(self.repairs.len(), 1);
+        self.repairs.push(repair);
         for other in &self.rows {
             row.eliminate(other);
         }
         self.admit(row);
-        Ok(())
+    }
+
+    /// Gives up the missing segments before `sn`, with the repairs that cover any so old; where many others would have to be solved
+    /// anew, with all of them.
+    pub(super) fn give_up_before(&mut self, sn: Sn) {
+        if !self.misses_before(sn) {
+            return;
+        }
+        let is_old = |repair: &Repair| repair.cover.first.is_before(sn);
+        if self.repairs.iter().filter(|repair| !is_old(repair)).count() > SOLVED_ANEW {
+            return self.clear();
+        }
+        let (missing, repairs) = (std::mem::take(&mut self.missing), std::mem::take(&mut self.repairs));
+        self.rows.clear();
+        for repair in repairs {
+            if is_old(&repair) {
+                self.spare.push(repair.body);
+            } else {
+                let cover = repair.cover;
+                self.enter(repair, cover.segments().filter(|sn| missing.contains(sn)));
+            }
+        }
+    }
+
+    /// Bytes of the heap.
+    pub(super) fn memory(&self) -> usize {
+        let kept = self.repairs.iter().map(|repair| &repair.body).chain(&self.spare).map(Vec::capacity);
+        let lists = self.repairs.capacity() * size_of::<Repair>()
+            + self.spare.capacity() * size_of::<Vec<u8>>()
+            + self.rows.capacity() * size_of::<Row>()
+            + self.missing.capacity() * size_of::<Sn>();
+        kept.sum::<usize>() + lists
     }
 
     /// The segment `sn` is no longer missing.
@@ -144,6 +181,9 @@ impl Solver {
         self.spare.push(gone.body);
     }
 }
+
+/// Repairs that are solved anew at most when older ones are given up.
+const SOLVED_ANEW: usize = 16;
 
 #[cfg(test)]
 mod tests {

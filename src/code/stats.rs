@@ -52,6 +52,21 @@ impl RejectedRepairs {
         of_one + contradictory + stale
     }
 
+    /// The sum, reason by reason.
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            truncated: self.truncated + other.truncated,
+            span: self.span + other.span,
+            holes: self.holes + other.holes,
+            too_long: self.too_long + other.too_long,
+            beyond_window: self.beyond_window + other.beyond_window,
+            forgotten: self.forgotten + other.forgotten,
+            too_many_missing: self.too_many_missing + other.too_many_missing,
+            contradictory: self.contradictory + other.contradictory,
+            stale: self.stale + other.stale,
+        }
+    }
+
     pub(super) fn count_error(&mut self, error: RepairError) {
         *match error {
             RepairError::Truncated { .. } => &mut self.truncated,

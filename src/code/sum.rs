@@ -31,6 +31,11 @@ impl Sum {
         self.len
     }
 
+    /// Bytes of memory that it owns.
+    pub(super) const fn memory(&self) -> usize {
+        (self.planes.capacity() * 8 + self.symbol.capacity()) * CHUNK
+    }
+
     /// Begins again, with a sum of nothing.
     pub(super) fn clear(&mut self) {
         self.planes.clear();

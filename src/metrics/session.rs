@@ -2,7 +2,7 @@
 
 use super::{Measure, Measures, To};
 use crate::pace::Mode;
-use crate::session::{ConnectionStats, LaneTotals, RejectedRequests, ServerStats, raw};
+use crate::session::{ConnectionStats, LaneTotals, RejectedRequests, RepairStats, ServerStats, raw};
 
 impl Measures for ConnectionStats {
     fn measures(&self, each: &mut dyn FnMut(Measure)) {
@@ -42,6 +42,7 @@ impl Measures for ConnectionStats {
         to.counter("whitewater_session_moves_total", "of the peer to another address", self.moves);
         to.counter("whitewater_session_key_updates_total", "of our keys", self.key_updates);
         to.counter("whitewater_session_congestion_marks_total", "told by the peer", self.congestion_marks);
+        repairs(&mut to, &self.repairs);
         to.counters(
             "whitewater_session_rejected_total",
             "datagrams and what was in them",
@@ -50,6 +51,16 @@ impl Measures for ConnectionStats {
         );
         lanes(&mut to, &self.lanes);
     }
+}
+
+fn repairs(to: &mut To<'_>, repairs: &RepairStats) {
+    to.counter("whitewater_session_packet_repairs_sent_total", "of packets, `repairs`", repairs.sent);
+    to.counter("whitewater_session_packet_repairs_bytes_total", "of them, in datagrams", repairs.bytes);
+    let by = [("here", repairs.rebuilt), ("peer", repairs.rebuilt_by_peer)];
+    to.counters("whitewater_session_packets_rebuilt_total", "lost and rebuilt", "by", by);
+    let reasons =
+        [("needless", repairs.needless), ("late", repairs.late), ("refused", repairs.refused_total())];
+    to.counters("whitewater_session_packet_repairs_unused_total", "received for nothing", "reason", reasons);
 }
 
 fn lanes(to: &mut To<'_>, lanes: &LaneTotals) {

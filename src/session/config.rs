@@ -5,7 +5,8 @@ use crate::config::{ConfigError, in_range, millis};
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::packet::AckConfig;
-use crate::session::wire::FEATURE_ECN;
+use crate::session::repair::{REPAIR_ROOM, RepairConfig};
+use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS};
 use std::time::Duration;
 
 /// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
@@ -55,6 +56,9 @@ pub struct SessionConfig {
     /// How many datagrams with data leave a second, lanes, channels and unreliable datagrams together, by good and bad mode:
     /// [`pace`](crate::pace). `None`: as many as there are; each lane then has its own congestion control, and nothing else any.
     pub pacing: Option<PaceConfig>,
+    /// Protect packets by repairs, of which what is lost is rebuilt without a round trip, if the peer does as well: lanes, channels and
+    /// unreliable datagrams. Their payloads have 18 bytes less then. `None`, the default: nothing is protected.
+    pub repairs: Option<RepairConfig>,
     /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
     pub ack_delay: Duration,
     /// A ping is sent when nothing was for so long: 100 ms to 10 s.
@@ -85,6 +89,7 @@ impl Default for SessionConfig {
             receive_memory: 256 << 10,
             unacked: 1024,
             pacing: None,
+            repairs: None,
             ack_delay: Duration::from_millis(10),
             keepalive: Duration::from_millis(500),
             timeout: Duration::from_secs(20),
@@ -115,6 +120,7 @@ impl SessionConfig {
             receive_memory,
             unacked,
             pacing,
+            repairs,
             ack_delay,
             keepalive,
             timeout,
@@ -129,14 +135,14 @@ impl SessionConfig {
             in_range("max_datagram", *max_datagram, DATAGRAM_MAX..=DATAGRAM_MAX)?;
         }
         for lane in lanes {
-            self.lane(lane, DATAGRAM_MIN).check()?;
+            self.lane(lane, DATAGRAM_MIN - REPAIR_ROOM).check()?;
             self.lane(lane, self.datagram_taken()).check()?;
         }
         for lane in lanes.iter().filter(|_| *ecn && pacing.is_none()) {
             in_range("nc of a lane with `ecn`", u8::from(lane.nc), 0..=0)?;
         }
         in_range("channels", channels.len() as u64, 0..=64)?;
-        if let Some(channels) = self.channels(DATAGRAM_MIN) {
+        if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
             channels.check()?;
         }
         in_range("datagrams_out", *datagrams_out, 1500..=1 << 24)?;
@@ -146,6 +152,7 @@ impl SessionConfig {
         in_range("receive_memory", u64::from(*receive_memory), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
         in_range("unacked", *unacked, 64..=1 << 15)?;
         pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
+        repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
         in_range("ack_delay", millis(*ack_delay), 0..=100)?;
         in_range("keepalive", millis(*keepalive), 100..=10_000)?;
         let least = millis(*keepalive).saturating_mul(4).max(2000);
@@ -162,7 +169,8 @@ impl SessionConfig {
 
     /// What the peer is told in the handshake that this end does.
     pub(super) fn features(&self) -> u32 {
-        if self.ecn { FEATURE_ECN } else { 0 }
+        let ecn = if self.ecn { FEATURE_ECN } else { 0 };
+        if self.repairs.is_some() { ecn | FEATURE_REPAIRS } else { ecn }
     }
 
     /// Longest segments of a lane together in one frame, in datagrams of so many bytes.
@@ -241,6 +249,7 @@ mod tests {
         let default = SessionConfig::default();
         assert_eq!(default.check(), Ok(()));
         let second = Duration::from_secs(1);
+        let no_memory = RepairConfig { memory: 0, ..RepairConfig::default() };
         for (config, field) in [
             (SessionConfig { max_datagram: 575, ..default.clone() }, "max_datagram"),
             (SessionConfig { max_datagram: 1201, ..default.clone() }, "max_datagram"),
@@ -255,6 +264,7 @@ mod tests {
             (SessionConfig { send_memory: 1499, ..default.clone() }, "send_memory"),
             (SessionConfig { receive_memory: 199_999, ..default.clone() }, "receive_memory"),
             (SessionConfig { unacked: 63, ..default.clone() }, "unacked"),
+            (SessionConfig { repairs: Some(no_memory), ..default.clone() }, "memory of `repairs`"),
             (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
             (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),
             (SessionConfig { timeout: second, ..default.clone() }, "timeout"),

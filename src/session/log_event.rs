@@ -64,6 +64,16 @@ pub enum SessionEvent {
         /// Of them, lost.
         lost: u64,
     },
+    /// Repairs left, or packets were rebuilt of them.
+    #[non_exhaustive]
+    Repairs {
+        /// Repairs that left.
+        sent: u64,
+        /// Packets of the peer that were rebuilt.
+        rebuilt: u64,
+        /// Packets that the peer tells it has rebuilt.
+        told: u64,
+    },
     /// The round trip of the session is another one. Both in µs.
     #[non_exhaustive]
     Rtt {
@@ -156,6 +166,9 @@ impl fmt::Display for SessionEvent {
             Self::In { pn, bytes } => write!(f, r#""e":"in","pn":{pn},"bytes":{bytes}"#),
             Self::Reject { reason, n } => write!(f, r#""e":"reject","reason":"{reason}","n":{n}"#),
             Self::Packets { n, lost } => write!(f, r#""e":"packets","n":{n},"lost":{lost}"#),
+            Self::Repairs { sent, rebuilt, told } => {
+                write!(f, r#""e":"repairs","sent":{sent},"rebuilt":{rebuilt},"told":{told}"#)
+            }
             Self::Rtt { srtt, rttvar } => write!(f, r#""e":"rtt","srtt":{srtt},"rttvar":{rttvar}"#),
             Self::Queue { segments, datagrams, messages } => {
                 write!(

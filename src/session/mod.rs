@@ -75,6 +75,7 @@ pub mod number;
 mod plain;
 mod random;
 pub mod raw;
+mod repair;
 pub mod replay;
 pub mod reset;
 pub mod seal;
@@ -99,6 +100,7 @@ pub use error::{
 pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
 pub use log_event::SessionEvent;
 pub use random::Random;
+pub use repair::{RepairConfig, RepairStats};
 #[cfg(feature = "crypto")]
 pub use server::Pass;
 pub use server::{RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};

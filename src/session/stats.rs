@@ -1,5 +1,6 @@
 //! What a connection counts and measures.
 
+use super::repair::RepairStats;
 use crate::arq::Stats;
 use crate::pace::Mode;
 use std::time::Duration;
@@ -64,6 +65,8 @@ pub struct ConnectionStats {
     pub redirects: u64,
     /// REDIRECTs that had no token, or one that was out of date.
     pub redirects_refused: u64,
+    /// What repairs of packets have cost and brought, if both ends use them.
+    pub repairs: RepairStats,
     /// Datagrams dropped.
     pub rejected: RejectedDatagrams,
 }

@@ -4,5 +4,5 @@ mod output;
 mod segment;
 
 pub use output::{DatagramQueue, Output};
-pub(crate) use segment::RawHeader;
 pub use segment::{Command, DecodeError, HEADER_LEN, Header, Segment, Segments, conv_of, segments};
+pub(crate) use segment::{RawHeader, move_ts};

@@ -365,6 +365,12 @@ impl World {
 /// What seals the datagrams of either end of the first session of a world whose datagrams are recorded, for who plays that end: a
 /// session without encryption keeps no secret.
 pub(crate) fn forger(world: &World) -> impl Fn(Toward, &[u8]) -> Vec<u8> + use<> {
+    let forge = forger_of_numbers(world);
+    move |toward, body| forge(toward, 999, body) // ahead of those of the honest end
+}
+
+/// The same for packets of any number.
+pub(crate) fn forger_of_numbers(world: &World) -> impl Fn(Toward, u64, &[u8]) -> Vec<u8> + use<> {
     let salt = |kind: u8, at: usize| {
         let (.., bytes) = world.tap.iter().find(|(.., bytes)| bytes[0] == kind).expect("it was sent");
         bytes[at..at + 8].try_into().unwrap()
@@ -378,11 +384,10 @@ pub(crate) fn forger(world: &World) -> impl Fn(Toward, &[u8]) -> Vec<u8> + use<>
         u32::from_le_bytes(bytes[1..5].try_into().unwrap())
     };
     let sids = [sid(false), sid(true)];
-    move |toward, body| {
+    move |toward, number, body| {
         let mut seal = Seal::new(Time::ZERO, Keys::checked(client, server, 0));
         let mut datagram = Vec::new();
-        // Numbers ahead of those of the honest end.
-        for _ in 0..1000 {
+        for _ in 0..=number {
             Seal::begin(&mut datagram);
             datagram.extend_from_slice(body);
             seal.seal(Time::ZERO, sids[usize::from(toward == Toward::Server)], &mut datagram).unwrap();

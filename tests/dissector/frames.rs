@@ -7,7 +7,7 @@ use crate::common::{at, ms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::session::wire::{
-    AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, Packet, kind,
+    AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
 };
 use whitewater::session::{SessionConfig, Suite};
 use whitewater::sim::{Bottleneck, EcnPath, LinkConfig};
@@ -15,7 +15,7 @@ use whitewater::wire::segments;
 use whitewater::{Config, Seq16};
 
 /// The fields of frames.
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 30] = [
     "ww.frame.type",
     "ww.frame.len",
     "ww.pad",
@@ -41,6 +41,11 @@ const FIELDS: [&str; 25] = [
     "ww.ecn.congested",
     "ww.malformed",
     "kcp.malformed",
+    "ww.repair.first",
+    "ww.repair",
+    "ww.loss.newest",
+    "ww.loss.rebuilt",
+    "ww.loss.share",
 ];
 
 /// The session of a client whose send queue is full while `rest` lets it run for so many ms.
@@ -177,6 +182,17 @@ fn alone(frame: &Frame<'_>) -> (u8, Option<usize>, Fields) {
             let names = ["ww.ecn.unmarked", "ww.ecn.capable", "ww.ecn.congested"];
             (12, None, names.into_iter().zip(counts).collect())
         }
+        Frame::Repair(first, payload) => {
+            let mut fields = bytes("ww.repair", payload);
+            fields.push(("ww.repair.first", texts([first])));
+            (13, Some(4 + payload.len()), fields)
+        }
+        Frame::Loss(LossFrame { newest, rebuilt, share }) => {
+            let rebuilt = vec![format!("0x{rebuilt:08x}")];
+            let fields = [("ww.loss.newest", texts([newest.0])), ("ww.loss.rebuilt", rebuilt)];
+            let share = ("ww.loss.share", texts([share]));
+            (14, None, fields.into_iter().chain([share]).collect())
+        }
         other => unreachable!("{other:?}"),
     }
 }
@@ -220,7 +236,7 @@ fn hold(captured: &[Captured], rows: &[tshark::Row]) -> BTreeMap<String, usize> 
 fn every_frame_of_a_session_with_a_checksum_is_shown_and_each_checksum_is_right() {
     let captured = sessions::captured(1);
     let Some(rows) = tshark::show(&captured, &[], &FIELDS) else { return };
-    assert_eq!(hold(&captured, &rows).len(), 13);
+    assert_eq!(hold(&captured, &rows).len(), 15);
     let fields = ["ww.kind", "ww.sid", "ww.pn", "ww.checksum.status", "ww.unknown"];
     for ((.., datagram), row) in captured.iter().zip(tshark::show(&captured, &[], &fields).unwrap()) {
         let Ok(Packet::Data(Data { sid, pn, .. }, _)) = Packet::decode(datagram) else { continue };

@@ -9,7 +9,7 @@ use whitewater::Seq16;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
-    Packet, Reset, kind,
+    LossFrame, Packet, Reset, kind,
 };
 use whitewater::session::{Blob, SessionConfig, Suite};
 use whitewater::sim::{LinkConfig, Loss};
@@ -50,7 +50,9 @@ pub(super) fn captured(seed: u64) -> Vec<Captured> {
     let mut body = Vec::new();
     let mut writer = FrameWriter::new(&mut body, 1000);
     let every = [
+        Frame::Repair(0x0102_0304, b"\x01\x00a sum"),
         Frame::Ack(AckFrame { ack: Seq16(5), bits: 0x0102_0304, delay: 25 }),
+        Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 0x8000_0001, share: 13 }),
         Frame::Ping(1),
         Frame::Pong(u64::MAX),
         Frame::PathChallenge(*b"question"),
@@ -175,13 +177,13 @@ fn a_frame_of_another_version_is_shown_as_unknown_with_all_that_follows() {
     let mut world = run(Suite::Checked, 5);
     let ping = [4, 1, 0, 0, 0, 0, 0, 0, 0];
     let forge = forger(&world);
-    for unknown in [0x0d, 0x7f, 0x84, 0x8c, 0xff] {
+    for unknown in [0x0f, 0x7f, 0x84, 0x8c, 0xff] {
         let datagram = forge(Toward::Client, &[&ping[..], &[unknown, 2, 3]].concat());
         world.tap.push((world.now, server_address(), client_address(1, 1000), datagram));
     }
     let fields = ["ww.frame.type", "ww.frame.unknown", "ww.unknown", "ww.malformed", "ww.checksum.status"];
     let Some(rows) = tshark::show(&world.tap, &[], &fields) else { return };
-    for (row, unknown) in rows[rows.len() - 5..].iter().zip([0x0d, 0x7f, 4, 12, 0x7f]) {
+    for (row, unknown) in rows[rows.len() - 5..].iter().zip([0x0f, 0x7f, 4, 12, 0x7f]) {
         assert_eq!(row[0], texts([4, unknown]));
         assert_eq!(row[1], ["0203"]);
         assert!(row[2].len() == 1 && row[3].is_empty() && row[4] == ["1"], "{row:?}");

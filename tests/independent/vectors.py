@@ -114,6 +114,7 @@ def cookies(groups: list[Group]) -> None:
 
 def every_frame(groups: list[Group]) -> None:
     everything = [
+        (frames.REPAIR, bytes.fromhex("04030201 0100") + b"sum"),
         (frames.ACK, bytes.fromhex("0605 04030201 1900")),
         (frames.PING, (1).to_bytes(8, "little")),
         (frames.PONG, (2).to_bytes(8, "little")),
@@ -126,6 +127,7 @@ def every_frame(groups: list[Group]) -> None:
         (frames.PACKED, b"bits"),
         (frames.KCP_PART, bytes.fromhex("0600 01 02") + b"segm"),
         (frames.ECN, bytes.fromhex("01000000 02000000 03000000")),
+        (frames.LOSS, bytes.fromhex("0807 05000000 0d")),
         (frames.PAD, bytes(2)),
     ]
     for group, expected in zip(groups, (everything, [(frames.DGRAM, b"last")]), strict=True):

@@ -12,13 +12,13 @@ local KINDS = {
   [DATA] = "DATA", [DATA_PHASE_1] = "DATA", [RESET] = "RESET",
 }
 local PAD, KCP, DGRAM, ACK, PING, PONG, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, REDIRECT, PACKED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-local KCP_PART, ECN = 11, 12
+local KCP_PART, ECN, REPAIR, LOSS = 11, 12, 13, 14
 local FRAMES = {
   [PAD] = "PAD", [KCP] = "KCP", [DGRAM] = "DGRAM", [ACK] = "ACK", [PING] = "PING", [PONG] = "PONG",
   [PATH_CHALLENGE] = "PATH_CHALLENGE", [PATH_RESPONSE] = "PATH_RESPONSE", [CLOSE] = "CLOSE", [REDIRECT] = "REDIRECT",
-  [PACKED] = "PACKED", [KCP_PART] = "KCP_PART", [ECN] = "ECN",
+  [PACKED] = "PACKED", [KCP_PART] = "KCP_PART", [ECN] = "ECN", [REPAIR] = "REPAIR", [LOSS] = "LOSS",
 }
-local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true, [KCP_PART] = true }
+local OF_ANY_LENGTH = { [KCP] = true, [DGRAM] = true, [REDIRECT] = true, [PACKED] = true, [KCP_PART] = true, [REPAIR] = true }
 local SUITES = {
   [0x0000] = "none, a checksum", [0x0101] = "NN, ChaChaPoly", [0x0102] = "NN, AESGCM", [0x0201] = "NNpsk0, ChaChaPoly",
   [0x0202] = "NNpsk0, AESGCM", [0x0301] = "NK, ChaChaPoly", [0x0302] = "NK, AESGCM", [0x0401] = "NKpsk0, ChaChaPoly",
@@ -60,6 +60,7 @@ local fields = {
   encrypted = ProtoField.bytes("ww.encrypted", "Encrypted"),
   features = ProtoField.uint32("ww.handshake.features", "Features", base.HEX),
   counts_marks = ProtoField.bool("ww.handshake.features.ecn", "Counts the marks of ECN", 32, nil, 1),
+  takes_repairs = ProtoField.bool("ww.handshake.features.repairs", "Takes repairs", 32, nil, 2),
   max_datagram = ProtoField.uint16("ww.handshake.max_datagram", "Longest datagram that it takes, bytes"),
   rcv_wnd = ProtoField.uint16("ww.handshake.rcv_wnd", "Receive window, segments"),
   keepalive = ProtoField.uint16("ww.handshake.keepalive", "Between keepalives, ms"),
@@ -95,6 +96,11 @@ local fields = {
   unmarked = ProtoField.uint32("ww.ecn.unmarked", "Packets received that were not marked"),
   capable = ProtoField.uint32("ww.ecn.capable", "Packets received with ECT(0)"),
   congested = ProtoField.uint32("ww.ecn.congested", "Packets received with CE"),
+  repair_first = ProtoField.uint32("ww.repair.first", "First packet covered, low half of pn"),
+  repair = ProtoField.bytes("ww.repair", "Repair"),
+  loss_newest = ProtoField.uint16("ww.loss.newest", "A packet, low half of the low half of pn"),
+  loss_rebuilt = ProtoField.uint32("ww.loss.rebuilt", "Rebuilt of it and the 31 before it", base.HEX),
+  loss_share = ProtoField.uint8("ww.loss.share", "Packets that get lost, of 255"),
   ack = ProtoField.uint16("ww.ack", "Newest packet received, low half of pn"),
   ack_bits = ProtoField.uint32("ww.ack.bits", "Received of the 32 before it", base.HEX),
   ack_delay = ProtoField.uint16("ww.ack.delay", "Since it came, 0.1 ms"),
@@ -342,6 +348,7 @@ end
 local function limits(from, tree)
   local features, item = from:add(tree, fields.features, 4)
   item:add_le(fields.counts_marks, features)
+  item:add_le(fields.takes_repairs, features)
   from:add(tree, fields.max_datagram, 2)
   from:add(tree, fields.rcv_wnd, 2)
   from:add(tree, fields.keepalive, 2)
@@ -590,6 +597,11 @@ local FRAME_READERS = {
     from:add(item, fields.capable, 4)
     from:add(item, fields.congested, 4)
   end,
+  [LOSS] = function(from, item)
+    from:add(item, fields.loss_newest, 2)
+    from:add(item, fields.loss_rebuilt, 4)
+    from:add(item, fields.loss_share, 1)
+  end,
 }
 local CONTENTS = { [DGRAM] = fields.dgram, [REDIRECT] = fields.redirect, [PACKED] = fields.packed }
 
@@ -604,6 +616,17 @@ local function content(from, item, extends)
     refuse("The last frame has a length")
   end
   return range
+end
+
+-- A REPAIR: the first packet that it covers, and the rest as of KCP's repairs.
+local function repair(range, item)
+  if not range or range:len() < 4 then
+    refuse("A repair of no packet")
+  end
+  item:add_le(fields.repair_first, range(0, 4))
+  if range:len() > 4 then
+    item:add(fields.repair, range(4))
+  end
 end
 
 -- Adds the next frame. Returns its name, and what it is if it is a part.
@@ -621,6 +644,8 @@ local function frame(from, tree, pinfo)
     local range = content(from, item, extends)
     if found == KCP_PART then
       found_part = part(range, item)
+    elseif found == REPAIR then
+      repair(range, item)
     elseif range and found == KCP then
       segments(range:tvb(), item, pinfo)
     elseif range then
@@ -647,6 +672,9 @@ local function frames(from, tree, pinfo)
       refuse("More than 64 frames")
     end
     names[#names + 1], parts[#parts + 1] = frame(from, tree, pinfo)
+    if names[#names] == "REPAIR" and #names > 1 then
+      refuse("A repair behind another frame")
+    end
   end
   return #names > 0 and table.concat(names, ", ") or "empty", parts
 end

@@ -1,7 +1,7 @@
 //! Copies of what is in flight, for peers that do not rebuild.
 
-use super::budget::Budget;
 use crate::arq::transmit::Transmit;
+use crate::code::budget::Budget;
 use crate::seq::Sn;
 use crate::wire::{HEADER_LEN, Output};
 

@@ -4,7 +4,6 @@
 //! The wire stays KCP's. The `ts` of a PUSH is only ever echoed, so here it is a token: the µs at
 //! which it left, made unique, so that an ACK names the very transmission that arrived.
 
-mod budget;
 mod copies;
 mod detect;
 mod flights;
@@ -16,7 +15,6 @@ mod rebuild;
 mod repairs;
 mod resend;
 mod ride;
-mod share;
 mod waits;
 
 use detect::{Rack, Sent};

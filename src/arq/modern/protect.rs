@@ -1,15 +1,15 @@
 //! What is in flight, protected ahead of its loss within a budget of bytes.
 
 use super::Modern;
-use super::budget::{Budget, share};
 use super::copies::Copies;
 use super::floor::Floor;
 use super::gap::Gap;
 use super::repairs::Repairs;
-use super::share::{LossShare, WHOLE};
 use crate::arq::congestion::Congestion;
 use crate::arq::rtt::Rtt;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
+use crate::code::budget::{Budget, share};
+use crate::code::share::{LossShare, WHOLE};
 use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{HEADER_LEN, Output};

@@ -1,12 +1,12 @@
 //! Repairs that come in: what is lost is rebuilt of them.
 
-use super::share::LossShare;
 use super::waits::Waits;
 use crate::arq::acks::AckList;
 use crate::arq::config::OVERHEAD;
 use crate::arq::recv::Stored;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
+use crate::code::share::LossShare;
 use crate::code::{Decoder, DecoderConfig};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};

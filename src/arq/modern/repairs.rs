@@ -1,9 +1,9 @@
 //! Repairs on their way out.
 
-use super::budget::Budget;
 use crate::arq::config::{OVERHEAD, REPAIR_OVERHEAD};
 use crate::arq::send::Sender;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
+use crate::code::budget::Budget;
 use crate::code::{COVER_MAX, Encoder, REPAIR_HEAD, head_len};
 use crate::seq::Sn;
 use crate::wire::{Command, HEADER_LEN, Output};

@@ -2,7 +2,7 @@
 //! and twice, where the loss of one would cost a resend.
 
 use super::gap::{Gap, PATIENCE_MAX, WAIT_LONGEST};
-use super::share::{LossShare, WHOLE};
+use crate::code::share::{LossShare, WHOLE};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 

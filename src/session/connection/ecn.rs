@@ -7,7 +7,7 @@ use super::Connection;
 use crate::message::Message;
 use crate::pace::Loss;
 use crate::session::Ecn;
-use crate::session::wire::{EcnFrame, Frame, FrameWriter};
+use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame, FrameWriter};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ enum PathMarks {
 impl Marks {
     /// For a session of both of whose ends have these features.
     pub(super) fn new(features: u32) -> Option<Box<Self>> {
-        (features != 0).then(|| {
+        (features & FEATURE_ECN != 0).then(|| {
             Box::new(Self {
                 received: EcnFrame::default(),
                 due: None,

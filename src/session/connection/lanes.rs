@@ -1,6 +1,7 @@
 //! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
 
 use super::super::config::SessionConfig;
+use super::super::event::CloseReason;
 use super::super::stats::LaneTotals;
 use crate::arq::{Config, InputError, Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::config::ConfigError;
@@ -63,6 +64,17 @@ pub(super) enum LaneError {
     SlowPeer,
 }
 
+impl From<LaneError> for CloseReason {
+    fn from(error: LaneError) -> Self {
+        match error {
+            LaneError::Protocol => Self::Protocol,
+            LaneError::StreamCorrupt => Self::StreamCorrupt,
+            LaneError::DeadLink => Self::DeadLink,
+            LaneError::SlowPeer => Self::SlowPeer,
+        }
+    }
+}
+
 impl Lanes {
     pub(super) fn new(
         conv: u32,
@@ -73,6 +85,11 @@ impl Lanes {
             config.lane(lane, max_datagram).check()?;
         }
         Ok(Self { conv, max_datagram, config: Arc::clone(config), lanes: Vec::new() })
+    }
+
+    /// The knobs of the session.
+    pub(super) fn config(&self) -> &SessionConfig {
+        &self.config
     }
 
     /// A lane as it is before it is used, if there is one of that number.

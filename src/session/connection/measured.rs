@@ -1,9 +1,10 @@
 //! What a connection has counted and measured.
 
-use super::Connection;
+use super::{Connection, Repairs};
 use crate::arq::Stats;
 use crate::message::Message;
 use crate::pace::Rtt;
+use crate::session::repair::RepairStats;
 use crate::session::stats::ConnectionStats;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ impl<M: Message> Connection<M> {
             ecn: self.marks.as_ref().is_some_and(|marks| marks.is_valid()),
             congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.told()),
             mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
+            repairs: self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats),
             sent: counted.sent,
             bytes_sent: counted.bytes_sent,
             received: counted.received,

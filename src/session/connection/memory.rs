@@ -1,7 +1,7 @@
 //! What a connection owns, and may take.
 
 use super::ecn::Marks;
-use super::{Connection, Observer};
+use super::{Connection, Observer, Repairs};
 use crate::arq;
 use crate::message::Message;
 use crate::message::channel::Channels;
@@ -25,10 +25,11 @@ impl<M: Message> Connection<M> {
         let channels =
             self.channels.as_deref().map_or(0, |channels| size_of::<Channels<M>>() + channels.memory());
         let marks = if self.marks.is_some() { size_of::<Marks>() } else { 0 };
+        let repairs = self.repairs.as_deref().map_or(0, Repairs::memory);
         let path = self.path.memory() + self.parts.memory() + self.mtu.memory() + marks;
         let observer = self.observer.as_deref().map_or(0, Observer::memory);
         let rest = self.seal.memory() + self.stats.memory() + self.user.len() + observer;
-        self.lanes.memory() + channels + self.tables() + path + rest
+        self.lanes.memory() + channels + self.tables() + path + repairs + rest
     }
 
     /// How many more bytes the session may take.
@@ -46,7 +47,8 @@ impl<M: Message> Connection<M> {
         message: &'a [u8],
         is_stream: bool,
     ) -> Result<&'a [u8], SendError> {
-        let (len, held, max) = (message.len(), self.lanes.send_held(), self.send_memory as usize);
+        let (len, held, max) =
+            (message.len(), self.lanes.send_held(), self.lanes.config().send_memory as usize);
         let room = max.saturating_sub(held);
         if len <= room {
             return Ok(message);
@@ -64,7 +66,7 @@ impl<M: Message> Connection<M> {
 
     /// Whether there is room again where a send found none, once.
     pub(super) fn take_roomy(&mut self) -> bool {
-        let half = self.send_memory as usize / 2;
+        let half = self.lanes.config().send_memory as usize / 2;
         let is_roomy = self.is_short && self.memory_left > 0 && self.lanes.send_held() <= half;
         self.is_short &= !is_roomy;
         is_roomy
@@ -90,6 +92,9 @@ impl<M: Message> Connection<M> {
         self.lanes.shrink();
         self.parts.shrink();
         self.datagrams.shrink();
+        if let Some(repairs) = &mut self.repairs {
+            repairs.shrink();
+        }
     }
 }
 

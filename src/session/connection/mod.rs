@@ -3,7 +3,7 @@
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
 //! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
 //! of packets, `path` the peer's address, `mtu` how long datagrams may be there, with `probing` and `parts`, `keepalive` the silence,
-//! `life` the end, `farewell` its words, `redirect` where it goes on; `receipts` tells what has arrived, `memory` what all of it takes,
+//! `life` the end, `farewell` its words, `redirect` where it goes on, `repairs` what is rebuilt; `receipts` tells what has arrived, `memory` what all of it takes,
 //! `measured` and `observe` what there is to know of all that.
 
 mod acks;
@@ -24,6 +24,7 @@ mod probing;
 mod receipts;
 mod receive;
 mod redirect;
+mod repairs;
 #[cfg(all(test, feature = "crypto"))]
 mod tests;
 mod timeout;
@@ -51,7 +52,7 @@ use crate::time::Time;
 use datagrams::Datagrams;
 use ecn::Marks;
 use keepalive::Keepalive;
-use lanes::{LaneError, Lanes};
+use lanes::Lanes;
 use life::{Closing, Life};
 use memory::{NoMemory, SEGMENT};
 use mtu::PathMtu;
@@ -60,6 +61,7 @@ use pacing::Pacing;
 use parts::Parts as FrameParts;
 use path::{Challenges, Path};
 use redirect::Redirects;
+use repairs::Repairs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tracked::Tracked;
@@ -106,7 +108,8 @@ pub struct Connection<M> {
     parts: FrameParts,
     /// If both ends heed marks.
     marks: Option<Box<Marks>>,
-    send_memory: u32,
+    /// If both ends use repairs.
+    repairs: Option<Box<Repairs>>,
     /// A send found no room for its bytes, and waits for the event that there is some.
     is_short: bool,
     /// Bytes that may be taken until the owner counts again.
@@ -115,7 +118,6 @@ pub struct Connection<M> {
     has_grown: bool,
     /// µs.
     ack_delay: u32,
-    drain: u32,
     events: Pending,
     stats: Counters,
     now: Time,
@@ -171,12 +173,15 @@ impl<M: Message> Connection<M> {
         let mtu =
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
         let max_datagram = mtu.current();
+        let features = config.features() & features;
+        let repairs = Repairs::new(config, features);
+        let protected = max_datagram - Repairs::room(repairs.as_deref());
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
-        let channels = config.channels(max_datagram);
+        let channels = config.channels(protected);
         let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = **config;
         let datagram_limits = datagrams::Limits {
-            max: SessionConfig::datagram_max(max_datagram),
+            max: SessionConfig::datagram_max(protected),
             out: datagrams_out,
             received: datagrams_in,
             unacked,
@@ -189,7 +194,7 @@ impl<M: Message> Connection<M> {
             copy: None,
             challenges: Challenges { key: seed, count: 0 },
             keepalive: Keepalive::new(now, keepalive, timeout, is_client),
-            lanes: Lanes::new(conv, config, max_datagram)?,
+            lanes: Lanes::new(conv, config, protected)?,
             channels: channels.map(|channels| Channels::new(&channels).map(Box::new)).transpose()?,
             datagrams: Datagrams::new(datagram_limits),
             pacing: config.pacing.map(|pace| Pacing::new(&pace).map(Box::new)).transpose()?,
@@ -207,13 +212,12 @@ impl<M: Message> Connection<M> {
             max_datagram,
             mtu,
             parts: FrameParts::new(SessionConfig::frame_max(config.datagram_taken())),
-            marks: Marks::new(config.features() & features),
-            send_memory: config.send_memory,
+            marks: Marks::new(features),
+            repairs,
             is_short: false,
             memory_left: u64::MAX,
             has_grown: false,
             ack_delay: micros(config.ack_delay),
-            drain: micros(config.drain),
             events: Pending { connected: true, ..Pending::default() },
             stats: Counters::default(),
             now,
@@ -429,16 +433,5 @@ impl<M: Message> Connection<M> {
     fn tick(&mut self, now: Time) {
         self.now = now;
         self.keepalive.tick(now);
-    }
-}
-
-impl From<LaneError> for CloseReason {
-    fn from(error: LaneError) -> Self {
-        match error {
-            LaneError::Protocol => Self::Protocol,
-            LaneError::StreamCorrupt => Self::StreamCorrupt,
-            LaneError::DeadLink => Self::DeadLink,
-            LaneError::SlowPeer => Self::SlowPeer,
-        }
     }
 }

@@ -1,12 +1,13 @@
 //! The event log of a session, while it is switched on: what its lanes log, and what follows from how the session stands after a call and
 //! how it stood before.
 
-use super::Connection;
 use super::life::Life;
+use super::{Connection, Repairs};
 use crate::events::{EventLog, Logged, write_lines};
 use crate::message::Message;
 use crate::session::event::CloseReason;
 use crate::session::log_event::SessionEvent;
+use crate::session::repair::RepairStats;
 use crate::session::stats::Counters;
 use crate::time::Time;
 use std::fmt;
@@ -44,6 +45,7 @@ pub(super) struct Observer {
     log: EventLog<SessionEvent>,
     stats: Counters,
     packets: [u64; 2],
+    repairs: [u64; 3],
     rtt: Option<SessionEvent>,
     queue: Option<SessionEvent>,
     state: Option<SessionEvent>,
@@ -98,6 +100,7 @@ impl<M: Message> Connection<M> {
             log,
             stats: self.stats.clone(),
             packets: self.judged(),
+            repairs: self.repaired(),
             rtt: None,
             queue: None,
             state: None,
@@ -139,7 +142,7 @@ impl<M: Message> Connection<M> {
 
     #[cold]
     fn observe_now(&mut self, now: Time) {
-        let packets = self.judged();
+        let (packets, repairs) = (self.judged(), self.repaired());
         let (state, queue) = (self.state_event(), self.queue_event());
         let rtt = self.rtt_event();
         let updates = self.seal.updates().0;
@@ -163,6 +166,12 @@ impl<M: Message> Connection<M> {
         if judged > before_judged {
             let (n, lost) = (judged - before_judged, lost.saturating_sub(before_lost));
             log.push(now, SessionEvent::Packets { n, lost });
+        }
+        let [sent, rebuilt, told] = repairs;
+        let before = std::mem::replace(&mut observer.repairs, repairs);
+        if repairs != before {
+            let [sent, rebuilt, told] = [sent - before[0], rebuilt - before[1], told - before[2]];
+            log.push(now, SessionEvent::Repairs { sent, rebuilt, told });
         }
         let peer = self.path.address();
         if std::mem::replace(&mut observer.peer, peer) != peer {
@@ -190,6 +199,12 @@ impl<M: Message> Connection<M> {
     fn judged(&self) -> [u64; 2] {
         let loss = self.sent.loss();
         [loss.judged(), loss.lost()]
+    }
+
+    /// Repairs that left, packets of the peer that were rebuilt, and packets that the peer has rebuilt.
+    fn repaired(&self) -> [u64; 3] {
+        let stats = self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats);
+        [stats.sent, stats.rebuilt, stats.rebuilt_by_peer]
     }
 
     fn rtt_event(&self) -> Option<SessionEvent> {

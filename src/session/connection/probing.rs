@@ -47,7 +47,7 @@ impl<M: Message> Connection<M> {
 
     /// From now on datagrams have another length.
     pub(super) fn set_mtu(&mut self) {
-        self.lanes.set_datagram(self.mtu.current());
+        self.lanes.set_datagram(self.mtu.current() - self.repair_room());
         if self.parts.next().is_some_and(|(_, part)| part.len() > self.part_max()) {
             self.parts.drop_cut();
         }
@@ -70,7 +70,7 @@ impl<M: Message> Connection<M> {
 
     /// Most bytes of the content of a KCP frame.
     pub(super) fn frame_max(&self) -> usize {
-        SessionConfig::frame_max(self.mtu.current()).into()
+        SessionConfig::frame_max(self.mtu.current() - self.repair_room()).into()
     }
 
     /// Most bytes of a part of one: it fits behind an ACK.
@@ -105,7 +105,7 @@ impl<M: Message> Connection<M> {
     }
 
     /// How long an acknowledgement may take, if the peer lets it wait as long as we do.
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         let rtt = self.best_rtt().smoothed_micros();
         Duration::from_micros(rtt.saturating_add(rtt / 2).saturating_add(self.ack_delay.into())) + SLACK
     }

@@ -6,6 +6,7 @@ use super::{Connection, Pending};
 use crate::message::Message;
 use crate::pace::Rtt;
 use crate::packet::Acks;
+use crate::seq::Seq16;
 use crate::session::Ecn;
 use crate::session::config::DATAGRAM_MAX;
 use crate::session::event::CloseReason;
@@ -18,19 +19,19 @@ use std::time::Duration;
 
 /// What the frames of a datagram come to.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+pub(super) struct Taken {
     /// The peer wants to know that it arrived.
-    elicits: bool,
+    pub(super) elicits: bool,
     /// Something was refused: it must not be acknowledged.
-    refused: bool,
+    pub(super) refused: bool,
     /// The number of the packet.
-    pn: u64,
+    pub(super) pn: u64,
 }
 
 impl Frame<'_> {
     /// Whether it says something of packets that have come, and nothing else.
     const fn only_tells(&self) -> bool {
-        matches!(self, Self::Ack(_) | Self::Ecn(_) | Self::Pong(_) | Self::Pad(_))
+        matches!(self, Self::Ack(_) | Self::Ecn(_) | Self::Loss(_) | Self::Pong(_) | Self::Pad(_))
     }
 }
 
@@ -123,8 +124,12 @@ impl<M: Message> Connection<M> {
             }
             return;
         }
+        taken.elicits |= self.take_repair(now, from, taken.pn, frames);
+        if !matches!(self.life, Life::Up | Life::Draining { .. }) {
+            return; // what was rebuilt has ended the session
+        }
         for frame in frames {
-            if let Frame::Kcp(_) | Frame::KcpPart(..) | Frame::Dgram(_) | Frame::Packed(_) = frame {
+            if frame.has_data() {
                 self.be_busy(now);
             }
             if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
@@ -139,7 +144,7 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn take_frame(
+    pub(super) fn take_frame(
         &mut self,
         now: Time,
         from: SocketAddr,
@@ -177,6 +182,7 @@ impl<M: Message> Connection<M> {
             }
             Frame::Ack(ack) => self.take_acks(now, ack)?,
             Frame::Ecn(counts) => self.take_marks(now, taken.pn, counts),
+            Frame::Loss(loss) => self.take_loss(now, taken.pn, loss)?,
             Frame::Ping(stamp) => self.pong = Some(stamp),
             Frame::Pong(stamp) => {
                 self.take_probe_answer(now, stamp);
@@ -196,7 +202,7 @@ impl<M: Message> Connection<M> {
                 taken.elicits = true;
                 self.on_redirect(taken.pn, token)?;
             }
-            Frame::Pad(_) => {}
+            Frame::Pad(_) | Frame::Repair(..) => {}
         }
         Ok(())
     }
@@ -227,12 +233,16 @@ impl<M: Message> Connection<M> {
         self.events.writable |= self.lanes.take_writable();
     }
 
-    fn take_acks(&mut self, now: Time, AckFrame { ack, bits, delay }: AckFrame) -> Result<(), CloseReason> {
+    /// The number of a packet that was sent, of which the peer says the low 16 bits.
+    pub(super) fn number_sent(&self, told: Seq16) -> Result<u64, CloseReason> {
         let newest = self.seal.sealed().checked_sub(1).ok_or(CloseReason::Protocol)?;
-        let age = low(newest).distance(ack);
-        if age < 0 || u64::from(age.unsigned_abs()) > newest {
-            return Err(CloseReason::Protocol); // nothing of that number was sent
-        }
+        let age = u64::try_from(low(newest).distance(told)).ok();
+        age.and_then(|age| newest.checked_sub(age)).ok_or(CloseReason::Protocol) // or nothing of that number was sent
+    }
+
+    fn take_acks(&mut self, now: Time, AckFrame { ack, bits, delay }: AckFrame) -> Result<(), CloseReason> {
+        let newest = self.number_sent(ack)?;
+        self.protected_arrived(newest, bits);
         let delay = Duration::from_micros(u64::from(delay) * DELAY_UNIT);
         let Some(acked) = self.sent.on_acks(now, Acks { ack, bits }, delay) else { return Ok(()) };
         for sequence in acked {

@@ -66,6 +66,7 @@ impl<M: Message> Connection<M> {
         next.or(is_asked.then_some(now), Timer::Ack);
         next.or(self.received.due(), Timer::Ack);
         next.or(self.marks.as_ref().and_then(|marks| marks.due()), Timer::Ack);
+        next.or(self.tells_due(), Timer::Ack);
         next.or(self.redirects.due(), Timer::Redirect);
         data.or(self.lane_waits().then_some(now), Timer::Lane);
         data.or((self.datagrams.waiting() > 0).then_some(now), Timer::Ack);
@@ -73,6 +74,7 @@ impl<M: Message> Connection<M> {
             data.or(channels.check(now, self.rtt()), Timer::Channel);
         }
         data.or(self.mtu.check(), Timer::Path);
+        data.or(self.repair_is_due().then_some(now), Timer::Ack);
         if data.0 != Time::NEVER {
             next.or(Some(data.0.max(self.allows_at())), data.1);
         }

@@ -8,7 +8,7 @@ use crate::message::Message;
 use crate::pace::Conditions;
 use crate::session::event::{CloseReason, Timer};
 use crate::session::seal::Seal;
-use crate::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter};
+use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -131,7 +131,7 @@ impl<M: Message> Connection<M> {
         self.events.writable |= self.lanes.take_writable();
         let start = Seal::begin_behind(buf);
         let end = start + self.body_end();
-        let mut writer = FrameWriter::new(buf, end);
+        let mut writer = FrameWriter::new(buf, end - usize::from(self.repair_room()));
         let mut written = Written::default();
         self.write_redirect(now, &mut writer, &mut written);
         self.write_control(now, &mut writer, &mut written);
@@ -144,17 +144,26 @@ impl<M: Message> Connection<M> {
             self.on_data(now);
             written.is_data = true;
         }
+        let repairs = may_send && !written.any && self.repair_is_due();
         written.any |= is_control;
-        if !written.any && self.keepalive.ping_at() <= now {
+        if !written.any && !repairs && self.keepalive.ping_at() <= now {
             written.is_ping = writer.push(&Frame::Ping(now.as_micros())).is_ok();
             written.any = written.is_ping;
             self.stats.pings += u64::from(written.is_ping);
         }
-        if !written.any {
+        if !written.any && !repairs {
             return None;
         }
-        self.write_acks(now, &mut writer); // again, for the last ones may have got lost
-        self.write_marks(now, &mut writer, false);
+        if written.any {
+            self.write_acks(now, &mut writer); // again, for the last ones may have got lost
+            self.write_marks(now, &mut writer, false);
+        }
+        let has_room = writer.count() < FRAMES_MAX;
+        if written.is_data {
+            self.protect(now, (buf, start + DATA_HEADER_LEN, if has_room { end } else { 0 }));
+        } else if repairs && !self.write_repair(now, (buf, start + DATA_HEADER_LEN, end)) && !written.any {
+            return None;
+        }
         self.finish(now, buf, start, written)
     }
 
@@ -200,7 +209,8 @@ impl<M: Message> Connection<M> {
         }
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
         let measured = Conditions::of(self.best_rtt(), &self.sent.loss());
-        let conditions = Conditions { rtt: self.rtt(), loss: measured.loss.max(marked), ..measured };
+        let loss = measured.loss.max(marked).max(self.loss_told());
+        let conditions = Conditions { rtt: self.rtt(), loss, ..measured };
         if let Some(pacing) = &mut self.pacing {
             pacing.update(now, &conditions);
             pacing.on_sent(now);
@@ -212,6 +222,9 @@ impl<M: Message> Connection<M> {
         if self.received.due().is_some_and(|at| at <= now) {
             written.any |= self.write_acks(now, writer);
         }
+        if self.tells_due().is_some_and(|at| at <= now) {
+            written.any |= self.write_losses(now, writer);
+        }
         written.any |= self.write_marks(now, writer, true);
         if let Some(response) = self.response.take() {
             written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
@@ -222,6 +235,7 @@ impl<M: Message> Connection<M> {
     }
 
     pub(super) fn write_acks(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
+        self.write_losses(now, writer); // before: what was rebuilt is not to be sent again
         let Some((acks, age)) = self.received.peek(now) else { return false };
         let delay = u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX);
         let is_written = writer.push(&Frame::Ack(AckFrame { ack: acks.ack, bits: acks.bits, delay })).is_ok();

@@ -241,6 +241,15 @@ impl Seal {
         Ok(Opened { pn, newest: ahead, body })
     }
 
+    /// Counts the packet `pn` as one that came: it was rebuilt of what is authentic.
+    ///
+    /// # Errors
+    ///
+    /// When it came before, or is too old. Nothing has changed.
+    pub(in crate::session) fn mark_rebuilt(&mut self, pn: u64) -> Result<(), Replayed> {
+        self.window.mark(pn)
+    }
+
     /// Packets sealed: the number of the next.
     #[must_use]
     pub const fn sealed(&self) -> u64 {

@@ -61,6 +61,9 @@ pub enum FrameError {
     /// A KCP_PART is none: it has no bytes, comes after the last, or is a whole frame.
     #[error("a part of a frame is none")]
     Part,
+    /// A REPAIR is not the first frame.
+    #[error("a repair behind another frame")]
+    Repair,
     /// There are more than [`FRAMES_MAX`](super::FRAMES_MAX).
     #[error("more frames than a body may have")]
     TooMany,

@@ -33,6 +33,23 @@ pub enum Frame<'a> {
     KcpPart(KcpPart, &'a [u8]),
     /// How many packets have arrived with which marks.
     Ecn(EcnFrame),
+    /// A sum of earlier packets, of which one that is lost is rebuilt: the low half of the number of the first of them, then as in
+    /// [`code`](crate::code). The first frame of its body.
+    Repair(u32, &'a [u8]),
+    /// How much gets lost of what its receiver sends, and what was rebuilt.
+    Loss(LossFrame),
+}
+
+/// What gets lost, and what of it was rebuilt.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
+pub struct LossFrame {
+    /// The low 16 bits of a packet number.
+    pub newest: Seq16,
+    /// Bit i: the packet `newest` - i did not arrive and was rebuilt.
+    pub rebuilt: u32,
+    /// The share of packets that get lost, of 255; 0: so few that no repairs are wanted.
+    pub share: u8,
 }
 
 /// Packets that have arrived, by what their IP headers said; each count is modulo 2^32.
@@ -82,17 +99,25 @@ impl<'a> Frames<'a> {
     ///
     /// # Errors
     ///
-    /// When any of it is no frame, or there are more than [`FRAMES_MAX`].
+    /// When any of it is no frame, or stands where it may not, or there are more than [`FRAMES_MAX`].
     pub fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut rest = Reader::new(body);
-        for _ in 0..FRAMES_MAX {
+        for index in 0..FRAMES_MAX {
             if rest.rest().is_empty() {
                 return Ok(Self { rest: Reader::new(body) });
             }
-            Frame::take(&mut rest)?;
+            if let (Frame::Repair(..), 1..) = (Frame::take(&mut rest)?, index) {
+                return Err(FrameError::Repair);
+            }
         }
         rest.finish().map_err(|_| FrameError::TooMany)?;
         Ok(Self { rest: Reader::new(body) })
+    }
+
+    /// The bytes of the frames that have not been given.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest.rest()
     }
 }
 
@@ -126,6 +151,10 @@ impl<'a> Frame<'a> {
                 let (unmarked, capable, congested) = (from.u32()?, from.u32()?, from.u32()?);
                 Self::Ecn(EcnFrame { unmarked, capable, congested })
             }
+            frame_type::LOSS => {
+                let (newest, rebuilt, share) = (Seq16(from.u16()?), from.u32()?, from.u8()?);
+                Self::Loss(LossFrame { newest, rebuilt, share })
+            }
             frame_type::PING => Self::Ping(from.u64()?),
             frame_type::PONG => Self::Pong(from.u64()?),
             frame_type::PATH_CHALLENGE => Self::PathChallenge(from.array()?),
@@ -137,6 +166,10 @@ impl<'a> Frame<'a> {
                 Self::Close(reason, text)
             }
             frame_type::KCP_PART | frame_type::KCP_PART_TO_END => Self::part(content(found, from)?)?,
+            frame_type::REPAIR | frame_type::REPAIR_TO_END => {
+                let mut content = Reader::new(content(found, from)?);
+                Self::Repair(content.u32()?, content.take_rest())
+            }
             _ => {
                 let make =
                     frame_type::bytes(found & !frame_type::TO_END).ok_or(FrameError::Kind { found })?;
@@ -214,7 +247,10 @@ pub(super) mod frame_type {
     pub(in super::super) const PACKED: u8 = 10;
     pub(in super::super) const KCP_PART: u8 = 11;
     pub(in super::super) const ECN: u8 = 12;
+    pub(in super::super) const REPAIR: u8 = 13;
+    pub(in super::super) const LOSS: u8 = 14;
     pub(in super::super) const KCP_PART_TO_END: u8 = KCP_PART | TO_END;
+    pub(in super::super) const REPAIR_TO_END: u8 = REPAIR | TO_END;
     /// Set in the type of a frame of any length that is the last one: it has no length then.
     pub(in super::super) const TO_END: u8 = 0x80;
 

@@ -1,6 +1,6 @@
 //! Frames into a body of limited size.
 
-use super::frame::{AckFrame, EcnFrame, FRAMES_MAX, Frame, KcpPart, frame_type, is_close_text};
+use super::frame::{AckFrame, EcnFrame, FRAMES_MAX, Frame, KcpPart, LossFrame, frame_type, is_close_text};
 use thiserror::Error;
 
 /// A frame does not fit any more, or cannot be one. Nothing was written.
@@ -41,7 +41,7 @@ impl<'a> FrameWriter<'a> {
         self.count
     }
 
-    /// Most bytes that the next frame may have as content, if it is one of KCP, DGRAM, REDIRECT, PACKED or KCP_PART; `None`: there is no
+    /// Most bytes that the next frame may have as content, if it is one of KCP, DGRAM, REDIRECT, PACKED, KCP_PART or REPAIR; `None`: there is no
     /// room for any.
     #[must_use]
     pub fn room(&self) -> Option<usize> {
@@ -52,10 +52,11 @@ impl<'a> FrameWriter<'a> {
     ///
     /// # Errors
     ///
-    /// When it does not fit, padding has been written, there are [`FRAMES_MAX`], or what it holds is nothing that it may hold.
+    /// When it does not fit, padding has been written, there are [`FRAMES_MAX`], what it holds is nothing that it may hold, or it is a
+    /// REPAIR and not the first.
     pub fn push(&mut self, frame: &Frame<'_>) -> Result<(), NoRoom> {
         let left = self.left().ok_or(NoRoom)?;
-        if len(frame)? > left {
+        if len(frame)? > left || (matches!(frame, Frame::Repair(..)) && self.count > 0) {
             return Err(NoRoom);
         }
         self.close_last();
@@ -78,6 +79,12 @@ impl<'a> FrameWriter<'a> {
                     self.buffer.extend_from_slice(&count.to_le_bytes());
                 }
             }
+            Frame::Loss(LossFrame { newest, rebuilt, share }) => {
+                self.buffer.push(frame_type::LOSS);
+                self.buffer.extend_from_slice(&newest.0.to_le_bytes());
+                self.buffer.extend_from_slice(&rebuilt.to_le_bytes());
+                self.buffer.push(share);
+            }
             Frame::Ping(stamp) => self.eight(frame_type::PING, stamp.to_le_bytes()),
             Frame::Pong(stamp) => self.eight(frame_type::PONG, stamp.to_le_bytes()),
             Frame::PathChallenge(bytes) => self.eight(frame_type::PATH_CHALLENGE, bytes),
@@ -92,6 +99,10 @@ impl<'a> FrameWriter<'a> {
             Frame::Dgram(content) => self.of_any_length(frame_type::DGRAM, content),
             Frame::Redirect(content) => self.of_any_length(frame_type::REDIRECT, content),
             Frame::Packed(content) => self.of_any_length(frame_type::PACKED, content),
+            Frame::Repair(first, payload) => {
+                self.of_any_length(frame_type::REPAIR, &first.to_le_bytes());
+                self.buffer.extend_from_slice(payload);
+            }
             Frame::KcpPart(KcpPart { number, id, last }, content) => {
                 self.of_any_length(frame_type::KCP_PART, &number.0.to_le_bytes());
                 self.buffer.extend_from_slice(&[id, last]);
@@ -137,6 +148,23 @@ impl<'a> FrameWriter<'a> {
     }
 }
 
+/// Puts a REPAIR before the frames that have been written from `start` of the buffer on, of which there is room for one more.
+pub(in crate::session) fn insert_repair(buffer: &mut Vec<u8>, start: usize, first: u32, payload: &[u8]) {
+    let end = buffer.len();
+    if end == start {
+        buffer.push(frame_type::REPAIR_TO_END);
+    } else {
+        buffer.push(frame_type::REPAIR);
+        let len = u16::try_from(REPAIR_FIRST + payload.len()).unwrap_or(u16::MAX); // it fits in a datagram
+        buffer.extend_from_slice(&len.to_le_bytes());
+    }
+    buffer.extend_from_slice(&first.to_le_bytes());
+    buffer.extend_from_slice(payload);
+    if let Some(body) = buffer.get_mut(start..) {
+        body.rotate_left(end - start);
+    }
+}
+
 /// Bytes of a frame that is the last one.
 fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
     match *frame {
@@ -148,6 +176,8 @@ fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
         | Frame::PathChallenge(_)
         | Frame::PathResponse(_) => Ok(9),
         Frame::Ecn(_) => Ok(13),
+        Frame::Loss(_) => Ok(8),
+        Frame::Repair(_, payload) => of_any_length(REPAIR_FIRST + payload.len()),
         Frame::Close(_, text) if !is_close_text(text) => Err(NoRoom),
         Frame::Close(_, text) => Ok(4 + text.len()),
         Frame::KcpPart(part, content) if content.is_empty() || !part.is_possible() => Err(NoRoom),
@@ -164,5 +194,7 @@ fn of_any_length(content: usize) -> Result<usize, NoRoom> {
 
 /// Bytes of a KCP_PART before those of the frame that was cut up.
 pub(in crate::session) const PART_HEAD: usize = 4;
+/// Bytes of a REPAIR that say which packet is the first.
+pub(in crate::session) const REPAIR_FIRST: usize = 4;
 /// Bytes of the length of a frame.
 const LENGTH_LEN: usize = 2;

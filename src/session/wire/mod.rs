@@ -15,12 +15,14 @@ mod reader;
 pub use connect::{Accept, Connect};
 pub use data::{DATA_HEADER_LEN, Data, RESET_LEN, Reset};
 pub use error::{FrameError, PacketError};
-pub use frame::{AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, Frames, KcpPart, is_close_text};
+pub use frame::{
+    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, Frames, KcpPart, LossFrame, is_close_text,
+};
 pub use frame_writer::{FrameWriter, NoRoom};
 pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN, Hello};
 pub use payload::{Msg1, Msg2, USER_MAX};
 
-pub(in crate::session) use frame_writer::PART_HEAD;
+pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};
 pub(in crate::session) use reader::Reader;
 #[cfg(feature = "crypto")]
 pub(in crate::session) use reader::Short;
@@ -42,6 +44,8 @@ pub const MESSAGE_MAX: usize = 32 + (34 + USER_MAX) + 16;
 
 /// A feature of the handshake: its sender counts the marks of ECN and tells them, and wants to be told.
 pub const FEATURE_ECN: u32 = 1;
+/// A feature of the handshake: its sender takes repairs, and tells what gets lost.
+pub const FEATURE_REPAIRS: u32 = 2;
 
 /// The first byte of a datagram.
 pub mod kind {

@@ -4,25 +4,25 @@ use super::share::WHOLE;
 
 /// Bytes that new segments have earned and protection has not spent.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     /// In units of 1/65,535.
     earned: u64,
 }
 
 impl Budget {
     /// So many bytes were sent for the first time, of each of which a share is earned.
-    pub(super) fn earn(&mut self, share: u32, bytes: u64) {
+    pub(crate) fn earn(&mut self, share: u32, bytes: u64) {
         let share = u64::from(share);
         self.earned = (self.earned + share * bytes.min(BUCKET)).min(share * BUCKET);
     }
 
     /// Whether there are so many bytes.
-    pub(super) fn affords(&self, bytes: u64) -> bool {
+    pub(crate) fn affords(&self, bytes: u64) -> bool {
         self.earned >= bytes * u64::from(WHOLE)
     }
 
     /// Spends so many bytes; `false`: there are not so many.
-    pub(super) fn spend(&mut self, bytes: u64) -> bool {
+    pub(crate) fn spend(&mut self, bytes: u64) -> bool {
         let rest = self.earned.checked_sub(bytes * u64::from(WHOLE));
         self.earned = rest.unwrap_or(self.earned);
         rest.is_some()
@@ -35,7 +35,7 @@ impl Budget {
 /// As much as gets lost makes up for the average; the rest is for when more does: the deviation of the
 /// losses among so many, and more of them the more may be spent. It shrinks with the count, so what protects
 /// many segments together needs little.
-pub(super) fn share(loss: u32, percent: u8, together: u32) -> u32 {
+pub(crate) fn share(loss: u32, percent: u8, together: u32) -> u32 {
     let (loss, percent) = (loss.min(WHOLE), u32::from(percent));
     let deviation = (u64::from(loss * (WHOLE - loss)) / u64::from(together.max(1))).isqrt();
     let margin = deviation * u64::from(DEVIATIONS * percent * percent) / 10_000;

@@ -3,7 +3,7 @@
 /// The share of what was sent that got lost: a moving average over the last [`OVER`], and over fewer
 /// at first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LossShare {
+pub(crate) struct LossShare {
     /// Of 65,535.
     share: u32,
     /// How many the average is over.
@@ -12,30 +12,30 @@ pub(super) struct LossShare {
 
 impl LossShare {
     /// Nothing was sent yet, and so many of 65,535 are assumed to get lost.
-    pub(super) const fn assumed(share: u32) -> Self {
+    pub(crate) const fn assumed(share: u32) -> Self {
         Self { share, over: OVER_FIRST }
     }
 
     /// One more was sent.
-    pub(super) fn judge(&mut self, is_lost: bool) {
+    pub(crate) fn judge(&mut self, is_lost: bool) {
         let lost = if is_lost { WHOLE + self.over - 1 } else { 0 };
         self.share = ((self.over - 1) * self.share + lost).min(self.over * WHOLE) / self.over;
         self.over = (self.over + 1).min(OVER);
     }
 
     /// The share, of 65,535; 0: so little that it counts as nothing.
-    pub(super) const fn get(self) -> u32 {
+    pub(crate) const fn get(self) -> u32 {
         if self.share < LEAST { 0 } else { self.share }
     }
 
     /// The share, of 254.
-    pub(super) fn of_254(self) -> u8 {
+    pub(crate) fn of_254(self) -> u8 {
         u8::try_from((self.share * 254 + WHOLE / 2) / WHOLE).unwrap_or(254)
     }
 }
 
 /// All of them.
-pub(super) const WHOLE: u32 = 65_535;
+pub(crate) const WHOLE: u32 = 65_535;
 /// Segments in the average.
 const OVER: u32 = 128;
 /// Segments that what is assumed counts as.

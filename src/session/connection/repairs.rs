@@ -1,0 +1,252 @@
+//! What a connection does about repairs: those of its own packets leave, what the peer's were made of is taken.
+
+use super::Connection;
+use super::acks::low;
+use super::life::Life;
+use super::receive::Taken;
+use crate::message::Message;
+use crate::pace::Mode;
+use crate::session::config::SessionConfig;
+use crate::session::event::CloseReason;
+use crate::session::repair::{self, Protection, REPAIR_ROOM, Rebuild, RepairStats};
+use crate::session::wire::{FEATURE_REPAIRS, Frame, FrameWriter, Frames, LossFrame};
+use crate::time::Time;
+use crate::wire::move_ts;
+use std::net::SocketAddr;
+
+/// Both directions of a session of which both ends use repairs.
+#[derive(Debug)]
+pub(super) struct Repairs {
+    protection: Protection,
+    rebuild: Rebuild,
+    /// Segments that were rebuilt.
+    moved: Vec<u8>,
+}
+
+impl Repairs {
+    /// For a session of both of whose ends have these features.
+    pub(super) fn new(config: &SessionConfig, features: u32) -> Option<Box<Self>> {
+        let repairs = config.repairs.as_ref().filter(|_| features & FEATURE_REPAIRS != 0)?;
+        let rebuild = Rebuild::new(repairs, config.datagram_taken());
+        let protection = Protection::new(repairs);
+        Some(Box::new(Self { protection, rebuild, moved: Vec::new() }))
+    }
+
+    /// Bytes of a datagram that are kept for what a repair has more than what it protects.
+    pub(super) fn room(repairs: Option<&Self>) -> u16 {
+        if repairs.is_some() { REPAIR_ROOM } else { 0 }
+    }
+
+    /// Bytes of the heap.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.protection.memory() + self.rebuild.memory() + self.moved.capacity()
+    }
+
+    /// Gives back what can be done without for a while.
+    pub(super) fn shrink(&mut self) {
+        self.protection.shrink();
+        self.rebuild.shrink();
+        self.moved = Vec::new();
+    }
+
+    pub(super) fn stats(&self) -> RepairStats {
+        let mut stats = self.protection.stats();
+        self.rebuild.add_to(&mut stats);
+        stats
+    }
+}
+
+impl<M: Message> Connection<M> {
+    /// See [`Repairs::room`].
+    pub(super) fn repair_room(&self) -> u16 {
+        Repairs::room(self.repairs.as_deref())
+    }
+
+    /// A packet of data is about to be sealed, with the frames from a place of the buffer on: it is protected from now on, and takes a
+    /// repair of others along if that fits.
+    pub(super) fn protect(&mut self, now: Time, (buffer, start, end): (&mut Vec<u8>, usize, usize)) {
+        if self.repairs.is_none() {
+            return;
+        }
+        let (pn, path, held) = (self.seal.sealed(), self.repair_path(), self.repair_memory());
+        if let Some(repairs) = &mut self.repairs {
+            repairs.protection.protect(now, pn, &path, (buffer, start, end));
+        }
+        self.note_repair_memory(held);
+    }
+
+    /// A packet without data is about to be sealed: writes a repair into it, if one is due and fits.
+    pub(super) fn write_repair(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) -> bool {
+        let (pn, path) = (self.seal.sealed(), self.repair_path());
+        let Some(repairs) = &mut self.repairs else { return false };
+        let is_written = repairs.protection.write_alone(pn, &path, body);
+        if is_written {
+            self.on_data(now);
+        }
+        is_written
+    }
+
+    /// Whether a repair is to leave without data.
+    pub(super) fn repair_is_due(&self) -> bool {
+        self.repairs.as_ref().is_some_and(|repairs| repairs.protection.is_due(self.now))
+    }
+
+    /// When the peer is to be told of what was rebuilt.
+    pub(super) fn tells_due(&self) -> Option<Time> {
+        self.repairs.as_ref()?.rebuild.due()
+    }
+
+    /// The share of what is sent that gets lost, as the peer tells, 0 to 1.
+    pub(super) fn loss_told(&self) -> f64 {
+        self.repairs.as_ref().map_or(0.0, |repairs| repairs.protection.loss())
+    }
+
+    /// Tells the peer what gets lost.
+    pub(super) fn write_losses(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
+        let Some(repairs) = &mut self.repairs else { return false };
+        let Some(loss) = repairs.rebuild.peek(now) else { return false };
+        let is_written = writer.push(&Frame::Loss(loss)).is_ok();
+        if is_written {
+            repairs.rebuild.told(now);
+        }
+        is_written
+    }
+
+    /// These packets have arrived: `newest`, and those of the bits before it.
+    pub(super) fn protected_arrived(&mut self, newest: u64, bits: u32) {
+        let Some(repairs) = &mut self.repairs else { return };
+        let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
+        for age in before.chain([0]) {
+            newest.checked_sub(age).into_iter().for_each(|pn| repairs.protection.arrived(pn));
+        }
+    }
+
+    /// Takes what the peer tells of loss. What it has rebuilt has arrived, and was lost all the same.
+    pub(super) fn take_loss(&mut self, now: Time, pn: u64, loss: LossFrame) -> Result<(), CloseReason> {
+        if self.repairs.is_none() {
+            return Ok(());
+        }
+        let newest = if loss.rebuilt == 0 { 0 } else { self.number_sent(loss.newest)? };
+        let ages = (0..u32::BITS).filter(|age| loss.rebuilt >> age & 1 == 1);
+        for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
+            let Some(repairs) = &mut self.repairs else { break };
+            if !repairs.protection.rebuilt_by_peer(rebuilt) {
+                continue;
+            }
+            self.datagrams.on_acked(low(rebuilt));
+            self.lanes.congestion_marked(now);
+            if let Some(channels) = &mut self.channels {
+                channels.on_acked(low(rebuilt));
+            }
+        }
+        if let Some(repairs) = &mut self.repairs {
+            repairs.protection.on_loss(now, pn, loss);
+        }
+        Ok(())
+    }
+
+    /// Takes what a packet has for repairs: itself, and a repair. What can be rebuilt thereby is taken before its own frames. Returns
+    /// whether the peer wants to know that it arrived.
+    pub(super) fn take_repair(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        pn: u64,
+        mut frames: Frames<'_>,
+    ) -> bool {
+        let held = self.repair_memory();
+        let has_memory = self.check_memory(frames.rest().len()).is_ok();
+        let Some(repairs) = &mut self.repairs else { return false };
+        let rebuild = &mut repairs.rebuild;
+        rebuild.arrived(pn);
+        let all = frames;
+        let repair = match frames.next() {
+            Some(Frame::Repair(first, payload)) => Some((first, payload)),
+            _ => None,
+        };
+        let body = if repair.is_some() { frames.rest() } else { all.rest() };
+        let is_on = rebuild.is_on();
+        let is_protected = is_on && repair::is_worth_protecting(all);
+        if is_protected && has_memory {
+            rebuild.remember(pn, body);
+        }
+        if let Some((first, payload)) = repair {
+            rebuild.take(pn, first, payload);
+        }
+        self.note_repair_memory(held);
+        if is_on {
+            self.take_rebuilt(now, from, pn);
+        }
+        is_protected
+    }
+
+    /// Takes what can be rebuilt now that the packet `carrier` has come.
+    fn take_rebuilt(&mut self, now: Time, from: SocketAddr, carrier: u64) {
+        while matches!(self.life, Life::Up | Life::Draining { .. })
+            && let Some(repairs) = &mut self.repairs
+            && let Some((pn, body)) = repairs.rebuild.recover(carrier)
+        {
+            match repair::protected(&body) {
+                None => repairs.rebuild.was_refused(),
+                Some(_) if self.seal.mark_rebuilt(pn).is_err() => repairs.rebuild.was_late(),
+                Some(frames) => self.take_rebuilt_packet(now, from, pn, frames),
+            }
+            if let Some(repairs) = &mut self.repairs {
+                repairs.rebuild.give_back(body);
+            }
+        }
+    }
+
+    fn take_rebuilt_packet(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) {
+        let mut taken = Taken { elicits: false, refused: false, pn };
+        let mut moved =
+            self.repairs.as_mut().map_or_else(Vec::new, |repairs| std::mem::take(&mut repairs.moved));
+        for frame in frames.filter(Frame::has_data) {
+            self.be_busy(now);
+            let frame = match frame {
+                Frame::Kcp(segments) => {
+                    moved.clear();
+                    moved.extend_from_slice(segments);
+                    move_ts(&mut moved, AHEAD);
+                    Frame::Kcp(&moved)
+                }
+                frame => frame,
+            };
+            if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
+                return self.fail(now, reason);
+            }
+        }
+        let due = now.after(self.ack_delay.into());
+        if let Some(repairs) = &mut self.repairs {
+            repairs.rebuild.was_rebuilt(pn, !taken.refused, due);
+            repairs.moved = moved;
+        }
+    }
+
+    /// What a repair has to know of the path.
+    fn repair_path(&self) -> repair::Path {
+        let (rtt, is_bad) = (self.best_rtt(), self.pacing.as_ref().map(|pacing| pacing.mode()));
+        repair::Path {
+            rtt: rtt.smoothed(),
+            rtt_min: rtt.min(),
+            patience: self.patience(),
+            overhead: self.seal.overhead(),
+            is_bad: is_bad == Some(Mode::Bad),
+        }
+    }
+
+    fn repair_memory(&self) -> usize {
+        self.repairs.as_deref().map_or(0, Repairs::memory)
+    }
+
+    /// Repairs held so many bytes before.
+    fn note_repair_memory(&mut self, before: usize) {
+        let grown = self.repair_memory().saturating_sub(before);
+        self.take_memory(grown);
+        self.has_grown |= grown > 0;
+    }
+}
+
+/// What is added to the `ts` of a segment that was rebuilt, so that its acknowledgement measures no round trip: it came later than the
+/// segment would have. Whichever unit `ts` has, it is ahead of all that were sent, and not by half of the numbers there are.
+const AHEAD: u32 = 10_000_000;

@@ -1,0 +1,384 @@
+//! Repairs of session packets: what is lost is rebuilt without a round trip, at a price that has a limit and ends with the loss, and no
+//! loss is hidden thereby. All in virtual time.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
+
+#[cfg(test)]
+mod common;
+
+use common::sessions::{
+    SUITE, Toward, World, client_address, forger, forger_of_numbers, server_address, server_config, target,
+};
+use common::{ms, path};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use whitewater::message::channel::{ChannelConfig, Received};
+use whitewater::pace::{Mode, PaceConfig};
+use whitewater::session::wire::{Frame, FrameWriter, LossFrame};
+use whitewater::session::{Blob, ConnectionStats, RepairConfig, SessionConfig, Suite};
+use whitewater::sim::LinkConfig;
+use whitewater::{Config, Seq16, Time};
+
+/// What carries a game's messages from the client to the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Carrier {
+    Lane,
+    Channel,
+    Datagrams,
+}
+
+/// Messages of one size, one at a time.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    carrier: Carrier,
+    gap: u64,
+    size: usize,
+}
+
+const INPUTS: Flow = Flow { carrier: Carrier::Datagrams, gap: 16, size: 40 };
+
+/// What came of a flow.
+#[derive(Debug, Default)]
+struct Came {
+    /// Of each message that came, by which number, and how long it took.
+    latencies: Vec<(u64, Duration)>,
+    sent: u64,
+}
+
+impl Came {
+    /// Share of what was sent that came within so many ms.
+    fn within(&self, millis: u64) -> f64 {
+        let soon = self.latencies.iter().filter(|(_, latency)| *latency <= ms(millis)).count();
+        soon as f64 / self.sent as f64
+    }
+
+    /// The same number twice is an error.
+    fn assert_once(&self) {
+        let numbers: BTreeSet<_> = self.latencies.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers.len(), self.latencies.len(), "a message came twice");
+    }
+}
+
+fn repairing(percent: u8) -> SessionConfig {
+    let repairs = Some(RepairConfig { percent, ..RepairConfig::default() });
+    SessionConfig { repairs, ..plain() }
+}
+
+fn plain() -> SessionConfig {
+    SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+}
+
+/// Runs a flow for so many ms, and then waits for the last of it.
+fn run(world: &mut World, flow: Flow, millis: u64) -> Came {
+    let mut came = Came::default();
+    for _ in 0..millis / flow.gap {
+        let (now, mut message) = (world.now, vec![7; flow.size]);
+        message[..8].copy_from_slice(&now.as_micros().to_le_bytes());
+        message[8..16].copy_from_slice(&came.sent.to_le_bytes());
+        match flow.carrier {
+            Carrier::Lane => drop(world.client().send(0, &message).unwrap()),
+            Carrier::Channel => drop(world.client().send_message(0, now, Blob(message)).unwrap()),
+            Carrier::Datagrams => drop(world.client().send_datagram(&message).unwrap()),
+        }
+        came.sent += 1;
+        world.drain();
+        world.run_until(flow.gap, |world| receive(world, &mut came));
+    }
+    world.run_until(1_000, |world| receive(world, &mut came));
+    came
+}
+
+fn receive(world: &mut World, came: &mut Came) -> bool {
+    let (now, mut buf) = (world.now, [0; 1500]);
+    let mut note = |message: &[u8]| {
+        let number = |at: usize| u64::from_le_bytes(message[at..at + 8].try_into().unwrap());
+        came.latencies.push((number(8), now.since(Time::from_micros(number(0)))));
+    };
+    let session = world.session();
+    while let Ok(len) = session.recv(0, &mut buf).or_else(|_| session.recv_datagram(&mut buf)) {
+        note(&buf[..len]);
+    }
+    while let Some(Received::Message(Blob(message))) = session.recv_message(0) {
+        note(&message);
+    }
+    while world.client().pop_delivered().is_some() {}
+    false
+}
+
+fn connected(seed: u64, link: &LinkConfig, config: &SessionConfig) -> World {
+    let mut world = World::pair(seed, link, config, SUITE);
+    world.connect();
+    world
+}
+
+/// What both ends say of themselves: client, server.
+fn stats(world: &mut World) -> [ConnectionStats; 2] {
+    [world.client().stats(), world.session().stats()]
+}
+
+#[test]
+fn most_of_what_is_lost_is_rebuilt_without_a_round_trip() {
+    // What is sent again comes after a round trip and a half: 90 ms.
+    for (seed, carrier) in (1..).zip([Carrier::Datagrams, Carrier::Lane, Carrier::Channel]) {
+        let flow = Flow { carrier, ..INPUTS };
+        let [without, with] = [plain(), repairing(100)].map(|config| {
+            let mut world = connected(seed, &path(0.1), &config);
+            let came = run(&mut world, flow, 60_000);
+            came.assert_once();
+            (came.within(80), stats(&mut world))
+        });
+        assert!(without.0 < 0.91, "{carrier:?}, seed {seed}: {} soon", without.0);
+        assert!(with.0 > 0.97, "{carrier:?}, seed {seed}: {} soon", with.0);
+        let [client, server] = with.1;
+        assert!(server.repairs.rebuilt > 200 && client.repairs.rebuilt_by_peer > 150);
+        assert_eq!((client.repairs.refused_total(), server.repairs.refused_total()), (0, 0));
+        let price = client.bytes_sent as f64 / without.1[0].bytes_sent as f64;
+        assert!(price < 2.4, "{carrier:?}, seed {seed}: {price} times the bytes");
+    }
+}
+
+#[test]
+fn repairs_stay_in_their_budget() {
+    for percent in [0, 5, 10, 30, 100] {
+        for (seed, loss) in (1..).zip([0.02, 0.1, 0.4]) {
+            let mut world = connected(seed, &path(loss), &repairing(percent));
+            for flow in [INPUTS, Flow { size: 1000, gap: 40, ..INPUTS }] {
+                run(&mut world, flow, 20_000);
+            }
+            let [client, _] = stats(&mut world);
+            let repairs = client.repairs.bytes + 28 * client.repairs.sent_alone;
+            let rest = client.bytes_sent + 28 * client.sent - repairs;
+            let most = rest * u64::from(percent) / 100;
+            assert!(repairs <= most, "{percent} %, seed {seed}: {repairs} of {most} bytes");
+            assert_eq!(repairs > 0, percent > 0);
+        }
+    }
+}
+
+#[test]
+fn without_loss_a_session_sends_not_a_byte_more_and_holds_no_packet() {
+    for flow in
+        [INPUTS, Flow { carrier: Carrier::Lane, ..INPUTS }, Flow { carrier: Carrier::Channel, ..INPUTS }]
+    {
+        let [without, with] = [plain(), repairing(100)].map(|config| {
+            let mut world = connected(1, &path(0.0), &config);
+            assert_eq!(run(&mut world, flow, 10_000).within(40), 1.0);
+            stats(&mut world)
+        });
+        for (without, with) in without.iter().zip(&with) {
+            assert_eq!((without.bytes_sent, without.sent), (with.bytes_sent, with.sent), "{flow:?}");
+            assert!(with.memory <= without.memory + 700, "{} and {} bytes", without.memory, with.memory);
+        }
+    }
+}
+
+#[test]
+fn when_the_loss_has_gone_so_have_the_repairs() {
+    for carrier in [Carrier::Datagrams, Carrier::Lane] {
+        let flow = Flow { carrier, ..INPUTS };
+        let sent_after = [plain(), repairing(50)].map(|config| {
+            let mut world = connected(3, &path(0.1), &config);
+            run(&mut world, flow, 20_000);
+            assert_eq!(stats(&mut world)[0].repairs.sent > 0, config.repairs.is_some());
+            world.set_links(0, &path(0.0), &path(0.0));
+            run(&mut world, flow, 12_000);
+            let before = stats(&mut world);
+            run(&mut world, flow, 20_000);
+            let after = stats(&mut world);
+            assert_eq!(before[0].repairs, after[0].repairs, "nothing is sent, nothing is told");
+            [0, 1].map(|end| after[end].bytes_sent - before[end].bytes_sent)
+        });
+        // Which acknowledgements of a lane ride is not the same after another past.
+        let most = if carrier == Carrier::Lane { 500 } else { 0 };
+        let more = |end: usize| sent_after[1][end].abs_diff(sent_after[0][end]);
+        assert!(more(0) <= most && more(1) <= most, "{carrier:?}: {sent_after:?} bytes");
+    }
+}
+
+#[test]
+fn what_is_rebuilt_still_counts_as_lost() {
+    let pacing = PaceConfig { good_rate: 200, bad_rate: 70, loss: Some(5), ..PaceConfig::default() };
+    for (seed, loss) in (1..).zip([0.0, 0.15]) {
+        let config = SessionConfig { pacing: Some(pacing), ..repairing(100) };
+        let mut world = connected(seed, &path(loss), &config);
+        let came = run(&mut world, INPUTS, 30_000);
+        let [client, server] = stats(&mut world);
+        let is_bad = client.mode == Some(Mode::Bad);
+        assert_eq!(is_bad, loss > 0.0, "seed {seed}: pacing sees the loss");
+        let share = client.packets_lost as f64 / client.packets_judged as f64;
+        assert!((share - loss).abs() < 0.04, "seed {seed}: {share} lost");
+        // In bad mode, which the loss leads to, redundancy ends: only before that anything is rebuilt.
+        assert_eq!(server.repairs.rebuilt > 0, loss > 0.0, "seed {seed}");
+        assert!(came.within(200) > 0.84, "seed {seed}");
+    }
+    let mut world = connected(9, &path(0.1), &repairing(100));
+    let came = run(&mut world, INPUTS, 60_000);
+    let [client, _] = stats(&mut world);
+    let share = client.packets_lost as f64 / client.packets_judged as f64;
+    assert!(came.within(200) > 0.99 && (0.08..0.12).contains(&share), "{share} lost");
+    assert!((0.05..0.2).contains(&(f64::from(client.repairs.loss_told) / 255.0)));
+}
+
+#[test]
+fn congestion_control_hears_of_what_was_rebuilt() {
+    // Inputs of a lane are rebuilt mostly, and it slows down all the same.
+    let config =
+        |repairs| SessionConfig { lanes: vec![Config { nc: false, ..Config::turbo() }], repairs, ..plain() };
+    let windows = [config(None), config(repairing(100).repairs)].map(|config| {
+        let mut world = connected(5, &path(0.1), &config);
+        let (mut sum, flow) = (0, Flow { carrier: Carrier::Lane, ..INPUTS });
+        for _ in 0..20 {
+            run(&mut world, flow, 1_000);
+            sum += world.client().lane_stats(0).unwrap().cwnd;
+        }
+        sum
+    });
+    assert!(windows[1] <= windows[0] * 3 / 2, "windows of {windows:?} segments in all");
+}
+
+#[test]
+fn channels_do_not_send_again_what_was_rebuilt() {
+    let resends = [plain(), repairing(100)].map(|config| {
+        let mut world = connected(4, &path(0.1), &config);
+        let came = run(&mut world, Flow { carrier: Carrier::Channel, ..INPUTS }, 60_000);
+        assert_eq!(came.latencies.len() as u64, came.sent);
+        world.client().channels().unwrap().stats(0).resends
+    });
+    assert!(resends[1] < resends[0] / 2, "{resends:?} resends");
+}
+
+#[test]
+fn what_was_rebuilt_and_comes_late_counts_once() {
+    // A third is overtaken by others, some come twice, and all that was ever sent comes again at the end.
+    let link = LinkConfig { jitter: ms(60), in_order: false, duplicate: 0.1, ..path(0.1) };
+    for seed in 1..=5 {
+        let mut world = World::pair(seed, &link, &repairing(100), SUITE);
+        world.taps = true;
+        world.connect();
+        let mut came = run(&mut world, INPUTS, 20_000);
+        let before = stats(&mut world)[1];
+        assert!(before.repairs.rebuilt > 100 && before.rejected.duplicate > 100, "seed {seed}: {before:?}");
+        let tapped = world.tap.clone();
+        for (.., to, datagram) in tapped.iter().filter(|(_, from, ..)| *from == client_address(1, 1000)) {
+            assert_eq!(*to, server_address());
+            world.inject(client_address(1, 1000), datagram);
+        }
+        receive(&mut world, &mut came);
+        came.assert_once();
+        let new = stats(&mut world)[1].received - before.received;
+        assert!(new <= 50, "seed {seed}: {new} packets that were lost were not rebuilt");
+    }
+}
+
+#[test]
+fn memory_has_a_limit_and_is_given_back() {
+    let memory = 32 << 10;
+    let config = SessionConfig {
+        repairs: Some(RepairConfig { percent: 100, memory, ..RepairConfig::default() }),
+        ..plain()
+    };
+    for (seed, loss) in (1..).zip([0.1, 0.5]) {
+        let mut most = [0, 0];
+        let mut world = connected(seed, &path(loss), &config);
+        let idle = stats(&mut world).map(|stats| stats.memory);
+        for flow in [INPUTS, Flow { size: 1100, gap: 4, ..INPUTS }] {
+            for _ in 0..10 {
+                run(&mut world, flow, 1_000);
+                let held = stats(&mut world).map(|stats| stats.memory);
+                most = [most[0].max(held[0]), most[1].max(held[1])];
+            }
+        }
+        assert!(stats(&mut world)[1].repairs.rebuilt > 0);
+        // The log doubles as it grows; repairs that wait, 96 at most, and equations come on top.
+        let limit = 200_000 + 2 * memory as usize + 96 * 1200 + 60_000;
+        assert!(most.iter().all(|held| *held <= limit), "seed {seed}: {most:?} bytes");
+        world.set_links(0, &path(0.0), &path(0.0));
+        world.run(20_000);
+        let rest = stats(&mut world).map(|stats| stats.memory);
+        assert!(rest[0] <= idle[0] + 6_000 && rest[1] <= idle[1] + 6_000, "{idle:?} and {rest:?} bytes");
+    }
+}
+
+#[test]
+fn every_suite_carries_repairs() {
+    let has_keys = |suite: &Suite| cfg!(feature = "crypto") || *suite == Suite::Checked;
+    for suite in Suite::ALL.into_iter().filter(|suite| !suite.needs_server_key()).filter(has_keys) {
+        let config = SessionConfig { key_update: 100, ..repairing(100) };
+        let mut world = World::pair(6, &path(0.1), &config, suite);
+        world.connect();
+        let came = run(&mut world, INPUTS, 10_000);
+        came.assert_once();
+        assert!(came.within(200) > 0.98, "{suite:?}: {}", came.within(200));
+    }
+}
+
+#[test]
+fn a_peer_without_repairs_is_sent_none() {
+    for configs in [[repairing(100), plain()], [plain(), repairing(100)]] {
+        let mut world = World::new(7, &server_config(&configs[1], SUITE));
+        world.add(&path(0.1), &path(0.1), &configs[0], target(SUITE));
+        world.connect();
+        let mut lost = 0;
+        for carrier in [Carrier::Lane, Carrier::Channel, Carrier::Datagrams] {
+            let came = run(&mut world, Flow { carrier, ..INPUTS }, 5_000);
+            lost = came.sent - came.latencies.len() as u64;
+            assert!(lost == 0 || carrier == Carrier::Datagrams);
+        }
+        assert!(lost > 10, "what is lost stays lost");
+        let repairs = stats(&mut world).map(|stats| stats.repairs);
+        assert_eq!(repairs, [Default::default(); 2]);
+    }
+}
+
+/// What a client might send that has gone bad, in a session without encryption. It is counted by its reason, and that is all.
+#[test]
+fn repairs_that_are_none_are_counted_and_change_nothing() {
+    for config in [repairing(100), plain()] {
+        let mut world = World::pair(8, &path(0.1), &config, Suite::Checked);
+        world.taps = true;
+        world.connect();
+        run(&mut world, INPUTS, 5_000);
+        let (forge, before) = (forger_of_numbers(&world), stats(&mut world)[1]);
+        let inject = |world: &mut World, number, frame: &Frame<'_>| {
+            let mut body = Vec::new();
+            FrameWriter::new(&mut body, 1200).push(frame).unwrap();
+            world.inject(client_address(1, 1000), &forge(Toward::Server, number, &body));
+        };
+        let payloads: [&[u8]; 6] = [
+            b"",
+            &[0, 1, 2, 3, 4],
+            &[65, 1, 2, 3, 4],
+            &[0x82, 0, 3, 0, 0, 0],
+            &[1, 0, 9, 9, 9, 9, 9],
+            &[1, 0, 0, 0, 0], // the sum of nothing but an empty packet
+        ];
+        for (payload, number) in payloads.into_iter().zip(1000..) {
+            inject(&mut world, number, &Frame::Repair(950, payload));
+        }
+        inject(&mut world, 1006, &Frame::Repair(1006, &[1, 0, 0, 0, 0])); // of itself
+        inject(&mut world, 1007, &Frame::Loss(LossFrame { newest: Seq16(9), rebuilt: 0, share: 255 }));
+        let after = stats(&mut world)[1].repairs;
+        let rejected = after.rejected;
+        let counts = [rejected.truncated, rejected.span, rejected.holes, rejected.contradictory];
+        let others = [rejected.beyond_window, after.refused, rejected.total()];
+        let is_on = config.repairs.is_some();
+        assert_eq!((counts, others), if is_on { ([1, 2, 1, 1], [1, 1, 6]) } else { ([0; 4], [0; 3]) });
+        assert_eq!(after.rebuilt, before.repairs.rebuilt);
+        assert!(world.session().is_up() && world.session().recv_datagram(&mut [0; 1500]).is_err());
+    }
+}
+
+/// A packet that was never sent is no more rebuilt than any that an authentic peer makes up is taken.
+#[test]
+fn who_tells_of_packets_that_were_never_sent_is_no_peer() {
+    let mut world = World::pair(8, &path(0.0), &repairing(100), Suite::Checked);
+    world.taps = true;
+    world.connect();
+    run(&mut world, INPUTS, 1_000);
+    let mut body = Vec::new();
+    let loss = LossFrame { newest: Seq16(5000), rebuilt: 1, share: 1 };
+    FrameWriter::new(&mut body, 1200).push(&Frame::Loss(loss)).unwrap();
+    let forged = forger(&world)(Toward::Server, &body);
+    world.inject(client_address(1, 1000), &forged);
+    assert!(!world.session().is_up());
+}
