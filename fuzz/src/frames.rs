@@ -2,7 +2,7 @@
 
 use whitewater::Seq16;
 use whitewater::session::wire::{
-    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart,
+    AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame,
 };
 
 /// Decodes a body.
@@ -32,6 +32,7 @@ pub fn frames_decode(body: &[u8]) {
 /// Each frame alone, each before another, and many.
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let frames = [
+        Frame::Repair(0x0102_0304, &[1, 0, 4, 0, 0, 9, 9, 9, 9]),
         Frame::Kcp(b"segment"),
         Frame::Dgram(b""),
         Frame::Ack(AckFrame { ack: Seq16(5), bits: 6, delay: 7 }),
@@ -44,6 +45,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         Frame::Packed(b"bits"),
         Frame::KcpPart(KcpPart { number: Seq16(6), id: 1, last: 2 }, b"segm"),
         Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 }),
+        Frame::Loss(LossFrame { newest: Seq16(7), rebuilt: 8, share: 9 }),
         Frame::Pad(3),
     ];
     let mut seeds = Vec::new();
@@ -57,7 +59,9 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     };
     for (index, frame) in frames.iter().enumerate() {
         add(format!("alone-{index}"), &[*frame]);
-        add(format!("first-{index}"), &[Frame::Ping(9), *frame]);
+        if !matches!(frame, Frame::Repair(..)) {
+            add(format!("first-{index}"), &[Frame::Ping(9), *frame]);
+        }
         if !matches!(frame, Frame::Pad(_)) {
             add(format!("last-{index}"), &[*frame, Frame::Dgram(b"last")]);
         }

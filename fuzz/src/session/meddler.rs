@@ -4,7 +4,7 @@ use super::super::script::Script;
 use super::licence::Licence;
 use super::world::{CLIENT, SERVER, World};
 use whitewater::session::Suite;
-use whitewater::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart};
+use whitewater::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart, LossFrame};
 use whitewater::wire::{Command, Header};
 use whitewater::{Conv, Millis, Seq16, Sn};
 
@@ -13,7 +13,7 @@ impl World {
     pub(super) fn frame(&self, script: &mut Script<'_>) -> Vec<u8> {
         let mut body = Vec::new();
         let mut writer = FrameWriter::new(&mut body, 600);
-        match script.u8() % 5 {
+        match script.u8() % if self.repairs { 7 } else { 5 } {
             0 => {
                 let conv = self.session.map_or(0, |id| u32::from_str_radix(&id.to_string(), 16).unwrap_or(0));
                 let cmds = [Command::Push, Command::Ack, Command::Wask, Command::Wins];
@@ -45,6 +45,15 @@ impl World {
                     KcpPart { number: Seq16(script.u8().into()), id: script.u8() % 4, last: script.u8() % 4 };
                 let len = usize::from(script.u8());
                 let _ = writer.push(&Frame::KcpPart(part, script.bytes(len)));
+            }
+            5 => {
+                // Of one packet, or of several, of which the code is that of the body.
+                let (first, len) = (u32::from(script.u8()), usize::from(script.u8()));
+                let _ = writer.push(&Frame::Repair(first, script.bytes(len)));
+            }
+            6 => {
+                let (newest, rebuilt) = (Seq16(script.u8().into()), script.u32());
+                let _ = writer.push(&Frame::Loss(LossFrame { newest, rebuilt, share: script.u8() }));
             }
             _ => {
                 let len = usize::from(script.u8());

@@ -145,6 +145,8 @@ pub mod flag {
     pub const QUIET: u8 = 16;
     /// Both ends heed marks.
     pub const ECN: u8 = 32;
+    /// Both ends use repairs, from the first packet lost on.
+    pub const REPAIRS: u8 = 64;
 }
 
 /// Operations and time after which a script is long enough, and ms of one operation.

@@ -44,6 +44,30 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         ("path", [body(0, &Frame::PathChallenge([1; 8])), body(back, &Frame::PathResponse([1; 8]))].concat()),
         ("pong", [body(0, &Frame::Pong(1)), body(back, &Frame::Ping(u64::MAX))].concat()),
         ("redirect", body(back, &Frame::Redirect(b"token"))),
+        (
+            "repair",
+            [
+                body(0, &Frame::Repair(0, &[1, 0, 9, 9, 9, 9])),
+                body(back, &Frame::Repair(9, &[64, 1, 0, 0, 0])),
+            ]
+            .concat(),
+        ),
+        (
+            "rebuilt",
+            [
+                &[op::LOSE, op::LOSE | back][..],
+                &sends,
+                &good(100),
+                &sends,
+                &[op::LOSE, op::LOSE | back],
+                &good(50),
+            ]
+            .concat(),
+        ),
+        (
+            "loss-frame",
+            [op::FRAME, 6, 3, 0xff, 0, 0, 0, 40, op::FRAME | back, 6, 1, 1, 0, 0, 0, 255].to_vec(),
+        ),
         ("garbage", vec![op::BODY, 4, 0xff, 1, 2, 3]),
         ("ack", [op::FRAME, 1, 1, 0, 0xff, 0xff, 0xff, 0xff, 9, 0].to_vec()),
         ("ack-ahead", [op::FRAME | back, 1, 0xff, 0x7f, 0, 0, 0, 0, 0, 0].to_vec()),
@@ -64,6 +88,8 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             0,
             flag::CONNECTED | flag::CIPHER | flag::SEARCH,
             flag::CONNECTED | flag::ECN,
+            flag::CONNECTED | flag::REPAIRS,
+            flag::CONNECTED | flag::REPAIRS | flag::CIPHER | flag::SEARCH,
         ];
         for (variant, flags) in variants.into_iter().enumerate() {
             let start =

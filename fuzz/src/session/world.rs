@@ -12,8 +12,8 @@ use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
 use whitewater::session::wire::{Accept, Connect, kind};
 use whitewater::session::{
-    Blob, ClientConfig, Connection, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite,
-    Target,
+    Blob, ClientConfig, Connection, Random, RepairConfig, Server, ServerConfig, Session, SessionConfig,
+    SessionId, Suite, Target,
 };
 
 /// Two ends, the client and the server, and what an onlooker knows of each.
@@ -23,6 +23,7 @@ pub(super) const SERVER: usize = 1;
 pub(super) struct World {
     pub(super) suite: Suite,
     pub(super) is_searching: bool,
+    pub(super) repairs: bool,
     pub(super) client: Session,
     pub(super) server: Server,
     pub(super) now: Time,
@@ -71,6 +72,7 @@ impl World {
         let mut world = Self {
             suite,
             is_searching: flags & flag::SEARCH != 0,
+            repairs: flags & flag::REPAIRS != 0,
             client,
             server: Server::new(&server, random(2)).expect("a config"),
             now: Time::ZERO,
@@ -224,6 +226,9 @@ const fn suite(flags: u8) -> Suite {
     if cfg!(feature = "crypto") && flags & flag::CIPHER != 0 { Suite::TOKEN } else { Suite::Checked }
 }
 
+/// So many that they are in the way.
+const REPAIRS: RepairConfig = RepairConfig { percent: 100, min_loss: 1, memory: 16 << 10 };
+
 pub(super) fn session_config(flags: u8) -> SessionConfig {
     let default = SessionConfig::default();
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
@@ -233,6 +238,7 @@ pub(super) fn session_config(flags: u8) -> SessionConfig {
         channels,
         ecn: flags & flag::ECN != 0,
         pacing: (flags & flag::ECN != 0).then(|| PaceConfig { loss: Some(5), ..PaceConfig::default() }),
+        repairs: (flags & flag::REPAIRS != 0).then_some(REPAIRS),
         path_mtu: (flags & flag::SEARCH != 0).then_some(LONGEST),
         timeout: Duration::from_secs(4),
         drain: Duration::from_secs(1),
