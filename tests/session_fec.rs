@@ -9,14 +9,16 @@ mod common;
 use common::sessions::{
     SUITE, Toward, World, client_address, forger, forger_of_numbers, server_address, server_config, target,
 };
-use common::{ms, path};
+use common::{ms, path, repairing as lane_repairing};
+use insta::assert_snapshot;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::wire::{Frame, FrameWriter, LossFrame};
 use whitewater::session::{Blob, ConnectionStats, RepairConfig, SessionConfig, Suite};
-use whitewater::sim::LinkConfig;
+use whitewater::sim::{LinkConfig, Loss};
 use whitewater::{Config, Seq16, Time};
 
 /// What carries a game's messages from the client to the server.
@@ -382,3 +384,70 @@ fn who_tells_of_packets_that_were_never_sent_is_no_peer() {
     world.inject(client_address(1, 1000), &forged);
     assert!(!world.session().is_up());
 }
+
+/// A game's messages over a path of 60 ms that loses as much in each direction, by what carries them and what repairs there are.
+/// Latencies in ms; `kB` are of both directions, with headers of IP and UDP, in a run of a minute.
+///
+/// Accept a change that is meant with `INSTA_UPDATE=always cargo test --release --test session_fec`, and copy it to docs/TUNING.md.
+#[test]
+fn the_loss_table_of_sessions_with_inputs_at_60_hz() {
+    let inputs = table(INPUTS);
+    assert_snapshot!("inputs_60_hz", inputs);
+    let block = format!("```text\n{inputs}```\n");
+    assert!(include_str!("../docs/TUNING.md").contains(&block), "docs/TUNING.md has not\n{block}");
+}
+
+#[test]
+fn the_loss_table_of_sessions_with_snapshots_at_20_hz() {
+    assert_snapshot!("snapshots_20_hz", table(Flow { gap: 50, size: 1000, ..INPUTS }));
+}
+
+fn table(flow: Flow) -> String {
+    let bursts = Loss::Bursts { good: ms(1900), bad: ms(100), in_good: 0.005, in_bad: 0.8 };
+    let losses =
+        [0.0, 0.01, 0.05, 0.1, 0.2].map(|loss| (format!("{:.0} %", loss * 100.0), Loss::Random(loss)));
+    let with_lane = |percent| SessionConfig { lanes: vec![lane_repairing(percent)], ..plain() };
+    let modes = [
+        ("a lane", Carrier::Lane, plain()),
+        ("a lane, its own repairs, 30 %", Carrier::Lane, with_lane(30)),
+        ("a lane, repairs of packets, 30 %", Carrier::Lane, repairing(30)),
+        ("a channel", Carrier::Channel, plain()),
+        ("a channel, repairs of packets, 30 %", Carrier::Channel, repairing(30)),
+        ("datagrams", Carrier::Datagrams, plain()),
+        ("datagrams, repairs of packets, 30 %", Carrier::Datagrams, repairing(30)),
+        ("datagrams, repairs of packets, 100 %", Carrier::Datagrams, repairing(100)),
+    ];
+    let mut table = format!(
+        "{:<6} {:<36} {:>6} {:>6} {:>6} {:>9} {:>7}\n",
+        "loss", "carried by", "mean", "p50", "p99", "arrived", "kB"
+    );
+    for (name, loss) in losses.into_iter().chain([("bursts".to_owned(), bursts)]) {
+        let link = LinkConfig { loss, ..path(0.0) };
+        for (mode, carrier, config) in &modes {
+            let row = row(&link, Flow { carrier: *carrier, ..flow }, config);
+            writeln!(table, "{name:<6} {mode:<36} {row}").unwrap();
+        }
+    }
+    table
+}
+
+fn row(link: &LinkConfig, flow: Flow, config: &SessionConfig) -> String {
+    let (mut all, mut sent, mut bytes) = (Vec::new(), 0, 0);
+    for seed in 1..=SEEDS {
+        let mut world = World::pair(seed, link, config, Suite::Checked);
+        world.connect();
+        let came = run(&mut world, flow, 60_000);
+        came.assert_once();
+        sent += came.sent;
+        all.extend(came.latencies.iter().map(|(_, latency)| latency.as_secs_f64() * 1e3));
+        bytes += stats(&mut world).iter().map(|stats| stats.bytes_sent + 28 * stats.sent).sum::<u64>();
+    }
+    all.sort_by(f64::total_cmp);
+    let (mean, at) =
+        (all.iter().sum::<f64>() / all.len() as f64, |percent| all[(all.len() - 1) * percent / 100]);
+    let arrived = 100.0 * all.len() as f64 / sent as f64;
+    let kb = bytes as f64 / 1e3 / SEEDS as f64;
+    format!("{mean:>6.1} {:>6.1} {:>6.1} {arrived:>7.1} % {kb:>7.0}", at(50), at(99))
+}
+
+const SEEDS: u64 = 3;
