@@ -9,8 +9,8 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Connection, Event, ServerConfig, SessionConfig, SessionId, Suite,
-    Target, Undelivered, code,
+    ClientConfig, ClientState, CloseReason, Connection, Event, RepairConfig, ServerConfig, SessionConfig,
+    SessionId, Suite, Target, Undelivered, code,
 };
 use whitewater::sim::{LinkConfig, Loss, Rng};
 
@@ -64,8 +64,10 @@ pub(crate) enum Outcome {
 pub(crate) fn session(draw: &mut Draw) -> SessionConfig {
     let lane = SessionConfig::default().lanes[0];
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
-    let key_update = if draw.one_in(2) { 64 } else { 256 };
-    SessionConfig { lanes: vec![lane; LANES], channels, key_update, ..SessionConfig::default() }
+    let is_even = draw.one_in(2);
+    let key_update = if is_even { 64 } else { 256 };
+    let repairs = is_even.then(|| RepairConfig { percent: 50, ..RepairConfig::default() });
+    SessionConfig { lanes: vec![lane; LANES], channels, key_update, repairs, ..SessionConfig::default() }
 }
 
 impl Run {
