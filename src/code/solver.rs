@@ -219,6 +219,7 @@ mod tests {
     enum Op {
         Insert { first: u32, set: u64, index: u8 },
         Learn(u32),
+        GiveUp(u32),
     }
 
     fn op(reach: u32) -> impl Strategy<Value = Op> {
@@ -226,6 +227,7 @@ mod tests {
             (0..reach, prop_oneof![any::<u64>(), (0..64).prop_map(|bit| u64::MAX >> bit)], any::<u8>())
                 .prop_map(|(first, set, index)| Op::Insert { first, set: set | 1, index }),
             (0..reach + 64).prop_map(Op::Learn),
+            (0..reach).prop_map(Op::GiveUp),
         ]
     }
 
@@ -251,10 +253,41 @@ mod tests {
                         known.insert(offset);
                         solver.learn(Sn(start).add(offset));
                     }
+                    Op::GiveUp(offset) => {
+                        let sn = Sn(start).add(offset);
+                        solver.give_up_before(sn);
+                        prop_assert!(!solver.misses_before(sn));
+                    }
                 }
                 solver.assert_invariants();
             }
         }
+    }
+
+    #[test]
+    fn what_is_given_up_takes_its_repairs_along_and_leaves_the_others() {
+        let cover = |first, set| Cover { first: Sn(first), set, index: 0 };
+        let mut solver = Solver::default();
+        solver.insert(cover(5, 0b1011), Millis(0), &[0; 3], 0b11).unwrap(); // 5 and 6
+        solver.insert(cover(6, 0b111), Millis(0), &[0; 3], 0b101).unwrap(); // 6 and 8
+        solver.give_up_before(Sn(5));
+        assert_eq!(solver.repairs.len(), 2);
+        solver.give_up_before(Sn(6));
+        assert_eq!((solver.repairs.len(), &solver.missing[..]), (1, &[Sn(6), Sn(8)][..]));
+        solver.learn(Sn(8));
+        assert_eq!(solver.solved().map(|(sn, _)| sn), Some(Sn(6)));
+        for index in 0..30 {
+            solver
+                .insert(
+                    Cover { first: Sn(7 + u32::from(index)), set: u64::MAX, index },
+                    Millis(0),
+                    &[0; 3],
+                    u64::MAX,
+                )
+                .ok();
+        }
+        solver.give_up_before(Sn(7));
+        assert_eq!((solver.repairs.len(), solver.missing.len()), (0, 0), "too many to be solved anew");
     }
 
     #[test]

@@ -15,9 +15,15 @@ pub(super) struct Licence {
     is_misled: bool,
     is_malformed: bool,
     is_denied: bool,
+    /// Packets are rebuilt of what came before: whatever was changed may be wrong anywhere later.
+    rebuilds: bool,
 }
 
 impl Licence {
+    pub(super) fn new(rebuilds: bool) -> Self {
+        Self { rebuilds, ..Self::default() }
+    }
+
     /// Its application closes it.
     pub(super) fn close(&mut self, code: u16) {
         self.local.insert(code);
@@ -29,6 +35,9 @@ impl Licence {
             self.is_malformed = true;
             return;
         };
+        if self.rebuilds {
+            (self.is_misled, sender.is_misled) = (true, true);
+        }
         for frame in frames {
             match frame {
                 // What is answered to these may mislead the sender in turn.

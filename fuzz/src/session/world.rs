@@ -85,7 +85,7 @@ impl World {
             salts: [[0; 8]; 2],
             flows: <[Flow; 2]>::default(),
             books: (flags & flag::QUIET == 0).then(Default::default),
-            licences: <[Licence; 2]>::default(),
+            licences: [(); 2].map(|()| Licence::new(flags & flag::REPAIRS != 0)),
             meddled: false,
             stuck: false,
             heard: [(Time::ZERO, 0); 2],
