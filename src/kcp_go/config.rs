@@ -7,8 +7,8 @@ use super::shield;
 use crate::arq::{self, Modern, Recovery};
 use crate::config::{ConfigError, in_range};
 
-/// What is around KCP between two ends of kcp-go, and when they send. `crypt` and `key` have to be the same at both ends; each end may have
-/// shards of its own, or none, if the other knows how many they are.
+/// What is around KCP between two ends of kcp-go, and when they send. `crypt` and `key` have to be the same at both ends. So have the shards: an end
+/// of ours without any takes the data of one that has them, but kcptun without takes parity for data, and breaks its stream.
 ///
 /// With it, [`arq::Config::mtu`] is that of kcp-go: of the whole datagram, 1500 at most. What is around KCP is taken off it.
 #[derive(Clone, Debug, Eq, PartialEq)]

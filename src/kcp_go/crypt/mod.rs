@@ -36,7 +36,7 @@ use xtea::Xtea;
 /// | `xor` | 32 | 20 | the same bytes over every datagram: no protection at all |
 /// | `aes`, `aes-192`, `aes-128` | 32, 24, 16 | 20 | AES in CFB mode |
 /// | `sm4` | 16 | 20 | SM4 in CFB mode |
-/// | `twofish` | 32 | 20 | Twofish in CFB mode |
+/// | `twofish` | 32 | 20 | Twofish in CFB mode; the crate takes 0.6 ms for a datagram, good or bad, a hundred times what AES takes |
 /// | `blowfish`, `cast5`, `3des`, `xtea` | 32, 16, 24, 16 | 20 | blocks of 8 bytes in CFB mode |
 /// | `salsa20` | 32 | 20 | Salsa20, whose nonce is the first 8 bytes |
 /// | `aes-128-gcm` | 16 | 28 | AES-GCM, authenticated; kcp-go since 2025 |
