@@ -6,7 +6,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::Seq16;
 use whitewater::session::seal::Seal;
-use whitewater::session::wire::{AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart};
+use whitewater::session::wire::{
+    AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame,
+};
 use whitewater::session::{CloseReason, ServerConfig};
 
 pub(crate) fn file() -> File {
@@ -33,6 +35,9 @@ pub(crate) fn file() -> File {
         ("KCP_PART: the first of two", vec![Frame::KcpPart(part(0, 1), b"segm")]),
         ("KCP_PART: the last of 256", vec![Frame::KcpPart(part(255, 255), b"e")]),
         ("ECN", vec![Frame::Ecn(EcnFrame { unmarked: 1, capable: u32::MAX, congested: 3 })]),
+        ("REPAIR", vec![Frame::Repair(0xffff_fffe, b"sum")]),
+        ("REPAIR before others", vec![Frame::Repair(1, b"sum"), Frame::Ping(9)]),
+        ("LOSS", vec![Frame::Loss(LossFrame { newest: Seq16(0x0708), rebuilt: 0x8000_0001, share: 13 })]),
         ("an ACK, a DGRAM and another", vec![ack, Frame::Dgram(b"first"), Frame::Dgram(b"last")]),
         ("a probe of the path", vec![Frame::Ping(9), Frame::Pad(40)]),
         (
@@ -120,6 +125,10 @@ fn fields(frame: &Frame<'_>) -> Line {
         Frame::Ecn(EcnFrame { unmarked, capable, congested }) => {
             named("ECN").number("unmarked", *unmarked).number("ect0", *capable).number("ce", *congested)
         }
+        Frame::Repair(first, content) => named("REPAIR").number("first", *first).hex("content", content),
+        Frame::Loss(LossFrame { newest, rebuilt, share }) => {
+            named("LOSS").number("newest", newest.0).number("rebuilt", *rebuilt).number("share", *share)
+        }
         _ => panic!("a frame without a vector: {frame:?}"),
     }
 }
@@ -137,6 +146,9 @@ pub(crate) fn refused() -> File {
         ("a PING cut off", behind(&[4, 0, 0, 0, 0, 0, 0, 0])),
         ("an ACK cut off", behind(&[3, 0, 0, 0, 0, 0, 0, 0])),
         ("an ECN cut off", behind(&[12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("a LOSS cut off", behind(&[14, 0, 0, 0, 0, 0, 0])),
+        ("a REPAIR without its first number", vec![0x8d, 0, 0, 0]),
+        ("a REPAIR behind another frame", behind(&[0x8d, 0, 0, 0, 0, 1])),
         ("a DGRAM without its length", behind(&[2, 3])),
         ("a DGRAM shorter than its length", behind(&[2, 3, 0, 1, 2])),
         ("a DGRAM with a length, and nothing behind it", behind(&[2, 3, 0, 1, 2, 3])),

@@ -134,7 +134,7 @@ fn fields(packet: &Packet<'_>) -> (&'static str, Line) {
 pub(crate) fn payloads() -> File {
     let (rcv_wnd, keepalive_ms) = (128, 500);
     let mut lines = Vec::new();
-    for (name, features, user) in [("msg1", 0, 0), ("msg1: ECN, all that fits", 1, USER_MAX)] {
+    for (name, features, user) in [("msg1", 0, 0), ("msg1: ECN and repairs, all that fits", 3, USER_MAX)] {
         let user = filled(0x61, user);
         let msg1 = Msg1 { features, max_datagram: 1200, rcv_wnd, keepalive_ms, user: &user };
         let mut bytes = Vec::new();

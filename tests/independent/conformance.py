@@ -79,8 +79,13 @@ def payload(line: dict) -> None:
     equal(expected.encode(), data(line, "bytes"))
 
 
-NUMBERS = {"ACK": (("ack", 2), ("bits", 4), ("delay", 2)), "ECN": (("unmarked", 4), ("ect0", 4), ("ce", 4))}
-PART = (("number", 2), ("id", 1), ("last", 1))
+NUMBERS = {
+    "ACK": (("ack", 2), ("bits", 4), ("delay", 2)),
+    "ECN": (("unmarked", 4), ("ect0", 4), ("ce", 4)),
+    "KCP_PART": (("number", 2), ("id", 1), ("last", 1)),
+    "LOSS": (("newest", 2), ("rebuilt", 4), ("share", 1)),
+    "REPAIR": (("first", 4),),
+}
 
 
 def content(frame: dict) -> tuple[int, bytes]:
@@ -92,12 +97,9 @@ def content(frame: dict) -> tuple[int, bytes]:
             return kind, bytes(frame["bytes"] - 1)
         case "CLOSE":
             return frames.close(frame["why"], frame["text"])
-        case "ACK" | "ECN":
-            return kind, b"".join(le(frame[field], size) for field, size in NUMBERS[name])
-        case "KCP_PART":
-            return kind, b"".join(le(frame[field], size) for field, size in PART) + data(frame, "content")
         case _:
-            return kind, data(frame, "content")
+            head = b"".join(le(frame[field], size) for field, size in NUMBERS.get(name, ()))
+            return kind, head + bytes.fromhex(frame.get("content", ""))
 
 
 def body(line: dict) -> None:

@@ -34,6 +34,7 @@ def decode(body: bytes) -> list[tuple[int, bytes]]:
             raise Refused("no type of a frame")
         if found[-1][0] == KCP_PART:
             part(found[-1][1])
+        require(found[-1][0] != REPAIR or len(found[-1][1]) >= 4, "a REPAIR without the number of a packet")
     return found
 
 
