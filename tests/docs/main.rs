@@ -138,8 +138,9 @@ fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &st
             assert!(missing.is_empty() || words.contains(&"--all-features"), "{at}: needs {missing:?}");
         }
         "--test" => {
-            let is_there = is_there([format!("tests/{name}.rs"), format!("tests/{name}/main.rs")]);
-            assert!(is_there, "{at}: no such test");
+            let files = [format!("tests/{name}.rs"), format!("tests/{name}/main.rs")];
+            let is_found = !manifest.contains("\nautotests = false\n") && is_there(files);
+            assert!(is_found || section(manifest, "test", name).is_some(), "{at}: no such test");
         }
         "--bench" => assert!(folder.join(format!("benches/{name}.rs")).exists(), "{at}: no such benchmark"),
         "--manifest-path" => assert!(root().join(name).exists(), "{at}: no such manifest"),
@@ -167,10 +168,14 @@ fn given<'a>(words: &[&'a str]) -> BTreeSet<&'a str> {
 }
 
 fn required_features<'a>(manifest: &'a str, example: &str) -> Vec<&'a str> {
-    let sections = manifest.split("\n[[example]]\n").skip(1);
-    let mut sections = sections.map(|text| text.split("\n[").next().unwrap_or_default());
-    let named = format!("name = \"{example}\"");
-    let own = sections.find(|text| text.contains(&named)).unwrap_or_default();
-    let line = own.lines().find_map(|line| line.strip_prefix("required-features = ")).unwrap_or_default();
+    let section = section(manifest, "example", example).unwrap_or_default();
+    let line = section.lines().find_map(|line| line.strip_prefix("required-features = ")).unwrap_or_default();
     line.split('"').skip(1).step_by(2).collect()
+}
+
+/// What a manifest says of a target.
+fn section<'a>(manifest: &'a str, kind: &str, name: &str) -> Option<&'a str> {
+    let sections = manifest.split(&format!("\n[[{kind}]]\n")).skip(1).collect::<Vec<_>>();
+    let mut sections = sections.into_iter().map(|text| text.split("\n[").next().unwrap_or_default());
+    sections.find(|text| text.contains(&format!("name = \"{name}\"")))
 }
