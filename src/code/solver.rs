@@ -20,6 +20,15 @@ pub(super) struct Solver {
     rows: Vec<Row>,
     /// Buffers of repairs that are gone.
     spare: Vec<Vec<u8>>,
+    /// Room for what is solved anew.
+    before: Before,
+}
+
+/// Missing segments and repairs of before, while some are solved anew; else there are none.
+#[derive(Clone, Debug, Default)]
+struct Before {
+    missing: Vec<Sn>,
+    repairs: Vec<Repair>,
 }
 
 /// A repair that is kept.
@@ -76,25 +85,29 @@ impl Solver {
         if self.repairs.iter().filter(|repair| !is_old(repair)).count() > SOLVED_ANEW {
             return self.clear();
         }
-        let (missing, repairs) = (std::mem::take(&mut self.missing), std::mem::take(&mut self.repairs));
+        let mut before = std::mem::take(&mut self.before);
+        std::mem::swap(&mut before.missing, &mut self.missing);
+        std::mem::swap(&mut before.repairs, &mut self.repairs);
         self.rows.clear();
-        for repair in repairs {
+        for repair in before.repairs.drain(..) {
             if is_old(&repair) {
                 self.spare.push(repair.body);
             } else {
                 let cover = repair.cover;
-                self.enter(repair, cover.segments().filter(|sn| missing.contains(sn)));
+                self.enter(repair, cover.segments().filter(|sn| before.missing.contains(sn)));
             }
         }
+        before.missing.clear();
+        self.before = before;
     }
 
     /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let kept = self.repairs.iter().map(|repair| &repair.body).chain(&self.spare).map(Vec::capacity);
-        let lists = self.repairs.capacity() * size_of::<Repair>()
+        let lists = (self.repairs.capacity() + self.before.repairs.capacity()) * size_of::<Repair>()
             + self.spare.capacity() * size_of::<Vec<u8>>()
             + self.rows.capacity() * size_of::<Row>()
-            + self.missing.capacity() * size_of::<Sn>();
+            + (self.missing.capacity() + self.before.missing.capacity()) * size_of::<Sn>();
         kept.sum::<usize>() + lists
     }
 

@@ -12,6 +12,8 @@ mod protection;
 mod rebuild;
 mod stats;
 mod tells;
+#[cfg(test)]
+mod tests;
 mod under_way;
 
 pub use config::RepairConfig;
