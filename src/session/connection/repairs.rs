@@ -65,8 +65,9 @@ impl<M: Message> Connection<M> {
     /// A packet of data is about to be sealed, with the frames from a place of the buffer on: it is protected from now on, and takes a
     /// repair of others along if that fits.
     pub(super) fn protect(&mut self, now: Time, (buffer, start, end): (&mut Vec<u8>, usize, usize)) {
-        if self.repairs.is_none() {
-            return;
+        let Some(repairs) = &mut self.repairs else { return };
+        if !repairs.protection.is_on(now) {
+            return repairs.protection.shrink();
         }
         let (pn, path, held) = (self.seal.sealed(), self.repair_path(), self.repair_memory());
         if let Some(repairs) = &mut self.repairs {
@@ -114,7 +115,9 @@ impl<M: Message> Connection<M> {
 
     /// These packets have arrived: `newest`, and those of the bits before it.
     pub(super) fn protected_arrived(&mut self, newest: u64, bits: u32) {
-        let Some(repairs) = &mut self.repairs else { return };
+        let Some(repairs) = self.repairs.as_mut().filter(|repairs| repairs.protection.has_any()) else {
+            return;
+        };
         let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
         for age in before.chain([0]) {
             newest.checked_sub(age).into_iter().for_each(|pn| repairs.protection.arrived(pn));
@@ -154,29 +157,29 @@ impl<M: Message> Connection<M> {
         pn: u64,
         mut frames: Frames<'_>,
     ) -> bool {
-        let held = self.repair_memory();
-        let has_memory = self.check_memory(frames.rest().len()).is_ok();
         let Some(repairs) = &mut self.repairs else { return false };
-        let rebuild = &mut repairs.rebuild;
-        rebuild.arrived(pn);
+        repairs.rebuild.arrived(pn);
         let all = frames;
         let repair = match frames.next() {
             Some(Frame::Repair(first, payload)) => Some((first, payload)),
             _ => None,
         };
+        if !repairs.rebuild.is_on() {
+            repairs.rebuild.ignore(u64::from(repair.is_some()));
+            return false;
+        }
         let body = if repair.is_some() { frames.rest() } else { all.rest() };
-        let is_on = rebuild.is_on();
-        let is_protected = is_on && repair::is_worth_protecting(all);
+        let is_protected = repair::is_worth_protecting(all);
+        let (held, has_memory) = (self.repair_memory(), self.check_memory(body.len()).is_ok());
+        let Some(repairs) = &mut self.repairs else { return false };
         if is_protected && has_memory {
-            rebuild.remember(pn, body);
+            repairs.rebuild.remember(pn, body);
         }
         if let Some((first, payload)) = repair {
-            rebuild.take(pn, first, payload);
+            repairs.rebuild.take(pn, first, payload);
         }
         self.note_repair_memory(held);
-        if is_on {
-            self.take_rebuilt(now, from, pn);
-        }
+        self.take_rebuilt(now, from, pn);
         is_protected
     }
 

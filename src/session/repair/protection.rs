@@ -86,6 +86,11 @@ impl Protection {
         self.told > 0 && self.config.percent > 0 && now.since(self.told_at) < TOLD_FOR
     }
 
+    /// Whether there is anything to be told that it has arrived.
+    pub(in crate::session) const fn has_any(&self) -> bool {
+        self.work.is_some()
+    }
+
     /// A packet has arrived.
     pub(in crate::session) fn arrived(&mut self, pn: u64) {
         if let Some(work) = &mut self.work {
@@ -109,9 +114,6 @@ impl Protection {
         path: &Path,
         (buffer, start, end): (&mut Vec<u8>, usize, usize),
     ) {
-        if !self.is_on(now) {
-            return self.shrink();
-        }
         let body = buffer.get(start..).unwrap_or_default();
         if !Frames::parse(body).is_ok_and(is_worth_protecting) {
             return;

@@ -60,6 +60,11 @@ impl Rebuild {
         work.decoder.received(low(pn), 0, body);
     }
 
+    /// So many repairs came while none are asked for any more.
+    pub(in crate::session) const fn ignore(&mut self, repairs: u64) {
+        self.stats.needless += repairs;
+    }
+
     /// Takes a repair that came in the packet `carrier`.
     pub(in crate::session) fn take(&mut self, carrier: u64, first: u32, payload: &[u8]) {
         let Some(work) = &mut self.work else {

@@ -59,6 +59,9 @@ impl UnderWay {
 
     /// The packet `pn` has arrived, or was rebuilt; whether that is news.
     pub(super) fn arrived(&mut self, pn: u64) -> bool {
+        if self.packets.front().is_none_or(|oldest| pn < oldest.pn) {
+            return false; // as most that an acknowledgement tells of
+        }
         let found = self.packets.binary_search_by_key(&pn, |packet| packet.pn).ok();
         let Some(packet) = found.and_then(|index| self.packets.get_mut(index)) else { return false };
         let is_news = !std::mem::replace(&mut packet.has_arrived, true);
