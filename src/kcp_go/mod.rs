@@ -40,9 +40,10 @@
 //! - What is rebuilt counts as received at once, and says nothing of round trips or windows: it is old. An end without parity of its own takes data
 //!   shards of the other.
 //! - An empty message is [refused](crate::SendError::Empty): the reader of kcp-go never gets past one.
-//! - A shard in the wrong place, from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all
-//!   are so, as after a restart of the other, the groups begin anew.
-//! - kcp-go tries to find out how many shards the other has. Here both ends have to be told.
+//! - A shard from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all are so, as after a
+//!   restart of the other, the groups begin anew.
+//! - kcp-go tries to find out how many shards the other has. Here both ends have to be told. A shard in the wrong place says that they were not
+//!   told the same: nothing is rebuilt until 256 and a group's worth in a row have fitted, for it would be wrong and KCP would not see it.
 //!
 //! What is between kcp-go and the program in kcptun (snappy, smux) is not here.
 

@@ -20,7 +20,7 @@ pub struct Stats {
     pub recovered: u64,
     /// Shards rebuilt that are no datagram.
     pub not_recovered: u64,
-    /// Shards whose number does not fit their kind: the other has other shards than the config says.
+    /// Shards whose number does not fit their kind: the other has other shards than the config says, and nothing is rebuilt.
     pub misplaced: u64,
     /// Data shards that say they are longer than they are.
     pub malformed: u64,

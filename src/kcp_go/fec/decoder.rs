@@ -21,13 +21,23 @@ pub(crate) struct Decoder {
     groups: Vec<Group>,
     /// Shards in a row that were of none of them.
     strays: usize,
+    /// Shards that still have to fit before any is kept: one did not.
+    doubts: usize,
     /// Which of the groups has something to take.
     rebuilt: usize,
 }
 
 impl Decoder {
     pub(crate) fn new(shards: Shards) -> Option<Self> {
-        Some(Self { code: code(shards)?, shards, newest: 0, groups: Vec::new(), strays: 0, rebuilt: 0 })
+        Some(Self {
+            code: code(shards)?,
+            shards,
+            newest: 0,
+            groups: Vec::new(),
+            strays: 0,
+            doubts: 0,
+            rebuilt: 0,
+        })
     }
 
     /// Takes a shard. What it makes possible to rebuild is there for [`pop`](Self::pop).
@@ -37,7 +47,12 @@ impl Decoder {
         };
         let (number, at) = (shard.seqid / all, seqid % self.shards.all());
         if number >= groups(self.shards) || shard.is_parity != (at >= self.shards.data.into()) {
-            stats.misplaced += 1; // the other has other shards than we were told
+            stats.misplaced += 1;
+            self.doubt();
+            return;
+        }
+        if self.doubts > 0 {
+            self.doubts -= 1;
             return;
         }
         if shard.bytes.is_empty() {
@@ -59,6 +74,14 @@ impl Decoder {
         let rebuilt = self.groups.get_mut(self.rebuilt)?.pop()?;
         *(if rebuilt.is_some() { &mut stats.recovered } else { &mut stats.not_recovered }) += 1;
         Some(rebuilt)
+    }
+
+    /// The other has other shards than we were told. Some of its groups look like ours all the same, and what would be rebuilt of those passes for
+    /// KCP: parity of bytes that all datagrams have alike, as `conv`, is those bytes, whatever the shards. So nothing is rebuilt until so many
+    /// shards have fitted that it has the same: two patterns that agree over the sum of their periods are one (Fine and Wilf, 1965).
+    fn doubt(&mut self) {
+        self.doubts = self.shards.all() + ALL_MAX;
+        self.groups.clear();
     }
 
     /// Bytes of the heap that shards are in.
@@ -104,3 +127,5 @@ impl Decoder {
 
 /// Groups that are kept. Source: kcp-go since 5.6.40.
 const GROUPS: u32 = 4;
+/// Most shards of a group.
+const ALL_MAX: usize = 256;

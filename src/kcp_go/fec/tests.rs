@@ -201,21 +201,54 @@ fn hostile_shards_are_counted_and_take_bounded_memory() {
                 _ => below(&mut rng, 1 << 32) as u32,
             };
             let junk = vec![below(&mut rng, 256) as u8; below(&mut rng, 1490) as usize];
-            decoder.take(&Shard { seqid, is_parity: below(&mut rng, 2) == 0, bytes: &junk }, &mut stats);
+            let fits = below(&mut rng, 2) == 0 || seed % 2 == 0;
+            let seqid = if fits { seqid % (groups(shape) * 13) } else { seqid };
+            decoder.take(&Shard { seqid, is_parity: (seqid % 13 >= 10) == fits, bytes: &junk }, &mut stats);
             while decoder.pop(&mut stats).is_some() {}
         }
         let memory = decoder.memory();
         assert!(memory <= 4 * 13 * 1536 + 4096, "seed {seed}: {memory} bytes");
-        assert!(stats.misplaced > 1000 && stats.late + stats.duplicates > 0, "seed {seed}: {stats:?}");
+        let counted = if seed % 2 == 0 { stats.late + stats.duplicates } else { stats.misplaced };
+        assert!(counted > 1000, "seed {seed}: {stats:?}");
     }
+}
+
+/// Segments of one peer: all alike but for a number and what is in them, so that what is rebuilt of the wrong ones looks like one as well.
+fn segments(rng: &mut Rng, count: u32) -> Vec<Vec<u8>> {
+    let head = [7, 0, 0, 0, 81, 0, 128, 0].as_slice();
+    (0..count).map(|sn| [head, &sn.to_le_bytes(), &[below(rng, 256) as u8; 60]].concat()).collect()
 }
 
 #[test]
 fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
-    let mut encoder = Encoder::new(shards(5, 2)).unwrap();
-    let all = sent(&mut encoder, &vec![vec![9; 100]; 100], 5);
+    let shapes = [(10, 3), (10, 4), (9, 3), (5, 2), (8, 5), (4, 3), (3, 1), (2, 2), (20, 6)];
+    let pairs = shapes.iter().flat_map(|theirs| shapes.map(|ours| (*theirs, ours)));
+    for (theirs, ours) in pairs.filter(|(theirs, ours)| theirs != ours) {
+        for lost_percent in [0, 10] {
+            let mut rng = Rng::new(1, 0);
+            let datagrams = segments(&mut rng, 600);
+            let all = sent(&mut Encoder::new(shards(theirs.0, theirs.1)).unwrap(), &datagrams, 5);
+            let (mut decoder, mut stats) = (Decoder::new(shards(ours.0, ours.1)).unwrap(), Stats::default());
+            // None of the first is lost: until one is in the wrong place nobody can know.
+            let came =
+                all.iter().enumerate().filter(|(at, _)| *at < 64 || below(&mut rng, 100) >= lost_percent);
+            for rebuilt in came.flat_map(|(_, datagram)| take(&mut decoder, datagram, &mut stats)) {
+                assert!(datagrams.contains(&rebuilt), "{theirs:?} to {ours:?}, {lost_percent} % lost");
+            }
+            assert!(stats.misplaced > 10, "{theirs:?} to {ours:?}: {stats:?}");
+        }
+    }
+}
+
+#[test]
+fn one_forged_shard_in_the_wrong_place_stops_parity_for_a_while_and_no_longer() {
+    let datagrams = segments(&mut Rng::new(1, 0), 400);
+    let all = sent(&mut Encoder::new(shards(10, 3)).unwrap(), &datagrams, 5);
     let (mut decoder, mut stats) = (Decoder::new(shards(10, 3)).unwrap(), Stats::default());
-    let rebuilt: usize = all.iter().map(|datagram| take(&mut decoder, datagram, &mut stats).len()).sum();
-    assert!(stats.misplaced > 20, "{stats:?}");
-    assert!(rebuilt < 10, "{rebuilt}"); // of a group whose kinds happen to fit: KCP refuses what that is
+    decoder.take(&Shard { seqid: 0, is_parity: true, bytes: &[0; 50] }, &mut stats);
+    let firsts_lost = all.iter().enumerate().filter(|(at, _)| at % 13 > 0);
+    let rebuilt: usize =
+        firsts_lost.map(|(_, datagram)| take(&mut decoder, datagram, &mut stats).len()).sum();
+    let groups_without = (13 + 256usize).div_ceil(12);
+    assert_eq!((rebuilt, stats.misplaced), (40 - groups_without, 1), "{stats:?}");
 }
