@@ -51,7 +51,8 @@ impl Args {
             Some("server") => Command::Server,
             Some("client") => Command::Client,
             Some("pipe") => Command::Pipe,
-            other => return Err(format!("what to do: server, client or pipe, not {other:?}")),
+            Some(other) => return Err(format!("what to do: server, client or pipe, not {other}")),
+            None => return Err("what to do: server, client or pipe".into()),
         };
         let address = words.next().ok_or("an address is missing")?;
         let mut args = Self {

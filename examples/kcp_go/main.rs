@@ -23,6 +23,10 @@ use args::{Args, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args().skip(1).any(|word| word == "--help" || word == "-h") {
+        println!("{}", args::USAGE);
+        return ExitCode::SUCCESS;
+    }
     let args = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(message) => {
