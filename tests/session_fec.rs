@@ -380,6 +380,21 @@ fn repairs_that_are_none_are_counted_and_change_nothing() {
     }
 }
 
+/// Of the number of a packet 16 bits are told: after half of them they would be those of one that was never sent.
+#[test]
+fn what_was_rebuilt_long_ago_ends_no_session_when_there_is_loss_again() {
+    let mut world = connected(5, &path(0.1), &repairing(50));
+    run(&mut world, INPUTS, 5_000);
+    assert!(stats(&mut world)[1].repairs.rebuilt > 0);
+    world.set_links(0, &path(0.0), &path(0.0));
+    run(&mut world, Flow { gap: 1, size: 16, ..INPUTS }, 40_000);
+    world.set_links(0, &path(0.1), &path(0.1));
+    let before = stats(&mut world)[1].repairs.rebuilt;
+    run(&mut world, INPUTS, 5_000);
+    assert!(world.client().is_up() && world.session().is_up());
+    assert!(stats(&mut world)[1].repairs.rebuilt > before);
+}
+
 /// A packet that was never sent is no more rebuilt than any that an authentic peer makes up is taken.
 #[test]
 fn who_tells_of_packets_that_were_never_sent_is_no_peer() {

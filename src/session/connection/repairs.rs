@@ -98,8 +98,8 @@ impl<M: Message> Connection<M> {
     }
 
     /// The share of what is sent that gets lost, as the peer tells, 0 to 1.
-    pub(super) fn loss_told(&self) -> f64 {
-        self.repairs.as_ref().map_or(0.0, |repairs| repairs.protection.loss())
+    pub(super) fn loss_told(&self, now: Time) -> f64 {
+        self.repairs.as_ref().map_or(0.0, |repairs| repairs.protection.loss(now))
     }
 
     /// Tells the peer what gets lost.
@@ -170,24 +170,26 @@ impl<M: Message> Connection<M> {
         }
         let body = if repair.is_some() { frames.rest() } else { all.rest() };
         let is_protected = repair::is_worth_protecting(all);
-        let (held, has_memory) = (self.repair_memory(), self.check_memory(body.len()).is_ok());
+        let (held, has_memory) = (self.repair_memory(), self.check_memory(all.rest().len()).is_ok());
         let Some(repairs) = &mut self.repairs else { return false };
         if is_protected && has_memory {
             repairs.rebuild.remember(pn, body);
         }
-        if let Some((first, payload)) = repair {
-            repairs.rebuild.take(pn, first, payload);
+        match repair {
+            Some((first, payload)) if has_memory => repairs.rebuild.take(pn, first, payload),
+            Some(_) => repairs.rebuild.was_refused(),
+            None => {}
         }
         self.note_repair_memory(held);
-        self.take_rebuilt(now, from, pn);
+        self.take_rebuilt(now, from);
         is_protected
     }
 
-    /// Takes what can be rebuilt now that the packet `carrier` has come.
-    fn take_rebuilt(&mut self, now: Time, from: SocketAddr, carrier: u64) {
+    /// Takes what can be rebuilt now that a packet has come.
+    fn take_rebuilt(&mut self, now: Time, from: SocketAddr) {
         while matches!(self.life, Life::Up | Life::Draining { .. })
             && let Some(repairs) = &mut self.repairs
-            && let Some((pn, body)) = repairs.rebuild.recover(carrier)
+            && let Some((pn, body)) = repairs.rebuild.recover()
         {
             match repair::protected(&body) {
                 None => repairs.rebuild.was_refused(),

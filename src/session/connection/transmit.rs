@@ -209,7 +209,7 @@ impl<M: Message> Connection<M> {
         }
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
         let measured = Conditions::of(self.best_rtt(), &self.sent.loss());
-        let loss = measured.loss.max(marked).max(self.loss_told());
+        let loss = measured.loss.max(marked).max(self.loss_told(now));
         let conditions = Conditions { rtt: self.rtt(), loss, ..measured };
         if let Some(pacing) = &mut self.pacing {
             pacing.update(now, &conditions);

@@ -43,6 +43,11 @@ impl Losses {
         self.is_on = self.share.get() >= least.max(1);
     }
 
+    /// The highest number that came.
+    pub(super) const fn newest(&self) -> Option<u64> {
+        self.end.checked_sub(1)
+    }
+
     /// Whether so much gets lost that repairs are of use.
     pub(super) const fn is_on(&self) -> bool {
         self.is_on

@@ -76,9 +76,9 @@ impl Protection {
         }
     }
 
-    /// The share that gets lost, 0 to 1.
-    pub(in crate::session) fn loss(&self) -> f64 {
-        f64::from(self.told) / 255.0
+    /// The share that gets lost, 0 to 1: what was told last, as long as that holds.
+    pub(in crate::session) fn loss(&self, now: Time) -> f64 {
+        if now.since(self.told_at) < TOLD_FOR { f64::from(self.told) / 255.0 } else { 0.0 }
     }
 
     /// Whether packets are protected.

@@ -78,14 +78,14 @@ impl Rebuild {
         }
     }
 
-    /// Rebuilds a packet, of those before `carrier`, if that is possible: its number and its frames, which are to be
-    /// [given back](Self::give_back).
-    pub(in crate::session) fn recover(&mut self, carrier: u64) -> Option<(u64, Vec<u8>)> {
-        let work = self.work.as_mut()?;
+    /// Rebuilds a packet, of those before the newest, if that is possible: its number and its frames, which are to be
+    /// [given back](Self::give_back). One that comes late may bring back what was sent after it.
+    pub(in crate::session) fn recover(&mut self) -> Option<(u64, Vec<u8>)> {
+        let (work, newest) = (self.work.as_mut()?, self.losses.newest()?);
         loop {
             let lost = work.decoder.recover()?;
-            let age = low(carrier).0.wrapping_sub(lost.sn.0);
-            match carrier.checked_sub(age.into()) {
+            let age = low(newest).0.wrapping_sub(lost.sn.0);
+            match newest.checked_sub(age.into()) {
                 Some(pn) if lost.frg == 0 && age > 0 => {
                     let mut body = std::mem::take(&mut work.body);
                     body.clear();
@@ -109,7 +109,7 @@ impl Rebuild {
         self.stats.late += 1;
     }
 
-    /// What was rebuilt is no packet that is protected.
+    /// What was rebuilt is no packet that is protected, or there is no memory for a repair.
     pub(in crate::session) const fn was_refused(&mut self) {
         self.stats.refused += 1;
     }

@@ -22,7 +22,7 @@ pub struct RepairStats {
     pub needless: u64,
     /// Of what was rebuilt, what had come meanwhile or was too old to tell.
     pub late: u64,
-    /// What was rebuilt and is nothing that a peer sends, and repairs that nobody has asked for.
+    /// What was rebuilt and is nothing that a peer sends, and repairs for which there was no memory.
     pub refused: u64,
     /// Repairs refused, by the reason.
     pub rejected: RejectedRepairs,

@@ -59,6 +59,10 @@ impl Tells {
         } else {
             self.repeats.saturating_sub(1)
         };
+        if self.repeats == 0 {
+            // Only 16 bits of a number are told: later they would be those of another packet, or of one that was never sent.
+            (self.newest, self.rebuilt) = (None, 0);
+        }
         let changed = share.abs_diff(self.told) > share / 4;
         self.told = share;
         self.not_before = now + if changed { CHANGES } else { REFRESH };
@@ -86,6 +90,22 @@ mod tests {
             tells.told(now, 0);
         }
         assert_eq!((tells.peek(now, 0), tells.due()), (None, None));
+    }
+
+    #[test]
+    fn what_was_rebuilt_is_told_no_more_when_its_number_may_be_that_of_another_packet() {
+        let mut tells = Tells::default();
+        tells.rebuilt(1000, Time::ZERO);
+        for told in 0..6 {
+            let now = Time::from_millis(500 * told);
+            let loss = tells.peek(now, 10).unwrap();
+            assert_eq!(
+                loss.rebuilt,
+                u32::from(told < 3),
+                "the share goes on to be told, the packet is told three times"
+            );
+            tells.told(now, 10);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Both ends of the repairs of a flow, without a session around them.
 
-use super::{Path, Protection, Rebuild, RepairConfig};
+use super::{Path, Protection, Rebuild, RepairConfig, RepairStats};
 use crate::seq::Seq16;
 use crate::session::wire::{Frame, FrameWriter, Frames, LossFrame};
 use crate::time::Time;
@@ -38,14 +38,7 @@ impl Run {
     /// So many packets, of which what is rebuilt is what was lost.
     fn packets(&mut self, count: u64) {
         for _ in 0..count {
-            let (now, pn) = (Time::from_millis(16 * self.pn), self.pn);
-            let loss = LossFrame { newest: Seq16(0), rebuilt: 0, share: 25 };
-            self.protection.on_loss(now, pn, loss);
-            self.content.fill(pn.to_le_bytes()[0]);
-            self.buffer.clear();
-            FrameWriter::new(&mut self.buffer, 1200).push(&Frame::Dgram(&self.content)).unwrap();
-            self.protection.protect(now, pn, &PATH, (&mut self.buffer, 0, 1200));
-            self.pn += 1;
+            let pn = self.leaves();
             self.random ^= self.random << 13;
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
@@ -53,6 +46,25 @@ impl Run {
                 self.arrived(pn);
             }
         }
+    }
+
+    /// The next packet is in the buffer; returns its number.
+    fn leaves(&mut self) -> u64 {
+        let (now, pn) = (Time::from_millis(16 * self.pn), self.pn);
+        let loss = LossFrame { newest: Seq16(0), rebuilt: 0, share: 25 };
+        self.protection.on_loss(now, pn, loss);
+        self.content.fill(pn.to_le_bytes()[0]);
+        self.buffer.clear();
+        FrameWriter::new(&mut self.buffer, 1200).push(&Frame::Dgram(&self.content)).unwrap();
+        self.protection.protect(now, pn, &PATH, (&mut self.buffer, 0, 1200));
+        self.pn += 1;
+        pn
+    }
+
+    fn rebuild_stats(&self) -> RepairStats {
+        let mut stats = RepairStats::default();
+        self.rebuild.add_to(&mut stats);
+        stats
     }
 
     fn arrived(&mut self, pn: u64) {
@@ -69,7 +81,7 @@ impl Run {
         if let Some((first, payload)) = repair {
             self.rebuild.take(pn, first, payload);
         }
-        while let Some((lost, body)) = self.rebuild.recover(pn) {
+        while let Some((lost, body)) = self.rebuild.recover() {
             assert!(body[1..].iter().all(|byte| *byte == lost.to_le_bytes()[0]) && body.len() == 41);
             self.rebuilt += 1;
             self.rebuild.give_back(body);
@@ -100,4 +112,36 @@ fn memory_is_counted_to_the_byte_and_given_back() {
     let freed = measure(|| run.rebuild.shrink()).bytes_current;
     assert_eq!(-freed, i64::try_from(held.1).unwrap());
     assert_eq!((run.protection.memory(), run.rebuild.memory()), (0, 0));
+}
+
+#[test]
+fn a_packet_that_comes_late_brings_back_what_was_lost_after_it() {
+    let mut run = Run::new(1);
+    run.packets(2_000);
+    for _ in 0..100 {
+        let pn = run.leaves();
+        run.arrived(pn);
+    }
+    let mut packets = Vec::new();
+    while packets.len() < 3 || !matches!(Frames::parse(&run.buffer).unwrap().next(), Some(Frame::Repair(..)))
+    {
+        packets.push((run.leaves(), run.buffer.clone()));
+    }
+    let (rebuilt, refused) = (run.rebuilt, run.rebuild_stats().refused);
+    // The last one has a repair of those before it, of which one comes late and the one behind it not at all.
+    let (late, lost) = (packets.len() - 3, packets.len() - 2);
+    for index in (0..packets.len()).filter(|index| ![late, lost].contains(index)).chain([late]) {
+        let (pn, body) = packets[index].clone();
+        run.buffer = body;
+        run.arrived(pn);
+    }
+    assert_eq!((run.rebuilt, run.rebuild_stats().refused), (rebuilt + 1, refused));
+}
+
+#[test]
+fn what_was_told_of_loss_holds_for_three_seconds() {
+    let mut protection = Protection::new(&RepairConfig::default());
+    protection.on_loss(Time::from_millis(1000), 1, LossFrame { share: 51, ..LossFrame::default() });
+    let loss = |ms| protection.loss(Time::from_millis(ms));
+    assert_eq!([loss(1000), loss(3999), loss(4000)], [0.2, 0.2, 0.0]);
 }
