@@ -259,6 +259,78 @@ fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
     assert!(world.stats()[1].parity_sent > 0);
 }
 
+/// What a cipher adds counts as well, in both directions: many short answers have more of it than one long question.
+#[test]
+fn who_is_not_proven_is_sent_no_more_than_came_in_many_short_datagrams_either() {
+    for crypt in [Crypt::Null, Crypt::Aes, Crypt::Aes128Gcm] {
+        let client = limits(arq::Config::turbo(), wire(crypt, None));
+        let server = Config { strangers: Strangers::Proven, ..client.clone() };
+        let mut world = World::new(&client, &server, path(200, 0.0), 1);
+        world.send(&[1; 1200]);
+        world.run(102);
+        let id = world.accepted[0];
+        for _ in 0..60 {
+            world.server.peer(id).unwrap().send(&[2]).unwrap();
+            world.run(1);
+        }
+        assert!(world.sent[1].0 > 10 && world.sent[1].1 <= world.sent[0].1, "{crypt}: {:?}", world.sent);
+    }
+}
+
+/// The datagrams of three messages with parity of 2 + 1, and a server of these strangers that knows nobody.
+fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
+    let limits = limits(arq::Config::turbo(), wire(Crypt::Null, Some((2, 1))));
+    let (now, mut client, mut sent) = (Time::from_millis(1), peers(&limits, 1), Vec::new());
+    let to = client.register(now, server_address(), CONV).unwrap();
+    for message in [b"one", b"two"] {
+        client.peer(to).unwrap().send(message).unwrap();
+        while let Some((datagram, _)) = client.poll_transmit(now) {
+            sent.push(datagram.to_vec());
+        }
+    }
+    assert_eq!(sent.len(), 3);
+    (sent, peers(&Config { strangers, ..limits }, 2))
+}
+
+#[test]
+fn nothing_is_rebuilt_for_who_is_not_proven() {
+    for (strangers, counts) in [(Strangers::Trusted, [1, 0]), (Strangers::Proven, [0, 1])] {
+        let (sent, mut server) = shards_for(strangers);
+        for datagram in [&sent[0], &sent[2]] {
+            server.handle_datagram(Time::from_millis(2), client_address(), datagram);
+        }
+        let stats = server.kcp_go_stats().unwrap();
+        assert_eq!((server.len(), [stats.recovered, stats.parity_unused]), (1, counts), "{strangers:?}");
+    }
+}
+
+#[test]
+fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_is_counted() {
+    let (sent, mut server) = shards_for(Strangers::Trusted);
+    let mut take = |datagram: &[u8]| {
+        server.handle_datagram(Time::from_millis(2), client_address(), datagram);
+        (server.stats().rejected, server.kcp_go_stats().unwrap())
+    };
+    take(&sent[0]);
+    let mut forged = sent[1].clone();
+    forged[8 + 4] = 82; // an ACK of what was never sent
+    forged[8 + 12] = 200;
+    assert_eq!(take(&forged).0, 1);
+    let (_, stats) = take(&sent[2]);
+    assert_eq!((stats.recovered, stats.refused), (1, 0), "of the two that were good");
+    let (_, stats) = take(&sent[1]);
+    assert_eq!(stats.duplicates, 0, "more than enough has come, and it was not here before");
+
+    let (sent, mut server) = shards_for(Strangers::Trusted);
+    let mut parity = sent[2].clone();
+    parity[8] ^= 1; // of the conv
+    for datagram in [&sent[0], &parity] {
+        server.handle_datagram(Time::from_millis(2), client_address(), datagram);
+    }
+    let stats = server.kcp_go_stats().unwrap();
+    assert_eq!((stats.recovered, stats.refused), (1, 1));
+}
+
 #[test]
 fn an_empty_message_is_refused_because_kcp_go_never_gets_past_one() {
     let mut world = World::both(arq::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);

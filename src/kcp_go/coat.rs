@@ -2,8 +2,8 @@
 
 use super::config::{Config, Shards};
 use super::datagram::{Inner, MOST, Shard, Useless};
-use super::fec::{Decoder, Encoder};
-use super::shield::Shield;
+use super::fec::{Code, Decoder, Encoder, code};
+use super::shield::{self, Shield};
 use super::stats::Stats;
 use crate::arq;
 use crate::config::ConfigError;
@@ -15,6 +15,8 @@ use crate::wire::{DatagramQueue, Output};
 pub(crate) struct Coat {
     config: Config,
     shield: Shield,
+    /// Of the shards, if there are any.
+    code: Option<Code>,
     stats: Stats,
     /// The datagram being made.
     sealed: Vec<u8>,
@@ -40,6 +42,7 @@ impl Coat {
         Self {
             config: config.clone(),
             shield,
+            code: config.shards.and_then(code),
             stats: Stats::default(),
             sealed: Vec::new(),
             buffer: Vec::new(),
@@ -63,6 +66,11 @@ impl Coat {
     /// Whether what was sent, and what has come, is flushed at once; where nothing waits for a beat, that is so by itself.
     pub(crate) const fn flushes(&self) -> (bool, bool) {
         (!self.config.write_delay, self.config.ack_no_delay)
+    }
+
+    /// Bytes that are around every datagram, at least.
+    pub(crate) const fn around(&self) -> u16 {
+        shield::overhead(self.config.crypt)
     }
 
     pub(crate) const fn stats(&self) -> Stats {
@@ -101,7 +109,7 @@ impl Coat {
         None
     }
 
-    /// A parity shard of nobody known.
+    /// A parity shard of nobody known, or nobody who is known to be there.
     pub(crate) const fn count_unused(&mut self) {
         self.stats.parity_unused += 1;
     }
@@ -109,9 +117,9 @@ impl Coat {
     /// Puts on what leaves what is around it, and the parity of a group behind its last datagram.
     pub(crate) fn wrap(&mut self, now: Time, lining: &mut Lining, datagram: &[u8]) {
         if lining.encoder.is_none()
-            && let Some(shards) = lining.shards
+            && let (Some(shards), Some(code)) = (lining.shards, &self.code)
         {
-            lining.encoder = Encoder::new(shards).map(Box::new);
+            lining.encoder = Some(Box::new(Encoder::new(shards, code)));
         }
         let Some(encoder) = &mut lining.encoder else {
             return self.wrap_bare(lining, datagram);
@@ -132,22 +140,28 @@ impl Coat {
         lining.out.output(&self.sealed);
     }
 
-    /// Takes a shard of a peer, and gives what it makes possible to rebuild to `each`.
-    pub(crate) fn rebuild(&mut self, lining: &mut Lining, shard: &Shard<'_>, mut each: impl FnMut(&[u8])) {
-        let Some(shards) = lining.shards else {
+    /// Takes a shard of a peer, and gives what it makes possible to rebuild to `each`, which says whether it has taken it. Returns whether
+    /// it has taken any.
+    pub(crate) fn rebuild(
+        &mut self,
+        lining: &mut Lining,
+        shard: &Shard<'_>,
+        mut each: impl FnMut(&[u8]) -> bool,
+    ) -> bool {
+        let (Some(shards), Some(code)) = (lining.shards, &self.code) else {
             self.stats.parity_unused += u64::from(shard.is_parity);
-            return;
+            return false;
         };
-        if lining.decoder.is_none() {
-            lining.decoder = Decoder::new(shards).map(Box::new);
-        }
-        let Some(decoder) = &mut lining.decoder else { return };
+        let decoder = lining.decoder.get_or_insert_with(|| Box::new(Decoder::new(shards, code)));
         decoder.take(shard, &mut self.stats);
+        let mut has_taken = false;
         while let Some(rebuilt) = decoder.pop(&mut self.stats) {
-            if let Some(datagram) = rebuilt {
-                each(datagram);
-            }
+            let Some(datagram) = rebuilt else { continue };
+            let is_taken = each(datagram);
+            self.stats.refused += u64::from(!is_taken);
+            has_taken |= is_taken;
         }
+        has_taken
     }
 }
 

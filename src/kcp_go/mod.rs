@@ -39,6 +39,7 @@
 //!   ends its session. Here that is another peer, under the [limits](crate::session::raw::Config) of strangers.
 //! - What is rebuilt counts as received at once, and says nothing of round trips or windows: it is old. An end without parity of its own takes data
 //!   shards of the other.
+//! - Shards of a stranger who is not [proven](crate::session::raw::Strangers::Proven) yet are of no use but for the KCP in them.
 //! - An empty message is [refused](crate::SendError::Empty): the reader of kcp-go never gets past one.
 //! - A shard from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all are so, as after a
 //!   restart of the other, the groups begin anew.

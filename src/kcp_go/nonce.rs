@@ -4,8 +4,8 @@ use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use std::fmt;
 
-/// AES-128 of a counter under a key of its own: no two are equal, and nobody without the key can tell them from random ones. Source: kcp-go
-/// `entropy.go` does the like.
+/// AES-128 of a counter under a key of its own: no two of a socket are equal, and nobody without the key can tell them from random ones. Of the
+/// first bytes of them two are equal as often as of random bytes. Source: kcp-go `entropy.go` does the like.
 pub(super) struct Nonces {
     cipher: Aes128,
     next: u128,

@@ -14,10 +14,12 @@ pub struct Stats {
     pub parity_sent: u64,
     /// Parity shards that came.
     pub parity_received: u64,
-    /// Parity shards of nobody known, or where none are expected.
+    /// Parity shards of nobody known, of a stranger who is not proven yet, or where none are expected.
     pub parity_unused: u64,
     /// Datagrams rebuilt from parity.
     pub recovered: u64,
+    /// Of them, those that the control block refused, as of another conv.
+    pub refused: u64,
     /// Shards rebuilt that are no datagram.
     pub not_recovered: u64,
     /// Shards whose number does not fit their kind: the other has other shards than the config says, and nothing is rebuilt.

@@ -335,8 +335,9 @@ impl KcpSocket {
             let taken = match &mut self.suit {
                 None => Some(self.kcp.input(now, bytes)),
                 Some(suit) => {
-                    self.flush_due |= suit.flushes().1;
-                    suit.input(now, &mut self.kcp, bytes)
+                    let taken = suit.input(now, &mut self.kcp, bytes);
+                    self.flush_due |= suit.flushes().1 && matches!(taken, Some(Ok(())));
+                    taken
                 }
             };
             let Some(taken) = taken else { continue };

@@ -1,4 +1,5 @@
-//! Salsa20: the first 8 bytes of a datagram stay as they are and are the nonce, so the rest is hidden by a stream that never comes again.
+//! Salsa20: the first 8 bytes of a datagram stay as they are and are the nonce, so the rest is hidden by a stream that comes
+//! again only with the same 8 bytes: of 2^32 datagrams under one key that is to be expected once.
 
 use super::{Cipher, Key};
 use salsa20::Salsa20;

@@ -4,8 +4,7 @@ use super::super::config::Shards;
 use super::super::datagram::Shard;
 use super::super::stats::Stats;
 use super::group::Group;
-use super::{code, groups};
-use reed_solomon_erasure::galois_8::ReedSolomon;
+use super::{Code, groups};
 
 /// Keeps the shards of the newest groups. It takes no memory before the first shard, and then at most
 /// [`GROUPS`] x (data + parity) x the longest datagram.
@@ -13,7 +12,7 @@ use reed_solomon_erasure::galois_8::ReedSolomon;
 /// Source: kcp-go `fecDecoder`.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    code: ReedSolomon,
+    code: Code,
     shards: Shards,
     /// The newest group of which a shard has come.
     newest: u32,
@@ -28,16 +27,10 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub(crate) fn new(shards: Shards) -> Option<Self> {
-        Some(Self {
-            code: code(shards)?,
-            shards,
-            newest: 0,
-            groups: Vec::new(),
-            strays: 0,
-            doubts: 0,
-            rebuilt: 0,
-        })
+    /// `code`: that of the `shards`.
+    pub(crate) fn new(shards: Shards, code: &Code) -> Self {
+        let code = Code::clone(code);
+        Self { code, shards, newest: 0, groups: Vec::new(), strays: 0, doubts: 0, rebuilt: 0 }
     }
 
     /// Takes a shard. What it makes possible to rebuild is there for [`pop`](Self::pop).

@@ -2,9 +2,8 @@
 
 use super::super::config::Shards;
 use super::super::datagram::{DATA, HEAD, PARITY, SIZE};
-use super::{code, groups};
+use super::{Code, groups};
 use crate::time::Time;
-use reed_solomon_erasure::galois_8::ReedSolomon;
 use std::time::Duration;
 
 /// Adds each datagram to the parity of its group as it leaves, so that the last of a group has no more work than the others.
@@ -12,7 +11,7 @@ use std::time::Duration;
 /// Source: kcp-go `fecEncoder`.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    code: ReedSolomon,
+    code: Code,
     shards: Shards,
     /// The number of the next shard.
     pub(super) next: u32,
@@ -28,9 +27,10 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub(crate) fn new(shards: Shards) -> Option<Self> {
-        Some(Self {
-            code: code(shards)?,
+    /// `code`: that of the `shards`.
+    pub(crate) fn new(shards: Shards, code: &Code) -> Self {
+        Self {
+            code: Code::clone(code),
             shards,
             next: 0,
             data: 0,
@@ -38,7 +38,7 @@ impl Encoder {
             due: 0,
             last: Time::ZERO,
             shard: Vec::new(),
-        })
+        }
     }
 
     /// Takes the next datagram; returns what to put before it. If it is the last of its group, [`parity`](Self::parity) follows.

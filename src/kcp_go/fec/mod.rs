@@ -11,10 +11,15 @@ pub(crate) use encoder::Encoder;
 
 use super::config::Shards;
 use reed_solomon_erasure::galois_8::ReedSolomon;
+use std::sync::Arc;
+
+/// The code for groups of one shape. All peers of a socket share it: to make it takes a matrix to be inverted, 10 ms for 128 + 128, and it
+/// keeps the inverted matrices of the last 254 patterns of loss, of data x data bytes each.
+pub(crate) type Code = Arc<ReedSolomon>;
 
 /// The code for groups of that shape; `None`: there is none, which a checked config never has.
-fn code(shards: Shards) -> Option<ReedSolomon> {
-    ReedSolomon::new(shards.data.into(), shards.parity.into()).ok()
+pub(crate) fn code(shards: Shards) -> Option<Code> {
+    ReedSolomon::new(shards.data.into(), shards.parity.into()).ok().map(Arc::new)
 }
 
 /// Groups that there are before their numbers begin again. Source: kcp-go `fec.go`, `paws`.

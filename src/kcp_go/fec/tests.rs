@@ -19,6 +19,14 @@ const fn shards(data: u8, parity: u8) -> Shards {
     Shards { data, parity }
 }
 
+fn encoder(shape: Shards) -> Encoder {
+    Encoder::new(shape, &code(shape).unwrap())
+}
+
+fn decoder(shape: Shards) -> Decoder {
+    Decoder::new(shape, &code(shape).unwrap())
+}
+
 fn bytes(hex: &str) -> Vec<u8> {
     hex.as_bytes()
         .chunks(2)
@@ -81,11 +89,11 @@ fn a_group_of_kcp_go_is_made_again_byte_for_byte() {
     ]
     .map(|hex| bytes(&hex.replace(' ', "")));
     let datagrams = [recorded[0][8..].to_vec(), recorded[1][8..].to_vec()];
-    assert_eq!(sent(&mut Encoder::new(shards(2, 1)).unwrap(), &datagrams, 10), recorded);
+    assert_eq!(sent(&mut encoder(shards(2, 1)), &datagrams, 10), recorded);
 
     let mut stats = Stats::default();
     for (lost, datagram) in datagrams.iter().enumerate() {
-        let mut decoder = Decoder::new(shards(2, 1)).unwrap();
+        let mut decoder = decoder(shards(2, 1));
         let rebuilt: Vec<_> =
             (0..3).filter(|at| *at != lost).map(|at| take(&mut decoder, &recorded[at], &mut stats)).collect();
         assert_eq!(rebuilt, [vec![], vec![datagram.clone()]]);
@@ -97,10 +105,7 @@ fn a_group_of_kcp_go_is_made_again_byte_for_byte() {
 fn after_a_pause_there_is_no_parity_and_its_numbers_are_used_up() {
     let datagrams = vec![vec![7; 30]; 4];
     let numbers = |gap| -> Vec<u8> {
-        sent(&mut Encoder::new(shards(2, 1)).unwrap(), &datagrams, gap)
-            .iter()
-            .map(|datagram| datagram[0])
-            .collect()
+        sent(&mut encoder(shards(2, 1)), &datagrams, gap).iter().map(|datagram| datagram[0]).collect()
     };
     assert_eq!(numbers(499), [0, 1, 2, 3, 4, 5]);
     assert_eq!(numbers(500), [0, 1, 3, 4]);
@@ -114,7 +119,7 @@ fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
         let shape = shards(2 + random(12) as u8, 1 + random(6) as u8);
         let datagrams: Vec<Vec<u8>> =
             (0..shape.data).map(|_| (0..24 + random(1400)).map(|_| random(256) as u8).collect()).collect();
-        let mut encoder = Encoder::new(shape).unwrap();
+        let mut encoder = encoder(shape);
         let all = sent(&mut encoder, &datagrams, 5);
         assert_eq!(all.len(), shape.all(), "seed {seed}");
         let lost_count = random(u64::from(shape.parity) + 2) as usize;
@@ -122,7 +127,7 @@ fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
         for at in (1..order.len()).rev() {
             order.swap(at, random(at as u64 + 1) as usize);
         }
-        let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+        let (mut decoder, mut stats) = (decoder(shape), Stats::default());
         let lost: Vec<usize> = order.iter().copied().take(lost_count).collect();
         let (mut rebuilt, mut here) = (HashMap::new(), vec![false; all.len()]);
         for (count, &at) in order.iter().skip(lost_count).enumerate() {
@@ -148,14 +153,14 @@ fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
 #[test]
 fn numbers_begin_again_and_groups_go_on() {
     let shape = shards(3, 1);
-    let mut encoder = Encoder::new(shape).unwrap();
+    let mut encoder = encoder(shape);
     encoder.next = groups(shape) * 4 - 8; // two groups before the end
     let datagrams: Vec<Vec<u8>> = (0..18u8).map(|at| vec![at; 40]).collect();
     let all = sent(&mut encoder, &datagrams, 5);
     let number = |datagram: &[u8]| u32::from_le_bytes(datagram[..4].try_into().unwrap());
     assert_eq!(number(&all[7]), groups(shape) * 4 - 1);
     assert_eq!(number(&all[8]), 0);
-    let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+    let (mut decoder, mut stats) = (decoder(shape), Stats::default());
     let lost = |at: usize| at % 4 == 1;
     let rebuilt: Vec<_> = (0..all.len())
         .filter(|at| !lost(*at))
@@ -169,10 +174,10 @@ fn numbers_begin_again_and_groups_go_on() {
 #[test]
 fn one_forged_number_far_ahead_stops_parity_for_a_group_or_two_and_no_longer() {
     let shape = shards(10, 3);
-    let mut encoder = Encoder::new(shape).unwrap();
+    let mut encoder = encoder(shape);
     let datagrams = vec![vec![9; 100]; 60];
     let all = sent(&mut encoder, &datagrams, 5);
-    let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+    let (mut decoder, mut stats) = (decoder(shape), Stats::default());
     for datagram in &all[..13] {
         take(&mut decoder, datagram, &mut stats);
     }
@@ -193,7 +198,7 @@ fn hostile_shards_are_counted_and_take_bounded_memory() {
     for seed in 0..20 {
         let mut rng = Rng::new(seed, 0);
         let shape = shards(10, 3);
-        let (mut decoder, mut stats) = (Decoder::new(shape).unwrap(), Stats::default());
+        let (mut decoder, mut stats) = (decoder(shape), Stats::default());
         for _ in 0..20_000 {
             let seqid = match below(&mut rng, 3) {
                 0 => below(&mut rng, 60) as u32,
@@ -227,8 +232,8 @@ fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
         for lost_percent in [0, 10] {
             let mut rng = Rng::new(1, 0);
             let datagrams = segments(&mut rng, 600);
-            let all = sent(&mut Encoder::new(shards(theirs.0, theirs.1)).unwrap(), &datagrams, 5);
-            let (mut decoder, mut stats) = (Decoder::new(shards(ours.0, ours.1)).unwrap(), Stats::default());
+            let all = sent(&mut encoder(shards(theirs.0, theirs.1)), &datagrams, 5);
+            let (mut decoder, mut stats) = (decoder(shards(ours.0, ours.1)), Stats::default());
             // None of the first is lost: until one is in the wrong place nobody can know.
             let came =
                 all.iter().enumerate().filter(|(at, _)| *at < 64 || below(&mut rng, 100) >= lost_percent);
@@ -243,8 +248,8 @@ fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
 #[test]
 fn one_forged_shard_in_the_wrong_place_stops_parity_for_a_while_and_no_longer() {
     let datagrams = segments(&mut Rng::new(1, 0), 400);
-    let all = sent(&mut Encoder::new(shards(10, 3)).unwrap(), &datagrams, 5);
-    let (mut decoder, mut stats) = (Decoder::new(shards(10, 3)).unwrap(), Stats::default());
+    let all = sent(&mut encoder(shards(10, 3)), &datagrams, 5);
+    let (mut decoder, mut stats) = (decoder(shards(10, 3)), Stats::default());
     decoder.take(&Shard { seqid: 0, is_parity: true, bytes: &[0; 50] }, &mut stats);
     let firsts_lost = all.iter().enumerate().filter(|(at, _)| at % 13 > 0);
     let rebuilt: usize =

@@ -26,7 +26,7 @@ impl Suit {
         Ok((Self { lining: coat.lining(&inside), coat }, inside))
     }
 
-    /// Takes a datagram with what is around it. `None`: it is not for KCP.
+    /// Takes a datagram with what is around it. `None`: nothing of it is for KCP.
     pub(in crate::net) fn input(
         &mut self,
         now: Time,
@@ -34,7 +34,7 @@ impl Suit {
         datagram: &[u8],
     ) -> Option<Result<(), InputError>> {
         let mut buffer = self.coat.buffer();
-        let (taken, shard) = match self.coat.open(datagram, &mut buffer) {
+        let (mut taken, shard) = match self.coat.open(datagram, &mut buffer) {
             None => (None, None),
             Some(Inner::Kcp(bytes)) => (Some(kcp.input(now, bytes)), None),
             Some(Inner::Data { kcp: bytes, shard }) => {
@@ -42,14 +42,17 @@ impl Suit {
                 let shard = taken.is_ok().then_some(shard);
                 (Some(taken), shard)
             }
-            Some(Inner::Parity(shard)) => (Some(Ok(())), Some(shard)),
+            Some(Inner::Parity(shard)) => (None, Some(shard)),
         };
         if let Some(shard) = shard {
-            self.coat.rebuild(&mut self.lining, &shard, |datagram| {
-                if let Err(error) = kcp.input_rebuilt(now, datagram) {
+            let has_taken = self.coat.rebuild(&mut self.lining, &shard, |datagram| {
+                let rebuilt = kcp.input_rebuilt(now, datagram);
+                if let Err(error) = &rebuilt {
                     log::trace!("rejected what was rebuilt: {error}");
                 }
+                rebuilt.is_ok()
             });
+            taken = taken.or(has_taken.then_some(Ok(())));
         }
         self.coat.give_back(buffer);
         taken
@@ -72,5 +75,38 @@ impl Suit {
 
     pub(in crate::net) const fn stats(&self) -> Stats {
         self.coat.stats()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kcp_go::Shards;
+    use crate::seq::Conv;
+
+    #[test]
+    fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
+        let (shards, kcp) = (Some(Shards { data: 2, parity: 1 }), arq::Config::turbo());
+        let wire = Config { shards, ..Config::plain() };
+        let suit = || Suit::new(&wire, &kcp, &mut Random::new(|bytes| bytes.fill(7))).unwrap();
+        let ((mut from, inside), (mut to, _), now) = (suit(), suit(), Time::from_millis(1));
+        let block = || Kcp::new(Conv(1), &inside, inside.datagram_queue()).unwrap();
+        let (mut sender, mut receiver, mut sent) = (block(), block(), Vec::new());
+        for message in [b"one", b"two"] {
+            sender.send(message).unwrap();
+            sender.flush(now);
+            let out = from.wrap(now, &mut sender);
+            while let Some(datagram) = out.pop() {
+                sent.push(datagram.to_vec());
+            }
+        }
+        let [_, second, parity] = &sent[..] else { panic!("{} datagrams", sent.len()) };
+        let mut forged = parity.clone();
+        forged[0] ^= 4;
+        assert!(to.input(now, &mut receiver, &forged).is_none(), "anybody can make one");
+        assert_eq!(to.input(now, &mut receiver, second), Some(Ok(())));
+        assert_eq!(to.input(now, &mut receiver, parity), Some(Ok(())));
+        assert_eq!((receiver.peek_size(), to.stats().recovered), (Some(3), 1));
+        assert!(to.input(now, &mut receiver, parity).is_none(), "it came before");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Peers;
 use super::config::{Stats, Strangers};
-use super::peer::{Event, Peer};
+use super::peer::{Event, Peer, PeerId};
 use crate::rate::host;
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
@@ -47,10 +47,11 @@ impl Refused {
 
 impl Peers {
     /// A datagram of a stranger.
-    pub(super) fn knock(&mut self, now: Time, key: Key, datagram: &[u8]) {
+    pub(super) fn knock(&mut self, now: Time, key: Key, datagram: &[u8]) -> Option<PeerId> {
         let Some(refused) = self.refusal(now, key, datagram) else { return self.accept(now, key, datagram) };
         *refused.counter(&mut self.stats) += 1;
         log::trace!("dropped a datagram from {} with conv {}: {refused:?}", key.address, key.conv);
+        None
     }
 
     /// Why `datagram` makes no peer. The question that costs a token comes last.
@@ -78,14 +79,14 @@ impl Peers {
         (!self.rate.take(now, host)).then_some(Refused::Rate)
     }
 
-    fn accept(&mut self, now: Time, key: Key, datagram: &[u8]) {
-        let Ok(kcp) = self.control_block(key.conv) else { return };
+    fn accept(&mut self, now: Time, key: Key, datagram: &[u8]) -> Option<PeerId> {
+        let kcp = self.control_block(key.conv).ok()?;
         let (host, proof) =
             (host(key.address), (self.config.strangers == Strangers::Proven).then(Box::default));
         let mut peer = self.dressed(Peer::new(now, kcp, key.address, Some(host), self.clock(), proof));
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
-            return;
+            return None;
         }
         let is_readable = peer.kcp().peek_size().is_some();
         peer.told_readable = is_readable;
@@ -97,6 +98,7 @@ impl Peers {
         *self.by_host.entry(host).or_default() += 1;
         self.stats.accepted += 1;
         log::debug!("peer {id} at {} accepted, conv {}", key.address, key.conv);
+        Some(id)
     }
 }
 

@@ -175,12 +175,13 @@ impl Peers {
         }
     }
 
-    /// Takes a datagram of KCP.
+    /// Takes a datagram of KCP. Returns the peer that has taken it.
     #[inline]
-    fn route(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+    fn route(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<PeerId> {
         let Some(conv) = conv_of(datagram) else {
             self.stats.garbage += 1;
-            return log::trace!("dropped {} bytes from {from}: no KCP header", datagram.len());
+            log::trace!("dropped {} bytes from {from}: no KCP header", datagram.len());
+            return None;
         };
         let key = Key { address: from, conv };
         if let Some((_, id)) = self.last.filter(|(last, _)| *last == key) {
@@ -189,7 +190,7 @@ impl Peers {
         match self.by_key.get(&key) {
             Some(&id) => {
                 self.last = Some((key, id));
-                self.deliver(now, id, datagram);
+                self.deliver(now, id, datagram)
             }
             None => self.knock(now, key, datagram),
         }
@@ -330,15 +331,16 @@ impl Peers {
     }
 
     /// A datagram of a peer.
-    fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
+    fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) -> Option<PeerId> {
+        let peer = self.peers.get_mut(&id)?;
         if !peer.input(now, datagram) {
             self.stats.rejected += 1;
-            return;
+            return None;
         }
         peer.heard = now;
         peer.shrunk = false;
         self.changed(id);
+        Some(id)
     }
 
     /// A peer has taken something that came.
@@ -356,7 +358,9 @@ impl Peers {
     /// A new peer, with what is around its KCP.
     fn dressed(&self, peer: Peer) -> Peer {
         match &self.wardrobe {
-            Some(wardrobe) => peer.with(wardrobe.lining(&self.config.kcp), wardrobe.flushes()),
+            Some(wardrobe) => {
+                peer.with(wardrobe.lining(&self.config.kcp), wardrobe.flushes(), wardrobe.around())
+            }
             None => peer,
         }
     }

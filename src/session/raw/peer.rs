@@ -123,9 +123,12 @@ impl Peer {
         }
     }
 
-    /// With something around its KCP, which asks for flushes.
-    pub(super) fn with(mut self, lining: Box<Lining>, flushes: (bool, bool)) -> Self {
+    /// With something of so many bytes `around` its KCP, which asks for flushes.
+    pub(super) fn with(mut self, lining: Box<Lining>, flushes: (bool, bool), around: u16) -> Self {
         (self.flushes_sends, self.flushes_acks) = flushes;
+        if let Some(proof) = &mut self.proof {
+            proof.around = around.into();
+        }
         self.kcp.refuse_empty();
         Self { lining: Some(lining), ..self }
     }

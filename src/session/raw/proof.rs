@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 pub(super) struct Proof {
     received: u64,
     sent: u64,
+    /// Bytes around each datagram.
+    pub(super) around: u64,
     /// Number and timestamp of the segments sent last. An ACK echoes both.
     echoes: VecDeque<(u32, u32)>,
 }
@@ -15,7 +17,7 @@ pub(super) struct Proof {
 impl Proof {
     /// Takes a good datagram of the peer; whether it proves that the peer has seen one of ours.
     pub(super) fn on_received(&mut self, datagram: &[u8]) -> bool {
-        self.received += datagram.len() as u64;
+        self.received += datagram.len() as u64 + self.around;
         wire::segments(datagram).map_while(Result::ok).any(|segment| {
             let head = segment.header;
             head.cmd == Command::Ack && self.echoes.contains(&(head.sn.0, head.ts.0))
@@ -23,11 +25,11 @@ impl Proof {
     }
 
     pub(super) fn allows(&self, len: usize) -> bool {
-        self.sent + len as u64 <= self.received
+        self.sent + len as u64 + self.around <= self.received
     }
 
     pub(super) fn on_sent(&mut self, datagram: &[u8]) {
-        self.sent += datagram.len() as u64;
+        self.sent += datagram.len() as u64 + self.around;
         for segment in wire::segments(datagram).map_while(Result::ok) {
             let head = segment.header;
             if head.cmd == Command::Push {

@@ -34,6 +34,10 @@ impl Wardrobe {
         match *self {}
     }
 
+    pub(in super::super) const fn around(&self) -> u16 {
+        match *self {}
+    }
+
     pub(in super::super) const fn wrap(&mut self, _: Time, _: &mut Lining, _: &[u8], _: bool) {
         match *self {}
     }

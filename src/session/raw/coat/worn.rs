@@ -1,6 +1,5 @@
 //! What kcp-go puts around KCP, on the peers of a socket.
 
-use super::super::admission::Key;
 use super::super::{Config, PeerId, Peers};
 use crate::arq;
 use crate::config::ConfigError;
@@ -9,7 +8,6 @@ pub(in super::super) use crate::kcp_go::Lining;
 use crate::kcp_go::{Coat, Inner, Shard, Stats};
 use crate::session::Random;
 use crate::time::Time;
-use crate::wire::conv_of;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
@@ -41,6 +39,11 @@ impl Wardrobe {
     /// Whether what was sent, and what has come, is flushed at once.
     pub(in super::super) const fn flushes(&self) -> (bool, bool) {
         self.coat.flushes()
+    }
+
+    /// Bytes that are around every datagram, at least.
+    pub(in super::super) const fn around(&self) -> u16 {
+        self.coat.around()
     }
 
     /// Puts on what is around a datagram. `is_proven`: whoever it goes to has shown to be there.
@@ -77,11 +80,9 @@ impl Peers {
         let mut buffer = wardrobe.coat.buffer();
         match wardrobe.coat.open(datagram, &mut buffer) {
             None => log::trace!("dropped {} bytes from {from}: not of ours", datagram.len()),
-            Some(Inner::Kcp(kcp)) => self.route(now, from, kcp),
+            Some(Inner::Kcp(kcp)) => drop(self.route(now, from, kcp)),
             Some(Inner::Data { kcp, shard }) => {
-                self.route(now, from, kcp);
-                let key = conv_of(kcp).map(|conv| Key { address: from, conv });
-                if let Some(id) = key.and_then(|key| self.by_key.get(&key).copied()) {
+                if let Some(id) = self.route(now, from, kcp) {
                     self.rebuild(now, from, Some(id), &shard);
                 }
             }
@@ -100,9 +101,15 @@ impl Peers {
         }
         let Some(&id) = by_address.get(&from) else { return coat.count_unused() };
         let Some(peer) = self.peers.get_mut(&id) else { return };
+        if !peer.is_proven() {
+            // Few bytes of shards can take much memory and work, and who sends them is not known to be there.
+            if shard.is_parity() {
+                coat.count_unused();
+            }
+            return;
+        }
         let Some(mut lining) = peer.lining.take() else { return };
-        let mut has_changed = false;
-        coat.rebuild(&mut lining, shard, |datagram| has_changed |= peer.input_rebuilt(now, datagram));
+        let has_changed = coat.rebuild(&mut lining, shard, |datagram| peer.input_rebuilt(now, datagram));
         peer.lining = Some(lining);
         if has_changed {
             self.changed(id);
