@@ -305,6 +305,19 @@ fn nothing_is_rebuilt_for_who_is_not_proven() {
 }
 
 #[test]
+fn who_is_not_proven_takes_no_parity_from_another_at_the_same_address() {
+    let (sent, mut server) = shards_for(Strangers::Proven);
+    let now = Time::from_millis(2);
+    server.register(now, client_address(), CONV).unwrap();
+    let mut forged = sent[0].clone();
+    forged[8] ^= 1; // of the conv
+    for datagram in [&sent[0], &forged, &sent[2]] {
+        server.handle_datagram(now, client_address(), datagram);
+    }
+    assert_eq!((server.len(), server.kcp_go_stats().unwrap().recovered), (2, 1));
+}
+
+#[test]
 fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_is_counted() {
     let (sent, mut server) = shards_for(Strangers::Trusted);
     let mut take = |datagram: &[u8]| {

@@ -109,7 +109,7 @@ impl Coat {
         None
     }
 
-    /// A parity shard of nobody known, or nobody who is known to be there.
+    /// A parity shard of nobody known and proven.
     pub(crate) const fn count_unused(&mut self) {
         self.stats.parity_unused += 1;
     }

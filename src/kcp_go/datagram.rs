@@ -32,12 +32,6 @@ pub(crate) struct Shard<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl Shard<'_> {
-    pub(crate) const fn is_parity(&self) -> bool {
-        self.is_parity
-    }
-}
-
 impl<'a> Inner<'a> {
     /// Says what it is by the two bytes where KCP has the command: no command looks like that.
     pub(super) fn of(datagram: &'a [u8]) -> Result<Self, Useless> {

@@ -14,7 +14,7 @@ pub struct Stats {
     pub parity_sent: u64,
     /// Parity shards that came.
     pub parity_received: u64,
-    /// Parity shards of nobody known, of a stranger who is not proven yet, or where none are expected.
+    /// Parity shards of nobody known and proven, or where none are expected.
     pub parity_unused: u64,
     /// Datagrams rebuilt from parity.
     pub recovered: u64,

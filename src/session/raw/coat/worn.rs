@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 pub(in super::super) struct Wardrobe {
     coat: Coat,
-    /// Whose data shards came last from an address.
+    /// Whose data shards came last from an address, of those who are proven.
     by_address: HashMap<SocketAddr, PeerId, Keyed>,
 }
 
@@ -96,17 +96,15 @@ impl Peers {
     /// Gives a peer what a shard makes possible to rebuild; where nobody knows whose it is, that of the last data shard from there.
     fn rebuild(&mut self, now: Time, from: SocketAddr, id: Option<PeerId>, shard: &Shard<'_>) {
         let Some(Wardrobe { coat, by_address }) = self.wardrobe.as_deref_mut() else { return };
-        if let Some(id) = id {
-            by_address.insert(from, id);
-        }
-        let Some(&id) = by_address.get(&from) else { return coat.count_unused() };
+        let is_told = id.is_some();
+        let Some(id) = id.or_else(|| by_address.get(&from).copied()) else { return coat.count_unused() };
         let Some(peer) = self.peers.get_mut(&id) else { return };
         if !peer.is_proven() {
             // Few bytes of shards can take much memory and work, and who sends them is not known to be there.
-            if shard.is_parity() {
-                coat.count_unused();
-            }
             return;
+        }
+        if is_told {
+            by_address.insert(from, id);
         }
         let Some(mut lining) = peer.lining.take() else { return };
         let has_changed = coat.rebuild(&mut lining, shard, |datagram| peer.input_rebuilt(now, datagram));
