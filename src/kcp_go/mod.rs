@@ -48,10 +48,10 @@
 //!
 //! What is between kcp-go and the program in kcptun (snappy, smux) is not here.
 
-mod coat;
 mod config;
 mod crypt;
 mod datagram;
+mod envelope;
 mod fec;
 mod key;
 mod nonce;
@@ -60,9 +60,9 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use coat::{Coat, Lining};
 pub use config::{Config, Mode, Shards};
 pub use crypt::{Crypt, UnknownCrypt};
 pub(crate) use datagram::{Inner, Shard};
+pub(crate) use envelope::{Envelope, PeerEnvelope};
 pub use key::Key;
 pub use stats::Stats;

@@ -135,6 +135,7 @@ mod buffers;
 mod client;
 mod clock;
 mod driver;
+mod envelope;
 mod error;
 mod listener;
 mod port;
@@ -143,7 +144,6 @@ mod server;
 mod shards;
 mod silence;
 mod socket;
-mod suit;
 mod tally;
 mod thread;
 #[cfg(feature = "tokio")]

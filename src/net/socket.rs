@@ -5,10 +5,10 @@ mod blocking;
 use super::batch::{Datagram, Fragments};
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
+use super::envelope::SocketEnvelope;
 use super::error::Error;
 use super::port::{Port, Purpose};
 use super::silence::{LONGEST_STEP, Silence};
-use super::suit::Suit;
 use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::{Config, Kcp, Stats};
 use crate::seq::Conv;
@@ -49,7 +49,7 @@ use std::time::Duration;
 pub struct KcpSocket {
     kcp: Kcp<DatagramQueue>,
     /// What is around it, if anything is.
-    suit: Option<Box<Suit>>,
+    envelope: Option<Box<SocketEnvelope>>,
     port: Port,
     peer: SocketAddr,
     clock: Clock,
@@ -114,7 +114,7 @@ impl KcpSocket {
         let kcp = Kcp::new(conv, config, config.datagram_queue()).map_err(Error::from)?;
         Ok(Self {
             kcp,
-            suit: None,
+            envelope: None,
             port,
             peer,
             clock: Clock::new(),
@@ -144,17 +144,18 @@ impl KcpSocket {
         config: &Config,
         wire: &crate::kcp_go::Config,
     ) -> io::Result<Self> {
-        let (suit, inside) = Suit::new(wire, config, &mut super::random::random()?).map_err(Error::from)?;
+        let (envelope, inside) =
+            SocketEnvelope::new(wire, config, &mut super::random::random()?).map_err(Error::from)?;
         let mut socket = Self::connect(peer, conv, &inside)?;
         socket.kcp.refuse_empty();
-        Ok(Self { suit: Some(Box::new(suit)), ..socket })
+        Ok(Self { envelope: Some(Box::new(envelope)), ..socket })
     }
 
     /// What was counted of what is around KCP; `None`: nothing is.
     #[cfg(feature = "kcp-go")]
     #[must_use]
     pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
-        self.suit.as_ref().map(|suit| suit.stats())
+        self.envelope.as_ref().map(|envelope| envelope.stats())
     }
 
     /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
@@ -184,7 +185,7 @@ impl KcpSocket {
     /// `WouldBlock` when the send queue is full, `InvalidInput` when the message is longer than a
     /// message can be.
     pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
-        if self.suit.as_ref().is_some_and(|suit| suit.flushes().0) {
+        if self.envelope.as_ref().is_some_and(|envelope| envelope.flushes().0) {
             (self.flush_due, self.pump_due) = (true, Time::ZERO);
         }
         Ok(self.kcp.send(message).map_err(Error::from)?)
@@ -332,11 +333,11 @@ impl KcpSocket {
                 log::trace!("dropped a datagram from {from}, a stranger");
                 continue;
             }
-            let taken = match &mut self.suit {
+            let taken = match &mut self.envelope {
                 None => Some(self.kcp.input(now, bytes)),
-                Some(suit) => {
-                    let taken = suit.input(now, &mut self.kcp, bytes);
-                    self.flush_due |= suit.flushes().1 && matches!(taken, Some(Ok(())));
+                Some(envelope) => {
+                    let taken = envelope.input(now, &mut self.kcp, bytes);
+                    self.flush_due |= envelope.flushes().1 && matches!(taken, Some(Ok(())));
                     taken
                 }
             };
@@ -365,9 +366,9 @@ impl KcpSocket {
     fn transmit(&mut self, now: Time) {
         self.port.flush();
         while !self.port.is_full() {
-            let queue = match &mut self.suit {
+            let queue = match &mut self.envelope {
                 None => self.kcp.output_mut(),
-                Some(suit) => suit.wrap(now, &mut self.kcp),
+                Some(envelope) => envelope.wrap(now, &mut self.kcp),
             };
             if queue.is_empty() {
                 if self.kcp.output_mut().take_full() {

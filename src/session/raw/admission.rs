@@ -83,7 +83,7 @@ impl Peers {
         let kcp = self.control_block(key.conv).ok()?;
         let (host, proof) =
             (host(key.address), (self.config.strangers == Strangers::Proven).then(Box::default));
-        let mut peer = self.dressed(Peer::new(now, kcp, key.address, Some(host), self.clock(), proof));
+        let mut peer = self.with_envelope(Peer::new(now, kcp, key.address, Some(host), self.clock(), proof));
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
             return None;

@@ -29,8 +29,8 @@
 //! ```
 
 mod admission;
-mod coat;
 mod config;
+mod envelope;
 mod error;
 mod peer;
 mod proof;
@@ -53,7 +53,7 @@ use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
 use admission::{Key, Quarantine};
-use coat::Wardrobe;
+use envelope::SharedEnvelope;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
@@ -67,7 +67,7 @@ use std::time::Duration;
 pub struct Peers {
     config: Config,
     /// What is around KCP, if anything is.
-    wardrobe: Option<Box<Wardrobe>>,
+    shared_envelope: Option<Box<SharedEnvelope>>,
     /// Says how far the clock of each control block is ahead.
     clocks: Keyed,
     /// Each by itself: half of a large table may be empty.
@@ -103,10 +103,10 @@ impl Peers {
     /// When a field of `config` is out of range.
     pub fn new(config: &Config, random: &mut Random) -> Result<Self, ConfigError> {
         config.check()?;
-        let wardrobe = Wardrobe::new(config, random);
+        let shared_envelope = SharedEnvelope::new(config, random);
         let mut config = config.clone();
-        if let Some(wardrobe) = &wardrobe {
-            config.kcp = wardrobe.inside(&config.kcp)?;
+        if let Some(shared_envelope) = &shared_envelope {
+            config.kcp = shared_envelope.inside(&config.kcp)?;
         }
         let mut key = || [random.u64(), random.u64()];
         Ok(Self {
@@ -128,7 +128,7 @@ impl Peers {
             stats: Stats::default(),
             now: Time::ZERO,
             config,
-            wardrobe,
+            shared_envelope,
             clocks: Keyed(key()),
         })
     }
@@ -159,7 +159,7 @@ impl Peers {
         }
         let kcp = self.control_block(conv).ok().filter(|_| self.registered < max);
         let kcp = kcp.ok_or(RegisterError::Full { max })?;
-        let peer = self.dressed(Peer::new(now, kcp, address, None, self.clock(), None));
+        let peer = self.with_envelope(Peer::new(now, kcp, address, None, self.clock(), None));
         self.registered += 1;
         Ok(self.insert(key, peer))
     }
@@ -168,8 +168,8 @@ impl Peers {
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         self.now = now;
         self.stats.datagrams += 1;
-        if self.wardrobe.is_some() {
-            self.unwrap(now, from, datagram);
+        if self.shared_envelope.is_some() {
+            self.input_wrapped(now, from, datagram);
         } else {
             self.route(now, from, datagram);
         }
@@ -308,8 +308,8 @@ impl Peers {
         self.now = now;
         let mut peer = self.remove(id)?;
         peer.update(now, true);
-        if let Some(wardrobe) = &mut self.wardrobe {
-            peer.dress(now, wardrobe);
+        if let Some(shared_envelope) = &mut self.shared_envelope {
+            peer.wrap(now, shared_envelope);
         }
         self.quarantine.insert(now, key_of(&peer));
         self.stats.closed_here += 1;
@@ -327,7 +327,7 @@ impl Peers {
     #[cfg(feature = "kcp-go")]
     #[must_use]
     pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
-        self.wardrobe.as_ref().map(|wardrobe| wardrobe.stats())
+        self.shared_envelope.as_ref().map(|shared_envelope| shared_envelope.stats())
     }
 
     /// A datagram of a peer.
@@ -356,11 +356,13 @@ impl Peers {
     }
 
     /// A new peer, with what is around its KCP.
-    fn dressed(&self, peer: Peer) -> Peer {
-        match &self.wardrobe {
-            Some(wardrobe) => {
-                peer.with(wardrobe.lining(&self.config.kcp), wardrobe.flushes(), wardrobe.around())
-            }
+    fn with_envelope(&self, peer: Peer) -> Peer {
+        match &self.shared_envelope {
+            Some(shared_envelope) => peer.with(
+                shared_envelope.peer_envelope(&self.config.kcp),
+                shared_envelope.flushes(),
+                shared_envelope.around(),
+            ),
             None => peer,
         }
     }
@@ -391,8 +393,8 @@ impl Peers {
             peer.touched = false;
             let flush = std::mem::take(&mut peer.flush) || self.config.eager;
             peer.update(now, flush);
-            if let Some(wardrobe) = &mut self.wardrobe {
-                peer.dress(now, wardrobe);
+            if let Some(shared_envelope) = &mut self.shared_envelope {
+                peer.wrap(now, shared_envelope);
             }
             self.settle(now, id);
         }
@@ -441,8 +443,8 @@ impl Peers {
         let mut peer = *self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
         self.last = None;
-        if let Some(wardrobe) = &mut self.wardrobe {
-            wardrobe.forget(peer.address(), id);
+        if let Some(shared_envelope) = &mut self.shared_envelope {
+            shared_envelope.forget(peer.address(), id);
         }
         self.timers.clear(&mut peer.wake);
         let Some(host) = peer.host else {

@@ -1,6 +1,6 @@
 //! One bare KCP peer.
 
-use super::coat::{Lining, Wardrobe};
+use super::envelope::{PeerEnvelope, SharedEnvelope};
 use super::proof::Proof;
 use crate::arq::{Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::events::{Logged, write_lines};
@@ -56,7 +56,7 @@ pub enum CloseReason {
 pub struct Peer {
     kcp: Kcp<DatagramQueue>,
     /// What is around it, if anything is.
-    pub(super) lining: Option<Box<Lining>>,
+    pub(super) peer_envelope: Option<Box<PeerEnvelope>>,
     address: SocketAddr,
     /// What it counts against; `None`: it was registered.
     pub(super) host: Option<IpAddr>,
@@ -102,7 +102,7 @@ impl Peer {
     ) -> Self {
         Self {
             kcp,
-            lining: None,
+            peer_envelope: None,
             address,
             host,
             clock,
@@ -124,13 +124,18 @@ impl Peer {
     }
 
     /// With something of so many bytes `around` its KCP, which asks for flushes.
-    pub(super) fn with(mut self, lining: Box<Lining>, flushes: (bool, bool), around: u16) -> Self {
+    pub(super) fn with(
+        mut self,
+        peer_envelope: Box<PeerEnvelope>,
+        flushes: (bool, bool),
+        around: u16,
+    ) -> Self {
         (self.flushes_sends, self.flushes_acks) = flushes;
         if let Some(proof) = &mut self.proof {
             proof.around = around.into();
         }
         self.kcp.refuse_empty();
-        Self { lining: Some(lining), ..self }
+        Self { peer_envelope: Some(peer_envelope), ..self }
     }
 
     /// Queues a message for the next flush.
@@ -243,17 +248,17 @@ impl Peer {
     }
 
     /// Puts what is around KCP on what is ready to leave, as far as it may.
-    pub(super) fn dress(&mut self, now: Time, wardrobe: &mut Wardrobe) {
-        let Some(lining) = &mut self.lining else { return };
+    pub(super) fn wrap(&mut self, now: Time, shared_envelope: &mut SharedEnvelope) {
+        let Some(peer_envelope) = &mut self.peer_envelope else { return };
         while let Some(len) = self.kcp.output().next_len() {
-            if lining.is_full() || self.proof.as_ref().is_some_and(|proof| !proof.allows(len)) {
+            if peer_envelope.is_full() || self.proof.as_ref().is_some_and(|proof| !proof.allows(len)) {
                 break;
             }
             let Some(datagram) = self.kcp.output_mut().pop() else { break };
             if let Some(proof) = &mut self.proof {
                 proof.on_sent(datagram);
             }
-            wardrobe.wrap(now, lining, datagram, self.proof.is_none());
+            shared_envelope.wrap(now, peer_envelope, datagram, self.proof.is_none());
         }
     }
 
@@ -282,8 +287,8 @@ impl Peer {
 
     /// Whether there is a datagram that may leave.
     pub(super) fn may_send(&self) -> bool {
-        if let Some(lining) = &self.lining {
-            return !lining.out().is_empty();
+        if let Some(peer_envelope) = &self.peer_envelope {
+            return !peer_envelope.out().is_empty();
         }
         let next = self.kcp.output().next_len();
         next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
@@ -292,8 +297,8 @@ impl Peer {
     /// Whether there is more to send now that what was ready has left; once.
     pub(super) fn has_left_more(&mut self) -> bool {
         let waits = !self.kcp.output().is_empty();
-        if let Some(lining) = &mut self.lining {
-            return lining.out().is_empty() && (waits || self.kcp.output_mut().take_full());
+        if let Some(peer_envelope) = &mut self.peer_envelope {
+            return peer_envelope.out().is_empty() && (waits || self.kcp.output_mut().take_full());
         }
         !waits && self.kcp.output_mut().take_full()
     }
@@ -303,8 +308,8 @@ impl Peer {
         if !self.may_send() {
             return None;
         }
-        if let Some(lining) = &mut self.lining {
-            return lining.out_mut().pop();
+        if let Some(peer_envelope) = &mut self.peer_envelope {
+            return peer_envelope.out_mut().pop();
         }
         let datagram = self.kcp.output_mut().pop()?;
         if let Some(proof) = &mut self.proof {
@@ -316,8 +321,8 @@ impl Peer {
     pub(super) fn shrink(&mut self) {
         self.kcp.shrink();
         self.kcp.output_mut().shrink();
-        if let Some(lining) = &mut self.lining {
-            lining.shrink();
+        if let Some(peer_envelope) = &mut self.peer_envelope {
+            peer_envelope.shrink();
         }
         self.shrunk = true;
     }

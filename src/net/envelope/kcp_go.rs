@@ -2,28 +2,28 @@
 
 use crate::arq::{self, InputError, Kcp};
 use crate::config::ConfigError;
-use crate::kcp_go::{Coat, Config, Inner, Lining, Stats};
+use crate::kcp_go::{Config, Envelope, Inner, PeerEnvelope, Stats};
 use crate::session::Random;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 
 /// What a socket with one peer has around it.
 #[derive(Debug)]
-pub(in crate::net) struct Suit {
-    coat: Coat,
-    lining: Lining,
+pub(in crate::net) struct SocketEnvelope {
+    envelope: Envelope,
+    peer_envelope: PeerEnvelope,
 }
 
-impl Suit {
+impl SocketEnvelope {
     /// With the config of the control block that it is to be around.
     pub(in crate::net) fn new(
         wire: &Config,
         kcp: &arq::Config,
         random: &mut Random,
     ) -> Result<(Self, arq::Config), ConfigError> {
-        let coat = Coat::new(wire, random.array());
-        let inside = coat.inside(kcp)?;
-        Ok((Self { lining: coat.lining(&inside), coat }, inside))
+        let envelope = Envelope::new(wire, random.array());
+        let inside = envelope.inside(kcp)?;
+        Ok((Self { peer_envelope: envelope.peer_envelope(&inside), envelope }, inside))
     }
 
     /// Takes a datagram with what is around it. `None`: nothing of it is for KCP.
@@ -33,8 +33,8 @@ impl Suit {
         kcp: &mut Kcp<DatagramQueue>,
         datagram: &[u8],
     ) -> Option<Result<(), InputError>> {
-        let mut buffer = self.coat.buffer();
-        let (mut taken, shard) = match self.coat.open(datagram, &mut buffer) {
+        let mut buffer = self.envelope.buffer();
+        let (mut taken, shard) = match self.envelope.open(datagram, &mut buffer) {
             None => (None, None),
             Some(Inner::Kcp(bytes)) => (Some(kcp.input(now, bytes)), None),
             Some(Inner::Data { kcp: bytes, shard }) => {
@@ -45,7 +45,7 @@ impl Suit {
             Some(Inner::Parity(shard)) => (None, Some(shard)),
         };
         if let Some(shard) = shard {
-            let has_taken = self.coat.rebuild(&mut self.lining, &shard, |datagram| {
+            let has_taken = self.envelope.rebuild(&mut self.peer_envelope, &shard, |datagram| {
                 let rebuilt = kcp.input_rebuilt(now, datagram);
                 if let Err(error) = &rebuilt {
                     log::trace!("rejected what was rebuilt: {error}");
@@ -54,27 +54,27 @@ impl Suit {
             });
             taken = taken.or(has_taken.then_some(Ok(())));
         }
-        self.coat.give_back(buffer);
+        self.envelope.give_back(buffer);
         taken
     }
 
     /// Puts on what is around the datagrams that are ready, and returns all that can leave.
     pub(in crate::net) fn wrap(&mut self, now: Time, kcp: &mut Kcp<DatagramQueue>) -> &mut DatagramQueue {
-        while !self.lining.is_full()
+        while !self.peer_envelope.is_full()
             && let Some(datagram) = kcp.output_mut().pop()
         {
-            self.coat.wrap(now, &mut self.lining, datagram);
+            self.envelope.wrap(now, &mut self.peer_envelope, datagram);
         }
-        self.lining.out_mut()
+        self.peer_envelope.out_mut()
     }
 
     /// Whether what was sent, and what has come, is flushed at once.
     pub(in crate::net) const fn flushes(&self) -> (bool, bool) {
-        self.coat.flushes()
+        self.envelope.flushes()
     }
 
     pub(in crate::net) const fn stats(&self) -> Stats {
-        self.coat.stats()
+        self.envelope.stats()
     }
 }
 
@@ -88,8 +88,8 @@ mod tests {
     fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
         let (shards, kcp) = (Some(Shards { data: 2, parity: 1 }), arq::Config::turbo());
         let wire = Config { shards, ..Config::plain() };
-        let suit = || Suit::new(&wire, &kcp, &mut Random::new(|bytes| bytes.fill(7))).unwrap();
-        let ((mut from, inside), (mut to, _), now) = (suit(), suit(), Time::from_millis(1));
+        let envelope = || SocketEnvelope::new(&wire, &kcp, &mut Random::new(|bytes| bytes.fill(7))).unwrap();
+        let ((mut from, inside), (mut to, _), now) = (envelope(), envelope(), Time::from_millis(1));
         let block = || Kcp::new(Conv(1), &inside, inside.datagram_queue()).unwrap();
         let (mut sender, mut receiver, mut sent) = (block(), block(), Vec::new());
         for message in [b"one", b"two"] {

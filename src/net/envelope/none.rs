@@ -6,10 +6,10 @@ use crate::wire::DatagramQueue;
 
 /// What a socket with one peer has around it.
 #[derive(Debug)]
-pub(in crate::net) enum Suit {}
+pub(in crate::net) enum SocketEnvelope {}
 
 #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
-impl Suit {
+impl SocketEnvelope {
     pub(in crate::net) const fn input(
         &mut self,
         _: Time,

@@ -10,14 +10,14 @@ use std::net::SocketAddr;
 
 /// What all peers of a socket have around them.
 #[derive(Debug)]
-pub(in super::super) enum Wardrobe {}
+pub(in super::super) enum SharedEnvelope {}
 
 /// What one of them has.
 #[derive(Debug)]
-pub(in super::super) enum Lining {}
+pub(in super::super) enum PeerEnvelope {}
 
 #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
-impl Wardrobe {
+impl SharedEnvelope {
     pub(in super::super) const fn new(_: &Config, _: &mut Random) -> Option<Box<Self>> {
         None
     }
@@ -26,7 +26,7 @@ impl Wardrobe {
         match *self {}
     }
 
-    pub(in super::super) const fn lining(&self, _: &arq::Config) -> Box<Lining> {
+    pub(in super::super) const fn peer_envelope(&self, _: &arq::Config) -> Box<PeerEnvelope> {
         match *self {}
     }
 
@@ -38,7 +38,7 @@ impl Wardrobe {
         match *self {}
     }
 
-    pub(in super::super) const fn wrap(&mut self, _: Time, _: &mut Lining, _: &[u8], _: bool) {
+    pub(in super::super) const fn wrap(&mut self, _: Time, _: &mut PeerEnvelope, _: &[u8], _: bool) {
         match *self {}
     }
 
@@ -53,11 +53,11 @@ impl Peers {
         clippy::needless_pass_by_ref_mut,
         reason = "as it is where there is something"
     )]
-    pub(in super::super) const fn unwrap(&mut self, _: Time, _: SocketAddr, _: &[u8]) {}
+    pub(in super::super) const fn input_wrapped(&mut self, _: Time, _: SocketAddr, _: &[u8]) {}
 }
 
 #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
-impl Lining {
+impl PeerEnvelope {
     pub(in super::super) const fn out(&self) -> &DatagramQueue {
         match *self {}
     }

@@ -1,11 +1,11 @@
 //! What is around bare KCP: what kcp-go has, with the feature of that name, or nothing.
 
-#[cfg(not(feature = "kcp-go"))]
-mod bare;
 #[cfg(feature = "kcp-go")]
-mod worn;
+mod kcp_go;
+#[cfg(not(feature = "kcp-go"))]
+mod none;
 
-#[cfg(not(feature = "kcp-go"))]
-pub(super) use bare::{Lining, Wardrobe};
 #[cfg(feature = "kcp-go")]
-pub(super) use worn::{Lining, Wardrobe};
+pub(super) use kcp_go::{PeerEnvelope, SharedEnvelope};
+#[cfg(not(feature = "kcp-go"))]
+pub(super) use none::{PeerEnvelope, SharedEnvelope};

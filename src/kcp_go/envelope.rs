@@ -12,7 +12,7 @@ use crate::wire::{DatagramQueue, Output};
 
 /// The protection of a socket, whose peers have all the same, and what is counted.
 #[derive(Debug)]
-pub(crate) struct Coat {
+pub(crate) struct Envelope {
     config: Config,
     shield: Shield,
     /// Of the shards, if there are any.
@@ -26,7 +26,7 @@ pub(crate) struct Coat {
 
 /// What is around the KCP of one peer.
 #[derive(Debug, Default)]
-pub(crate) struct Lining {
+pub(crate) struct PeerEnvelope {
     shards: Option<Shards>,
     /// Made when the first datagram leaves.
     encoder: Option<Box<Encoder>>,
@@ -35,7 +35,7 @@ pub(crate) struct Lining {
     out: DatagramQueue,
 }
 
-impl Coat {
+impl Envelope {
     /// `seed`: random, and different for every socket.
     pub(crate) fn new(config: &Config, seed: [u8; 16]) -> Self {
         let shield = Shield::new(config, seed);
@@ -59,8 +59,8 @@ impl Coat {
     }
 
     /// What a new peer has.
-    pub(crate) fn lining(&self, kcp: &arq::Config) -> Lining {
-        Lining { shards: self.config.shards, encoder: None, decoder: None, out: kcp.datagram_queue() }
+    pub(crate) fn peer_envelope(&self, kcp: &arq::Config) -> PeerEnvelope {
+        PeerEnvelope { shards: self.config.shards, encoder: None, decoder: None, out: kcp.datagram_queue() }
     }
 
     /// Whether what was sent, and what has come, is flushed at once; where nothing waits for a beat, that is so by itself.
@@ -115,44 +115,44 @@ impl Coat {
     }
 
     /// Puts on what leaves what is around it, and the parity of a group behind its last datagram.
-    pub(crate) fn wrap(&mut self, now: Time, lining: &mut Lining, datagram: &[u8]) {
-        if lining.encoder.is_none()
-            && let (Some(shards), Some(code)) = (lining.shards, &self.code)
+    pub(crate) fn wrap(&mut self, now: Time, peer_envelope: &mut PeerEnvelope, datagram: &[u8]) {
+        if peer_envelope.encoder.is_none()
+            && let (Some(shards), Some(code)) = (peer_envelope.shards, &self.code)
         {
-            lining.encoder = Some(Box::new(Encoder::new(shards, code)));
+            peer_envelope.encoder = Some(Box::new(Encoder::new(shards, code)));
         }
-        let Some(encoder) = &mut lining.encoder else {
-            return self.wrap_bare(lining, datagram);
+        let Some(encoder) = &mut peer_envelope.encoder else {
+            return self.wrap_bare(peer_envelope, datagram);
         };
         let head = encoder.data(now, datagram);
         self.shield.seal([&head, datagram], &mut self.sealed);
-        lining.out.output(&self.sealed);
+        peer_envelope.out.output(&self.sealed);
         while let Some((head, parity)) = encoder.parity() {
             self.stats.parity_sent += 1;
             self.shield.seal([&head, parity], &mut self.sealed);
-            lining.out.output(&self.sealed);
+            peer_envelope.out.output(&self.sealed);
         }
     }
 
     /// The same without parity, which nobody needs to be told of.
-    pub(crate) fn wrap_bare(&mut self, lining: &mut Lining, datagram: &[u8]) {
+    pub(crate) fn wrap_bare(&mut self, peer_envelope: &mut PeerEnvelope, datagram: &[u8]) {
         self.shield.seal([&[], datagram], &mut self.sealed);
-        lining.out.output(&self.sealed);
+        peer_envelope.out.output(&self.sealed);
     }
 
     /// Takes a shard of a peer, and gives what it makes possible to rebuild to `each`, which says whether it has taken it. Returns whether
     /// it has taken any.
     pub(crate) fn rebuild(
         &mut self,
-        lining: &mut Lining,
+        peer_envelope: &mut PeerEnvelope,
         shard: &Shard<'_>,
         mut each: impl FnMut(&[u8]) -> bool,
     ) -> bool {
-        let (Some(shards), Some(code)) = (lining.shards, &self.code) else {
+        let (Some(shards), Some(code)) = (peer_envelope.shards, &self.code) else {
             self.stats.parity_unused += u64::from(shard.is_parity);
             return false;
         };
-        let decoder = lining.decoder.get_or_insert_with(|| Box::new(Decoder::new(shards, code)));
+        let decoder = peer_envelope.decoder.get_or_insert_with(|| Box::new(Decoder::new(shards, code)));
         decoder.take(shard, &mut self.stats);
         let mut has_taken = false;
         while let Some(rebuilt) = decoder.pop(&mut self.stats) {
@@ -165,7 +165,7 @@ impl Coat {
     }
 }
 
-impl Lining {
+impl PeerEnvelope {
     /// What is ready to leave.
     pub(crate) const fn out(&self) -> &DatagramQueue {
         &self.out
