@@ -378,6 +378,19 @@ typedef struct ww_options {
    At a server, unless it is 0: ask about each client, see `WW_EVENT_REQUESTED`.
    */
   uint8_t ask;
+  /*
+   Most bytes of repairs of lost packets, in percent of the others, up to 100; 0: none. Both ends have to want them.
+   */
+  uint8_t repairs;
+  /*
+   At a client, a connect token as a matchmaker hands it out; or null. It says where the server is and how the session is protected: the address,
+   `suite`, `psk` and `server_key` are not looked at then.
+   */
+  const uint8_t *token;
+  /*
+   Its bytes.
+   */
+  size_t token_len;
 } ww_options;
 
 /*
@@ -756,6 +769,20 @@ int32_t ww_public_key(const uint8_t *private_key, uint8_t *public_key);
  `address` is null or ends with a zero, `options` is null (all zero) or as they say, `error` is null or an int.
  */
 struct ww_server *ww_server_bind(const char *address, const struct ww_options *options, int32_t *error);
+
+/*
+ From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
+ apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
+
+ # Safety
+
+ `server` is null, or a server that is not freed; `key` is null or has 32 bytes.
+ */
+int32_t ww_server_require_tokens(struct ww_server *server,
+                                 uint64_t protocol_id,
+                                 uint64_t server_id,
+                                 uint8_t key_id,
+                                 const uint8_t *key);
 
 /*
  Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.

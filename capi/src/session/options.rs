@@ -5,7 +5,7 @@ use crate::guard::bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 use ww::message::channel::ChannelConfig;
-use ww::session::{ClientConfig, ServerConfig, SessionConfig, Suite, Target};
+use ww::session::{ClientConfig, RepairConfig, ServerConfig, SessionConfig, Suite, Target};
 
 /// How a client connects or a server serves. All zero is a session of one lane that is not encrypted: for local networks and tests. What is
 /// zero is as the library has it.
@@ -38,6 +38,13 @@ pub struct ww_options {
     pub user_len: usize,
     /// At a server, unless it is 0: ask about each client, see `WW_EVENT_REQUESTED`.
     pub ask: u8,
+    /// Most bytes of repairs of lost packets, in percent of the others, up to 100; 0: none. Both ends have to want them.
+    pub repairs: u8,
+    /// At a client, a connect token as a matchmaker hands it out; or null. It says where the server is and how the session is protected: the address,
+    /// `suite`, `psk` and `server_key` are not looked at then.
+    pub token: *const u8,
+    /// Its bytes.
+    pub token_len: usize,
 }
 
 /// Not encrypted: a checksum, for local networks and tests.
@@ -73,6 +80,9 @@ impl ww_options {
         user: std::ptr::null(),
         user_len: 0,
         ask: 0,
+        repairs: 0,
+        token: std::ptr::null(),
+        token_len: 0,
     };
 
     /// # Safety
@@ -90,6 +100,9 @@ impl ww_options {
         };
         set(&mut config.timeout, self.timeout_ms);
         set(&mut config.keepalive, self.keepalive_ms);
+        if self.repairs > 0 {
+            config.repairs = Some(RepairConfig { percent: self.repairs, ..RepairConfig::default() });
+        }
         // SAFETY: as the caller says.
         let channels = unsafe { bytes(self.channels, self.channel_count) }.ok_or(WW_MISUSE)?;
         config.channels =
@@ -101,20 +114,27 @@ impl ww_options {
     ///
     /// As `session`.
     pub(super) unsafe fn client(&self, address: &str) -> Result<(Target, ClientConfig), i32> {
+        // SAFETY: as the caller says.
+        unsafe {
+            let target = match bytes(self.token, self.token_len).ok_or(WW_MISUSE)? {
+                [] => self.target(address)?,
+                token => of_token(token)?,
+            };
+            let user = bytes(self.user, self.user_len).ok_or(WW_MISUSE)?.to_vec();
+            let config = ClientConfig { session: self.session()?, ..ClientConfig::default() };
+            Ok((Target { user, ..target }, config))
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As `session`.
+    unsafe fn target(&self, address: &str) -> Result<Target, i32> {
         let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(|_| WW_MISUSE)?.collect();
         let first = *addresses.first().ok_or(WW_MISUSE)?;
         // SAFETY: as the caller says.
-        unsafe {
-            let target = Target {
-                addresses,
-                suite: self.suite()?,
-                psk: key(self.psk),
-                server_key: key(self.server_key),
-                user: bytes(self.user, self.user_len).ok_or(WW_MISUSE)?.to_vec(),
-                ..Target::insecure(first)
-            };
-            Ok((target, ClientConfig { session: self.session()?, ..ClientConfig::default() }))
-        }
+        let (psk, server_key) = unsafe { (key(self.psk), key(self.server_key)) };
+        Ok(Target { addresses, suite: self.suite()?, psk, server_key, ..Target::insecure(first) })
     }
 
     /// # Safety
@@ -141,6 +161,17 @@ impl ww_options {
     }
 }
 
+#[cfg(feature = "crypto")]
+fn of_token(token: &[u8]) -> Result<Target, i32> {
+    let token = ww::session::token::PublicToken::decode(token).map_err(|_| WW_MISUSE)?;
+    Ok(Target::of_token(&token))
+}
+
+#[cfg(not(feature = "crypto"))]
+const fn of_token(_: &[u8]) -> Result<Target, i32> {
+    Err(WW_MISUSE)
+}
+
 const fn channel(kind: u8) -> Option<ChannelConfig> {
     Some(match kind {
         WW_CHANNEL_RELIABLE_ORDERED => ChannelConfig::reliable_ordered(),
@@ -155,7 +186,7 @@ const fn channel(kind: u8) -> Option<ChannelConfig> {
 /// # Safety
 ///
 /// `key` is null or has 32 bytes.
-unsafe fn key(key: *const u8) -> Option<[u8; 32]> {
+pub(super) unsafe fn key(key: *const u8) -> Option<[u8; 32]> {
     // SAFETY: as the caller says.
     unsafe { bytes(key, 32) }?.try_into().ok()
 }

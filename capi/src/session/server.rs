@@ -47,6 +47,34 @@ pub unsafe extern "C" fn ww_server_bind(
     unsafe { made(bind, error) }
 }
 
+/// From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
+/// apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
+///
+/// # Safety
+///
+/// `server` is null, or a server that is not freed; `key` is null or has 32 bytes.
+#[cfg(feature = "crypto")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ww_server_require_tokens(
+    server: *mut ww_server,
+    protocol_id: u64,
+    server_id: u64,
+    key_id: u8,
+    key: *const u8,
+) -> i32 {
+    use ww::session::token::{ServerKey, Verifier};
+    // SAFETY: as the caller says.
+    unsafe {
+        let Some(key) = super::options::key(key) else { return WW_MISUSE };
+        call(server, |server| {
+            let Ok(started) = std::time::UNIX_EPOCH.elapsed() else { return WW_MISUSE };
+            let verifier =
+                Verifier::new(protocol_id, ServerKey::new(server_id, key_id, key), started.as_secs());
+            server.server.require_tokens(verifier).map_or_else(|error| connection::of_io(&error), |()| 0)
+        })
+    }
+}
+
 /// Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
 ///
 /// # Safety
@@ -412,4 +440,86 @@ pub unsafe extern "C" fn ww_server_port(server: *mut ww_server) -> i32 {
 pub unsafe extern "C" fn ww_server_free(server: *mut ww_server) {
     // SAFETY: as the caller says.
     unsafe { take_back(server) }
+}
+
+#[cfg(test)]
+#[cfg(feature = "crypto")]
+mod tests {
+    use super::super::client::{ww_client_connect, ww_client_event, ww_client_free, ww_client_poll};
+    use super::super::event::{WW_EVENT_CONNECTED, ww_event};
+    use super::super::options::WW_SUITE_PSK;
+    use super::*;
+    use ww::session::Suite;
+    use ww::session::token::{Order, ServerKey};
+
+    const KEY: [u8; 32] = [5; 32];
+
+    /// What a matchmaker makes for a server at that port, sealed with a key.
+    fn token(port: i32, key: [u8; 32]) -> Vec<u8> {
+        let created = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() + 1;
+        let order = Order {
+            protocol_id: 7,
+            suite: Suite::from_code(WW_SUITE_PSK).unwrap(),
+            client_id: 42,
+            match_id: [1; 16],
+            created,
+            expires: created + 45,
+            addresses: &[([127, 0, 0, 1], u16::try_from(port).unwrap()).into()],
+            server_key: None,
+            user: b"",
+        };
+        ServerKey::new(9, 1, key).mint(&order, [3; 32], [4; 24]).unwrap().encode().to_vec()
+    }
+
+    /// Whether who brings such a token comes in.
+    fn comes_in(key: [u8; 32]) -> bool {
+        let server_options =
+            ww_options { protocol_id: 7, suite: WW_SUITE_PSK, repairs: 30, ..ww_options::DEFAULT };
+        // SAFETY: all pointers are of what lives as long.
+        unsafe {
+            let server =
+                ww_server_bind(c"127.0.0.1:0".as_ptr(), &raw const server_options, std::ptr::null_mut());
+            assert!(!server.is_null());
+            assert_eq!(ww_server_require_tokens(server, 7, 9, 1, std::ptr::null()), WW_MISUSE);
+            assert_eq!(ww_server_require_tokens(server, 7, 9, 1, KEY.as_ptr()), 0);
+            let token = token(ww_server_port(server), key);
+            let options = ww_options {
+                protocol_id: 7,
+                repairs: 30,
+                token: token.as_ptr(),
+                token_len: token.len(),
+                ..ww_options::DEFAULT
+            };
+            let client = ww_client_connect(c"".as_ptr(), &raw const options, std::ptr::null_mut());
+            assert!(!client.is_null());
+            let (mut event, mut is_in) = (std::mem::zeroed::<ww_event>(), false);
+            for _ in 0..500 {
+                ww_server_pump(server, std::ptr::null_mut());
+                ww_client_poll(client, 2);
+                is_in |= ww_client_event(client, &raw mut event) == 1 && event.kind == WW_EVENT_CONNECTED;
+                if is_in {
+                    break;
+                }
+            }
+            ww_client_free(client);
+            ww_server_free(server);
+            is_in
+        }
+    }
+
+    #[test]
+    fn who_brings_a_token_of_the_servers_matchmaker_comes_in_and_nobody_else() {
+        assert!(comes_in(KEY));
+        assert!(!comes_in([6; 32]));
+    }
+
+    #[test]
+    fn a_token_that_is_none_is_misuse() {
+        let options = ww_options { token: KEY.as_ptr(), token_len: KEY.len(), ..ww_options::DEFAULT };
+        let mut error = 0;
+        // SAFETY: all pointers are of what lives as long.
+        let client =
+            unsafe { ww_client_connect(c"127.0.0.1:1".as_ptr(), &raw const options, &raw mut error) };
+        assert!(client.is_null() && error == WW_MISUSE);
+    }
 }
