@@ -24,6 +24,8 @@ pub struct Stats {
     pub not_recovered: u64,
     /// Shards whose number does not fit their kind: the other has other shards than the config says, and nothing is rebuilt.
     pub misplaced: u64,
+    /// Shards not kept because one not long before was misplaced.
+    pub doubted: u64,
     /// Data shards that say they are longer than they are.
     pub malformed: u64,
     /// Shards of a group that is not kept any more.

@@ -46,6 +46,7 @@ impl Decoder {
         }
         if self.doubts > 0 {
             self.doubts -= 1;
+            stats.doubted += 1;
             return;
         }
         if shard.bytes.is_empty() {

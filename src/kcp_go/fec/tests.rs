@@ -255,5 +255,5 @@ fn one_forged_shard_in_the_wrong_place_stops_parity_for_a_while_and_no_longer() 
     let rebuilt: usize =
         firsts_lost.map(|(_, datagram)| take(&mut decoder, datagram, &mut stats).len()).sum();
     let groups_without = (13 + 256usize).div_ceil(12);
-    assert_eq!((rebuilt, stats.misplaced), (40 - groups_without, 1), "{stats:?}");
+    assert_eq!((rebuilt, stats.misplaced, stats.doubted), (40 - groups_without, 1, 13 + 256), "{stats:?}");
 }

@@ -34,6 +34,7 @@ mod envelope;
 mod error;
 mod peer;
 mod proof;
+mod service;
 #[cfg(test)]
 mod tests;
 
@@ -57,7 +58,6 @@ use envelope::SharedEnvelope;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 /// Every peer, found by its id or by who sends.
 ///
@@ -385,60 +385,6 @@ impl Peers {
         id
     }
 
-    /// Updates the peers that have something to do.
-    fn service(&mut self, now: Time) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for id in touched.drain(..) {
-            let Some(peer) = self.peers.get_mut(&id) else { continue };
-            peer.touched = false;
-            let flush = std::mem::take(&mut peer.flush) || self.config.eager;
-            peer.update(now, flush);
-            if let Some(shared_envelope) = &mut self.shared_envelope {
-                peer.wrap(now, shared_envelope);
-            }
-            self.settle(now, id);
-        }
-        self.touched = touched; // its memory, for the next time
-    }
-
-    /// After an update: is the peer gone, can it be written to, when does it need care again.
-    fn settle(&mut self, now: Time, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
-        let idle_at = peer.heard + self.config.idle_timeout;
-        if peer.kcp().is_dead() {
-            return self.end(id, CloseReason::DeadLink);
-        }
-        if now >= idle_at {
-            return self.end(id, CloseReason::Idle);
-        }
-        if peer.take_writable() && !std::mem::replace(&mut peer.told_writable, true) {
-            self.events.push_back(Event::Writable(id));
-        }
-        let quiet_at = peer.heard + QUIET;
-        if !peer.shrunk && now >= quiet_at && peer.kcp().is_idle() {
-            peer.shrink();
-        }
-        if peer.may_send() && !std::mem::replace(&mut peer.sending, true) {
-            self.outbox.push_back(id);
-        }
-        peer.due = peer.check(now).map_or(idle_at, |at| at.min(idle_at));
-        if !peer.shrunk && quiet_at > now {
-            peer.due = peer.due.min(quiet_at);
-        }
-        self.timers.arm(id, &mut peer.wake, peer.due);
-    }
-
-    fn end(&mut self, id: PeerId, reason: CloseReason) {
-        let Some(peer) = self.remove(id) else { return };
-        match reason {
-            CloseReason::Idle => self.stats.closed_idle += 1,
-            CloseReason::DeadLink => self.stats.closed_dead += 1,
-        }
-        self.events.push_back(Event::Closed { id, reason });
-        log::debug!("peer {id} at {} gone: {reason:?}", peer.address());
-        self.ended.push_back(peer);
-    }
-
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
         let mut peer = *self.peers.remove(&id)?;
         self.by_key.remove(&key_of(&peer));
@@ -474,5 +420,3 @@ fn key_of(peer: &Peer) -> Key {
 
 /// Timers that one call looks at: enough for a thousand calls a second, or for one a frame of some ten thousand peers.
 const TIMERS_EACH: usize = 4096;
-/// Quiet after which a peer gives memory back.
-const QUIET: Duration = Duration::from_secs(2);
