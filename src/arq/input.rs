@@ -1,6 +1,7 @@
 //! A datagram comes in: checked as a whole, then applied segment by segment.
 
 use super::congestion::Ack;
+use super::modern::Arrivals;
 use super::recv::Stored;
 use super::rtt::SAMPLE_MAX;
 use super::stats::count;
@@ -95,7 +96,8 @@ impl<O: Output> Kcp<O> {
         }
         self.counters.bytes_received += datagram.len() as u64;
         let (una, in_flight) = (self.sender.una(), self.sender.in_flight);
-        let mut acked = Acked { bytes: 0, newest: None, sample: None, is_rebuilt };
+        let arrivals = Arrivals::new(now, self.rtt.min());
+        let mut acked = Acked { bytes: 0, newest: None, sample: None, arrivals, is_rebuilt };
         let mut has_segments = false;
         let mut rest = datagram;
         while let Some((head, data)) = RawHeader::split(rest)
@@ -238,7 +240,12 @@ impl<O: Output> Kcp<O> {
     #[inline]
     pub(super) fn take_una(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
         if self.sender.una().is_before(head.una()) {
-            acked.bytes += self.sender.acknowledge_before(head.una());
+            let arrivals = &mut acked.arrivals;
+            acked.bytes += if self.config.is_by_time() {
+                self.sender.acknowledge_before(head.una(), |segment| arrivals.freed(&segment.flight))
+            } else {
+                self.sender.acknowledge_before(head.una(), |_| {})
+            };
         }
     }
 
@@ -259,7 +266,7 @@ impl<O: Output> Kcp<O> {
             }
             taken += 1;
             if self.sender.una().is_before(head.una()) {
-                acked.bytes += self.sender.acknowledge_before(head.una());
+                acked.bytes += self.sender.acknowledge_before(head.una(), |_| {});
             }
             let age = wire.since(head.ts());
             if acked.is_rebuilt {
@@ -396,6 +403,8 @@ pub(super) struct Acked {
     newest: Option<(Sn, Millis)>,
     /// The last round trip measured, ms, or by time in µs.
     pub(super) sample: Option<u32>,
+    /// By time, what it tells of transmissions.
+    pub(super) arrivals: Arrivals,
     /// The datagram was not sent now: its window and timestamps say nothing.
     pub(super) is_rebuilt: bool,
 }

@@ -14,13 +14,13 @@ pub(super) struct Outgoing {
     pub(super) flight: Flight,
 }
 
-/// What sending fills in. Recovery by time uses only `ts` and `xmit`.
+/// What sending fills in. Recovery by time uses only `ts`, `resend_at` and `xmit`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Flight {
     /// What it was sent with last: the time, or a token made of it.
     pub(super) ts: Millis,
-    /// When it counts as lost.
+    /// When it counts as lost; by time, what it was sent with the time before.
     pub(super) resend_at: Millis,
     /// Its own timeout, ms, which grows with every one.
     pub(super) rto: u32,
@@ -59,14 +59,19 @@ impl Flight {
     }
 
     /// Commits a resend with the token `ts`.
-    pub(super) fn resend_as(&mut self, ts: Millis) {
-        self.xmit = self.xmit.saturating_add(1);
-        self.ts = ts;
+    pub(super) fn resend_by_time(&mut self, ts: Millis) {
+        self.resend_at = self.ts;
+        self.send_as(ts);
     }
 
     fn resend(&mut self, now: Millis) {
-        self.resend_as(now);
+        self.send_as(now);
         self.resend_at = now.add(self.rto);
+    }
+
+    fn send_as(&mut self, ts: Millis) {
+        self.xmit = self.xmit.saturating_add(1);
+        self.ts = ts;
     }
 }
 

@@ -172,15 +172,16 @@ impl Sender {
         Payloads { reader, shared: self.shared.as_deref() }.copy_next(sn, segment, to);
     }
 
-    /// Frees everything before `una`, which is at most `nxt`, and returns the bytes. Source: ikcp.c
+    /// Frees everything before `una`, which is at most `nxt`, and returns the bytes; `each` sees the segments. Source: ikcp.c
     /// `ikcp_parse_una`.
     #[inline(never)]
-    pub(super) fn acknowledge_before(&mut self, una: Sn) -> u32 {
+    pub(super) fn acknowledge_before(&mut self, una: Sn, mut each: impl FnMut(&Outgoing)) -> u32 {
         let Self { ring, in_flight, shared, .. } = self;
         let (mut bytes, mut segments) = (0, 0);
         ring.pop_until(una, |sn, segment| {
             segments += 1;
             bytes += u32::from(segment.len);
+            each(segment);
             if segment.shared
                 && let Some(shared) = shared
             {

@@ -23,6 +23,11 @@ impl LossShare {
         self.over = (self.over + 1).min(OVER);
     }
 
+    /// One that was judged lost lately was not.
+    pub(crate) fn take_back(&mut self) {
+        self.share = self.share.saturating_sub((WHOLE - self.share) / self.over);
+    }
+
     /// The share, of 65,535; 0: so little that it counts as nothing.
     pub(crate) const fn get(self) -> u32 {
         if self.share < LEAST { 0 } else { self.share }

@@ -53,6 +53,12 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = loss;
     }
 
+    /// A segment had arrived before it was sent again, so that nothing was lost: what [`on_loss`](Self::on_loss) has changed for it may be taken
+    /// back. Source: RFC 4015.
+    fn on_needless(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// The path has marked a segment, for a queue is filling (ECN): as if one had been lost, which is not sent again. Once a round trip at
     /// most.
     fn on_mark(&mut self, loss: &Loss) {

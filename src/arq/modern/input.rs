@@ -60,11 +60,9 @@ impl<O: Output> Kcp<O> {
             return;
         }
         let age = age.max(0).unsigned_abs();
-        let ByTime { rack, protection, .. } = &mut self.work.get_or_insert_default().by_time;
+        acked.arrivals.named(head.ts(), age, flight);
+        let rack = &mut self.work.get_or_insert_default().by_time.rack;
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
-            self.rtt.sample(age);
-            protection.floor.sample(now, age);
-            self.congestion.on_rtt(now, Duration::from_micros(age.into()));
             acked.sample = Some(age);
         }
     }
@@ -72,18 +70,29 @@ impl<O: Output> Kcp<O> {
     /// What follows from the segments of a datagram together.
     pub(in crate::arq) fn after_acks_by_time(&mut self, now: Time, acked: &Acked, has_progress: bool) {
         let in_flight = self.sender.in_flight;
-        let Some(Work { by_time: ByTime { rack, flights, .. }, .. }) = self.work.as_deref_mut() else {
-            return;
-        };
+        let Some(Work { by_time, .. }) = self.work.as_deref_mut() else { return };
+        let ByTime { rack, flights, protection, hold, .. } = by_time;
         if in_flight == 0 {
             flights.clear();
         }
         if has_progress {
             rack.progress(now);
         }
-        if acked.sample.is_some()
+        if let Some(spread) = acked.arrivals.spread() {
+            hold.saw(spread);
+        }
+        let needless = acked.arrivals.needless();
+        if needless > 0 {
+            protection.take_back(needless);
+            self.congestion.control_mut().on_needless(now);
+        }
+        // One round trip a datagram, however much it acknowledges: those of one datagram are one.
+        if let Some(age) = acked.sample
             && let Some(modern) = self.config.parts()
         {
+            self.rtt.sample(age);
+            protection.floor.sample(now, age);
+            self.congestion.on_rtt(now, Duration::from_micros(age.into()));
             self.rtt.rto = u32::try_from(rack.timeout(&self.rtt, modern)).unwrap_or(u32::MAX);
         }
     }
@@ -106,4 +115,4 @@ impl<O: Output> Kcp<O> {
 /// back.
 const AHEAD_MAX: i32 = 1000;
 /// Oldest token that is believed, µs. Older, and more likely the clock jumped, or the process stopped.
-const AGE_MAX: i32 = 10_000_000;
+pub(super) const AGE_MAX: i32 = 10_000_000;

@@ -4,11 +4,13 @@
 //! The wire stays KCP's. The `ts` of a PUSH is only ever echoed, so here it is a token: the µs at
 //! which it left, made unique, so that an ACK names the very transmission that arrived.
 
+mod arrivals;
 mod copies;
 mod detect;
 mod flights;
 mod floor;
 mod gap;
+mod hold;
 mod input;
 mod protect;
 mod rebuild;
@@ -17,6 +19,7 @@ mod resend;
 mod ride;
 mod waits;
 
+pub(super) use arrivals::Arrivals;
 use detect::{Rack, Sent};
 use flights::Flights;
 pub(super) use rebuild::Rebuild;

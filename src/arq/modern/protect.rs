@@ -66,6 +66,11 @@ impl Protection {
         self.peer = mark.checked_sub(1).map_or(Peer::Stock, |loss| Peer::Rebuilds { loss });
     }
 
+    /// So many resends were needless: nothing was lost.
+    pub(super) fn take_back(&mut self, resends: u32) {
+        (0..resends).for_each(|_| self.resent.take_back());
+    }
+
     /// How long the peer may let an acknowledgement wait, µs; where many get lost, until the next one.
     pub(super) fn ack_delay(&self, rtt: &Rtt) -> u64 {
         let Peer::Rebuilds { .. } = self.peer else { return 0 };

@@ -1,6 +1,7 @@
 //! Sends again what is lost by time.
 
 use super::floor::Floor;
+use super::hold::Hold;
 use super::protect::Protection;
 use super::{Flights, Modern, Rack};
 use crate::arq::event::Cause;
@@ -17,6 +18,7 @@ pub(in crate::arq) struct ByTime {
     pub(in crate::arq) rack: Rack,
     pub(in crate::arq) flights: Flights,
     pub(super) protection: Protection,
+    pub(super) hold: Hold,
     /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs.
     pub(in crate::arq) peer_delay: u64,
 }
@@ -35,6 +37,7 @@ impl ByTime {
     pub(in crate::arq) fn path_changed(&mut self, now: Time) {
         self.rack.path_changed(now);
         self.protection.floor = Floor::default();
+        self.hold = Hold::default();
     }
 
     /// The clock was set back: all in flight counts as sent at `now`.
@@ -66,7 +69,7 @@ impl ByTime {
             self.start_again(transmit, now);
         }
         // Not after that: what is lost by a shorter timeout would want another flush at once.
-        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay);
+        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay).max(self.hold.get());
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
@@ -114,7 +117,7 @@ impl ByTime {
             // When the path may be down, the first is what the peer takes whatever else it has.
             let sn = if is_silent { transmit.sender.una() } else { oldest.sn };
             let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
-            segment.flight.resend_as(token.token());
+            segment.flight.resend_by_time(token.token());
             let segment = *segment;
             let cause = match why {
                 Due::FastResend => Cause::Overtaken,

@@ -1,0 +1,50 @@
+//! How long the peer holds acknowledgements back, as they tell.
+
+/// How much longer than its last transmission the first one had waited that a datagram acknowledges.
+///
+/// Many KCPs acknowledge on a beat: one datagram acknowledges all that has come since the last beat, and kcp-go names only the newest of it, which
+/// has waited least. That one measures the round trip, so a timeout has to allow for this on top.
+///
+/// A lost acknowledgement looks the same, so it counts only while most datagrams that acknowledge show it.
+#[derive(Debug, Default)]
+pub(super) struct Hold {
+    /// Those of the last datagrams, the newest last, µs.
+    spreads: [u32; DATAGRAMS],
+    /// How many of them there were; the first are still missing.
+    seen: usize,
+    /// What counts, µs.
+    spread: u32,
+}
+
+impl Hold {
+    /// A datagram acknowledged transmissions, the first of which had waited so many µs longer than the last.
+    #[inline]
+    pub(super) fn saw(&mut self, spread: u32) {
+        if spread == 0 && self.spreads == [0; DATAGRAMS] {
+            self.seen = (self.seen + 1).min(DATAGRAMS); // the peer acknowledges at once
+        } else {
+            self.note(spread);
+        }
+    }
+
+    /// What a timeout has to allow for, µs.
+    pub(super) fn get(&self) -> u64 {
+        self.spread.into()
+    }
+
+    fn note(&mut self, spread: u32) {
+        self.spreads.rotate_left(1);
+        if let Some(last) = self.spreads.last_mut() {
+            *last = spread;
+        }
+        self.seen = (self.seen + 1).min(DATAGRAMS);
+        let mut sorted = self.spreads;
+        let known = sorted.get_mut(DATAGRAMS - self.seen..).unwrap_or_default();
+        known.sort_unstable();
+        let most_have_one = known.get(known.len() / 2).is_some_and(|spread| *spread > 0);
+        self.spread = if most_have_one { known.last().copied().unwrap_or(0) } else { 0 };
+    }
+}
+
+/// Datagrams that are looked back on.
+const DATAGRAMS: usize = 8;
