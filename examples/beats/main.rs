@@ -18,7 +18,8 @@ fn main() {
     let number = |at: usize, default| args.get(at).and_then(|arg| arg.parse().ok()).unwrap_or(default);
     let (first, count): (u64, u64) = (number(0, 1), number(1, 3));
     let everything = args.iter().any(|arg| arg == "all");
-    let cells = Cell::all();
+    let only = args.get(2).cloned().unwrap_or_default();
+    let cells: Vec<_> = Cell::all().into_iter().filter(|cell| format!("{cell:?}").contains(&only) || only == "all").collect();
     let halves: Vec<_> = (0..2)
         .map(|half| {
             let cells: Vec<_> = cells.iter().skip(half).step_by(2).copied().collect();

@@ -18,12 +18,16 @@ pub(in crate::arq) struct Arrivals {
     oldest: u32,
     /// Segments that had arrived before they were sent again.
     needless: u32,
+    /// Whether a transmission has arrived of a segment that was sent only once.
+    has_first: bool,
+    /// The longest time that a segment was waited for before the resend that has arrived, µs; 0: none has.
+    waited: u32,
 }
 
 impl Arrivals {
     pub(in crate::arq) fn new(now: Time, min_rtt: Option<u32>) -> Self {
         let min_rtt = min_rtt.unwrap_or(0);
-        Self { now: now.token(), min_rtt, newest: None, named: 0, oldest: 0, needless: 0 }
+        Self { now: now.token(), min_rtt, newest: None, named: 0, oldest: 0, needless: 0, has_first: false, waited: 0 }
     }
 
     /// An ACK names the transmission with the token `ts`, which left `age` µs ago, of a segment that was last sent as `flight` says.
@@ -34,13 +38,20 @@ impl Arrivals {
         self.named += 1;
         self.oldest = self.oldest.max(age);
         self.needless += u32::from(flight.ts != ts);
+        if flight.xmit == 1 {
+            self.has_first = true;
+        } else if flight.ts == ts {
+            self.waited = self.waited.max(u32::try_from(flight.ts.since(flight.resend_at)).unwrap_or(0));
+        }
     }
 
     /// `una` has freed a segment that was last sent as `flight` says.
     #[inline]
     pub(in crate::arq) fn freed(&mut self, flight: &Flight) {
         let mut age = self.age(flight.ts);
-        if flight.xmit > 1 && self.is_needless(flight.ts, age) {
+        if flight.xmit == 1 {
+            self.has_first = true;
+        } else if self.is_needless(flight.ts, age) {
             self.needless += 1;
             age = self.age(flight.resend_at);
         }
@@ -50,6 +61,16 @@ impl Arrivals {
     /// How much longer than the newest transmission acknowledged the oldest one has been away, µs; `None`: no ACK names one.
     pub(super) fn spread(&self) -> Option<u32> {
         self.newest.map(|(_, age)| self.oldest.saturating_sub(age))
+    }
+
+    /// The longest time that a segment was waited for before the resend that has arrived, µs; `None`: none has.
+    pub(super) fn waited(&self) -> Option<u64> {
+        (self.waited > 0).then_some(self.waited.into())
+    }
+
+    /// Whether all that has arrived may be resends, each of which hides when the transmission before it came.
+    pub(super) fn are_unsure(&self) -> bool {
+        self.waited > 0 && !self.has_first && self.needless == 0
     }
 
     /// Segments that had arrived before they were sent again.

@@ -24,6 +24,8 @@ pub(in crate::arq) struct Rack {
     progress: Time,
     /// While nothing is acknowledged: when a few more leave to bring news.
     probe_at: Time,
+    /// Datagrams in a row that acknowledged nothing but resends.
+    unsure: u8,
     /// How long an acknowledgement may wait at the peer.
     pub(super) ack_delay: u64,
     /// The last token.
@@ -95,6 +97,11 @@ impl Rack {
         }
     }
 
+    /// A datagram acknowledged nothing but resends, or something else.
+    pub(super) fn unsure(&mut self, is_unsure: bool) {
+        self.unsure = if is_unsure { self.unsure.saturating_add(1) } else { 0 };
+    }
+
     /// Something was acknowledged, or the first segment is about to be sent.
     pub(in crate::arq) fn progress(&mut self, now: Time) {
         self.progress = now;
@@ -139,7 +146,9 @@ impl Rack {
         }
         let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
         let margin = deviation.max(GRANULARITY).max(self.allowance) + self.ack_delay;
-        (u64::from(rtt.srtt) + margin).clamp(TIMEOUT_MIN, TIMEOUT_MAX)
+        // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
+        let back_off = u32::from(self.unsure / UNSURE).min(BACK_OFF_MAX);
+        ((u64::from(rtt.srtt) + margin) << back_off).clamp(TIMEOUT_MIN, TIMEOUT_MAX)
     }
 
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
@@ -157,6 +166,10 @@ const TIMEOUT_MIN: u64 = 5000;
 const TIMEOUT_MAX: u64 = 60_000_000;
 /// Least distance of the timeout from the round trip, µs.
 const GRANULARITY: u64 = 2000;
+/// Datagrams that acknowledge nothing but resends until the timeout doubles: as many losses in a row are rare.
+const UNSURE: u8 = 4;
+/// Most doublings.
+const BACK_OFF_MAX: u32 = 6;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
 const KEEP: u8 = 16;
 /// Half timeouts without an acknowledgement after which the path may be down.

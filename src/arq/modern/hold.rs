@@ -1,5 +1,7 @@
 //! How long the peer holds acknowledgements back, as they tell.
 
+use crate::time::Time;
+
 /// How much longer than its last transmission the first one had waited that a datagram acknowledges.
 ///
 /// Many KCPs acknowledge on a beat: one datagram acknowledges all that has come since the last beat, and kcp-go names only the newest of it, which
@@ -14,6 +16,8 @@ pub(super) struct Hold {
     seen: usize,
     /// What counts, µs.
     spread: u32,
+    /// When something was last lost for sure.
+    lost: Option<Time>,
 }
 
 impl Hold {
@@ -32,6 +36,18 @@ impl Hold {
         self.spread.into()
     }
 
+    /// The same for what is sent one by one: nothing once some of it gets lost. To wait for the peer's beat then costs more latency than a
+    /// small resend costs bytes.
+    pub(super) fn of_few(&self, now: Time) -> u64 {
+        let is_lossy = self.lost.is_some_and(|lost| now.micros_since(lost) < LOSSY);
+        if is_lossy { 0 } else { self.get() }
+    }
+
+    /// Something was lost.
+    pub(super) fn lost(&mut self, now: Time) {
+        self.lost = Some(now);
+    }
+
     fn note(&mut self, spread: u32) {
         self.spreads.rotate_left(1);
         if let Some(last) = self.spreads.last_mut() {
@@ -48,3 +64,5 @@ impl Hold {
 
 /// Datagrams that are looked back on.
 const DATAGRAMS: usize = 8;
+/// How long a loss counts, µs.
+const LOSSY: u64 = 30_000_000;

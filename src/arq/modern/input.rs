@@ -81,6 +81,10 @@ impl<O: Output> Kcp<O> {
         if let Some(spread) = acked.arrivals.spread() {
             hold.saw(spread);
         }
+        if acked.arrivals.waited().is_some_and(|waited| waited > u64::from(self.rtt.srtt) + hold.get()) {
+            hold.lost(now);
+        }
+        rack.unsure(acked.arrivals.are_unsure());
         let needless = acked.arrivals.needless();
         if needless > 0 {
             protection.take_back(needless);

@@ -68,8 +68,10 @@ impl ByTime {
         if self.rack.was_set_back(now, SET_BACK / 2) {
             self.start_again(transmit, now);
         }
+        let is_few = transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
+        let held = if is_few { self.hold.of_few(now) } else { self.hold.get() };
         // Not after that: what is lost by a shorter timeout would want another flush at once.
-        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay).max(self.hold.get());
+        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay).max(held);
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
@@ -102,7 +104,7 @@ impl ByTime {
     ) -> (Resent, u32) {
         // Where a queue overflows, copies are what it overflows with.
         let may_double = !self.protection.floor.may_be_under_queue(rtt.srtt);
-        let Self { rack, flights, .. } = self;
+        let Self { rack, flights, hold, .. } = self;
         let (mut resent, mut copies) = (Resent::default(), 0);
         let now = transmit.now;
         while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {
@@ -133,6 +135,7 @@ impl ByTime {
             if why == Due::FastResend {
                 if resent.fast == 0 {
                     rack.found(); // now, so that what this makes due leaves in this flush as well
+                    hold.lost(now);
                 }
                 resent.fast += 1;
                 continue;
