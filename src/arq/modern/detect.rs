@@ -24,6 +24,8 @@ pub(in crate::arq) struct Rack {
     progress: Time,
     /// While nothing is acknowledged: when a few more leave to bring news.
     probe_at: Time,
+    /// The longest timeout; `None`: any.
+    pub(super) impatience: Option<u64>,
     /// Datagrams in a row that acknowledged nothing but resends.
     unsure: u8,
     /// How long an acknowledgement may wait at the peer.
@@ -148,7 +150,8 @@ impl Rack {
         let margin = deviation.max(GRANULARITY).max(self.allowance) + self.ack_delay;
         // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
         let back_off = u32::from(self.unsure / UNSURE).min(BACK_OFF_MAX);
-        ((u64::from(rtt.srtt) + margin) << back_off).clamp(TIMEOUT_MIN, TIMEOUT_MAX)
+        let timeout = ((u64::from(rtt.srtt) + margin) << back_off).clamp(TIMEOUT_MIN, TIMEOUT_MAX);
+        self.impatience.map_or(timeout, |longest| timeout.min(longest))
     }
 
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.

@@ -1,5 +1,6 @@
 //! How long the peer holds acknowledgements back, as they tell.
 
+use crate::arq::rtt::Rtt;
 use crate::time::Time;
 
 /// How much longer than its last transmission the first one had waited that a datagram acknowledges.
@@ -36,11 +37,12 @@ impl Hold {
         self.spread.into()
     }
 
-    /// The same for what is sent one by one: nothing once some of it gets lost. To wait for the peer's beat then costs more latency than a
-    /// small resend costs bytes.
-    pub(super) fn of_few(&self, now: Time) -> u64 {
-        let is_lossy = self.lost.is_some_and(|lost| now.micros_since(lost) < LOSSY);
-        if is_lossy { 0 } else { self.get() }
+    /// The longest timeout of what is sent one by one to such a peer once some of it gets lost, µs; `None`: any. To wait for the peer's beat then
+    /// costs more latency than some small resends cost bytes.
+    pub(super) fn impatience(&self, now: Time, rtt: &Rtt) -> Option<u64> {
+        self.lost.filter(|lost| self.spread > 0 && now.micros_since(*lost) < LOSSY)?;
+        let path = u64::from(rtt.min().unwrap_or(rtt.srtt));
+        Some((path + path / 4 + IMPATIENCE).max((u64::from(rtt.srtt) + self.get()) / RESENDS))
     }
 
     /// Something was lost.
@@ -64,5 +66,9 @@ impl Hold {
 
 /// Datagrams that are looked back on.
 const DATAGRAMS: usize = 8;
+/// What is waited for beside a round trip and a quarter, µs.
+const IMPATIENCE: u64 = 10_000;
+/// How often a segment leaves until the peer acknowledges, at most.
+const RESENDS: u64 = 3;
 /// How long a loss counts, µs.
 const LOSSY: u64 = 30_000_000;

@@ -69,9 +69,9 @@ impl ByTime {
             self.start_again(transmit, now);
         }
         let is_few = transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
-        let held = if is_few { self.hold.of_few(now) } else { self.hold.get() };
         // Not after that: what is lost by a shorter timeout would want another flush at once.
-        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay).max(held);
+        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay).max(self.hold.get());
+        self.rack.impatience = if is_few { self.hold.impatience(now, rtt) } else { None };
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
