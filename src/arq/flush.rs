@@ -111,7 +111,7 @@ impl<O: Output> Kcp<O> {
         };
         let mut repairs = 0;
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {
-            by_time.peer_delay = ride.as_ref().map_or(0, |ride| ride.peer_delay());
+            by_time.peer_delay = ride.as_ref().map(|ride| ride.peer_delay());
             let (resent, sent) = by_time.flush(&mut transmit, self.rmt_wnd, &self.rtt, modern);
             repairs = sent;
             if let Some(ride) = ride {

@@ -71,11 +71,11 @@ impl Protection {
         (0..resends).for_each(|_| self.resent.take_back());
     }
 
-    /// How long the peer may let an acknowledgement wait, µs; where many get lost, until the next one.
-    pub(super) fn ack_delay(&self, rtt: &Rtt) -> u64 {
-        let Peer::Rebuilds { .. } = self.peer else { return 0 };
+    /// How long the peer may let an acknowledgement wait, µs; where many get lost, until the next one. `None`: it does not say that it does.
+    pub(super) fn ack_delay(&self, rtt: &Rtt) -> Option<u64> {
+        let Peer::Rebuilds { .. } = self.peer else { return None };
         let lost = if self.resent.get() > MANY_LOST { self.gap.average() } else { 0 };
-        self.gap.wait().map_or(0, |wait| lost + wait * u64::from(self.gap.patience(rtt)))
+        Some(self.gap.wait().map_or(0, |wait| lost + wait * u64::from(self.gap.patience(rtt))))
     }
 
     /// How long an acknowledgement may wait, µs, to ride in the datagram of a segment that is not sent yet.

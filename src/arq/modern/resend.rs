@@ -19,8 +19,8 @@ pub(in crate::arq) struct ByTime {
     pub(in crate::arq) flights: Flights,
     pub(super) protection: Protection,
     pub(super) hold: Hold,
-    /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs.
-    pub(in crate::arq) peer_delay: u64,
+    /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs; `None`: nothing is agreed.
+    pub(in crate::arq) peer_delay: Option<u64>,
 }
 
 impl ByTime {
@@ -70,8 +70,9 @@ impl ByTime {
         }
         let is_few = transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
         // Not after that: what is lost by a shorter timeout would want another flush at once.
-        self.rack.ack_delay = self.protection.ack_delay(rtt).max(self.peer_delay).max(self.hold.get());
-        self.rack.impatience = if is_few { self.hold.impatience(now, rtt) } else { None };
+        let told = self.protection.ack_delay(rtt).or(self.peer_delay);
+        self.rack.ack_delay = told.unwrap_or(self.hold.get());
+        self.rack.impatience = if is_few && told.is_none() { self.hold.impatience(now, rtt) } else { None };
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
