@@ -20,14 +20,14 @@ pub(in crate::arq) struct Arrivals {
     needless: u32,
     /// Whether a transmission has arrived of a segment that was sent only once.
     has_first: bool,
-    /// The longest time that a segment was waited for before the resend that has arrived, µs; 0: none has.
-    waited: u32,
+    /// Whether a resend has arrived, and perhaps the transmission before it as well.
+    has_resend: bool,
 }
 
 impl Arrivals {
     pub(in crate::arq) fn new(now: Time, min_rtt: Option<u32>) -> Self {
         let min_rtt = min_rtt.unwrap_or(0);
-        Self { now: now.token(), min_rtt, newest: None, named: 0, oldest: 0, needless: 0, has_first: false, waited: 0 }
+        Self { now: now.token(), min_rtt, newest: None, named: 0, oldest: 0, needless: 0, has_first: false, has_resend: false }
     }
 
     /// An ACK names the transmission with the token `ts`, which left `age` µs ago, of a segment that was last sent as `flight` says.
@@ -41,7 +41,7 @@ impl Arrivals {
         if flight.xmit == 1 {
             self.has_first = true;
         } else if flight.ts == ts {
-            self.waited = self.waited.max(u32::try_from(flight.ts.since(flight.resend_at)).unwrap_or(0));
+            self.has_resend = true;
         }
     }
 
@@ -63,14 +63,14 @@ impl Arrivals {
         self.newest.map(|(_, age)| self.oldest.saturating_sub(age))
     }
 
-    /// The longest time that a segment was waited for before the resend that has arrived, µs; `None`: none has.
-    pub(super) fn waited(&self) -> Option<u64> {
-        (self.waited > 0).then_some(self.waited.into())
-    }
-
     /// Whether all that has arrived may be resends, each of which hides when the transmission before it came.
     pub(super) fn are_unsure(&self) -> bool {
-        self.waited > 0 && !self.has_first && self.needless == 0
+        self.has_resend && !self.has_first && self.needless == 0
+    }
+
+    /// Whether more ACKs came together than those of segments that had arrived together.
+    pub(super) fn is_many(&self) -> bool {
+        self.named >= MANY
     }
 
     /// Segments that had arrived before they were sent again.
@@ -93,5 +93,7 @@ impl Arrivals {
     }
 }
 
+/// ACKs in a datagram that an end which acknowledges at once seldom has.
+const MANY: u32 = 4;
 /// ACKs in a datagram from which on there may be more than fit.
 const NAMED_MAX: u32 = 20;

@@ -26,6 +26,8 @@ pub(in crate::arq) struct Rack {
     probe_at: Time,
     /// The longest timeout; `None`: any.
     pub(super) impatience: Option<u64>,
+    /// Whether no congestion window suffers from timeouts.
+    pub(super) is_open: bool,
     /// Datagrams in a row that acknowledged nothing but resends.
     unsure: u8,
     /// How long an acknowledgement may wait at the peer.
@@ -149,7 +151,8 @@ impl Rack {
         let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
         let margin = deviation.max(GRANULARITY).max(self.allowance) + self.ack_delay;
         // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
-        let back_off = u32::from(self.unsure / UNSURE).min(BACK_OFF_MAX);
+        let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
+        let back_off = u32::from(self.unsure / unsure).min(BACK_OFF_MAX);
         let timeout = ((u64::from(rtt.srtt) + margin) << back_off).clamp(TIMEOUT_MIN, TIMEOUT_MAX);
         self.impatience.map_or(timeout, |longest| timeout.min(longest))
     }
@@ -169,8 +172,10 @@ const TIMEOUT_MIN: u64 = 5000;
 const TIMEOUT_MAX: u64 = 60_000_000;
 /// Least distance of the timeout from the round trip, µs.
 const GRANULARITY: u64 = 2000;
-/// Datagrams that acknowledge nothing but resends until the timeout doubles: as many losses in a row are rare.
-const UNSURE: u8 = 4;
+/// Datagrams that acknowledge nothing but resends until the timeout doubles: as many losses in a row are rare. Fewer where a timeout closes
+/// the congestion window.
+const UNSURE: u8 = 8;
+const UNSURE_CWND: u8 = 2;
 /// Most doublings.
 const BACK_OFF_MAX: u32 = 6;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).

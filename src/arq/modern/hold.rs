@@ -15,21 +15,28 @@ pub(super) struct Hold {
     spreads: [u32; DATAGRAMS],
     /// How many of them there were; the first are still missing.
     seen: usize,
-    /// What counts, µs.
+    /// Whether most of them show a beat, and the longest of them if so, µs.
+    is_there: bool,
     spread: u32,
     /// When something was last lost for sure.
     lost: Option<Time>,
 }
 
 impl Hold {
-    /// A datagram acknowledged transmissions, the first of which had waited so many µs longer than the last.
+    /// A datagram acknowledged transmissions, the first of which had waited so many µs longer than the last; or many that had waited as long.
     #[inline]
-    pub(super) fn saw(&mut self, spread: u32) {
+    pub(super) fn saw(&mut self, spread: u32, is_many: bool) {
+        let spread = spread.max(is_many.into());
         if spread == 0 && self.spreads == [0; DATAGRAMS] {
             self.seen = (self.seen + 1).min(DATAGRAMS); // the peer acknowledges at once
         } else {
             self.note(spread);
         }
+    }
+
+    /// Whether the peer holds acknowledgements back.
+    pub(super) fn is_there(&self) -> bool {
+        self.is_there
     }
 
     /// What a timeout has to allow for, µs.
@@ -59,8 +66,8 @@ impl Hold {
         let mut sorted = self.spreads;
         let known = sorted.get_mut(DATAGRAMS - self.seen..).unwrap_or_default();
         known.sort_unstable();
-        let most_have_one = known.get(known.len() / 2).is_some_and(|spread| *spread > 0);
-        self.spread = if most_have_one { known.last().copied().unwrap_or(0) } else { 0 };
+        self.is_there = known.get(known.len() / 4).is_some_and(|spread| *spread > 0);
+        self.spread = if self.is_there { known.last().copied().unwrap_or(0) } else { 0 };
     }
 }
 

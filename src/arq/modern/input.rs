@@ -60,11 +60,15 @@ impl<O: Output> Kcp<O> {
             return;
         }
         let age = age.max(0).unsigned_abs();
-        acked.arrivals.named(head.ts(), age, flight);
-        let rack = &mut self.work.get_or_insert_default().by_time.rack;
+        let ByTime { rack, hold, .. } = &mut self.work.get_or_insert_default().by_time;
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
+            // What a beat acknowledges together is one round trip, however much it is.
+            if !hold.is_there() || acked.sample.is_none() {
+                self.rtt.sample(age);
+            }
             acked.sample = Some(age);
         }
+        acked.arrivals.named(head.ts(), age, flight);
     }
 
     /// What follows from the segments of a datagram together.
@@ -79,10 +83,7 @@ impl<O: Output> Kcp<O> {
             rack.progress(now);
         }
         if let Some(spread) = acked.arrivals.spread() {
-            hold.saw(spread);
-        }
-        if acked.arrivals.waited().is_some_and(|waited| waited > u64::from(self.rtt.srtt) + hold.get()) {
-            hold.lost(now);
+            hold.saw(spread, acked.arrivals.is_many());
         }
         rack.unsure(acked.arrivals.are_unsure());
         let needless = acked.arrivals.needless();
@@ -90,11 +91,9 @@ impl<O: Output> Kcp<O> {
             protection.take_back(needless);
             self.congestion.control_mut().on_needless(now);
         }
-        // One round trip a datagram, however much it acknowledges: those of one datagram are one.
         if let Some(age) = acked.sample
             && let Some(modern) = self.config.parts()
         {
-            self.rtt.sample(age);
             protection.floor.sample(now, age);
             self.congestion.on_rtt(now, Duration::from_micros(age.into()));
             self.rtt.rto = u32::try_from(rack.timeout(&self.rtt, modern)).unwrap_or(u32::MAX);

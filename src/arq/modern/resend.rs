@@ -70,6 +70,7 @@ impl ByTime {
         }
         let is_few = transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
         // Not after that: what is lost by a shorter timeout would want another flush at once.
+        self.rack.is_open = transmit.congestion.is_open(transmit.config);
         let told = self.protection.ack_delay(rtt).or(self.peer_delay);
         self.rack.ack_delay = told.unwrap_or(self.hold.get());
         self.rack.impatience = if is_few && told.is_none() { self.hold.impatience(now, rtt) } else { None };
