@@ -92,4 +92,4 @@ fn message(number: u32, size: usize) -> Vec<u8> {
 }
 
 /// How long the last echoes are waited for.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);

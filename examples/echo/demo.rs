@@ -1,7 +1,7 @@
 //! Measures round trips and prints them: over a lossy network on this host, or to a server.
 
 use crate::args::Args;
-use crate::client::{self, Outcome, Progress};
+use crate::client::{self, Outcome, PATIENCE, Progress};
 use crate::relay::Link;
 use crate::{relay, server};
 use std::fmt::Write as _;
@@ -85,7 +85,7 @@ fn one(args: &Args, config: &Config, progress: &Progress) -> io::Result<Outcome>
 
 type Client<'scope, 'a> = (&'a str, ScopedJoinHandle<'scope, io::Result<Outcome>>, &'a Progress);
 
-/// Says how far they are until all have finished: in place on a terminal, else now and then.
+/// Says how far they are until all have finished: in place on a terminal, else now and then. Of all presets that fits into 80 columns.
 fn watch(clients: &[Client<'_, '_>]) {
     let (terminal, start) = (io::stderr().is_terminal(), Instant::now());
     let mut said = Duration::ZERO;
@@ -96,10 +96,12 @@ fn watch(clients: &[Client<'_, '_>]) {
             continue;
         }
         said = start.elapsed();
-        let mut line = format!("{:4.1} s, echoes:", said.as_secs_f64());
-        for (name, _, Progress { sent, delivered }) in clients {
-            let _ = write!(line, "  {name} {} of {}", delivered.load(Relaxed), sent.load(Relaxed));
+        let sent = clients.iter().map(|(_, _, progress)| progress.sent.load(Relaxed)).max().unwrap_or(0);
+        let mut line = format!("{:4.1} s, back of {sent}:", said.as_secs_f64());
+        for (name, _, Progress { delivered, .. }) in clients {
+            let _ = write!(line, " {name} {},", delivered.load(Relaxed));
         }
+        line.pop();
         eprint!("{}{line}{}", if terminal { "\r" } else { "" }, if terminal { "\x1b[K" } else { "\n" });
         let _ = io::stderr().flush();
     }
@@ -114,7 +116,8 @@ fn join(client: ScopedJoinHandle<'_, io::Result<Outcome>>) -> io::Result<Outcome
 
 fn print_load(args: &Args) {
     let (load, eager) = (args.load, if args.eager { ", flushed at once" } else { "" });
-    println!("{} messages a second of {} bytes for {:?}{eager}", load.rate, load.size, load.time);
+    println!("{} messages a second of {} bytes for {:?}{eager},", load.rate, load.size, load.time);
+    println!("then at most {PATIENCE:?} for the last echoes");
 }
 
 fn print_head() {
