@@ -1,23 +1,27 @@
 //! A lossy network in a box: a UDP port that passes datagrams on, late, twice, or not at all.
 
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use whitewater::net::Clock;
 use whitewater::sim::{Link, LinkConfig, Loss};
+use whitewater::wire::{Command, Segment, segments};
 
-/// Passes datagrams between a server and whoever sent last, by one thread, until it is dropped.
+/// Passes datagrams between a server and whoever sent last, until it is dropped.
 #[derive(Debug)]
 pub struct Relay {
     /// Where it takes datagrams for the server.
     pub address: SocketAddr,
     seed: u64,
     config: LinkConfig,
+    pushes: Arc<Mutex<Pushes>>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: [Option<JoinHandle<()>>; 2],
 }
 
 impl Relay {
@@ -30,22 +34,60 @@ impl Relay {
     pub fn start(server: SocketAddr, config: &LinkConfig, seed: u64) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = socket.local_addr().unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
         let links = [1, 2].map(|stream| Link::new(config.clone(), seed, stream).unwrap());
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || pass(&socket, server, links, &stopped));
-        Self { address, seed, config: config.clone(), stop, thread: Some(thread) }
+        let (stop, pushes) = <(Arc<AtomicBool>, Arc<Mutex<Pushes>>)>::default();
+        let (sender, inbox) = channel();
+        let (reading, stopped, counted) =
+            (socket.try_clone().unwrap(), Arc::clone(&stop), Arc::clone(&pushes));
+        let read = thread::spawn(move || read(&reading, &sender, &stopped));
+        let pass = thread::spawn(move || pass(&socket, server, links, &inbox, &counted));
+        Self { address, seed, config: config.clone(), pushes, stop, threads: [Some(read), Some(pass)] }
+    }
+
+    /// What the client has sent so far, if it is bare KCP.
+    ///
+    /// # Panics
+    ///
+    /// When its thread has.
+    #[must_use]
+    pub fn pushes(&self) -> Pushes {
+        self.pushes.lock().unwrap().clone()
+    }
+}
+
+/// PUSH segments of one session.
+#[derive(Clone, Debug, Default)]
+pub struct Pushes {
+    /// Segments, resends included.
+    pub sent: usize,
+    numbers: HashSet<u32>,
+}
+
+impl Pushes {
+    /// Segments whose number was seen before.
+    #[must_use]
+    pub fn resent(&self) -> usize {
+        self.sent - self.numbers.len()
+    }
+
+    fn count(&mut self, datagram: &[u8]) {
+        for Segment { header, .. } in segments(datagram).map_while(Result::ok) {
+            if header.cmd == Command::Push {
+                self.sent += 1;
+                self.numbers.insert(header.sn.0);
+            }
+        }
     }
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        let passed = self.thread.take().map(JoinHandle::join);
+        let ended = self.threads.each_mut().map(|thread| thread.take().map(JoinHandle::join));
         if thread::panicking() {
             println!("failed with seed {} over {:?}", self.seed, self.config);
         } else {
-            assert!(matches!(passed, Some(Ok(()))), "the relay");
+            assert!(matches!(ended, [Some(Ok(())), Some(Ok(()))]), "the relay");
         }
     }
 }
@@ -68,21 +110,40 @@ pub fn network(loss: f64) -> LinkConfig {
     }
 }
 
-fn pass(socket: &UdpSocket, server: SocketAddr, [mut there, mut back]: [Link; 2], stop: &AtomicBool) {
-    let clock = Clock::new();
-    let mut client = None;
+/// Reads datagrams as they come, with who sent them.
+fn read(socket: &UdpSocket, inbox: &Sender<(SocketAddr, Vec<u8>)>, stop: &AtomicBool) {
+    socket.set_read_timeout(Some(LOOK_UP)).unwrap();
     let mut buf = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
-        let next = there.next_arrival().into_iter().chain(back.next_arrival()).min();
-        let wait = next.map_or(LOOK_UP, |at| at.since(clock.now()).clamp(SHORTEST, LOOK_UP));
-        socket.set_read_timeout(Some(wait)).unwrap();
         match socket.recv_from(&mut buf) {
-            Ok((len, from)) if from == server => back.send(clock.now(), &buf[..len]),
-            Ok((len, from)) => {
-                client = Some(from);
-                there.send(clock.now(), &buf[..len]);
-            }
+            Ok((len, from)) => drop(inbox.send((from, buf[..len].to_vec()))), // nobody is left who takes it
             Err(error) => assert!(is_nothing(error.kind()), "{error}"),
+        }
+    }
+}
+
+/// Passes them on until the reader ends. It waits on a channel: the read timeout of a socket is milliseconds late.
+fn pass(
+    socket: &UdpSocket,
+    server: SocketAddr,
+    [mut there, mut back]: [Link; 2],
+    inbox: &Receiver<(SocketAddr, Vec<u8>)>,
+    pushes: &Mutex<Pushes>,
+) {
+    let clock = Clock::new();
+    let mut client = None;
+    loop {
+        let next = there.next_arrival().into_iter().chain(back.next_arrival()).min();
+        let wait = next.map_or(LOOK_UP, |at| at.since(clock.now()));
+        match inbox.recv_timeout(wait) {
+            Ok((from, datagram)) if from == server => back.send(clock.now(), &datagram),
+            Ok((from, datagram)) => {
+                client = Some(from);
+                pushes.lock().unwrap().count(&datagram);
+                there.send(clock.now(), &datagram);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
         for (link, to) in [(&mut there, Some(server)), (&mut back, client)] {
             let Some(to) = to else { continue };
@@ -100,5 +161,3 @@ pub(crate) fn is_nothing(kind: ErrorKind) -> bool {
 
 /// How often to look whether it is over.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Zero would be no timeout at all.
-const SHORTEST: Duration = Duration::from_micros(50);
