@@ -1,7 +1,9 @@
 //! What the tests share: a lossy network, our ends, the loops that other KCPs need, programs that end with their test, and a table of cases.
 
+pub mod beat;
 pub mod cases;
 pub mod exchange;
+pub mod kcp_go;
 pub mod kcptun;
 pub mod messages;
 pub mod ours;

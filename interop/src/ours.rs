@@ -1,7 +1,7 @@
-//! Our ends: who asks, and who echoes.
+//! Our ends: who asks, who sends, and who echoes.
 
 use crate::PATIENCE;
-use crate::messages::total;
+use crate::messages::{Load, total};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -50,6 +50,34 @@ pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>])
     // It has come to theirs, but the word of that may be lost.
     let _ = socket.drain(Duration::from_secs(2));
     (back, socket.stats())
+}
+
+/// Sends each message of a load when it is due, and waits for the answer to all of them.
+///
+/// # Panics
+///
+/// When that takes too long.
+#[must_use]
+pub fn send(server: SocketAddr, conv: u32, config: &Config, load: &Load) -> Stats {
+    let mut socket = KcpSocket::connect(server, Conv(conv), config).unwrap();
+    socket.set_write_timeout(Some(PATIENCE));
+    let (start, message, mut buf) = (Instant::now(), vec![0; load.size], [0; 16]);
+    for number in 0..load.count {
+        loop {
+            let left = load.due(number).saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            socket.set_read_timeout(Some(left));
+            let early = socket.recv(&mut buf).map_err(|error| error.kind());
+            assert_eq!(early, Err(ErrorKind::WouldBlock), "before all was sent");
+        }
+        assert_eq!(socket.send(&message).unwrap(), message.len());
+    }
+    socket.set_read_timeout(Some(PATIENCE));
+    let said = socket.recv(&mut buf);
+    assert!(said.is_ok(), "{said:?}: {:?}", socket.stats());
+    socket.stats()
 }
 
 /// A listener that sends back what it is sent, in a thread, until it is dropped.

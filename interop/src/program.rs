@@ -1,6 +1,7 @@
 //! Programs of others, which end with their test.
 
 use crate::PATIENCE;
+use std::collections::HashMap;
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -108,6 +109,18 @@ impl Drop for Program {
             println!("the program said:\n{}{rest}", self.said);
         }
     }
+}
+
+/// kcp-go's counters by their names, from a program that prints them.
+///
+/// # Panics
+///
+/// When it does not.
+#[must_use]
+pub fn counted(program: &mut Program) -> HashMap<String, u64> {
+    let line = program.says("KCP SNMP:&{").expect("it runs");
+    let pairs = line.trim_end_matches('}').split(' ').filter_map(|pair| pair.split_once(':'));
+    pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
 
 /// Where a program of this name is.

@@ -4,7 +4,7 @@ mod case;
 
 pub use case::Case;
 
-use crate::program::{Program, find};
+use crate::program::{self, Program, find};
 use crate::skip;
 use std::collections::HashMap;
 use std::fs::read_to_string;
@@ -92,9 +92,7 @@ pub fn server(target: SocketAddr, case: &Case) -> (Program, SocketAddr) {
 pub fn counted(program: &mut Program) -> HashMap<String, u64> {
     let id = program.id().to_string();
     assert!(Command::new("kill").args(["-USR1", &id]).status().unwrap().success());
-    let line = program.says("KCP SNMP:&{").expect("it runs");
-    let pairs = line.trim_end_matches('}').split(' ').filter_map(|pair| pair.split_once(':'));
-    pairs.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+    program::counted(program)
 }
 
 fn command(name: &str, case: &Case) -> Command {

@@ -1,0 +1,76 @@
+//! Resends towards a kcp-go that acknowledges on its beat, over a path without losses: all of them are needless.
+
+use crate::exchange::CONV;
+use crate::kcp_go::{self, Knobs, Receiver};
+use crate::messages::Load;
+use crate::ours;
+use crate::relay::Relay;
+use std::thread;
+use std::time::Duration;
+use whitewater::Config;
+use whitewater::sim::LinkConfig;
+
+/// Intervals of the receiver, ms. The last is kcp-go's default.
+pub const BEATS: [u16; 3] = [10, 40, 100];
+/// 60 Hz, 100 bytes.
+pub const LOAD: Load = Load { size: 100, count: 700, hz: 60 };
+
+/// Who sends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sender {
+    /// `KcpSocket`.
+    Ours(Config),
+    /// kcp-go, with the knobs of this config.
+    KcpGo(Config),
+}
+
+impl Sender {
+    /// The senders to compare, with their names.
+    #[must_use]
+    pub fn all() -> [(&'static str, Self); 8] {
+        let (default, fast, turbo) = (Config::default(), Config::fast(), Config::turbo());
+        [
+            ("by time", Self::Ours(default)),
+            ("by time, fast", Self::Ours(fast)),
+            ("by time, turbo", Self::Ours(turbo)),
+            ("classic", Self::Ours(default.classic())),
+            ("classic, fast", Self::Ours(fast.classic())),
+            ("classic, turbo", Self::Ours(turbo.classic())),
+            ("kcp-go, fast", Self::KcpGo(fast)),
+            ("kcp-go, turbo", Self::KcpGo(turbo)),
+        ]
+    }
+
+    /// Sends [`LOAD`] to kcp-go, 10 ms each way. Returns the number of resends that the relay saw.
+    ///
+    /// # Panics
+    ///
+    /// When that takes too long.
+    #[must_use]
+    pub fn resends(&self, beat: u16) -> usize {
+        let knobs = Knobs { interval: beat, ..Knobs::of(&Config::turbo()) };
+        let receiver = Receiver::start(knobs, &LOAD);
+        let path = LinkConfig { delay: Duration::from_millis(10), ..LinkConfig::default() };
+        let relay = Relay::start(receiver.address, &path, 0);
+        match self {
+            Self::Ours(config) => drop(ours::send(relay.address, CONV, config, &LOAD)),
+            Self::KcpGo(config) => drop(kcp_go::send(relay.address, Knobs::of(config), &LOAD)),
+        }
+        relay.pushes().resent()
+    }
+}
+
+/// [`Sender::resends`] of each sender at each beat. All of them run at once.
+///
+/// # Panics
+///
+/// When one of them does.
+#[must_use]
+pub fn resends(senders: &[Sender]) -> Vec<[usize; BEATS.len()]> {
+    thread::scope(|scope| {
+        let running =
+            senders.iter().map(|sender| BEATS.map(|beat| scope.spawn(move || sender.resends(beat))));
+        let running: Vec<_> = running.collect();
+        running.into_iter().map(|beats| beats.map(|one| one.join().unwrap())).collect()
+    })
+}

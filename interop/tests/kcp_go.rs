@@ -1,0 +1,65 @@
+//! kcp-go itself in bare KCP, as go/peer.go has it.
+
+use interop::beat::{self, BEATS, LOAD, Sender};
+use interop::cases;
+use interop::exchange::{Case, WINDOW};
+use interop::kcp_go::{self, Knobs};
+use whitewater::Config;
+
+#[test]
+fn our_socket_has_its_bytes_echoed_by_kcp_go() {
+    if !kcp_go::is_there() {
+        return;
+    }
+    cases::run(&Case::all(&[true]), |case| {
+        let knobs = Knobs::of(&Config { snd_wnd: WINDOW, ..Config::turbo() });
+        let (_server, address) = kcp_go::echo(knobs);
+        case.we_ask(address)
+    });
+}
+
+/// At most 1 % of the segments, or as many as classic sends again with the same knobs. kcp-go acknowledges on its beat, and only the last
+/// segment of a beat by number, so a segment that waits for a beat looks lost.
+///
+/// Each conversation of ours runs four times, all at once: it matters how the beat falls on the messages. A machine that stops for a while
+/// only adds resends, so one of the four may be worse, and a second attempt is enough.
+#[test]
+fn hardly_anything_is_sent_again_to_a_beat_of_kcp_go_without_losses() {
+    if !kcp_go::is_there() {
+        return;
+    }
+    let first = too_many();
+    let second = if first.is_empty() { Vec::new() } else { too_many() };
+    assert!(second.is_empty(), "(config, beat, resends, most) of both attempts: {first:#?} {second:#?}");
+}
+
+/// The cells above their bound.
+fn too_many() -> Vec<String> {
+    let configs = [("default", Config::default()), ("turbo", Config::turbo())];
+    let mut senders = vec![Sender::KcpGo(Config::turbo())];
+    for (_, config) in configs {
+        senders.push(Sender::Ours(config.classic()));
+        senders.extend([Sender::Ours(config); RUNS]);
+    }
+    let resends = beat::resends(&senders);
+    println!("beats {BEATS:?}: kcp-go's own {:?}", resends[0]);
+    let mut failed = Vec::new();
+    let mut classics = Vec::new();
+    for ((name, _), runs) in configs.iter().zip(resends[1..].chunks(1 + RUNS)) {
+        let (classic, runs) = runs.split_first().unwrap();
+        println!("{name}: classic {classic:?}, by time {runs:?}");
+        for (at, beat) in BEATS.iter().enumerate() {
+            let mut counts: Vec<_> = runs.iter().map(|beats| beats[at]).collect();
+            counts.sort_unstable();
+            let (most, count) = (classic[at].max(LOAD.count as usize / 100), counts[RUNS - 2]);
+            if count > most {
+                failed.push(format!("{name}, {beat} ms, {count}, {most}"));
+            }
+        }
+        classics.push(*classic);
+    }
+    assert!(classics[1][2] > LOAD.count as usize / 4, "this measures nothing: {classics:?}");
+    failed
+}
+
+const RUNS: usize = 4;
