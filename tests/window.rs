@@ -5,7 +5,7 @@ use crate::common;
 use common::{Drive, LinkConfig, Pair, Raw, Setup, flushed, kcp, numbered, numbers};
 use std::time::Duration;
 use whitewater::wire::Command;
-use whitewater::{Config, Time};
+use whitewater::{Config, DatagramQueue, Kcp, Time};
 
 #[test]
 fn no_more_than_the_send_window_is_in_flight() {
@@ -251,5 +251,64 @@ fn a_smaller_receive_window_that_a_read_opens_is_told() {
     for left in (0..200).rev() {
         assert_eq!(bob.recv(&mut [0; 4]), Ok(4));
         assert_eq!(bob.stats().rcv_queue + bob.stats().rcv_buf, left);
+    }
+}
+
+/// A peer whose receive window is 1: what comes beyond the number that it expects is dropped.
+#[test]
+fn a_peer_whose_first_window_is_small_is_never_sent_more_than_it_takes() {
+    for config in [Config::turbo(), Config::turbo().classic()] {
+        // It speaks first, and then answers each segment.
+        for first in [Raw { wnd: 1, ..Raw::push(0, b"hello") }, Raw::wins(1)] {
+            let mut alice = kcp(&config);
+            alice.input(Time::ZERO, &first.bytes()).unwrap();
+            assert_eq!(alice.stats().rmt_wnd, 1);
+            for number in 0..20 {
+                alice.send(&numbered(number, 100)).unwrap();
+            }
+            for una in 0..20 {
+                let now = 10 * u64::from(una);
+                let sent = flushed(&mut alice, now);
+                assert_eq!(numbers(&sent, Command::Push), [una], "{first:?}");
+                let ts = sent.last().unwrap().ts;
+                let ack = Raw { una: una + 1, wnd: 1, ..Raw::ack(una, ts) };
+                alice.input(Time::from_millis(now + 5), &ack.bytes()).unwrap();
+            }
+            assert_eq!(alice.wait_snd(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_peer_whose_first_window_is_closed_is_asked_and_sent_nothing() {
+    let mut alice = kcp(&Config::turbo());
+    alice.input(Time::ZERO, &Raw { wnd: 0, ..Raw::push(0, b"full") }.bytes()).unwrap();
+    alice.send(b"waits").unwrap();
+    let sent = |alice: &mut Kcp<DatagramQueue>, now| {
+        alice.update(now);
+        common::raw_segments(common::drain(alice)).iter().map(|raw| raw.cmd).collect::<Vec<_>>()
+    };
+    assert_eq!(sent(&mut alice, Time::ZERO), [Command::Ack]);
+    let asked = alice.check(Time::ZERO).unwrap();
+    assert_eq!((asked, sent(&mut alice, asked)), (Time::from_millis(200), vec![Command::Wask]));
+    // What opens it counts, and older news does not close it again.
+    for wnd in [9, 0] {
+        alice.input(asked, &Raw::wins(wnd).bytes()).unwrap();
+        assert_eq!(alice.stats().rmt_wnd, 9);
+    }
+    assert_eq!(sent(&mut alice, asked), [Command::Push]);
+}
+
+/// The first is heard while something is in flight, in the datagram that is expected most.
+#[test]
+fn the_first_window_heard_counts_while_data_is_in_flight() {
+    for config in [Config::turbo(), Config::turbo().classic()] {
+        let mut alice = kcp(&config);
+        alice.send(b"in flight").unwrap();
+        assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0]);
+        alice.input(Time::from_millis(5), &Raw { wnd: 1, ..Raw::push(0, b"hello") }.bytes()).unwrap();
+        assert_eq!(alice.stats().rmt_wnd, 1);
+        alice.send(b"waits").unwrap();
+        assert!(numbers(&flushed(&mut alice, 6), Command::Push).is_empty());
     }
 }

@@ -73,10 +73,10 @@ impl<O: Output> Kcp<O> {
         if !is_expected || !self.receiver.store_next(head, datagram, self.config.rcv_wnd) {
             return false;
         }
-        self.rmt_wnd = if self.config.is_by_time() { self.rmt_wnd.max(head.wnd()) } else { head.wnd() };
+        acks.push(head.sn(), head.ts());
+        self.take_wnd(head);
         self.counters.bytes_received += datagram.len() as u64;
         self.counters.segments_received += 1;
-        acks.push(head.sn(), head.ts());
         true
     }
 
@@ -225,12 +225,13 @@ impl<O: Output> Kcp<O> {
         self.take_una(head, acked);
     }
 
-    /// The peer's window. By time, news of the same `una` only opens it: less is older, and was
-    /// overtaken on the way.
+    /// The peer's window. By time, news of the same `una` only opens it, once it has been heard: less is
+    /// older, and was overtaken on the way.
     #[inline]
     pub(super) fn take_wnd(&mut self, head: RawHeader<'_>) {
         let una = self.sender.una();
-        if !self.config.is_by_time() || una.is_before(head.una()) {
+        if !self.hears_wnd || !self.config.is_by_time() || una.is_before(head.una()) {
+            self.hears_wnd = true;
             self.rmt_wnd = head.wnd();
         } else if una == head.una() {
             self.rmt_wnd = self.rmt_wnd.max(head.wnd());

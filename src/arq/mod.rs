@@ -89,6 +89,8 @@ pub struct Kcp<O> {
     timer: Timer,
     /// The peer's window as last heard, segments.
     rmt_wnd: u16,
+    /// Whether it has been heard; until then it counts as the least that ikcp.c has.
+    hears_wnd: bool,
     /// A segment has been sent `dead_link` times.
     dead: bool,
     /// Whether the peer knows that acknowledgements may wait for a segment of ours.
@@ -165,6 +167,7 @@ impl<O: Output> Kcp<O> {
             probe: Probe::default(),
             timer: Timer::default(),
             rmt_wnd: config::WND_RCV_MIN,
+            hears_wnd: false,
             dead: false,
             rides: false,
             refuses_empty: false,
