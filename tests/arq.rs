@@ -26,6 +26,7 @@ mod repairs;
 mod scenario;
 mod sim;
 mod sim_pair;
+mod standstill;
 mod traps;
 mod window;
 mod wrap;

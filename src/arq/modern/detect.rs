@@ -137,9 +137,10 @@ impl Rack {
         2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt, modern)
     }
 
-    /// A few segments whose time was out have left, and the rest waits for news of them.
-    pub(super) fn tried(&mut self, now: Time, rtt: &Rtt, modern: &Modern) {
-        let wait = self.timeout(rtt, modern).max(now.micros_since(self.progress) / PROBES);
+    /// A few segments whose time was out have left, and the rest of those in flight waits for news of them.
+    pub(super) fn tried(&mut self, now: Time, in_flight: u32, rtt: &Rtt, modern: &Modern) {
+        let (timeout, silence) = (self.timeout(rtt, modern), now.micros_since(self.progress));
+        let wait = timeout.max(silence / PROBES).max(patience(timeout, silence, in_flight));
         self.probe_at = now.after(wait.min(PROBE_MAX));
     }
 
@@ -164,6 +165,13 @@ impl Rack {
     }
 }
 
+/// Time between two tries, µs, with which so many segments are sent again no more often than by kcp-go, where each waits half a timeout
+/// longer each time: by the root of twice the timeout and the silence.
+fn patience(timeout: u64, silence: u64, in_flight: u32) -> u64 {
+    let waited = silence.saturating_sub(EAGER * timeout).min(PROBE_MAX * PROBES);
+    (2 * timeout.max(TIMEOUT_KCP_GO) * waited).isqrt() / u64::from(in_flight.max(1))
+}
+
 /// Timeout before the first round trip is measured, µs.
 const FIRST: u64 = 200_000;
 /// Least timeout, µs.
@@ -184,5 +192,9 @@ const KEEP: u8 = 16;
 const SILENT: u64 = 5;
 /// While nothing is acknowledged, the time between two tries is at least this part of it.
 const PROBES: u64 = 32;
+/// Timeouts in a row for which tries are no further apart, however little is in flight.
+const EAGER: u64 = 4;
+/// The least timeout of kcp-go with `nodelay`, µs.
+const TIMEOUT_KCP_GO: u64 = 30_000;
 /// Longest time between two tries, µs.
 const PROBE_MAX: u64 = 60_000_000;

@@ -144,7 +144,7 @@ impl ByTime {
             }
             resent.timeouts += 1;
             if is_silent || resent.timeouts >= TRIES {
-                rack.tried(now, rtt, modern);
+                rack.tried(now, transmit.sender.in_flight, rtt, modern);
             }
         }
         (resent, copies)
