@@ -201,6 +201,24 @@ fn an_outage_takes_what_is_sent_in_it() {
 }
 
 #[test]
+fn a_standstill_holds_what_would_arrive_in_it_and_then_delivers_it_in_order() {
+    let second = |from: u64, to: u64| Time::from_millis(from * 1000)..Time::from_millis(to * 1000);
+    let standstills = vec![second(1, 3), second(2, 4), second(6, 7)];
+    let mut link = link(LinkConfig { standstills, jitter: ms(8), ..clean() }, 1);
+    let arrived = arrivals(&mut link, 10_000, 8);
+    assert!(numbers(&arrived).into_iter().eq(0..10_000), "nothing is lost or overtaken");
+    let at = |ms: u64| arrived.iter().filter(|(at, _)| *at == Time::from_millis(ms)).count();
+    assert!(
+        (3000..3010).contains(&at(4000)) && (1000..1010).contains(&at(7000)),
+        "{} {}",
+        at(4000),
+        at(7000)
+    );
+    let is_held = |at| second(1, 4).contains(at) || second(6, 7).contains(at);
+    assert!(!arrived.iter().any(|(at, _)| is_held(at)));
+}
+
+#[test]
 fn the_config_changes_while_running_or_stays() {
     let mut link = link(clean(), 1);
     link.send(Time::ZERO, b"before");

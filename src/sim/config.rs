@@ -47,6 +47,8 @@ pub struct LinkConfig {
     pub ecn: EcnPath,
     /// When everything sent gets lost. Partitions are the same outages in both directions.
     pub outages: Vec<Range<Time>>,
+    /// When nothing arrives: what would, is held until the end and then arrives at once. A cellular link that stands still does that.
+    pub standstills: Vec<Range<Time>>,
 }
 
 /// What a path does to datagrams that say that their sender heeds marks (ECN), and to their marks.
@@ -152,6 +154,7 @@ impl LinkConfig {
             mtu: _,
             ecn: _,
             outages: _,
+            standstills: _,
         } = self; // a new field fails to compile until it is handled
         in_range("jitter", millis(*jitter), 0, DAY)?;
         loss.check()?;
@@ -164,6 +167,15 @@ impl LinkConfig {
     /// Whether everything sent now gets lost.
     pub(super) fn is_out(&self, now: Time) -> bool {
         self.outages.iter().any(|outage| outage.contains(&now))
+    }
+
+    /// When something arrives that would at `arrival` if nothing were held.
+    pub(super) fn released(&self, arrival: Time) -> Time {
+        let mut at = arrival;
+        while let Some(held) = self.standstills.iter().find(|held| held.contains(&at)) {
+            at = held.end;
+        }
+        at
     }
 
     /// What is added to the delay of a datagram; `draw` is its own random number.
@@ -193,6 +205,7 @@ impl Default for LinkConfig {
             mtu: None,
             ecn: EcnPath::default(),
             outages: Vec::new(),
+            standstills: Vec::new(),
         }
     }
 }

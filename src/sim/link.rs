@@ -248,6 +248,7 @@ impl Link {
     }
 
     fn push(&mut self, at: Time, datagram: Vec<u8>, ecn: Option<Ecn>) {
+        let at = self.config.released(at);
         self.count += 1;
         self.under_way.push(Reverse(UnderWay { at, count: self.count, datagram, ecn }));
     }

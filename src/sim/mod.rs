@@ -4,7 +4,7 @@
 //! every run, and an hour of a game takes a second.
 //!
 //! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck
-//!   with its queue, an mtu, marks of ECN, outages. [`LinkConfig`] says how much of each.
+//!   with its queue, an mtu, marks of ECN, outages, standstills. [`LinkConfig`] says how much of each.
 //! - [`Pair`] runs two [`Peer`]s over two links from event to event; [`KcpEnd`] is a control block as a
 //!   peer, [`ChannelsEnd`] channels of messages over packets, [`Group`] several of them on one path.
 //! - [`scenario`] sends known traffic and measures latencies, bytes and resends.
