@@ -1,13 +1,14 @@
-//! A peer that has stopped, and a path that holds what is under way: what both cost, and how soon they are over.
+//! A peer that has stopped, and a path that stands still and then delivers what it held: what both cost, and how soon they are over.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
 
-use common::{Raw, at, drain, kcp, numbers, raw_segments};
+use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
+use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 use whitewater::wire::Command;
-use whitewater::{Config, Time};
+use whitewater::{Config, Conv, Time};
 
 /// When segments leave again up to `until`, with `count` of them in flight to a peer at `rtt` ms that has stopped.
 fn resent(rtt: u64, count: usize, until: Time) -> Vec<Time> {
@@ -61,3 +62,169 @@ fn the_more_is_in_flight_the_sooner_a_peer_that_is_back_hears_of_it() {
         }
     }
 }
+
+/// A message every so often over links, each of which is another from [`START`] on if there are two of them.
+struct Game {
+    every: Duration,
+    config: Config,
+    links: [LinkConfig; 2],
+    then: Option<LinkConfig>,
+    seed: u64,
+}
+
+/// What became of it.
+#[derive(Debug, Default)]
+struct Played {
+    /// The longest that alice sent nothing while segments of hers were in flight and the path was free.
+    quiet: Duration,
+    /// The longest round trip and timeout while the path was free, and the timeout when it had been for 200 ms and for 2 s.
+    srtt: Duration,
+    rto: Duration,
+    rto_after: [Duration; 2],
+    worst: Duration,
+    /// Segments sent again before the path was free, and since.
+    resends: [u64; 2],
+}
+
+impl Game {
+    /// Plays up to 20 s after the path is as it was before, at `free`.
+    fn play(mut self, free: Time) -> Played {
+        let [alice, bob] =
+            [(); 2].map(|()| KcpEnd::new(Conv(7), &self.config, Drive::CHECK, Time::ZERO).unwrap());
+        let [there, back] = self.links;
+        let links = [(there, 1), (back, 2)].map(|(link, stream)| Link::new(link, self.seed, stream).unwrap());
+        let mut pair = Pair::new(alice, bob, links);
+        let (mut played, mut message) = (Played::default(), Vec::new());
+        let (mut sent, mut received, mut datagrams, mut last) = (0, 0, 0, free);
+        let sent_at = |number| Time::ZERO + self.every * number;
+        while pair.now() < free + Duration::from_secs(20) {
+            if !pair.step(sent_at(sent)) {
+                pair.run_to(sent_at(sent));
+                pair.alice.send(pair.now(), &[7; 100]).unwrap();
+                sent += 1;
+            }
+            if let Some(link) = self.then.take_if(|_| pair.now() >= START) {
+                pair.links.iter_mut().for_each(|end| end.set(link.clone()).unwrap());
+            }
+            let (now, stats) = (pair.now(), pair.alice.kcp().stats());
+            while pair.bob.recv(&mut message) {
+                played.worst = played.worst.max(now.since(sent_at(received)));
+                received += 1;
+            }
+            if now >= free {
+                played.quiet = played.quiet.max(now.since(last));
+                played.srtt = played.srtt.max(stats.srtt);
+                played.rto = played.rto.max(stats.rto);
+            }
+            let [before, since] = &mut played.resends;
+            *(if now < free { before } else { since }) = pair.alice.resends();
+            for (after, rto) in [ms(200), ms(2000)].into_iter().zip(&mut played.rto_after) {
+                *rto = if now <= free + after { stats.rto } else { *rto };
+            }
+            if now < free || stats.in_flight == 0 || pair.alice.datagrams() > datagrams {
+                (last, datagrams) = (now, pair.alice.datagrams());
+            }
+        }
+        played.resends[1] -= played.resends[0];
+        played
+    }
+}
+
+/// Each length, in ms, of standstills of both directions or one, at each window.
+fn standstills(loss: f64) -> Vec<(String, Time, [LinkConfig; 2], Config)> {
+    let mut all = Vec::new();
+    for (name, which) in [("both", [true, true]), ("there", [true, false]), ("back", [false, true])] {
+        for (length, snd_wnd) in [1000, 2000, 4000, 8000].into_iter().flat_map(|ms| [(ms, 32), (ms, 128)]) {
+            // All is held, or it is lost from the middle on, as where a buffer is full.
+            for share in [0, 50] {
+                let end = START + ms(length);
+                let (standstill, outage) = (START..end, START + ms(length - length * share / 100)..end);
+                let links = which.map(|stands| match stands {
+                    true => LinkConfig {
+                        standstills: vec![standstill.clone()],
+                        outages: vec![outage.clone()],
+                        ..path(loss)
+                    },
+                    false => path(loss),
+                });
+                let name =
+                    format!("{name}, {length} ms, {share} % of it lost, window {snd_wnd}, loss {loss}");
+                all.push((name, end, links, Config { snd_wnd, ..Config::turbo() }));
+            }
+        }
+    }
+    all
+}
+
+/// What a standstill held is no round trip: the path is known again a round trip after.
+#[test]
+fn a_standstill_is_over_a_round_trip_after_it_ends() {
+    for (name, end, links, config) in standstills(0.0) {
+        for seed in 1..=3 {
+            let game = Game { every: ms(1000) / 60, config, links: links.clone(), then: None, seed };
+            let played = game.play(end);
+            let Played { quiet, srtt, rto, rto_after: [soon, later], worst, resends } = played;
+            let held = end.since(START);
+            assert!(quiet <= ms(100) && rto <= ms(2000) && later <= ms(100), "{name}: {played:?}");
+            assert!(held < ms(2000) || (srtt <= ms(150) && soon <= ms(400)), "{name}: {played:?}");
+            assert!(worst <= held + ms(50), "{name}: {played:?}");
+            assert!(resends[0] <= 100 && resends[1] <= 100, "{name}: {played:?}");
+        }
+    }
+}
+
+/// The same where something is lost besides, so that the timeout is needed.
+#[test]
+fn after_a_standstill_a_free_path_is_used_whatever_is_lost() {
+    for (name, end, links, config) in [0.05, 0.2].into_iter().flat_map(standstills) {
+        for seed in 1..=5 {
+            let game = Game { every: ms(1000) / 60, config, links: links.clone(), then: None, seed };
+            let played = game.play(end);
+            let (Played { quiet, rto, rto_after: [_, later], worst, .. }, held) = (&played, end.since(START));
+            assert!(*quiet <= ms(300) && *rto <= ms(2000) && *later <= ms(100), "{name}: {played:?}");
+            assert!(*worst <= held + ms(300), "{name}: {played:?}");
+        }
+    }
+}
+
+/// Held, free for a while, and so on.
+#[test]
+fn a_path_that_stands_still_again_and_again_is_used_in_between() {
+    for free in [200, 500, 1500] {
+        let starts = (0..5).map(|turn| START + ms((1500 + free) * turn));
+        let standstills: Vec<_> = starts.map(|start| start..start + ms(1500)).collect();
+        let end = standstills.last().unwrap().end;
+        let links = [(); 2].map(|()| LinkConfig { standstills: standstills.clone(), ..path(0.05) });
+        for seed in 1..=5 {
+            let game = Game {
+                every: ms(1000) / 60,
+                config: Config::turbo(),
+                links: links.clone(),
+                then: None,
+                seed,
+            };
+            let played = game.play(end);
+            let Played { quiet, srtt, rto, worst, .. } = &played;
+            assert!(*quiet <= ms(100) && *srtt <= ms(150) && *rto <= ms(300), "{free}: {played:?}");
+            assert!(*worst <= 3 * ms(1500), "{free}: {played:?}");
+        }
+    }
+}
+
+/// The price: a path that is longer from now on looks like one that stood still until the second round trip. Up to then one segment at a
+/// time looks for it.
+#[test]
+fn a_path_that_becomes_longer_for_good_is_known_after_two_round_trips() {
+    for (hz, rtt) in [60, 10, 1].into_iter().flat_map(|hz| [600, 1200, 2500].map(|rtt| (hz, rtt))) {
+        let link = |rtt| LinkConfig { jitter: ms(6), ..LinkConfig::with_rtt(ms(rtt)) };
+        let (config, links) =
+            (Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo() }, [link(60), link(60)]);
+        let game = Game { every: ms(1000) / hz, config, links, then: Some(link(rtt)), seed: 1 };
+        let played = game.play(START + 4 * ms(rtt) + ms(1000));
+        let Played { srtt, rto_after: [rto, _], resends: [before, since], .. } = played;
+        assert!(srtt * 100 >= ms(rtt) * 95 && rto >= ms(rtt), "{hz} Hz, {rtt} ms: {played:?}");
+        assert!(before <= 70 && since <= 5, "{hz} Hz, {rtt} ms: {played:?}");
+    }
+}
+
+const START: Time = at(3000);

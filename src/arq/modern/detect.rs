@@ -16,6 +16,8 @@ pub(in crate::arq) struct Rack {
     newest: Option<(Sent, u64)>,
     /// When that became known.
     newest_at: Time,
+    /// When the path began to deliver again after a standstill, until one that left later has arrived.
+    held: Option<Time>,
     /// How much later than later ones a transmission may arrive.
     allowance: u64,
     /// Losses found until the allowance is halved, if nothing was reordered in between.
@@ -83,7 +85,19 @@ impl Rack {
             _ => {}
         }
         (self.newest, self.newest_at) = (Some((sent, age)), now);
-        true
+        self.is_of_path(sent, age, now, rtt)
+    }
+
+    /// Whether the time that the newest transmission was under way, µs, is a round trip of the path. What comes late by a standstill is
+    /// none, nor is any that left before the end of it; the first that left after it tells whether the path is that long now.
+    fn is_of_path(&mut self, sent: Sent, age: u64, now: Time, rtt: &Rtt) -> bool {
+        let is_told = match self.held {
+            Some(end) if sent.at < end => return false,
+            held => held.is_some(),
+        };
+        let is_late = age > u64::from(rtt.srtt) + 4 * u64::from(rtt.rttvar) + STANDSTILL;
+        self.held = (is_late && !is_told).then_some(now);
+        self.held.is_none()
     }
 
     /// A transmission came later than later ones, by so much.
@@ -122,19 +136,24 @@ impl Rack {
         if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {
             return Due::FastResend;
         }
-        let at = sent.at.after(self.timeout(rtt, modern)).max(self.probe_at);
-        if at <= now { Due::Timeout } else { Due::NotYet }
+        if self.timeout_at(sent, rtt, modern) <= now { Due::Timeout } else { Due::NotYet }
     }
 
     /// When it will be, if nothing arrives before.
     pub(super) fn due_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Time {
-        let at = sent.at.after(self.timeout(rtt, modern)).max(self.probe_at);
+        let at = self.timeout_at(sent, rtt, modern);
         self.overtaken_at(sent, modern).map_or(at, |overtaken| overtaken.min(at))
     }
 
-    /// Whether nothing has been acknowledged for so long that the path may be down.
+    /// When the time of a transmission is out; after a standstill not while others still come that it held.
+    fn timeout_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Time {
+        let from = if self.held.is_some() { sent.at.max(self.newest_at) } else { sent.at };
+        from.after(self.timeout(rtt, modern)).max(self.probe_at)
+    }
+
+    /// Whether nothing has been acknowledged for so long that the path may be down, or not yet known how it is after a standstill.
     pub(super) fn is_silent(&self, now: Time, rtt: &Rtt, modern: &Modern) -> bool {
-        2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt, modern)
+        self.held.is_some() || 2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt, modern)
     }
 
     /// A few segments whose time was out have left, and the rest of those in flight waits for news of them.
@@ -186,6 +205,8 @@ const UNSURE: u8 = 8;
 const UNSURE_CWND: u8 = 2;
 /// Most doublings.
 const BACK_OFF_MAX: u32 = 6;
+/// How much more than all jitter is a standstill, µs. If less is the first round trip, and half of it its deviation, the timeout is 2 s.
+const STANDSTILL: u64 = 2_000_000 / 3;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
 const KEEP: u8 = 16;
 /// Half timeouts without an acknowledgement after which the path may be down.
