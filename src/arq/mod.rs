@@ -268,10 +268,7 @@ impl<O: Output> Kcp<O> {
     /// Flushes if the interval has passed since the last time. To be called at least every
     /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
-        if self.config.is_at_once() {
-            self.timer.flush.get_or_insert_with(|| now.wire());
-            self.flush(now);
-        } else if self.timer.tick(now.wire(), self.config.interval) {
+        if self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once() {
             self.flush(now);
         }
     }

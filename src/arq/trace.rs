@@ -1,7 +1,9 @@
 //! The state under the names that ikcp.c gives it, for the comparison with recorded traces.
 
 use super::Kcp;
-use super::congestion::Congestion;
+use super::congestion::{Congestion, KcpControl};
+use super::rtt::SAMPLE_MAX;
+use crate::seq::Conv;
 use crate::wire::Output;
 
 impl<O: Output> Kcp<O> {
@@ -51,5 +53,27 @@ impl<O: Output> Kcp<O> {
             "xmit" => self.counters.resends_timeout.into(),
             _ => return None,
         })
+    }
+
+    /// Sets such a field as a program of ikcp.c does, that writes to its control block. What cannot be written stays.
+    #[doc(hidden)]
+    pub fn set_trace_state(&mut self, field: &str, value: u32) {
+        // What a sample may be at most: sums of it stay in range.
+        let time = value.min(SAMPLE_MAX.cast_unsigned()) * if self.config.is_by_time() { 1000 } else { 1 };
+        match (field, &mut self.congestion) {
+            ("ccops", congestion) if value == 0 => *congestion = Congestion::Kcp(KcpControl::new()),
+            ("conv", _) => self.conv = Conv(value),
+            ("state", _) => self.dead = value == u32::MAX,
+            ("rmt_wnd", _) => self.rmt_wnd = u16::try_from(value).unwrap_or(u16::MAX),
+            ("interval", _) => self.config.interval = u16::try_from(value).unwrap_or(u16::MAX),
+            ("rx_srtt", _) => self.rtt.srtt = time,
+            ("rx_rttval", _) => self.rtt.rttvar = time,
+            ("rx_rto", _) => self.rtt.rto = time,
+            ("xmit", _) => self.counters.resends_timeout = value,
+            ("cwnd", Congestion::Kcp(control)) => control.cwnd = value,
+            ("ssthresh", Congestion::Kcp(control)) => control.ssthresh = value,
+            ("incr", Congestion::Kcp(control)) => control.incr = value,
+            _ => {}
+        }
     }
 }

@@ -9,8 +9,8 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug)]
 pub struct KcpControl {
     /// Congestion window, segments; 0 until the first flush.
-    cwnd: u32,
-    ssthresh: u32,
+    pub(in crate::arq) cwnd: u32,
+    pub(in crate::arq) ssthresh: u32,
     /// The window in bytes, which grows in finer steps.
     pub(in crate::arq) incr: u32,
     before: Before,

@@ -85,6 +85,11 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = now;
     }
 
+    /// A flush begins; [`pacing_rate`](Self::pacing_rate) and [`window`](Self::window) are asked next.
+    fn on_flush(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// A flush has ended.
     fn on_tick(&mut self, now: Time, mss: u16) {
         let _ = (now, mss);
@@ -254,10 +259,11 @@ impl Congestion {
         }
     }
 
-    /// Fills the pacing budget up to `now`.
+    /// A flush begins: fills the pacing budget up to `now`.
     #[inline]
     pub(super) fn refill(&mut self, now: Time) {
         if let Self::Custom(custom) = self {
+            custom.control.on_flush(now);
             custom.pacer.refill(now, custom.control.pacing_rate());
         }
     }
