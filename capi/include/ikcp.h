@@ -1,4 +1,4 @@
-/* What a program written for ikcp.h 2.1.1 includes: the same names, types and layout. C99, GNU's C89, or C++. */
+/* What a program written for ikcp.h 2.1.1 includes: the same names, types and layout. C89 or C++98, and later. */
 #ifndef WHITEWATER_IKCP_H
 #define WHITEWATER_IKCP_H
 
@@ -39,6 +39,10 @@ typedef int32_t IINT32;
 #define __IUINT32_DEFINED
 typedef uint32_t IUINT32;
 #endif
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long" /* which C89 and C++98 have not */
+#endif
 #ifndef __IINT64_DEFINED
 #define __IINT64_DEFINED
 typedef long long IINT64;
@@ -46,6 +50,9 @@ typedef long long IINT64;
 #ifndef __IUINT64_DEFINED
 #define __IUINT64_DEFINED
 typedef unsigned long long IUINT64;
+#endif
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
 #endif
 
 #ifndef INLINE
@@ -124,7 +131,11 @@ static INLINE void ww_iqueue_splice(iqueue_head *list, iqueue_head *head) {
 #define IKCP_LOG_OUT_PROBE 1024
 #define IKCP_LOG_OUT_WINS 2048
 
-/* A line for kcp->writelog, of at most 1023 bytes. */
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) && !defined(__STDC_VERSION__)
+extern int vsnprintf(char *, size_t, const char *, va_list); /* stdio.h hides it from C89 */
+#endif
+
+/* A line for kcp->writelog, of at most 1023 bytes. Here and not in the library: Rust cannot define a function with `...`. */
 static INLINE void ikcp_log(ikcpcb *kcp, int mask, const char *fmt, ...) {
   char line[1024];
   va_list args;

@@ -1,13 +1,17 @@
 /* whitewater for C: sessions, and the functions of ikcp.h. Made by cbindgen from capi/src: change those, and run its test with UPDATE_HEADER=1. */
-
 #ifndef WHITEWATER_H
 #define WHITEWATER_H
+
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct IKCPCB ikcpcb;
 
@@ -172,11 +176,11 @@ typedef struct ww_server ww_server;
  */
 typedef struct IQUEUEHEAD {
   /*
-   Null.
+   Itself.
    */
   struct IQUEUEHEAD *next;
   /*
-   Null.
+   Itself.
    */
   struct IQUEUEHEAD *prev;
 } IQUEUEHEAD;
@@ -215,8 +219,9 @@ typedef struct IKCPOPS {
 
 /*
  A control block as ikcp.h 2.1.1 lays it out. What stands in it is told after each call; what is a knob there is one here, and taken with
- the next call: `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`, `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`,
- `user`, `logmask`, `output`, `writelog`, and for a congestion control of the program `cwnd`, `ssthresh`, `incr` and `congest`.
+ the next call: `mtu` or `mss`, each of which moves the other, `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`,
+ `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`, `user`, `ccops`, `congest`, `logmask`, `output` and `writelog`; and so is what changes
+ by itself: `conv`, `state`, `ssthresh`, `rx_rttval`, `rx_srtt`, `rx_rto`, `rmt_wnd`, `cwnd`, `xmit` and `incr`.
  */
 typedef struct IKCPCB {
   uint32_t conv;
@@ -252,9 +257,6 @@ typedef struct IKCPCB {
   uint32_t probe;
   uint32_t current;
   uint32_t interval;
-  /*
-   Not told: ask `ikcp_check`.
-   */
   uint32_t ts_flush;
   uint32_t xmit;
   uint32_t nrcv_buf;
@@ -272,12 +274,9 @@ typedef struct IKCPCB {
    */
   uint32_t probe_wait;
   uint32_t dead_link;
-  /*
-   Only where the program has a congestion control.
-   */
   uint32_t incr;
   /*
-   Not used, nor are the other three.
+   Always empty, as are the other three: `nsnd_que`, `nrcv_que`, `nsnd_buf` and `nrcv_buf` tell how long they are.
    */
   struct IQUEUEHEAD snd_queue;
   struct IQUEUEHEAD rcv_queue;
@@ -453,10 +452,6 @@ typedef struct ww_event {
   bool is_undelivered;
 } ww_event;
 
-#ifdef __cplusplus
-extern "C" {
-#endif // __cplusplus
-
 /*
  A control block for the conversation `conv`; null if there is none to be had. `user` goes to the callbacks.
  */
@@ -494,10 +489,11 @@ int ikcp_recv(struct IKCPCB *kcp,
 
 /*
  Queues a message: its length, or how much of it in stream mode; -2: it would take more fragments than a window has; -1: the queue is full.
+ With `buffer` null it is `len` bytes of 0; ikcp.c sends what the memory happens to hold.
 
  # Safety
 
- `kcp` is null or a control block; `buffer` has `len` bytes.
+ `kcp` is null or a control block; `buffer` is null or has `len` bytes.
  */
 int ikcp_send(struct IKCPCB *kcp,
               const char *buffer,
@@ -513,13 +509,14 @@ int ikcp_send(struct IKCPCB *kcp,
 void ikcp_update(struct IKCPCB *kcp, uint32_t current);
 
 /*
- When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest.
+ When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest, the next flush at the latest.
 
  # Safety
 
  `kcp` is null or a control block.
  */
-uint32_t ikcp_check(const struct IKCPCB *kcp, uint32_t current);
+uint32_t ikcp_check(const struct IKCPCB *kcp,
+                    uint32_t current);
 
 /*
  Takes a datagram: 0; -1: too short, or of another conversation, -2: shorter than it says, -3: no command, -4: nothing that we believe. A
@@ -561,7 +558,7 @@ int ikcp_peeksize(const struct IKCPCB *kcp);
 int ikcp_setmtu(struct IKCPCB *kcp, int mtu);
 
 /*
- Sets the windows, segments; 0 or less: as it is. The receive window is 128 at least.
+ Sets the windows, segments; 0 or less: as it is. The receive window is 128 to 65,535.
 
  # Safety
 
@@ -951,7 +948,7 @@ int32_t ww_server_port(struct ww_server *server);
 void ww_server_free(struct ww_server *server);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}
+#endif
 
-#endif  /* WHITEWATER_H */
+#endif

@@ -1,21 +1,22 @@
 //! The structures of ikcp.h 2.1.1, field by field: what programs read and set without a function.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null_mut;
+use std::ptr::{addr_of_mut, null_mut};
 
 /// A list of ikcp.c's. Empty, and nothing is looked for in it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct IQUEUEHEAD {
-    /// Null.
+    /// Itself.
     pub next: *mut Self,
-    /// Null.
+    /// Itself.
     pub prev: *mut Self,
 }
 
 /// A control block as ikcp.h 2.1.1 lays it out. What stands in it is told after each call; what is a knob there is one here, and taken with
-/// the next call: `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`, `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`,
-/// `user`, `logmask`, `output`, `writelog`, and for a congestion control of the program `cwnd`, `ssthresh`, `incr` and `congest`.
+/// the next call: `mtu` or `mss`, each of which moves the other, `rx_minrto`, `snd_wnd`, `rcv_wnd`, `current`, `interval`, `nodelay`,
+/// `dead_link`, `fastresend`, `fastlimit`, `nocwnd`, `stream`, `user`, `ccops`, `congest`, `logmask`, `output` and `writelog`; and so is what changes
+/// by itself: `conv`, `state`, `ssthresh`, `rx_rttval`, `rx_srtt`, `rx_rto`, `rmt_wnd`, `cwnd`, `xmit` and `incr`.
 #[repr(C)]
 #[expect(missing_docs, reason = "the names of ikcp.h")]
 pub struct IKCPCB {
@@ -44,7 +45,6 @@ pub struct IKCPCB {
     pub probe: u32,
     pub current: u32,
     pub interval: u32,
-    /// Not told: ask `ikcp_check`.
     pub ts_flush: u32,
     pub xmit: u32,
     pub nrcv_buf: u32,
@@ -58,9 +58,8 @@ pub struct IKCPCB {
     /// Not told.
     pub probe_wait: u32,
     pub dead_link: u32,
-    /// Only where the program has a congestion control.
     pub incr: u32,
-    /// Not used, nor are the other three.
+    /// Always empty, as are the other three: `nsnd_que`, `nrcv_que`, `nsnd_buf` and `nrcv_buf` tell how long they are.
     pub snd_queue: IQUEUEHEAD,
     pub rcv_queue: IQUEUEHEAD,
     pub snd_buf: IQUEUEHEAD,
@@ -104,7 +103,7 @@ impl IKCPCB {
             rcv_nxt: 0,
             ts_recent: 0,
             ts_lastack: 0,
-            ssthresh: 2,
+            ssthresh: 0,
             rx_rttval: 0,
             rx_srtt: 0,
             rx_rto: 0,
@@ -147,6 +146,25 @@ impl IKCPCB {
             logmask: 0,
             output: None,
             writelog: None,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `kcp` is a block that stays where it is.
+    pub(super) unsafe fn empty_queues(kcp: *mut Self) {
+        // SAFETY: as the caller says.
+        let queues = unsafe {
+            [
+                addr_of_mut!((*kcp).snd_queue),
+                addr_of_mut!((*kcp).rcv_queue),
+                addr_of_mut!((*kcp).snd_buf),
+                addr_of_mut!((*kcp).rcv_buf),
+            ]
+        };
+        for queue in queues {
+            // SAFETY: they are parts of the block.
+            unsafe { *queue = IQUEUEHEAD { next: queue, prev: queue } }
         }
     }
 }

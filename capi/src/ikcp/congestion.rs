@@ -1,15 +1,33 @@
 //! A congestion control of the program, as the library wants one.
+//!
+//! `on_tick` and `pacing_rate` are called where a flush begins, the other callbacks when the call has done its work and the block says
+//! how it stands: in ikcp.c's order.
 
 use super::block::{IKCPCB, IKCPOPS};
 use std::time::Duration;
 use ww::Time;
 use ww::arq::congestion::{Ack, CongestionControl, Loss, Sent};
 
-/// The callbacks of a control block, and that block: its fields `cwnd`, `ssthresh` and `incr` are the state.
+/// A control block, whose fields `cwnd`, `ssthresh` and `incr` are the state, and what is to be told to the callbacks of its `ccops`.
 #[derive(Debug)]
 pub(super) struct Callbacks {
-    ops: *const IKCPOPS,
     kcp: *mut IKCPCB,
+    events: *mut Vec<Event>,
+    /// What `pacing_rate` has said, in bytes a second.
+    rate: Option<u64>,
+}
+
+/// What a callback is to be told.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A flush began with this window.
+    Flush {
+        window: u32,
+    },
+    Sent(Sent),
+    Loss(Loss),
+    Rtt(i32),
+    Ack(Ack),
 }
 
 // SAFETY: a control block with all that belongs to it is used by one thread at a time, as the program has promised.
@@ -19,13 +37,8 @@ impl Callbacks {
     /// # Safety
     ///
     /// Both live longer than this, and whoever calls this has no reference to either.
-    pub(super) const unsafe fn new(ops: *const IKCPOPS, kcp: *mut IKCPCB) -> Self {
-        Self { ops, kcp }
-    }
-
-    fn ops(&self) -> &IKCPOPS {
-        // SAFETY: see `new`.
-        unsafe { &*self.ops }
+    pub(super) const unsafe fn new(kcp: *mut IKCPCB, events: *mut Vec<Event>) -> Self {
+        Self { kcp, events, rate: None }
     }
 
     fn block(&self) -> &IKCPCB {
@@ -33,43 +46,18 @@ impl Callbacks {
         unsafe { &*self.kcp }
     }
 
-    fn block_mut(&mut self) -> &mut IKCPCB {
-        // SAFETY: the same.
-        unsafe { &mut *self.kcp }
-    }
-
-    /// A window, and what it has grown by.
-    fn set(&mut self, cwnd: u32, mss: u32) {
-        let block = self.block_mut();
-        block.cwnd = cwnd;
-        block.incr = cwnd.saturating_mul(mss);
-    }
-
-    /// Doubles up to `ssthresh`, then a segment a window: ikcp.c's `ikcp_input`.
-    fn grow(&mut self, ack: &Ack) {
-        let mss = u32::from(ack.mss).max(1);
-        let block = self.block_mut();
-        if ack.segments == 0 || block.cwnd >= u32::from(ack.rmt_wnd) {
-            return;
-        }
-        if block.cwnd < block.ssthresh {
-            let cwnd = block.cwnd.saturating_add(1);
-            block.incr = block.incr.saturating_add(mss);
-            block.cwnd = cwnd;
-        } else {
-            block.incr = block.incr.max(mss);
-            block.incr = block.incr.saturating_add(mss.saturating_mul(mss) / block.incr + mss / 16);
-            if block.cwnd.saturating_add(1).saturating_mul(mss) <= block.incr {
-                block.cwnd = block.incr.div_ceil(mss);
-            }
-        }
-        block.cwnd = block.cwnd.min(ack.rmt_wnd.into());
+    fn push(&mut self, event: Event) {
+        // SAFETY: see `new`.
+        unsafe { (*self.events).push(event) }
     }
 }
 
 impl CongestionControl for Callbacks {
+    /// ikcp.c counts from `snd_una` on, the library what has not arrived.
     fn window(&self) -> u32 {
-        self.block().cwnd
+        let block = self.block();
+        let span = block.snd_nxt.wrapping_sub(block.snd_una);
+        block.cwnd.saturating_sub(span.saturating_sub(block.nsnd_buf))
     }
 
     fn ssthresh(&self) -> Option<u32> {
@@ -77,72 +65,166 @@ impl CongestionControl for Callbacks {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        match self.ops().on_ack {
-            // SAFETY: see `new`.
-            Some(on_ack) => unsafe { on_ack(self.kcp, ack.segments, ack.bytes, ack.in_flight) },
-            None => self.grow(ack),
+        if ack.segments > 0 {
+            self.push(Event::Ack(*ack));
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        let mss = loss.mss.into();
+        self.push(Event::Loss(*loss));
+    }
+
+    fn on_rtt(&mut self, _: Time, rtt: Duration) {
+        self.push(Event::Rtt(i32::try_from(rtt.as_millis()).unwrap_or(i32::MAX)));
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.push(Event::Sent(*sent));
+    }
+
+    fn on_flush(&mut self, now: Time) {
+        let kcp = self.kcp;
+        // SAFETY: see `new`.
+        unsafe {
+            (*kcp).current = now.wire().0;
+            if let Some(on_tick) = ops(kcp).and_then(|ops| ops.on_tick) {
+                on_tick(kcp);
+            }
+            let a_flush = ops(kcp).and_then(|ops| ops.pacing_rate).map(|rate| rate(kcp));
+            let a_flush = a_flush.filter(|bytes| i32::try_from(*bytes).is_ok());
+            let interval = u64::from((*kcp).interval.max(1));
+            self.rate = a_flush.map(|bytes| u64::from(bytes) * 1000 / interval);
+        }
+        self.push(Event::Flush { window: self.block().cwnd });
+    }
+
+    fn on_tick(&mut self, _: Time, _: u16) {
+        // SAFETY: see `new`.
+        unsafe { keep_open(self.kcp) }
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        self.rate
+    }
+}
+
+/// # Safety
+///
+/// `kcp` is a control block, and what it names as `ccops` lives.
+unsafe fn ops<'a>(kcp: *mut IKCPCB) -> Option<&'a IKCPOPS> {
+    // SAFETY: as the caller says.
+    unsafe { (*kcp).ccops.as_ref() }
+}
+
+/// Calls the callbacks, or does what ikcp.c does where one is null.
+///
+/// # Safety
+///
+/// `kcp` is a control block that says how it stands, to which nobody has a reference; what it names as `ccops` lives.
+pub(super) unsafe fn tell(kcp: *mut IKCPCB, events: &[Event]) {
+    let mut prior_window = 0;
+    for event in events {
+        // SAFETY: as the caller says.
+        unsafe {
+            let Some(ops) = ops(kcp) else { return };
+            let in_flight = (*kcp).nsnd_buf;
+            match event {
+                Event::Flush { window } => {
+                    prior_window = *window;
+                    let most = prior_window.min((*kcp).snd_wnd).min((*kcp).rmt_wnd);
+                    if let (0, true, Some(limited)) = ((*kcp).nsnd_que, in_flight < most, ops.on_app_limited)
+                    {
+                        limited(kcp, in_flight);
+                    }
+                }
+                Event::Sent(Sent { now, sn, len, xmit, .. }) => {
+                    if let Some(on_sent) = ops.on_pkt_sent {
+                        on_sent(kcp, sn.0, now.wire().0, (*len).into(), in_flight, (*xmit).into());
+                    }
+                }
+                Event::Loss(loss) => lost(kcp, loss, prior_window),
+                Event::Rtt(rtt) => {
+                    if let Some(on_rtt) = ops.on_rtt {
+                        on_rtt(kcp, *rtt);
+                    }
+                }
+                Event::Ack(ack) => match ops.on_ack {
+                    Some(on_ack) => on_ack(kcp, ack.segments, ack.bytes, ack.in_flight),
+                    None => grow(&mut *kcp),
+                },
+            }
+        }
+    }
+    if events.iter().any(|event| matches!(event, Event::Flush { .. })) {
+        // SAFETY: as the caller says.
+        unsafe { keep_open(kcp) }
+    }
+}
+
+/// # Safety
+///
+/// As [`tell`].
+unsafe fn lost(kcp: *mut IKCPCB, loss: &Loss, prior_window: u32) {
+    // SAFETY: as the caller says.
+    unsafe {
         if loss.fast > 0 {
-            match self.ops().on_fast_retransmit {
-                // SAFETY: see `new`.
-                Some(on_fast) => unsafe { on_fast(self.kcp, loss.fast, loss.in_flight, loss.prior_window) },
+            match ops(kcp).and_then(|ops| ops.on_fast_retransmit) {
+                Some(on_fast) => on_fast(kcp, loss.fast, (*kcp).nsnd_buf, prior_window),
                 None => {
-                    let ssthresh = (loss.in_flight / 2).max(2);
-                    self.block_mut().ssthresh = ssthresh;
-                    self.set(ssthresh.saturating_add(loss.fast_resend.into()), mss);
+                    (*kcp).ssthresh = (loss.in_flight / 2).max(2);
+                    set(&mut *kcp, (*kcp).ssthresh.saturating_add(loss.fast_resend.into()));
                 }
             }
         }
         if loss.timeouts > 0 {
-            match self.ops().on_timeout {
-                // SAFETY: see `new`.
-                Some(on_timeout) => unsafe { on_timeout(self.kcp, loss.prior_window) },
+            match ops(kcp).and_then(|ops| ops.on_timeout) {
+                Some(on_timeout) => on_timeout(kcp, prior_window),
                 None => {
-                    self.block_mut().ssthresh = (loss.prior_window / 2).max(2);
-                    self.set(1, mss);
+                    (*kcp).ssthresh = (prior_window / 2).max(2);
+                    set(&mut *kcp, 1);
                 }
             }
         }
     }
+}
 
-    fn on_rtt(&mut self, _: Time, rtt: Duration) {
-        if let Some(on_rtt) = self.ops().on_rtt {
-            // SAFETY: see `new`.
-            unsafe { on_rtt(self.kcp, i32::try_from(rtt.as_millis()).unwrap_or(i32::MAX)) }
+/// A window, and what it has grown by.
+pub(super) const fn set(block: &mut IKCPCB, cwnd: u32) {
+    block.cwnd = cwnd;
+    block.incr = cwnd.saturating_mul(block.mss);
+}
+
+/// A flush does not end with a window of 0. Source: ikcp.c `ikcp_flush`.
+///
+/// # Safety
+///
+/// As [`tell`].
+unsafe fn keep_open(kcp: *mut IKCPCB) {
+    // SAFETY: as the caller says.
+    unsafe {
+        if (*kcp).cwnd < 1 {
+            set(&mut *kcp, 1);
         }
     }
+}
 
-    fn on_sent(&mut self, sent: &Sent) {
-        if let Some(on_sent) = self.ops().on_pkt_sent {
-            let Sent { now, sn, len, xmit, in_flight, .. } = *sent;
-            // SAFETY: see `new`.
-            unsafe { on_sent(self.kcp, sn.0, now.wire().0, len.into(), in_flight, xmit.into()) }
+/// Doubles up to `ssthresh`, then a segment a window. Source: ikcp.c `ikcp_input`.
+fn grow(block: &mut IKCPCB) {
+    let mss = block.mss.max(1);
+    if block.cwnd >= block.rmt_wnd {
+        return;
+    }
+    if block.cwnd < block.ssthresh {
+        block.cwnd += 1;
+        block.incr = block.incr.saturating_add(mss);
+    } else {
+        block.incr = block.incr.max(mss);
+        block.incr = block.incr.saturating_add(mss.saturating_mul(mss) / block.incr + mss / 16);
+        if (block.cwnd + 1).saturating_mul(mss) <= block.incr {
+            block.cwnd = block.incr.div_ceil(mss);
         }
     }
-
-    fn on_app_limited(&mut self, in_flight: u32) {
-        if let Some(on_app_limited) = self.ops().on_app_limited {
-            // SAFETY: see `new`.
-            unsafe { on_app_limited(self.kcp, in_flight) }
-        }
-    }
-
-    fn on_tick(&mut self, _: Time, _: u16) {
-        if let Some(on_tick) = self.ops().on_tick {
-            // SAFETY: see `new`.
-            unsafe { on_tick(self.kcp) }
-        }
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        let rate = self.ops().pacing_rate?;
-        // SAFETY: see `new`.
-        let a_flush = unsafe { rate(self.kcp) };
-        let flushes_a_second = 1000 / u64::from(self.block().interval.max(1));
-        i32::try_from(a_flush).is_ok().then(|| u64::from(a_flush) * flushes_a_second.max(1))
+    if block.cwnd > block.rmt_wnd {
+        set(block, block.rmt_wnd);
     }
 }

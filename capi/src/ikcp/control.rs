@@ -1,48 +1,15 @@
 //! A control block with ikcp.c's knobs, clock and answers.
 
 use super::block::IKCPCB;
+use super::congestion::Callbacks;
+use super::fields::{Knobs, State};
 use crate::guard::Object;
+use std::ffi::c_void;
 use std::time::Duration;
 use ww::{Config, Conv, InputError, Kcp, Millis, Output, Recovery, RecvError, SendError, Stats, Time};
 
 /// Where the program's clock shows 0: it may jump back before its first moment.
 const EPOCH: Time = Time::from_millis(1 << 40);
-
-/// The fields that a program sets without a function, as it has left them.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) struct Knobs {
-    pub(super) current: u32,
-    nodelay: u32,
-    interval: u32,
-    snd_wnd: u32,
-    rcv_wnd: u32,
-    rx_minrto: i32,
-    dead_link: u32,
-    fastresend: i32,
-    fastlimit: i32,
-    nocwnd: i32,
-    stream: i32,
-    has_control: bool,
-}
-
-impl Knobs {
-    pub(super) const fn of(block: &IKCPCB) -> Self {
-        Self {
-            current: block.current,
-            nodelay: block.nodelay,
-            interval: block.interval,
-            snd_wnd: block.snd_wnd,
-            rcv_wnd: block.rcv_wnd,
-            rx_minrto: block.rx_minrto,
-            dead_link: block.dead_link,
-            fastresend: block.fastresend,
-            fastlimit: block.fastlimit,
-            nocwnd: block.nocwnd,
-            stream: block.stream,
-            has_control: !block.ccops.is_null(),
-        }
-    }
-}
 
 pub(super) struct Control {
     pub(super) kcp: Kcp<Emitted>,
@@ -50,7 +17,11 @@ pub(super) struct Control {
     /// The time of the last `update`, or what the program has set.
     current: Time,
     updated: bool,
-    seen: Option<Knobs>,
+    /// What the program was told last, or has set.
+    knobs: Knobs,
+    told: State,
+    /// The congestion control is the program's.
+    has_control: bool,
     broken: bool,
 }
 
@@ -61,7 +32,8 @@ impl Object for Control {
 }
 
 impl Control {
-    pub(super) fn new(conv: u32) -> Option<Self> {
+    /// It, and the block that the program sees.
+    pub(super) fn new(conv: u32, user: *mut c_void) -> Option<(Self, IKCPCB)> {
         let config = Config {
             rcv_mtu: 65_507,
             snd_queue: 1 << 24,
@@ -69,36 +41,74 @@ impl Control {
             ..Config::default().classic()
         };
         let kcp = Kcp::new(Conv(conv), &config, Emitted::default()).ok()?;
-        Some(Self { kcp, config, current: EPOCH, updated: false, seen: None, broken: false })
+        let mut block = IKCPCB::new(conv, user);
+        show_knobs(&config, &mut block);
+        let (knobs, told) = (Knobs::of(&mut block), State::of(&block));
+        let (current, updated, has_control, broken) = (EPOCH, false, false, false);
+        let mut control = Self { kcp, config, current, updated, knobs, told, has_control, broken };
+        control.show(&control.kcp.stats(), &mut block);
+        Some((control, block))
     }
 
-    /// Takes what the program has set since the last call; what is out of range, as near as it can be.
-    pub(super) fn take(&mut self, knobs: Knobs) {
-        if self.seen.replace(knobs).is_none_or(|seen| seen == knobs) {
-            return;
+    /// Takes what the program has set since it was told: `current`, knobs, and what changes by itself.
+    pub(super) fn take(&mut self, current: u32, is_dead: bool, knobs: Knobs, state: &State) {
+        if current != self.current.wire().0 {
+            self.current = self.at(current);
         }
-        if knobs.current != self.current.wire().0 {
-            self.current = self.at(knobs.current);
+        if self.knobs != knobs {
+            let before = std::mem::replace(&mut self.knobs, knobs);
+            self.take_knobs(before);
         }
+        for (field, value) in self.told.written(state) {
+            self.kcp.set_trace_state(field, value);
+        }
+        if !is_dead && self.kcp.is_dead() {
+            self.kcp.set_trace_state("state", 0);
+        }
+        self.told = *state;
+    }
+
+    fn take_knobs(&mut self, before: Knobs) {
+        let knobs = self.knobs;
         let small = |value: i32, max: u16| u16::try_from(value.clamp(0, max.into())).unwrap_or(max);
-        let window = |value: u32, min: u16| u16::try_from(value).unwrap_or(u16::MAX).max(min);
+        let most = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
         let nodelay = u8::try_from(knobs.nodelay.min(2)).unwrap_or(2);
-        let least = Config { nodelay, ..Config::default() };
-        let min_rto = small(knobs.rx_minrto, 60_000);
-        let is_default = min_rto == if least.nodelay == 0 { 100 } else { 30 };
+        // Below zero it is more than the most, as in ikcp.c.
+        let min_rto = u16::try_from(knobs.rx_minrto).unwrap_or(u16::MAX).min(60_000);
         self.configure(&Config {
             nodelay,
-            interval: window(knobs.interval, 10).min(5000),
-            snd_wnd: window(knobs.snd_wnd, 1),
-            rcv_wnd: window(knobs.rcv_wnd, 128),
-            min_rto: (!is_default).then_some(min_rto),
-            dead_link: window(knobs.dead_link, 1),
+            interval: most(knobs.interval).clamp(10, 5000),
+            snd_wnd: most(knobs.snd_wnd),
+            rcv_wnd: most(knobs.rcv_wnd),
+            min_rto: (min_rto != least_rto(nodelay)).then_some(min_rto),
+            dead_link: most(knobs.dead_link).max(1),
             fast_resend: small(knobs.fastresend, u16::MAX),
             fast_limit: small(knobs.fastlimit, u16::MAX),
-            nc: knobs.nocwnd != 0 && !knobs.has_control,
+            nc: knobs.nocwnd != 0,
             stream: knobs.stream != 0,
             ..self.config
         });
+        // Each of the two follows the other; what is out of range is put back.
+        let head = before.mtu.saturating_sub(before.mss);
+        let mtu = if knobs.mtu == before.mtu { knobs.mss.saturating_add(head) } else { knobs.mtu };
+        if let (true, Ok(mtu)) = (mtu != before.mtu, u16::try_from(mtu)) {
+            self.configure(&Config { mtu, ..self.config });
+        }
+    }
+
+    pub(super) const fn has_control(&self) -> bool {
+        self.has_control
+    }
+
+    /// Installs a control of the program, or ikcp.c's, which goes on with the window that the block has.
+    pub(super) fn set_congestion(&mut self, callbacks: Option<Callbacks>) {
+        self.has_control = callbacks.is_some();
+        if let Some(callbacks) = callbacks {
+            self.kcp.set_congestion(Box::new(callbacks));
+        } else {
+            self.kcp.set_trace_state("ccops", 0);
+            (self.told.cwnd, self.told.ssthresh, self.told.incr) = (0, 0, 0);
+        }
     }
 
     /// Whether the values are in range.
@@ -106,6 +116,8 @@ impl Control {
         let taken = self.kcp.configure(config).is_ok();
         if taken {
             self.config = *config;
+            // Its function bounds it, the field is heeded as it is.
+            self.kcp.set_trace_state("interval", self.knobs.interval);
         }
         taken
     }
@@ -117,51 +129,48 @@ impl Control {
     /// Tells the block how it stands. `stats` are taken before: a congestion control of the program looks into the block for them, and
     /// nobody may while it is borrowed here.
     pub(super) fn show(&mut self, stats: &Stats, block: &mut IKCPCB) {
-        let config = &self.config;
         let millis = |duration: Duration| i32::try_from(duration.as_millis()).unwrap_or(i32::MAX);
-        block.mtu = config.mtu.into();
-        block.mss = config.mss().into();
-        block.state = if self.kcp.is_dead() { u32::MAX } else { 0 };
+        let field =
+            |name| self.kcp.trace_state(name).and_then(|value| u32::try_from(value).ok()).unwrap_or(0);
+        block.ts_flush = field("ts_flush");
+        let state = State {
+            conv: self.kcp.conv().0,
+            rmt_wnd: stats.rmt_wnd.into(),
+            rx_srtt: millis(stats.srtt),
+            rx_rttval: millis(stats.rttvar),
+            rx_rto: millis(stats.rto),
+            xmit: stats.resends_timeout,
+            cwnd: if self.has_control { 0 } else { stats.cwnd },
+            ssthresh: if self.has_control { 0 } else { stats.ssthresh.unwrap_or(0) },
+            incr: if self.has_control { 0 } else { field("incr") },
+        };
+        state.tell(&mut self.told, block);
+        if block.mtu == self.knobs.mtu && block.mss == self.knobs.mss {
+            (block.mtu, block.mss) = (self.config.mtu.into(), self.config.mss().into());
+        }
+        (self.knobs.mtu, self.knobs.mss) = (self.config.mtu.into(), self.config.mss().into());
+        if self.kcp.is_dead() {
+            block.state = u32::MAX;
+        }
         block.snd_una = stats.snd_una.0;
         block.snd_nxt = stats.snd_nxt.0;
         block.rcv_nxt = stats.rcv_nxt.0;
-        block.rx_srtt = millis(stats.srtt);
-        block.rx_rttval = millis(stats.rttvar);
-        block.rx_rto = millis(stats.rto);
-        block.rmt_wnd = stats.rmt_wnd.into();
         block.nsnd_buf = stats.in_flight;
         block.nsnd_que = stats.snd_queue;
         block.nrcv_que = stats.rcv_queue;
         block.nrcv_buf = stats.rcv_buf;
-        block.xmit = stats.resends_timeout;
         block.updated = self.updated.into();
         block.current = self.current.wire().0;
-        if block.ccops.is_null() {
-            block.cwnd = stats.cwnd;
-            block.ssthresh = stats.ssthresh.unwrap_or(block.ssthresh);
-        }
-        // What a callback has set meanwhile differs from what was seen, and is taken with the next call.
-        let current = block.current;
-        self.seen = Some(self.seen.map_or_else(|| Knobs::of(block), |seen| Knobs { current, ..seen }));
     }
 
-    /// Puts the knobs into a new block.
-    pub(super) fn show_knobs(&self, block: &mut IKCPCB) {
-        let Config { nodelay, interval, snd_wnd, rcv_wnd, min_rto, .. } = self.config;
-        block.nodelay = nodelay.into();
-        block.interval = interval.into();
-        block.snd_wnd = snd_wnd.into();
-        block.rcv_wnd = rcv_wnd.into();
-        block.rx_minrto = min_rto.unwrap_or(if nodelay == 0 { 100 } else { 30 }).into();
-        block.dead_link = self.config.dead_link.into();
-        block.fastresend = self.config.fast_resend.into();
-        block.fastlimit = self.config.fast_limit.into();
-        block.nocwnd = self.config.nc.into();
-        block.stream = self.config.stream.into();
-    }
-
-    pub(super) fn send(&mut self, message: &[u8]) -> i32 {
-        match self.kcp.send(message) {
+    /// Without a message, `len` bytes of 0.
+    pub(super) fn send(&mut self, message: Option<&[u8]>, len: usize) -> i32 {
+        let sent = match message {
+            Some(message) => self.kcp.send(message),
+            // More than any message may have is refused, or cut by a stream, as well as all of it.
+            None => self.kcp.send(&vec![0; len.min(128 * usize::from(self.config.mss()))]),
+        };
+        match sent {
             Ok(taken) => int(taken),
             Err(SendError::TooLong { .. }) => -2,
             Err(_) => -1,
@@ -209,13 +218,14 @@ impl Control {
         }
     }
 
-    /// Never later than a beat from now: who asks once sends and receives until then.
-    pub(super) fn check(&self, now: u32) -> u32 {
-        if !self.updated {
-            return now;
-        }
+    /// Never later than the next beat, also where there is nothing to do: `input` measures by the clock of the last `update`.
+    pub(super) fn check(&self, now: u32, ts_flush: u32) -> u32 {
         let at = self.at(now);
-        let beat = at + Duration::from_millis(self.config.interval.into());
+        let left = match Millis(ts_flush).since(Millis(now)) {
+            left @ 1..=JUMP if self.updated => left.unsigned_abs().min(self.knobs.interval),
+            _ => return now, // or the clock has jumped
+        };
+        let beat = at + Duration::from_millis(left.into());
         self.kcp.check(at).map_or(beat, |due| due.clamp(at, beat)).wire().0
     }
 
@@ -233,6 +243,33 @@ impl Control {
         Time::from_millis(from.as_millis().saturating_add_signed(step))
     }
 }
+
+/// Puts the knobs into a new block.
+fn show_knobs(config: &Config, block: &mut IKCPCB) {
+    let Config {
+        nodelay, interval, snd_wnd, rcv_wnd, dead_link, fast_resend, fast_limit, nc, stream, ..
+    } = *config;
+    block.mtu = config.mtu.into();
+    block.mss = config.mss().into();
+    block.nodelay = nodelay.into();
+    block.interval = interval.into();
+    block.snd_wnd = snd_wnd.into();
+    block.rcv_wnd = rcv_wnd.into();
+    block.rx_minrto = config.min_rto.unwrap_or_else(|| least_rto(nodelay)).into();
+    block.dead_link = dead_link.into();
+    block.fastresend = fast_resend.into();
+    block.fastlimit = fast_limit.into();
+    block.nocwnd = nc.into();
+    block.stream = stream.into();
+}
+
+/// What `rx_minrto` is unless it is set. Source: ikcp.c `ikcp_nodelay`.
+pub(super) const fn least_rto(nodelay: u8) -> u16 {
+    if nodelay == 0 { 100 } else { 30 }
+}
+
+/// A clock further than this from the next flush, ms, has jumped. Source: ikcp.c `ikcp_check`.
+const JUMP: i32 = 10_000;
 
 /// A size that came from C, or would not fit there anyway.
 fn int(size: usize) -> i32 {

@@ -8,16 +8,17 @@
 mod block;
 mod congestion;
 mod control;
+mod fields;
 
 pub use block::{IKCPCB, IKCPOPS, IQUEUEHEAD};
 
 use crate::guard::{Object, bytes, bytes_mut};
-use congestion::Callbacks;
-use control::{Control, Emitted, Knobs};
+use congestion::{Callbacks, Event};
+use control::{Control, Emitted};
+use fields::{Knobs, State};
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr::{addr_of_mut, null_mut};
 use ww::Config;
-use ww::arq::congestion::KcpControl;
 use ww::wire::{HEADER_LEN, conv_of};
 
 /// What is behind a control block that was handed out: that comes first.
@@ -26,6 +27,8 @@ struct Block {
     public: IKCPCB,
     /// Within a call: a callback that calls back finds it so.
     busy: bool,
+    /// What the callbacks of a congestion control are to be told.
+    events: Vec<Event>,
     control: Control,
 }
 
@@ -47,9 +50,16 @@ unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_in
             return MISUSE;
         }
         (*block).busy = true;
-        let knobs = Knobs::of(&(*block).public);
-        let answer = (*addr_of_mut!((*block).control)).call(|control| {
-            control.take(knobs);
+        let control = addr_of_mut!((*block).control);
+        let has_control = !(*kcp).ccops.is_null();
+        if has_control != (*control).has_control() {
+            let callbacks = has_control.then(|| Callbacks::new(kcp, addr_of_mut!((*block).events)));
+            (*control).set_congestion(callbacks);
+        }
+        let (knobs, state) = (Knobs::of(&mut *kcp), State::of(&*kcp));
+        let (current, is_dead) = ((*kcp).current, (*kcp).state == u32::MAX);
+        let answer = (*control).call(|control| {
+            control.take(current, is_dead, knobs, &state);
             f(control)
         });
         let mut emitted = Emitted::default();
@@ -59,6 +69,12 @@ unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_in
             emitted = std::mem::take(control.kcp.output_mut());
             0
         });
+        if !(*addr_of_mut!((*block).events)).is_empty() {
+            let mut events = std::mem::take(&mut *addr_of_mut!((*block).events));
+            congestion::tell(kcp, &events);
+            events.clear();
+            *addr_of_mut!((*block).events) = events;
+        }
         (*block).busy = false;
         if !emitted.ends.is_empty() {
             put_out(kcp, emitted);
@@ -114,13 +130,12 @@ unsafe fn log(kcp: *mut IKCPCB, line: &str) {
 /// A control block for the conversation `conv`; null if there is none to be had. `user` goes to the callbacks.
 #[unsafe(no_mangle)]
 pub extern "C" fn ikcp_create(conv: u32, user: *mut c_void) -> *mut IKCPCB {
-    let made = std::panic::catch_unwind(|| Control::new(conv)).ok().flatten();
-    let Some(mut control) = made else { return null_mut() };
-    let mut public = IKCPCB::new(conv, user);
-    control.show_knobs(&mut public);
-    let stats = control.kcp.stats();
-    control.show(&stats, &mut public);
-    Box::into_raw(Box::new(Block { public, busy: false, control })).cast()
+    let made = std::panic::catch_unwind(|| Control::new(conv, user)).ok().flatten();
+    let Some((control, public)) = made else { return null_mut() };
+    let kcp = Box::into_raw(Box::new(Block { public, busy: false, events: Vec::new(), control })).cast();
+    // SAFETY: it was made here.
+    unsafe { IKCPCB::empty_queues(kcp) };
+    kcp
 }
 
 /// Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there.
@@ -138,8 +153,7 @@ pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
         if (*kcp.cast::<Block>()).busy {
             return;
         }
-        let ops = std::mem::replace(&mut (*kcp).ccops, std::ptr::null());
-        if let Some(release) = ops.as_ref().and_then(|ops| ops.release) {
+        if let Some(release) = (*kcp).ccops.as_ref().and_then(|ops| ops.release) {
             (*kcp.cast::<Block>()).busy = true;
             release(kcp);
         }
@@ -182,17 +196,18 @@ pub unsafe extern "C" fn ikcp_recv(kcp: *mut IKCPCB, buffer: *mut c_char, len: c
 }
 
 /// Queues a message: its length, or how much of it in stream mode; -2: it would take more fragments than a window has; -1: the queue is full.
+/// With `buffer` null it is `len` bytes of 0; ikcp.c sends what the memory happens to hold.
 ///
 /// # Safety
 ///
-/// `kcp` is null or a control block; `buffer` has `len` bytes.
+/// `kcp` is null or a control block; `buffer` is null or has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_send(kcp: *mut IKCPCB, buffer: *const c_char, len: c_int) -> c_int {
     let Ok(size) = usize::try_from(len) else { return MISUSE };
     // SAFETY: as the caller says.
-    let Some(message) = (unsafe { bytes(buffer.cast(), size) }) else { return MISUSE };
+    let message = unsafe { bytes(buffer.cast(), size) };
     // SAFETY: the same.
-    unsafe { enter(kcp, |control| control.send(message)) }
+    unsafe { enter(kcp, |control| control.send(message, size)) }
 }
 
 /// Flushes if an interval has passed. `current`: ms, of a clock that only goes forward.
@@ -211,7 +226,7 @@ pub unsafe extern "C" fn ikcp_update(kcp: *mut IKCPCB, current: u32) {
     };
 }
 
-/// When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest.
+/// When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest, the next flush at the latest.
 ///
 /// # Safety
 ///
@@ -221,8 +236,9 @@ pub unsafe extern "C" fn ikcp_check(kcp: *const IKCPCB, current: u32) -> u32 {
     let mut due = current;
     // SAFETY: as the caller says.
     unsafe {
+        let ts_flush = kcp.as_ref().map_or(0, |block| block.ts_flush);
         enter(kcp.cast_mut(), |control| {
-            due = control.check(current);
+            due = control.check(current, ts_flush);
             0
         })
     };
@@ -293,7 +309,7 @@ pub unsafe extern "C" fn ikcp_setmtu(kcp: *mut IKCPCB, mtu: c_int) -> c_int {
     unsafe { enter(kcp, |control| set(control).unwrap_or(-1)) }
 }
 
-/// Sets the windows, segments; 0 or less: as it is. The receive window is 128 at least.
+/// Sets the windows, segments; 0 or less: as it is. The receive window is 128 to 65,535.
 ///
 /// # Safety
 ///
@@ -303,10 +319,10 @@ pub unsafe extern "C" fn ikcp_wndsize(kcp: *mut IKCPCB, sndwnd: c_int, rcvwnd: c
     // SAFETY: as the caller says.
     unsafe {
         if let (Some(block), Ok(wnd @ 1..)) = (kcp.as_mut(), u32::try_from(sndwnd)) {
-            block.snd_wnd = wnd.min(u16::MAX.into());
+            block.snd_wnd = wnd;
         }
         if let (Some(block), Ok(wnd @ 1..)) = (kcp.as_mut(), u32::try_from(rcvwnd)) {
-            block.rcv_wnd = wnd.clamp(128, u16::MAX.into());
+            block.rcv_wnd = wnd;
         }
         enter(kcp, |_| 0)
     }
@@ -375,29 +391,16 @@ pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_
             (*kcp.cast::<Block>()).busy = false;
         }
         (*kcp).congest = null_mut();
-        (*kcp).ccops = std::ptr::null();
-        // Before `init`, which may call functions: what was released is not asked any more.
-        enter(kcp, |control| {
-            control.kcp.set_congestion(Box::new(KcpControl::new()));
-            0
-        });
         (*kcp).ccops = ops;
         let said_no = ops.as_ref().and_then(|ops| ops.init).is_some_and(|init| init(kcp) < 0);
         if said_no {
             (*kcp).ccops = std::ptr::null();
             (*kcp).congest = null_mut();
         }
-        let callbacks = (!(*kcp).ccops.is_null()).then(|| Callbacks::new(ops, kcp));
-        if callbacks.is_some() {
-            (*kcp).cwnd = (*kcp).cwnd.max(1);
-            (*kcp).incr = (*kcp).cwnd.saturating_mul((*kcp).mss);
+        if (*kcp).ccops.is_null() {
+            congestion::set(&mut *kcp, (*kcp).cwnd.max(1));
         }
-        enter(kcp, |control| {
-            if let Some(callbacks) = callbacks {
-                control.kcp.set_congestion(Box::new(callbacks));
-            }
-            if said_no { -1 } else { 0 }
-        })
+        enter(kcp, |_| if said_no { -1 } else { 0 })
     }
 }
 

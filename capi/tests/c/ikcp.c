@@ -302,7 +302,7 @@ static void misuse(void) {
   ikcp_release(NULL);
   ikcp_setoutput(NULL, NULL);
   ikcp_allocator(NULL, NULL);
-  CHECK(ikcp_send(a, NULL, 10) < 0 && ikcp_send(a, message, -1) < 0 && ikcp_input(a, NULL, 24) < 0);
+  CHECK(ikcp_send(a, message, -1) < 0 && ikcp_input(a, NULL, 24) < 0);
   CHECK(ikcp_input(a, datagram, -24) < 0);
   CHECK(ikcp_send(a, message, sizeof message) == -2 && ikcp_waitsnd(a) == 0);
   CHECK(ikcp_setmtu(a, 49) == -1 && ikcp_setmtu(a, 1 << 30) == -1 && a->mtu == 1400);
@@ -322,12 +322,25 @@ static void misuse(void) {
   CHECK(strncmp(line, "[RO] ", 5) == 0);
   ikcp_log(a, IKCP_LOG_INPUT, "%d and %s", 7, "eight");
   CHECK(strcmp(line, "7 and eight") == 0);
-  a->interval = 1 << 30; /* as near as it can be */
-  a->dead_link = 0;
+  a->interval = 1 << 30;
+  a->dead_link = 0; /* what ikcp.c takes and we do not, is as near as it can be, and says so */
   a->stream = 77;
-  a->snd_wnd = 1u << 31;
+  a->snd_wnd = 0;
+  a->rcv_wnd = 65536;
+  a->mtu = 70000;
   ikcp_update(a, 300);
+  CHECK(a->interval == 1 << 30 && a->snd_wnd == 1 && a->rcv_wnd == 65535 && a->mtu == 100 && a->mss == 76);
+  a->interval = 0;
+  a->rcv_wnd = 10;
+  a->snd_wnd = 1u << 31;
+  a->mss = 1000;
   CHECK(ikcp_send(a, message, 10) == 10);
+  CHECK(a->interval == 0 && a->rcv_wnd == 128 && a->snd_wnd == 1u << 31 && a->mtu == 1024 && a->mss == 1000);
+  CHECK(ikcp_wndsize(a, 0, 65536) == 0 && a->rcv_wnd == 65535);
+  a->rx_srtt = a->rx_rttval = a->rx_rto = -1;
+  a->cwnd = a->ssthresh = a->incr = a->rmt_wnd = a->xmit = (IUINT32)-1;
+  ikcp_update(a, 400);
+  CHECK(a->rx_srtt == 0 && a->rmt_wnd == 65535 && ikcp_waitsnd(a) > 0);
   ikcp_release(a);
 }
 
