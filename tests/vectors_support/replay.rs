@@ -8,6 +8,7 @@ use whitewater::wire::{Header, segments};
 
 use super::adapter::{Answer, Block};
 use super::deviations::{Deviations, Kind, Rule};
+use super::rewrite::shows;
 use super::trace::{Call, Op, Trace};
 
 /// How the replay of a trace went.
@@ -118,14 +119,25 @@ impl<'a> Player<'a> {
             _ => self.blocks.get_mut(&call.block),
         }
         .expect("a block is created before it is called");
-        let mut answer = match call.op {
-            Op::InputNumber { dg } => side.block.call(&Op::Input { datagram: self.datagrams[dg].clone() }),
-            ref op => side.block.call(op),
+        let numbered;
+        let op = match call.op {
+            Op::InputNumber { dg } => {
+                numbered = Op::Input { datagram: self.datagrams[dg].clone() };
+                &numbered
+            }
+            ref op => op,
         };
+        let mut answer = side.block.call(op);
         if matches!(call.op, Op::Check { .. }) && answer.ret != call.ret {
             answer.rules.push(Rule::WakeWhenDue);
         }
         for rule in &answer.rules {
+            if let Op::Input { datagram } = op
+                && shows(*rule, datagram, &side.want) == Some(false)
+            {
+                let got = format!("{} ({rule:?}), which is not in the datagram", rule.id());
+                return Err(Difference::new(call, "deviation", "none", &got));
+            }
             match self.deviations.listed(*rule, self.name) {
                 Some(Kind::Cut) => return Ok(Some(*rule)),
                 Some(Kind::Adjust) => {

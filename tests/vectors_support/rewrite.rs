@@ -1,7 +1,14 @@
 //! What ikcp.c makes of datagrams that `Kcp` refuses, written as datagrams that it takes.
 
+use std::collections::BTreeMap;
+
 use whitewater::wire::{Command, HEADER_LEN, Header, Segment, segments};
 use whitewater::{Conv, Millis, Sn, Stats};
+
+use super::deviations::Rule;
+
+/// The oldest echo, ms, that is a round trip.
+const ECHO_MAX: i32 = 120_000;
 
 /// The datagram that does to us, who stand as `stats` says at `now`, what `datagram` does to ikcp.c.
 ///
@@ -53,6 +60,21 @@ fn hide_acks(datagram: &[u8], una: Sn, now: Millis, taken: &mut Vec<u8>) {
         let header = Header { sn: una.sub(1), una, ts: now.add(1 << 30), ..ack };
         Segment { header, data: &[] }.encode(taken);
     }
+}
+
+/// Whether `datagram`, which comes when the recorded block stands as `want` says, has what `rule` is about; `None`: that is not to be seen
+/// in a datagram, and the rule goes by the recording's name.
+pub(super) fn shows(rule: Rule, datagram: &[u8], want: &BTreeMap<String, i64>) -> Option<bool> {
+    let recorded = |field| u32::try_from(want[field]).expect("a field of 32 bits");
+    let (nxt, now) = (Sn(recorded("snd_nxt")), Millis(recorded("current")));
+    let is_it = |header: Header| match rule {
+        Rule::UnaAhead => nxt.is_before(header.una),
+        Rule::AckUnsent => header.cmd == Command::Ack && !header.sn.is_before(nxt),
+        Rule::AckTooOld => header.cmd == Command::Ack && now.since(header.ts) > ECHO_MAX,
+        _ => false,
+    };
+    let shows = segments(datagram).flatten().any(|segment| is_it(segment.header));
+    matches!(rule, Rule::UnaAhead | Rule::AckUnsent | Rule::AckTooOld).then_some(shows)
 }
 
 /// Where the first segment lies for which ikcp.c's `input` returns an error. Counted here and not

@@ -55,6 +55,13 @@ pub(crate) fn report(family: &str) -> &'static Report {
     })
 }
 
+/// The replay of the public trace `name` as if it were called `other`.
+pub(crate) fn replay_as(name: &str, other: &str) -> Replay {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/kcp");
+    let trace = Trace::read(&folder.join(format!("{name}.jsonl.gz")));
+    Replay::run(other.to_owned(), &trace, &Deviations::load())
+}
+
 pub(crate) fn reports() -> impl Iterator<Item = &'static Report> {
     families().into_iter().map(|family| report(&family))
 }
