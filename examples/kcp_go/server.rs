@@ -1,15 +1,15 @@
 //! Echoes what anybody sends.
 
 use crate::args::Args;
+use crate::limits::limits;
 use std::collections::HashMap;
 use std::io;
 use whitewater::SendError;
 use whitewater::net::KcpListener;
-use whitewater::session::raw::{self, Event, PeerId};
+use whitewater::session::raw::{Event, PeerId};
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let limits = raw::Config { kcp: args.config, kcp_go: Some(args.wire.clone()), ..raw::Config::open() };
-    let mut listener = KcpListener::bind(args.address, &limits)?;
+    let mut listener = KcpListener::bind(args.address, &limits(args.config, args.wire.clone()))?;
     println!("listening on {}", listener.local_addr()?);
     let mut echo = Echo { held: HashMap::new(), buf: vec![0; 1 << 16] };
     loop {

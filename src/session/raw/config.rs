@@ -70,7 +70,8 @@ impl Config {
         }
     }
 
-    /// For everybody, under limits: [`Strangers::Trusted`].
+    /// For everybody, under limits: [`Strangers::Trusted`]. The limits are for players, of whom few share an address. A server of tunnels, load
+    /// tests or many clients behind one NAT raises `max_peers_per_address`, `accept_burst` and `accepts_per_second`.
     #[must_use]
     pub fn open() -> Self {
         Self { strangers: Strangers::Trusted, ..Self::registered() }
