@@ -173,7 +173,8 @@ fn a_standstill_is_over_a_round_trip_after_it_ends() {
     }
 }
 
-/// The same where something is lost besides, so that the timeout is needed.
+/// The same where something is lost besides, so that the timeout is needed. It may be longer for a while: acknowledgements that get lost look as
+/// if the peer held them.
 #[test]
 fn after_a_standstill_a_free_path_is_used_whatever_is_lost() {
     for (name, end, links, config) in [0.05, 0.2].into_iter().flat_map(standstills) {
@@ -181,7 +182,7 @@ fn after_a_standstill_a_free_path_is_used_whatever_is_lost() {
             let game = Game { every: ms(1000) / 60, config, links: links.clone(), then: None, seed };
             let played = game.play(end);
             let (Played { quiet, rto, rto_after: [_, later], worst, .. }, held) = (&played, end.since(START));
-            assert!(*quiet <= ms(300) && *rto <= ms(2000) && *later <= ms(100), "{name}: {played:?}");
+            assert!(*quiet <= ms(300) && *rto <= ms(2000) && *later <= ms(300), "{name}: {played:?}");
             assert!(*worst <= held + ms(300), "{name}: {played:?}");
         }
     }

@@ -19,32 +19,50 @@ fn main() {
     let (first, count): (u64, u64) = (number(0, 1), number(1, 3));
     let everything = args.iter().any(|arg| arg == "all");
     let only = args.get(2).cloned().unwrap_or_default();
-    let cells: Vec<_> = Cell::all().into_iter().filter(|cell| format!("{cell:?}").contains(&only) || only == "all").collect();
+    let cells: Vec<_> =
+        Cell::all().into_iter().filter(|cell| format!("{cell:?}").contains(&only) || only == "all").collect();
     let halves: Vec<_> = (0..2)
         .map(|half| {
             let cells: Vec<_> = cells.iter().skip(half).step_by(2).copied().collect();
             thread::spawn(move || {
-                cells.into_iter().map(|cell| (cell, cell.beside_classic(first..first + count))).collect::<Vec<_>>()
+                cells
+                    .into_iter()
+                    .map(|cell| (cell, cell.beside_classic(first..first + count)))
+                    .collect::<Vec<_>>()
             })
         })
         .collect();
     let mut worse = [0; 3];
-    println!("| acknowledges | beat | RTT | jitter | loss | flow | resent | classic | p99, ms | classic | took, s | classic | worse |");
+    println!(
+        "| acknowledges | beat | RTT | jitter | loss | flow | resent | classic | p99, ms | classic | took, s | classic | worse |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (cell, [ours, classic]) in halves.into_iter().flat_map(|half| half.join().unwrap()) {
         let verdict = verdict(&cell, &ours, &classic);
         (0..3).for_each(|at| worse[at] += usize::from(verdict[at]));
         if everything || verdict != [false; 3] {
-            let names = ["resent", "p99", "took"].iter().zip(verdict).filter(|(_, is)| *is).map(|(name, _)| *name);
+            let names =
+                ["resent", "p99", "took"].iter().zip(verdict).filter(|(_, is)| *is).map(|(name, _)| *name);
             let Cell { rule, beat, rtt, jitter, loss, flow } = cell;
             println!(
                 "| {rule:?} | {beat} | {rtt} | {jitter} | {loss} | {flow:?} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} | {} |",
-                ours.resent, classic.resent, ours.p99(), classic.p99(),
-                ours.took.as_secs_f64(), classic.took.as_secs_f64(), names.collect::<Vec<_>>().join(" ")
+                ours.resent,
+                classic.resent,
+                ours.p99(),
+                classic.p99(),
+                ours.took.as_secs_f64(),
+                classic.took.as_secs_f64(),
+                names.collect::<Vec<_>>().join(" ")
             );
         }
     }
-    println!("of {} cells worse by resends {}, by p99 {}, by time {}", cells.len(), worse[0], worse[1], worse[2]);
+    println!(
+        "of {} cells worse by resends {}, by p99 {}, by time {}",
+        cells.len(),
+        worse[0],
+        worse[1],
+        worse[2]
+    );
 }
 
 /// Whether more is sent again without loss than 1 % and than classic does; whether the p99 under loss is longer; whether bulk takes longer.

@@ -131,7 +131,8 @@ impl<O: Output> Kcp<O> {
         }
         let segments = self.sender.una().0.wrapping_sub(una.0);
         if self.config.is_by_time() {
-            self.after_acks_by_time(now, &acked, segments > 0 || self.sender.in_flight < in_flight);
+            let has_progress = segments > 0 || self.sender.in_flight < in_flight;
+            self.after_acks_by_time(now, &acked, segments, has_progress);
         } else {
             self.after_acks(&acked);
         }

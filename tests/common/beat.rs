@@ -204,7 +204,8 @@ impl Peer for Receiver {
             return self.socket.push(datagram.to_vec());
         }
         if self.rule == Rule::KcpGo {
-            let pushes = segments(datagram).map(Result::unwrap).filter(|segment| segment.header.cmd == Command::Push);
+            let pushes =
+                segments(datagram).map(Result::unwrap).filter(|segment| segment.header.cmd == Command::Push);
             self.acks.extend(pushes.map(|segment| (segment.header.sn, segment.header.ts)));
         }
         self.take(now, datagram);

@@ -5,7 +5,7 @@ use crate::time::Time;
 /// growth by about one segment a window; half the flight after a fast resend, one segment after a
 /// timeout. Source: ikcp.c 2.1.1 `ikcp_input`, `ikcp_flush`.
 ///
-/// Recovery by time tells it when nothing had been lost; it then goes back to where it was. Source: RFC 4015.
+/// Where recovery by time finds that nothing had been lost, all is again as it was before. Source: RFC 4015.
 #[derive(Clone, Copy, Debug)]
 pub struct KcpControl {
     /// Congestion window, segments; 0 until the first flush.
@@ -13,24 +13,13 @@ pub struct KcpControl {
     pub(in crate::arq) ssthresh: u32,
     /// The window in bytes, which grows in finer steps.
     pub(in crate::arq) incr: u32,
-    before: Before,
-}
-
-/// How all stood before a loss.
-#[derive(Clone, Copy, Debug, Default)]
-struct Before {
-    cwnd: u32,
-    ssthresh: u32,
-    incr: u32,
-    /// Segments of those then in flight that are not acknowledged yet; 0: there was no loss, or it is over.
-    left: u32,
 }
 
 impl KcpControl {
     /// As after `ikcp_create`: a window of 0 until the first flush.
     #[must_use]
     pub const fn new() -> Self {
-        Self { cwnd: 0, ssthresh: THRESH_INIT, incr: 0, before: Before { cwnd: 0, ssthresh: 0, incr: 0, left: 0 } }
+        Self { cwnd: 0, ssthresh: THRESH_INIT, incr: 0 }
     }
 }
 
@@ -51,7 +40,6 @@ impl CongestionControl for KcpControl {
 
     /// Grows once a datagram, however much it acknowledged.
     fn on_ack(&mut self, ack: &Ack) {
-        self.before.left = self.before.left.saturating_sub(ack.segments);
         let (mss, rmt_wnd) = (u32::from(ack.mss), u32::from(ack.rmt_wnd));
         if self.cwnd >= rmt_wnd || mss == 0 {
             return;
@@ -74,10 +62,6 @@ impl CongestionControl for KcpControl {
 
     fn on_loss(&mut self, loss: &Loss) {
         let mss = u32::from(loss.mss);
-        if self.before.left == 0 {
-            let Self { cwnd, ssthresh, incr, .. } = *self;
-            self.before = Before { cwnd, ssthresh, incr, left: loss.in_flight };
-        }
         if loss.fast > 0 {
             self.ssthresh = (loss.in_flight / 2).max(THRESH_MIN);
             self.cwnd = self.ssthresh + u32::from(loss.fast_resend);
@@ -87,15 +71,6 @@ impl CongestionControl for KcpControl {
             self.ssthresh = (loss.prior_window / 2).max(THRESH_MIN);
             self.cwnd = 1;
             self.incr = mss;
-        }
-    }
-
-    fn on_needless(&mut self, _now: Time) {
-        let Before { cwnd, ssthresh, incr, left } = std::mem::take(&mut self.before);
-        if left > 0 {
-            self.cwnd = self.cwnd.max(cwnd);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-            self.incr = self.incr.max(incr);
         }
     }
 
@@ -145,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_timeout_falls_to_one_and_a_fast_resend_to_half_the_flight() {
-        let mut control = KcpControl { cwnd: 24, ssthresh: 24, incr: 24 * 1376, ..KcpControl::new() };
+        let mut control = KcpControl { cwnd: 24, ssthresh: 24, incr: 24 * 1376 };
         control.on_loss(&loss(0, 1));
         assert_eq!((control.cwnd, control.ssthresh), (17, 15));
         control.on_loss(&loss(1, 0));

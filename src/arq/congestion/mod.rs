@@ -14,6 +14,7 @@ mod noise;
 mod rounds;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod unlimited;
 mod window;
 mod windowed;
@@ -22,6 +23,7 @@ pub use copa::Copa;
 pub use cubic::Cubic;
 pub use good_bad::GoodBad;
 pub use kcp::KcpControl;
+pub(super) use undo::Undo;
 pub use unlimited::Unlimited;
 
 use super::config::Config;

@@ -27,7 +27,16 @@ pub(in crate::arq) struct Arrivals {
 impl Arrivals {
     pub(in crate::arq) fn new(now: Time, min_rtt: Option<u32>) -> Self {
         let min_rtt = min_rtt.unwrap_or(0);
-        Self { now: now.token(), min_rtt, newest: None, named: 0, oldest: 0, needless: 0, has_first: false, has_resend: false }
+        Self {
+            now: now.token(),
+            min_rtt,
+            newest: None,
+            named: 0,
+            oldest: 0,
+            needless: 0,
+            has_first: false,
+            has_resend: false,
+        }
     }
 
     /// An ACK names the transmission with the token `ts`, which left `age` µs ago, of a segment that was last sent as `flight` says.

@@ -100,6 +100,11 @@ impl Rack {
         self.held.is_none()
     }
 
+    /// Whether what comes may have been held by a standstill.
+    pub(super) const fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// A transmission came later than later ones, by so much.
     fn came_late(&mut self, by: u64, rtt: &Rtt) {
         let most = u64::from(rtt.min().unwrap_or(0));

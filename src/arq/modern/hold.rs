@@ -26,7 +26,7 @@ impl Hold {
     /// A datagram acknowledged transmissions, the first of which had waited so many µs longer than the last; or many that had waited as long.
     #[inline]
     pub(super) fn saw(&mut self, spread: u32, is_many: bool) {
-        let spread = spread.max(is_many.into());
+        let spread = spread.max(is_many.into()).min(LONGEST);
         if spread == 0 && self.spreads == [0; DATAGRAMS] {
             self.seen = (self.seen + 1).min(DATAGRAMS); // the peer acknowledges at once
         } else {
@@ -71,6 +71,8 @@ impl Hold {
     }
 }
 
+/// The longest that counts, µs: what waited longer has waited for the path.
+const LONGEST: u32 = 1_000_000;
 /// Datagrams that are looked back on.
 const DATAGRAMS: usize = 8;
 /// What is waited for beside a round trip and a quarter, µs.

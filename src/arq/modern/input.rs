@@ -72,25 +72,32 @@ impl<O: Output> Kcp<O> {
     }
 
     /// What follows from the segments of a datagram together.
-    pub(in crate::arq) fn after_acks_by_time(&mut self, now: Time, acked: &Acked, has_progress: bool) {
+    pub(in crate::arq) fn after_acks_by_time(
+        &mut self,
+        now: Time,
+        acked: &Acked,
+        segments: u32,
+        has_progress: bool,
+    ) {
         let in_flight = self.sender.in_flight;
         let Some(Work { by_time, .. }) = self.work.as_deref_mut() else { return };
-        let ByTime { rack, flights, protection, hold, .. } = by_time;
+        let ByTime { rack, flights, protection, hold, undo, .. } = by_time;
         if in_flight == 0 {
             flights.clear();
         }
         if has_progress {
             rack.progress(now);
         }
-        if let Some(spread) = acked.arrivals.spread() {
+        if let Some(spread) = acked.arrivals.spread().filter(|_| !rack.is_held()) {
             hold.saw(spread, acked.arrivals.is_many());
         }
         rack.unsure(acked.arrivals.are_unsure());
         let needless = acked.arrivals.needless();
         if needless > 0 {
             protection.take_back(needless);
-            self.congestion.control_mut().on_needless(now);
+            undo.needless(&mut self.congestion, now);
         }
+        undo.acknowledged(segments);
         if let Some(age) = acked.sample
             && let Some(modern) = self.config.parts()
         {

@@ -4,6 +4,7 @@ use super::floor::Floor;
 use super::hold::Hold;
 use super::protect::Protection;
 use super::{Flights, Modern, Rack};
+use crate::arq::congestion::Undo;
 use crate::arq::event::Cause;
 use crate::arq::outgoing::{Due, Flight, Outgoing};
 use crate::arq::rtt::Rtt;
@@ -19,6 +20,7 @@ pub(in crate::arq) struct ByTime {
     pub(in crate::arq) flights: Flights,
     pub(super) protection: Protection,
     pub(super) hold: Hold,
+    pub(super) undo: Undo,
     /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs; `None`: nothing is agreed.
     pub(in crate::arq) peer_delay: Option<u64>,
 }
@@ -38,6 +40,7 @@ impl ByTime {
         self.rack.path_changed(now);
         self.protection.floor = Floor::default();
         self.hold = Hold::default();
+        self.undo = Undo::default();
     }
 
     /// The clock was set back: all in flight counts as sent at `now`.
@@ -68,7 +71,8 @@ impl ByTime {
         if self.rack.was_set_back(now, SET_BACK / 2) {
             self.start_again(transmit, now);
         }
-        let is_few = transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
+        let is_few =
+            transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
         // Not after that: what is lost by a shorter timeout would want another flush at once.
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
         let told = self.protection.ack_delay(rtt).or(self.peer_delay);
@@ -77,6 +81,9 @@ impl ByTime {
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
         let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
+        if resent != Resent::default() {
+            self.undo.before_loss(transmit.congestion, transmit.sender.span());
+        }
         transmit.tell_loss(resent); // first, since it may open the window
         transmit.most_sent = if resent.timeouts > 0 { self.rack.silence(now) } else { 0 };
         if transmit.sender.in_flight == 0 {
