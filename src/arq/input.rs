@@ -137,14 +137,9 @@ impl<O: Output> Kcp<O> {
             self.after_acks(&acked);
         }
         if segments > 0 || acked.bytes > 0 {
-            self.congestion.on_ack(&Ack {
-                now,
-                segments,
-                bytes: acked.bytes,
-                in_flight,
-                rmt_wnd: self.rmt_wnd,
-                mss: self.config.mss(),
-            });
+            let (rmt_wnd, mss) = (self.rmt_wnd, self.config.mss());
+            let ack = Ack { now, segments, bytes: acked.bytes, in_flight, rmt_wnd, mss };
+            self.congestion.on_ack(&ack, self.config.is_by_time());
         }
         if self.is_logging() {
             self.log_input(now, acked.bytes, acked.sample);

@@ -217,12 +217,15 @@ impl Congestion {
         matches!(self, Self::Kcp(_)) && config.nc
     }
 
-    /// Tells of acknowledged segments; the built-in controller only of those that moved `snd_una`.
+    /// Tells of acknowledged segments; the built-in controller only of those that moved `snd_una`: once a datagram, as ikcp.c does, or by time
+    /// of each, since a peer may acknowledge all of a round trip at once. Source: RFC 3465.
     #[inline]
-    pub(super) fn on_ack(&mut self, ack: &Ack) {
+    pub(super) fn on_ack(&mut self, ack: &Ack, is_by_time: bool) {
         match self {
-            Self::Kcp(control) if ack.segments > 0 => control.on_ack(ack),
-            Self::Kcp(_) => {}
+            Self::Kcp(control) => {
+                let times = if is_by_time { ack.segments } else { ack.segments.min(1) };
+                (0..times).for_each(|_| control.on_ack(ack));
+            }
             Self::Custom(custom) => custom.control.on_ack(ack),
         }
     }

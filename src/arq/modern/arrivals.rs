@@ -16,9 +16,11 @@ pub(in crate::arq) struct Arrivals {
     named: u32,
     /// How long ago the oldest transmission left that has arrived for sure, µs.
     oldest: u32,
+    /// Whether `una` has freed a segment that had been missing: those after it have waited for that, and the ACKs of them were lost.
+    is_behind_gap: bool,
     /// Segments that had arrived before they were sent again.
     needless: u32,
-    /// Whether a transmission has arrived of a segment that was sent only once.
+    /// Whether a transmission has arrived that tells how long it takes: the segment was sent only once, or last so long ago that this was lost.
     has_first: bool,
     /// Whether a resend has arrived, and perhaps the transmission before it as well.
     has_resend: bool,
@@ -33,6 +35,7 @@ impl Arrivals {
             newest: None,
             named: 0,
             oldest: 0,
+            is_behind_gap: false,
             needless: 0,
             has_first: false,
             has_resend: false,
@@ -50,7 +53,9 @@ impl Arrivals {
         if flight.xmit == 1 {
             self.has_first = true;
         } else if flight.ts == ts {
-            self.has_resend = true;
+            let before = self.age(flight.resend_at);
+            self.has_resend |= before < BEAT_MAX;
+            self.has_first |= before >= BEAT_MAX;
         }
     }
 
@@ -63,8 +68,12 @@ impl Arrivals {
         } else if self.is_needless(flight.ts, age) {
             self.needless += 1;
             age = self.age(flight.resend_at);
+        } else {
+            self.is_behind_gap = true;
         }
-        self.oldest = self.oldest.max(age);
+        if flight.xmit > 1 || !self.is_behind_gap {
+            self.oldest = self.oldest.max(age);
+        }
     }
 
     /// How much longer than the newest transmission acknowledged the oldest one has been away, µs; `None`: no ACK names one.
@@ -102,6 +111,8 @@ impl Arrivals {
     }
 }
 
+/// For how long a peer may keep to itself that a transmission has arrived, the round trip included, µs.
+const BEAT_MAX: u32 = 300_000;
 /// ACKs in a datagram that an end which acknowledges at once seldom has.
 const MANY: u32 = 4;
 /// ACKs in a datagram from which on there may be more than fit.

@@ -178,7 +178,8 @@ impl Rack {
         // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
         let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
         let back_off = u32::from(self.unsure / unsure).min(BACK_OFF_MAX);
-        let timeout = ((u64::from(rtt.srtt) + margin) << back_off).clamp(TIMEOUT_MIN, TIMEOUT_MAX);
+        let timeout = u64::from(rtt.srtt) + margin;
+        let timeout = (timeout << back_off).min(timeout + BACK_OFF_BY).clamp(TIMEOUT_MIN, TIMEOUT_MAX);
         self.impatience.map_or(timeout, |longest| timeout.min(longest))
     }
 
@@ -210,6 +211,8 @@ const UNSURE: u8 = 8;
 const UNSURE_CWND: u8 = 2;
 /// Most doublings.
 const BACK_OFF_MAX: u32 = 6;
+/// By how much at most they make it longer, µs: the longest beat that KCPs have by default.
+const BACK_OFF_BY: u64 = 100_000;
 /// How much more than all jitter is a standstill, µs. If less is the first round trip, and half of it its deviation, the timeout is 2 s.
 const STANDSTILL: u64 = 2_000_000 / 3;
 /// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).

@@ -25,12 +25,12 @@ pub(super) struct Hold {
 impl Hold {
     /// A datagram acknowledged transmissions, the first of which had waited so many µs longer than the last; or many that had waited as long.
     #[inline]
-    pub(super) fn saw(&mut self, spread: u32, is_many: bool) {
+    pub(super) fn saw(&mut self, now: Time, spread: u32, is_many: bool) {
         let spread = spread.max(is_many.into()).min(LONGEST);
         if spread == 0 && self.spreads == [0; DATAGRAMS] {
             self.seen = (self.seen + 1).min(DATAGRAMS); // the peer acknowledges at once
         } else {
-            self.note(spread);
+            self.note(now, spread);
         }
     }
 
@@ -47,7 +47,9 @@ impl Hold {
     /// The longest timeout of what is sent one by one to such a peer once some of it gets lost, µs; `None`: any. To wait for the peer's beat then
     /// costs more latency than some small resends cost bytes.
     pub(super) fn impatience(&self, now: Time, rtt: &Rtt) -> Option<u64> {
-        self.lost.filter(|lost| self.spread > 0 && now.micros_since(*lost) < LOSSY)?;
+        if self.spread == 0 || !self.is_lossy(now) {
+            return None;
+        }
         let path = u64::from(rtt.min().unwrap_or(rtt.srtt));
         Some((path + path / 4 + IMPATIENCE).max((u64::from(rtt.srtt) + self.get()) / RESENDS))
     }
@@ -57,7 +59,12 @@ impl Hold {
         self.lost = Some(now);
     }
 
-    fn note(&mut self, spread: u32) {
+    /// Whether something was lost lately.
+    fn is_lossy(&self, now: Time) -> bool {
+        self.lost.is_some_and(|lost| now.micros_since(lost) < LOSSY)
+    }
+
+    fn note(&mut self, now: Time, spread: u32) {
         self.spreads.rotate_left(1);
         if let Some(last) = self.spreads.last_mut() {
             *last = spread;
@@ -67,7 +74,9 @@ impl Hold {
         let known = sorted.get_mut(DATAGRAMS - self.seen..).unwrap_or_default();
         known.sort_unstable();
         self.is_there = known.get(known.len() / 4).is_some_and(|spread| *spread > 0);
-        self.spread = if self.is_there { known.last().copied().unwrap_or(0) } else { 0 };
+        // Where acknowledgements get lost, the longest tells of that.
+        let counts = if self.is_lossy(now) { known.len() / 2 } else { known.len() - 1 };
+        self.spread = known.get(counts).copied().filter(|_| self.is_there).unwrap_or(0);
     }
 }
 

@@ -89,7 +89,7 @@ impl<O: Output> Kcp<O> {
             rack.progress(now);
         }
         if let Some(spread) = acked.arrivals.spread().filter(|_| !rack.is_held()) {
-            hold.saw(spread, acked.arrivals.is_many());
+            hold.saw(now, spread, acked.arrivals.is_many());
         }
         rack.unsure(acked.arrivals.are_unsure());
         let needless = acked.arrivals.needless();

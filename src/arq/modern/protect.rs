@@ -66,9 +66,11 @@ impl Protection {
         self.peer = mark.checked_sub(1).map_or(Peer::Stock, |loss| Peer::Rebuilds { loss });
     }
 
-    /// So many resends were needless: nothing was lost.
+    /// So many resends were needless: nothing was lost. Not where the peer rebuilds: what it has rebuilt looks as if it had arrived.
     pub(super) fn take_back(&mut self, resends: u32) {
-        (0..resends).for_each(|_| self.resent.take_back());
+        if self.peer == Peer::Stock {
+            (0..resends).for_each(|_| self.resent.take_back());
+        }
     }
 
     /// How long the peer may let an acknowledgement wait, µs; where many get lost, until the next one. `None`: it does not say that it does.
