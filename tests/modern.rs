@@ -70,8 +70,8 @@ fn the_last_segment_waits_for_its_timeout_in_microseconds() {
     alice.update(at(45));
     let stats = alice.stats();
     assert_eq!((stats.srtt, stats.rttvar, stats.rto), (ms(40), ms(20), ms(120)));
-    send(&mut alice, Time::from_micros(50_003));
     // And 5 ms, for which the peer held the acknowledgement of the first one.
+    send(&mut alice, Time::from_micros(50_003));
     assert_eq!(alice.check(at(60)), Some(Time::from_micros(175_003)));
     assert!(updated(&mut alice, Time::from_micros(175_002)).is_empty());
     assert_eq!(updated(&mut alice, Time::from_micros(175_003)), [2]);

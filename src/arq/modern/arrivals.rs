@@ -16,8 +16,6 @@ pub(in crate::arq) struct Arrivals {
     named: u32,
     /// How long ago the oldest transmission left that has arrived for sure, µs.
     oldest: u32,
-    /// Whether `una` has freed a segment that had been missing: those after it have waited for that, and the ACKs of them were lost.
-    is_behind_gap: bool,
     /// Segments that had arrived before they were sent again.
     needless: u32,
     /// Whether a transmission has arrived that tells how long it takes: the segment was sent only once, or last so long ago that this was lost.
@@ -35,7 +33,6 @@ impl Arrivals {
             newest: None,
             named: 0,
             oldest: 0,
-            is_behind_gap: false,
             needless: 0,
             has_first: false,
             has_resend: false,
@@ -68,12 +65,8 @@ impl Arrivals {
         } else if self.is_needless(flight.ts, age) {
             self.needless += 1;
             age = self.age(flight.resend_at);
-        } else {
-            self.is_behind_gap = true;
         }
-        if flight.xmit > 1 || !self.is_behind_gap {
-            self.oldest = self.oldest.max(age);
-        }
+        self.oldest = self.oldest.max(age);
     }
 
     /// How much longer than the newest transmission acknowledged the oldest one has been away, µs; `None`: no ACK names one.

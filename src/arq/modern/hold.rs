@@ -39,9 +39,10 @@ impl Hold {
         self.is_there
     }
 
-    /// What a timeout has to allow for, µs.
-    pub(super) fn get(&self) -> u64 {
-        self.spread.into()
+    /// What a timeout has to allow for, µs; of many segments more until it is known, since all of them would leave again.
+    pub(super) fn get(&self, of_many: bool) -> u64 {
+        let least = if of_many && self.seen < FEW { UNKNOWN } else { 0 };
+        self.spread.max(least).into()
     }
 
     /// The longest timeout of what is sent one by one to such a peer once some of it gets lost, µs; `None`: any. To wait for the peer's beat then
@@ -51,7 +52,7 @@ impl Hold {
             return None;
         }
         let path = u64::from(rtt.min().unwrap_or(rtt.srtt));
-        Some((path + path / 4 + IMPATIENCE).max((u64::from(rtt.srtt) + self.get()) / RESENDS))
+        Some((path + path / 4 + IMPATIENCE).max((u64::from(rtt.srtt) + self.get(false)) / RESENDS))
     }
 
     /// Something was lost.
@@ -82,6 +83,9 @@ impl Hold {
 
 /// The longest that counts, µs: what waited longer has waited for the path.
 const LONGEST: u32 = 1_000_000;
+/// Datagrams that must have told before nothing is assumed, and what is assumed, µs: most KCPs have a beat of up to that.
+const FEW: usize = 4;
+const UNKNOWN: u32 = 40_000;
 /// Datagrams that are looked back on.
 const DATAGRAMS: usize = 8;
 /// What is waited for beside a round trip and a quarter, µs.

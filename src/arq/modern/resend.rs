@@ -76,7 +76,7 @@ impl ByTime {
         // Not after that: what is lost by a shorter timeout would want another flush at once.
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
         let told = self.protection.ack_delay(rtt).or(self.peer_delay);
-        self.rack.ack_delay = told.unwrap_or(self.hold.get());
+        self.rack.ack_delay = told.unwrap_or(self.hold.get(!is_few));
         self.rack.impatience = if is_few && told.is_none() { self.hold.impatience(now, rtt) } else { None };
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
