@@ -6,6 +6,7 @@ mod common;
 mod alloc;
 mod backpressure;
 mod bars;
+mod beats;
 mod bottleneck;
 mod bytes;
 mod check;

@@ -125,7 +125,7 @@ fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst()
             let limit = if config.nc { Duration::from_millis(500) } else { Duration::from_secs(15) };
             assert!(worst <= limit, "{name}, {drive:?}: a message was {worst:?} under way");
             let resends = pair.resends();
-            assert!((10..=100).contains(&resends), "{name}, {drive:?}: {resends} resends of 600");
+            assert!((1..=100).contains(&resends), "{name}, {drive:?}: {resends} resends of 600");
         }
     }
 }

@@ -271,7 +271,7 @@ fn overtaking_makes_few_segments_leave_again() {
 /// Who was lost twice holds a full window up for another round trip if it is lost again, and so leaves twice: that is a twentieth of the
 /// time, for half a hundredth of the bytes.
 #[test]
-fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_a_twentieth_more_bytes() {
+fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_an_eighteenth_more_bytes() {
     const MESSAGES: usize = 3000;
     let config = Config { snd_wnd: 128, snd_queue: 10_000, snd_queue_bytes: 1 << 30, ..Config::turbo() };
     let (mut took, mut wire) = ([Duration::ZERO; 2], [0; 2]);
@@ -296,7 +296,7 @@ fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_a_twentieth_more_b
     }
     println!("{took:?} {wire:?}");
     assert!(took[1] * 11 <= took[0] * 8, "{took:?}");
-    assert!(wire[1] * 20 <= wire[0] * 21, "{wire:?}");
+    assert!(wire[1] * 18 <= wire[0] * 19, "{wire:?}");
 }
 
 #[test]

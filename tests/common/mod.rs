@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(unused_imports, reason = "each test binary uses its part")]
 
+pub(crate) mod beat;
 mod link;
 mod packets;
 mod pair;

@@ -76,7 +76,7 @@ impl Hold {
         known.sort_unstable();
         self.is_there = known.get(known.len() / 4).is_some_and(|spread| *spread > 0);
         // Where acknowledgements get lost, the longest tells of that.
-        let counts = if self.is_lossy(now) { known.len() / 2 } else { known.len() - 1 };
+        let counts = if self.is_lossy(now) { known.len() * 3 / 4 } else { known.len() - 1 };
         self.spread = known.get(counts).copied().filter(|_| self.is_there).unwrap_or(0);
     }
 }
