@@ -61,8 +61,7 @@ impl<O: Output> Kcp<O> {
     /// The body of a flush that has something to send or to count.
     fn flush_work(&mut self, now: Time, work: &mut Work) {
         let prior_window = self.congestion.control().window();
-        let says_something =
-            self.probe.ask || self.probe.tell || (self.sender.waiting() > 0 && self.room() > 0);
+        let says_something = self.probe.ask || self.probe.tell || self.send_at(Some(work)) <= now;
         let Work { acks, classic, by_time, rebuild, ride, spare, observer, marked_until: _ } = work;
         let mut packer = Packer::new(&mut self.output, spare, self.config.mtu, &mut self.counters);
         let mut header = Header {
@@ -122,7 +121,7 @@ impl<O: Output> Kcp<O> {
         } else {
             let resent = classic.resend(&mut transmit, self.rtt.rto);
             let flight = Flight::first(now.wire(), self.rtt.rto, self.config.nodelay);
-            transmit.send_new(self.rmt_wnd, &flight);
+            transmit.send_new(self.rmt_wnd, &flight, u32::MAX);
             if transmit.sender.nxt != first {
                 classic.deadlines.sent(first, flight.resend_at, transmit.sender.una());
             }
@@ -147,7 +146,7 @@ impl<O: Output> Kcp<O> {
             || self.probe.ask
             || self.probe.tell
             || self.may_be_lost(now)
-            || (self.sender.waiting() > 0 && self.room() > 0)
+            || self.send_at(self.work.as_deref()) <= now
     }
 
     /// When a flush would send or count anything.
@@ -166,8 +165,9 @@ impl<O: Output> Kcp<O> {
         } else if let Some(at) = self.probe.tell_again_at(now.wire(), self.rmt_wnd) {
             next = next.min(now.when(at));
         }
-        let may_send = self.sender.waiting() > 0 && (self.room() > 0 || self.never_flushed());
-        let data = if may_send { now } else { self.resend_at(now) };
+        let is_first = self.sender.waiting() > 0 && self.never_flushed();
+        let send = if is_first { now } else { self.send_at(self.work.as_deref()).max(now) };
+        let data = if send > now { send.min(self.resend_at(now)) } else { now };
         if data == Time::NEVER {
             return next;
         }
@@ -201,6 +201,14 @@ impl<O: Output> Kcp<O> {
             Recovery::Modern(modern) => work.by_time.due_at(now, &self.rtt, modern),
         });
         at.unwrap_or(Time::NEVER)
+    }
+
+    /// When a flush would send new segments.
+    fn send_at(&self, work: Option<&Work>) -> Time {
+        if self.sender.waiting() == 0 || self.room() == 0 {
+            return Time::NEVER;
+        }
+        work.map_or(Time::ZERO, |work| work.by_time.spread.at())
     }
 
     /// Segments that may still be taken into flight.

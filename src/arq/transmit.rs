@@ -72,10 +72,10 @@ impl<O: Output> Transmit<'_, '_, O> {
         });
     }
 
-    /// Takes waiting segments into flight as far as windows, pacing and the output allow, and sends them.
-    pub(super) fn send_new(&mut self, rmt_wnd: u16, flight: &Flight) {
+    /// Takes waiting segments into flight as far as windows, pacing and the output allow, `most` of them, and sends them.
+    pub(super) fn send_new(&mut self, rmt_wnd: u16, flight: &Flight, most: u32) {
         let room = self.congestion.room(self.config, rmt_wnd, self.sender);
-        let most = self.sender.waiting().min(room);
+        let most = self.sender.waiting().min(room).min(most);
         if most > 0 {
             self.most_sent = self.most_sent.max(1);
             self.send_row(most, flight);

@@ -207,6 +207,13 @@ impl Congestion {
         }
     }
 
+    /// The window, segments, unless a controller is installed, which paces as it likes.
+    pub(super) fn window_of_kcp(&self, config: &Config, rmt_wnd: u16) -> Option<u32> {
+        let Self::Kcp(control) = self else { return None };
+        let window = u32::from(config.snd_wnd.min(rmt_wnd));
+        Some(if config.nc { window } else { window.min(control.window()) })
+    }
+
     /// Whether segments wait though both windows have room for them.
     pub(super) fn holds_back(config: &Config, rmt_wnd: u16, sender: &Sender) -> bool {
         sender.waiting() > 0 && window_room(config, rmt_wnd, sender) > 0

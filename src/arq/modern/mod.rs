@@ -17,6 +17,7 @@ mod rebuild;
 mod repairs;
 mod resend;
 mod ride;
+mod spread;
 mod waits;
 
 pub(super) use arrivals::Arrivals;

@@ -3,6 +3,7 @@
 use super::floor::Floor;
 use super::hold::Hold;
 use super::protect::Protection;
+use super::spread::Spread;
 use super::{Flights, Modern, Rack};
 use crate::arq::congestion::Undo;
 use crate::arq::event::Cause;
@@ -21,6 +22,7 @@ pub(in crate::arq) struct ByTime {
     pub(super) protection: Protection,
     pub(super) hold: Hold,
     pub(super) undo: Undo,
+    pub(in crate::arq) spread: Spread,
     /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs; `None`: nothing is agreed.
     pub(in crate::arq) peer_delay: Option<u64>,
 }
@@ -47,6 +49,7 @@ impl ByTime {
     #[cold]
     fn start_again<O>(&mut self, transmit: &mut Transmit<'_, '_, O>, now: Time) {
         self.rack = Rack::default();
+        self.spread = Spread::default();
         self.rack.progress(now);
         self.flights.clear();
         let token = self.rack.token(now);
@@ -90,9 +93,11 @@ impl ByTime {
             self.rack.progress(now);
         }
         let flight = Flight { ts: token.token(), xmit: 1, ..Flight::default() };
-        transmit.send_new(rmt_wnd, &flight);
+        let most = self.spread(transmit, rmt_wnd, rtt);
+        transmit.send_new(rmt_wnd, &flight, most);
         if transmit.sender.nxt != first {
             self.flights.push(first, transmit.sender.nxt, token);
+            self.spread.sent(transmit.sender.nxt.0.wrapping_sub(first.0));
         }
         if modern.repairs == 0 {
             return (resent, copies);
@@ -100,6 +105,16 @@ impl ByTime {
         let again = resent.fast + resent.timeouts;
         let protected = self.protection.send(transmit, first, again, rmt_wnd, rtt, modern);
         (resent, copies + protected)
+    }
+
+    /// How many new segments may leave at once.
+    fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>, rmt_wnd: u16, rtt: &Rtt) -> u32 {
+        let Some(window) = transmit.congestion.window_of_kcp(transmit.config, rmt_wnd) else {
+            return u32::MAX;
+        };
+        let room = transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
+        let cycle = if rtt.srtt == 0 { 0 } else { u64::from(rtt.srtt) + self.hold.get(false) };
+        self.spread.most(transmit.now, transmit.sender.waiting() > room, window, cycle)
     }
 
     /// Sends again what is lost, the oldest transmission first, with the token `token`; and how many of these a second time at once.

@@ -1,0 +1,95 @@
+//! Spreads new segments over the round trip where the window limits them.
+
+use crate::time::Time;
+
+/// When new segments leave of a sender whose window is full: not all at once when acknowledgements make room, which overruns the peer's socket
+/// and queues on the way. Whoever sends less than a window a round trip is never held up.
+///
+/// Source: A. Aggarwal, S. Savage, T. Anderson, "Understanding the Performance of TCP Pacing", 2000; RFC 9002 (7.7).
+#[derive(Debug, Default)]
+pub(in crate::arq) struct Spread {
+    /// The window was full less than two round trips before that.
+    until: Time,
+    /// When the next segment would leave if all left one by one.
+    next: Time,
+    /// Time between two segments, µs; 0: they leave at once.
+    gap: u64,
+}
+
+impl Spread {
+    /// How many segments may leave now, where `window` may be in flight and acknowledgements take `cycle` µs, 0: not measured yet. `is_full`:
+    /// more wait than there is room for.
+    pub(super) fn most(&mut self, now: Time, is_full: bool, window: u32, cycle: u64) -> u32 {
+        let is_on = now < self.until && cycle > 0;
+        if is_full {
+            self.until = now.after(2 * cycle);
+        }
+        if !is_on {
+            (self.next, self.gap) = (now, 0);
+            return u32::MAX;
+        }
+        self.gap = (cycle * 100 / (u64::from(window.max(1)) * GAIN)).max(1);
+        self.next = self.next.max(now.before(BURST * self.gap));
+        u32::try_from(now.micros_since(self.next) / self.gap).unwrap_or(u32::MAX)
+    }
+
+    /// So many segments have left.
+    pub(super) fn sent(&mut self, segments: u32) {
+        self.next = self.next.after(u64::from(segments) * self.gap);
+    }
+
+    /// When some may leave.
+    pub(in crate::arq) fn at(&self) -> Time {
+        if self.gap == 0 { Time::ZERO } else { self.next.after(QUANTUM * self.gap) }
+    }
+}
+
+/// What leaves at once after a pause, segments: about as many datagrams as the socket of a peer holds that has set no size for its buffer.
+const BURST: u64 = 96;
+/// How much faster than a window a round trip they leave, percent: what is slower never fills the window.
+const GAIN: u64 = 150;
+/// Segments that are worth waking for.
+const QUANTUM: u64 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CYCLE: u64 = 20_000;
+
+    /// When each of `segments` left of a sender that has more than enough, with a window of 512.
+    fn times(spread: &mut Spread, mut now: Time, segments: u32) -> Vec<Time> {
+        let mut times = Vec::new();
+        while times.len() < segments as usize {
+            let most = spread.most(now, true, 512, CYCLE).min(512);
+            spread.sent(most);
+            times.extend((0..most).map(|_| now));
+            now = spread.at().max(now.after(1));
+        }
+        times
+    }
+
+    #[test]
+    fn the_first_window_leaves_at_once_and_the_next_over_two_thirds_of_a_round_trip() {
+        let mut spread = Spread::default();
+        assert_eq!(times(&mut spread, Time::ZERO, 512), [Time::ZERO; 512]);
+        let start = Time::from_micros(CYCLE);
+        let times = times(&mut spread, start, 512);
+        assert!(times.iter().filter(|time| **time == start).count() <= 96);
+        let last = times[511].since(start).as_micros();
+        assert!((10_000..=13_400).contains(&last), "{last} µs");
+        let most = times.chunk_by(|one, other| one == other).skip(1).map(<[_]>::len).max().unwrap();
+        assert!(most <= 16, "{most} at once");
+    }
+
+    #[test]
+    fn a_sender_with_room_in_its_window_is_never_held_up() {
+        let mut spread = Spread::default();
+        for number in 0..1000 {
+            let now = Time::from_micros(number * 100);
+            assert_eq!(spread.most(now, false, 32, CYCLE), u32::MAX);
+            spread.sent(31);
+            assert_eq!(spread.at(), Time::ZERO);
+        }
+    }
+}
