@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{Error, KcpListener, KcpSocket};
+use whitewater::net::{Error, KcpListener, KcpSocket, SocketStats};
 use whitewater::session::raw::{self, CloseReason, Event};
 use whitewater::{Config, Conv, Modern, Recovery};
 
@@ -81,6 +81,31 @@ fn messages_of_every_size_come_back() {
     peer.join().unwrap();
     let id = listener.peers().ids().next().unwrap();
     assert_eq!((listener.peers().len(), listener.peer(id).unwrap().conv()), (1, Conv(7)));
+}
+
+#[test]
+fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
+    let kcp = Config::turbo();
+    let limits = raw::Config { kcp, ..raw::Config::registered() };
+    let Ok(mut listener) = KcpListener::bind("[::]:0", &limits) else { return }; // no IPv6 here
+    let port = listener.local_addr().unwrap().port();
+    let mut buf = [0; 100];
+    for to in [SocketAddr::from(([127, 0, 0, 1], port)), format!("[::1]:{port}").parse().unwrap()] {
+        let mut socket = KcpSocket::connect(to, Conv(7), &kcp).unwrap();
+        let from = socket.local_addr().unwrap();
+        let id = listener.register(from, Conv(7)).unwrap();
+        socket.try_send(b"ping").unwrap();
+        socket.flush();
+        assert!(listener.poll(Some(PATIENCE)).unwrap(), "{to}: {:?}", listener.stats());
+        assert_eq!(listener.next_event(), Some(Event::Readable(id)));
+        let peer = listener.peer(id).unwrap();
+        assert_eq!((peer.address(), peer.recv(&mut buf)), (from, Ok(4)));
+        peer.send(b"pong, the last word").unwrap();
+        assert!(listener.close(id));
+        socket.set_read_timeout(Some(PATIENCE));
+        assert_eq!(socket.recv(&mut buf).unwrap(), 19);
+        assert_eq!(listener.socket_stats(), SocketStats::default());
+    }
 }
 
 #[test]

@@ -243,7 +243,7 @@ impl Driver {
             if to.is_ipv6() != self.is_v6 && self.is_own {
                 self.change_family(to);
             }
-            self.port.commit(if self.is_v6 { as_v6(to) } else { to }, end.transmit_ecn());
+            self.port.commit(way(to, self.is_v6), end.transmit_ecn());
         }
         false
     }
@@ -284,11 +284,11 @@ pub(super) fn as_v4(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The address as a socket of IPv6 wants it.
-pub(super) fn as_v6(address: SocketAddr) -> SocketAddr {
+/// The address as a socket wants it, of IPv6 or not.
+pub(super) fn way(address: SocketAddr, is_v6: bool) -> SocketAddr {
     match address {
-        SocketAddr::V4(v4) => SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port())),
-        v6 @ SocketAddr::V6(_) => v6,
+        SocketAddr::V4(v4) if is_v6 => SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port())),
+        address => address,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::batch::Fragments;
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
-use super::driver::SENDS_PER_CALL;
+use super::driver::{SENDS_PER_CALL, as_v4, way};
 use super::error::Error;
 use super::port::{Port, Purpose};
 use super::random::random;
@@ -54,13 +54,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct KcpListener {
     port: Port,
+    is_v6: bool,
     peers: Peers,
     clock: Clock,
     datagrams_per_pump: NonZeroUsize,
 }
 
 impl KcpListener {
-    /// A listener on `addr`.
+    /// A listener on `addr`. On an IPv6 address that takes IPv4 as well, IPv4 peers have IPv4 addresses.
     ///
     /// # Errors
     ///
@@ -76,9 +77,10 @@ impl KcpListener {
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, config: &Config) -> io::Result<Self> {
         let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
+        let is_v6 = socket.local_addr()?.is_ipv6();
         let slots = Purpose::MANY_PEERS; // fragments: as of a `KcpSocket`
         let port = Port::new(socket, Purpose { is_connected: false, fragments: Fragments::Allowed, slots })?;
-        Ok(Self { port, peers, clock: Clock::new(), datagrams_per_pump: DATAGRAMS_PER_PUMP })
+        Ok(Self { port, is_v6, peers, clock: Clock::new(), datagrams_per_pump: DATAGRAMS_PER_PUMP })
     }
 
     /// Reads the datagrams that wait, updates the peers that have something to do and sends
@@ -89,15 +91,16 @@ impl KcpListener {
     ///
     /// # Errors
     ///
-    /// The socket has failed. What one peer does, or does not, is an event and no error.
+    /// The socket has failed to read; what was due was done and sent all the same. What one peer does, or does not, is an event and no
+    /// error.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let now = self.clock.now();
-        let unread = self.receive()?;
+        let received = self.receive();
         self.peers.handle_timeout(now);
         self.port.flush();
         let is_all_sent = self.gather(now);
         self.port.flush();
-        if unread || !is_all_sent {
+        if received? || !is_all_sent {
             return Ok(Some(Duration::ZERO));
         }
         // What the socket does not take now is no reason to look before it may have room.
@@ -151,18 +154,18 @@ impl KcpListener {
     ///
     /// Those of [`Peers::register`].
     pub fn register(&mut self, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
-        self.peers.register(self.clock.now(), address, conv)
+        self.peers.register(self.clock.now(), as_v4(address), conv)
     }
 
     /// Ends a peer after a last flush, without an event. Bare KCP cannot tell it; what it
     /// sends from now on is dropped. Returns whether there was one.
     pub fn close(&mut self, id: PeerId) -> bool {
         let Some(mut peer) = self.peers.close(self.clock.now(), id) else { return false };
-        let address = peer.address();
+        let to = way(peer.address(), self.is_v6);
         while !self.port.is_full()
             && let Some(datagram) = peer.pop()
         {
-            self.port.send(datagram, address);
+            self.port.send(datagram, to);
         }
         self.port.flush();
         true
@@ -229,7 +232,7 @@ impl KcpListener {
     fn receive(&mut self) -> io::Result<bool> {
         for _ in 0..self.datagrams_per_pump.get() {
             let Some(datagram) = self.port.recv()? else { return Ok(false) };
-            self.peers.handle_datagram(self.clock.now(), datagram.from, datagram.bytes);
+            self.peers.handle_datagram(self.clock.now(), as_v4(datagram.from), datagram.bytes);
         }
         Ok(true)
     }
@@ -241,7 +244,7 @@ impl KcpListener {
                 return true;
             }
             let Some((datagram, to)) = self.peers.poll_transmit(now) else { return true };
-            self.port.send(datagram, to);
+            self.port.send(datagram, way(to, self.is_v6));
         }
         false
     }
@@ -249,3 +252,34 @@ impl KcpListener {
 
 /// Datagrams that one pump reads unless set otherwise.
 const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(512).unwrap();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::KcpSocket;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_failed_read_is_told_after_what_was_due_is_sent() {
+        let kcp = crate::Config::turbo();
+        let config = Config { kcp, ..Config::registered() };
+        let mut listener = KcpListener::bind("127.0.0.1:0", &config).unwrap();
+        let to = listener.local_addr().unwrap();
+        let mut socket = KcpSocket::connect(to, Conv(7), &kcp).unwrap();
+        let id = listener.register(socket.local_addr().unwrap(), Conv(7)).unwrap();
+        listener.peer(id).unwrap().send(b"to the peer").unwrap();
+        listener.peer(id).unwrap().flush();
+        socket.try_send(b"to the listener").unwrap();
+        listener.port.fail(io::Error::other("no listener"));
+        socket.fail(io::Error::other("no socket"));
+        assert_eq!(listener.pump().unwrap_err().to_string(), "no listener");
+        assert_eq!(socket.pump().unwrap_err().to_string(), "no socket");
+        assert_eq!((listener.socket_traffic().sent, socket.socket_traffic().sent), (1, 1));
+        let mut buf = [0; 100];
+        socket.set_read_timeout(Some(PATIENCE));
+        assert_eq!(socket.recv(&mut buf).map(|len| buf[..len].to_vec()).unwrap(), b"to the peer");
+        assert!(listener.poll(Some(PATIENCE)).unwrap());
+        assert_eq!(listener.peer(id).unwrap().recv(&mut buf), Ok(15));
+    }
+}

@@ -201,6 +201,12 @@ impl Port {
         self.buffers()
     }
 
+    /// The next read of the socket reports this.
+    #[cfg(test)]
+    pub(super) fn fail(&mut self, fault: io::Error) {
+        self.inbox.fail(fault);
+    }
+
     fn flush_if_due(&mut self) {
         if self.outbox.is_due() {
             self.flush();

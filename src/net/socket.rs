@@ -166,12 +166,13 @@ impl KcpSocket {
     ///
     /// # Errors
     ///
-    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket has failed. What had arrived
-    /// can still be taken.
+    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket has failed to read; what was due was sent all the same. What had
+    /// arrived can still be taken.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let now = self.clock.now();
-        let more = self.receive(now)?;
+        let received = self.receive(now);
         self.update(now);
+        let more = received?;
         self.check_peer(now)?;
         let wait = if more { Some(Duration::ZERO) } else { self.idle_for(now) };
         self.pump_due = now + wait.unwrap_or(Duration::MAX).min(self.patience());
@@ -311,6 +312,12 @@ impl KcpSocket {
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The next read of the socket reports this.
+    #[cfg(test)]
+    pub(super) fn fail(&mut self, fault: io::Error) {
+        self.port.fail(fault);
     }
 
     /// Feeds in what has arrived; returns whether there may be more.

@@ -107,6 +107,12 @@ impl Inbox {
         self.bytes.get_mut(..SLOT).unwrap_or_default()
     }
 
+    /// The next call reports this.
+    #[cfg(test)]
+    pub(in crate::net) fn fail(&mut self, fault: io::Error) {
+        self.fault = Some(fault);
+    }
+
     /// Forgets what was not taken.
     pub(in crate::net) const fn clear(&mut self) {
         (self.filled, self.slot, self.offset) = (0, 0, 0);

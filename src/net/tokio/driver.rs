@@ -2,7 +2,7 @@
 
 use super::super::batch::Datagram;
 use super::super::clock::Clock;
-use super::super::driver::{as_v4, as_v6};
+use super::super::driver::{as_v4, way};
 use super::super::shards::Stray;
 use super::core::Core;
 use super::shared::Shared;
@@ -132,7 +132,7 @@ impl<C: Core> Driver<C> {
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
         let is_v6 = self.is_v6;
-        let way = |to| if is_v6 { as_v6(to) } else { to };
+        let way = |to| way(to, is_v6);
         let is_all_out = !is_full && state.core.fill(now, &mut self.socket.outbox, way);
         state.tell(now, &mut self.woken);
         (state.socket_stats, state.socket_traffic) = (self.socket.tally.stats, self.socket.tally.traffic);
