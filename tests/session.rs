@@ -403,7 +403,7 @@ fn keys_are_updated_while_data_flows() {
 #[test]
 fn a_peer_that_reads_nothing_is_let_go_after_half_a_minute() {
     let mut world = connected(1, &path(0.0));
-    for _ in 0..250 {
+    for _ in 0..200 {
         world.client().send(0, &[1; 1000]).unwrap();
     }
     world.drain();
@@ -414,7 +414,7 @@ fn a_peer_that_reads_nothing_is_let_go_after_half_a_minute() {
         panic!()
     };
     assert_eq!(reason, CloseReason::SlowPeer);
-    assert!(undelivered.segments > 100, "{undelivered:?}");
+    assert!(undelivered.segments > 50, "{undelivered:?}");
     let (.., event) = *world.events.last().unwrap();
     let slow = whitewater::session::code::SLOW_PEER;
     assert!(

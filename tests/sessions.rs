@@ -16,6 +16,7 @@ mod session_fairness;
 mod session_handshake;
 mod session_in_place;
 mod session_knobs;
+mod session_lanes;
 mod session_lessons;
 mod session_memory;
 mod session_mtu;

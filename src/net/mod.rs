@@ -158,4 +158,4 @@ pub use listener::KcpListener;
 pub use server::Server;
 pub use socket::KcpSocket;
 pub use tally::{SocketStats, SocketTraffic};
-pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ServerThreads, ThreadConfig};
+pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ServerThreads, ThreadConfig, Way};

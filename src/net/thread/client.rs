@@ -3,7 +3,7 @@
 use super::handle::Handle;
 use super::outbox::Outgoing;
 use super::worker::Driven;
-use super::{Incoming, NotSent, ThreadConfig};
+use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::message::Message;
 use crate::net::Client;
 use crate::net::driver::{Driver, Shape};
@@ -42,10 +42,11 @@ impl<M: Message + Send + 'static> ClientThread<M> {
         Some(self.handle.recv(timeout)?.1)
     }
 
-    /// Bytes that may be sent now; each message counts some 50 more, one of a channel 1200. Only what is sent here makes it less.
+    /// Bytes that may be sent on a lane, a channel or as datagrams now; each message counts some 50 more, one of a channel 1200. Only what
+    /// is sent here makes it less.
     #[must_use]
-    pub fn room(&self) -> usize {
-        self.handle.room(())
+    pub fn room(&self, way: Way) -> usize {
+        self.handle.room((), way)
     }
 
     /// Sends a message on a reliable lane.

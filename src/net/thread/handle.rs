@@ -1,9 +1,9 @@
 //! The program's end of a thread.
 
 use super::outbox::Outgoing;
-use super::shared::{Budget, Shared};
+use super::shared::{Budgets, Shared};
 use super::worker::{Command, Driven, Parcel, Worker};
-use super::{Incoming, NotSent, ThreadConfig};
+use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::session::Event;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(super) struct Handle<E: Driven> {
     shared: Arc<Shared>,
     config: ThreadConfig,
     /// What waits for each session that takes anything.
-    budgets: BTreeMap<E::Id, Budget>,
+    budgets: BTreeMap<E::Id, Budgets>,
     thread: Option<JoinHandle<io::Result<()>>>,
     local_addr: SocketAddr,
 }
@@ -61,13 +61,13 @@ impl<E: Driven> Handle<E> {
 
     /// What is in a parcel of this thread.
     pub(super) fn open(&mut self, parcel: Parcel<E>) -> (E::Id, Incoming<E::Message>) {
-        let Parcel { id, incoming, cost, budget } = parcel;
+        let Parcel { id, incoming, cost, budgets } = parcel;
         let before = self.shared.incoming.take_away(cost);
         if before >= self.config.incoming {
             self.shared.wake(); // it may have waited for room
         }
-        if let Some(budget) = budget {
-            self.budgets.insert(id, budget);
+        if let Some(budgets) = budgets {
+            self.budgets.insert(id, budgets);
         }
         if matches!(incoming, Incoming::Event(Event::Closed { .. })) {
             self.budgets.remove(&id);
@@ -75,18 +75,18 @@ impl<E: Driven> Handle<E> {
         (id, incoming)
     }
 
-    /// Bytes that may be sent to a session now.
-    pub(super) fn room(&self, id: E::Id) -> usize {
-        self.budgets.get(&id).map_or(0, |budget| self.config.outgoing.saturating_sub(budget.used()))
+    /// Bytes that may be sent to a session on a way now.
+    pub(super) fn room(&self, id: E::Id, way: Way) -> usize {
+        self.budgets.get(&id).map_or(0, |budgets| budgets.room(way, self.config.outgoing))
     }
 
     pub(super) fn send(&self, id: E::Id, outgoing: Outgoing<E::Message>) -> Result<(), NotSent> {
-        let budget = self.budgets.get(&id).ok_or(NotSent::Gone)?;
-        let cost = outgoing.cost();
-        if !budget.has_room(cost, self.config.outgoing) {
+        let budgets = self.budgets.get(&id).ok_or(NotSent::Gone)?;
+        let (way, cost) = (outgoing.way(), outgoing.cost());
+        if !budgets.has_room(way, cost, self.config.outgoing) {
             return Err(NotSent::Full);
         }
-        budget.add(cost);
+        budgets.add(way, cost);
         self.command(Command::Send(id, outgoing))
     }
 

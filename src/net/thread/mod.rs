@@ -22,7 +22,9 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `ThreadConfig { .., ..ThreadConfig::default() }`")]
 pub struct ThreadConfig {
-    /// Bytes that may wait for one session to take them, beyond what its lanes and channels hold by themselves. One message always may.
+    /// Bytes that may wait for one session to take them, beyond what its lanes and channels hold by themselves. A quarter is shared out
+    /// evenly among its lanes, its channels and its datagrams, so that none takes the room of another; the rest is for whoever comes first.
+    /// Where nothing waits, one message always may.
     pub outgoing: usize,
     /// Bytes of all sessions that may wait for the program to take them. Beyond, the thread reads no more from the sessions, so that
     /// the windows told to the peers close, and unreliable datagrams are dropped.
@@ -34,6 +36,18 @@ impl Default for ThreadConfig {
     fn default() -> Self {
         Self { outgoing: 256 << 10, incoming: 4 << 20 }
     }
+}
+
+/// A way from one end of a session to the other: what is sent on one waits for none of the others.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_enums, reason = "all that a session has")]
+pub enum Way {
+    /// A reliable lane.
+    Lane(usize),
+    /// Unreliable datagrams.
+    Datagrams,
+    /// A channel.
+    Channel(usize),
 }
 
 /// What a thread tells of a session.
@@ -81,8 +95,8 @@ pub enum Refused {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum NotSent {
-    /// As much waits as [`ThreadConfig::outgoing`] allows. This is back-pressure, not a failure: send again later.
-    #[error("as much waits for the session as it may")]
+    /// As much waits on this lane, this channel or of datagrams as [`ThreadConfig::outgoing`] allows. This is back-pressure, not a failure: send again later.
+    #[error("as much waits there as may")]
     Full,
     /// The session is not up, or was closed, or the thread has ended.
     #[error("there is no such session")]

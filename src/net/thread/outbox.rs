@@ -1,7 +1,7 @@
 //! What was sent to a session and is not yet taken by it.
 
-use super::shared::Budget;
-use super::{Incoming, Refused};
+use super::shared::Budgets;
+use super::{Incoming, Refused, Way};
 use crate::arq;
 use crate::message::{self, Message};
 use crate::session::{Connection, SendDatagramError, SendError, SendMessageError};
@@ -28,7 +28,7 @@ impl<M> Outgoing<M> {
     }
 
     /// What must not overtake each other.
-    const fn way(&self) -> Way {
+    pub(super) const fn way(&self) -> Way {
         match self {
             Self::Lane(lane, _) => Way::Lane(*lane),
             Self::Datagram(_) => Way::Datagrams,
@@ -37,25 +37,18 @@ impl<M> Outgoing<M> {
     }
 }
 
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Way {
-    Lane(usize),
-    Datagrams,
-    Channel(usize),
-}
-
 /// What waits for one session. A lane or channel that is full holds up no other.
 #[derive(Debug)]
 pub(super) struct Outbox<M> {
     waiting: BTreeMap<Way, VecDeque<(Outgoing<M>, usize)>>,
-    budget: Budget,
+    budgets: Budgets,
     /// To be closed with this code when nothing waits, or then at the latest.
     pub(super) close: Option<(u16, Time)>,
 }
 
 impl<M: Message> Outbox<M> {
-    pub(super) const fn new(budget: Budget) -> Self {
-        Self { waiting: BTreeMap::new(), budget, close: None }
+    pub(super) const fn new(budgets: Budgets) -> Self {
+        Self { waiting: BTreeMap::new(), budgets, close: None }
     }
 
     pub(super) fn push(&mut self, outgoing: Outgoing<M>) {
@@ -70,9 +63,9 @@ impl<M: Message> Outbox<M> {
         connection: &mut Connection<M>,
         mut refused: impl FnMut(Incoming<M>),
     ) -> bool {
-        let Self { waiting, budget, .. } = self;
+        let Self { waiting, budgets, .. } = self;
         let mut has_moved = false;
-        waiting.retain(|_, queue| {
+        waiting.retain(|way, queue| {
             while let Some((outgoing, cost)) = queue.pop_front() {
                 match send(now, connection, outgoing) {
                     Ok(()) => {}
@@ -83,7 +76,7 @@ impl<M: Message> Outbox<M> {
                     Err(NotTaken::Never(error)) => refused(Incoming::Refused(error)),
                 }
                 has_moved = true;
-                budget.take_away(cost);
+                budgets.take_away(*way, cost);
             }
             false
         });

@@ -3,7 +3,7 @@
 use super::handle::Handle;
 use super::outbox::Outgoing;
 use super::worker::Driven;
-use super::{Incoming, NotSent, ThreadConfig};
+use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::message::Message;
 use crate::net::Server;
 use crate::net::driver::{Driver, Shape};
@@ -82,11 +82,11 @@ impl<M: Message + Send + 'static> ServerThread<M> {
         self.handle.recv(timeout)
     }
 
-    /// Bytes that may be sent to a session now; each message counts some 50 more, one of a channel 1200. Only what is sent here makes it
-    /// less.
+    /// Bytes that may be sent to a session on a lane, a channel or as datagrams now; each message counts some 50 more, one of a channel
+    /// 1200. Only what is sent here makes it less.
     #[must_use]
-    pub fn room(&self, id: SessionId) -> usize {
-        self.handle.room(id)
+    pub fn room(&self, id: SessionId, way: Way) -> usize {
+        self.handle.room(id, way)
     }
 
     /// Sends a message on a reliable lane.

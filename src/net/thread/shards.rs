@@ -3,7 +3,7 @@
 use super::handle::Handle;
 use super::outbox::Outgoing;
 use super::worker::Parcel;
-use super::{Incoming, NotSent, ThreadConfig};
+use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::message::Message;
 use crate::net::Server;
 use crate::session::{Blob, ServerConfig, SessionId};
@@ -83,8 +83,8 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
 
     /// Bytes that may be sent to a session now, see [`ServerThread::room`](super::ServerThread::room).
     #[must_use]
-    pub fn room(&self, id: SessionId) -> usize {
-        self.shards.get(usize::from(id.shard())).map_or(0, |shard| shard.room(id))
+    pub fn room(&self, id: SessionId, way: Way) -> usize {
+        self.shards.get(usize::from(id.shard())).map_or(0, |shard| shard.room(id, way))
     }
 
     /// Sends a message on a reliable lane.

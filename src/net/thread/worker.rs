@@ -1,7 +1,7 @@
 //! The thread: commands in, pumps, events and data out.
 
 use super::outbox::{MESSAGE, Outbox, Outgoing};
-use super::shared::{Budget, Shared};
+use super::shared::{Budgets, Shared};
 use super::{Incoming, ThreadConfig};
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -46,7 +46,7 @@ pub(super) struct Parcel<E: Driven> {
     /// Its part of what may wait to be taken.
     pub(super) cost: usize,
     /// With the first of a session: what may be sent to it.
-    pub(super) budget: Option<Budget>,
+    pub(super) budgets: Option<Budgets>,
 }
 
 pub(super) struct Worker<E: Driven> {
@@ -234,9 +234,9 @@ impl<E: Driven> Worker<E> {
     fn take_event(&mut self, id: E::Id, event: Event) {
         match event {
             Event::Connected => {
-                let budget = Budget::default();
-                self.outboxes.insert(id, Outbox::new(budget.clone()));
-                self.tell(id, Incoming::Event(event), Some(budget));
+                let budgets = Budgets::new(&self.end.shape());
+                self.outboxes.insert(id, Outbox::new(budgets.clone()));
+                self.tell(id, Incoming::Event(event), Some(budgets));
             }
             Event::Readable => self.look_at(id),
             Event::Closed { .. } => {
@@ -293,8 +293,8 @@ impl<E: Driven> Worker<E> {
         read
     }
 
-    fn tell(&self, id: E::Id, incoming: Incoming<E::Message>, budget: Option<Budget>) {
-        tell(&self.parcels, &self.shared, id, incoming, budget);
+    fn tell(&self, id: E::Id, incoming: Incoming<E::Message>, budgets: Option<Budgets>) {
+        tell(&self.parcels, &self.shared, id, incoming, budgets);
     }
 
     /// Whether something may be delivered.
@@ -322,7 +322,7 @@ fn tell<E: Driven>(
     shared: &Shared,
     id: E::Id,
     incoming: Incoming<E::Message>,
-    budget: Option<Budget>,
+    budgets: Option<Budgets>,
 ) {
     let bytes = match &incoming {
         Incoming::Message { bytes, .. } | Incoming::Datagram(bytes) => bytes.capacity(),
@@ -332,7 +332,7 @@ fn tell<E: Driven>(
     };
     let cost = bytes + size_of::<Parcel<E>>();
     shared.incoming.add(cost);
-    let _ = parcels.send(Parcel { id, incoming, cost, budget }); // if nobody takes it, nobody wants it
+    let _ = parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
 }
 
 /// Commands between two pumps: more wait for the next.

@@ -25,7 +25,7 @@ impl<C: Core> Lane<C> {
     pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
         self.poll(|state, id, lane| match state.core.send(id, lane, message) {
             Err(error) => refused(state, id, lane, cx, error),
-            Ok(len) => Poll::Ready(Ok(len)),
+            Ok(len) => state.sent(id, lane, cx, len),
         })
     }
 
@@ -157,7 +157,7 @@ impl<C: Core> Writer<C> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         self.lane.poll(|state, id, lane| match write(&mut state.core, id, lane, data) {
-            Ok(len) => Poll::Ready(Ok(len)),
+            Ok(len) => state.sent(id, lane, cx, len),
             Err(error) => refused(state, id, lane, cx, error),
         })
     }
@@ -210,6 +210,14 @@ impl<C: Core> Writer<C> {
 }
 
 impl<C: Core> State<C> {
+    /// So much was queued.
+    fn sent(&mut self, id: C::Id, lane: usize, cx: &Context<'_>, len: usize) -> Poll<io::Result<usize>> {
+        if let Some(waiting) = self.waiting(id) {
+            waiting.serve(For::Send(lane), cx.waker());
+        }
+        Poll::Ready(Ok(len))
+    }
+
     /// Nothing is under way: because it has arrived, or because the session is over.
     fn drained(&mut self, id: C::Id) -> Poll<io::Result<()>> {
         let closed = self.waiting(id).and_then(|waiting| waiting.closed.as_ref());

@@ -110,7 +110,7 @@ impl<C: Core> State<C> {
                     For::Recv(lane) => core.is_readable(id, lane),
                     what => what == For::Other,
                 }),
-                (Notice::Writable, Some(known)) => known.wake(woken, |what| matches!(what, For::Send(_))),
+                (Notice::Writable, Some(known)) => known.wake_senders(woken),
                 (Notice::Told(event), Some(known)) => {
                     known.tell(event);
                     known.wake(woken, |what| what == For::Event);

@@ -10,6 +10,7 @@ use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The lanes of one end. Lane n has the conv of the session + n, which wraps: within what the session has
 /// authenticated a conv only tells lanes apart.
@@ -33,13 +34,30 @@ struct Lane {
     was_full: bool,
     /// It was asked whether all has arrived, and it had not.
     is_asked: bool,
+    wait: Option<Box<Wait>>,
+}
+
+/// A lane waits for room for bytes. They are kept for it: what others ask for later they do not get before.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    need: u32,
+    /// Since when; once it was told that there is room, until when that is kept for it.
+    at: Time,
+    is_told: bool,
+}
+
+impl Wait {
+    /// Who has less comes first.
+    const fn turn(&self) -> Time {
+        if self.is_told { Time::ZERO } else { self.at }
+    }
 }
 
 impl Lane {
     fn new(conv: u32, config: &Config) -> Result<Self, ConfigError> {
         let mut kcp = Kcp::new(Conv(conv), config, config.datagram_queue())?;
         kcp.set_ack_ride();
-        Ok(Self { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false })
+        Ok(Self { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false, wait: None })
     }
 
     fn take_writable(&mut self) -> bool {
@@ -119,6 +137,9 @@ impl Lanes {
         let lane = self.get_mut(lane)?;
         let sent = lane.kcp.send(message);
         lane.was_full |= matches!(sent, Err(SendError::QueueFull { .. }));
+        if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {
+            lane.wait = None;
+        }
         Some(sent)
     }
 
@@ -214,19 +235,85 @@ impl Lanes {
         Some(self.config.lanes.get(lane)?.stream)
     }
 
-    /// Bytes that messages take until they are acknowledged.
-    pub(super) fn send_held(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.kcp.send_held()).sum()
+    /// Bytes that the messages of a lane take until they are acknowledged, and how many they may.
+    pub(super) fn send_share(&self, index: usize) -> (usize, usize) {
+        let held = |lane: &Lane| lane.kcp.send_held();
+        let turn_of = |lane: &Lane| lane.wait.as_ref().map_or(Time::NEVER, |wait| wait.turn());
+        let turn = self.lanes.get(index).map_or(Time::NEVER, turn_of);
+        let (own, most) = self.shares(self.config.send_memory);
+        let mut rest = most - own;
+        for (other, lane) in self.lanes.iter().enumerate() {
+            if other != index {
+                let first = lane.wait.as_ref().filter(|wait| (wait.turn(), other) < (turn, index));
+                let taken = held(lane) + first.map_or(0, |wait| wait.need as usize);
+                rest = rest.saturating_sub(taken.saturating_sub(own));
+            }
+        }
+        (self.lanes.get(index).map_or(0, held), own + rest)
+    }
+
+    /// Most bytes that the messages of a lane may ever take.
+    pub(super) fn send_most(&self) -> usize {
+        self.shares(self.config.send_memory).1
+    }
+
+    /// What each lane has of `memory` for itself, and what one may take when the others have nothing.
+    fn shares(&self, memory: u32) -> (usize, usize) {
+        let count = self.len().max(1);
+        let own = memory as usize / SHARED / count;
+        (own, memory as usize - own * (count - 1))
+    }
+
+    /// A lane found no room for so many bytes. Of a lane that is not there, nothing is noted.
+    pub(super) fn wait_for_room(&mut self, now: Time, lane: usize, need: usize) {
+        let Some(lane) = self.lanes.get_mut(lane) else { return };
+        let need = u32::try_from(need).unwrap_or(u32::MAX); // more is too long
+        let wait = lane.wait.get_or_insert_with(|| Box::new(Wait { need, at: now, is_told: false }));
+        wait.need = wait.need.max(need);
+        if std::mem::take(&mut wait.is_told) {
+            wait.at = now;
+        }
+    }
+
+    /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
+    pub(super) fn take_roomy(&mut self, now: Time, memory: u64) -> bool {
+        let mut any = false;
+        for index in 0..self.lanes.len() {
+            if self.lanes.get(index).is_none_or(|lane| lane.wait.is_none()) {
+                continue;
+            }
+            let (held, max) = self.send_share(index);
+            let Some(Lane { wait: slot, .. }) = self.lanes.get_mut(index) else { continue };
+            let Some(wait) = slot else { continue };
+            if wait.is_told && wait.at <= now {
+                *slot = None;
+            } else if !wait.is_told
+                && held <= max / 2
+                && held + wait.need as usize <= max
+                && memory > wait.need.into()
+            {
+                (wait.at, wait.is_told, any) = (now + KEPT, true, true);
+            }
+        }
+        any
+    }
+
+    /// Whether there are any yet.
+    pub(super) const fn is_used(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
+    /// Whether a lane waits for room.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.wait.is_some())
     }
 
     /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
     /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
     /// peer that the window is closed.
     fn make_room(&mut self, index: usize, left: u64) {
-        let count = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).max(1);
-        let receive_memory = self.config.receive_memory;
-        let own = receive_memory / 4 / count;
-        let mut limit = receive_memory - own * (count - 1);
+        let (own, limit) = self.shares(self.config.receive_memory);
+        let [own, mut limit] = [own, limit].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
         for (other, lane) in self.lanes.iter().enumerate() {
             if other != index {
                 limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
@@ -318,15 +405,20 @@ impl Lanes {
         self.lanes.iter().find_map(|lane| lane.kcp.output().next_len())
     }
 
-    /// Takes that frame.
-    pub(super) fn pop(&mut self) -> Option<&[u8]> {
-        self.lanes.iter_mut().find(|lane| !lane.kcp.output().is_empty())?.kcp.output_mut().pop()
+    /// Takes that frame; returns its lane as well.
+    pub(super) fn pop(&mut self) -> Option<(usize, &[u8])> {
+        let mut lanes = self.lanes.iter_mut().enumerate();
+        let (index, lane) = lanes.find(|(_, lane)| !lane.kcp.output().is_empty())?;
+        Some((index, lane.kcp.output_mut().pop()?))
     }
 
-    /// Takes a frame of at most `room` bytes of the last lane that has one.
-    pub(super) fn pop_last(&mut self, room: usize) -> Option<&[u8]> {
-        let has_one = |lane: &&mut Lane| lane.kcp.output().next_len().is_some_and(|len| len <= room);
-        self.lanes.iter_mut().rev().find(has_one)?.kcp.output_mut().pop()
+    /// Takes a frame of at most `room` bytes of the last lane that has one, but for those whose bit is set in `except`.
+    pub(super) fn pop_last(&mut self, room: usize, except: u32) -> Option<(usize, &[u8])> {
+        let has_one = |(index, lane): &(usize, &mut Lane)| {
+            except & (1 << index) == 0 && lane.kcp.output().next_len().is_some_and(|len| len <= room)
+        };
+        let (index, lane) = self.lanes.iter_mut().enumerate().rev().find(has_one)?;
+        Some((index, lane.kcp.output_mut().pop()?))
     }
 
     /// Cuts what is sent from now on for datagrams of so many bytes. What is cut already stays as it is.
@@ -368,6 +460,11 @@ impl Lanes {
         }
     }
 }
+
+/// One part of so many of the memory of all lanes is shared out among them; the rest is for whoever comes first.
+const SHARED: usize = 4;
+/// How long room is kept for a lane that was told that it has some.
+const KEPT: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 impl Lanes {

@@ -41,22 +41,26 @@ impl<M: Message> Connection<M> {
         self.memory_left
     }
 
-    /// As much of a message as `send_memory` has room for: all of it, or of a stream a part.
+    /// As much of a message as its lane has room for in `send_memory`: all of it, or of a stream a part.
     pub(super) fn within_memory<'a>(
         &self,
+        lane: usize,
         message: &'a [u8],
         is_stream: bool,
     ) -> Result<&'a [u8], SendError> {
-        let (len, held, max) =
-            (message.len(), self.lanes.send_held(), self.lanes.config().send_memory as usize);
-        let room = max.saturating_sub(held);
-        if len <= room {
-            return Ok(message);
+        let (len, (held, max), most) = (message.len(), self.lanes.send_share(lane), self.lanes.send_most());
+        if !is_stream && len > most {
+            return Err(arq::SendError::TooLong { len, max: most }.into());
         }
-        match message.get(..room) {
-            Some(part) if is_stream && room > 0 => Ok(part),
-            _ if !is_stream && len > max => Err(arq::SendError::TooLong { len, max }.into()),
-            _ => Err(SendError::Full { held, max }),
+        let part = |most: usize| message.get(..most).filter(|_| is_stream && most > 0);
+        let room = max.saturating_sub(held);
+        let fits = if len <= room { Some(message) } else { part(room) };
+        let fits = fits.ok_or(SendError::Full { held, max })?;
+        let left = self.memory_left.saturating_sub(1);
+        match usize::try_from(left) {
+            Ok(left) if left < fits.len() => part(left).ok_or(SendError::NoMemory),
+            _ if self.memory_left == 0 => Err(SendError::NoMemory),
+            _ => Ok(fits),
         }
     }
 
@@ -66,9 +70,15 @@ impl<M: Message> Connection<M> {
 
     /// Whether there is room again where a send found none, once.
     pub(super) fn take_roomy(&mut self) -> bool {
-        let half = self.lanes.config().send_memory as usize / 2;
-        let is_roomy = self.is_short && self.memory_left > 0 && self.lanes.send_held() <= half;
-        self.is_short &= !is_roomy;
+        if !self.is_short {
+            return false;
+        }
+        if !self.lanes.is_used() {
+            self.is_short = self.memory_left == 0;
+            return !self.is_short;
+        }
+        let is_roomy = self.lanes.take_roomy(self.now, self.memory_left);
+        self.is_short = self.lanes.is_waiting();
         is_roomy
     }
 

@@ -85,8 +85,10 @@ pub struct Connection<M> {
     datagrams: Datagrams,
     /// How many datagrams with data may leave; `None`: as many as there are.
     pacing: Option<Box<Pacing>>,
-    /// Datagrams with data that left; each so many begin with what is least urgent.
+    /// Datagrams with data that left while more waited; each so many begin with what is least urgent.
     turn: u8,
+    /// What was in them since, a bit each.
+    served: u32,
     received: acks::Received,
     sent: Tracked,
     /// By the handshake's end and by pings; packets that are acknowledged give better ones.
@@ -110,7 +112,7 @@ pub struct Connection<M> {
     marks: Option<Box<Marks>>,
     /// If both ends use repairs.
     repairs: Option<Box<Repairs>>,
-    /// A send found no room for its bytes, and waits for the event that there is some.
+    /// A lane found no room for its bytes, and waits for the event that there is some.
     is_short: bool,
     /// Bytes that may be taken until the owner counts again.
     memory_left: u64,
@@ -199,6 +201,7 @@ impl<M: Message> Connection<M> {
             datagrams: Datagrams::new(datagram_limits),
             pacing: config.pacing.map(|pace| Pacing::new(&pace).map(Box::new)).transpose()?,
             turn: 0,
+            served: 0,
             received: acks::Received::default(),
             sent: Tracked::new(unacked),
             rtt: Rtt::default(),
@@ -238,10 +241,11 @@ impl<M: Message> Connection<M> {
         }
         let count = self.lanes.len();
         let is_stream = self.lanes.is_stream(lane).ok_or(SendError::NoLane { lane, count })?;
-        let room = self.within_memory(message, is_stream).and_then(|message| {
-            self.check_memory(message.len()).map(|()| message).map_err(|NoMemory| SendError::NoMemory)
-        });
-        self.is_short |= matches!(room, Err(SendError::Full { .. } | SendError::NoMemory));
+        let room = self.within_memory(lane, message, is_stream);
+        if let Err(SendError::Full { .. } | SendError::NoMemory) = room {
+            self.is_short = true;
+            self.lanes.wait_for_room(self.now, lane, if is_stream { 1 } else { message.len() });
+        }
         let message = room?;
         let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
         self.take_memory(taken + SEGMENT);

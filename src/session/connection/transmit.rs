@@ -180,20 +180,35 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    /// All that is due, the most urgent first; but where less may leave than there is, each eighth datagram begins with what is least
-    /// urgent, so that nothing waits for ever.
+    /// All that is due, the most urgent first; but where less leaves than there is, each eighth datagram begins with what is least
+    /// urgent of what none had, so that nothing waits for ever.
     fn write_data(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.turn == 0
-            && self.pacing.is_some()
-            && let Some(room) = writer.room()
-            && let Some(segments) = self.lanes.pop_last(room)
-        {
-            written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
-            self.be_busy(now);
+        if self.turn == 0 {
+            self.write_passed_over(now, writer, written);
         }
         self.write_messages(now, writer, written);
         self.write_datagrams(writer, written);
         self.write_lanes(writer, written);
+    }
+
+    /// The least urgent that waits and was in none of the datagrams since; if all were, the least urgent where pacing holds back.
+    fn write_passed_over(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+        let Some(room) = writer.room() else { return };
+        let served = std::mem::take(&mut self.served);
+        let mut last = self.lanes.pop_last(room, served);
+        if last.is_none() {
+            if served & DATAGRAMS == 0 && self.datagrams.next_len().is_some_and(|len| len <= room) {
+                return self.write_datagrams(writer, written);
+            }
+            if self.pacing.is_some() {
+                last = self.lanes.pop_last(room, 0);
+            }
+        }
+        if let Some((index, segments)) = last {
+            written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
+            self.served = 1 << index;
+            self.be_busy(now);
+        }
     }
 
     /// When data may leave.
@@ -205,6 +220,9 @@ impl<M: Message> Connection<M> {
     pub(super) fn on_data(&mut self, now: Time) {
         self.turn = (self.turn + 1) % TURNS;
         if self.pacing.is_none() {
+            if self.datagrams.next_len().is_none() && self.lanes.next_len().is_none() {
+                (self.turn, self.served) = (1, 0); // all has left
+            }
             return;
         }
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
@@ -277,6 +295,7 @@ impl<M: Message> Connection<M> {
         {
             written.any |= writer.push(&Frame::Dgram(datagram)).is_ok();
             self.be_busy(self.now);
+            self.served |= DATAGRAMS;
             written.datagrams += 1;
         }
     }
@@ -286,8 +305,9 @@ impl<M: Message> Connection<M> {
         while self.write_parts(writer, written)
             && let Some(len) = self.lanes.next_len()
             && (len > frame_max || writer.room().is_some_and(|room| len <= room))
-            && let Some(segments) = self.lanes.pop()
+            && let Some((index, segments)) = self.lanes.pop()
         {
+            self.served |= 1 << index;
             if len > frame_max {
                 self.parts.cut(segments, part_max);
                 continue;
@@ -358,7 +378,9 @@ impl<M: Message> Connection<M> {
 pub(super) const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
-/// Of so many datagrams with data, one begins with what is least urgent.
+/// Of unreliable datagrams, what the bit of its number is of a lane.
+const DATAGRAMS: u32 = 1 << 31;
+/// Of so many datagrams with data, one begins with what was in none of the others.
 const TURNS: u8 = 8;
 /// Who has sent and received nothing but signs of life for so long gives its memory back.
 const QUIET: Duration = Duration::from_secs(5);

@@ -138,7 +138,7 @@ impl<M: Message> Server<M> {
             self.make_room(now);
         }
         let has_place = !self.sessions.is_full() || one_goes || self.has_ghost(now);
-        let has_room = has_place && self.memory.left() > 0;
+        let has_room = has_place && self.memory.has_room();
         if has_room { Ok(()) } else { Err(Refusal::Full) }
     }
 

@@ -3,27 +3,47 @@
 use super::Server;
 use super::peer::Peer;
 
-/// Bytes that sessions hold, and how many they may.
+/// Bytes that sessions hold, and how many they may. A quarter is shared out among as many sessions as there may be: each that is there
+/// has its part of it, which no other can take, and of the rest what the others have left.
 #[derive(Debug)]
 pub(super) struct Memory {
     limit: u64,
     used: u64,
+    /// The part of each session.
+    own: u64,
+    /// What is used, and of parts the rest.
+    taken: u64,
     /// The session that the application was given last, or that a datagram came for, and how much it may take.
     lent: Option<(u32, u64)>,
 }
 
 impl Memory {
-    pub(super) const fn new(limit: u64) -> Self {
-        Self { limit, used: 0, lent: None }
+    pub(super) fn new(limit: u64, max_sessions: u16) -> Self {
+        Self { limit, used: 0, own: limit / 4 / u64::from(max_sessions.max(1)), taken: 0, lent: None }
     }
 
     pub(super) const fn used(&self) -> u64 {
         self.used
     }
 
-    /// Bytes that may still be taken.
-    pub(super) const fn left(&self) -> u64 {
-        self.limit.saturating_sub(self.used)
+    /// Bytes that are left when each session has its part.
+    const fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.taken)
+    }
+
+    /// Bytes that may still be taken by a session that holds so many.
+    const fn left_to(&self, held: u64) -> u64 {
+        self.left() + self.own.saturating_sub(held)
+    }
+
+    /// Whether there is the part of one more session.
+    pub(super) const fn has_room(&self) -> bool {
+        self.left() > self.own
+    }
+
+    /// A session has come.
+    pub(super) fn admit(&mut self) {
+        self.replace(None, Some(0));
     }
 
     /// Whether no more than an eighth is left.
@@ -31,9 +51,13 @@ impl Memory {
         self.left() <= self.limit / 8
     }
 
-    /// A session held `before` bytes, and holds `after` now.
-    const fn replace(&mut self, before: u64, after: u64) {
-        self.used = self.used.saturating_sub(before).saturating_add(after);
+    /// A session comes, goes, or holds more or less than it did.
+    fn replace(&mut self, before: Option<u64>, after: Option<u64>) {
+        let own = self.own;
+        let [used_before, used] = [before, after].map(Option::unwrap_or_default);
+        let [taken_before, taken] = [before, after].map(|held| held.map_or(0, |held| held.max(own)));
+        self.used = self.used.saturating_sub(used_before).saturating_add(used);
+        self.taken = self.taken.saturating_sub(taken_before).saturating_add(taken);
     }
 }
 
@@ -52,7 +76,7 @@ impl<M: crate::message::Message> Server<M> {
             let now = bytes(size_of::<Peer<M>>() + peer.connection.memory());
             peer.taken = 0;
             let before = std::mem::replace(&mut peer.counted, now);
-            self.memory.replace(before, now);
+            self.memory.replace(Some(before), Some(now));
         }
     }
 
@@ -61,10 +85,11 @@ impl<M: crate::message::Message> Server<M> {
         let Some((id, left)) = self.memory.lent.take() else { return };
         if let Some(peer) = self.sessions.get_mut(id) {
             let taken = left.saturating_sub(peer.connection.memory_left());
+            let before = peer.counted;
             peer.counted += taken;
             peer.taken += taken;
             peer.took |= taken > 0;
-            self.memory.used += taken;
+            self.memory.replace(Some(before), Some(before + taken));
         }
     }
 
@@ -75,8 +100,8 @@ impl<M: crate::message::Message> Server<M> {
             return;
         }
         self.count_lent();
-        let left = self.memory.left();
         if let Some(peer) = self.sessions.get_mut(id) {
+            let left = self.memory.left_to(peer.counted);
             peer.connection.set_memory_left(left);
             self.memory.lent = Some((id, left));
         }
@@ -84,7 +109,7 @@ impl<M: crate::message::Message> Server<M> {
 
     /// A session is no more.
     pub(super) fn uncount(&mut self, peer: &Peer<M>) {
-        self.memory.replace(peer.counted, 0);
+        self.memory.replace(Some(peer.counted), None);
     }
 }
 

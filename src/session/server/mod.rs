@@ -132,7 +132,7 @@ impl<M: Message> Server<M> {
             rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
             attempts: BTreeMap::new(),
             crowd: Crowd::default(),
-            memory: Memory::new(config.memory),
+            memory: Memory::new(config.memory, config.max_sessions),
             graves: Graves::new(usize::from(max_sessions) * GRAVES_EACH),
             timers: Timers::default(),
             outbox: VecDeque::new(),

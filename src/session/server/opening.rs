@@ -91,7 +91,10 @@ impl<M: Message> Server<M> {
     ) -> Result<(), Refusal> {
         let made = self.make(now, place, guest, responder, user, is_told);
         match made {
-            Some(peer) => self.sessions.insert(place.id, Box::new(peer)),
+            Some(peer) => {
+                self.sessions.insert(place.id, Box::new(peer));
+                self.memory.admit();
+            }
             None => {
                 self.vacate(now, place);
                 return Err(Refusal::Handshake);
