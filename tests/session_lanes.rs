@@ -12,7 +12,7 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use std::time::Duration;
 use whitewater::pace::PaceConfig;
-use whitewater::session::{Blob, Connection, SessionConfig};
+use whitewater::session::{Blob, Connection, Event, SendError, SessionConfig};
 use whitewater::sim::{Bottleneck, LinkConfig};
 use whitewater::Time;
 
@@ -115,4 +115,145 @@ fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_lanes_and_on_time_where_pa
         assert!(p99(&beside) <= p99(&alone) + ms(10), "{greedy}: {:?}, alone {:?}", p99(&beside), p99(&alone));
         assert!(bulk > 3_000_000, "{greedy}: {bulk} bytes");
     }
+}
+
+/// What a lane holds at most while the others hold nothing, and what each has for itself.
+fn shares(session: &SessionConfig) -> (usize, usize) {
+    let (all, count) = (session.send_memory as usize, session.lanes.len());
+    (all - (count - 1) * (all / 4 / count), all / 4 / count)
+}
+
+/// Two ends that are up, and a server that answers nothing: what is sent stays held.
+fn deaf(session: &SessionConfig) -> World {
+    let mut world = World::pair(1, &narrow(), session, SUITE);
+    world.connect();
+    world.frozen = true;
+    world
+}
+
+fn held(end: &mut Connection<Blob>, lane: usize) -> usize {
+    let Err(SendError::Full { held, .. }) = end.send(lane, &[0; 100_000]) else { panic!("lane {lane} takes more") };
+    held
+}
+
+#[test]
+fn no_lane_takes_the_share_of_another_and_all_together_hold_no_more_than_the_limit() {
+    for count in [2, 5, 16] {
+        let session = lanes(count, SessionConfig::default());
+        let (most, own) = shares(&session);
+        let mut world = deaf(&session);
+        let client = world.client();
+        for lane in (0..count).rev() {
+            fill(client, lane, 500); // the least urgent first
+        }
+        let held: Vec<_> = (0..count).map(|lane| held(client, lane)).collect();
+        assert!((most - 532..=most + 32).contains(&held[count - 1]), "{held:?} of {most}");
+        assert!(held[..count - 1].iter().all(|held| (own - 532..=own + 32).contains(held)), "{held:?} of {own}");
+        assert!(held.iter().sum::<usize>() <= session.send_memory as usize + 32 * count, "{held:?}");
+    }
+}
+
+#[test]
+fn what_a_lane_waits_for_no_other_takes_however_often_it_asks() {
+    let session = lanes(3, SessionConfig::default());
+    for seed in 1..=3 {
+        let mut world = World::pair(seed, &narrow(), &session, SUITE);
+        world.connect();
+        let (mut buf, mut got) = (vec![0; 200_000], [0; 3]);
+        // Much more than its share, asked for after everybody else at each opportunity.
+        let (mut sent, long) = (0, vec![1; 100_000]);
+        for _ in 0..10_000 {
+            let client = world.client();
+            fill(client, 1, 1000);
+            fill(client, 2, 1000);
+            sent += usize::from(sent < 5 && client.send(0, &long).is_ok());
+            world.drain();
+            world.run(1);
+            for (lane, got) in got.iter_mut().enumerate() {
+                while let Ok(len) = world.session().recv(lane, &mut buf) {
+                    *got += len;
+                }
+            }
+            if got[0] == 500_000 {
+                break;
+            }
+        }
+        assert_eq!((sent, got[0]), (5, 500_000), "seed {seed}: {got:?} bytes");
+        assert!(got[1].min(got[2]) > 100_000, "seed {seed}: {got:?} bytes: nobody else stands still meanwhile");
+    }
+}
+
+#[test]
+fn room_that_a_lane_asked_for_and_does_not_take_is_there_for_the_others() {
+    let session = lanes(2, SessionConfig::default());
+    let (most, _) = shares(&session);
+    let mut world = World::pair(1, &narrow(), &session, SUITE);
+    world.connect();
+    fill(world.client(), 1, 1000);
+    assert!(world.client().send(0, &[1; 200_000]).is_err());
+    let rest = session.send_memory as usize - 200_000;
+    let mut buf = [0; 1000];
+    world.drain();
+    let mut read = |world: &mut World| while world.session().recv(1, &mut buf).is_ok() {};
+    let has_room = |world: &mut World| {
+        read(world);
+        held(world.client(), 1) < rest - 5_000
+    };
+    assert!(world.run_until(5_000, has_room));
+    fill(world.client(), 1, 1000);
+    assert!(held(world.client(), 1) <= rest, "{} of {rest} bytes", held(world.client(), 1));
+    let all_has_come = |world: &mut World| {
+        read(world);
+        world.client().is_delivered(1)
+    };
+    assert!(world.run_until(5_000, all_has_come));
+    assert!(world.clients[0].events.iter().any(|(_, event)| *event == Event::Writable), "not told");
+    world.frozen = true;
+    world.run(1_000);
+    fill(world.client(), 1, 1000);
+    assert!(held(world.client(), 1) > most - 2000, "nobody has come for it");
+}
+
+/// Everybody has more than may leave, and each has some of it, the most urgent the most.
+#[test]
+fn pacing_passes_no_lane_over_for_ever() {
+    let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
+    let session = lanes(5, SessionConfig { pacing, ..SessionConfig::default() });
+    let mut world = World::pair(1, &LinkConfig::with_rtt(ms(20)), &session, SUITE);
+    world.connect();
+    let (mut buf, mut got) = ([0; 1000], [0; 5]);
+    for _ in 0..2_000 {
+        (0..5).for_each(|lane| fill(world.client(), lane, 1000));
+        while world.client().send_datagram(&[1; 1000]).is_ok() {}
+        world.drain();
+        world.run(10);
+        for (lane, got) in got.iter_mut().enumerate() {
+            while world.session().recv(lane, &mut buf).is_ok() {
+                *got += 1;
+            }
+        }
+        while world.session().recv_datagram(&mut buf).is_ok() {}
+    }
+    println!("{got:?} of 2000 datagrams");
+    assert!(got.iter().all(|got| *got >= 2000 / 8 / 5 / 2), "{got:?}");
+}
+
+/// Datagrams that are queued faster than they leave.
+#[test]
+fn a_flood_of_datagrams_does_not_keep_lanes_from_sending() {
+    let session = lanes(3, SessionConfig::default());
+    let mut world = deaf(&session);
+    (0..3).for_each(|lane| assert!(world.client().send(lane, &[1; 500]).is_ok()));
+    let (now, mut buf) = (world.now, Vec::new());
+    let in_flight = |world: &mut World| (0..3).map(|lane| world.client().lane_stats(lane).unwrap().in_flight).sum::<u32>();
+    let waits = |world: &mut World| world.client().stats().bytes_sent;
+    let (before, mut left) = (waits(&mut world), 0);
+    while left < 64 {
+        while world.client().send_datagram(&[2; 1000]).is_ok() {}
+        world.clients[0].session.poll_transmit(now, &mut buf).unwrap();
+        left += 1;
+    }
+    let bytes = waits(&mut world) - before;
+    assert_eq!(in_flight(&mut world), 3);
+    assert!(bytes > 64 * 1000, "{bytes}");
 }

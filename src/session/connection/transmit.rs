@@ -191,22 +191,22 @@ impl<M: Message> Connection<M> {
         self.write_lanes(writer, written);
     }
 
-    /// The least urgent that waits and was in none of the datagrams since; if all were, the least urgent where pacing holds back.
+    /// The least urgent that waits and was in no datagram since all were in one; if all were again, they begin anew.
     fn write_passed_over(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
         let Some(room) = writer.room() else { return };
-        let served = std::mem::take(&mut self.served);
-        let mut last = self.lanes.pop_last(room, served);
+        let mut last = self.lanes.pop_last(room, self.served);
         if last.is_none() {
-            if served & DATAGRAMS == 0 && self.datagrams.next_len().is_some_and(|len| len <= room) {
+            if self.served & DATAGRAMS == 0 && self.datagrams.next_len().is_some_and(|len| len <= room) {
                 return self.write_datagrams(writer, written);
             }
+            self.served = 0;
             if self.pacing.is_some() {
                 last = self.lanes.pop_last(room, 0);
             }
         }
         if let Some((index, segments)) = last {
             written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
-            self.served = 1 << index;
+            self.served |= 1 << index;
             self.be_busy(now);
         }
     }

@@ -1,0 +1,204 @@
+//! What a game's messages, 60 a second on lane 0, take over loopback beside writers that always have more to send on other lanes: under
+//! tokio, with blocking drivers, and behind threads. Prints milliseconds from when each message was due.
+//!
+//! ```sh
+//! cargo run --release --features tokio --example greedy        # 5 s each
+//! cargo run --release --features tokio --example greedy -- 20
+//! ```
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use whitewater::net::{self, Incoming, ThreadConfig, tokio as asynchronous};
+use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig, Target};
+
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const GAME: usize = 0;
+/// Lanes of those who always have more to send.
+const BULK: usize = 4;
+const PATIENCE: Duration = Duration::from_secs(30);
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() -> Result<()> {
+    let seconds = std::env::args().nth(1).map_or(Ok(5), |arg| arg.parse())?;
+    println!("| driver | greedy writers | p50, ms | p99, ms | longest, ms | arrived | others, MB/s |");
+    println!("|---|---|---|---|---|---|---|");
+    for (name, run) in [("tokio", tokio as fn(&Flow, usize) -> Result<()>), ("blocking", blocking), ("threads", threads)] {
+        for writers in [0, 1, 4, 16] {
+            let flow = Flow::new(60 * seconds);
+            run(&flow, writers)?;
+            flow.print(name, writers);
+        }
+    }
+    Ok(())
+}
+
+/// The messages of a game, and what became of them.
+struct Flow {
+    start: Instant,
+    count: u32,
+    took: Mutex<Vec<Duration>>,
+    others: AtomicUsize,
+}
+
+impl Flow {
+    fn new(count: u32) -> Self {
+        Self { start: Instant::now(), count, took: Mutex::default(), others: AtomicUsize::new(0) }
+    }
+
+    /// When a message is to be sent: after half a second, in which the others fill what there is.
+    fn due(&self, number: u32) -> Instant {
+        self.start + Duration::from_millis(500) + Duration::from_secs(1) * number / 60
+    }
+
+    fn message(number: u32) -> [u8; 100] {
+        let mut message = [0; 100];
+        message[..4].copy_from_slice(&number.to_le_bytes());
+        message
+    }
+
+    /// A message has arrived, or bytes of the others.
+    fn take(&self, lane: usize, message: &[u8]) {
+        if lane != GAME {
+            self.others.fetch_add(message.len(), Relaxed);
+        } else if let Some(number) = message.first_chunk() {
+            self.took.lock().unwrap().push(self.due(u32::from_le_bytes(*number)).elapsed());
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.took.lock().unwrap().len() == self.count as usize || self.due(self.count).elapsed() > PATIENCE
+    }
+
+    fn print(&self, name: &str, writers: usize) {
+        let mut took = self.took.lock().unwrap().clone();
+        took.sort_unstable();
+        let at = |share: usize| took.get(took.len() * share / 100).or(took.last()).map_or(f64::NAN, |took| took.as_secs_f64() * 1e3);
+        let rate = self.others.load(Relaxed) as f64 / self.start.elapsed().as_secs_f64() / 1e6;
+        let [p50, p99, longest] = [50, 99, 100].map(at);
+        println!(
+            "| {name} | {writers} | {p50:.2} | {p99:.2} | {longest:.2} | {} of {} | {rate:.0} |",
+            took.len(),
+            self.count
+        );
+    }
+}
+
+fn lane_of(writer: usize) -> usize {
+    1 + writer % BULK
+}
+
+fn session() -> SessionConfig {
+    let lanes = vec![SessionConfig::default().lanes[0]; 1 + BULK];
+    SessionConfig { lanes, ..SessionConfig::default() }
+}
+
+fn server() -> ServerConfig {
+    ServerConfig { session: session(), ..ServerConfig::insecure() }
+}
+
+fn client() -> ClientConfig {
+    ClientConfig { session: session(), ..ClientConfig::default() }
+}
+
+const BLOCK: [u8; 1000] = [9; 1000];
+
+fn tokio(flow: &Flow, writers: usize) -> Result<()> {
+    let runtime = ::tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let shared = Arc::new(Flow::new(flow.count));
+    let whole = Arc::clone(&shared);
+    runtime.block_on(async move {
+        let server = asynchronous::Server::<whitewater::session::Blob>::bind(ANY, &server())?;
+        let to = server.local_addr();
+        let near = asynchronous::Client::connect::<whitewater::session::Blob>(Target::insecure(to), &client()).await?;
+        let far = server.accept().await?;
+        for lane in 0..=BULK {
+            let (far, flow) = (far.clone(), Arc::clone(&shared));
+            ::tokio::spawn(async move {
+                let mut buf = [0; 2000];
+                while let Ok(len) = far.recv(lane, &mut buf).await {
+                    flow.take(lane, &buf[..len]);
+                }
+            });
+        }
+        for writer in 0..writers {
+            let near = near.clone();
+            ::tokio::spawn(async move { while near.send(lane_of(writer), &BLOCK).await.is_ok() {} });
+        }
+        for number in 0..shared.count {
+            ::tokio::time::sleep_until(shared.due(number).into()).await;
+            near.send(GAME, &Flow::message(number)).await?;
+        }
+        while !shared.is_over() {
+            ::tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok::<_, Box<dyn Error + Send + Sync>>(())
+    })?;
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    *flow.took.lock().unwrap() = whole.took.lock().unwrap().clone();
+    flow.others.store(whole.others.load(Relaxed), Relaxed);
+    Ok(())
+}
+
+fn blocking(flow: &Flow, writers: usize) -> Result<()> {
+    let mut server: net::Server = net::Server::bind(ANY, &server())?;
+    let mut client: net::Client = net::Client::connect(Target::insecure(server.local_addr()?), &client())?;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut buf = [0; 2000];
+            while !flow.is_over() {
+                server.poll(Some(Duration::from_millis(1))).unwrap();
+                while let Some((id, _)) = server.poll_event() {
+                    for lane in 0..=BULK {
+                        while let Ok(len) = server.recv(id, lane, &mut buf) {
+                            flow.take(lane, &buf[..len]);
+                        }
+                    }
+                }
+            }
+        });
+        let mut next = 0;
+        while !flow.is_over() {
+            client.poll(Some(Duration::from_millis(1)))?;
+            while client.poll_event().is_some() {}
+            (0..writers).for_each(|writer| while client.send(lane_of(writer), &BLOCK).is_ok() {});
+            while next < flow.count && flow.due(next) <= Instant::now() && client.send(GAME, &Flow::message(next)).is_ok() {
+                next += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn threads(flow: &Flow, writers: usize) -> Result<()> {
+    let config = ThreadConfig::default();
+    let mut server = net::Server::<whitewater::session::Blob>::bind(ANY, &server())?.spawn(&config)?;
+    let target = Target::insecure(server.local_addr());
+    let mut client = net::Client::<whitewater::session::Blob>::connect(target, &client())?.spawn(&config)?;
+    let (up, is_up) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while !flow.is_over() {
+                match server.recv(Duration::from_millis(10)) {
+                    Some((_, Incoming::Message { lane, bytes })) => flow.take(lane, &bytes),
+                    Some((_, Incoming::Event(Event::Connected))) => up.send(()).unwrap(),
+                    _ => {}
+                }
+            }
+        });
+        is_up.recv_timeout(PATIENCE)?;
+        let mut next = 0;
+        while !flow.is_over() {
+            client.recv(Duration::from_millis(1));
+            (0..writers).for_each(|writer| while client.send(lane_of(writer), &BLOCK).is_ok() {});
+            while next < flow.count && flow.due(next) <= Instant::now() && client.send(GAME, &Flow::message(next)).is_ok() {
+                next += 1;
+            }
+        }
+        Ok(())
+    })
+}
