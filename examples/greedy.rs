@@ -27,7 +27,9 @@ fn main() -> Result<()> {
     let seconds = std::env::args().nth(1).map_or(Ok(5), |arg| arg.parse())?;
     println!("| driver | greedy writers | p50, ms | p99, ms | longest, ms | arrived | others, MB/s |");
     println!("|---|---|---|---|---|---|---|");
-    for (name, run) in [("tokio", tokio as fn(&Flow, usize) -> Result<()>), ("blocking", blocking), ("threads", threads)] {
+    for (name, run) in
+        [("tokio", tokio as fn(&Flow, usize) -> Result<()>), ("blocking", blocking), ("threads", threads)]
+    {
         for writers in [0, 1, 4, 16] {
             let flow = Flow::new(60 * seconds);
             run(&flow, writers)?;
@@ -77,7 +79,11 @@ impl Flow {
     fn print(&self, name: &str, writers: usize) {
         let mut took = self.took.lock().unwrap().clone();
         took.sort_unstable();
-        let at = |share: usize| took.get(took.len() * share / 100).or(took.last()).map_or(f64::NAN, |took| took.as_secs_f64() * 1e3);
+        let at = |share: usize| {
+            took.get(took.len() * share / 100)
+                .or(took.last())
+                .map_or(f64::NAN, |took| took.as_secs_f64() * 1e3)
+        };
         let rate = self.others.load(Relaxed) as f64 / self.start.elapsed().as_secs_f64() / 1e6;
         let [p50, p99, longest] = [50, 99, 100].map(at);
         println!(
@@ -114,7 +120,9 @@ fn tokio(flow: &Flow, writers: usize) -> Result<()> {
     runtime.block_on(async move {
         let server = asynchronous::Server::<whitewater::session::Blob>::bind(ANY, &server())?;
         let to = server.local_addr();
-        let near = asynchronous::Client::connect::<whitewater::session::Blob>(Target::insecure(to), &client()).await?;
+        let near =
+            asynchronous::Client::connect::<whitewater::session::Blob>(Target::insecure(to), &client())
+                .await?;
         let far = server.accept().await?;
         for lane in 0..=BULK {
             let (far, flow) = (far.clone(), Arc::clone(&shared));
@@ -166,7 +174,10 @@ fn blocking(flow: &Flow, writers: usize) -> Result<()> {
             client.poll(Some(Duration::from_millis(1)))?;
             while client.poll_event().is_some() {}
             (0..writers).for_each(|writer| while client.send(lane_of(writer), &BLOCK).is_ok() {});
-            while next < flow.count && flow.due(next) <= Instant::now() && client.send(GAME, &Flow::message(next)).is_ok() {
+            while next < flow.count
+                && flow.due(next) <= Instant::now()
+                && client.send(GAME, &Flow::message(next)).is_ok()
+            {
                 next += 1;
             }
         }
@@ -195,7 +206,10 @@ fn threads(flow: &Flow, writers: usize) -> Result<()> {
         while !flow.is_over() {
             client.recv(Duration::from_millis(1));
             (0..writers).for_each(|writer| while client.send(lane_of(writer), &BLOCK).is_ok() {});
-            while next < flow.count && flow.due(next) <= Instant::now() && client.send(GAME, &Flow::message(next)).is_ok() {
+            while next < flow.count
+                && flow.due(next) <= Instant::now()
+                && client.send(GAME, &Flow::message(next)).is_ok()
+            {
                 next += 1;
             }
         }

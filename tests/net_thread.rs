@@ -8,7 +8,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use whitewater::Config;
 use whitewater::message::channel::{ChannelConfig, Received};
-use whitewater::net::{Client, ClientThread, Incoming, NotSent, Refused, Server, ServerThread, ThreadConfig};
+use whitewater::net::{
+    Client, ClientThread, Incoming, NotSent, Refused, Server, ServerThread, ThreadConfig, Way,
+};
 use whitewater::session::{
     Blob, ClientConfig, CloseReason, Event, SendError, ServerConfig, SessionConfig, SessionId, Target,
 };
@@ -147,6 +149,44 @@ fn a_full_lane_holds_up_no_other_and_no_other_session() {
     let mut counts: Vec<_> = counts.into_values().collect();
     counts.sort_unstable();
     assert_eq!(counts, [1, 1, 200]);
+}
+
+#[test]
+fn ways_that_always_have_more_to_send_leave_every_other_its_room() {
+    let lane = SessionConfig::default().lanes[0];
+    let session = SessionConfig {
+        lanes: vec![lane; 3],
+        channels: vec![ChannelConfig::reliable_ordered()],
+        ..SessionConfig::default()
+    };
+    let (mut server, id, mut client) = pair(&session, &ThreadConfig::default());
+    let fill = |client: &mut ClientThread| {
+        while client.send(1, &[9; 1000]).is_ok() {}
+        while client.send(2, &[9; 1000]).is_ok() {}
+        while client.send_datagram(&[9; 1000]).is_ok() {}
+    };
+    let (mut sent, mut got, start) = (0u32, 0u32, Instant::now());
+    while got < 600 {
+        assert!(start.elapsed() < PATIENCE, "{sent} sent, {got} have come");
+        fill(&mut client);
+        if sent < 600 {
+            // Nothing of it waits for long, so there always is room, whatever the others have.
+            client.send(LANE, &sent.to_le_bytes()).unwrap();
+            client.send_message(0, Blob(sent.to_le_bytes().to_vec())).unwrap();
+            assert!(client.room(Way::Channel(0)) > 0);
+            sent += 1;
+        }
+        while got < sent {
+            match server.recv(PATIENCE) {
+                Some((of, Incoming::Message { lane: LANE, bytes })) if of == id => {
+                    assert_eq!(bytes, got.to_le_bytes());
+                    got += 1;
+                }
+                Some(_) => {}
+                None => panic!("{sent} sent, {got} have come"),
+            }
+        }
+    }
 }
 
 #[test]

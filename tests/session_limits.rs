@@ -31,6 +31,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("session_attacks.rs"),
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),
+        include_str!("session_lanes.rs"),
         include_str!("session_paths.rs"),
         include_str!("session_timers.rs"),
         include_str!("session.rs"),
@@ -455,6 +456,45 @@ fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_roo
     assert_eq!(world.session().send(0, &[1; 1000]), Ok(1000));
 }
 
+/// 4 MiB for 32 sessions, of which each has 32 KiB for itself; three want it all.
+#[test]
+fn sessions_that_take_all_the_memory_leave_every_other_its_share() {
+    let memory = 4 << 20;
+    let session = SessionConfig { send_memory: 1 << 30, ..windows(8192) };
+    let config = ServerConfig { memory, max_sessions: 32, ..server_config(&session, SUITE) };
+    let mut world = World::new(1, &config);
+    for _ in 0..8 {
+        world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    }
+    assert!(world.run_until(5_000, |world| world.sessions.len() == 8));
+    let ids = world.sessions.clone();
+    let (greedy, quiet) = ids.split_at(3);
+    let (mut sent, mut got, mut buf) = (0u32, vec![0u32; 8], [0; 1000]);
+    for _ in 0..1000 {
+        for id in greedy {
+            while world.server.session_mut(*id).unwrap().send(0, &[9; 1000]).is_ok() {}
+        }
+        for id in quiet {
+            let sent = world.server.session_mut(*id).unwrap().send(0, &sent.to_le_bytes());
+            assert_eq!(sent, Ok(4), "{} of {memory} bytes", world.server.stats().memory);
+        }
+        sent += 1;
+        world.drain();
+        assert!(world.server.stats().memory <= memory + (64 << 10));
+        world.run(10);
+        for (client, got) in world.clients.iter_mut().zip(&mut got) {
+            let end = client.session.connection_mut().unwrap();
+            while let Ok(len) = end.recv(0, &mut buf) {
+                assert!(len == 1000 || buf[..4] == got.to_le_bytes());
+                *got += 1;
+            }
+        }
+    }
+    assert!(got.iter().all(|got| *got > 990), "{got:?}");
+    // One that comes later has its share as well, as long as there is one for it.
+    assert!(world.server.stats().memory < memory, "{} bytes", world.server.stats().memory);
+}
+
 #[test]
 fn who_comes_when_the_memory_is_used_up_is_told_that_the_server_is_busy() {
     let session = SessionConfig { send_memory: 1 << 22, ..windows(8192) };
@@ -549,12 +589,14 @@ fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_wha
     let session =
         SessionConfig { lanes: vec![lane, stream], send_memory: 10_000, ..SessionConfig::default() };
     let mut world = connected(&session);
-    let too_long = LaneError::TooLong { len: 10_001, max: 10_000 };
-    assert_eq!(world.client().send(0, &[1; 10_001]), Err(SendError::Lane(too_long)));
+    // All but the eighth part of the other lane.
+    let too_long = LaneError::TooLong { len: 8751, max: 8750 };
+    assert_eq!(world.client().send(0, &[1; 8751]), Err(SendError::Lane(too_long)));
     let taken = world.client().send(1, &[1; 10_001]).unwrap();
-    assert_eq!(taken, 10_000);
+    assert_eq!(taken, 8750);
     assert!(matches!(world.client().send(1, &[1; 10_001]), Err(SendError::Full { .. })));
-    assert!(matches!(world.client().send(0, &[1; 1000]), Err(SendError::Full { .. })));
+    assert!(matches!(world.client().send(0, &[1; 1251]), Err(SendError::Full { .. })));
+    assert_eq!(world.client().send(0, &[1; 1000]), Ok(1000));
 }
 
 #[test]

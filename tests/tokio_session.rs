@@ -353,3 +353,95 @@ async fn sessions_of_all_shards_are_accepted_at_one_place() {
     drop(clients);
     timeout(PATIENCE, server.shutdown(0)).await.unwrap().unwrap();
 }
+
+/// Messages on lane 0 while so many tasks always have more to send on the other one.
+async fn a_flow_beside_greedy_writers(writers: usize) {
+    let (_server, near, far) = pair().await;
+    for _ in 0..writers {
+        let near = near.clone();
+        tokio::spawn(async move { while near.send(STREAM, &[9; 1000]).await.is_ok() {} });
+    }
+    let other = far.clone();
+    tokio::spawn(async move { while other.recv(STREAM, &mut [0; 2000]).await.is_ok() {} });
+    let flow = tokio::spawn(async move {
+        for number in 0..600u32 {
+            near.send(MESSAGES, &number.to_le_bytes()).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        near
+    });
+    for number in 0..600u32 {
+        let mut buf = [0; 4];
+        let received = timeout(PATIENCE, far.recv(MESSAGES, &mut buf)).await;
+        assert_eq!((received.unwrap().unwrap(), buf), (4, number.to_le_bytes()), "{writers} writers");
+    }
+    flow.await.unwrap().close(0);
+}
+
+#[tokio::test]
+async fn all_of_a_flow_arrives_beside_greedy_writers_of_another_lane_on_one_thread() {
+    for writers in [1, 4, 16] {
+        a_flow_beside_greedy_writers(writers).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn all_of_a_flow_arrives_beside_greedy_writers_of_another_lane_on_four_threads() {
+    for writers in [1, 4, 16] {
+        a_flow_beside_greedy_writers(writers).await;
+    }
+}
+
+/// Tasks that always have more to send, all on one lane.
+async fn greedy_writers_of_one_lane() {
+    const WRITERS: usize = 4;
+    let (_server, near, far) = pair().await;
+    for writer in 0..WRITERS {
+        let near = near.clone();
+        tokio::spawn(async move { while near.send(MESSAGES, &[writer as u8; 1000]).await.is_ok() {} });
+    }
+    let (mut counts, mut buf) = ([0; WRITERS], [0; 1000]);
+    while counts.iter().sum::<usize>() < 20_000 {
+        timeout(PATIENCE, far.recv(MESSAGES, &mut buf)).await.unwrap().unwrap();
+        counts[usize::from(buf[0])] += 1;
+    }
+    println!("{counts:?}");
+    assert!(counts.iter().all(|count| *count > 20_000 / WRITERS / 4), "{counts:?}");
+    near.close(0);
+}
+
+#[tokio::test]
+async fn writers_of_one_lane_have_their_turns_on_one_thread() {
+    greedy_writers_of_one_lane().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn writers_of_one_lane_have_their_turns_on_one_worker() {
+    greedy_writers_of_one_lane().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writers_of_one_lane_have_their_turns_on_four_threads() {
+    greedy_writers_of_one_lane().await;
+}
+
+#[tokio::test]
+async fn a_writer_that_gives_up_holds_up_nobody_behind_it() {
+    let (_server, near, far) = pair().await;
+    let send = |byte: u8| {
+        let near = near.clone();
+        tokio::spawn(async move { near.send(MESSAGES, &[byte; 1000]).await })
+    };
+    while near.with(|session| session.send(MESSAGES, &[0; 1000])).unwrap().is_ok() {}
+    let given_up = send(1);
+    tokio::task::yield_now().await;
+    let behind = send(2);
+    tokio::task::yield_now().await;
+    given_up.abort();
+    let mut buf = [0; 1000];
+    while buf[0] != 2 {
+        timeout(PATIENCE, far.recv(MESSAGES, &mut buf)).await.unwrap().unwrap();
+        assert_ne!(buf[0], 1, "it was given up");
+    }
+    behind.await.unwrap().unwrap();
+}

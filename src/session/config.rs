@@ -46,7 +46,8 @@ pub struct SessionConfig {
     pub datagrams_out: u32,
     /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
     pub datagrams_in: u32,
-    /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30.
+    /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is shared out
+    /// evenly among the lanes, and no other lane takes from that; the rest is for whoever asks first.
     pub send_memory: u32,
     /// Bytes of segments that lanes hold until they are read: 200,000 to 2^30. A quarter is shared out evenly among the lanes; the
     /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200.

@@ -72,15 +72,15 @@ pub enum SendError {
         /// Lanes that there are.
         count: usize,
     },
-    /// As many bytes are not acknowledged as `send_memory` allows: send again later.
-    #[error("{held} bytes are held for the peer, of at most {max}")]
+    /// As many bytes of the lane are not acknowledged as `send_memory` leaves to it now: send again later.
+    #[error("{held} bytes of the lane are held for the peer, of at most {max}")]
     Full {
-        /// Bytes that messages and their segments take.
+        /// Bytes that the messages of the lane and their segments take.
         held: usize,
-        /// Most bytes.
+        /// Most bytes that they may take while the others hold, or asked before for, what they do.
         max: usize,
     },
-    /// All sessions of the server hold as much as its `memory` allows: send again later.
+    /// All sessions of the server hold as much as its `memory` allows, and this one its share: send again later.
     #[error("the server has no memory left")]
     NoMemory,
     /// The session is closing or closed.

@@ -16,7 +16,8 @@ pub enum Event {
     Connected,
     /// Something can be read: read until nothing is left, then this comes again.
     Readable,
-    /// A lane that was full has room again, or what a lane was [asked](super::Connection::is_delivered) about has arrived.
+    /// A lane that was full has room again, or what a lane was [asked](super::Connection::is_delivered) about has arrived. Room for a message
+    /// that was refused is kept for 20 ms.
     Writable,
     /// The server sends us to another one: [`take_redirect`](super::Session::take_redirect) has the token for it.
     Redirected,

@@ -113,3 +113,63 @@ impl Budgets {
         self.of(way).is_some_and(|used| used.load(SeqCst) == 0) || cost <= self.room(way, limit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Two lanes, datagrams and a channel: 100 bytes of 1600 each, and 1200 for all.
+    fn budgets() -> Budgets {
+        Budgets::new(&Shape { lanes: 2, channels: 1, drain: Duration::ZERO })
+    }
+
+    const ALL: [Way; 4] = [Way::Lane(0), Way::Lane(1), Way::Datagrams, Way::Channel(0)];
+
+    fn fill(budgets: &Budgets, way: Way, cost: usize) -> usize {
+        let count = (0..)
+            .take_while(|_| {
+                budgets.has_room(way, cost, 1600) && {
+                    budgets.add(way, cost);
+                    true
+                }
+            })
+            .count();
+        count * cost
+    }
+
+    #[test]
+    fn a_way_that_takes_all_it_may_leaves_each_other_its_share() {
+        for greedy in ALL {
+            let budgets = budgets();
+            assert_eq!(fill(&budgets, greedy, 10), 1300, "{greedy:?}");
+            for other in ALL.into_iter().filter(|other| *other != greedy) {
+                assert_eq!(
+                    (budgets.room(other, 1600), fill(&budgets, other, 10)),
+                    (100, 100),
+                    "{other:?} beside {greedy:?}"
+                );
+            }
+            budgets.take_away(greedy, 1300);
+            assert_eq!(ALL.map(|way| budgets.room(way, 1600)).into_iter().max(), Some(1300));
+        }
+    }
+
+    #[test]
+    fn one_that_is_larger_than_all_goes_where_nothing_waits_and_the_others_keep_their_share() {
+        let budgets = budgets();
+        assert!(budgets.has_room(Way::Channel(0), 5000, 1600));
+        budgets.add(Way::Channel(0), 5000);
+        assert!(!budgets.has_room(Way::Channel(0), 1, 1600));
+        assert_eq!(fill(&budgets, Way::Lane(1), 10), 100);
+    }
+
+    #[test]
+    fn what_is_sent_where_there_is_nothing_counts_as_well() {
+        let budgets = budgets();
+        for way in [Way::Lane(2), Way::Lane(usize::MAX), Way::Channel(1), Way::Channel(usize::MAX)] {
+            budgets.add(way, 10);
+        }
+        assert_eq!(budgets.room(Way::Datagrams, 1600), 1260);
+    }
+}

@@ -34,6 +34,8 @@ pub(super) struct Driver<C: Core> {
     woken: Vec<Waker>,
     /// Whether those that were woken last have had their turn.
     has_waited: bool,
+    /// Whether tasks wait behind some of them.
+    has_behind: bool,
 }
 
 /// What the drivers of one port share with the handles of their sessions.
@@ -43,7 +45,8 @@ type All<C> = Arc<[Arc<Shared<C>>]>;
 enum Next {
     /// More at once.
     More,
-    /// To send what has to be sent, after those who were woken: what they answer leaves together with what acknowledges the question.
+    /// More, after those who were woken: what they answer leaves together with what acknowledges the question, and who waits behind them
+    /// has to be told if they do not come.
     Later,
     /// Nothing before this time, or before a datagram or a call.
     Sleep(Option<Time>),
@@ -65,6 +68,7 @@ impl<C: Core> Driver<C> {
             strays: Vec::new(),
             woken: Vec::new(),
             has_waited: false,
+            has_behind: false,
         })
     }
 
@@ -107,7 +111,17 @@ impl<C: Core> Driver<C> {
         if !is_full {
             let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
         }
-        Ok(if has_more && !matches!(next, Next::Over) { Next::More } else { next })
+        Ok(match next {
+            Next::Over => Next::Over,
+            _ if self.has_behind => Next::Later,
+            next => {
+                if has_more {
+                    Next::More
+                } else {
+                    next
+                }
+            }
+        })
     }
 
     /// What has come, and what is due.
@@ -126,6 +140,7 @@ impl<C: Core> Driver<C> {
         }
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);
+        self.has_behind = state.has_behind();
     }
 
     /// What is to leave, as much as is sent at once.
@@ -135,6 +150,7 @@ impl<C: Core> Driver<C> {
         let way = |to| way(to, is_v6);
         let is_all_out = !is_full && state.core.fill(now, &mut self.socket.outbox, way);
         state.tell(now, &mut self.woken);
+        self.has_behind = state.has_behind();
         (state.socket_stats, state.socket_traffic) = (self.socket.tally.stats, self.socket.tally.traffic);
         if state.is_over() {
             return Next::Over;
@@ -184,6 +200,11 @@ impl<C: Core> Future for Driver<C> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::take(&mut self.has_behind) {
+            let Self { shared, woken, .. } = &mut *self;
+            shared.lock().wake_rest(woken);
+            woken.drain(..).for_each(Waker::wake);
+        }
         for _ in 0..ROUNDS {
             match self.round(cx) {
                 Ok(Next::More) => {}

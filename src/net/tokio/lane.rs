@@ -25,7 +25,10 @@ impl<C: Core> Lane<C> {
     pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
         self.poll(|state, id, lane| match state.core.send(id, lane, message) {
             Err(error) => refused(state, id, lane, cx, error),
-            Ok(len) => state.sent(id, lane, cx, len),
+            Ok(len) => {
+                state.sent(id, lane, cx);
+                Poll::Ready(Ok(len))
+            }
         })
     }
 
@@ -157,7 +160,10 @@ impl<C: Core> Writer<C> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         self.lane.poll(|state, id, lane| match write(&mut state.core, id, lane, data) {
-            Ok(len) => state.sent(id, lane, cx, len),
+            Ok(len) => {
+                state.sent(id, lane, cx);
+                Poll::Ready(Ok(len))
+            }
             Err(error) => refused(state, id, lane, cx, error),
         })
     }
@@ -190,7 +196,7 @@ impl<C: Core> Writer<C> {
             let mut left = 0;
             let drained = lane.poll(|state, id, lane| {
                 left = state.core.unacked(id, lane);
-                if left > 0 { state.wait(id, For::Send(lane), cx) } else { state.drained(id) }
+                if left > 0 { state.wait(id, For::Delivered, cx) } else { state.drained(id) }
             });
             if let Poll::Ready(drained) = drained {
                 *shutdown = Shutdown::Done;
@@ -210,14 +216,6 @@ impl<C: Core> Writer<C> {
 }
 
 impl<C: Core> State<C> {
-    /// So much was queued.
-    fn sent(&mut self, id: C::Id, lane: usize, cx: &Context<'_>, len: usize) -> Poll<io::Result<usize>> {
-        if let Some(waiting) = self.waiting(id) {
-            waiting.serve(For::Send(lane), cx.waker());
-        }
-        Poll::Ready(Ok(len))
-    }
-
     /// Nothing is under way: because it has arrived, or because the session is over.
     fn drained(&mut self, id: C::Id) -> Poll<io::Result<()>> {
         let closed = self.waiting(id).and_then(|waiting| waiting.closed.as_ref());

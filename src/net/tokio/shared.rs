@@ -39,6 +39,10 @@ pub(super) struct State<C: Core> {
     pub(super) is_accepting: bool,
     /// The driver's, while it sleeps.
     pub(super) driver: Option<Waker>,
+    /// Sessions with tasks that wait for room behind one that was woken.
+    behind: Vec<C::Id>,
+    /// The task whose turn it is to send, to be woken when the mutex is free.
+    next: Option<Waker>,
     /// The socket has failed.
     failed: Option<(io::ErrorKind, String)>,
     pub(super) socket_stats: SocketStats,
@@ -56,6 +60,8 @@ impl<C: Core> Shared<C> {
             owners: 0,
             is_accepting,
             driver: None,
+            behind: Vec::new(),
+            next: None,
             failed: None,
             socket_stats: SocketStats::default(),
             socket_traffic: SocketTraffic::default(),
@@ -84,10 +90,9 @@ impl<C: Core> Shared<C> {
         let mut state = self.lock();
         let result = poll(&mut state);
         let driver = if result.is_ready() { state.driver.take() } else { None };
+        let next = state.next.take();
         drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
+        driver.into_iter().chain(next).for_each(Waker::wake);
         result
     }
 }
@@ -110,7 +115,12 @@ impl<C: Core> State<C> {
                     For::Recv(lane) => core.is_readable(id, lane),
                     what => what == For::Other,
                 }),
-                (Notice::Writable, Some(known)) => known.wake_senders(woken),
+                (Notice::Writable, Some(known)) => {
+                    known.wake(woken, |what| what == For::Delivered);
+                    if known.wake_senders(woken) {
+                        self.behind.push(id);
+                    }
+                }
                 (Notice::Told(event), Some(known)) => {
                     known.tell(event);
                     known.wake(woken, |what| what == For::Event);
@@ -144,6 +154,25 @@ impl<C: Core> State<C> {
     /// Whether the driver has nothing more to do, now or ever.
     pub(super) fn is_over(&self) -> bool {
         self.owners == 0 && self.core.is_idle()
+    }
+
+    /// A task has sent something on a lane.
+    pub(super) fn sent(&mut self, id: C::Id, lane: usize, cx: &Context<'_>) {
+        self.next = self.waiting.get_mut(&id).and_then(|waiting| waiting.sent(lane, cx.waker()));
+    }
+
+    /// Whether tasks wait to be told that who is before them does not come.
+    pub(super) const fn has_behind(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// Those who were woken have had their turn: whoever waits behind one that has not come is woken as well.
+    pub(super) fn wake_rest(&mut self, woken: &mut Vec<Waker>) {
+        for id in self.behind.drain(..) {
+            if let Some(known) = self.waiting.get_mut(&id) {
+                known.wake_rest(woken);
+            }
+        }
     }
 
     /// Takes a message, of one that is over from what it has left.

@@ -10,8 +10,10 @@ use std::task::Waker;
 pub(super) enum For {
     /// A message on a lane.
     Recv(usize),
-    /// Room on a lane, or that what was sent there has arrived.
+    /// Room on a lane.
     Send(usize),
+    /// That what was sent on a lane has arrived.
+    Delivered,
     /// A datagram, or a message of a channel.
     Other,
     Event,
@@ -19,11 +21,9 @@ pub(super) enum For {
 }
 
 impl For {
-    const fn lane(self) -> usize {
-        match self {
-            Self::Recv(lane) | Self::Send(lane) => lane,
-            Self::Other | Self::Event | Self::Closed => 0,
-        }
+    /// The lane on which room is waited for.
+    const fn room(self) -> Option<usize> {
+        if let Self::Send(lane) = self { Some(lane) } else { None }
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Waiting<R> {
     /// How it has ended, and what can still be read.
     pub(super) closed: Option<(Closed, R)>,
     tasks: Vec<Task>,
-    /// Tasks that were woken for room and have had none yet: they keep their turn.
+    /// Tasks that were woken for room and have not come yet: they keep their turn.
     woken: Vec<Task>,
     /// The turn of the next task that waits.
     next: u64,
@@ -65,15 +65,27 @@ impl<R> Waiting<R> {
         if self.tasks.iter().any(|task| task.is(what, waker)) {
             return;
         }
-        let turn = self.serve(what, waker).unwrap_or_else(|| {
+        let turn = self.come(what, waker).unwrap_or_else(|| {
             self.next += 1;
             self.next
         });
         self.tasks.push(Task { what, waker: waker.clone(), turn });
     }
 
-    /// A task has got what it was woken for: if it waits again, it does so behind the others. Returns its turn.
-    pub(super) fn serve(&mut self, what: For, waker: &Waker) -> Option<u64> {
+    /// A task has sent something on a lane. If it was woken for that, it is the turn of the next.
+    pub(super) fn sent(&mut self, lane: usize, waker: &Waker) -> Option<Waker> {
+        let what = For::Send(lane);
+        self.come(what, waker)?;
+        let of_lane = self.tasks.iter().enumerate().filter(|(_, task)| task.what == what);
+        let (at, _) = of_lane.min_by_key(|(_, task)| task.turn)?;
+        let next = self.tasks.swap_remove(at);
+        let waker = next.waker.clone();
+        self.woken.push(next);
+        Some(waker)
+    }
+
+    /// A task that was woken for room has come; returns its turn.
+    fn come(&mut self, what: For, waker: &Waker) -> Option<u64> {
         let at = self.woken.iter().position(|task| task.is(what, waker))?;
         Some(self.woken.swap_remove(at).turn)
     }
@@ -84,12 +96,30 @@ impl<R> Waiting<R> {
         woken.extend(due.map(|task| task.waker));
     }
 
-    /// The same for those who wait for room: the most urgent lane first, and of a lane who has waited longest.
-    pub(super) fn wake_senders(&mut self, woken: &mut Vec<Waker>) {
-        self.woken.clear(); // who was woken before and has not come does not want to
-        self.woken.extend(self.tasks.extract_if(.., |task| matches!(task.what, For::Send(_))));
-        self.woken.sort_unstable_by_key(|task| (task.what.lane(), task.turn));
+    /// The same for those who wait for room: the most urgent lane first, and of each lane who has waited longest. Were all of them woken, who
+    /// runs first is the runtime's to choose, and would be the same one each time. Returns whether others wait behind them, which are to be
+    /// [woken](Self::wake_rest) if they do not come.
+    pub(super) fn wake_senders(&mut self, woken: &mut Vec<Waker>) -> bool {
+        self.woken.clear();
+        self.tasks.sort_unstable_by_key(|task| (task.what.room(), task.turn));
+        let mut last = None;
+        let is_first = |task: &mut Task| {
+            let lane = task.what.room();
+            lane.is_some() && std::mem::replace(&mut last, lane) != lane
+        };
+        self.woken.extend(self.tasks.extract_if(.., is_first));
         woken.extend(self.woken.iter().map(|task| task.waker.clone()));
+        self.tasks.iter().any(|task| task.what.room().is_some())
+    }
+
+    /// Wakes who waits for room behind a task that was woken and has not come: it may have been given up.
+    pub(super) fn wake_rest(&mut self, woken: &mut Vec<Waker>) {
+        let Self { tasks, woken: absent, .. } = self;
+        let is_behind = |task: &mut Task| absent.iter().any(|absent| absent.what == task.what);
+        let mut behind: Vec<_> = tasks.extract_if(.., is_behind).collect();
+        behind.sort_unstable_by_key(|task| (task.what.room(), task.turn));
+        woken.extend(behind.iter().map(|task| task.waker.clone()));
+        absent.append(&mut behind);
     }
 
     /// Keeps an event, of many that nobody takes the newest.

@@ -34,7 +34,8 @@ pub struct ServerConfig {
     /// Sessions at a time: 1 to 16,384. Beyond that, clients are told that the server is busy.
     pub max_sessions: u16,
     /// Bytes that all sessions may hold together, 1 MiB to 2^40: what they are, what waits to be sent, to be acknowledged and to be
-    /// read. When it is reached nothing more is taken in either direction, and nobody comes in.
+    /// read. A quarter is shared out evenly among `max_sessions`: so much each that is there always may. When the rest is used up nobody
+    /// takes more than that, in either direction, and nobody comes in.
     pub memory: u64,
     /// Sessions at a time from one address, whatever the port: 1 to 16,384. An IPv6 network of 64 bits counts as one address.
     pub sessions_per_address: u16,
