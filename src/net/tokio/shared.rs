@@ -159,6 +159,9 @@ impl<C: Core> State<C> {
     /// A task has sent something on a lane.
     pub(super) fn sent(&mut self, id: C::Id, lane: usize, cx: &Context<'_>) {
         self.next = self.waiting.get_mut(&id).and_then(|waiting| waiting.sent(lane, cx.waker()));
+        if self.next.is_some() {
+            self.behind.push(id); // there may be others behind that one
+        }
     }
 
     /// Whether tasks wait to be told that who is before them does not come.
