@@ -10,7 +10,7 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::{self, Incoming, ThreadConfig, tokio as asynchronous};
@@ -21,15 +21,21 @@ const GAME: usize = 0;
 /// Lanes of those who always have more to send.
 const BULK: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Runs a flow beside so many greedy writers.
+type Run = fn(&Flow, usize) -> Result<()>;
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> Result<()> {
     let seconds = std::env::args().nth(1).map_or(Ok(5), |arg| arg.parse())?;
     println!("| driver | greedy writers | p50, ms | p99, ms | longest, ms | arrived | others, MB/s |");
     println!("|---|---|---|---|---|---|---|");
-    for (name, run) in
-        [("tokio", tokio as fn(&Flow, usize) -> Result<()>), ("blocking", blocking), ("threads", threads)]
-    {
+    let drivers: [(_, Run); 4] = [
+        ("tokio", threads_of_tokio),
+        ("tokio, one thread", thread_of_tokio),
+        ("blocking", blocking),
+        ("threads", threads),
+    ];
+    for (name, run) in drivers {
         for writers in [0, 1, 4, 16] {
             let flow = Flow::new(60 * seconds);
             run(&flow, writers)?;
@@ -57,6 +63,10 @@ impl Flow {
         self.start + Duration::from_millis(500) + Duration::from_secs(1) * number / 60
     }
 
+    fn took(&self) -> MutexGuard<'_, Vec<Duration>> {
+        self.took.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn message(number: u32) -> [u8; 100] {
         let mut message = [0; 100];
         message[..4].copy_from_slice(&number.to_le_bytes());
@@ -68,16 +78,16 @@ impl Flow {
         if lane != GAME {
             self.others.fetch_add(message.len(), Relaxed);
         } else if let Some(number) = message.first_chunk() {
-            self.took.lock().unwrap().push(self.due(u32::from_le_bytes(*number)).elapsed());
+            self.took().push(self.due(u32::from_le_bytes(*number)).elapsed());
         }
     }
 
     fn is_over(&self) -> bool {
-        self.took.lock().unwrap().len() == self.count as usize || self.due(self.count).elapsed() > PATIENCE
+        self.took().len() == self.count as usize || self.due(self.count).elapsed() > PATIENCE
     }
 
     fn print(&self, name: &str, writers: usize) {
-        let mut took = self.took.lock().unwrap().clone();
+        let mut took = self.took().clone();
         took.sort_unstable();
         let at = |share: usize| {
             took.get(took.len() * share / 100)
@@ -99,8 +109,8 @@ fn lane_of(writer: usize) -> usize {
 }
 
 fn session() -> SessionConfig {
-    let lanes = vec![SessionConfig::default().lanes[0]; 1 + BULK];
-    SessionConfig { lanes, ..SessionConfig::default() }
+    let one = SessionConfig::default();
+    SessionConfig { lanes: one.lanes.repeat(1 + BULK), ..one }
 }
 
 fn server() -> ServerConfig {
@@ -113,8 +123,15 @@ fn client() -> ClientConfig {
 
 const BLOCK: [u8; 1000] = [9; 1000];
 
-fn tokio(flow: &Flow, writers: usize) -> Result<()> {
-    let runtime = ::tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+fn threads_of_tokio(flow: &Flow, writers: usize) -> Result<()> {
+    tokio(&::tokio::runtime::Builder::new_multi_thread().enable_all().build()?, flow, writers)
+}
+
+fn thread_of_tokio(flow: &Flow, writers: usize) -> Result<()> {
+    tokio(&::tokio::runtime::Builder::new_current_thread().enable_all().build()?, flow, writers)
+}
+
+fn tokio(runtime: &::tokio::runtime::Runtime, flow: &Flow, writers: usize) -> Result<()> {
     let shared = Arc::new(Flow::new(flow.count));
     let whole = Arc::clone(&shared);
     runtime.block_on(async move {
@@ -129,7 +146,7 @@ fn tokio(flow: &Flow, writers: usize) -> Result<()> {
             ::tokio::spawn(async move {
                 let mut buf = [0; 2000];
                 while let Ok(len) = far.recv(lane, &mut buf).await {
-                    flow.take(lane, &buf[..len]);
+                    flow.take(lane, buf.get(..len).unwrap_or_default());
                 }
             });
         }
@@ -146,8 +163,7 @@ fn tokio(flow: &Flow, writers: usize) -> Result<()> {
         }
         Ok::<_, Box<dyn Error + Send + Sync>>(())
     })?;
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    *flow.took.lock().unwrap() = whole.took.lock().unwrap().clone();
+    flow.took().clone_from(&whole.took());
     flow.others.store(whole.others.load(Relaxed), Relaxed);
     Ok(())
 }
@@ -159,11 +175,13 @@ fn blocking(flow: &Flow, writers: usize) -> Result<()> {
         scope.spawn(move || {
             let mut buf = [0; 2000];
             while !flow.is_over() {
-                server.poll(Some(Duration::from_millis(1))).unwrap();
+                if server.poll(Some(Duration::from_millis(1))).is_err() {
+                    return;
+                }
                 while let Some((id, _)) = server.poll_event() {
                     for lane in 0..=BULK {
                         while let Ok(len) = server.recv(id, lane, &mut buf) {
-                            flow.take(lane, &buf[..len]);
+                            flow.take(lane, buf.get(..len).unwrap_or_default());
                         }
                     }
                 }
@@ -196,7 +214,7 @@ fn threads(flow: &Flow, writers: usize) -> Result<()> {
             while !flow.is_over() {
                 match server.recv(Duration::from_millis(10)) {
                     Some((_, Incoming::Message { lane, bytes })) => flow.take(lane, &bytes),
-                    Some((_, Incoming::Event(Event::Connected))) => up.send(()).unwrap(),
+                    Some((_, Incoming::Event(Event::Connected))) => drop(up.send(())),
                     _ => {}
                 }
             }

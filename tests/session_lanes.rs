@@ -3,6 +3,8 @@
 #![expect(
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test that panics has found something"
 )]
 

@@ -400,10 +400,10 @@ async fn greedy_writers_of_one_lane() {
         let near = near.clone();
         tokio::spawn(async move { while near.send(MESSAGES, &[writer as u8; 1000]).await.is_ok() {} });
     }
-    let (mut counts, mut buf) = ([0; WRITERS], [0; 1000]);
+    let (mut counts, mut buf) = (vec![0; WRITERS], [0; 1000]);
     while counts.iter().sum::<usize>() < 20_000 {
         timeout(PATIENCE, far.recv(MESSAGES, &mut buf)).await.unwrap().unwrap();
-        counts[usize::from(buf[0])] += 1;
+        *counts.get_mut(usize::from(buf[0])).unwrap() += 1;
     }
     println!("{counts:?}");
     assert!(counts.iter().all(|count| *count > 20_000 / WRITERS / 4), "{counts:?}");
