@@ -114,13 +114,8 @@ impl<C: Core> Driver<C> {
         Ok(match next {
             Next::Over => Next::Over,
             _ if self.has_behind => Next::Later,
-            next => {
-                if has_more {
-                    Next::More
-                } else {
-                    next
-                }
-            }
+            _ if has_more => Next::More,
+            next => next,
         })
     }
 
