@@ -166,8 +166,7 @@ impl KcpSocket {
     ///
     /// # Errors
     ///
-    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket has failed to read; what was due was sent all the same. What had
-    /// arrived can still be taken.
+    /// The peer is gone (`TimedOut`, see [`Error`]), or the socket cannot be read; what was due was sent. What had arrived can be taken.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
         let now = self.clock.now();
         let received = self.receive(now);

@@ -1,0 +1,119 @@
+//! What each lane has of the memory of all: a share that no other takes, and of the rest what it asked for first.
+
+use super::{Lane, Lanes};
+use crate::time::Time;
+use std::time::Duration;
+
+/// A lane waits for room for bytes. They are kept for it: what others ask for later they do not get before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) need: u32,
+    /// Since when; once it was told that there is room, until when that is kept for it.
+    at: Time,
+    is_told: bool,
+}
+
+impl Wait {
+    /// Who has less comes first.
+    const fn turn(&self) -> Time {
+        if self.is_told { Time::ZERO } else { self.at }
+    }
+}
+
+impl Lanes {
+    /// Bytes that the messages of a lane take until they are acknowledged, and how many they may.
+    pub(in crate::session::connection) fn send_share(&self, index: usize) -> (usize, usize) {
+        let held = |lane: &Lane| lane.kcp.send_held();
+        let turn_of = |lane: &Lane| lane.wait.as_ref().map_or(Time::NEVER, |wait| wait.turn());
+        let turn = self.lanes.get(index).map_or(Time::NEVER, turn_of);
+        let (own, most) = self.shares(self.config.send_memory);
+        let mut rest = most - own;
+        for (other, lane) in self.lanes.iter().enumerate() {
+            if other != index {
+                let first = lane.wait.as_ref().filter(|wait| (wait.turn(), other) < (turn, index));
+                let taken = held(lane) + first.map_or(0, |wait| wait.need as usize);
+                rest = rest.saturating_sub(taken.saturating_sub(own));
+            }
+        }
+        (self.lanes.get(index).map_or(0, held), own + rest)
+    }
+
+    /// Most bytes that the messages of a lane may ever take.
+    pub(in crate::session::connection) fn send_most(&self) -> usize {
+        self.shares(self.config.send_memory).1
+    }
+
+    /// What each lane has of `memory` for itself, and what one may take when the others have nothing.
+    fn shares(&self, memory: u32) -> (usize, usize) {
+        let count = self.len().max(1);
+        let own = memory as usize / SHARED / count;
+        (own, memory as usize - own * (count - 1))
+    }
+
+    /// A lane found no room for so many bytes. Of a lane that is not there, nothing is noted.
+    pub(in crate::session::connection) fn wait_for_room(&mut self, now: Time, lane: usize, need: usize) {
+        let Some(lane) = self.lanes.get_mut(lane) else { return };
+        let need = u32::try_from(need).unwrap_or(u32::MAX); // more is too long
+        let wait = lane.wait.get_or_insert_with(|| Box::new(Wait { need, at: now, is_told: false }));
+        wait.need = wait.need.max(need);
+        if std::mem::take(&mut wait.is_told) {
+            wait.at = now;
+        }
+    }
+
+    /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
+    pub(in crate::session::connection) fn take_roomy(&mut self, now: Time, memory: u64) -> bool {
+        let mut any = false;
+        for index in 0..self.lanes.len() {
+            if self.lanes.get(index).is_none_or(|lane| lane.wait.is_none()) {
+                continue;
+            }
+            let (held, max) = self.send_share(index);
+            let Some(Lane { wait: slot, .. }) = self.lanes.get_mut(index) else { continue };
+            let Some(wait) = slot else { continue };
+            if wait.is_told && wait.at <= now {
+                *slot = None;
+            } else if !wait.is_told
+                && held <= max / 2
+                && held + wait.need as usize <= max
+                && memory > wait.need.into()
+            {
+                (wait.at, wait.is_told, any) = (now + KEPT, true, true);
+            }
+        }
+        any
+    }
+
+    /// Whether there are any yet.
+    pub(in crate::session::connection) const fn is_used(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
+    /// Whether a lane waits for room.
+    pub(in crate::session::connection) fn is_waiting(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.wait.is_some())
+    }
+
+    /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
+    /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
+    /// peer that the window is closed.
+    pub(super) fn make_room(&mut self, index: usize, left: u64) {
+        let (own, limit) = self.shares(self.config.receive_memory);
+        let [own, mut limit] = [own, limit].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+        for (other, lane) in self.lanes.iter().enumerate() {
+            if other != index {
+                limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
+            }
+        }
+        if let Some(lane) = self.lanes.get_mut(index) {
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            let most = lane.kcp.receive_reserved().saturating_add(left);
+            lane.kcp.set_receive_room(limit.min(most.max(lane.kcp.config().rcv_mtu.into())));
+        }
+    }
+}
+
+/// One part of so many of the memory of all lanes is shared out among them; the rest is for whoever comes first.
+const SHARED: usize = 4;
+/// How long room is kept for a lane that was told that it has some.
+const KEPT: Duration = Duration::from_millis(20);
