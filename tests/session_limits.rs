@@ -32,6 +32,7 @@ fn every_test_that_the_document_names_exists() {
         include_str!("session_events.rs"),
         include_str!("session_fec.rs"),
         include_str!("session_lanes.rs"),
+        include_str!("session_loss.rs"),
         include_str!("session_paths.rs"),
         include_str!("session_timers.rs"),
         include_str!("session.rs"),

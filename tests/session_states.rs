@@ -405,7 +405,7 @@ fn data_before_the_accept_waits_and_arrives_after_it() {
     assert_eq!((young.client.state(), young.client.rejected().stranger), (ClientState::Connect, 1));
 }
 
-/// An end that was frozen takes a round trip for far too long. That keeps no candidate for long that has gone.
+/// While an end was frozen no round trip is measured. So it keeps no candidate for long that has gone.
 #[test]
 fn a_client_that_moves_twice_is_found_within_four_seconds() {
     if SUITE == Suite::Checked {
@@ -419,7 +419,7 @@ fn a_client_that_moves_twice_is_found_within_four_seconds() {
     duo.now = duo.now + Duration::from_secs(4);
     duo.client.handle_datagram(duo.now, server_address(), &buf);
     duo.run(600);
-    assert!(duo.server.session(id).unwrap().stats().rtt > Duration::from_secs(3));
+    assert!(duo.server.session(id).unwrap().stats().rtt < Duration::from_secs(1));
     // One packet comes from an address that is gone then.
     duo.address = client_address(1, 2);
     duo.loses = |_, _| true;

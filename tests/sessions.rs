@@ -18,6 +18,7 @@ mod session_in_place;
 mod session_knobs;
 mod session_lanes;
 mod session_lessons;
+mod session_loss;
 mod session_memory;
 mod session_mtu;
 mod session_mtu_random;

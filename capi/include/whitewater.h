@@ -405,7 +405,7 @@ typedef struct ww_stats {
    */
   uint64_t rttvar_us;
   /*
-   Share of packets that get lost, 0 to 1.
+   Share of the packets sent in the last 10 s that got lost on the way, 0 to 1; -1: not known, for too few were sent.
    */
   double loss;
   /*

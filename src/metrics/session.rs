@@ -10,7 +10,11 @@ impl Measures for ConnectionStats {
         to.seconds("whitewater_session_rtt_seconds", "smoothed round trip; 0 before the first", self.rtt);
         to.seconds("whitewater_session_rttvar_seconds", "its mean deviation", self.rttvar);
         to.seconds("whitewater_session_rtt_min_seconds", "shortest round trip", self.rtt_min);
-        to.gauge("whitewater_session_loss_ratio", "share of unreliable packets lost, 0 to 1", self.loss);
+        to.gauge(
+            "whitewater_session_loss_ratio",
+            "share of packets lost, 0 to 1; NaN if not known",
+            self.loss.unwrap_or(f64::NAN),
+        );
         let is_bad = f64::from(u8::from(self.mode == Some(Mode::Bad)));
         to.gauge("whitewater_session_bad_mode", "1: less may leave, by `pacing`", is_bad);
         to.gauge("whitewater_session_memory_bytes", "what it holds", self.memory as f64);
@@ -24,10 +28,10 @@ impl Measures for ConnectionStats {
         to.counter("whitewater_session_datagrams_received_total", "authentic and new", self.received);
         to.counter("whitewater_session_bytes_sent_total", "of datagrams", self.bytes_sent);
         to.counter("whitewater_session_bytes_received_total", "of datagrams", self.bytes_received);
-        to.counter("whitewater_session_pings_total", "sent, for nothing else was to be said", self.pings);
+        to.counter("whitewater_session_pings_total", "sent, alone or with what is not answered", self.pings);
         to.counter(
             "whitewater_session_packets_judged_total",
-            "unreliable packets arrived or lost",
+            "packets known to have arrived or not",
             self.packets_judged,
         );
         to.counter("whitewater_session_packets_lost_total", "of them, lost", self.packets_lost);

@@ -1,5 +1,6 @@
 //! Round trips.
 
+use crate::time::Time;
 use std::time::Duration;
 
 /// Round trips: smoothed, extremes, jitter. All are zero before the first.
@@ -8,26 +9,31 @@ pub struct Rtt {
     /// µs, and a fraction of one.
     smoothed: f64,
     jitter: f64,
-    min: Duration,
-    max: Duration,
+    min: f64,
+    max: f64,
     samples: u64,
+    /// When the newest of what was answered had left.
+    left: Time,
 }
 
 impl Rtt {
-    /// Takes one round trip.
-    pub fn sample(&mut self, rtt: Duration) {
+    /// Takes one round trip, of what left at a time.
+    pub fn sample(&mut self, left: Time, rtt: Duration) {
         let micros = rtt.as_secs_f64() * 1e6;
         if self.samples == 0 {
-            (self.smoothed, self.min, self.max) = (micros, rtt, rtt);
+            (self.smoothed, self.min, self.max) = (micros, micros, micros);
         }
         let difference = micros - self.smoothed;
-        self.smoothed += WEIGHT * difference;
-        self.jitter += WEIGHT * (difference.abs() - self.jitter);
-        (self.min, self.max) = (self.min.min(rtt), self.max.max(rtt));
+        let weight = weight(left.since(self.left));
+        self.smoothed += weight * difference;
+        self.jitter += weight.min(JITTER_MOST) * (difference.abs() - self.jitter);
+        (self.min, self.max) = (self.min.min(micros), self.max.max(micros));
+        self.left = self.left.max(left);
         self.samples += 1;
     }
 
-    /// Smoothed: each round trip moves it by 10 % of the difference.
+    /// Smoothed: each round trip moves it by 10 % of the difference, or by more where they are seldom: by all of it if what was answered
+    /// left 125 ms or longer after the one before. So it follows a path that changes within a second, also by two pings a second.
     #[must_use]
     pub fn smoothed(&self) -> Duration {
         duration(self.smoothed)
@@ -43,7 +49,7 @@ impl Rtt {
         self.smoothed as u64
     }
 
-    /// Mean distance of a round trip from the smoothed one, smoothed in the same way.
+    /// Mean distance of a round trip from the smoothed one, smoothed in the same way, but each makes half of the difference at most.
     #[must_use]
     pub fn jitter(&self) -> Duration {
         duration(self.jitter)
@@ -51,14 +57,14 @@ impl Rtt {
 
     /// The shortest.
     #[must_use]
-    pub const fn min(&self) -> Duration {
-        self.min
+    pub fn min(&self) -> Duration {
+        duration(self.min)
     }
 
     /// The longest.
     #[must_use]
-    pub const fn max(&self) -> Duration {
-        self.max
+    pub fn max(&self) -> Duration {
+        duration(self.max)
     }
 
     /// How many were measured.
@@ -86,6 +92,16 @@ const A_YEAR: f64 = 3.15e13;
 
 /// How much of the difference a sample makes.
 const WEIGHT: f64 = 0.1;
+/// So long after the one before it makes all of it, s.
+const ALL_AFTER: f64 = 0.125;
+
+/// How much of the difference of the jitter a sample makes at most: one is no mean.
+const JITTER_MOST: f64 = 0.5;
+
+/// How much of the difference a sample makes so long after the one before.
+fn weight(gap: Duration) -> f64 {
+    (gap.as_secs_f64() / ALL_AFTER).clamp(WEIGHT, 1.0)
+}
 
 #[cfg(test)]
 mod tests {
@@ -97,7 +113,7 @@ mod tests {
         let ms =
             |rtt: &Rtt| [rtt.smoothed(), rtt.jitter(), rtt.min(), rtt.max()].map(|time| time.as_micros());
         let mut sample = |millis| {
-            rtt.sample(Duration::from_millis(millis));
+            rtt.sample(Time::ZERO, Duration::from_millis(millis));
             ms(&rtt)
         };
         assert_eq!(sample(100), [100_000, 0, 100_000, 100_000]);
@@ -107,9 +123,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_measured_seldom_counts_for_more() {
+        let (mut rtt, ms) = (Rtt::default(), Duration::from_millis);
+        let mut sample = |left, millis| {
+            rtt.sample(Time::from_millis(left), ms(millis));
+            rtt.smoothed().as_millis()
+        };
+        assert_eq!(sample(1000, 60), 60);
+        assert_eq!(sample(1010, 160), 70, "100 times a second");
+        assert_eq!(sample(1060, 170), 110, "20 times");
+        assert_eq!(sample(1560, 300), 300, "a ping");
+        assert_eq!(sample(1500, 200), 290, "it left before the last one");
+    }
+
+    #[test]
     fn no_time_is_too_long() {
         let mut rtt = Rtt::default();
-        [Duration::MAX, Duration::ZERO, Duration::MAX].into_iter().for_each(|time| rtt.sample(time));
+        [Duration::MAX, Duration::ZERO, Duration::MAX]
+            .into_iter()
+            .for_each(|time| rtt.sample(Time::ZERO, time));
         assert!(rtt.smoothed() > Duration::MAX / 2 && rtt.jitter() > Duration::ZERO);
     }
 }

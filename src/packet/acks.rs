@@ -50,6 +50,7 @@ pub struct Acked {
     /// The same, for packets found lost.
     lost: u64,
     bytes: u64,
+    round_trip: Option<(Time, Duration)>,
 }
 
 impl Acked {
@@ -57,6 +58,12 @@ impl Acked {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The round trip that was measured, if one was, and when it began.
+    #[must_use]
+    pub const fn round_trip(&self) -> Option<(Time, Duration)> {
+        self.round_trip
     }
 
     /// Packets that have not arrived, where packets sent later have: evidently lost. Each is told once, oldest first, and may
@@ -198,7 +205,7 @@ impl AckTracker {
     /// more than packets have been seen to overtake each other.
     pub fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
         let told = u64::from(acks.bits) << 1 | 1;
-        let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0 };
+        let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0, round_trip: None };
         for sequence in (Acked { set: told, ..acked }) {
             let Some(sent) = self.sent.get_mut(sequence).filter(|sent| !sent.acked) else {
                 continue;
@@ -209,7 +216,9 @@ impl AckTracker {
             self.reordering.arrived(sent.overtaken_by, self.rtt.min());
             if sequence == acks.ack {
                 let at = sent.at;
-                self.rtt.sample(now.since(at).saturating_sub(delay));
+                let rtt = now.since(at).saturating_sub(delay);
+                self.rtt.sample(Time::ZERO, rtt); // packets leave on a beat: each counts the same
+                acked.round_trip = Some((at, rtt));
                 acked.lost = self.overtaken(at, Acked { set: !told & TOLD, ..acked });
             }
         }
@@ -269,11 +278,6 @@ impl AckTracker {
     /// Whether packets that were sent are remembered.
     pub(crate) const fn remembers_sent(&self) -> bool {
         self.sent.newest().is_some()
-    }
-
-    /// Forgets the packets that were sent, and gives their memory back: what is acknowledged later is news of nothing.
-    pub(crate) fn forget_sent(&mut self) {
-        self.sent.reset();
     }
 
     /// When something was last received; `None`: nothing was, or that is forgotten.

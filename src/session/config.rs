@@ -62,7 +62,7 @@ pub struct SessionConfig {
     pub repairs: Option<RepairConfig>,
     /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
     pub ack_delay: Duration,
-    /// A ping is sent when nothing was for so long: 100 ms to 10 s.
+    /// A ping is sent when nothing was for so long, or nothing that tells how the path is: 100 ms to 10 s.
     pub keepalive: Duration,
     /// The session ends when nothing was received for so long: 2 to 120 s, at least four times `keepalive`.
     pub timeout: Duration,

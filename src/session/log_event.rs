@@ -37,7 +37,7 @@ pub enum SessionEvent {
         bytes: u64,
         /// The number of the last packet.
         pn: u64,
-        /// Of them, pings because nothing else was to be said.
+        /// Of them, those with a ping: because nothing else was to be said, or nothing that is answered.
         pings: u64,
     },
     /// A datagram came that is authentic and new.

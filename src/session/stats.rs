@@ -15,9 +15,11 @@ pub struct ConnectionStats {
     pub rttvar: Duration,
     /// The shortest round trip; zero before the first.
     pub rtt_min: Duration,
-    /// Share that gets lost of the packets with unreliable data, 0 to 1, of about the last 64.
-    pub loss: f64,
-    /// Packets with unreliable data of which it is decided whether they got lost.
+    /// Share of the packets sent that got lost on the way to the peer, 0 to 1: of those of which the peer has told within the last 10 s,
+    /// whatever was in them. `None`: they are fewer than 50, so it is not known, as in a session at rest. What the peer sends says
+    /// nothing of it.
+    pub loss: Option<f64>,
+    /// Packets sent of which it is decided whether they got lost.
     pub packets_judged: u64,
     /// Of them, lost.
     pub packets_lost: u64,
@@ -39,7 +41,7 @@ pub struct ConnectionStats {
     pub received: u64,
     /// Bytes of them.
     pub bytes_received: u64,
-    /// Of those sent, pings because nothing else was to be said.
+    /// Of those sent, those with a ping: because nothing else was to be said, or nothing that is answered.
     pub pings: u64,
     /// Bytes of the longest datagram that may leave now: `max_datagram`, or more once `path_mtu` has found more.
     pub mtu: u16,

@@ -333,6 +333,11 @@ impl World {
         self.clients[client].routes.last().unwrap().up.stats()
     }
 
+    /// What became of what the server has sent over it.
+    pub(crate) fn down_stats(&self, client: usize) -> LinkStats {
+        self.clients[client].routes.last().unwrap().down.stats()
+    }
+
     fn serve(&mut self, from: SocketAddr, datagram: &[u8]) {
         self.serve_with(from, None, datagram);
     }

@@ -16,7 +16,7 @@ pub struct ww_stats {
     pub rtt_us: u64,
     /// Its mean deviation.
     pub rttvar_us: u64,
-    /// Share of packets that get lost, 0 to 1.
+    /// Share of the packets sent in the last 10 s that got lost on the way, 0 to 1; -1: not known, for too few were sent.
     pub loss: f64,
     /// Datagrams sent.
     pub sent: u64,
@@ -134,7 +134,7 @@ pub(super) fn stats(connection: &Connection<Blob>) -> ww_stats {
     ww_stats {
         rtt_us: micros(stats.rtt),
         rttvar_us: micros(stats.rttvar),
-        loss: stats.loss,
+        loss: stats.loss.unwrap_or(-1.0),
         sent: stats.sent,
         bytes_sent: stats.bytes_sent,
         received: stats.received,

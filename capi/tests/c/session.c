@@ -100,6 +100,7 @@ static void play(void) {
   until(server, client, 0, WW_EVENT_READABLE);
   CHECK(ww_client_recv(client, 0, buffer, sizeof buffer) == 5);
   CHECK(ww_server_stats(server, session, &stats) == 0 && stats.received > 80 && stats.rtt_us > 0);
+  CHECK(stats.loss == -1 || (stats.loss >= 0 && stats.loss <= 1));
   CHECK(ww_client_stats(client, &stats) == 0 && stats.bytes_sent > sizeof block);
 
   CHECK(ww_server_send(server, session + 1, 0, hello, 5) == WW_CLOSED);

@@ -49,7 +49,7 @@ impl CongestionControl for GoodBad {
     }
 
     fn on_rtt(&mut self, now: Time, rtt: Duration) {
-        self.rtt.sample(rtt);
+        self.rtt.sample(now, rtt);
         self.choose_mode(now);
     }
 

@@ -60,7 +60,12 @@ impl Received {
 
     /// What a datagram that leaves now tells, with how long ago the newest came.
     pub(super) fn peek(&self, now: Time) -> Option<(Acks, Duration)> {
-        let Newest { pn, bits, at } = self.newest.filter(|_| self.due.is_some() || self.repeats > 0)?;
+        self.newest(now).filter(|_| self.due.is_some() || self.repeats > 0)
+    }
+
+    /// The same, whether it is news or not.
+    pub(super) fn newest(&self, now: Time) -> Option<(Acks, Duration)> {
+        let Newest { pn, bits, at } = self.newest?;
         Some((Acks { ack: low(pn), bits }, now.since(at)))
     }
 

@@ -169,6 +169,18 @@ impl<M: Message> Connection<M> {
         self.marks.as_ref().filter(|marks| marks.is_marked).map(|_| Ecn::Capable)
     }
 
+    /// How many packets have come. Where marks are not heeded none is.
+    pub(super) fn packets_received(&self) -> EcnFrame {
+        let none = EcnFrame { unmarked: self.received_low(), ..EcnFrame::default() };
+        self.marks.as_ref().map_or(none, |marks| marks.received)
+    }
+
+    /// Datagrams received, modulo 2^32.
+    #[expect(clippy::cast_possible_truncation, reason = "modulo")]
+    pub(super) const fn received_low(&self) -> u32 {
+        self.stats.received as u32
+    }
+
     /// Tells the peer which marks have come; `must`: only if that is due.
     pub(super) fn write_marks(&mut self, now: Time, writer: &mut FrameWriter<'_>, must: bool) -> bool {
         let Some(marks) = &mut self.marks else { return false };

@@ -1,26 +1,42 @@
 //! What a connection has counted and measured.
 
+use super::answer::Arrived;
+use super::loss::{PathLoss, Told};
 use super::{Connection, Repairs};
 use crate::arq::Stats;
 use crate::message::Message;
-use crate::pace::Rtt;
 use crate::session::repair::RepairStats;
 use crate::session::stats::ConnectionStats;
+use crate::time::Time;
 use std::time::Duration;
 
+/// What a session at rest need not know. Made when there is something of it.
+#[derive(Debug, Default)]
+pub(super) struct InUse {
+    /// What gets lost of what is sent.
+    pub(super) loss: PathLoss,
+    pub(super) arrived: Arrived,
+    /// What left before then was held by a standstill, ours or of the path: what it took is no round trip.
+    pub(super) held: Time,
+}
+
 impl<M: Message> Connection<M> {
+    pub(super) fn in_use(&mut self) -> &mut InUse {
+        self.in_use.get_or_insert_default()
+    }
+
     /// What was counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
-        let (rtt, loss, undelivered) = (self.best_rtt(), self.sent.loss(), self.undelivered());
+        let (rtt, [judged, lost], undelivered) = (&self.rtt, self.judged(), self.undelivered());
         let (probes, counted, rare) = (self.mtu.counts(), &self.stats, self.stats.rare());
         ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
             rtt_min: rtt.min(),
-            loss: loss.share(),
-            packets_judged: loss.judged(),
-            packets_lost: loss.lost(),
+            loss: self.in_use.as_ref().and_then(|in_use| in_use.loss.share(self.now)),
+            packets_judged: judged,
+            packets_lost: lost,
             lanes: self.lanes.totals(),
             datagrams_waiting: undelivered.datagrams,
             messages_unacked: undelivered.messages,
@@ -56,11 +72,29 @@ impl<M: Message> Connection<M> {
 
     /// Smoothed round trip; zero before the first.
     pub(super) fn rtt(&self) -> Duration {
-        self.best_rtt().smoothed()
+        self.rtt.smoothed()
     }
 
-    /// Of packets that were acknowledged, or else of pings.
-    pub(super) fn best_rtt(&self) -> &Rtt {
-        self.sent.rtt().unwrap_or(&self.rtt)
+    /// Takes the round trip of what left at a time, unless a standstill held it.
+    pub(super) fn take_round_trip(&mut self, left: Time, rtt: Duration) {
+        if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
+            self.rtt.sample(left, rtt);
+        }
+    }
+
+    /// What the peer tells of packets that were sent: by an ACK, and perhaps how many have come in all.
+    pub(super) fn take_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
+        let probes = self.mtu.probes_missing();
+        let loss = &mut self.in_use().loss;
+        loss.probes_missing(probes);
+        match packets {
+            Some(packets) => loss.on_count(now, told, packets),
+            None => loss.on_ack(now, told),
+        }
+    }
+
+    /// Packets of which it is decided whether they got lost, and those that did.
+    pub(super) fn judged(&self) -> [u64; 2] {
+        self.in_use.as_ref().map_or([0; 2], |in_use| [in_use.loss.judged(), in_use.loss.lost()])
     }
 }

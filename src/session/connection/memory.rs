@@ -1,7 +1,7 @@
 //! What a connection owns, and may take.
 
 use super::ecn::Marks;
-use super::{Connection, Observer, Repairs};
+use super::{Connection, InUse, Observer, Repairs};
 use crate::arq;
 use crate::message::Message;
 use crate::message::channel::Channels;
@@ -24,12 +24,13 @@ impl<M: Message> Connection<M> {
     pub fn memory(&self) -> usize {
         let channels =
             self.channels.as_deref().map_or(0, |channels| size_of::<Channels<M>>() + channels.memory());
+        let in_use = if self.in_use.is_some() { size_of::<InUse>() } else { 0 };
         let marks = if self.marks.is_some() { size_of::<Marks>() } else { 0 };
         let repairs = self.repairs.as_deref().map_or(0, Repairs::memory);
         let path = self.path.memory() + self.parts.memory() + self.mtu.memory() + marks;
         let observer = self.observer.as_deref().map_or(0, Observer::memory);
         let rest = self.seal.memory() + self.stats.memory() + self.user.len() + observer;
-        self.lanes.memory() + channels + self.tables() + path + repairs + rest
+        self.lanes.memory() + channels + self.tables() + in_use + path + repairs + rest
     }
 
     /// How many more bytes the session may take.

@@ -2,17 +2,19 @@
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
 //! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
-//! of packets, `path` the peer's address, `mtu` how long datagrams may be there, with `probing` and `parts`, `keepalive` the silence,
+//! of packets, `answer` what whoever pings is, `path` the peer's address, `mtu` how long datagrams may be there, with `probing` and `parts`, `keepalive` the silence,
 //! `life` the end, `farewell` its words, `redirect` where it goes on, `repairs` what is rebuilt; `receipts` tells what has arrived, `memory` what all of it takes,
-//! `measured` and `observe` what there is to know of all that.
+//! `loss`, `measured` and `observe` what there is to know of all that.
 
 mod acks;
+mod answer;
 mod datagrams;
 mod ecn;
 mod farewell;
 mod keepalive;
 mod lanes;
 mod life;
+mod loss;
 mod measured;
 mod memory;
 mod mtu;
@@ -49,11 +51,13 @@ use crate::message::channel::{Channels, Received};
 use crate::pace::Rtt;
 use crate::seq::Seq16;
 use crate::time::Time;
+use answer::Answer;
 use datagrams::Datagrams;
 use ecn::Marks;
 use keepalive::Keepalive;
 use lanes::Lanes;
 use life::{Closing, Life};
+use measured::InUse;
 use memory::{NoMemory, SEGMENT};
 use mtu::PathMtu;
 use observe::Observer;
@@ -91,10 +95,12 @@ pub struct Connection<M> {
     served: u32,
     received: acks::Received,
     sent: Tracked,
-    /// By the handshake's end and by pings; packets that are acknowledged give better ones.
+    /// By the handshake's end, by pings and by packets that are acknowledged.
     rtt: Rtt,
-    /// The last ping that has not been answered.
-    pong: Option<u64>,
+    in_use: Option<Box<InUse>>,
+    /// What the last ping asks, and how it is to be answered.
+    ping: u64,
+    answer: Answer,
     /// The question of a path that has not been answered.
     response: Option<[u8; 8]>,
     /// Whether the peer's CLOSE is to be answered.
@@ -205,7 +211,9 @@ impl<M: Message> Connection<M> {
             received: acks::Received::default(),
             sent: Tracked::new(unacked),
             rtt: Rtt::default(),
-            pong: None,
+            in_use: None,
+            ping: 0,
+            answer: Answer::None,
             response: None,
             farewell: false,
             close_text: Box::default(),

@@ -27,6 +27,8 @@ struct Search {
     first: Option<u16>,
     /// What is tried, by the stamps of the pings; the last of them may still be answered.
     tries: Tries,
+    /// How long the last one was waited for. It falls slowly: the round trip may have been measured while nothing else was under way.
+    patience: Duration,
     /// No probe leaves before.
     not_before: Time,
     /// Since the last probe a datagram was full: a longer one would be of use.
@@ -90,6 +92,15 @@ impl PathMtu {
         self.search.as_ref().map_or(ProbeCounts::default(), |search| search.counts)
     }
 
+    /// Probes that are not known to have arrived.
+    pub(super) fn probes_missing(&self) -> u32 {
+        self.search.as_ref().map_or(0, |search| {
+            u32::try_from(search.counts.lost)
+                .unwrap_or(u32::MAX)
+                .saturating_add(search.tries.waits.is_some().into())
+        })
+    }
+
     /// Notes a datagram with data. `has_more`: there is more than it has room for. `patience` is the time that an acknowledgement may
     /// take.
     pub(super) fn on_sent(
@@ -138,7 +149,8 @@ impl PathMtu {
     /// It has left as a ping with that stamp.
     pub(super) fn on_probe(&mut self, now: Time, stamp: u64, patience: Duration) {
         let Some(search) = &mut self.search else { return };
-        search.tries.add(now, stamp, patience);
+        search.patience = patience.max(search.patience - search.patience / 16);
+        search.tries.add(now, stamp, search.patience);
         search.is_wanted = false;
         search.counts.sent += 1;
     }
@@ -185,6 +197,7 @@ impl Search {
             too_long: most + 1,
             first: Some(most), // mostly that is it
             tries: Tries::default(),
+            patience: Duration::ZERO,
             not_before: Time::ZERO,
             is_wanted: false,
             unheard: None,

@@ -195,12 +195,6 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    /// Packets of which it is decided whether they got lost, and those that did.
-    fn judged(&self) -> [u64; 2] {
-        let loss = self.sent.loss();
-        [loss.judged(), loss.lost()]
-    }
-
     /// Repairs that left, packets of the peer that were rebuilt, and packets that the peer has rebuilt.
     fn repaired(&self) -> [u64; 3] {
         let stats = self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats);
@@ -208,7 +202,7 @@ impl<M: Message> Connection<M> {
     }
 
     fn rtt_event(&self) -> Option<SessionEvent> {
-        let rtt = self.best_rtt();
+        let rtt = &self.rtt;
         let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let event = SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) };
         (rtt.samples() > 0).then_some(event)

@@ -106,7 +106,7 @@ impl<M: Message> Connection<M> {
 
     /// How long an acknowledgement may take, if the peer lets it wait as long as we do.
     pub(super) fn patience(&self) -> Duration {
-        let rtt = self.best_rtt().smoothed_micros();
+        let rtt = self.rtt.smoothed_micros();
         Duration::from_micros(rtt.saturating_add(rtt / 2).saturating_add(self.ack_delay.into())) + SLACK
     }
 }

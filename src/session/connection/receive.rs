@@ -2,7 +2,8 @@
 
 use super::acks::low;
 use super::life::Life;
-use super::{Connection, Pending};
+use super::loss::Told;
+use super::{Connection, InUse, Pending};
 use crate::message::Message;
 use crate::pace::Rtt;
 use crate::packet::Acks;
@@ -26,12 +27,36 @@ pub(super) struct Taken {
     pub(super) refused: bool,
     /// The number of the packet.
     pub(super) pn: u64,
+    /// What it tells of packets that were sent, until that is taken.
+    pub(super) told: Option<Told>,
+    /// How long ago the newest of them had come.
+    pub(super) delay: Duration,
+    pub(super) ping: Option<u64>,
+}
+
+impl Taken {
+    pub(super) const fn of(pn: u64) -> Self {
+        Self { elicits: false, refused: false, pn, told: None, delay: Duration::ZERO, ping: None }
+    }
 }
 
 impl Frame<'_> {
     /// Whether it says something of packets that have come, and nothing else.
     const fn only_tells(&self) -> bool {
         matches!(self, Self::Ack(_) | Self::Ecn(_) | Self::Loss(_) | Self::Pong(_) | Self::Pad(_))
+    }
+
+    /// Whether it is a sign of life, asks for one, or has come along with one.
+    const fn is_sign(&self) -> bool {
+        matches!(
+            self,
+            Self::Ping(_)
+                | Self::Pong(_)
+                | Self::Pad(_)
+                | Self::Ecn(_)
+                | Self::PathChallenge(_)
+                | Self::PathResponse(_)
+        )
     }
 }
 
@@ -73,9 +98,14 @@ impl<M: Message> Connection<M> {
             observer.opened(now, opened.pn, len);
         }
         if self.stats.received == 1 {
-            self.rtt.sample(now.since(self.keepalive.heard())); // what made this end has been answered
+            let left = self.keepalive.heard();
+            self.rtt.sample(left, now.since(left)); // what made this end has been answered
         }
-        self.keepalive.on_heard(now);
+        if self.keepalive.on_heard(now)
+            && let Some(in_use) = &mut self.in_use
+        {
+            in_use.held = now;
+        }
         if from == self.path.address() {
             self.path.on_own_packet(opened.newest);
         } else {
@@ -89,8 +119,7 @@ impl<M: Message> Connection<M> {
                     let only_tells = frames.into_iter().all(|frame| frame.only_tells());
                     marks.on_received(now, ecn, only_tells, self.ack_delay);
                 }
-                let elicits = len > DATAGRAM_MAX.into();
-                let taken = Taken { elicits, pn: opened.pn, refused: false };
+                let taken = Taken { elicits: len > DATAGRAM_MAX.into(), ..Taken::of(opened.pn) };
                 self.take_frames(now, from, taken, frames);
             }
             Err(_) => self.fail(now, CloseReason::Protocol),
@@ -139,8 +168,14 @@ impl<M: Message> Connection<M> {
                 return;
             }
         }
+        if let Some(told) = taken.told {
+            self.take_told(now, told, None);
+        }
         if !taken.refused {
             self.received.add(now, taken.pn, taken.elicits.then_some(now.after(self.ack_delay.into())));
+        }
+        if let Some(stamp) = taken.ping {
+            self.on_ping(now, taken.pn, stamp, frames.into_iter().any(|frame| !frame.is_sign()));
         }
     }
 
@@ -180,15 +215,24 @@ impl<M: Message> Connection<M> {
                     self.stats.rare_mut().messages_refused += 1;
                 }
             }
-            Frame::Ack(ack) => self.take_acks(now, ack)?,
-            Frame::Ecn(counts) => self.take_marks(now, taken.pn, counts),
+            Frame::Ack(ack) => {
+                taken.delay = Duration::from_micros(u64::from(ack.delay) * DELAY_UNIT);
+                taken.told = Some(self.take_acks(now, ack, taken.delay)?);
+            }
+            Frame::Ecn(counts) => {
+                if let Some(told) = taken.told.take() {
+                    self.take_told(now, told, Some(counts.packets()));
+                }
+                self.take_marks(now, taken.pn, counts);
+            }
             Frame::Loss(loss) => self.take_loss(now, taken.pn, loss)?,
-            Frame::Ping(stamp) => self.pong = Some(stamp),
+            Frame::Ping(stamp) => taken.ping = Some(stamp),
             Frame::Pong(stamp) => {
                 self.take_probe_answer(now, stamp);
                 let sent = Time::from_micros(stamp);
                 if sent <= now && now.since(sent) < PONG_MAX {
-                    self.rtt.sample(now.since(sent));
+                    self.keepalive.on_answer();
+                    self.take_round_trip(sent, now.since(sent).saturating_sub(taken.delay));
                 }
             }
             Frame::PathChallenge(challenge) => {
@@ -223,6 +267,9 @@ impl<M: Message> Connection<M> {
             }
             self.set_mtu();
             self.rtt = Rtt::default();
+            if let Some(InUse { loss, .. }) = self.in_use.as_deref_mut() {
+                loss.path_changed(self.seal.sealed());
+            }
         }
     }
 
@@ -240,11 +287,15 @@ impl<M: Message> Connection<M> {
         age.and_then(|age| newest.checked_sub(age)).ok_or(CloseReason::Protocol) // or nothing of that number was sent
     }
 
-    fn take_acks(&mut self, now: Time, AckFrame { ack, bits, delay }: AckFrame) -> Result<(), CloseReason> {
+    fn take_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
+        let AckFrame { ack, bits, .. } = acks;
         let newest = self.number_sent(ack)?;
         self.protected_arrived(newest, bits);
-        let delay = Duration::from_micros(u64::from(delay) * DELAY_UNIT);
-        let Some(acked) = self.sent.on_acks(now, Acks { ack, bits }, delay) else { return Ok(()) };
+        let told = Told { newest, bits };
+        let Some(acked) = self.sent.on_acks(now, Acks { ack, bits }, delay) else { return Ok(told) };
+        if let Some((left, rtt)) = acked.round_trip() {
+            self.take_round_trip(left, rtt);
+        }
         for sequence in acked {
             self.note_arrived(now, sequence);
             self.datagrams.on_acked(sequence);
@@ -256,7 +307,7 @@ impl<M: Message> Connection<M> {
         if let Some(channels) = &mut self.channels {
             acked.lost().for_each(|sequence| channels.on_lost(sequence));
         }
-        Ok(())
+        Ok(told)
     }
 }
 

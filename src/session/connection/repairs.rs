@@ -203,7 +203,7 @@ impl<M: Message> Connection<M> {
     }
 
     fn take_rebuilt_packet(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) {
-        let mut taken = Taken { elicits: false, refused: false, pn };
+        let mut taken = Taken::of(pn);
         let mut moved =
             self.repairs.as_mut().map_or_else(Vec::new, |repairs| std::mem::take(&mut repairs.moved));
         for frame in frames.filter(Frame::has_data) {
@@ -230,7 +230,7 @@ impl<M: Message> Connection<M> {
 
     /// What a repair has to know of the path.
     fn repair_path(&self) -> repair::Path {
-        let (rtt, is_bad) = (self.best_rtt(), self.pacing.as_ref().map(|pacing| pacing.mode()));
+        let (rtt, is_bad) = (&self.rtt, self.pacing.as_ref().map(|pacing| pacing.mode()));
         repair::Path {
             rtt: rtt.smoothed(),
             rtt_min: rtt.min(),

@@ -62,8 +62,8 @@ impl<M: Message> Connection<M> {
         if let Life::Draining { until, .. } = self.life {
             next.or(Some(if self.is_drained() { now } else { until }), Timer::Close);
         }
-        let is_asked = self.pong.is_some() || self.response.is_some();
-        next.or(is_asked.then_some(now), Timer::Ack);
+        next.or(self.response.map(|_| now), Timer::Ack);
+        next.or(self.answer_due(now), Timer::Ack);
         next.or(self.received.due(), Timer::Ack);
         next.or(self.marks.as_ref().and_then(|marks| marks.due()), Timer::Ack);
         next.or(self.tells_due(), Timer::Ack);

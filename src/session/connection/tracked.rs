@@ -1,7 +1,6 @@
-//! Packets of which the session wants to know whether they arrived, and what they tell of the path: none, in a session of lanes alone,
+//! Packets of which the session wants to know whether they arrived: none, in a session of lanes alone,
 //! which have acknowledgements of their own.
 
-use crate::pace::{Loss, Rtt};
 use crate::packet::{AckTracker, Acked, Acks};
 use crate::seq::Seq16;
 use crate::session::config::SessionConfig;
@@ -35,15 +34,6 @@ impl Tracked {
         Some(self.tracker.as_mut()?.on_acks(now, acks, delay))
     }
 
-    /// Round trips, if any were measured.
-    pub(super) fn rtt(&self) -> Option<&Rtt> {
-        self.tracker.as_ref().map(|tracker| tracker.rtt()).filter(|rtt| rtt.samples() > 0)
-    }
-
-    pub(super) fn loss(&self) -> Loss {
-        self.tracker.as_ref().map_or_else(Loss::default, |tracker| *tracker.loss())
-    }
-
     /// Bytes of a packet, if it is remembered; else 0.
     pub(super) fn bytes_sent(&self, sequence: Seq16) -> u32 {
         self.tracker.as_ref().map_or(0, |tracker| tracker.bytes_sent(sequence))
@@ -63,9 +53,7 @@ impl Tracked {
 
     /// Forgets those that were sent, and gives their memory back.
     pub(super) fn forget_sent(&mut self) {
-        if let Some(tracker) = &mut self.tracker {
-            tracker.forget_sent();
-        }
+        self.tracker = None;
     }
 
     /// Bytes of the heap.

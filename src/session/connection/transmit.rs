@@ -2,10 +2,12 @@
 
 use super::Connection;
 use super::acks::low;
+use super::keepalive::Sent;
 use super::life::Life;
 use super::receive::DELAY_UNIT;
 use crate::message::Message;
 use crate::pace::Conditions;
+use crate::packet::Acks;
 use crate::session::event::{CloseReason, Timer};
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
@@ -29,6 +31,8 @@ pub(super) struct Written {
     pub(super) any: bool,
     is_data: bool,
     is_ping: bool,
+    /// More than signs of life.
+    works: bool,
     /// A probe is not acknowledged as others are, and its loss is not one.
     is_probe: bool,
     datagrams: u16,
@@ -39,6 +43,15 @@ pub(super) struct Written {
 impl Written {
     pub(super) fn probe() -> Self {
         Self { is_probe: true, ..Self::default() }
+    }
+
+    const fn sent(&self, asks: bool) -> Sent {
+        match self {
+            _ if asks => Sent::Asks,
+            Self { is_ping: true, .. } => Sent::Ping,
+            Self { works: true, .. } => Sent::Unasked,
+            _ => Sent::Sign,
+        }
     }
 }
 
@@ -145,10 +158,26 @@ impl<M: Message> Connection<M> {
             written.is_data = true;
         }
         let repairs = may_send && !written.any && self.repair_is_due();
+        written.works |= written.any;
         written.any |= is_control;
-        if !written.any && !repairs && self.keepalive.ping_at() <= now {
+        let pings = if written.any {
+            written.works && self.keepalive.rides(now, self.patience())
+        } else {
+            !repairs && self.keepalive.ping_at() <= now
+        };
+        if written.works {
+            self.write_answer(now, &mut writer, true, &mut written);
+        }
+        if pings {
+            // With it whoever gets it answers as if it had ridden.
+            if !written.any
+                && self.keepalive.is_unasked()
+                && self.write_ack(&mut writer, self.received.newest(now))
+            {
+                let _ = writer.push(&Frame::Ecn(self.packets_received()));
+            }
             written.is_ping = writer.push(&Frame::Ping(now.as_micros())).is_ok();
-            written.any = written.is_ping;
+            written.any |= written.is_ping;
             self.stats.pings += u64::from(written.is_ping);
         }
         if !written.any && !repairs {
@@ -226,9 +255,10 @@ impl<M: Message> Connection<M> {
             return;
         }
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
-        let measured = Conditions::of(self.best_rtt(), &self.sent.loss());
-        let loss = measured.loss.max(marked).max(self.loss_told(now));
-        let conditions = Conditions { rtt: self.rtt(), loss, ..measured };
+        let measured =
+            self.in_use.as_ref().and_then(|in_use| in_use.loss.newest_share(now)).unwrap_or_default();
+        let loss = measured.max(marked).max(self.loss_told(now));
+        let conditions = Conditions { rtt: self.rtt(), jitter: self.rtt.jitter(), loss };
         if let Some(pacing) = &mut self.pacing {
             pacing.update(now, &conditions);
             pacing.on_sent(now);
@@ -238,29 +268,38 @@ impl<M: Message> Connection<M> {
     /// What the peer is owed.
     fn write_control(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
         if self.received.due().is_some_and(|at| at <= now) {
-            written.any |= self.write_acks(now, writer);
+            written.works |= self.write_acks(now, writer);
         }
         if self.tells_due().is_some_and(|at| at <= now) {
             written.any |= self.write_losses(now, writer);
         }
+        written.any |= written.works;
         written.any |= self.write_marks(now, writer, true);
         if let Some(response) = self.response.take() {
             written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
         }
-        if let Some(stamp) = self.pong.take() {
-            written.any |= writer.push(&Frame::Pong(stamp)).is_ok();
-        }
+        self.write_answer(now, writer, false, written);
     }
 
     pub(super) fn write_acks(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
         self.write_losses(now, writer); // before: what was rebuilt is not to be sent again
-        let Some((acks, age)) = self.received.peek(now) else { return false };
-        let delay = u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX);
+        let tell = self.received.peek(now);
+        self.write_ack(writer, tell)
+    }
+
+    fn write_ack(&mut self, writer: &mut FrameWriter<'_>, tell: Option<(Acks, Duration)>) -> bool {
+        let Some((acks, age)) = tell else { return false };
+        let delay = Self::delay(age);
         let is_written = writer.push(&Frame::Ack(AckFrame { ack: acks.ack, bits: acks.bits, delay })).is_ok();
         if is_written {
             self.received.told();
         }
         is_written
+    }
+
+    /// How long ago something was, as an ACK has it.
+    pub(super) fn delay(age: Duration) -> u16 {
+        u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX)
     }
 
     /// What channels have to say, if it fits whatever it is.
@@ -338,12 +377,12 @@ impl<M: Message> Connection<M> {
         if let Some(marks) = &mut self.marks {
             marks.on_sent();
         }
-        self.keepalive.on_sent(now);
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
         let is_long = written.is_data && self.note_length(now, low(pn), len);
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
+        self.keepalive.on_sent(now, written.sent(is_tracked));
         if is_tracked || (self.sent.remembers_sent() && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
             let held = self.tables();

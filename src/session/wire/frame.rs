@@ -64,6 +64,14 @@ pub struct EcnFrame {
     pub congested: u32,
 }
 
+impl EcnFrame {
+    /// All packets that have arrived, modulo 2^32.
+    #[must_use]
+    pub const fn packets(&self) -> u32 {
+        self.unmarked.wrapping_add(self.capable).wrapping_add(self.congested)
+    }
+}
+
 /// The place of a part among those of its frame. All parts but the last have one length, and the last is no longer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]

@@ -12,8 +12,8 @@ pub struct Path {
     pub rtt: Duration,
     /// Its mean deviation.
     pub rttvar: Duration,
-    /// Share of our packets that gets lost, 0 to 1.
-    pub loss: f64,
+    /// Share of our packets that gets lost, 0 to 1; `None`: not known.
+    pub loss: Option<f64>,
     /// Bytes sent so far.
     pub bytes_sent: u64,
     /// Bytes received so far.

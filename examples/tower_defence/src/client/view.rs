@@ -254,8 +254,8 @@ pub enum Line {
 pub struct Figures {
     /// Round trip, smoothed.
     pub rtt: Duration,
-    /// Share of our packets that gets lost, 0 to 1.
-    pub loss: f64,
+    /// Share of our packets that gets lost, 0 to 1; `None`: not known.
+    pub loss: Option<f64>,
     /// Bytes a second that we send, in the last second.
     pub up: f64,
     /// Bytes a second that we receive, in the last second.

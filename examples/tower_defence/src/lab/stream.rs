@@ -120,7 +120,7 @@ impl<P: Pipe> ClientOf<P> {
 
     fn measure(&mut self, now: Time) {
         let (rtt, rttvar) = self.end.pipe.rtt();
-        let path = Path { rtt, rttvar, loss: 0.0, bytes_sent: self.sent, bytes_received: self.received };
+        let path = Path { rtt, rttvar, loss: None, bytes_sent: self.sent, bytes_received: self.received };
         self.game.set_path(now, path);
     }
 }

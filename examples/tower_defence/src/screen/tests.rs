@@ -54,6 +54,9 @@ fn all_there_is_to_know_is_on_the_screen() {
         assert!(builder.contains(word), "{word} is missing:\n{builder}");
     }
     assert!(builder.contains('☺'), "nobody runs:\n{builder}");
+    let mut unknown = game(Wish::Build, 15);
+    unknown.figures.loss = None;
+    assert!(screen(&unknown, &controls, 100, 40).contains("loss ? %"));
     let runner = screen(&game(Wish::Run, 15), &controls, 100, 40);
     for word in ["Runner", "lives", "velocity", "Ada runs (you)", "☻", "▲"] {
         assert!(runner.contains(word), "{word} is missing:\n{runner}");

@@ -1,0 +1,385 @@
+//! How much of what this end sends gets lost on the way, by what the peer tells of it.
+//!
+//! An ACK tells of 33 packets, of those that ask for none as well. A packet that no ACK has told of is not judged, so ACKs that get lost
+//! count for nothing. Where nothing asks for ACKs, pings do (`keepalive`): their answers tell how many packets have come in all, which
+//! is exact whatever was between two of them.
+
+use crate::time::Time;
+
+/// What the peer has told, and the share of what it tells of that was lost. Of a fixed size, whatever it tells.
+#[derive(Debug)]
+pub(super) struct PathLoss {
+    /// The newest packet known to have arrived.
+    newest: u64,
+    /// Bit n: the packet `newest` - n has arrived.
+    arrived: u64,
+    /// Bit n: the packet `newest` - n was judged lost because of its missing bit. It may come late.
+    missing: u64,
+    /// The first packet that is not judged.
+    unjudged: u64,
+    /// The packet after those of the peer's last count.
+    counted_to: u64,
+    /// When the peer told of something last; never: it has not.
+    told_at: Time,
+    /// Probes of the path's length that are missing, which `late` has in it.
+    probes: u32,
+    /// The peer's last count.
+    count: u32,
+    /// Packets that were judged lost and were not, to be taken off the next losses.
+    late: u32,
+    /// What was left of the last share of packets that were not told of.
+    rest: u32,
+    judged: u64,
+    lost: u64,
+    /// Packets judged and lost in each of the last periods up to `told_at`, by the period modulo their number.
+    slots: [(u32, u32); SLOTS],
+}
+
+/// The packets that an ACK tells of: the newest, and by the bits those before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) newest: u64,
+    pub(super) bits: u32,
+}
+
+impl Told {
+    /// Bit n: the packet `newest` - n has arrived.
+    fn set(self) -> u64 {
+        u64::from(self.bits) << 1 | 1
+    }
+}
+
+impl Default for PathLoss {
+    fn default() -> Self {
+        Self {
+            newest: 0,
+            arrived: 1, // the packet 0, which the first ACK need not tell of
+            missing: 0,
+            unjudged: 0,
+            counted_to: 0,
+            told_at: Time::NEVER,
+            probes: 0,
+            count: 0,
+            late: 0,
+            rest: 0,
+            judged: 0,
+            lost: 0,
+            slots: [(0, 0); SLOTS],
+        }
+    }
+}
+
+impl PathLoss {
+    /// Takes an ACK.
+    pub(super) fn on_ack(&mut self, now: Time, told: Told) {
+        let is_stale = self.is_told(now, told.newest);
+        self.take_bits(now, told, is_stale);
+    }
+
+    /// Takes an ACK with how many packets have come in all.
+    pub(super) fn on_count(&mut self, now: Time, told: Told, packets: u32) {
+        let is_stale = self.is_told(now, told.newest);
+        let next = told.newest + 1;
+        if next <= self.counted_to && self.counted_to != u64::MAX {
+            return; // older than the last one
+        }
+        if self.counted_to == self.unjudged && !is_stale {
+            let (sent, arrived) = (next - self.unjudged, u64::from(packets.wrapping_sub(self.count)));
+            if arrived <= sent + u64::from(LATE_MAX) {
+                self.judge(now, sent, sent.saturating_sub(arrived));
+                self.excuse(u32::try_from(arrived.saturating_sub(sent)).unwrap_or(LATE_MAX));
+            }
+        } else {
+            self.take_bits(now, told, is_stale);
+            self.judge_to(now, told.newest);
+        }
+        (self.newest, self.arrived, self.missing) = (told.newest, told.set(), 0);
+        (self.unjudged, self.counted_to, self.count) = (next, next, packets);
+    }
+
+    /// So many probes of the path's length are not known to have arrived, which says nothing of other packets.
+    pub(super) fn probes_missing(&mut self, probes: u32) {
+        let before = std::mem::replace(&mut self.probes, probes);
+        self.late = self.late.saturating_sub(before.saturating_sub(probes));
+        self.excuse(probes.saturating_sub(before));
+    }
+
+    /// Packets take another path from this one on.
+    pub(super) fn path_changed(&mut self, next: u64) {
+        self.begin_at(next);
+        self.slots = [(0, 0); SLOTS];
+    }
+
+    /// The share of packets that were lost, of those judged in the last 10 s; `None`: they are too few to tell.
+    pub(super) fn share(&self, now: Time) -> Option<f64> {
+        self.share_of(now, u64::MAX)
+    }
+
+    /// The same of the newest, as soon as they are enough.
+    pub(super) fn newest_share(&self, now: Time) -> Option<f64> {
+        self.share_of(now, JUDGED_MIN)
+    }
+
+    /// Packets of which it is decided whether they got lost.
+    pub(super) const fn judged(&self) -> u64 {
+        self.judged
+    }
+
+    /// Those of them that did.
+    pub(super) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// The share of those of the newest periods that together have enough.
+    fn share_of(&self, now: Time, enough: u64) -> Option<f64> {
+        let (mut judged, mut lost) = (0, 0);
+        let oldest = (period(now) + 1).saturating_sub(SLOTS as u64);
+        for period in (oldest..=period(self.told_at.min(now))).rev() {
+            let (slot_judged, slot_lost) = self.slots.get(slot(period)).copied().unwrap_or_default();
+            (judged, lost) = (judged + u64::from(slot_judged), lost + u64::from(slot_lost));
+            if judged >= enough {
+                break;
+            }
+        }
+        (judged >= JUDGED_MIN).then(|| lost.saturating_sub(self.late.into()) as f64 / judged as f64)
+    }
+
+    /// Goes on with this packet, and knows nothing of those before it.
+    fn begin_at(&mut self, next: u64) {
+        (self.newest, self.arrived, self.missing) = (next.saturating_sub(1), 0, 0);
+        (self.unjudged, self.counted_to) = (next, u64::MAX);
+    }
+
+    /// Notes that the peer tells; whether it is so long since it did that what was sent meanwhile says nothing of now.
+    fn is_told(&mut self, now: Time, newest: u64) -> bool {
+        let Some(before) = self.told_at.ever() else {
+            self.told_at = now;
+            if newest > FIRST {
+                self.begin_at(newest.saturating_sub(REACH));
+            }
+            return false;
+        };
+        self.told_at = before.max(now);
+        for passed in (period(before) + 1..=period(now)).take(SLOTS) {
+            if let Some(slot) = self.slots.get_mut(slot(passed)) {
+                *slot = (0, 0);
+            }
+        }
+        now.micros_since(before) > STALE
+    }
+
+    fn take_bits(&mut self, now: Time, told: Told, is_stale: bool) {
+        let set = told.set();
+        let Some(ahead) = told.newest.checked_sub(self.newest) else {
+            return self.came(set.checked_shl(shift(self.newest - told.newest)).unwrap_or(0));
+        };
+        if ahead > REACH {
+            self.judge_to(now, self.newest);
+            self.unjudged = self.unjudged.max(told.newest - REACH);
+        }
+        self.arrived = self.arrived.checked_shl(shift(ahead)).unwrap_or(0);
+        self.missing = self.missing.checked_shl(shift(ahead)).unwrap_or(0);
+        self.newest = told.newest;
+        self.came(set);
+        // What neither this ACK tells of nor one before: as much of it was lost as of what this one does.
+        let untold = ahead.saturating_sub(REACH + 1).min(UNTOLD_MAX);
+        if untold > 0 && !is_stale {
+            let lost = u64::from(self.rest) + u64::from((!set & SETTLED).count_ones()) * untold;
+            let of = u64::from(SETTLED.count_ones());
+            self.rest = u32::try_from(lost % of).unwrap_or_default();
+            self.judge(now, untold, lost / of);
+        }
+        if let Some(last) = told.newest.checked_sub(DEPTH) {
+            self.judge_to(now, last);
+        }
+    }
+
+    /// Notes packets that have arrived, as a set like `arrived`.
+    fn came(&mut self, set: u64) {
+        self.excuse((set & self.missing).count_ones());
+        self.arrived |= set;
+        self.missing &= !set;
+    }
+
+    fn excuse(&mut self, packets: u32) {
+        self.late = self.late.saturating_add(packets).min(LATE_MAX);
+    }
+
+    /// Judges packets up to this one, of the last 64, by whether they have arrived.
+    fn judge_to(&mut self, now: Time, last: u64) {
+        if last < self.unjudged {
+            return;
+        }
+        let upto = |age: u64| u64::MAX >> 63u32.saturating_sub(shift(age)); // the packets of ages 0 to this
+        let set = upto(self.newest - self.unjudged) & !(upto(self.newest - last) >> 1);
+        let lost = set & !self.arrived;
+        self.missing |= lost;
+        self.unjudged = last + 1;
+        self.judge(now, set.count_ones().into(), lost.count_ones().into());
+    }
+
+    fn judge(&mut self, now: Time, judged: u64, lost: u64) {
+        let excused = u32::try_from(lost).unwrap_or(u32::MAX).min(self.late);
+        self.late -= excused;
+        let lost = lost - u64::from(excused);
+        (self.judged, self.lost) = (self.judged + judged, self.lost + lost);
+        if let Some((slot_judged, slot_lost)) = self.slots.get_mut(slot(period(now))) {
+            let add = |to: &mut u32, n: u64| *to = to.saturating_add(u32::try_from(n).unwrap_or(u32::MAX));
+            add(slot_judged, judged);
+            add(slot_lost, lost);
+        }
+    }
+}
+
+/// Packets before the newest of which an ACK tells.
+const REACH: u64 = 32;
+/// A packet is judged when an ACK tells of one that left so many later.
+const DEPTH: u64 = 4;
+/// The set of those of an ACK that are judged by it.
+const SETTLED: u64 = (1 << (REACH + 1)) - (1 << DEPTH);
+/// Most packets between two ACKs that are taken to have been lost as often as others.
+const UNTOLD_MAX: u64 = 1024;
+/// Most packets that are known to have been judged lost too soon.
+const LATE_MAX: u32 = 64;
+/// Counts begin with the first packet where the peer tells for the first time before this one.
+const FIRST: u64 = 256;
+/// Periods whose packets count for the share, and how long one is, µs: 10 s together.
+const SLOTS: usize = 8;
+const PERIOD: u64 = 1_250_000;
+/// Packets of which a share can be told: 0.02 of them is one.
+const JUDGED_MIN: u64 = 50;
+/// A silence, µs, before which what was sent says nothing of now.
+const STALE: u64 = 5_000_000;
+
+const fn period(now: Time) -> u64 {
+    now.as_micros() / PERIOD
+}
+
+fn slot(period: u64) -> usize {
+    usize::try_from(period % SLOTS as u64).unwrap_or_default()
+}
+
+/// A distance to shift by.
+fn shift(packets: u64) -> u32 {
+    u32::try_from(packets).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn at(ms: u64) -> Time {
+        Time::from_millis(1_000_000 + ms)
+    }
+
+    /// An ACK of `newest`, by which of all packets have arrived.
+    fn ack(newest: u64, arrived: impl Fn(u64) -> bool) -> Told {
+        let has = |age: u64| newest.checked_sub(1 + age).is_some_and(&arrived);
+        Told { newest, bits: (0..32).fold(0, |bits, age| bits | u32::from(has(age)) << age) }
+    }
+
+    fn counts(loss: &PathLoss) -> [u64; 2] {
+        [loss.judged(), loss.lost()]
+    }
+
+    #[test]
+    fn acks_that_get_lost_are_no_losses() {
+        let (mut each, mut few) = (PathLoss::default(), PathLoss::default());
+        let arrived = |pn: u64| !pn.is_multiple_of(5);
+        for newest in (0..=1000).filter(|pn| arrived(*pn)) {
+            each.on_ack(at(newest), ack(newest, arrived));
+            if newest % 31 == 1 {
+                few.on_ack(at(newest), ack(newest, arrived));
+            }
+        }
+        assert_eq!(counts(&each), [996, 199]);
+        assert_eq!(each.share(at(1000)), Some(199.0 / 996.0));
+        assert!((few.share(at(1000)).unwrap() - 0.2).abs() < 0.005, "{few:?}");
+    }
+
+    #[test]
+    fn what_no_ack_tells_of_fares_as_what_the_next_one_tells_of() {
+        let all = |_| true;
+        let mut loss = PathLoss::default();
+        (0..=100).for_each(|newest| loss.on_ack(at(newest), ack(newest, all)));
+        loss.on_ack(at(200), ack(200, |pn| pn <= 100)); // an outage of what was sent
+        assert_eq!(counts(&loss), [197, 96]);
+        loss.on_ack(at(300), ack(300, all)); // one of ACKs
+        assert_eq!(counts(&loss), [297, 99]);
+        loss.on_ack(at(300 + 6000), ack(900, all));
+        assert_eq!(counts(&loss)[0], 301 + 29, "too long ago");
+    }
+
+    #[test]
+    fn what_comes_late_was_not_lost() {
+        let mut loss = PathLoss::default();
+        (0..=100).for_each(|newest| loss.on_ack(at(newest), ack(newest, |pn| pn != 50 || newest > 60)));
+        assert_eq!(loss.share(at(100)), Some(0.0));
+        loss.on_ack(at(110), ack(110, |pn| pn != 102));
+        assert_eq!(counts(&loss)[1], 1, "it is taken off the next");
+        loss.on_ack(at(120), ack(120, |pn| pn != 102 && pn != 112));
+        assert_eq!(counts(&loss)[1], 2);
+    }
+
+    #[test]
+    fn counts_are_exact_whatever_is_between_them() {
+        let mut loss = PathLoss { count: u32::MAX - 9, ..PathLoss::default() };
+        loss.on_count(at(0), ack(99, |_| true), 70);
+        assert_eq!(counts(&loss), [100, 20]);
+        loss.on_count(at(900), ack(10_099, |_| false), 9_070);
+        assert_eq!(counts(&loss), [10_100, 1_020]);
+        loss.on_count(at(800), ack(5_000, |_| true), 5_000);
+        assert_eq!(counts(&loss), [10_100, 1_020], "an older one");
+        loss.on_ack(at(1000), ack(10_100, |_| true));
+        loss.on_count(at(1000), ack(10_109, |_| true), 9_080);
+        assert_eq!(counts(&loss), [10_110, 1_020], "an ACK alone does not disturb them");
+        loss.on_count(at(1100), ack(10_120, |_| true), u32::MAX);
+        assert_eq!(counts(&loss), [10_110, 1_020], "more than there can be");
+    }
+
+    #[test]
+    fn a_share_is_of_ten_seconds_and_of_fifty_packets() {
+        let mut loss = PathLoss::default();
+        loss.on_count(at(0), ack(48, |_| true), 0);
+        assert_eq!(loss.share(at(0)), None);
+        loss.on_count(at(1), ack(49, |_| true), 0);
+        assert_eq!(loss.share(at(0)), Some(1.0));
+        (2..10)
+            .for_each(|s| loss.on_count(at(1000 * s), ack(49 + s, |_| true), u32::try_from(s).unwrap() - 1));
+        assert_eq!(loss.share(at(9_999)), Some(51.0 / 59.0));
+        assert_eq!(loss.share(at(10_000)), None, "these are forgotten, and the others few");
+        loss.path_changed(100);
+        assert_eq!((loss.share(at(9_999)), counts(&loss)), (None, [59, 51]));
+    }
+
+    #[test]
+    fn probes_are_not_missed() {
+        let mut loss = PathLoss::default();
+        loss.probes_missing(2);
+        loss.on_count(at(0), ack(99, |_| true), 97);
+        assert_eq!(counts(&loss), [100, 1]);
+        loss.probes_missing(3);
+        loss.probes_missing(2);
+        loss.on_count(at(1), ack(199, |_| true), 196);
+        assert_eq!(counts(&loss), [200, 2], "it has arrived");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_told_it_is_a_share(tells in prop::collection::vec((0..5000u64, 0..3000u64, any::<u32>(), any::<Option<u32>>()), 1..100)) {
+            let (mut loss, mut now, mut newest) = (PathLoss::default(), 0, 0);
+            for (passed, sent, bits, count) in tells {
+                now += passed;
+                newest += sent;
+                let told = Told { newest: newest - u64::from(bits % 70).min(newest), bits };
+                match count {
+                    Some(count) => loss.on_count(at(now), told, count),
+                    None => loss.on_ack(at(now), told),
+                }
+                prop_assert!(loss.lost() <= loss.judged() && loss.judged() <= newest + 1, "{:?}", loss);
+                prop_assert!(loss.share(at(now)).is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", loss);
+            }
+        }
+    }
+}

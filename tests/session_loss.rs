@@ -1,0 +1,382 @@
+//! What a session says of its path is so, at both ends, whoever talks and about what; and what it costs to know it.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+use crate::common;
+
+use common::ms;
+use common::sessions::{SUITE, Toward, World, forger_of_numbers, server_config, target};
+use std::time::Duration;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::seq::Seq16;
+use whitewater::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
+use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
+use whitewater::sim::{LinkConfig, LinkStats, Loss, Rng};
+
+/// What is said.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Datagrams,
+    Messages,
+    Lanes,
+}
+
+const KINDS: [Kind; 3] = [Kind::Datagrams, Kind::Messages, Kind::Lanes];
+
+/// Who says it: the client, the server.
+const TALKERS: [[bool; 2]; 3] = [[false, true], [true, false], [true, true]];
+
+/// Percent lost, up and down.
+const LOSSES: [[u8; 2]; 7] = [[0, 0], [5, 0], [0, 5], [5, 5], [20, 0], [0, 20], [20, 20]];
+
+fn config() -> SessionConfig {
+    SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
+}
+
+fn link(rtt: u64, percent: u8) -> LinkConfig {
+    let loss = if percent == 0 { Loss::None } else { Loss::Random(f64::from(percent) / 100.0) };
+    LinkConfig { loss, ..LinkConfig::with_rtt(ms(rtt)) }
+}
+
+/// A session that is up, over a path of 60 ms.
+fn world(seed: u64, lost: [u8; 2], config: &SessionConfig) -> World {
+    let mut world = World::new(seed, &server_config(config, SUITE));
+    world.add(&link(60, lost[0]), &link(60, lost[1]), config, target(SUITE));
+    world.connect();
+    world
+}
+
+fn say(connection: &mut Connection<Blob>, now: whitewater::Time, kind: Kind) {
+    let said = vec![7; 60];
+    match kind {
+        Kind::Datagrams => drop(connection.send_datagram(&said).unwrap()),
+        // What is lost on the way makes them wait; there is always more to say.
+        Kind::Messages => drop(connection.send_message(0, now, Blob(said))),
+        Kind::Lanes => drop(connection.send(0, &said)),
+    }
+}
+
+fn hear(connection: &mut Connection<Blob>) {
+    let mut room = [0; 1500];
+    while connection.recv_datagram(&mut room).is_ok() || connection.recv(0, &mut room).is_ok() {}
+    while connection.recv_message(0).is_some() {}
+}
+
+/// Talks for so long, 16 ms apart.
+fn talk(world: &mut World, talks: [bool; 2], kind: Kind, millis: u64) {
+    for _ in 0..millis / GAP {
+        let now = world.now;
+        for (end, talks) in talks.into_iter().enumerate() {
+            let connection = if end == 0 { world.client() } else { world.session() };
+            if talks {
+                say(connection, now, kind);
+            }
+            hear(connection);
+        }
+        world.drain();
+        world.run(GAP);
+    }
+}
+
+const GAP: u64 = 16;
+
+/// What both ends say, the client first.
+fn stats(world: &mut World) -> [ConnectionStats; 2] {
+    [world.client().stats(), world.session().stats()]
+}
+
+/// What became of what they sent.
+fn links(world: &World) -> [LinkStats; 2] {
+    [world.up_stats(0), world.down_stats(0)]
+}
+
+/// The share lost of what was sent between two looks at the links.
+fn truth(before: &LinkStats, after: &LinkStats) -> f64 {
+    (after.lost_in_all() - before.lost_in_all()) as f64 / (after.sent - before.sent) as f64
+}
+
+#[test]
+fn loss_is_within_2_percent_of_the_truth_after_10_s_at_both_ends_whoever_says_what() {
+    for talks in TALKERS {
+        for kind in KINDS {
+            for lost in LOSSES {
+                for seed in 0..6 {
+                    let mut world = world(seed, lost, &config());
+                    let before = links(&world);
+                    talk(&mut world, talks, kind, 10_000);
+                    let after = links(&world);
+                    for (end, stats) in stats(&mut world).into_iter().enumerate() {
+                        let truth = truth(&before[end], &after[end]);
+                        let found = stats.loss;
+                        assert!(
+                            found.is_some_and(|found| (found - truth).abs() <= 0.02),
+                            "{kind:?} by {talks:?}, {lost:?} % lost, seed {seed}, end {end}: {found:?} and not {truth:.3}, \
+                             {} of {} judged",
+                            stats.packets_lost,
+                            stats.packets_judged,
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loss_follows_a_path_that_changes_within_10_s() {
+    for talks in TALKERS {
+        for kind in KINDS {
+            for seed in 0..4 {
+                let mut world = world(seed, [0, 0], &config());
+                talk(&mut world, talks, kind, 10_000);
+                for percent in [20, 0] {
+                    world.set_links(0, &link(60, percent), &link(60, percent));
+                    let before = links(&world);
+                    talk(&mut world, talks, kind, 10_500);
+                    let after = links(&world);
+                    for (end, stats) in stats(&mut world).into_iter().enumerate() {
+                        let (truth, found) = (truth(&before[end], &after[end]), stats.loss.unwrap());
+                        assert!(
+                            (found - truth).abs() <= 0.02,
+                            "{kind:?} by {talks:?}, seed {seed}, end {end}: {found:.3} and not {truth:.3}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_round_trip_follows_a_path_that_changes_within_two_keepalives_at_both_ends() {
+    let (mut looks, mut late) = (0, 0);
+    for talks in TALKERS {
+        for kind in KINDS {
+            for lost in LOSSES {
+                // The path changes at any time between two pings.
+                for seed in 0..16 {
+                    let mut world = world(seed, lost, &config());
+                    talk(&mut world, talks, kind, 3_000 + 32 * seed);
+                    for rtt in [300, 60] {
+                        world.set_links(0, &link(rtt, lost[0]), &link(rtt, lost[1]));
+                        talk(&mut world, talks, kind, 1_008);
+                        looks += 1;
+                        let wrong = has_wrong_rtt(&mut world, rtt);
+                        let may_be_late = lost != [0, 0]; // by chance all its pings got lost
+                        late += u32::from(wrong.is_some());
+                        assert!(
+                            wrong.is_none() || may_be_late,
+                            "{kind:?} by {talks:?}, {lost:?} % lost, seed {seed}: {wrong:?} and not {rtt} ms"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(late * 100 <= looks, "{late} of {looks} later than that");
+}
+
+/// The round trip of an end that is not within 10 % of this.
+fn has_wrong_rtt(world: &mut World, rtt: u64) -> Option<Duration> {
+    let found = stats(world).map(|stats| stats.rtt);
+    found.into_iter().find(|found| (found.as_secs_f64() * 1e3 / rtt as f64 - 1.0).abs() > 0.1)
+}
+
+#[test]
+fn one_message_and_then_acknowledgements_alone_are_no_loss() {
+    for ack_delay in [10, 40] {
+        let config = SessionConfig { ack_delay: ms(ack_delay), ..config() };
+        let mut world = world(1, [0, 0], &config);
+        let now = world.now;
+        say(world.client(), now, Kind::Datagrams);
+        for _ in 0..20 {
+            talk(&mut world, [false, true], Kind::Datagrams, 1_000);
+            let [client, server] = stats(&mut world);
+            assert!(client.packets_lost + server.packets_lost == 0, "{client:?}");
+            assert_eq!((client.loss.unwrap_or_default(), server.loss.unwrap_or_default()), (0.0, 0.0));
+        }
+        assert!(stats(&mut world).iter().all(|stats| stats.loss.is_some()));
+    }
+}
+
+#[test]
+fn an_end_that_cannot_know_what_gets_lost_says_so() {
+    let mut world = world(1, [20, 20], &config());
+    let losses = |world: &mut World| stats(world).map(|stats| stats.loss);
+    assert_eq!(losses(&mut world), [None, None], "nothing was said");
+    world.run(10_000);
+    assert_eq!(losses(&mut world), [None, None], "at rest");
+    talk(&mut world, [true, true], Kind::Datagrams, 300);
+    assert_eq!(losses(&mut world), [None, None], "too little was said");
+    talk(&mut world, [true, true], Kind::Datagrams, 2_000);
+    assert!(losses(&mut world).iter().all(Option::is_some));
+    world.run(9_000);
+    world.run(2_000);
+    assert_eq!(losses(&mut world), [None, None], "what was said is long ago");
+    // Whether packets get lost or their acknowledgements do: who hears nothing does not know.
+    talk(&mut world, [true, false], Kind::Datagrams, 5_000);
+    world.set_links(0, &link(60, 0), &link(60, 100));
+    talk(&mut world, [true, false], Kind::Datagrams, 11_000);
+    assert_eq!(world.client().stats().loss, None, "nothing is heard");
+}
+
+#[test]
+fn what_an_outage_swallows_is_lost_and_what_only_acknowledgements_suffer_is_not() {
+    for talks in TALKERS {
+        for kind in KINDS {
+            for outage in [[100, 0], [0, 100]] {
+                let mut world = world(3, [0, 0], &config());
+                let before = links(&world);
+                talk(&mut world, talks, kind, 5_000);
+                world.set_links(0, &link(60, outage[0]), &link(60, outage[1]));
+                talk(&mut world, talks, kind, 1_200);
+                world.set_links(0, &link(60, 0), &link(60, 0));
+                talk(&mut world, talks, kind, 3_000);
+                let after = links(&world);
+                for (end, stats) in stats(&mut world).into_iter().enumerate() {
+                    let (truth, found) = (truth(&before[end], &after[end]), stats.loss.unwrap());
+                    assert!(
+                        (found - truth).abs() <= 0.02,
+                        "{kind:?} by {talks:?}, {outage:?}, end {end}: {found:.3} and not {truth:.3}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_reorders_loses_nothing() {
+    for kind in KINDS {
+        let mut world = world(2, [0, 0], &config());
+        let uneven = LinkConfig { jitter: ms(40), in_order: false, ..link(60, 0) };
+        world.set_links(0, &uneven, &uneven);
+        talk(&mut world, [true, true], kind, 10_000);
+        for stats in stats(&mut world) {
+            assert!(stats.loss.is_some_and(|loss| loss <= 0.01), "{kind:?}: {:?}", stats.loss);
+        }
+    }
+}
+
+#[test]
+fn what_a_standstill_held_is_no_round_trip_of_the_path() {
+    for talks in TALKERS {
+        for kind in KINDS {
+            for who in ["client", "server", "path"] {
+                let mut world = World::new(4, &server_config(&config(), SUITE));
+                world.add(&link(2, 0), &link(2, 0), &config(), target(SUITE));
+                world.connect();
+                talk(&mut world, talks, kind, 3_000);
+                let held = link(16_000, 0);
+                match who {
+                    "client" => world.clients[0].frozen = true,
+                    "server" => world.frozen = true,
+                    _ => world.set_links(0, &held, &held),
+                }
+                for _ in 0..500 {
+                    if who == "server" && talks[1] || who == "client" && talks[0] {
+                        world.run(GAP);
+                    } else {
+                        talk(&mut world, talks, kind, GAP);
+                    }
+                }
+                world.clients[0].frozen = false;
+                world.frozen = false;
+                world.set_links(0, &link(2, 0), &link(2, 0));
+                talk(&mut world, talks, kind, 1_008);
+                let wrong = has_wrong_rtt(&mut world, 2);
+                assert!(wrong.is_none(), "{kind:?} by {talks:?}, {who}: {wrong:?}");
+                // What left before the path was free again comes now.
+                talk(&mut world, talks, kind, 8_000);
+                let wrong = has_wrong_rtt(&mut world, 2);
+                assert!(wrong.is_none(), "{kind:?} by {talks:?}, {who}, later: {wrong:?}");
+            }
+        }
+    }
+}
+
+/// Datagrams and bytes a second of both ends, of a session that says something for 20 s.
+fn price(talks: [bool; 2], kind: Kind) -> [(u64, u64); 2] {
+    let mut world = world(1, [0, 0], &config());
+    talk(&mut world, talks, kind, 5_008);
+    let before = stats(&mut world);
+    talk(&mut world, talks, kind, 20_000);
+    let after = stats(&mut world);
+    let mut ends = before.iter().zip(&after);
+    [(); 2].map(|()| {
+        let (before, after) = ends.next().unwrap();
+        ((after.sent - before.sent) / 20, (after.bytes_sent - before.bytes_sent) / 20)
+    })
+}
+
+#[test]
+fn to_know_the_path_costs_no_datagram_and_where_packets_are_acknowledged_anyway_no_byte() {
+    // Bytes a second without it, of who talks and who listens. A ping is 9, twice a second, and an answer 31.
+    let at_rest = price([false, false], Kind::Datagrams);
+    let overhead = if SUITE == Suite::Checked { 0 } else { 12 };
+    assert_eq!(at_rest, [(2, 44 + 2 * overhead); 2]);
+    for (kind, talker, listener, both, more) in [
+        (Kind::Datagrams, 4625, 1937, 5312, [64, 18, 0]),
+        (Kind::Messages, 4937, 1937, 5625, [64, 18, 0]),
+        (Kind::Lanes, 6125, 2375, 7625, [86, 86, 86]),
+    ] {
+        for talks in TALKERS {
+            for ((datagrams, bytes), talks_itself) in price(talks, kind).into_iter().zip(talks) {
+                let (before, more) = match (talks == [true, true], talks_itself) {
+                    (true, _) => (both, more[2]),
+                    (_, true) => (talker, more[0]),
+                    _ => (listener, more[1]),
+                };
+                let most = before + more + (datagrams + 1) * overhead;
+                assert_eq!(datagrams, 62, "{kind:?} by {talks:?}");
+                assert!(bytes <= most, "{kind:?} by {talks:?}: {bytes} bytes a second and not {most}");
+            }
+        }
+    }
+}
+
+/// A peer may tell what it likes: it can spoil what this end knows of the path, and nothing else.
+#[test]
+fn what_a_hostile_peer_tells_takes_neither_memory_nor_time_and_is_a_share_at_most() {
+    if SUITE != Suite::Checked {
+        return; // nobody else can seal for the server
+    }
+    let mut world = World::pair(1, &link(60, 0), &config(), SUITE);
+    world.taps = true;
+    world.connect();
+    talk(&mut world, [true, true], Kind::Datagrams, 3_000);
+    let forge = forger_of_numbers(&world);
+    let memory = world.client().memory();
+    let mut rng = Rng::new(1, 1);
+    for number in 0..500 {
+        let sent = world.client().stats().sent;
+        let mut body = Vec::new();
+        let mut writer = FrameWriter::new(&mut body, 1000);
+        for _ in 0..10 {
+            let mut any = || rng.next_u64().to_le_bytes();
+            let [a, b, c, d, ..] = any();
+            let ack = Seq16(u16::try_from(sent & 0xffff).unwrap().wrapping_sub(1 + u16::from(a % 100)));
+            let bits = u32::from_le_bytes([a, b, c, d]);
+            let delay = u16::from_le_bytes([c, d]);
+            writer.push(&Frame::Ack(AckFrame { ack, bits, delay })).unwrap();
+            let [a, b, c, d, kind, ..] = any();
+            let unmarked = u32::from_le_bytes([a, b, c, d]) >> (kind % 32);
+            if kind & 1 == 0 {
+                writer.push(&Frame::Ecn(EcnFrame { unmarked, ..EcnFrame::default() })).unwrap();
+            }
+            writer.push(&Frame::Ping(u64::from_le_bytes(any()))).unwrap();
+            writer.push(&Frame::Pong(u64::from_le_bytes(any()) % world.now.as_micros())).unwrap();
+        }
+        let datagram = forge(Toward::Client, 1_000 + number, &body);
+        let before = world.client().stats().sent;
+        world.inject_client(0, &datagram);
+        let stats = world.client().stats();
+        assert!(stats.sent <= before + 1, "{} answers", stats.sent - before);
+        assert!(stats.loss.is_none_or(|loss| (0.0..=1.0).contains(&loss)), "{:?}", stats.loss);
+        assert!(stats.packets_lost <= stats.packets_judged, "{stats:?}");
+        assert!(stats.packets_judged <= 2 * stats.sent + 1024, "{stats:?}");
+        world.now = world.now + ms(1);
+    }
+    assert!(world.client().is_up());
+    assert!(world.client().memory() <= memory + 1000, "{} bytes of {memory}", world.client().memory());
+}
