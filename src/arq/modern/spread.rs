@@ -25,7 +25,7 @@ impl Spread {
             self.until = now.after(2 * cycle);
         }
         if !is_on {
-            (self.next, self.gap) = (now, 0);
+            *self = Self { until: self.until, ..Self::default() };
             return u32::MAX;
         }
         self.gap = (cycle * 100 / (u64::from(window.max(1)) * GAIN)).max(1);
