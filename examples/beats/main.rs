@@ -6,6 +6,12 @@
 //! cargo run --release --example beats -- 101 3 all   # seeds 101 to 103
 //! ```
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a program that measures may stop where it fails"
+)]
+
 #[path = "../../tests/common/beat.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod beat;
