@@ -73,6 +73,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_back_was_hardly_lost() {
+        let mut share = LossShare::assumed(0);
+        (0..1000).for_each(|_| share.judge(false));
+        for number in 0..1000u32 {
+            share.judge(number.is_multiple_of(10));
+            if number.is_multiple_of(10) {
+                share.take_back();
+            }
+        }
+        assert_eq!(share.get(), 0);
+        (0..10).for_each(|_| share.take_back());
+        assert_eq!(share.get(), 0);
+    }
+
+    #[test]
     fn all_lost_is_all_and_stays_in_range() {
         let mut share = LossShare::assumed(WHOLE);
         (0..1000).for_each(|_| share.judge(true));

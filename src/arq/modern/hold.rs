@@ -94,3 +94,58 @@ const IMPATIENCE: u64 = 10_000;
 const RESENDS: u64 = 3;
 /// How long a loss counts, µs.
 const LOSSY: u64 = 30_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a timeout allows for after datagrams that freed transmissions so many ms apart, ms.
+    fn after(hold: &mut Hold, spreads: &[u32]) -> u64 {
+        spreads.iter().for_each(|ms| hold.saw(Time::ZERO, ms * 1000, false));
+        hold.get(false) / 1000
+    }
+
+    #[test]
+    fn a_beat_is_learned_from_most_datagrams_and_forgotten_with_them() {
+        let mut hold = Hold::default();
+        assert_eq!(after(&mut hold, &[0; 8]), 0, "at once");
+        assert_eq!(after(&mut hold, &[30, 0, 20, 0, 0]), 0, "acknowledgements that got lost");
+        assert_eq!(after(&mut hold, &[30, 25, 33, 0, 28, 31, 30]), 33);
+        assert!(hold.is_there());
+        assert_eq!(after(&mut hold, &[0; 3]), 0);
+        assert!(!hold.is_there());
+    }
+
+    #[test]
+    fn many_acks_together_are_a_beat_however_alike_they_are() {
+        let mut hold = Hold::default();
+        (0..8).for_each(|_| hold.saw(Time::ZERO, 0, true));
+        assert!(hold.is_there());
+        assert_eq!(hold.get(false) / 1000, 0);
+    }
+
+    #[test]
+    fn nothing_is_held_for_longer_than_a_second() {
+        assert_eq!(after(&mut Hold::default(), &[60_000; 8]), 1000);
+    }
+
+    #[test]
+    fn a_full_window_waits_until_a_few_datagrams_have_told() {
+        let mut hold = Hold::default();
+        assert_eq!(hold.get(true), 40_000);
+        assert_eq!(after(&mut hold, &[0; 4]), 0);
+        assert_eq!(hold.get(true), 0);
+    }
+
+    #[test]
+    fn where_something_gets_lost_the_longest_does_not_count_and_few_segments_wait_less() {
+        let (mut hold, mut rtt) = (Hold::default(), Rtt::new());
+        rtt.sample(20_000);
+        after(&mut hold, &[40; 8]);
+        assert_eq!(hold.impatience(Time::ZERO, &rtt), None);
+        hold.lost(Time::ZERO);
+        assert_eq!(after(&mut hold, &[900, 40, 40]), 40);
+        assert_eq!(hold.impatience(Time::ZERO, &rtt), Some(35_000));
+        assert_eq!(hold.impatience(Time::from_micros(LOSSY), &rtt), None);
+    }
+}
