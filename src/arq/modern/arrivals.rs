@@ -18,7 +18,8 @@ pub(in crate::arq) struct Arrivals {
     oldest: u32,
     /// Segments that had arrived before they were sent again.
     needless: u32,
-    /// Whether a transmission has arrived that tells how long it takes: the segment was sent only once, or last so long ago that this was lost.
+    /// Whether a transmission has arrived that tells how long it takes: the segment was sent only once, or the transmission
+    /// before left so long ago that it was lost.
     has_first: bool,
     /// Whether a resend has arrived, and perhaps the transmission before it as well.
     has_resend: bool,

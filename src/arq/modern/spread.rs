@@ -14,6 +14,8 @@ pub(in crate::arq) struct Spread {
     next: Time,
     /// Time between two segments, µs; 0: they leave at once.
     gap: u64,
+    /// Time between two wake-ups, µs.
+    pause: u64,
 }
 
 impl Spread {
@@ -29,6 +31,7 @@ impl Spread {
             return u32::MAX;
         }
         self.gap = (cycle * 100 / (u64::from(window.max(1)) * GAIN)).max(1);
+        self.pause = (QUANTUM * self.gap).min(cycle / 16).max(self.gap);
         self.next = self.next.max(now.before(BURST * self.gap));
         u32::try_from(now.micros_since(self.next) / self.gap).unwrap_or(u32::MAX)
     }
@@ -40,7 +43,7 @@ impl Spread {
 
     /// When some may leave.
     pub(in crate::arq) fn at(&self) -> Time {
-        if self.gap == 0 { Time::ZERO } else { self.next.after(QUANTUM * self.gap) }
+        if self.gap == 0 { Time::ZERO } else { self.next.after(self.pause) }
     }
 }
 
@@ -48,7 +51,7 @@ impl Spread {
 const BURST: u64 = 96;
 /// How much faster than a window a round trip they leave, percent: what is slower never fills the window.
 const GAIN: u64 = 150;
-/// Segments that are worth waking for.
+/// Segments that are worth waking for, where they come in less than a sixteenth of a round trip.
 const QUANTUM: u64 = 8;
 
 #[cfg(test)]
@@ -80,6 +83,17 @@ mod tests {
         assert!((10_000..=13_400).contains(&last), "{last} µs");
         let most = times.chunk_by(|one, other| one == other).skip(1).map(<[_]>::len).max().unwrap();
         assert!(most <= 16, "{most} at once");
+    }
+
+    #[test]
+    fn a_window_that_closes_to_one_segment_lets_it_out_within_a_round_trip() {
+        let mut spread = Spread::default();
+        times(&mut spread, Time::ZERO, 2000);
+        let now = spread.at();
+        let most = spread.most(now, true, 512, CYCLE);
+        spread.sent(most);
+        spread.most(now, true, 1, CYCLE);
+        assert!(spread.at() <= now.after(CYCLE), "{spread:?} at {now}");
     }
 
     #[test]
