@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::message::channel::{ChannelConfig, Received};
-use whitewater::net::{Client, Error, KcpSocket, Server};
+use whitewater::net::{Client, Error, Server};
 use whitewater::session::{
     Blob, ClientConfig, ClientState, CloseReason, ConnectConfig, Event, SendError, ServerConfig,
-    SessionConfig, SessionId, Suite, Target, raw,
+    SessionConfig, SessionId, Suite, Target,
 };
-use whitewater::{Config, Conv};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -505,33 +504,4 @@ fn a_token_lets_in_by_the_clock_of_the_system() {
     world.until("in", |world| world.connected(0).is_some());
     let pass = world.server.sessions().pass(world.connected(0).unwrap()).unwrap();
     assert_eq!((pass.client_id, &pass.user[..]), (99, &b"red team"[..]));
-}
-
-#[test]
-fn a_registered_bare_kcp_peer_is_served_beside_sessions() {
-    let raw = Some(raw::Config { kcp: Config::turbo(), ..raw::Config::registered() });
-    let mut world = World::with(ServerConfig { raw, ..server_config() });
-    let id = world.join();
-    let mut stock =
-        KcpSocket::connect(world.server.local_addr().unwrap(), Conv(7), &Config::turbo()).unwrap();
-    let (at, now) = (stock.local_addr().unwrap(), world.server.now());
-    world.server.raw_mut().unwrap().register(now, at, Conv(7)).unwrap();
-    stock.try_send(b"bare").unwrap();
-    world.clients[0].send(LANE, b"session").unwrap();
-    let (mut heard, mut buf) = (BTreeSet::new(), [0; 100]);
-    world.until("heard", |world| {
-        stock.pump().unwrap();
-        let peers = world.server.raw_mut().unwrap();
-        while let Some(event) = peers.poll_event() {
-            if let raw::Event::Readable(id) = event {
-                let len = peers.peer(id).unwrap().recv(&mut buf).unwrap();
-                heard.insert(buf[..len].to_vec());
-            }
-        }
-        if let Ok(len) = world.server.recv(id, LANE, &mut buf) {
-            heard.insert(buf[..len].to_vec());
-        }
-        heard.len() == 2
-    });
-    assert_eq!(heard, BTreeSet::from([b"bare".to_vec(), b"session".to_vec()]));
 }

@@ -136,13 +136,9 @@ fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
         ..Config::turbo()
     };
     let mut peers = Peers::new(&raw::Config { kcp, ..raw::Config::registered() }, &mut random(1, 1)).unwrap();
-    let ids = register(&mut peers, count, now);
-    (peers, ids)
-}
-
-fn register(peers: &mut Peers, count: u32, now: Time) -> Vec<PeerId> {
     let address = |index: u32| client_address(1 + u8::try_from(index).unwrap(), 9000);
-    (0..count).map(|index| peers.register(now, address(index), Conv(index)).unwrap()).collect()
+    let ids = (0..count).map(|index| peers.register(now, address(index), Conv(index)).unwrap()).collect();
+    (peers, ids)
 }
 
 #[test]
@@ -164,47 +160,4 @@ fn one_bare_peer_with_a_full_window_costs_the_others_one_turn() {
     let last_quiet = order.iter().rposition(|(len, _)| *len < 100).unwrap();
     assert!(order.len() > 120, "{} datagrams", order.len());
     assert!(last_quiet < 100 + QUANTUM / 1300 + 1, "the last of the quiet is at {last_quiet}");
-}
-
-#[test]
-fn bare_peers_have_their_turn_between_sessions_that_always_have_more_to_send() {
-    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::registered() };
-    let config = ServerConfig { raw: Some(limits), ..server_config(&SessionConfig::default(), SUITE) };
-    let mut world = crowd(4, &config);
-    let (now, mut buf) = (world.now, Vec::new());
-    let peers = world.server.raw_mut().unwrap();
-    for id in register(peers, 50, now) {
-        peers.peer(id).unwrap().send(&[2; 64]).unwrap();
-    }
-    let (ids, mut left) = (world.sessions.clone(), 50);
-    let mut count = 0;
-    while left > 0 {
-        ids.iter().for_each(|id| refill(session(&mut world, *id)));
-        let to = world.server.poll_transmit(now, &mut buf).unwrap();
-        left -= usize::from(to.port() == 9000);
-        count += 1;
-        assert!(count <= 50 + QUANTUM / 1000 + 1, "{left} wait after {count} datagrams");
-    }
-}
-
-#[test]
-fn bare_peers_have_their_turn_between_many_sessions_with_little_to_send_each() {
-    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::registered() };
-    let config = ServerConfig { raw: Some(limits), ..server_config(&SessionConfig::default(), SUITE) };
-    let mut world = crowd(50, &config);
-    let (now, mut buf) = (world.now, Vec::new());
-    let peers = world.server.raw_mut().unwrap();
-    for id in register(peers, 1, now) {
-        peers.peer(id).unwrap().send(&[2; 64]).unwrap();
-    }
-    let mut bytes = 0;
-    for next in world.sessions.clone().into_iter().cycle() {
-        session(&mut world, next).send_datagram(&[1; 1000]).unwrap();
-        let to = world.server.poll_transmit(now, &mut buf).unwrap();
-        if to.port() == 9000 {
-            return;
-        }
-        bytes += buf.len();
-        assert!(bytes <= 2 * QUANTUM, "{bytes} bytes of sessions");
-    }
 }

@@ -24,7 +24,6 @@ mod session_mtu;
 mod session_mtu_random;
 #[cfg(feature = "crypto")] // only an authentic packet moves a session
 mod session_paths;
-mod session_raw;
 mod session_redirect;
 mod session_riding;
 mod session_states;

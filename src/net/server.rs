@@ -10,7 +10,6 @@ use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
-use crate::session::raw::Peers;
 use crate::session::{
     self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Ecn, Event, RedirectError, Request,
     SendDatagramError, SendError, SendMessageError, ServerConfig, ServerStats, SessionId,
@@ -116,7 +115,7 @@ impl<M: Message> Server<M> {
         self.driver.transmit(&mut self.sessions);
     }
 
-    /// Pumps until there is an event, of a session or of a bare KCP peer, at most for `timeout`; `None` waits for ever. Returns whether
+    /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether
     /// there is one.
     ///
     /// # Errors
@@ -126,13 +125,8 @@ impl<M: Message> Server<M> {
         let Self { driver, sessions, event, .. } = self;
         driver.run(sessions, timeout, |_, sessions| {
             *event = event.take().or_else(|| sessions.poll_event());
-            event.is_some() || sessions.raw().is_some_and(Peers::has_events)
+            event.is_some()
         })
-    }
-
-    /// The bare KCP peers, if the config has a place for them: to register, to use, and to take their events.
-    pub const fn raw_mut(&mut self) -> Option<&mut Peers> {
-        self.sessions.raw_mut()
     }
 
     /// Takes the next event, and the session that it is of.

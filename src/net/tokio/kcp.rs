@@ -87,7 +87,7 @@ impl KcpStream {
     ) -> Result<Self, RegisterError> {
         let now = shared.clock.now();
         let mut state = shared.lock();
-        let id = state.core.peers.register_any(now, as_v4(peer), conv)?;
+        let id = state.core.peers.register(now, as_v4(peer), conv)?;
         let handle = Handle::of(shared, &mut state, id);
         drop(state);
         Ok(Self::new(handle))

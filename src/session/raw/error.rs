@@ -16,12 +16,6 @@ pub enum RegisterError {
         /// The conv.
         conv: Conv,
     },
-    /// A datagram that begins with this conv could be one of a session: the low byte must not be 0xa0 to 0xbf.
-    #[error("conv {conv} looks like the first bytes of a session's datagram")]
-    Reserved {
-        /// The conv.
-        conv: Conv,
-    },
     /// There are `max_peers`.
     #[error("there are {max} peers, which is the most")]
     Full {

@@ -1,9 +1,8 @@
 //! Bare KCP peers without a socket: any stock KCP is one. Datagrams and time come in; datagrams, a time to wake up and events go out.
 //!
 //! Bare KCP has no handshake, no encryption and no end: a peer is an address and a conv that both know from elsewhere. So whoever is
-//! to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. A
-//! [`Server`](super::Server) has such peers beside its sessions, on the same socket, and `net::KcpListener` is a socket for nothing but
-//! them.
+//! to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. `net::KcpListener` is a
+//! socket for them.
 //!
 //! ```
 //! use whitewater::session::{Random, raw};
@@ -45,7 +44,6 @@ pub use peer::{CloseReason, Event, Peer, PeerId};
 use super::Random;
 use super::timers::Timers;
 use super::turn::Turn;
-use super::wire::is_reserved_conv;
 use crate::arq::Kcp;
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
@@ -137,21 +135,8 @@ impl Peers {
     ///
     /// # Errors
     ///
-    /// It is one already, there is no room, or the conv cannot be told from the first bytes of a session's datagram.
+    /// It is one already, or there is no room.
     pub fn register(&mut self, now: Time, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
-        if is_reserved_conv(conv.0) {
-            return Err(RegisterError::Reserved { conv });
-        }
-        self.register_any(now, address, conv)
-    }
-
-    /// The same on a socket that has no sessions: any conv.
-    pub(crate) fn register_any(
-        &mut self,
-        now: Time,
-        address: SocketAddr,
-        conv: Conv,
-    ) -> Result<PeerId, RegisterError> {
         self.now = now;
         let (key, max) = (Key { address, conv }, self.config.max_peers);
         if self.by_key.contains_key(&key) {

@@ -322,8 +322,6 @@ fn only_who_is_registered_is_served_and_only_once() {
     let id = peers.register(Time::ZERO, address(1, 1), Conv(7)).unwrap();
     let taken = RegisterError::Taken { address: address(1, 1), conv: Conv(7) };
     assert_eq!(peers.register(Time::ZERO, address(1, 1), Conv(7)), Err(taken));
-    let reserved = RegisterError::Reserved { conv: Conv(0x12a6) };
-    assert_eq!(peers.register(Time::ZERO, address(1, 1), Conv(0x12a6)), Err(reserved));
     for other in [(address(1, 2), 7), (address(2, 1), 7), (address(1, 1), 8)] {
         peers.handle_datagram(Time::ZERO, other.0, &hello(other.1));
     }
@@ -337,6 +335,21 @@ fn only_who_is_registered_is_served_and_only_once() {
     assert_eq!((full, peers.len()), (Err(RegisterError::Full { max: 4 }), 4));
     run(&mut peers, Time::from_millis(60_000));
     assert!(peers.is_empty() && peers.by_key.is_empty() && peers.poll_timeout().is_none());
+}
+
+#[test]
+fn strangers_take_no_room_from_who_is_registered() {
+    let mut peers = peers(&config());
+    for host in 1..=6 {
+        peers.handle_datagram(Time::ZERO, address(host, 1), &hello(7));
+        events(&mut peers);
+    }
+    assert_eq!(peers.len(), 4);
+    for host in 1..=4 {
+        peers.register(Time::ZERO, address(host, 2), Conv(7)).unwrap();
+    }
+    let full = peers.register(Time::ZERO, address(5, 2), Conv(7));
+    assert_eq!((full, peers.len()), (Err(RegisterError::Full { max: 4 }), 8));
 }
 
 /// Gives every datagram that leaves to `kcp` and back until nothing moves; returns the bytes to the peer and from it.

@@ -3,7 +3,6 @@
 use crate::config::{ConfigError, in_range};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
-use crate::session::raw;
 use crate::session::shard::SHARDS_MAX;
 use crate::session::wire::USER_MAX;
 use std::fmt;
@@ -58,8 +57,6 @@ pub struct ServerConfig {
     pub ask: bool,
     /// Whether the address of a client may change, which needs encryption. On by default.
     pub migration: bool,
-    /// Bare KCP peers on the same socket: none by default. See [`raw`].
-    pub raw: Option<raw::Config>,
 }
 
 impl Default for ServerConfig {
@@ -85,7 +82,6 @@ impl Default for ServerConfig {
             deny_protocol: false,
             ask: false,
             migration: true,
-            raw: None,
         }
     }
 }
@@ -123,17 +119,12 @@ impl ServerConfig {
             deny_protocol: _,
             ask: _,
             migration: _,
-            raw,
         } = self; // a new field fails to compile until it is handled
         session.check()?;
         in_range("suites", suites.len() as u64, 1..=SUITES_MAX)?;
         for suite in suites {
             in_range("suites", suite.code(), 0..=CODE_MAX)?;
         }
-        raw.as_ref().map_or(Ok(()), raw::Config::check)?;
-        #[cfg(feature = "kcp-go")]
-        // What is around KCP there hides what tells it from a session.
-        in_range("kcp_go", u64::from(raw.as_ref().is_some_and(|raw| raw.kcp_go.is_some())), 0..=0)?;
         in_range("user", user.len() as u64, 0..=USER_MAX as u64)?;
         in_range("shard", u64::from(*shard), 0..=SHARDS_MAX as u64 - 1)?;
         in_range("memory", *memory, 1 << 20..=1 << 40)?;

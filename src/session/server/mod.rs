@@ -37,16 +37,14 @@ use super::connection::{Connection, check_text};
 use super::cookie::CookieKey;
 use super::error::{CloseTextError, RedirectError};
 use super::event::{Event, Timer};
-use super::raw::Peers;
 use super::reset::ResetKey;
 use super::timers::Timers;
 use super::turn::Turn;
-use super::wire::{Packet, PacketError, is_reserved_conv};
+use super::wire::{Packet, PacketError};
 use super::{Blob, Ecn, Random, SessionConfig};
 use crate::config::ConfigError;
 use crate::message::Message;
 use crate::time::Time;
-use crate::wire::conv_of;
 use crowd::Crowd;
 use graves::{Attempt, Graves};
 use memory::Memory;
@@ -97,10 +95,6 @@ pub struct Server<M = Blob> {
     quiet: Quiet,
     #[cfg(feature = "crypto")]
     tokens: Option<tokens::Tokens>,
-    /// Peers without sessions, whether it is their turn to send, and what all of the kind whose turn it is have sent in a row.
-    raw: Option<Peers>,
-    is_turn_of_raw: bool,
-    kind_turn: Turn,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -144,9 +138,6 @@ impl<M: Message> Server<M> {
             quiet: Quiet::default(),
             #[cfg(feature = "crypto")]
             tokens: None,
-            raw: config.raw.as_ref().map(|config| Peers::new(config, &mut random)).transpose()?,
-            is_turn_of_raw: false,
-            kind_turn: Turn::default(),
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
@@ -201,9 +192,6 @@ impl<M: Message> Server<M> {
             Some(peer) => peer.wake,
             None => requests.get(&id)?.wake,
         });
-        if let Some(raw) = &mut self.raw {
-            raw.handle_timeout(now);
-        }
     }
 
     /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
@@ -255,9 +243,7 @@ impl<M: Message> Server<M> {
         if !self.replies.is_empty() || !self.outbox.is_empty() {
             return Some((self.now, Timer::Lane));
         }
-        let raw = self.raw.as_ref().and_then(Peers::poll_timeout);
-        let at = self.timers.next().into_iter().chain(raw).min()?;
-        Some((at, Timer::Session))
+        Some((self.timers.next()?, Timer::Session))
     }
 
     /// Takes the next event, and the session that it is of.
@@ -343,17 +329,6 @@ impl<M: Message> Server<M> {
         self.session_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
     }
 
-    /// The bare KCP peers, if the config has a place for them: [`ServerConfig::raw`]. Their events are theirs: ask both.
-    #[must_use]
-    pub const fn raw(&self) -> Option<&Peers> {
-        self.raw.as_ref()
-    }
-
-    /// The same, to register them, to send and to receive. Then drain the polls.
-    pub const fn raw_mut(&mut self) -> Option<&mut Peers> {
-        self.raw.as_mut()
-    }
-
     /// Sessions there are: asked for, not confirmed, up, and just over.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -386,16 +361,6 @@ impl<M: Message> Server<M> {
             Ok(Packet::Hello(hello)) => self.take_hello(now, from, &hello),
             Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),
             Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
-            Err(PacketError::Kind { .. }) if self.raw.is_some() => self.take_raw(now, from, datagram),
-            _ => self.count(now, from, Refusal::Malformed),
-        }
-    }
-
-    fn take_raw(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        match &mut self.raw {
-            Some(raw) if conv_of(datagram).is_some_and(|conv| !is_reserved_conv(conv.0)) => {
-                raw.handle_datagram(now, from, datagram);
-            }
             _ => self.count(now, from, Refusal::Malformed),
         }
     }

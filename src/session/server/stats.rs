@@ -12,7 +12,7 @@ pub struct ServerStats {
     pub datagrams: u64,
     /// Bytes of them.
     pub bytes_received: u64,
-    /// Datagrams sent: of sessions, to strangers, and of bare KCP peers.
+    /// Datagrams sent: of sessions, and to strangers.
     pub datagrams_sent: u64,
     /// Bytes of them.
     pub bytes_sent: u64,
