@@ -8,9 +8,9 @@
 use std::error::Error;
 use std::time::Duration;
 use whitewater::arq::congestion::{Copa, Cubic};
-use whitewater::sim::scenario::{Mode, Sharing};
-use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 use whitewater::{Config, Modern};
+use whitewater_sim::scenario::{Mode, Sharing};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let seeds: u64 = std::env::args().nth(1).map_or(Ok(3), |seeds| seeds.parse())?;

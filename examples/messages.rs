@@ -13,8 +13,8 @@ use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received, Resend};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::sim::{IP_AND_UDP, Link, LinkConfig};
 use whitewater::{DatagramQueue, Time};
+use whitewater_sim::{IP_AND_UDP, Link, LinkConfig};
 
 /// What the ends tell each other.
 enum Game {

@@ -19,8 +19,8 @@ use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::sim::{Link, LinkConfig, Pair, Peer};
 use whitewater::{DatagramQueue, Time};
+use whitewater_sim::{Link, LinkConfig, Pair, Peer};
 
 type AnyError = Box<dyn Error>;
 

@@ -1,7 +1,7 @@
 #![cfg_attr(feature = "net", doc = include_str!("../README.md"))]
 #![cfg_attr(
     not(feature = "net"),
-    doc = "Packets of games over UDP, without I/O: KCP as a control block, packets, messages, sessions, a simulator."
+    doc = "Packets of games over UDP, without I/O: KCP as a control block, packets, messages, sessions."
 )]
 //!
 //! # The layers
@@ -17,9 +17,6 @@
 //!            KcpSocket, KcpListener          only layer with them
 //!            pump: datagrams in, time, datagrams out
 //!            ServerThread, ClientThread      a thread that pumps
-//!  ─────────────────────────────────────────────────────────────────────
-//!   sim      Link  Pair  scenario             bad links and both ends in
-//!                                             virtual time, by a seed
 //!  ─────────────────────────────────────────────────────────────────────
 //!   session  Session, Server: sans-IO         handshake, encryption, keepalive, migration;
 //!              Connection                     lanes, datagrams and channels in one session
@@ -62,6 +59,8 @@
 //! [`Kcp::flush`] decides what is due, packs it and hands each datagram to the [`Output`]. Nothing calls up: a part returns values,
 //! its owner acts. The time comes in with each call, so the same calls give the same bytes.
 //! [`packet::Endpoint`] is the same for packets that are acknowledged and never resent.
+//!
+//! The crate `whitewater-sim` connects two ends by bad links in virtual time; it sees of this one what its users see.
 #![cfg_attr(feature = "net", doc = "")]
 #![cfg_attr(
     feature = "net",
@@ -105,7 +104,6 @@ mod rate;
 pub mod ring;
 pub mod seq;
 pub mod session;
-pub mod sim;
 pub mod time;
 pub mod wire;
 

@@ -5,8 +5,8 @@
 use std::time::Duration;
 use whitewater::Modern;
 use whitewater::arq::congestion::{CongestionControl, Copa, Cubic};
-use whitewater::sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
-use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received, Resend};
 use whitewater::message::{BitsError, Message, ReadError, SendError, Serialize, Stream, Write};
 use whitewater::packet::PacketConfig;
-use whitewater::sim::{ChannelsEnd, Link, LinkConfig, Loss, Pair};
 use whitewater::{Seq16, Time};
+use whitewater_sim::{ChannelsEnd, Link, LinkConfig, Loss, Pair};
 
 /// Numbers, and bytes of some length.
 #[derive(Clone, Debug, Eq, PartialEq)]

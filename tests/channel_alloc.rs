@@ -4,8 +4,8 @@ use allocation_counter::measure;
 use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
-use whitewater::sim::Rng;
 use whitewater::{Seq16, Time};
+use whitewater_sim::Rng;
 
 /// A message without memory of its own.
 struct Input {

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use whitewater::code::{Decoder, DecoderConfig, Encoder, RepairError};
-use whitewater::sim::Rng;
 use whitewater::{Millis, Sn};
+use whitewater_sim::Rng;
 
 /// A segment by its content, which its number determines.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -13,8 +13,8 @@ use logs::{check, lines, number, of, sum};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 use whitewater::{Config, Conv, Time};
+use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 
 type Kcps = Pair<KcpEnd, KcpEnd>;
 
@@ -107,7 +107,7 @@ fn a_flood_of_what_is_refused_is_counted_and_does_not_grow_the_log() {
     let mut kcp = common::kcp(&Config::turbo());
     let most = 500;
     kcp.log_events(Time::ZERO, most);
-    let (mut full, mut rng) = (0, whitewater::sim::Rng::new(9, 1));
+    let (mut full, mut rng) = (0, whitewater_sim::Rng::new(9, 1));
     let mut datagram = vec![0; 1400];
     for step in 0..50_000u32 {
         let len = usize::try_from(rng.next_u64() % 60).unwrap();

@@ -11,8 +11,8 @@ use std::time::Duration;
 use whitewater::kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
-use whitewater::sim::{Link, LinkConfig, Loss, Rng};
 use whitewater::{Conv, DatagramQueue, Kcp, SendError, Time, arq};
+use whitewater_sim::{Link, LinkConfig, Loss, Rng};
 
 const CONV: Conv = Conv(0x1122_3344);
 

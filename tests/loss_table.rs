@@ -9,8 +9,8 @@ use insta::assert_snapshot;
 use std::time::Duration;
 use whitewater::Modern;
 use whitewater::message::channel::{ChannelConfig, Resend};
-use whitewater::sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scenario, Workload};
-use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+use whitewater_sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scenario, Workload};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 /// KCP's modes and ours.
 fn modes() -> [Mode; 7] {

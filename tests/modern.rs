@@ -6,10 +6,10 @@ use crate::common;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
-use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload, percentile};
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 use whitewater::wire::Command;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
+use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload, percentile};
+use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 
 /// A fast preset with some of the parts.
 fn with(parts: Modern) -> Config {

@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, PACING_BURST, Sent};
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
 use whitewater::wire::segments;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
+use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
 
 /// A rate that does not change, and what was sent: when, how long, how often.
 #[derive(Clone, Debug)]

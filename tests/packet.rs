@@ -8,7 +8,7 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::pace::Mode;
 use whitewater::packet::PacketConfig;
-use whitewater::sim::{Bottleneck, LinkConfig, Loss, Pair};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss, Pair};
 
 const HZ_60: Duration = Duration::from_micros(16_667);
 

@@ -7,10 +7,10 @@ use crate::common;
 use common::{CONV, Raw, Rng, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
 use std::collections::VecDeque;
 use whitewater::code::Encoder;
-use whitewater::sim::scenario::{Family, Mode, Scenario, Score, Workload};
-use whitewater::sim::{LinkConfig, Loss};
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Modern, Sn};
+use whitewater_sim::scenario::{Family, Mode, Scenario, Score, Workload};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn mode(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
@@ -170,7 +170,7 @@ fn acknowledgements_of_a_steady_beat_wait_for_company_but_not_for_trouble() {
     let link = path(0.1);
     let run = |repairs| Scenario::new(Workload::input60(), link.clone(), mode(repairs)).run(1..=3).unwrap();
     let (none, some) = (run(0), run(20));
-    let acks = |report: &whitewater::sim::scenario::Report| {
+    let acks = |report: &whitewater_sim::scenario::Report| {
         report.runs.iter().map(|run| run.datagrams[1]).sum::<u64>()
     };
     println!("{} datagrams back without, {} with", acks(&none), acks(&some));

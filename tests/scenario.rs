@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, Unlimited};
-use whitewater::sim::scenario::{
+use whitewater::{Config, SendError, Time};
+use whitewater_sim::scenario::{
     EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
 };
-use whitewater::sim::{Bottleneck, Corruption, Drive, LinkConfig, Loss};
-use whitewater::{Config, SendError, Time};
+use whitewater_sim::{Bottleneck, Corruption, Drive, LinkConfig, Loss};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

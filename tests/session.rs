@@ -14,7 +14,7 @@ use whitewater::session::{
     Blob, ClientConfig, ClientState, CloseReason, Event, SendError, Session, SessionConfig, Suite, Target,
     Undelivered,
 };
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(120)) }

@@ -11,7 +11,7 @@ use whitewater::session::wire::kind;
 use whitewater::session::{
     CloseReason, DecisionError, Event, ServerConfig, SessionConfig, SessionId, Suite, Target, Undelivered,
 };
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(80)) }

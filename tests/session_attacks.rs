@@ -19,7 +19,7 @@ use whitewater::session::wire::{
     Accept, Challenge, Connect, Deny, DenyReason, Hello, Msg1, Packet, Reset, kind,
 };
 use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, Rng};
+use whitewater_sim::{LinkConfig, Rng};
 
 fn path() -> LinkConfig {
     LinkConfig::with_rtt(ms(40))

@@ -8,7 +8,7 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::session::SessionConfig;
-use whitewater::sim::LinkConfig;
+use whitewater_sim::LinkConfig;
 
 /// Sends a block of 64 KiB that leaves at once over a clean path and returns the bytes that it took.
 fn bytes_of_a_block(rtt: u64) -> u64 {

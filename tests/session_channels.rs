@@ -13,7 +13,7 @@ use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::seq::{Seq16, Sn};
 use whitewater::session::{Blob, SessionConfig};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { jitter: ms(5), loss: Loss::Random(loss), in_order: false, ..LinkConfig::with_rtt(ms(60)) }

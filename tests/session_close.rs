@@ -6,7 +6,7 @@ use common::ms;
 use common::sessions::{SUITE, Toward, World, forger};
 use whitewater::session::wire::CLOSE_TEXT_MAX;
 use whitewater::session::{CloseReason, CloseTextError, Event, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn connected(seed: u64, loss: f64, suite: Suite) -> World {
     let link = LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(80)) };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use whitewater::Config;
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::{ConnectionStats, SessionConfig};
-use whitewater::sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};
+use whitewater_sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};
 
 const RTT: Duration = Duration::from_millis(20);
 const RATE: u64 = 2_000_000;

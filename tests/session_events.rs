@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use whitewater::events::Logged;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, SessionEvent};
-use whitewater::sim::{LinkConfig, Loss};
 use whitewater::{KcpEvent, Stats};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { jitter: ms(5), loss: Loss::Random(loss), duplicate: 0.02, ..LinkConfig::with_rtt(ms(60)) }

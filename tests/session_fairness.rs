@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use whitewater::session::raw::{self, PeerId, Peers};
 use whitewater::session::{Blob, Connection, ServerConfig, SessionConfig, SessionId};
-use whitewater::sim::LinkConfig;
 use whitewater::{Config, Conv, Time};
+use whitewater_sim::LinkConfig;
 
 /// Bytes that one sends in a row while others wait.
 const QUANTUM: usize = 16 << 10;

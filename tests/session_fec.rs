@@ -18,8 +18,8 @@ use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::wire::{Frame, FrameWriter, LossFrame};
 use whitewater::session::{Blob, ConnectionStats, RepairConfig, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, Loss};
 use whitewater::{Config, Seq16, Time};
+use whitewater_sim::{LinkConfig, Loss};
 
 /// What carries a game's messages from the client to the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

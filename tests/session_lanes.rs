@@ -16,7 +16,7 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{Blob, Connection, Event, SendError, SessionConfig};
-use whitewater::sim::{Bottleneck, LinkConfig};
+use whitewater_sim::{Bottleneck, LinkConfig};
 
 const GAME: usize = 0;
 

@@ -6,9 +6,9 @@ use common::ms;
 use common::sessions::{SUITE, World, random, server_address, server_config, target};
 use whitewater::session::wire::kind;
 use whitewater::session::{Blob, CloseReason, Event, Server, SessionConfig};
-use whitewater::sim::{LinkConfig, Loss};
 use whitewater::wire::{Command, Header, Segment};
 use whitewater::{Conv, Millis, Sn};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn connected() -> World {
     let mut world = World::new(1, &server_config(&SessionConfig::default(), SUITE));

@@ -18,8 +18,8 @@ use whitewater::session::{
     Blob, CloseReason, Event, SendDatagramError, SendError, SendMessageError, ServerConfig, SessionConfig,
     Suite,
 };
-use whitewater::sim::LinkConfig;
 use whitewater::wire::Command;
+use whitewater_sim::LinkConfig;
 
 /// The document names a test for each limit; a name that is none would be no proof.
 #[test]
@@ -367,7 +367,7 @@ fn a_session_that_nobody_confirms_takes_at_most_3_kib() {
         }
         let session = SessionConfig::default();
         let mut world = World::new(1, &server_config(&session, suite));
-        let dead = LinkConfig { loss: whitewater::sim::Loss::Random(1.0), ..path() };
+        let dead = LinkConfig { loss: whitewater_sim::Loss::Random(1.0), ..path() };
         for _ in 0..64 {
             world.add(&path(), &path(), &session, target(suite));
         }

@@ -11,7 +11,7 @@ use whitewater::message::channel::ChannelConfig;
 use whitewater::seq::Seq16;
 use whitewater::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, LinkStats, Loss, Rng};
+use whitewater_sim::{LinkConfig, LinkStats, Loss, Rng};
 
 /// What is said.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

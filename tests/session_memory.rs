@@ -11,8 +11,8 @@ use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
     Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target, raw,
 };
-use whitewater::sim::{LinkConfig, Rng};
 use whitewater::{Config, Conv, Time};
+use whitewater_sim::{LinkConfig, Rng};
 
 /// Heap bytes that a value owns.
 fn heap<T>(value: T) -> i64 {

@@ -9,8 +9,8 @@ use common::sessions::{SUITE, World};
 use std::time::Duration;
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::{ConnectionStats, SessionConfig};
-use whitewater::sim::{Bottleneck, LinkConfig, Loss};
 use whitewater::{Config, Time};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 const RTT: Duration = Duration::from_millis(60);
 const IP_AND_UDP: usize = 28;

@@ -10,7 +10,7 @@ use common::sessions::{SUITE, World, client_address};
 use whitewater::Config;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{Blob, CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
-use whitewater::sim::{Bottleneck, LinkConfig, Loss, Rng};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss, Rng};
 
 const LANES: usize = 2;
 const LONGEST: usize = 20_000;

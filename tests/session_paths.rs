@@ -10,7 +10,7 @@ use common::sessions::{SUITE, World, client_address};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::session::{ClientState, CloseReason, Event, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 const RTT: Duration = Duration::from_millis(120);
 

@@ -7,7 +7,7 @@ use crate::common;
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger};
 use whitewater::session::{CloseReason, Event, RedirectError, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(80)) }

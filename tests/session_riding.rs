@@ -8,7 +8,7 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use whitewater::Stats;
 use whitewater::session::{Event, SessionConfig};
-use whitewater::sim::{LinkConfig, Rng};
+use whitewater_sim::{LinkConfig, Rng};
 
 /// ms between two messages of an end, and how much later one may be.
 #[derive(Clone, Copy)]
@@ -119,7 +119,7 @@ fn beats_that_drift_and_jitter_cost_little_more() {
 
 #[test]
 fn where_one_of_a_hundred_is_lost_messages_come_as_soon_as_without_the_wait() {
-    let lossy = LinkConfig { loss: whitewater::sim::Loss::Random(0.01), ..LinkConfig::with_rtt(ms(50)) };
+    let lossy = LinkConfig { loss: whitewater_sim::Loss::Random(0.01), ..LinkConfig::with_rtt(ms(50)) };
     for seed in 0..3 {
         let found = run(seed, &lossy, [STEADY; 2], 11, 120);
         // A round trip, and half of one, and a margin.

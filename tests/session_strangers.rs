@@ -103,7 +103,7 @@ mod secrets {
     use whitewater::session::token::{Order, PublicToken};
     use whitewater::session::wire::DenyReason;
     use whitewater::session::{CloseReason, Target};
-    use whitewater::sim::LinkConfig;
+    use whitewater_sim::LinkConfig;
 
     /// An honest client comes in.
     fn enter(world: &mut World, target: Target) {

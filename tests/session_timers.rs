@@ -5,7 +5,7 @@ use crate::common;
 use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
 use whitewater::Time;
 use whitewater::session::{ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig};
-use whitewater::sim::LinkConfig;
+use whitewater_sim::LinkConfig;
 
 /// Datagrams bring a session's timer forward, to acknowledge them, and put it off when that is done.
 #[test]

@@ -7,7 +7,7 @@ use common::sessions::{SUITE, World};
 use common::tokens::{NOW, SERVER_ID, strict, token, verifier};
 use whitewater::session::token::PublicToken;
 use whitewater::session::{CloseReason, SessionConfig, Target, code};
-use whitewater::sim::LinkConfig;
+use whitewater_sim::LinkConfig;
 
 fn world() -> World {
     strict(1, verifier(SERVER_ID))

@@ -7,8 +7,8 @@ use crate::common;
 use common::ms;
 use common::sessions::{SUITE, World};
 use whitewater::session::{Event, SessionConfig};
-use whitewater::sim::{LinkConfig, Loss};
 use whitewater::{Config, SendError};
+use whitewater_sim::{LinkConfig, Loss};
 
 const LANE: usize = 0;
 

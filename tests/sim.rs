@@ -5,7 +5,7 @@
 use allocation_counter::measure;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::sim::{Bottleneck, Corruption, Link, LinkConfig, LinkError, Loss};
+use whitewater_sim::{Bottleneck, Corruption, Link, LinkConfig, LinkError, Loss};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

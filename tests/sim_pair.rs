@@ -4,8 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use std::time::Duration;
-use whitewater::sim::{Clock, Drive, Group, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+use whitewater_sim::{Clock, Drive, Group, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

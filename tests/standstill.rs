@@ -6,9 +6,9 @@ use crate::common;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 use whitewater::wire::Command;
 use whitewater::{Config, Conv, Time};
+use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 
 /// When segments leave again up to `until`, with `count` of them in flight to a peer at `rtt` ms that has stopped.
 fn resent(rtt: u64, count: usize, until: Time) -> Vec<Time> {

@@ -15,7 +15,7 @@ crate="$target/package/whitewater-$version.crate"
 # Files of now: cargo takes older ones for what it has built already.
 tar -xmzf "$crate" -C "$scratch"
 cd "$scratch/whitewater-$version"
-for unwanted in .ci .github book capi fuzz interop benches/peers tests/vectors; do
+for unwanted in .ci .github book capi crates fuzz interop benches/peers tests/vectors; do
   if [ -e "$unwanted" ]; then
     echo "$unwanted is not for who downloads the library"
     exit 1

@@ -4,8 +4,8 @@ use super::{mixed, ours};
 use std::error::Error;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
+use whitewater_sim::{LinkConfig, Loss};
 
 /// Mean and p99 over those of KCP fast at no more than so many times its bytes.
 struct Bar {

@@ -4,7 +4,7 @@ use super::{bars::lossy, ours};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
-use whitewater::sim::scenario::{Mode, Scenario, Workload};
+use whitewater_sim::scenario::{Mode, Scenario, Workload};
 
 /// What is drawn of a mode: a value for each loss, percent.
 struct Curve {

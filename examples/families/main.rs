@@ -17,8 +17,8 @@ use std::error::Error;
 use std::slice::from_ref;
 use std::time::{Duration, Instant};
 use whitewater::Modern;
-use whitewater::sim::LinkConfig;
-use whitewater::sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
+use whitewater_sim::LinkConfig;
+use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);

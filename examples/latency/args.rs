@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 use whitewater::Modern;
 use whitewater::arq::congestion::{Copa, Cubic};
-use whitewater::sim::scenario::{Answer, Mode, Traffic, Workload};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::scenario::{Answer, Mode, Traffic, Workload};
+use whitewater_sim::{LinkConfig, Loss};
 
 /// What to do.
 #[derive(Debug)]

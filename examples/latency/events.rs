@@ -4,9 +4,9 @@ use crate::args::Events;
 use std::error::Error;
 use std::io::Write;
 use std::time::Duration;
-use whitewater::sim::scenario::{Answer, EndMode, Traffic};
-use whitewater::sim::{KcpEnd, Link, Pair};
 use whitewater::{Conv, Time};
+use whitewater_sim::scenario::{Answer, EndMode, Traffic};
+use whitewater_sim::{KcpEnd, Link, Pair};
 
 /// Runs, and writes the log of alice, line by line; returns how many lines.
 pub(crate) fn run(events: &Events, log: &mut impl Write) -> Result<usize, Box<dyn Error>> {

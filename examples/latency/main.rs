@@ -21,7 +21,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-use whitewater::sim::scenario::Report;
+use whitewater_sim::scenario::Report;
 
 /// A mode's name and what was measured.
 type Outcome = (String, Report);

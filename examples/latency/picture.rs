@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
 use std::time::Duration;
-use whitewater::sim::scenario::{Report, percentile};
+use whitewater_sim::scenario::{Report, percentile};
 
 /// An SVG. Equal outcomes give equal bytes.
 pub(crate) fn draw(title: &str, outcomes: &[Outcome]) -> Result<String, String> {
@@ -161,7 +161,7 @@ const COLORS: [RGBColor; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whitewater::sim::scenario::Run;
+    use whitewater_sim::scenario::Run;
 
     #[test]
     fn what_did_not_arrive_is_later_than_all_that_did() {

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::{Error, KcpListener, KcpSocket};
 use whitewater::session::raw::{self, Event, PeerId};
-use whitewater::sim::scenario::{Answer, Mode, Report, Run, Traffic, Workload};
 use whitewater::{Conv, Stats};
+use whitewater_sim::scenario::{Answer, Mode, Report, Run, Traffic, Workload};
 
 /// Every mode, all at the same time.
 pub(crate) fn run(args: &Args) -> io::Result<Vec<Outcome>> {

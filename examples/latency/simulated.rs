@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::args::Args;
 use crate::progress::Bar;
-use whitewater::sim::scenario::{Report, Scenario, ScenarioError};
+use whitewater_sim::scenario::{Report, Scenario, ScenarioError};
 
 /// Every mode, one after the other.
 pub(crate) fn run(args: &Args) -> Result<Vec<Outcome>, ScenarioError> {

@@ -1,6 +1,6 @@
 //! A small world that moves, the same for the same seed and inputs.
 
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 /// What a client gets to see of the world. All of it is already rounded to what is sent: so both ends have exactly the same, and what
 /// has not changed is equal.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig};
 use whitewater::Config;
-use whitewater::sim::LinkConfig;
+use whitewater_sim::LinkConfig;
 
 fn main() {
     let wanted: Vec<_> = env::args().skip(1).collect();

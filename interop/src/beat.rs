@@ -8,7 +8,7 @@ use crate::relay::Relay;
 use std::thread;
 use std::time::Duration;
 use whitewater::Config;
-use whitewater::sim::LinkConfig;
+use whitewater_sim::LinkConfig;
 
 /// Intervals of the receiver, ms. The last is kcp-go's default.
 pub const BEATS: [u16; 3] = [10, 40, 100];

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use whitewater::net::Clock;
-use whitewater::sim::{Link, LinkConfig, Loss};
 use whitewater::wire::{Command, Segment, segments};
+use whitewater_sim::{Link, LinkConfig, Loss};
 
 /// Passes datagrams between a server and whoever sent last, until it is dropped.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! A flow to a KCP that acknowledges on a beat, each implementation by its own rule, in virtual time.
 
 use std::time::Duration;
-use whitewater::sim::scenario::percentile;
-use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
 use whitewater::wire::{Command, Header, segments};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, Sn, Time};
+use whitewater_sim::scenario::percentile;
+use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
 
 /// How a receiver acknowledges.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -51,7 +51,7 @@ pub(crate) const fn at(millis: u64) -> Time {
 }
 
 /// A simulated path of 60 ms of round trip and 6 of jitter, which loses as much in each direction.
-pub(crate) fn path(loss: f64) -> whitewater::sim::LinkConfig {
-    use whitewater::sim::{LinkConfig, Loss};
+pub(crate) fn path(loss: f64) -> whitewater_sim::LinkConfig {
+    use whitewater_sim::{LinkConfig, Loss};
     LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::sim::{Link, LinkConfig, Pair, Peer};
 use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater_sim::{Link, LinkConfig, Pair, Peer};
 
 /// One end. Its packets are numbered from 0, by numbers that do not wrap.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use whitewater::session::{
     ClientConfig, CloseReason, Ecn, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId,
     Suite, Target,
 };
-use whitewater::sim::{Link, LinkConfig, LinkStats, Rng};
+use whitewater_sim::{Link, LinkConfig, LinkStats, Rng};
 
 /// Everything there is. One seed, one run.
 pub(crate) struct World {

@@ -8,8 +8,8 @@ use whitewater::session::wire::{
     DATA_HEADER_LEN, Data, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, Msg1, Msg2, Packet,
     PacketError,
 };
-use whitewater::sim::Rng;
 use whitewater::wire::{conv_of, segments};
+use whitewater_sim::Rng;
 
 /// So many of the datagrams, each damaged in some way: bytes changed, bits flipped, cut off, longer, mixed with another.
 fn damaged(from: &[Captured], count: usize, seed: u64) -> Vec<Captured> {

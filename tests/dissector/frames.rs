@@ -10,9 +10,9 @@ use whitewater::session::wire::{
     AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
 };
 use whitewater::session::{SessionConfig, Suite};
-use whitewater::sim::{Bottleneck, EcnPath, LinkConfig};
 use whitewater::wire::segments;
 use whitewater::{Config, Seq16};
+use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
 
 /// The fields of frames.
 const FIELDS: [&str; 30] = [

@@ -27,7 +27,7 @@ mod tshark;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use whitewater::Time;
-use whitewater::sim::Peer;
+use whitewater_sim::Peer;
 
 /// A peer whose datagrams are noted when they leave.
 struct Tapped<P> {

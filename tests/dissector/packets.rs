@@ -4,7 +4,7 @@ use super::pcap::Captured;
 use super::{Tapped, addresses, hex, hexes, texts, tshark};
 use crate::common::{at, ms, packet_pair, path};
 use whitewater::packet::PacketConfig;
-use whitewater::sim::Pair;
+use whitewater_sim::Pair;
 
 const PROTOCOL_ID: u32 = 0x7061_636b;
 pub(super) const SETTING: &str = "wwp.protocol_id:7061636b";

@@ -12,7 +12,7 @@ use whitewater::session::wire::{
     LossFrame, Packet, Reset, kind,
 };
 use whitewater::session::{Blob, SessionConfig, Suite};
-use whitewater::sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss};
 
 /// A session of lanes, channels and datagrams over a bad path, from HELLO to CLOSE, as its datagrams left.
 pub(super) fn run(suite: Suite, seed: u64) -> World {

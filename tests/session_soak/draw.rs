@@ -2,7 +2,7 @@
 
 use crate::common::ms;
 use std::time::Duration;
-use whitewater::sim::{Bottleneck, Corruption, LinkConfig, Loss, Rng};
+use whitewater_sim::{Bottleneck, Corruption, LinkConfig, Loss, Rng};
 
 /// The random numbers of one run.
 pub(crate) struct Draw(pub(crate) Rng);

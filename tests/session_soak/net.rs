@@ -9,7 +9,7 @@ use whitewater::session::wire::kind;
 use whitewater::session::{
     ClientConfig, Connection, Event, Server, ServerConfig, Session, SessionId, Target,
 };
-use whitewater::sim::{Link, LinkConfig};
+use whitewater_sim::{Link, LinkConfig};
 
 pub(crate) struct Net {
     /// By the network.

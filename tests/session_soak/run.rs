@@ -12,7 +12,7 @@ use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Connection, Event, RepairConfig, ServerConfig, SessionConfig,
     SessionId, Suite, Target, Undelivered, code,
 };
-use whitewater::sim::{LinkConfig, Loss, Rng};
+use whitewater_sim::{LinkConfig, Loss, Rng};
 
 pub(crate) struct Run {
     pub(crate) net: Net,

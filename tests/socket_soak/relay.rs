@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 /// Runs until it is stopped.
 pub(crate) struct Relay {

@@ -10,7 +10,7 @@ use tower_defence::lab::{Lab, Transport};
 use tower_defence::server::PeerId;
 use tower_defence::sim::{At, Bonus, Colour, Keys, Kind, Order, Phase};
 use tower_defence::wire::{Message, Wish};
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 const TICK: Duration = Duration::from_millis(34);
 

@@ -14,7 +14,7 @@ use tower_defence::wire::{
     hostile,
 };
 use whitewater::message::{Message as _, Read, Serialize};
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 fn any_player() -> impl Strategy<Value = PlayerId> {
     (0..24_u8).prop_map(PlayerId)

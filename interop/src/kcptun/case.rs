@@ -7,8 +7,8 @@ use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
 use whitewater::kcp_go::{self, Key, Mode, Shards};
 use whitewater::session::raw;
-use whitewater::sim::Rng;
 use whitewater::{Config, Stats};
+use whitewater_sim::Rng;
 
 /// One conversation.
 #[derive(Clone, Copy)]

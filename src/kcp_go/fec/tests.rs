@@ -6,9 +6,9 @@ use super::super::config::Shards;
 use super::super::datagram::{Inner, Shard};
 use super::super::stats::Stats;
 use super::{Decoder, Encoder, code, groups};
-use crate::sim::Rng;
 use crate::time::Time;
 use std::collections::HashMap;
+use whitewater_sim::Rng;
 
 /// A number below `most`.
 const fn below(rng: &mut Rng, most: u64) -> u64 {

@@ -157,7 +157,7 @@ impl Ends {
 }
 
 fn random(seed: u64) -> Random {
-    let mut rng = whitewater::sim::Rng::new(seed, 1);
+    let mut rng = whitewater_sim::Rng::new(seed, 1);
     Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
 }
 

@@ -1,7 +1,7 @@
 //! Role A: turrets where the way is longest in their reach, of the colour that most runners have.
 
 use crate::sim::{At, Bonus, Colour, Kind, Order, Phase, PlayerId, Runner, TurretId, World};
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 #[derive(Debug, Default)]
 pub(super) struct Builder {

@@ -8,7 +8,7 @@ use crate::client::{Client, Command};
 use crate::sim::Role;
 use builder::Builder;
 use runner::RunnerBot;
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 /// A bot for either role.
 #[derive(Debug)]

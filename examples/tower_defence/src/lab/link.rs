@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
-use whitewater::sim::{Bottleneck, LinkConfig, Loss};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 /// A path, the same both ways.
 #[derive(Clone, Debug, PartialEq)]

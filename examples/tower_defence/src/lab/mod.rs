@@ -17,7 +17,7 @@ use crate::sim::rules::HZ;
 use crate::wire::Hello;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::sim::{Link, LinkStats};
+use whitewater_sim::{Link, LinkStats};
 
 /// What carries the game's packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -8,7 +8,7 @@ use crate::wire::{Hello, Message};
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::session::{self, ClientConfig, ClientState, Event, Random, ServerConfig, Session, Target};
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 pub(super) struct ServerOf {
     sessions: session::Server<Message>,

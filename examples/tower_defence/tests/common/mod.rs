@@ -9,7 +9,7 @@ use tower_defence::sim::{
     At, Bonus, Colour, Improvements, Inputs, Keys, Kind, Order, PlayerId, Role, TurretId, World,
 };
 use tower_defence::wire::{Hello, Wish};
-use whitewater::sim::Rng;
+use whitewater_sim::Rng;
 
 pub(crate) fn below(rng: &mut Rng, count: u64) -> u8 {
     u8::try_from(rng.next_u64() % count).unwrap()

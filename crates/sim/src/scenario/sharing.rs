@@ -1,7 +1,7 @@
 //! How flows share a narrow path.
 
 use super::{Flow, Latency, Mode, Report, Scenario, ScenarioError, Workload};
-use crate::sim::LinkConfig;
+use crate::LinkConfig;
 use std::time::Duration;
 
 /// How flows of one mode share a path: a download alone, a game beside one, two downloads.

@@ -2,11 +2,8 @@
 
 use super::pair::Peer;
 use super::stats::IP_AND_UDP;
-use crate::arq::{Config, ConfigError, Kcp, SendError};
-use crate::seq::Conv;
-use crate::time::Time;
-use crate::wire::DatagramQueue;
 use std::time::Duration;
+use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, SendError, Time};
 
 /// Who says when `update` is called, and whether `flush` is called besides.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,7 +27,7 @@ pub enum Clock {
 }
 
 impl Drive {
-    /// Driven by [`Kcp::check`], as [`net`](crate#the-layers) does.
+    /// Driven by [`Kcp::check`], as [`net`](whitewater#the-layers) does.
     pub const CHECK: Self = Self { clock: Clock::Check, flush: false };
     /// Driven by a loop that calls `update` each ms, as most users of ikcp.c do.
     pub const BEAT: Self = Self { clock: Clock::Beat, flush: false };

@@ -1,7 +1,7 @@
 //! Panels of scenarios that modes are judged by.
 
 use super::{Latency, Mode, Report, Scenario, ScenarioError, Workload};
-use crate::sim::{Bottleneck, LinkConfig, Loss};
+use crate::{Bottleneck, LinkConfig, Loss};
 use std::time::Duration;
 
 /// A panel of cells, one workload or a few over many links.

@@ -5,10 +5,9 @@ use super::flow::FlowState;
 use super::report::{Report, Run};
 use super::workload::Start;
 use super::{Scenario, ScenarioError};
-use crate::seq::Conv;
-use crate::sim::{Group, Link, Pair, Rng};
-use crate::time::Time;
+use crate::{Group, Link, Pair, Rng};
 use std::time::Duration;
+use whitewater::{Conv, Time};
 
 /// Runs `scenario` once and adds what was measured to the report of each flow.
 pub(super) fn run(scenario: &Scenario, seed: u64, reports: &mut [Report]) -> Result<(), ScenarioError> {

@@ -1,8 +1,8 @@
 //! Two peers and the path between them, run from event to event.
 
 use super::link::Link;
-use crate::time::Time;
 use std::time::Duration;
+use whitewater::Time;
 
 /// One end of a path, without I/O: a control block, a session, or anything else that takes
 /// datagrams and the time and gives datagrams.
@@ -29,7 +29,7 @@ pub trait Peer {
 ///
 /// ```
 /// use std::time::Duration;
-/// use whitewater::sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
+/// use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 /// use whitewater::{Config, Conv, Time};
 ///
 /// let end = || KcpEnd::new(Conv(7), &Config::fast(), Drive::CHECK, Time::ZERO);

@@ -5,11 +5,11 @@ use super::config::{EcnPath, LinkConfig, LinkError};
 use super::loss::LossState;
 use super::rng::Rng;
 use super::stats::{IP_AND_UDP, LinkStats};
-use crate::session::Ecn;
-use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::session::Ecn;
 
 /// One direction of a path: it delays, loses, reorders, doubles and damages datagrams, by a seed.
 ///
@@ -18,14 +18,14 @@ use std::time::Duration;
 /// ```
 /// use std::time::Duration;
 /// use whitewater::Time;
-/// use whitewater::sim::{Link, LinkConfig};
+/// use whitewater_sim::{Link, LinkConfig};
 ///
 /// let mut link = Link::new(LinkConfig::with_rtt(Duration::from_millis(60)), 7, 1)?;
 /// link.send(Time::ZERO, b"hello");
 /// assert_eq!(link.next_arrival(), Some(Time::from_millis(30)));
 /// assert_eq!(link.arrive(Time::from_millis(29)), None);
 /// assert_eq!(link.arrive(Time::from_millis(30)), Some(&b"hello"[..]));
-/// # Ok::<(), whitewater::sim::LinkError>(())
+/// # Ok::<(), whitewater_sim::LinkError>(())
 /// ```
 #[derive(Debug)]
 pub struct Link {

@@ -1,10 +1,9 @@
 //! How the two ends of a session are configured and driven.
 
-use crate::arq::congestion::CongestionControl;
-use crate::arq::{Config, Modern, Recovery};
-use crate::message::channel::ChannelConfig;
-use crate::sim::Drive;
+use crate::Drive;
 use std::time::Duration;
+use whitewater::message::channel::ChannelConfig;
+use whitewater::{Config, CongestionControl, Modern, Recovery};
 
 /// How the two ends of a session are configured and driven, under a name for tables.
 ///

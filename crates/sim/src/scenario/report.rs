@@ -1,6 +1,6 @@
 //! What a scenario measured.
 
-use crate::sim::LinkStats;
+use crate::LinkStats;
 use std::time::Duration;
 
 /// What a scenario measured of one flow, all seeds together.

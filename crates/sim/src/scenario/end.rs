@@ -1,15 +1,13 @@
 //! What a flow runs over: a control block, or a channel of messages over packets.
 
 use super::mode::{ChannelMode, EndMode};
-use crate::arq;
-use crate::config::ConfigError;
-use crate::message::channel::{ChannelsConfig, Received};
-use crate::message::{self, BitsError, Message, Serialize, Stream};
-use crate::packet::PacketConfig;
-use crate::seq::Conv;
-use crate::sim::{ChannelsEnd, KcpEnd, Peer};
-use crate::time::Time;
+use crate::{ChannelsEnd, KcpEnd, Peer};
 use thiserror::Error;
+use whitewater::arq;
+use whitewater::message::channel::{ChannelsConfig, Received};
+use whitewater::message::{self, BitsError, Message, Serialize, Stream};
+use whitewater::packet::PacketConfig;
+use whitewater::{ConfigError, Conv, Time};
 
 /// One end of a flow.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use super::config::{DAY, LinkError, chance, in_range, millis};
 use super::rng::{Rng, choose};
-use crate::time::Time;
 use std::time::Duration;
+use whitewater::Time;
 
 /// Which packets get lost. A chance is a number from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! Messages that can be told apart, byte for byte.
 
-use crate::sim::Rng;
+use crate::Rng;
 
 /// Writes message `index` of stream `stream` to `message`: its index, and `size` bytes in all that no
 /// other message has in that place.

@@ -26,8 +26,8 @@
 //! A minute of 60 messages a second over a phone's link, in both common modes:
 //!
 //! ```
-//! use whitewater::sim::LinkConfig;
-//! use whitewater::sim::scenario::{Mode, Scenario, Workload};
+//! use whitewater_sim::LinkConfig;
+//! use whitewater_sim::scenario::{Mode, Scenario, Workload};
 //!
 //! for mode in [Mode::fast(), Mode::turbo_flush()] {
 //!     let report = Scenario::new(Workload::input60(), LinkConfig::mobile(), mode).run(1..=2)?;
@@ -35,7 +35,7 @@
 //!     assert_eq!((report.delivered, report.sent), (7200, 7200));
 //!     println!("mean {:?}, p99 {:?}, {} resends", latency.mean, latency.p99, report.resends);
 //! }
-//! # Ok::<(), whitewater::sim::scenario::ScenarioError>(())
+//! # Ok::<(), whitewater_sim::scenario::ScenarioError>(())
 //! ```
 
 mod bottleneck;

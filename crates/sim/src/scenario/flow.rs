@@ -4,7 +4,7 @@ use super::end::FlowEnd;
 use super::report::Run;
 use super::workload::{Answer, Traffic, Workload};
 use super::{ScenarioError, message};
-use crate::time::Time;
+use whitewater::Time;
 
 /// What a flow has sent and received so far.
 pub(super) struct FlowState {

@@ -1,8 +1,7 @@
 //! Several peers on one path.
 
 use super::pair::Peer;
-use crate::seq::Conv;
-use crate::time::Time;
+use whitewater::{Conv, Time};
 
 /// Several peers that share the path of a [`Pair`](super::Pair): its bottleneck, its losses. Each
 /// datagram goes to the one whose number is in its first four bytes: the conversation of a segment, the

@@ -1,7 +1,7 @@
 //! The narrowest place of a path: so many bits a second, and a queue that has an end.
 
 use super::config::{LinkError, in_range};
-use crate::time::Time;
+use whitewater::Time;
 
 /// The narrowest place of a path. What comes faster waits in a queue; what does not fit there is
 /// dropped, the newest first ("drop-tail").

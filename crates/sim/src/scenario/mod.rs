@@ -21,10 +21,10 @@ pub use report::{Latency, Report, Run, percentile};
 pub use sharing::{Sharing, jain};
 pub use workload::{Answer, Start, Traffic, Workload};
 
-use crate::config::ConfigError;
-use crate::sim::{LinkConfig, LinkError, Loss};
+use crate::{LinkConfig, LinkError, Loss};
 use std::time::Duration;
 use thiserror::Error;
+use whitewater::ConfigError;
 
 /// Flows over one path.
 #[derive(Clone, Debug)]

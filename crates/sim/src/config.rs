@@ -4,17 +4,17 @@ use super::bottleneck::Bottleneck;
 use super::corruption::Corruption;
 use super::loss::Loss;
 use super::rng::choose;
-use crate::time::Time;
 use std::ops::Range;
 use std::time::Duration;
 use thiserror::Error;
+use whitewater::Time;
 
 /// What one direction of a path does to datagrams. A chance is a number from 0 to 1; out of its
 /// range a field is a [`LinkError`], nothing is clamped.
 ///
 /// ```
 /// use std::time::Duration;
-/// use whitewater::sim::{LinkConfig, Loss};
+/// use whitewater_sim::{LinkConfig, Loss};
 /// let far = LinkConfig { delay: Duration::from_millis(75), loss: Loss::Random(0.02), ..LinkConfig::wifi() };
 /// # far.check().unwrap();
 /// ```
@@ -297,7 +297,7 @@ mod tests {
             let path = format!("{delay} | {jitter} | {loss} | {others}");
             let (rate, queue) = (rate / 1_000_000, queue / 1000);
             let row = format!("| [`{name}`](LinkConfig::{name}) | {path} | {rate} Mbit/s, {queue} kB |");
-            assert!(include_str!("mod.rs").contains(&row), "the table lacks {row}");
+            assert!(include_str!("lib.rs").contains(&row), "the table lacks {row}");
             assert_eq!((config.mtu, config.in_order), (Some(1500), true));
         }
     }

@@ -2,13 +2,11 @@
 
 use super::pair::Peer;
 use super::stats::IP_AND_UDP;
-use crate::config::ConfigError;
-use crate::message::Message;
-use crate::message::channel::{Channels, ChannelsConfig};
-use crate::packet::{Endpoint, PacketConfig};
-use crate::time::Time;
-use crate::wire::DatagramQueue;
 use std::time::Duration;
+use whitewater::message::Message;
+use whitewater::message::channel::{Channels, ChannelsConfig};
+use whitewater::packet::{Endpoint, PacketConfig};
+use whitewater::{ConfigError, DatagramQueue, Time};
 
 /// [`Channels`] over an [`Endpoint`]: one end of a [`Pair`](super::Pair). A packet leaves when something is due or the peer waits for
 /// an acknowledgement, at most one each `spacing`.
