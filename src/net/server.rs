@@ -90,12 +90,11 @@ impl<M: Message> Server<M> {
     ///
     /// # Errors
     ///
-    /// The system's clock is before 1970.
-    #[cfg(feature = "crypto")]
+    /// The system's clock is before 1970, or the program was built without the feature `crypto`.
     pub fn require_tokens(&mut self, verifier: session::token::Verifier) -> io::Result<()> {
         let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
-        self.sessions.require_tokens(self.driver.clock.now(), unix, verifier);
-        Ok(())
+        let required = self.sessions.require_tokens(self.driver.clock.now(), unix, verifier);
+        required.map_err(io::Error::other)
     }
 
     /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
@@ -227,7 +226,6 @@ impl<M: Message> Server<M> {
     }
 
     /// What the connect token of a session said, if it takes one.
-    #[cfg(feature = "crypto")]
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&session::Pass> {
         self.sessions.pass(id)

@@ -4,15 +4,13 @@
 //! reads the first message, decides, and answers.
 
 use super::Suite;
-#[cfg(feature = "crypto")]
-use super::noise::{NoiseInitiator, NoiseResponder};
-use super::plain::PlainHandshake;
+use super::crypto::{Asked, Begun, Exchange, Secrets};
 use super::seal::Keys;
 use super::wire::{MESSAGE_MAX, VERSION};
 use thiserror::Error;
 
 #[cfg(feature = "crypto")]
-pub use super::noise::public_key;
+pub use super::crypto::noise::public_key;
 
 /// What both ends know before the first message, and what the handshake proves that they know alike.
 #[derive(Clone, Copy)]
@@ -52,13 +50,7 @@ pub enum HandshakeError {
 }
 
 /// The client of a handshake. Dropped, it leaves no keys.
-pub struct Initiator(Begun);
-
-enum Begun {
-    Checked(PlainHandshake),
-    #[cfg(feature = "crypto")]
-    Noise(Box<NoiseInitiator>),
-}
+pub struct Initiator(Box<dyn Begun>);
 
 impl Initiator {
     /// Begins: appends the first message with `payload` to `msg1`.
@@ -77,20 +69,8 @@ impl Initiator {
         payload: &[u8],
         msg1: &mut Vec<u8>,
     ) -> Result<Self, HandshakeError> {
-        attempt.check(psk, server_key, payload)?;
-        match attempt.suite {
-            Suite::Checked => {
-                Ok(Self(Begun::Checked(PlainHandshake::begin(attempt, &random, payload, msg1))))
-            }
-            #[cfg(feature = "crypto")]
-            Suite::Noise(pattern, cipher) => {
-                let keys = (psk, server_key);
-                let noise = NoiseInitiator::new(pattern, cipher, &attempt.prologue(), keys, random)?;
-                noise.begin(payload, msg1).map(|noise| Self(Begun::Noise(Box::new(noise))))
-            }
-            #[cfg(not(feature = "crypto"))]
-            Suite::Noise(..) => Err(HandshakeError::Suite),
-        }
+        let secrets = Secrets { psk, server_key, random: &random };
+        attempt.check(secrets, payload)?.begin(attempt, secrets, payload, msg1).map(Self)
     }
 
     /// Reads the second message: gives the keys, and puts what it says into `payload`, which is emptied before.
@@ -103,25 +83,12 @@ impl Initiator {
         if msg2.len() > MESSAGE_MAX {
             return Err(HandshakeError::Length);
         }
-        match &mut self.0 {
-            Begun::Checked(handshake) => handshake.read_msg2(msg2, payload),
-            #[cfg(feature = "crypto")]
-            Begun::Noise(noise) => noise.read_msg2(msg2, payload),
-        }
+        self.0.read_msg2(msg2, payload)
     }
 }
 
 /// The server of a handshake, which has read the first message.
-pub struct Responder(Asked);
-
-enum Asked {
-    Checked {
-        handshake: PlainHandshake,
-        random: [u8; 32],
-    },
-    #[cfg(feature = "crypto")]
-    Noise(Box<NoiseResponder>),
-}
+pub struct Responder(Box<dyn Asked>);
 
 impl Responder {
     /// Reads the first message, and puts what it says into `payload`, which is emptied before.
@@ -140,24 +107,12 @@ impl Responder {
         payload: &mut Vec<u8>,
     ) -> Result<Self, HandshakeError> {
         payload.clear();
-        attempt.check(psk, server_key, &[])?;
+        let secrets = Secrets { psk, server_key, random: &random };
+        let exchange = attempt.check(secrets, &[])?;
         if msg1.len() > MESSAGE_MAX {
             return Err(HandshakeError::Length);
         }
-        match attempt.suite {
-            Suite::Checked => {
-                let handshake = PlainHandshake::read_msg1(attempt, msg1, payload)?;
-                Ok(Self(Asked::Checked { handshake, random }))
-            }
-            #[cfg(feature = "crypto")]
-            Suite::Noise(pattern, cipher) => {
-                let keys = (psk, server_key);
-                let noise = NoiseResponder::new(pattern, cipher, &attempt.prologue(), keys, random)?;
-                noise.read_msg1(msg1, payload).map(|noise| Self(Asked::Noise(Box::new(noise))))
-            }
-            #[cfg(not(feature = "crypto"))]
-            Suite::Noise(..) => Err(HandshakeError::Suite),
-        }
+        exchange.read_msg1(attempt, secrets, msg1, payload).map(Self)
     }
 
     /// Appends the second message with `payload` to `msg2` and gives the keys.
@@ -169,31 +124,23 @@ impl Responder {
         if payload.len() > PAYLOAD_MAX {
             return Err(HandshakeError::Length);
         }
-        match self.0 {
-            Asked::Checked { handshake, random } => Ok(handshake.write_msg2(&random, payload, msg2)),
-            #[cfg(feature = "crypto")]
-            Asked::Noise(noise) => noise.write_msg2(payload, msg2),
-        }
+        self.0.write_msg2(payload, msg2)
     }
 }
 
 impl Attempt<'_> {
-    fn check(
-        &self,
-        psk: Option<&[u8; 32]>,
-        server_key: Option<&[u8; 32]>,
-        payload: &[u8],
-    ) -> Result<(), HandshakeError> {
-        if psk.is_some() != self.suite.needs_psk() {
+    /// Who makes the handshake, if these are the keys that the suite needs.
+    fn check(&self, secrets: Secrets<'_>, payload: &[u8]) -> Result<&'static dyn Exchange, HandshakeError> {
+        if secrets.psk.is_some() != self.suite.needs_psk() {
             return Err(HandshakeError::Psk);
         }
-        if server_key.is_some() != self.suite.needs_server_key() {
+        if secrets.server_key.is_some() != self.suite.needs_server_key() {
             return Err(HandshakeError::ServerKey);
         }
         if payload.len() > PAYLOAD_MAX {
             return Err(HandshakeError::Length);
         }
-        Ok(())
+        self.suite.exchange().ok_or(HandshakeError::Suite)
     }
 
     /// What Noise mixes in before the first message, and the checksum without Noise: another of it, and no message is authentic.

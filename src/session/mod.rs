@@ -51,10 +51,11 @@
 //!   wire        packets and frames: bytes <-> values
 //!   cookie      a server proves an address before it remembers anything
 //!   reset       a server that has forgotten a session ends it
-//!   exchange    the two messages of the handshake, which give the keys: plain, or noise with the feature `crypto`
-//!   seal        what protects a DATA packet: checksum or cipher, packet numbers, key update
+//!   exchange    the two messages of the handshake, which give the keys
+//!   seal        what protects a DATA packet: checksum or cipher, packet numbers
+//!   crypto      what does it: plain, or noise with the feature `crypto`, which nothing else asks for
 //!   number      32 bits of a packet number -> 64      replay   every packet number once
-//!   token       connect tokens: who may come in, sealed by a matchmaker (with the feature `crypto`)
+//!   token       connect tokens: who may come in, sealed by a matchmaker
 //!   raw         no session at all: bare KCP, for peers that speak nothing else
 //!   timers      when each of many wants to be looked at, for server and raw
 //! ```
@@ -64,15 +65,13 @@ mod client;
 mod config;
 mod connection;
 pub mod cookie;
+mod crypto;
 mod ecn;
 mod error;
 mod event;
 pub mod exchange;
 mod log_event;
-#[cfg(feature = "crypto")]
-mod noise;
 pub mod number;
-mod plain;
 mod random;
 pub mod raw;
 mod repair;
@@ -84,7 +83,6 @@ mod shard;
 mod stats;
 mod suite;
 mod timers;
-#[cfg(feature = "crypto")]
 pub mod token;
 mod turn;
 pub mod wire;
@@ -101,9 +99,7 @@ pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
 pub use log_event::SessionEvent;
 pub use random::Random;
 pub use repair::{RepairConfig, RepairStats};
-#[cfg(feature = "crypto")]
-pub use server::Pass;
-pub use server::{RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
+pub use server::{Pass, RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
 pub use shard::{SHARDS_MAX, shard_of};
 pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};

@@ -28,7 +28,7 @@ pub(crate) fn strict(seed: u64, verifier: Verifier) -> World {
 }
 
 pub(crate) fn require(world: &mut World, verifier: Verifier) {
-    world.server.require_tokens(world.now, NOW, verifier);
+    world.server.require_tokens(world.now, NOW, verifier).unwrap();
 }
 
 /// What a token says unless a test says otherwise.

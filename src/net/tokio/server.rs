@@ -100,14 +100,13 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// # Errors
     ///
-    /// The system's clock is before 1970.
-    #[cfg(feature = "crypto")]
+    /// The system's clock is before 1970, or the program was built without the feature `crypto`.
     pub fn require_tokens(&self, verifier: session::token::Verifier) -> io::Result<()> {
         let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
         for shard in &self.shards {
             let require =
                 |server: &mut session::Server<M>, now| server.require_tokens(now, unix, verifier.share());
-            with(shard, require).ok_or(io::ErrorKind::NotConnected)?;
+            with(shard, require).ok_or(io::ErrorKind::NotConnected)?.map_err(io::Error::other)?;
         }
         Ok(())
     }
@@ -143,7 +142,6 @@ impl<M: Message + Send + 'static> Server<M> {
     }
 
     /// What the connect token of a session said, if it takes one.
-    #[cfg(feature = "crypto")]
     #[must_use]
     pub fn pass(&self, session: &Session<M>) -> Option<session::Pass> {
         let id = session.id()?;

@@ -77,7 +77,6 @@ impl Target {
     }
 
     /// The server that a connect token is for.
-    #[cfg(feature = "crypto")]
     #[must_use]
     pub fn of_token(token: &crate::session::token::PublicToken) -> Self {
         Self {

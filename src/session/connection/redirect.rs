@@ -6,6 +6,7 @@ use super::acks::low;
 use crate::message::Message;
 use crate::seq::Seq16;
 use crate::session::event::CloseReason;
+use crate::session::token::PublicToken;
 use crate::time::Time;
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -153,11 +154,7 @@ impl<M: Message> Connection<M> {
     /// Whether the other end takes this. Without encryption a token would tell its secret, so what is sent there is up to the
     /// application.
     fn is_token(&self, token: &[u8]) -> bool {
-        #[cfg(feature = "crypto")]
-        if self.seal.is_encrypted() {
-            return crate::session::token::PublicToken::decode(token).is_ok();
-        }
-        !token.is_empty()
+        if self.seal.is_encrypted() { PublicToken::decode(token).is_ok() } else { !token.is_empty() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What takes a look inside.
 
-use crate::session::seal::record;
+use crate::session::crypto::noise::record;
 use crate::session::{
     Blob, Cipher, ClientConfig, Event, Pattern, Random, Server, ServerConfig, Session, Suite, Target,
 };

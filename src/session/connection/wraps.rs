@@ -4,6 +4,7 @@ use super::{Connection, Next, Parts};
 use crate::message::channel::{ChannelConfig, Received};
 use crate::seq::Sn;
 use crate::session::seal::{Keys, Seal};
+use crate::session::tests::{built_in, handshake};
 use crate::session::{Blob, SessionConfig};
 use crate::time::Time;
 use std::collections::BTreeSet;
@@ -48,26 +49,15 @@ struct Starts {
     now: Time,
 }
 
-fn keys(client: bool) -> Keys {
-    #[cfg(feature = "crypto")]
-    {
-        let make = if client { Keys::of_client } else { Keys::of_server };
-        make(crate::session::Cipher::ChaChaPoly, [1; 32], [2; 32])
-    }
-    #[cfg(not(feature = "crypto"))]
-    {
-        let _ = client;
-        Keys::checked([1; 8], [2; 8], 3)
-    }
-}
-
 impl World {
     fn new(seed: u64, starts: Starts) -> Self {
         let Starts { packets, segments, now } = starts;
         let channels = vec![ChannelConfig::reliable_ordered()];
         let config = SessionConfig { channels, key_update: 64, unacked: 64, ..SessionConfig::default() };
-        let end = |end: usize| {
-            let mut seal = Seal::new(now, keys(end == 0));
+        let suite = built_in().take(2).last().unwrap();
+        let (client, server) = handshake(suite, 1, 2);
+        let end = |end: usize, keys: Keys| {
+            let mut seal = Seal::new(now, keys);
             seal.start_at(packets[end], packets[1 - end]);
             let parts = Parts {
                 seal,
@@ -88,7 +78,7 @@ impl World {
         Self {
             draw: Draw(seed),
             now,
-            ends: [end(0), end(1)],
+            ends: [end(0, client), end(1, server)],
             under_way: [Vec::new(), Vec::new()],
             ordered: Default::default(),
             datagrams: Default::default(),

@@ -22,36 +22,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod checked;
-#[cfg(feature = "crypto")]
-mod cipher;
-#[cfg(feature = "ring")]
-mod fast;
-mod keys;
-#[cfg(all(fuzzing, feature = "crypto"))]
-pub mod null;
-#[cfg(feature = "crypto")]
-mod phase;
-#[cfg(all(feature = "crypto", any(test, not(feature = "ring"))))]
-mod pure;
-#[cfg(all(test, feature = "crypto"))]
-pub(in crate::session) mod record;
-
-pub use keys::Keys;
-
+use super::crypto::Protection;
 use super::number::{expand, truncate};
 use super::replay::{ReplayWindow, Replayed};
 use super::wire::{DATA_HEADER_LEN, Data, PacketError};
 use crate::time::Time;
-use checked::{Checked, SUM_LEN};
-use keys::Kind;
-#[cfg(feature = "crypto")]
-use phase::Phases;
 use thiserror::Error;
+
+#[cfg(all(fuzzing, feature = "crypto"))]
+pub use super::crypto::noise::null::replace_ciphers;
 
 /// Seals and opens the DATA packets of one end of one session.
 pub struct Seal {
-    protection: Protection,
+    protection: Box<dyn Protection>,
     /// Number of the packet that is sealed next.
     next_pn: u64,
     window: ReplayWindow,
@@ -59,11 +42,8 @@ pub struct Seal {
     forged: u64,
 }
 
-enum Protection {
-    Checked(Checked),
-    #[cfg(feature = "crypto")]
-    Noise(Box<Phases>),
-}
+/// What a handshake leaves: the keys of one session, as one of its ends has them. A [`Seal`] is made of them, once.
+pub struct Keys(pub(in crate::session) Box<dyn Protection>);
 
 /// A packet that was opened.
 #[derive(Debug, Eq, PartialEq)]
@@ -119,15 +99,8 @@ pub enum OpenError {
 impl Seal {
     /// Protects a session with the keys of its handshake.
     #[must_use]
-    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
-    pub fn new(now: Time, Keys(kind): Keys) -> Self {
-        let protection = match kind {
-            Kind::Checked(checked) => Protection::Checked(checked),
-            #[cfg(feature = "crypto")]
-            Kind::Noise { cipher, send, receive, client } => {
-                Protection::Noise(Box::new(Phases::new(now, cipher, send, receive, client)))
-            }
-        };
+    pub fn new(now: Time, Keys(mut protection): Keys) -> Self {
+        protection.begin(now);
         Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0 }
     }
 
@@ -146,8 +119,8 @@ impl Seal {
 
     /// Bytes of a packet that are not its body.
     #[must_use]
-    pub const fn overhead(&self) -> usize {
-        DATA_HEADER_LEN + self.tail()
+    pub fn overhead(&self) -> usize {
+        DATA_HEADER_LEN + self.protection.tail()
     }
 
     /// Makes what was [begun](Self::begin) a packet for the session that its receiver calls `sid`. Updates the key first if that is
@@ -165,7 +138,6 @@ impl Seal {
     /// # Errors
     ///
     /// Those of [`seal`](Self::seal).
-    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
     pub fn seal_from(
         &mut self,
         now: Time,
@@ -177,24 +149,10 @@ impl Seal {
         if pn >= PN_MAX {
             return Err(SealError::NumbersSpent);
         }
-        let datagram = buffer.get_mut(start..).ok_or(SealError::NoHeader)?;
-        let (header, body) =
-            datagram.split_first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
-        let low = truncate(pn);
-        match &mut self.protection {
-            Protection::Checked(checked) => {
-                *header = Data { phase: false, sid, pn: low }.encode();
-                let sum = checked.sum(datagram);
-                buffer.extend_from_slice(&sum);
-            }
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => {
-                phases.update_if_due(now);
-                *header = Data { phase: phases.phase(), sid, pn: low }.encode();
-                let tag = phases.seal(pn, header, body)?;
-                buffer.extend_from_slice(&tag);
-            }
-        }
+        let datagram = buffer.get_mut(start..).unwrap_or_default();
+        let header = datagram.first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
+        *header = Data { phase: self.protection.next_phase(now), sid, pn: truncate(pn) }.encode();
+        self.protection.seal(pn, buffer, start)?;
         self.next_pn += 1;
         Ok(pn)
     }
@@ -204,14 +162,13 @@ impl Seal {
     /// # Errors
     ///
     /// When it is none, came before or is not authentic. Nothing but a counter has changed.
-    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "a checksum has no age"))]
     pub fn open<'a>(&mut self, now: Time, datagram: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
         if self.forged >= FORGED_MAX {
             return Err(OpenError::KeySpent);
         }
         let (Data { phase, pn, .. }, _) = Data::decode(datagram)?;
         let have = datagram.len();
-        let body_end = have.checked_sub(self.tail()).filter(|end| *end >= DATA_HEADER_LEN);
+        let body_end = have.checked_sub(self.protection.tail()).filter(|end| *end >= DATA_HEADER_LEN);
         let body_end = body_end.ok_or(PacketError::Length { have })?;
         let newest = self.window.newest();
         let pn = expand(newest, pn);
@@ -220,18 +177,7 @@ impl Seal {
             return Err(OpenError::Number);
         }
         let ahead = newest.is_none_or(|newest| pn > newest);
-        let opened = match &mut self.protection {
-            Protection::Checked(_) if phase => return Err(OpenError::Phase),
-            Protection::Checked(checked) => {
-                let (bytes, sum) = datagram.split_at(body_end);
-                if checked.sum(bytes) == sum { Ok(()) } else { Err(OpenError::Forged) }
-            }
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => {
-                let (header, sealed) = datagram.split_at_mut(DATA_HEADER_LEN);
-                phases.open(now, (phase, pn, ahead), header, sealed)
-            }
-        };
+        let opened = self.protection.open(now, (phase, pn, ahead), datagram);
         if opened == Err(OpenError::Forged) {
             self.forged += 1;
         }
@@ -271,58 +217,35 @@ impl Seal {
     /// How often the keys were updated: to send, to receive.
     #[must_use]
     pub fn updates(&self) -> (u64, u64) {
-        match &self.protection {
-            Protection::Checked(_) => (0, 0),
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => phases.generation(),
-        }
+        self.protection.updates()
     }
 
     /// Has the client update its key after so many packets in either direction, instead of 2^20. Of no effect at a server, which
     /// follows, and without a cipher.
-    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "there are no keys"))]
     pub fn set_update_after(&mut self, packets: u64) {
-        match &mut self.protection {
-            Protection::Checked(_) => {}
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => phases.update_after(packets),
-        }
+        self.protection.update_after(packets);
     }
 
     /// Bytes of the heap, about.
-    pub(in crate::session) const fn memory(&self) -> usize {
-        let keys = match &self.protection {
-            Protection::Checked(_) => 0,
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => phases.memory(),
-        };
-        keys + self.window.memory()
+    pub(in crate::session) fn memory(&self) -> usize {
+        self.protection.memory() + self.window.memory()
     }
 
     /// Gives the memory back that makes packets cheap: each takes the time to prepare its key from now on.
     pub(in crate::session) fn rest(&mut self) {
         self.window.rest();
-        match &mut self.protection {
-            Protection::Checked(_) => {}
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => phases.rest(),
-        }
+        self.protection.rest();
     }
 
     /// Prepares the keys for more packets than one.
     pub(in crate::session) fn wake(&mut self) {
         self.window.wake();
-        match &mut self.protection {
-            Protection::Checked(_) => {}
-            #[cfg(feature = "crypto")]
-            Protection::Noise(phases) => phases.wake(),
-        }
+        self.protection.wake();
     }
 
     /// Whether nobody else can read what is sealed.
-    #[cfg(feature = "crypto")]
-    pub(in crate::session) const fn is_encrypted(&self) -> bool {
-        matches!(self.protection, Protection::Noise(_))
+    pub(in crate::session) fn is_encrypted(&self) -> bool {
+        self.protection.is_encrypted()
     }
 
     /// Begins with other packet numbers than 0, of what is sent and of what is received.
@@ -330,15 +253,6 @@ impl Seal {
     pub(in crate::session) fn start_at(&mut self, send: u64, receive: u64) {
         self.next_pn = send;
         self.window.mark(receive - 1).unwrap();
-    }
-
-    /// Bytes behind the body.
-    const fn tail(&self) -> usize {
-        match &self.protection {
-            Protection::Checked(_) => SUM_LEN,
-            #[cfg(feature = "crypto")]
-            Protection::Noise(_) => cipher::TAG_LEN,
-        }
     }
 }
 
@@ -350,6 +264,12 @@ impl std::fmt::Debug for Seal {
             .field("forged", &self.forged)
             .field("updates", &self.updates())
             .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys(..)")
     }
 }
 

@@ -8,17 +8,15 @@ use super::peer::{ACCEPT_EACH, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
 use super::requests::Letter;
-#[cfg(feature = "crypto")]
 use super::tokens::{Pass, Tokens};
+use crate::config::{ConfigError, in_range};
 use crate::message::Message;
 use crate::rate::host;
 use crate::session::Suite;
 use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, epoch_of};
-#[cfg(feature = "crypto")]
 use crate::session::event::code;
 use crate::session::exchange::{self, Responder};
-#[cfg(feature = "crypto")]
 use crate::session::token::{Grant, TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, Deny, DenyReason, Hello, Msg1, VERSION};
 use crate::time::Time;
@@ -155,7 +153,6 @@ impl<M: Message> Server<M> {
     }
 
     /// Reads the client's message. Of strangers only who knows what the suite asks for comes through.
-    #[cfg_attr(not(feature = "crypto"), expect(unused_variables, reason = "only tokens have a time"))]
     fn read_connect(
         &mut self,
         now: Time,
@@ -165,15 +162,9 @@ impl<M: Message> Server<M> {
     ) -> Result<(Guest, Responder, Secrets), Refusal> {
         let &Connect { protocol_id, cid, client_sid, token, msg1, .. } = connect;
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
-        #[cfg(feature = "crypto")]
         let grant = self.open_token(now, suite, token)?;
-        #[cfg(not(feature = "crypto"))]
-        if !token.is_empty() {
-            return Err(Refusal::Token);
-        }
-        let psk = self.config.psk.map(Zeroizing::new);
-        #[cfg(feature = "crypto")]
-        let psk = grant.as_ref().map(|grant| grant.psk.clone()).or(psk);
+        let psk = grant.as_ref().map(|grant| grant.psk.clone());
+        let psk = psk.or(self.config.psk.map(Zeroizing::new));
         let secrets = Secrets { psk, random: Zeroizing::new(self.random.array()) };
         let mut payload = Vec::new();
         let responder = self.read_msg1(&attempt, &secrets, msg1, &mut payload).ok_or(Refusal::Handshake)?;
@@ -182,7 +173,6 @@ impl<M: Message> Server<M> {
         if max_datagram < DATAGRAM_MIN {
             return Err(Refusal::Handshake);
         }
-        #[cfg(feature = "crypto")]
         let is_outdated = self.use_token(now, grant.as_ref())?;
         let guest = Guest {
             attempt: (from, cid),
@@ -193,10 +183,8 @@ impl<M: Message> Server<M> {
             features,
             msg1_hash: self.hash(msg1),
             user: user.into(),
-            #[cfg(feature = "crypto")]
             pass: grant.map(Pass::from),
         };
-        #[cfg(feature = "crypto")]
         if is_outdated {
             let user = self.config.user.clone();
             self.turn_away(now, &guest, responder, code::REPLACED, &user);
@@ -261,15 +249,18 @@ impl<M: Message> Server<M> {
     fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
     }
-}
 
-#[cfg(feature = "crypto")]
-impl<M: Message> Server<M> {
     /// From now on only who brings a connect token that `verifier` takes comes in. It is `unix` seconds since 1970.
     ///
     /// Of two sessions of one client the one by the newer token stays.
-    pub fn require_tokens(&mut self, now: Time, unix: u64, verifier: Verifier) {
+    ///
+    /// # Errors
+    ///
+    /// The program was built without the feature `crypto`. Then nothing has changed.
+    pub fn require_tokens(&mut self, now: Time, unix: u64, verifier: Verifier) -> Result<(), ConfigError> {
+        in_range("tokens without the feature `crypto`", u64::from(!Suite::TOKEN.is_built_in()), 0..=0)?;
         self.tokens = Some(Tokens::new(verifier, now, unix));
+        Ok(())
     }
 
     fn open_token(&self, now: Time, suite: Suite, token: &[u8]) -> Result<Option<Grant>, Refusal> {

@@ -8,7 +8,6 @@ use super::replies::Reply;
 use super::{Server, list};
 use crate::message::Message;
 use crate::session::Ecn;
-#[cfg(feature = "crypto")]
 use crate::session::event::CloseReason;
 use crate::session::wire::{RESET_LEN, Reset};
 use crate::time::Time;
@@ -45,14 +44,12 @@ impl<M: Message> Server<M> {
             peer.stage = Stage::Confirmed;
             self.crowd.confirm(id, until);
             self.stats.confirmed += 1;
-            #[cfg(feature = "crypto")]
             self.replace(now, id);
         }
         self.settle(now, id);
     }
 
     /// The client of a token is in: its older session ends.
-    #[cfg(feature = "crypto")]
     fn replace(&mut self, now: Time, id: u32) {
         let Some(peer) = self.sessions.get_mut(id) else { return };
         let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) else { return };
@@ -130,7 +127,6 @@ impl<M: Message> Server<M> {
             }
         }
         self.uncount(&peer);
-        #[cfg(feature = "crypto")]
         if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
             tokens.leave(pass, id);
         }

@@ -22,7 +22,6 @@ mod replies;
 mod requests;
 mod stats;
 mod table;
-#[cfg(feature = "crypto")]
 mod tokens;
 mod transmit;
 
@@ -30,7 +29,6 @@ pub use config::ServerConfig;
 pub use id::SessionId;
 pub use requests::Request;
 pub use stats::{RejectedRequests, ServerStats};
-#[cfg(feature = "crypto")]
 pub use tokens::Pass;
 
 use super::connection::{Connection, check_text};
@@ -93,7 +91,6 @@ pub struct Server<M = Blob> {
     replies: Replies,
     rates: Rates,
     quiet: Quiet,
-    #[cfg(feature = "crypto")]
     tokens: Option<tokens::Tokens>,
     stats: ServerStats,
     now: Time,
@@ -136,7 +133,6 @@ impl<M: Message> Server<M> {
             replies: Replies::new(),
             rates,
             quiet: Quiet::default(),
-            #[cfg(feature = "crypto")]
             tokens: None,
             stats: ServerStats::default(),
             now: Time::ZERO,
@@ -283,7 +279,6 @@ impl<M: Message> Server<M> {
     }
 
     /// What the connect token of a session said, if it takes one.
-    #[cfg(feature = "crypto")]
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&Pass> {
         let pass = self.sessions.get(id.0).and_then(|peer| peer.pass.as_deref());

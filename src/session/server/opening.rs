@@ -5,7 +5,6 @@ use super::graves::{Attempt, TIME_WAIT};
 use super::peer::{ACCEPT_EACH, HalfOpen, Peer, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
-#[cfg(feature = "crypto")]
 use super::tokens::Pass;
 use crate::message::Message;
 use crate::session::Suite;
@@ -29,7 +28,6 @@ pub(super) struct Guest {
     pub(super) msg1_hash: u128,
     pub(super) user: Box<[u8]>,
     /// What its connect token said.
-    #[cfg(feature = "crypto")]
     pub(super) pass: Option<Pass>,
 }
 
@@ -146,7 +144,6 @@ impl<M: Message> Server<M> {
             wake: None,
             is_listed: false,
             is_eventful: false,
-            #[cfg(feature = "crypto")]
             pass: guest.pass.map(Box::new),
         })
     }

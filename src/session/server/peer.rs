@@ -27,7 +27,6 @@ pub(super) struct Peer<M> {
     pub(super) is_listed: bool,
     pub(super) is_eventful: bool,
     /// What its connect token said.
-    #[cfg(feature = "crypto")]
     pub(super) pass: Option<Box<super::tokens::Pass>>,
 }
 

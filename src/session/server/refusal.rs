@@ -23,7 +23,6 @@ pub(super) enum Refusal {
     PerAddress,
     Full,
     Token,
-    #[cfg_attr(not(feature = "crypto"), expect(dead_code, reason = "there are no tokens"))]
     Outdated,
     Handshake,
     Declined,
@@ -94,8 +93,7 @@ impl fmt::Display for Refusal {
             Self::Rate => "its address asks for sessions too often",
             Self::PerAddress => "its address has too many sessions",
             Self::Full => "there is no room for another session",
-            Self::Token if cfg!(feature = "crypto") => "its connect token is not good, or not any more",
-            Self::Token => "it has a connect token, which takes the feature crypto",
+            Self::Token => "its connect token is not good, not any more, or not wanted",
             Self::Outdated => "its client is in by a newer token",
             Self::Handshake => "its handshake is not authentic",
             Self::Declined => "the application said no",

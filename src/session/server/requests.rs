@@ -2,7 +2,6 @@
 
 use super::opening::{Guest, Place, Secrets};
 use super::refusal::Refusal;
-#[cfg(feature = "crypto")]
 use super::tokens::Pass;
 use super::{Server, SessionId};
 use crate::message::Message;
@@ -27,7 +26,6 @@ pub struct Request<'a> {
     /// What its application says, at most 256 bytes.
     pub user: &'a [u8],
     /// What its connect token says.
-    #[cfg(feature = "crypto")]
     pub pass: Option<&'a Pass>,
 }
 
@@ -59,16 +57,7 @@ impl<M: Message> Server<M> {
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
         let Guest { attempt: (address, _), suite, user, .. } = &self.requests.get(&id.0)?.guest;
-        let (address, suite) = (*address, *suite);
-        #[cfg(feature = "crypto")]
-        let pass = self.pass(id);
-        Some(Request {
-            address,
-            suite,
-            user,
-            #[cfg(feature = "crypto")]
-            pass,
-        })
+        Some(Request { address: *address, suite: *suite, user, pass: self.pass(id) })
     }
 
     /// Lets a client in that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows when the client
@@ -140,7 +129,6 @@ impl<M: Message> Server<M> {
         self.notices.len() >= NOTICES_EACH * usize::from(self.config.max_sessions)
     }
 
-    #[cfg(feature = "crypto")]
     pub(super) fn pass_of_request(&self, id: u32) -> Option<&Pass> {
         self.requests.get(&id)?.guest.pass.as_ref()
     }

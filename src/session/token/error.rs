@@ -67,6 +67,9 @@ pub enum TokenError {
     /// So many tokens were used that no more can be remembered: the client may try again later.
     #[error("no room to remember another token")]
     Full,
+    /// The program was built without the feature `crypto`, which tokens take.
+    #[error("tokens are not built in")]
+    NotBuiltIn,
 }
 
 /// What no token can be made with.

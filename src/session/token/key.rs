@@ -1,17 +1,11 @@
-//! The keys that seal tokens, and how a matchmaker makes one.
+//! The key that seals the tokens of one server, and how a matchmaker makes one.
 
-use super::sealed::{Grant, HEAD_LEN, Head, LABEL, NONCE_LEN, PLAIN_LEN, SEALED_LEN};
+use super::sealed::{Grant, HEAD_LEN, Head, NONCE_LEN, PLAIN_LEN, SEALED_LEN, concat};
 use super::{ADDRESSES_MAX, LIFE_MAX, MintError, PublicToken, TokenError};
 use crate::session::Suite;
-use blake2::Blake2sMac256;
-use blake2::digest::{FixedOutput, KeyInit as _, Update};
-use chacha20poly1305::XChaCha20Poly1305;
-use chacha20poly1305::aead::AeadInPlace;
+use crate::session::crypto::CRYPTO;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
-
-/// The key of a fleet: 32 random bytes that only matchmakers have.
-pub struct FleetKey(Zeroizing<[u8; 32]>);
 
 /// The key of one server: who has it can make and read tokens for this server.
 pub struct ServerKey {
@@ -26,7 +20,7 @@ pub struct ServerKey {
 pub struct Order<'a> {
     /// The game and its own version of its protocol.
     pub protocol_id: u64,
-    /// One of the suites with a pre-shared key.
+    /// One of the suites with a pre-shared key, which take the feature `crypto`.
     pub suite: Suite,
     /// The client.
     pub client_id: u64,
@@ -42,25 +36,6 @@ pub struct Order<'a> {
     pub server_key: Option<[u8; 32]>,
     /// The application's own, at most [`USER_MAX`](super::USER_MAX) bytes. The client cannot read it.
     pub user: &'a [u8],
-}
-
-impl FleetKey {
-    /// The key of these random bytes.
-    #[must_use]
-    pub fn new(random: [u8; 32]) -> Self {
-        Self(Zeroizing::new(random))
-    }
-
-    /// The key of one server. `server_id` is of one process: a server that is started again has another. `key_id` tells the keys
-    /// that one server has one after the other.
-    #[must_use]
-    pub fn server_key(&self, server_id: u64, key_id: u8) -> ServerKey {
-        let mut mac = Blake2sMac256::new((&*self.0).into());
-        mac.update(LABEL);
-        mac.update(&server_id.to_le_bytes());
-        mac.update(&[key_id]);
-        ServerKey::new(server_id, key_id, mac.finalize_fixed().into())
-    }
 }
 
 impl ServerKey {
@@ -118,14 +93,8 @@ impl ServerKey {
         let mut plain = grant.encode()?;
         let head = head.encode();
         let associated = Head::associated(&head, protocol_id);
-        let tag =
-            self.cipher().encrypt_in_place_detached((&grant.nonce).into(), &associated, &mut *plain).ok()?;
-        let mut sealed = [0; SEALED_LEN];
-        let parts = head.iter().chain(&grant.nonce).chain(&*plain).chain(&tag);
-        for (to, from) in sealed.iter_mut().zip(parts) {
-            *to = *from;
-        }
-        Some(sealed)
+        let tag = CRYPTO?.tokens.seal(&self.key, &grant.nonce, &associated, &mut *plain)?;
+        Some(concat(&[&head, &grant.nonce, &*plain, &tag]))
     }
 
     /// The grant in a sealed token, whose head is looked at by the caller.
@@ -136,26 +105,23 @@ impl ServerKey {
         rest: &[u8],
         expires: u64,
     ) -> Result<Result<Grant, TokenError>, TokenError> {
+        let tokens = CRYPTO.ok_or(TokenError::NotBuiltIn)?.tokens;
         let (nonce, rest) = rest.split_first_chunk::<NONCE_LEN>().ok_or(TokenError::Forged)?;
         let (plain, tag) = rest.split_first_chunk::<PLAIN_LEN>().ok_or(TokenError::Forged)?;
         let tag: &[u8; 16] = tag.try_into().map_err(|_| TokenError::Forged)?;
         let mut plain = Zeroizing::new(*plain);
         let associated = Head::associated(head, protocol_id);
-        self.cipher()
-            .decrypt_in_place_detached(nonce.into(), &associated, &mut *plain, tag.into())
-            .map_err(|_| TokenError::Forged)?;
+        if !tokens.open(&self.key, nonce, &associated, &mut *plain, tag) {
+            return Err(TokenError::Forged);
+        }
         Ok(Grant::decode(&plain, expires, *nonce))
-    }
-
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new((&*self.key).into())
     }
 }
 
 impl Order<'_> {
     fn check(&self) -> Result<(), MintError> {
         let wrong = |field| Err(MintError { field });
-        if !self.suite.needs_psk() {
+        if !self.suite.needs_psk() || !self.suite.is_built_in() {
             return wrong("suite");
         }
         if self.server_key.is_some() != self.suite.needs_server_key() {
@@ -169,12 +135,6 @@ impl Order<'_> {
             return wrong("addresses");
         }
         Ok(())
-    }
-}
-
-impl std::fmt::Debug for FleetKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FleetKey(..)")
     }
 }
 

@@ -5,46 +5,19 @@
 //! server that was started again takes none from before. The client cannot read the sealed part; it gets the same pre-shared key
 //! beside it, over a connection that is secret.
 //!
-//! ```
-//! use whitewater::session::Suite;
-//! use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
-//!
-//! // The matchmaker. Keys, `psk` and `nonce` are random bytes, times are seconds since 1970.
-//! let (fleet, now) = (FleetKey::new([1; 32]), 1_900_000_000);
-//! let order = Order {
-//!     protocol_id: 7,
-//!     suite: Suite::TOKEN,
-//!     client_id: 99,
-//!     match_id: [0; 16],
-//!     created: now,
-//!     expires: now + 45,
-//!     addresses: &["192.0.2.1:4000".parse()?],
-//!     server_key: None,
-//!     user: b"red team",
-//! };
-//! let bytes = fleet.server_key(5, 0).mint(&order, [2; 32], [3; 24])?.encode();
-//!
-//! // The client.
-//! let token = PublicToken::decode(&bytes)?;
-//!
-//! // Server 5, which was started before.
-//! let mut verifier = Verifier::new(7, fleet.server_key(5, 0), now - 60);
-//! let grant = verifier.open(now + 1, Suite::TOKEN, &token.sealed)?;
-//! assert_eq!((grant.client_id, grant.user.as_slice()), (99, b"red team".as_slice()));
-//! verifier.use_up(now + 1, &grant)?; // once the client has shown that it knows the pre-shared key
-//! assert!(verifier.open(now + 2, Suite::TOKEN, &token.sealed).is_err());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! All of it takes the feature `crypto`; without that no token is made, and none is good.
 
 mod error;
 mod key;
 mod public;
-mod sealed;
+pub(super) mod sealed;
 mod used;
 mod verify;
 
+#[cfg(feature = "crypto")]
+pub use super::crypto::noise::FleetKey;
 pub use error::{MintError, TokenError};
-pub use key::{FleetKey, Order, ServerKey};
+pub use key::{Order, ServerKey};
 pub use public::PublicToken;
 pub use sealed::{Grant, SEALED_LEN, USER_MAX};
 pub use verify::Verifier;

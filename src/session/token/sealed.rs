@@ -36,13 +36,7 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn encode(&self) -> [u8; HEAD_LEN] {
         let Self { key_id, suite, server_id, expires } = *self;
-        let mut bytes = [0; HEAD_LEN];
-        let parts: [&[u8]; 4] =
-            [&[VERSION, key_id], &suite.to_le_bytes(), &server_id.to_le_bytes(), &expires.to_le_bytes()];
-        for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
-            *to = *from;
-        }
-        bytes
+        concat(&[&[VERSION, key_id], &suite.to_le_bytes(), &server_id.to_le_bytes(), &expires.to_le_bytes()])
     }
 
     pub(super) fn decode(bytes: &[u8; HEAD_LEN]) -> Result<Self, TokenError> {
@@ -58,13 +52,7 @@ impl Head {
 
     /// What the tag is over beside the ciphertext.
     pub(super) fn associated(head: &[u8; HEAD_LEN], protocol_id: u64) -> [u8; LABEL.len() + 8 + HEAD_LEN] {
-        let mut bytes = [0; LABEL.len() + 8 + HEAD_LEN];
-        let protocol_id = protocol_id.to_le_bytes();
-        let parts = LABEL.iter().chain(&protocol_id).chain(head);
-        for (to, from) in bytes.iter_mut().zip(parts) {
-            *to = *from;
-        }
-        bytes
+        concat(&[LABEL, &protocol_id.to_le_bytes(), head])
     }
 }
 
@@ -73,20 +61,16 @@ impl Grant {
     pub(super) fn encode(&self) -> Option<Zeroizing<[u8; PLAIN_LEN]>> {
         let Self { client_id, psk, created, expires: _, match_id, user, nonce: _ } = self;
         let user_len = u16::try_from(user.len()).ok().filter(|_| user.len() <= USER_MAX)?;
-        let mut bytes = Zeroizing::new([0; PLAIN_LEN]);
-        let parts: [&[u8]; 7] = [
-            &client_id.to_le_bytes(),
+        let [client_id, created] = [client_id, created].map(|number| number.to_le_bytes());
+        Some(Zeroizing::new(concat(&[
+            &client_id,
             &**psk,
-            &created.to_le_bytes(),
+            &created,
             match_id,
             &[0; 2],
             &user_len.to_le_bytes(),
             user,
-        ];
-        for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
-            *to = *from;
-        }
-        Some(bytes)
+        ])))
     }
 
     pub(super) fn decode(
@@ -118,6 +102,15 @@ impl std::fmt::Debug for Grant {
     }
 }
 
+/// The parts one after another, and zeros behind.
+pub(super) fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut bytes = [0; N];
+    for (to, from) in bytes.iter_mut().zip(parts.iter().copied().flatten()) {
+        *to = *from;
+    }
+    bytes
+}
+
 /// Bytes of a sealed token: head, nonce, ciphertext, tag.
 pub const SEALED_LEN: usize = HEAD_LEN + NONCE_LEN + PLAIN_LEN + 16;
 /// Most bytes that the application may have in a token.
@@ -125,7 +118,7 @@ pub const USER_MAX: usize = 256;
 /// The version of tokens.
 const VERSION: u8 = 1;
 /// Keeps the keys and tags of tokens apart from all others.
-pub(super) const LABEL: &[u8; 10] = b"ww/1 token";
+pub(in crate::session) const LABEL: &[u8; 10] = b"ww/1 token";
 pub(super) const HEAD_LEN: usize = 20;
 pub(super) const NONCE_LEN: usize = 24;
 pub(super) const PLAIN_LEN: usize = 8 + 32 + 8 + 16 + 2 + 2 + USER_MAX;

@@ -23,9 +23,7 @@ pub use hello::{CHALLENGE_LEN, Challenge, DENY_LEN, Deny, DenyReason, HELLO_MIN,
 pub use payload::{Msg1, Msg2, USER_MAX};
 
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};
-pub(in crate::session) use reader::Reader;
-#[cfg(feature = "crypto")]
-pub(in crate::session) use reader::Short;
+pub(in crate::session) use reader::{Reader, Short};
 
 /// The version of the protocol, in every packet of the handshake.
 pub const VERSION: u8 = 1;

@@ -3,11 +3,12 @@
 //! The client begins an update: its packets change their phase. The server follows when it opens one of them. The client begins
 //! the next only after a packet of the server in the new phase: then the server is not a whole phase behind, in either direction.
 
-use super::OpenError;
-use super::SealError;
+use super::Key;
 use super::cipher::{Keyed, TAG_LEN};
-use super::keys::Key;
 use crate::session::Cipher;
+use crate::session::crypto::Protection;
+use crate::session::seal::{OpenError, SealError};
+use crate::session::wire::DATA_HEADER_LEN;
 use crate::time::Time;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(super) struct Phases {
 }
 
 impl Phases {
-    pub(super) fn new(now: Time, cipher: Cipher, send: Key, receive: Key, client: bool) -> Self {
+    pub(super) fn new(cipher: Cipher, send: Key, receive: Key, client: bool) -> Self {
         let receive = Keyed::new(cipher, receive);
         Self {
             send: Keyed::new(cipher, send),
@@ -39,60 +40,70 @@ impl Phases {
             old: None,
             generation: (0, 0),
             packets: (0, 0),
-            since: now,
+            since: Time::ZERO,
             update_after: client.then_some(UPDATE_AFTER),
         }
     }
 
-    /// Whether the phase bit is set in what is sent.
-    pub(super) const fn phase(&self) -> bool {
-        self.generation.0 % 2 == 1
+    fn update_send(&mut self, now: Time) {
+        self.send = Keyed::new(self.send.which(), self.send.next());
+        self.generation.0 += 1;
+        self.packets = (0, 0);
+        self.since = now;
     }
 
-    pub(super) const fn generation(&self) -> (u64, u64) {
-        self.generation
-    }
-
-    /// Has this end, if it is the one to begin updates, do so after so many packets.
-    pub(super) fn update_after(&mut self, packets: u64) {
-        self.update_after = self.update_after.map(|_| packets);
-    }
-
-    /// Begins an update if one is due.
-    pub(super) fn update_if_due(&mut self, now: Time) {
-        let Some(after) = self.update_after else {
-            return;
-        };
-        let answered = self.generation.0 == self.generation.1;
-        let (sealed, opened) = self.packets;
-        if answered && (sealed.max(opened) >= after || now.since(self.since) >= UPDATE_AGE) {
+    fn update_receive(&mut self, now: Time, next: Keyed) {
+        self.old = Some(Box::new((self.receive.key().clone(), now + OLD_KEY)));
+        self.next = next.next();
+        self.receive = next;
+        self.generation.1 += 1;
+        if self.generation.1 > self.generation.0 {
             self.update_send(now);
         }
     }
+}
 
-    pub(super) fn seal(
-        &mut self,
-        pn: u64,
-        header: &[u8],
-        body: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], SealError> {
+impl Protection for Phases {
+    fn tail(&self) -> usize {
+        TAG_LEN
+    }
+
+    fn begin(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    fn next_phase(&mut self, now: Time) -> bool {
+        if let Some(after) = self.update_after {
+            let answered = self.generation.0 == self.generation.1;
+            let (sealed, opened) = self.packets;
+            if answered && (sealed.max(opened) >= after || now.since(self.since) >= UPDATE_AGE) {
+                self.update_send(now);
+            }
+        }
+        self.generation.0 % 2 == 1
+    }
+
+    fn seal(&mut self, pn: u64, buffer: &mut Vec<u8>, start: usize) -> Result<(), SealError> {
         let (sealed, _) = self.packets;
         if matches!(self.send.which(), Cipher::AesGcm) && sealed >= AES_GCM_PACKETS {
             return Err(SealError::KeySpent);
         }
+        let packet = buffer.get_mut(start..).unwrap_or_default();
+        let (header, body) = packet.split_first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
         let tag = self.send.seal(pn, header, body).ok_or(SealError::KeySpent)?;
+        buffer.extend_from_slice(&tag);
         self.packets.0 += 1;
-        Ok(tag)
+        Ok(())
     }
 
-    /// Opens a packet with the one key that it can be of. `ahead`: its number is beyond all that were opened.
-    pub(super) fn open(
+    /// Opens a packet with the one key that it can be of.
+    fn open(
         &mut self,
         now: Time,
         (phase, pn, ahead): (bool, u64, bool),
-        header: &[u8],
-        sealed: &mut [u8],
+        packet: &mut [u8],
     ) -> Result<(), OpenError> {
+        let (header, sealed) = packet.split_first_chunk_mut::<DATA_HEADER_LEN>().ok_or(OpenError::Forged)?;
         let current = phase == (self.generation.1 % 2 == 1);
         let opened = if current {
             self.receive.open(pn, header, sealed)
@@ -117,35 +128,30 @@ impl Phases {
         Ok(())
     }
 
-    pub(super) const fn memory(&self) -> usize {
+    fn updates(&self) -> (u64, u64) {
+        self.generation
+    }
+
+    fn update_after(&mut self, packets: u64) {
+        self.update_after = self.update_after.map(|_| packets);
+    }
+
+    fn memory(&self) -> usize {
         size_of::<Self>() + self.send.memory() + self.receive.memory()
     }
 
-    pub(super) fn rest(&mut self) {
+    fn rest(&mut self) {
         self.send.rest();
         self.receive.rest();
     }
 
-    pub(super) fn wake(&mut self) {
+    fn wake(&mut self) {
         self.send.wake();
         self.receive.wake();
     }
 
-    fn update_send(&mut self, now: Time) {
-        self.send = Keyed::new(self.send.which(), self.send.next());
-        self.generation.0 += 1;
-        self.packets = (0, 0);
-        self.since = now;
-    }
-
-    fn update_receive(&mut self, now: Time, next: Keyed) {
-        self.old = Some(Box::new((self.receive.key().clone(), now + OLD_KEY)));
-        self.next = next.next();
-        self.receive = next;
-        self.generation.1 += 1;
-        if self.generation.1 > self.generation.0 {
-            self.update_send(now);
-        }
+    fn is_encrypted(&self) -> bool {
+        true
     }
 }
 
@@ -161,25 +167,27 @@ const OLD_KEY: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::seal::Seal;
 
     fn phases(cipher: Cipher) -> Phases {
         let key = |byte| Key::new([byte; 32]);
-        Phases::new(Time::ZERO, cipher, key(1), key(2), false)
+        Phases::new(cipher, key(1), key(2), false)
     }
 
     #[test]
     fn a_key_of_aes_gcm_seals_8_million_packets() {
-        for (cipher, most) in [(Cipher::AesGcm, Some(1 << 23)), (Cipher::ChaChaPoly, None)] {
+        for (cipher, is_limited) in [(Cipher::AesGcm, true), (Cipher::ChaChaPoly, false)] {
             let mut phases = phases(cipher);
             phases.packets.0 = (1 << 23) - 1;
-            assert!(phases.seal(1, &[], &mut []).is_ok());
-            assert_eq!(phases.seal(2, &[], &mut []).is_err(), most == Some(phases.packets.0));
+            let mut seal = |pn| phases.seal(pn, &mut vec![0; DATA_HEADER_LEN], 0);
+            assert_eq!(seal(1), Ok(()));
+            assert_eq!(seal(2).is_err(), is_limited);
         }
     }
 
     #[test]
     fn an_idle_session_has_little_of_it() {
         assert!(size_of::<Phases>() <= 400, "{} bytes", size_of::<Phases>());
-        assert!(size_of::<super::super::Seal>() <= 200, "{} bytes", size_of::<super::super::Seal>());
+        assert!(size_of::<Seal>() <= 200, "{} bytes", size_of::<Seal>());
     }
 }

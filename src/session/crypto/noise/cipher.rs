@@ -1,23 +1,21 @@
 //! A cipher with its key: authenticated encryption by packet number.
 
+use super::Key;
 #[cfg(feature = "ring")]
-use super::fast::{AesGcm, ChaChaPoly};
-use super::keys::Key;
+use super::fast::Fast as Any;
 #[cfg(not(feature = "ring"))]
-use super::pure::{AesGcm, ChaChaPoly};
+use super::pure::Pure as Any;
 use crate::session::Cipher;
 
-/// Authenticated encryption in place. The nonce of a packet is its number, as Noise has it (revision 34, section 12).
+/// Authenticated encryption in place, by one key.
 pub(super) trait Aead {
-    fn new(key: &[u8; 32]) -> Self
-    where
-        Self: Sized;
+    fn new(cipher: Cipher, key: &[u8; 32]) -> Self;
 
     /// Encrypts `body`; returns the tag over it and `header`. `None` never is, for bodies of less than 64 GiB.
-    fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]>;
+    fn seal(&self, nonce: [u8; 12], header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]>;
 
     /// Decrypts what stands before the tag in `sealed` if the tag is right. If it is not, the bytes of `sealed` are of no use.
-    fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool;
+    fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool;
 }
 
 /// A key, ready for use, or at rest.
@@ -28,11 +26,6 @@ pub(super) struct Keyed {
     aead: Option<Any>,
 }
 
-enum Any {
-    ChaChaPoly(ChaChaPoly),
-    AesGcm(AesGcm),
-}
-
 impl Keyed {
     pub(super) fn new(which: Cipher, key: Key) -> Self {
         let aead = Some(Any::new(which, &key));
@@ -40,10 +33,10 @@ impl Keyed {
     }
 
     pub(super) const fn memory(&self) -> usize {
-        match &self.aead {
-            Some(Any::ChaChaPoly(_)) => size_of::<ChaChaPoly>(),
-            Some(Any::AesGcm(_)) => AES_GCM,
-            None => 0,
+        match (&self.aead, self.which) {
+            (Some(_), Cipher::ChaChaPoly) => size_of::<Key>(),
+            (Some(_), Cipher::AesGcm) => AES_GCM,
+            (None, _) => 0,
         }
     }
 
@@ -69,9 +62,10 @@ impl Keyed {
     }
 
     fn encrypt(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
+        let nonce = nonce(self.which, pn);
         match &self.aead {
-            Some(aead) => aead.seal(pn, header, body),
-            None => Any::new(self.which, &self.key).seal(pn, header, body),
+            Some(aead) => aead.seal(nonce, header, body),
+            None => Any::new(self.which, &self.key).seal(nonce, header, body),
         }
     }
 
@@ -80,15 +74,15 @@ impl Keyed {
         if super::null::is_on() {
             return sealed.ends_with(&[0; TAG_LEN]);
         }
+        let nonce = nonce(self.which, pn);
         match &self.aead {
-            Some(aead) => aead.open(pn, header, sealed),
-            None => Any::new(self.which, &self.key).open(pn, header, sealed),
+            Some(aead) => aead.open(nonce, header, sealed),
+            None => Any::new(self.which, &self.key).open(nonce, header, sealed),
         }
     }
 
     /// The key that follows this one; this one cannot be computed from it. Source: Noise revision 34, section 11.3 and `REKEY` in
-    /// section 4.2. Packet numbers end long before the nonce that it uses, and
-    /// what it encrypts is never sent.
+    /// section 4.2. Packet numbers end long before the nonce that it uses, and what it encrypts is never sent.
     pub(super) fn next(&self) -> Key {
         let mut key = Key::new([0; 32]);
         let _ = self.encrypt(u64::MAX, &[], &mut *key);
@@ -104,38 +98,12 @@ impl Keyed {
     }
 }
 
-impl Any {
-    fn new(which: Cipher, key: &Key) -> Self {
-        match which {
-            Cipher::ChaChaPoly => Self::ChaChaPoly(Aead::new(key)),
-            Cipher::AesGcm => Self::AesGcm(Aead::new(key)),
-        }
-    }
-
-    fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
-        match self {
-            Self::ChaChaPoly(aead) => aead.seal(pn, header, body),
-            Self::AesGcm(aead) => aead.seal(pn, header, body),
-        }
-    }
-
-    fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool {
-        match self {
-            Self::ChaChaPoly(aead) => aead.open(pn, header, sealed),
-            Self::AesGcm(aead) => aead.open(pn, header, sealed),
-        }
-    }
-}
-
-/// 4 zero bytes, then the number, its low byte first.
-pub(super) fn chacha_nonce(pn: u64) -> [u8; 12] {
-    let [a, b, c, d, e, f, g, h] = pn.to_le_bytes();
-    [0, 0, 0, 0, a, b, c, d, e, f, g, h]
-}
-
-/// 4 zero bytes, then the number, its high byte first.
-pub(super) fn aes_nonce(pn: u64) -> [u8; 12] {
-    let [a, b, c, d, e, f, g, h] = pn.to_be_bytes();
+/// 4 zero bytes, then the packet number: with ChaCha20 its low byte first, with AES its high byte. Source: Noise revision 34, section 12.
+fn nonce(cipher: Cipher, pn: u64) -> [u8; 12] {
+    let [a, b, c, d, e, f, g, h] = match cipher {
+        Cipher::ChaChaPoly => pn.to_le_bytes(),
+        Cipher::AesGcm => pn.to_be_bytes(),
+    };
     [0, 0, 0, 0, a, b, c, d, e, f, g, h]
 }
 

@@ -1,81 +1,107 @@
 //! Noise by the crate snow: NN, NNpsk0, NK and NKpsk0 with X25519 and BLAKE2s. Source: the Noise Protocol Framework, revision 34.
+//!
+//! `phase` seals packets with the keys that it gives, `cipher` is what encrypts, in Rust alone (`pure`) or by ring (`fast`).
 
-use super::exchange::HandshakeError;
-use super::seal::Keys;
-use super::wire::MESSAGE_MAX;
-use super::{Cipher, Pattern};
+mod cipher;
+#[cfg(feature = "ring")]
+mod fast;
+#[cfg(fuzzing)]
+pub(in crate::session) mod null;
+mod phase;
+#[cfg(any(test, not(feature = "ring")))]
+mod pure;
+#[cfg(test)]
+pub(in crate::session) mod record;
+mod tokens;
+
+pub use tokens::FleetKey;
+
+use super::{Asked, Begun, Exchange, Secrets};
+use crate::session::exchange::{Attempt, HandshakeError};
+use crate::session::seal::Keys;
+use crate::session::wire::MESSAGE_MAX;
+use crate::session::{Cipher, Pattern, Suite};
+use phase::Phases;
 use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
 use zeroize::{Zeroize, Zeroizing};
 
-/// A pre-shared key and a key of the server, as far as the suite needs them.
-pub(super) type Credentials<'a> = (Option<&'a [u8; 32]>, Option<&'a [u8; 32]>);
+/// A key of a cipher; wiped when it is dropped.
+type Key = Zeroizing<[u8; 32]>;
 
-pub(super) struct NoiseInitiator {
+pub(super) struct Noise;
+
+/// The client of a handshake, and a server that has read the first message.
+struct Handshake {
     state: HandshakeState,
     cipher: Cipher,
 }
 
-pub(super) struct NoiseResponder {
-    state: HandshakeState,
-    cipher: Cipher,
-}
-
-impl NoiseInitiator {
-    pub(super) fn new(
-        pattern: Pattern,
-        cipher: Cipher,
-        prologue: &[u8],
-        (psk, server_key): Credentials<'_>,
-        random: [u8; 32],
-    ) -> Result<Self, HandshakeError> {
-        let mut builder = builder(pattern, cipher, prologue, psk, random)?;
-        if let Some(server_key) = server_key {
+impl Exchange for Noise {
+    fn begin(
+        &self,
+        attempt: &Attempt<'_>,
+        secrets: Secrets<'_>,
+        payload: &[u8],
+        msg1: &mut Vec<u8>,
+    ) -> Result<Box<dyn Begun>, HandshakeError> {
+        let prologue = attempt.prologue();
+        let (mut builder, cipher) = builder(attempt.suite, &prologue, secrets)?;
+        if let Some(server_key) = secrets.server_key {
             builder = builder.remote_public_key(server_key).map_err(|_| HandshakeError::ServerKey)?;
         }
-        let state = builder.build_initiator().map_err(|_| HandshakeError::ServerKey)?;
-        Ok(Self { state, cipher })
+        let mut state = builder.build_initiator().map_err(|_| HandshakeError::ServerKey)?;
+        write(&mut state, payload, msg1)?;
+        Ok(Box::new(Handshake { state, cipher }))
     }
 
-    pub(super) fn begin(mut self, payload: &[u8], msg1: &mut Vec<u8>) -> Result<Self, HandshakeError> {
-        write(&mut self.state, payload, msg1)?;
-        Ok(self)
+    fn read_msg1(
+        &self,
+        attempt: &Attempt<'_>,
+        secrets: Secrets<'_>,
+        msg1: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<Box<dyn Asked>, HandshakeError> {
+        let prologue = attempt.prologue();
+        let (mut builder, cipher) = builder(attempt.suite, &prologue, secrets)?;
+        if let Some(server_key) = secrets.server_key {
+            builder = builder.local_private_key(server_key).map_err(|_| HandshakeError::ServerKey)?;
+        }
+        let mut state = builder.build_responder().map_err(|_| HandshakeError::ServerKey)?;
+        read(&mut state, msg1, payload)?;
+        Ok(Box::new(Handshake { state, cipher }))
     }
+}
 
-    pub(super) fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
+impl Begun for Handshake {
+    fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         read(&mut self.state, msg2, payload)?;
         let (to_server, to_client) = self.state.dangerously_get_raw_split();
         Ok(Keys::of_client(self.cipher, to_server, to_client))
     }
 }
 
-impl NoiseResponder {
-    pub(super) fn new(
-        pattern: Pattern,
-        cipher: Cipher,
-        prologue: &[u8],
-        (psk, server_key): Credentials<'_>,
-        random: [u8; 32],
-    ) -> Result<Self, HandshakeError> {
-        let mut builder = builder(pattern, cipher, prologue, psk, random)?;
-        if let Some(server_key) = server_key {
-            builder = builder.local_private_key(server_key).map_err(|_| HandshakeError::ServerKey)?;
-        }
-        let state = builder.build_responder().map_err(|_| HandshakeError::ServerKey)?;
-        Ok(Self { state, cipher })
-    }
-
-    pub(super) fn read_msg1(mut self, msg1: &[u8], payload: &mut Vec<u8>) -> Result<Self, HandshakeError> {
-        read(&mut self.state, msg1, payload)?;
-        Ok(self)
-    }
-
-    pub(super) fn write_msg2(mut self, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
+impl Asked for Handshake {
+    fn write_msg2(mut self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         write(&mut self.state, payload, msg2)?;
         let (to_server, to_client) = self.state.dangerously_get_raw_split();
         Ok(Keys::of_server(self.cipher, to_server, to_client))
+    }
+}
+
+impl Keys {
+    /// The keys of the client of a session.
+    #[must_use]
+    pub fn of_client(cipher: Cipher, to_server: [u8; 32], to_client: [u8; 32]) -> Self {
+        Self(Box::new(Phases::new(cipher, Key::new(to_server), Key::new(to_client), true)))
+    }
+
+    /// The keys of the server of a session.
+    #[must_use]
+    pub fn of_server(cipher: Cipher, to_server: [u8; 32], to_client: [u8; 32]) -> Self {
+        Self(Box::new(Phases::new(cipher, Key::new(to_client), Key::new(to_server), false)))
     }
 }
 
@@ -91,20 +117,19 @@ pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
 }
 
 fn builder<'a>(
-    pattern: Pattern,
-    cipher: Cipher,
+    suite: Suite,
     prologue: &'a [u8],
-    psk: Option<&'a [u8; 32]>,
-    random: [u8; 32],
-) -> Result<Builder<'a>, HandshakeError> {
+    secrets: Secrets<'a>,
+) -> Result<(Builder<'a>, Cipher), HandshakeError> {
+    let Suite::Noise(pattern, cipher) = suite else { return Err(HandshakeError::Suite) };
     let params: NoiseParams = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
-    let resolver = Box::new(Resolver(Zeroizing::new(random)));
+    let resolver = Box::new(Resolver(Zeroizing::new(*secrets.random)));
     let builder = Builder::with_resolver(params, resolver);
-    let builder = builder.prologue(prologue).map_err(|_| HandshakeError::Suite)?;
-    match psk {
-        Some(psk) => builder.psk(0, psk).map_err(|_| HandshakeError::Psk),
-        None => Ok(builder),
+    let mut builder = builder.prologue(prologue).map_err(|_| HandshakeError::Suite)?;
+    if let Some(psk) = secrets.psk {
+        builder = builder.psk(0, psk).map_err(|_| HandshakeError::Psk)?;
     }
+    Ok((builder, cipher))
 }
 
 const fn name(pattern: Pattern, cipher: Cipher) -> &'static str {

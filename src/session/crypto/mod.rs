@@ -1,0 +1,141 @@
+//! What protects sessions, behind traits: a handshake gives keys, keys seal packets, and a matchmaker's key seals connect tokens.
+//!
+//! `plain` is always there and hides nothing. What the feature `crypto` has is `noise`, which the rest of the library knows as
+//! [`CRYPTO`] alone, so that nothing else depends on the feature.
+
+#[cfg(feature = "crypto")]
+pub(super) mod noise;
+mod plain;
+
+use super::Suite;
+use super::exchange::{Attempt, HandshakeError};
+use super::seal::{Keys, OpenError, SealError};
+use crate::time::Time;
+
+/// Ciphers, as far as they are built in.
+#[derive(Clone, Copy)]
+pub(super) struct Crypto {
+    exchange: &'static dyn Exchange,
+    pub(super) tokens: &'static dyn TokenCipher,
+}
+
+#[cfg(feature = "crypto")]
+pub(super) const CRYPTO: Option<Crypto> = Some(Crypto { exchange: &noise::Noise, tokens: &noise::Noise });
+#[cfg(not(feature = "crypto"))]
+pub(super) const CRYPTO: Option<Crypto> = None;
+
+/// The handshakes of a family of suites.
+pub(super) trait Exchange: Sync {
+    /// Begins as the client: appends the first message with `payload` to `msg1`, which stays as it is when there is an error.
+    fn begin(
+        &self,
+        attempt: &Attempt<'_>,
+        secrets: Secrets<'_>,
+        payload: &[u8],
+        msg1: &mut Vec<u8>,
+    ) -> Result<Box<dyn Begun>, HandshakeError>;
+
+    /// Reads the first message as the server: appends what it says to `payload`.
+    fn read_msg1(
+        &self,
+        attempt: &Attempt<'_>,
+        secrets: Secrets<'_>,
+        msg1: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<Box<dyn Asked>, HandshakeError>;
+}
+
+/// What one end has for a handshake: the keys that the suite needs, and random bytes of which its own key is made.
+#[derive(Clone, Copy)]
+pub(super) struct Secrets<'a> {
+    pub(super) psk: Option<&'a [u8; 32]>,
+    /// The public half at the client, the private at the server.
+    pub(super) server_key: Option<&'a [u8; 32]>,
+    pub(super) random: &'a [u8; 32],
+}
+
+/// A client that waits for the second message.
+pub(super) trait Begun: Send + Sync {
+    /// Appends what the message says to `payload`. A message that is not the answer changes nothing.
+    fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
+}
+
+/// A server that has read the first message.
+pub(super) trait Asked: Send + Sync {
+    fn write_msg2(self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
+}
+
+/// What makes packets authentic by the keys of one session. Its owner numbers them, and opens none twice.
+pub(super) trait Protection: Send + Sync {
+    /// Bytes behind the body of a packet.
+    fn tail(&self) -> usize;
+
+    /// The keys are used from now on.
+    fn begin(&mut self, _now: Time) {}
+
+    /// The phase bit of the packet that is sealed next. Updates the key first if that is due.
+    fn next_phase(&mut self, _now: Time) -> bool {
+        false
+    }
+
+    /// Seals the packet that begins at `start` of the buffer: header and body are there, the tail is to be appended.
+    fn seal(&mut self, pn: u64, buffer: &mut Vec<u8>, start: usize) -> Result<(), SealError>;
+
+    /// Opens a packet in place, which has a header and a tail. Of the header: its phase, its number, and whether that is beyond all that
+    /// were opened.
+    fn open(&mut self, now: Time, header: (bool, u64, bool), packet: &mut [u8]) -> Result<(), OpenError>;
+
+    /// How often the keys were updated: to send, to receive.
+    fn updates(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    /// Has this end, if it is the one to begin updates, do so after so many packets.
+    fn update_after(&mut self, _packets: u64) {}
+
+    /// Bytes of the heap, about.
+    fn memory(&self) -> usize;
+
+    /// Keeps nothing but the keys.
+    fn rest(&mut self) {}
+
+    /// Prepares the keys for more packets than one.
+    fn wake(&mut self) {}
+
+    /// Whether nobody else can read what is sealed.
+    fn is_encrypted(&self) -> bool {
+        false
+    }
+}
+
+/// What seals connect tokens.
+pub(super) trait TokenCipher: Sync {
+    /// Encrypts in place; returns the tag over that and `associated`. `None` never is, for a token's bytes.
+    fn seal(&self, key: &[u8; 32], nonce: &[u8; 24], associated: &[u8], plain: &mut [u8])
+    -> Option<[u8; 16]>;
+
+    /// Decrypts in place if the tag is right.
+    fn open(
+        &self,
+        key: &[u8; 32],
+        nonce: &[u8; 24],
+        associated: &[u8],
+        sealed: &mut [u8],
+        tag: &[u8; 16],
+    ) -> bool;
+}
+
+impl Suite {
+    /// Whether this program has what the suite takes: the feature `crypto`, but for [`Checked`](Self::Checked).
+    #[must_use]
+    pub fn is_built_in(self) -> bool {
+        self.exchange().is_some()
+    }
+
+    pub(super) fn exchange(self) -> Option<&'static dyn Exchange> {
+        match self {
+            Self::Checked => Some(&plain::Plain),
+            Self::Noise(..) => CRYPTO.map(|crypto| crypto.exchange),
+        }
+    }
+}

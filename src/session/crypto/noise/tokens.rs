@@ -1,0 +1,94 @@
+//! What seals connect tokens, and the key of a fleet.
+
+use super::{Key, Noise};
+use crate::session::crypto::TokenCipher;
+use crate::session::token::ServerKey;
+use crate::session::token::sealed::LABEL;
+use blake2::Blake2sMac256;
+use blake2::digest::{FixedOutput, KeyInit as _, Update};
+use chacha20poly1305::XChaCha20Poly1305;
+use chacha20poly1305::aead::AeadInPlace;
+
+/// The key of a fleet: 32 random bytes that only matchmakers have.
+///
+/// ```
+/// use whitewater::session::Suite;
+/// use whitewater::session::token::{FleetKey, Order, PublicToken, Verifier};
+///
+/// // The matchmaker. Keys, `psk` and `nonce` are random bytes, times are seconds since 1970.
+/// let (fleet, now) = (FleetKey::new([1; 32]), 1_900_000_000);
+/// let order = Order {
+///     protocol_id: 7,
+///     suite: Suite::TOKEN,
+///     client_id: 99,
+///     match_id: [0; 16],
+///     created: now,
+///     expires: now + 45,
+///     addresses: &["192.0.2.1:4000".parse()?],
+///     server_key: None,
+///     user: b"red team",
+/// };
+/// let bytes = fleet.server_key(5, 0).mint(&order, [2; 32], [3; 24])?.encode();
+///
+/// // The client.
+/// let token = PublicToken::decode(&bytes)?;
+///
+/// // Server 5, which was started before.
+/// let mut verifier = Verifier::new(7, fleet.server_key(5, 0), now - 60);
+/// let grant = verifier.open(now + 1, Suite::TOKEN, &token.sealed)?;
+/// assert_eq!((grant.client_id, grant.user.as_slice()), (99, b"red team".as_slice()));
+/// verifier.use_up(now + 1, &grant)?; // once the client has shown that it knows the pre-shared key
+/// assert!(verifier.open(now + 2, Suite::TOKEN, &token.sealed).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FleetKey(Key);
+
+impl FleetKey {
+    /// The key of these random bytes.
+    #[must_use]
+    pub fn new(random: [u8; 32]) -> Self {
+        Self(Key::new(random))
+    }
+
+    /// The key of one server. `server_id` is of one process: a server that is started again has another. `key_id` tells the keys
+    /// that one server has one after the other.
+    #[must_use]
+    pub fn server_key(&self, server_id: u64, key_id: u8) -> ServerKey {
+        let mut mac = Blake2sMac256::new((&*self.0).into());
+        mac.update(LABEL);
+        mac.update(&server_id.to_le_bytes());
+        mac.update(&[key_id]);
+        ServerKey::new(server_id, key_id, mac.finalize_fixed().into())
+    }
+}
+
+impl std::fmt::Debug for FleetKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FleetKey(..)")
+    }
+}
+
+impl TokenCipher for Noise {
+    fn seal(
+        &self,
+        key: &[u8; 32],
+        nonce: &[u8; 24],
+        associated: &[u8],
+        plain: &mut [u8],
+    ) -> Option<[u8; 16]> {
+        let cipher = XChaCha20Poly1305::new(key.into());
+        cipher.encrypt_in_place_detached(nonce.into(), associated, plain).ok().map(Into::into)
+    }
+
+    fn open(
+        &self,
+        key: &[u8; 32],
+        nonce: &[u8; 24],
+        associated: &[u8],
+        sealed: &mut [u8],
+        tag: &[u8; 16],
+    ) -> bool {
+        let cipher = XChaCha20Poly1305::new(key.into());
+        cipher.decrypt_in_place_detached(nonce.into(), associated, sealed, tag.into()).is_ok()
+    }
+}

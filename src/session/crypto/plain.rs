@@ -1,0 +1,151 @@
+//! Sessions without encryption. The handshake is two salts in clear, and a checksum over all that both ends have to know alike, so
+//! that a message which the network has changed makes no session. Packets have a checksum with both salts mixed in.
+
+use super::{Asked, Begun, Exchange, Protection, Secrets};
+use crate::session::exchange::{Attempt, HandshakeError};
+use crate::session::seal::{Keys, OpenError, SealError};
+use crate::time::Time;
+use crc32fast::Hasher;
+
+pub(super) struct Plain;
+
+/// The client of a handshake, and a server that has read the first message.
+struct Handshake {
+    /// CRC-32 over the prologue and the first message without its checksum: over a checksum as well, it would always be the same.
+    transcript: Hasher,
+    /// Of this end.
+    salt: [u8; SALT_LEN],
+    /// Of the client: at the server, it came with the first message.
+    client_salt: [u8; SALT_LEN],
+    protocol_id: u64,
+}
+
+/// The CRC-32 of the salts of both ends and the protocol id: each packet's checksum goes on from there, so that only who has seen the
+/// handshake can make one.
+struct Checksum(u32);
+
+impl Exchange for Plain {
+    fn begin(
+        &self,
+        attempt: &Attempt<'_>,
+        secrets: Secrets<'_>,
+        payload: &[u8],
+        msg1: &mut Vec<u8>,
+    ) -> Result<Box<dyn Begun>, HandshakeError> {
+        let mut handshake = Handshake::new(attempt, secrets);
+        handshake.write(payload, msg1);
+        Ok(Box::new(handshake))
+    }
+
+    fn read_msg1(
+        &self,
+        attempt: &Attempt<'_>,
+        secrets: Secrets<'_>,
+        msg1: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<Box<dyn Asked>, HandshakeError> {
+        let mut handshake = Handshake::new(attempt, secrets);
+        handshake.client_salt = read(&mut handshake.transcript, msg1, payload)?;
+        Ok(Box::new(handshake))
+    }
+}
+
+impl Handshake {
+    fn new(attempt: &Attempt<'_>, secrets: Secrets<'_>) -> Self {
+        let mut transcript = Hasher::new();
+        transcript.update(&attempt.prologue());
+        let salt = secrets.random.first_chunk().copied().unwrap_or_default();
+        Self { transcript, salt, client_salt: salt, protocol_id: attempt.protocol_id }
+    }
+
+    fn write(&mut self, payload: &[u8], message: &mut Vec<u8>) {
+        self.transcript.update(&self.salt);
+        self.transcript.update(payload);
+        message.extend_from_slice(&self.salt);
+        message.extend_from_slice(payload);
+        message.extend_from_slice(&self.transcript.clone().finalize().to_le_bytes());
+    }
+}
+
+impl Begun for Handshake {
+    fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
+        let server_salt = read(&mut self.transcript.clone(), msg2, payload)?;
+        Ok(Keys::checked(self.client_salt, server_salt, self.protocol_id))
+    }
+}
+
+impl Asked for Handshake {
+    fn write_msg2(mut self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
+        self.write(payload, msg2);
+        Ok(Keys::checked(self.client_salt, self.salt, self.protocol_id))
+    }
+}
+
+impl Keys {
+    /// No keys: a checksum with these salts, for both ends.
+    #[must_use]
+    pub fn checked(client_salt: [u8; 8], server_salt: [u8; 8], protocol_id: u64) -> Self {
+        let salt = u64::from_le_bytes(client_salt) ^ u64::from_le_bytes(server_salt);
+        let secret = u128::from(salt) | u128::from(protocol_id) << 64;
+        let mut begun = Hasher::new();
+        begun.update(&secret.to_le_bytes());
+        Self(Box::new(Checksum(begun.finalize())))
+    }
+}
+
+impl Checksum {
+    /// CRC-32 of IEEE 802.3 over the secret and `bytes`.
+    fn sum(&self, bytes: &[u8]) -> [u8; SUM_LEN] {
+        let mut hasher = Hasher::new_with_initial(self.0);
+        hasher.update(bytes);
+        hasher.finalize().to_le_bytes()
+    }
+}
+
+impl Protection for Checksum {
+    fn tail(&self) -> usize {
+        SUM_LEN
+    }
+
+    fn seal(&mut self, _pn: u64, buffer: &mut Vec<u8>, start: usize) -> Result<(), SealError> {
+        let sum = self.sum(buffer.get(start..).ok_or(SealError::NoHeader)?);
+        buffer.extend_from_slice(&sum);
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        _now: Time,
+        (phase, ..): (bool, u64, bool),
+        packet: &mut [u8],
+    ) -> Result<(), OpenError> {
+        if phase {
+            return Err(OpenError::Phase);
+        }
+        let (bytes, sum) = packet.split_last_chunk::<SUM_LEN>().ok_or(OpenError::Forged)?;
+        if self.sum(bytes) == *sum { Ok(()) } else { Err(OpenError::Forged) }
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+fn read(
+    transcript: &mut Hasher,
+    message: &[u8],
+    payload: &mut Vec<u8>,
+) -> Result<[u8; SALT_LEN], HandshakeError> {
+    let (bytes, sum) = message.split_last_chunk().ok_or(HandshakeError::Length)?;
+    let (salt, rest) = bytes.split_first_chunk().ok_or(HandshakeError::Length)?;
+    transcript.update(bytes);
+    if transcript.clone().finalize().to_le_bytes() != *sum {
+        return Err(HandshakeError::Forged);
+    }
+    payload.extend_from_slice(rest);
+    Ok(*salt)
+}
+
+const SALT_LEN: usize = 8;
+/// Bytes of the checksum.
+const SUM_LEN: usize = 4;
