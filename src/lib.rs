@@ -51,7 +51,7 @@
 //!                                             how often to send
 //!   rate     how often strangers may do something, all of them and each address
 //!  ─────────────────────────────────────────────────────────────────────
-//!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)   Logged (events)
+//!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)   Logged (events)   Measures (counters)
 //!            Ring, SequenceBuffer, ByteRing (ring)   Keyed (hash): tables that strangers cannot fill unevenly
 //! ```
 //!
@@ -90,6 +90,7 @@ mod book {
 pub mod arq;
 pub mod code;
 mod config;
+mod counters;
 pub mod events;
 mod hash;
 #[cfg(feature = "kcp-go")]

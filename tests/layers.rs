@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
 const LAYERS: [&[&str]; 7] = [
-    &["seq", "time", "ring", "config", "hash", "events"],
+    &["seq", "time", "ring", "config", "counters", "hash", "events"],
     &["wire", "code", "pace", "rate"],
     &["arq", "packet"],
     &["message", "kcp_go"],

@@ -76,7 +76,7 @@ fn check_session(end: &mut Connection<Blob>, before: &ConnectionStats) {
     assert_eq!(sum(&session, "in", "bytes"), stats.bytes_received - before.bytes_received);
     assert_eq!(sum(&session, "packets", "n"), stats.packets_judged - before.packets_judged);
     assert_eq!(sum(&session, "packets", "lost"), stats.packets_lost - before.packets_lost);
-    for ((reason, after), (_, before)) in stats.refused().into_iter().zip(before.refused()) {
+    for ((reason, after), (_, before)) in stats.refused().zip(before.refused()) {
         let of_reason: Vec<_> = session.iter().filter(|line| line["reason"] == reason).cloned().collect();
         assert_eq!(sum(&of_reason, "reject", "n"), after - before, "{reason}");
     }

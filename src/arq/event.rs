@@ -111,7 +111,7 @@ pub enum KcpEvent {
         /// The field of [`Rejected`](super::Rejected) that counts it.
         reason: &'static str,
         /// How many.
-        n: u32,
+        n: u64,
     },
     /// Segments were acknowledged.
     #[non_exhaustive]

@@ -389,7 +389,7 @@ impl<O: Output> Kcp<O> {
     pub fn stats(&self) -> Stats {
         let tick = if self.config.is_by_time() { Duration::from_micros(1) } else { Duration::from_millis(1) };
         let control = self.congestion.control();
-        Stats {
+        let mut stats = Stats {
             snd_una: self.sender.una(),
             snd_nxt: self.sender.nxt,
             rcv_nxt: self.receiver.nxt,
@@ -404,17 +404,10 @@ impl<O: Output> Kcp<O> {
             snd_queue: self.sender.waiting(),
             rcv_queue: self.receiver.queued(),
             rcv_buf: self.receiver.parked,
-            segments_sent: self.counters.segments_sent,
-            segments_received: self.counters.segments_received,
-            bytes_sent: self.counters.bytes_sent,
-            bytes_received: self.counters.bytes_received,
-            resends_timeout: self.counters.resends_timeout,
-            resends_fast: self.counters.resends_fast,
-            repairs_sent: self.counters.repairs_sent,
-            rebuilt: self.counters.rebuilt,
-            duplicates: self.counters.duplicates,
-            rejected: self.counters.rejected,
-        }
+            ..Stats::default()
+        };
+        self.counters.show(&mut stats);
+        stats
     }
 
     /// Queues what a read has made room for, and tells the peer when this opens the window.

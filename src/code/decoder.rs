@@ -114,7 +114,7 @@ impl Decoder {
         });
         match taken {
             Ok(()) => self.stats.repairs += 1,
-            Err(error) => self.stats.rejected.count_error(error),
+            Err(error) => self.stats.rejected.count(&error),
         }
         taken
     }

@@ -1,89 +1,52 @@
 //! What goes through a socket, and its errors: what is loss, what is failure, and how often.
 
+use crate::counters::stats;
 use std::io;
 use std::net::SocketAddr;
-use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
-/// What went through the socket.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct SocketTraffic {
-    /// Datagrams received.
-    pub received: u64,
-    /// The calls that it took: fewer than datagrams where the system gives several at once.
-    pub receive_calls: u64,
-    /// Datagrams that the system took to send.
-    pub sent: u64,
-    /// The calls that it took.
-    pub send_calls: u64,
-    /// Datagrams that came with the mark of a queue that was filling (ECN's CE).
-    pub congestion_marks: u64,
-    /// Of one of several servers on a port: datagrams of another one's session, which were handed on.
-    pub handed_on: u64,
-    /// Times that datagrams could not be sent as one and went one by one.
-    pub not_joined: u64,
-}
-
-/// What the socket reported that is packet loss and not failure.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct SocketStats {
-    /// "Unreachable" by ICMP: no such port, host or network, or refused on the way.
-    pub unreachable: u64,
-    /// Times the send buffer was full; the datagram was kept and sent later.
-    pub send_buffer_full: u64,
-    /// Datagrams lost because the system had no memory for them (ENOBUFS).
-    pub no_buffers: u64,
-    /// Datagrams longer than the socket, the interface or the path takes.
-    pub too_long: u64,
-    /// Of one of several servers on a port: datagrams of another one's session that were lost here, because too many waited there.
-    pub not_handed_on: u64,
-    /// Datagrams lost to any other error on sending.
-    pub send_failed: u64,
-    /// Of a [`KcpSocket`](super::KcpSocket): datagrams from an address that is not the peer's, dropped.
-    pub strangers: u64,
-    /// Of a [`KcpSocket`](super::KcpSocket): datagrams that the control block rejected; `Stats::rejected` says why. The other drivers
-    /// count what they drop in statistics of their own.
-    pub rejected: u64,
-}
-
-impl AddAssign for SocketTraffic {
-    /// Both together.
-    fn add_assign(&mut self, other: Self) {
-        let Self { received, receive_calls, sent, send_calls, congestion_marks, handed_on, not_joined } =
-            other; // a new field fails to compile until it is handled
-        self.received += received;
-        self.receive_calls += receive_calls;
-        self.sent += sent;
-        self.send_calls += send_calls;
-        self.congestion_marks += congestion_marks;
-        self.handed_on += handed_on;
-        self.not_joined += not_joined;
+stats! {
+    /// What went through the socket.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct SocketTraffic: AddAssign {
+        /// Datagrams received.
+        pub received: u64 => "whitewater_socket_datagrams_received_total",
+        /// Datagrams that the system took to send.
+        pub sent: u64 => "whitewater_socket_datagrams_sent_total",
+        /// Calls that receiving took: fewer than datagrams where the system gives several at once.
+        pub receive_calls: u64 => "whitewater_socket_calls_total" [call: "receive", "System calls that it took"],
+        /// Calls that sending took.
+        pub send_calls: u64 => "whitewater_socket_calls_total" [call: "send", "System calls that it took"],
+        /// Datagrams that came with the mark of a queue that was filling (ECN's CE).
+        pub congestion_marks: u64 => "whitewater_socket_congestion_marks_total",
+        /// Of one of several servers on a port: datagrams of another one's session, which were handed on.
+        pub handed_on: u64 => "whitewater_socket_handed_on_total",
+        /// Times that datagrams could not be sent as one and went one by one.
+        pub not_joined: u64 => "whitewater_socket_not_joined_total",
     }
 }
 
-impl AddAssign for SocketStats {
-    /// Both together.
-    fn add_assign(&mut self, other: Self) {
-        let Self {
-            unreachable,
-            send_buffer_full,
-            no_buffers,
-            too_long,
-            not_handed_on,
-            send_failed,
-            strangers,
-            rejected,
-        } = other; // a new field fails to compile until it is handled
-        self.unreachable += unreachable;
-        self.send_buffer_full += send_buffer_full;
-        self.no_buffers += no_buffers;
-        self.too_long += too_long;
-        self.not_handed_on += not_handed_on;
-        self.send_failed += send_failed;
-        self.strangers += strangers;
-        self.rejected += rejected;
+stats! {
+    /// What the socket reported that is packet loss and not failure.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct SocketStats: AddAssign {
+        /// "Unreachable" by ICMP: no such port, host or network, or refused on the way.
+        pub unreachable: u64 => "whitewater_socket_errors_total" [kind: "unreachable", LOSS],
+        /// Times the send buffer was full; the datagram was kept and sent later.
+        pub send_buffer_full: u64 => "whitewater_socket_errors_total" [kind: "send_buffer_full", LOSS],
+        /// Datagrams lost because the system had no memory for them (ENOBUFS).
+        pub no_buffers: u64 => "whitewater_socket_errors_total" [kind: "no_buffers", LOSS],
+        /// Datagrams longer than the socket, the interface or the path takes.
+        pub too_long: u64 => "whitewater_socket_errors_total" [kind: "too_long", LOSS],
+        /// Of one of several servers on a port: datagrams of another one's session that were lost here, because too many waited there.
+        pub not_handed_on: u64 => "whitewater_socket_errors_total" [kind: "not_handed_on", LOSS],
+        /// Datagrams lost to any other error on sending.
+        pub send_failed: u64 => "whitewater_socket_errors_total" [kind: "send_failed", LOSS],
+        /// Of a [`KcpSocket`](super::KcpSocket): datagrams from an address that is not the peer's, dropped.
+        pub strangers: u64 => "whitewater_socket_errors_total" [kind: "stranger", LOSS],
+        /// Of a [`KcpSocket`](super::KcpSocket): datagrams that the control block rejected; `Stats::rejected` says why. The other drivers
+        /// count what they drop in statistics of their own.
+        pub rejected: u64 => "whitewater_socket_errors_total" [kind: "rejected", LOSS],
     }
 }
 
@@ -160,6 +123,9 @@ impl Fault {
         }
     }
 }
+
+/// What [`SocketStats`] are together.
+const LOSS: &str = "What the system reported that counts as loss";
 
 /// A failing socket fails for every datagram.
 const WARN_EVERY: Duration = Duration::from_secs(1);

@@ -183,7 +183,7 @@ impl<O: Output> Endpoint<O> {
         let payload = data.unwrap_or_else(|| self.reassembly.complete());
         if !payload.is_empty() && !take(payload) {
             let error = ReceiveError::Refused { sequence };
-            self.counts.rejected.count(error);
+            self.counts.rejected.count(&error);
             return Err(error);
         }
         self.acks.on_received(now, sequence);
@@ -291,7 +291,7 @@ impl<O: Output> Endpoint<O> {
         let (Header { sequence, fragment, acks }, data) = match self.check_datagram(datagram) {
             Ok(checked) => checked,
             Err(error) => {
-                self.counts.rejected.count(error);
+                self.counts.rejected.count(&error);
                 return Err(error);
             }
         };

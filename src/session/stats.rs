@@ -2,150 +2,117 @@
 
 use super::repair::RepairStats;
 use crate::arq::Stats;
+use crate::counters::{Figure, Measure, Value, gauges, reasons, stats};
 use crate::pace::Mode;
 use std::time::Duration;
 
-/// What one end of a session has counted since it was made, and how it stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ConnectionStats {
-    /// Round trip, smoothed; zero before the first.
-    pub rtt: Duration,
-    /// Its mean deviation, smoothed as well.
-    pub rttvar: Duration,
-    /// The shortest round trip; zero before the first.
-    pub rtt_min: Duration,
-    /// Share of the packets sent that got lost on the way to the peer, 0 to 1: of those of which the peer has told within the last 10 s,
-    /// whatever was in them. `None`: they are fewer than 50, so it is not known, as in a session at rest. What the peer sends says
-    /// nothing of it.
-    pub loss: Option<f64>,
-    /// Packets sent of which it is decided whether they got lost.
-    pub packets_judged: u64,
-    /// Of them, lost.
-    pub packets_lost: u64,
-    /// All lanes together; [`lane_stats`](super::Connection::lane_stats) has each.
-    pub lanes: LaneTotals,
-    /// Unreliable datagrams that wait to leave.
-    pub datagrams_waiting: usize,
-    /// Messages and slices of reliable channels that are not acknowledged.
-    pub messages_unacked: usize,
-    /// Bytes that it holds, see [`memory`](super::Connection::memory).
-    pub memory: usize,
-    /// The mode of `pacing`, if there is.
-    pub mode: Option<Mode>,
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Bytes of them.
-    pub bytes_sent: u64,
-    /// Datagrams received that were authentic and new.
-    pub received: u64,
-    /// Bytes of them.
-    pub bytes_received: u64,
-    /// Of those sent, those with a ping: because nothing else was to be said, or nothing that is answered.
-    pub pings: u64,
-    /// Bytes of the longest datagram that may leave now: `max_datagram`, or more once `path_mtu` has found more.
-    pub mtu: u16,
-    /// Of those sent, probes of a longer one.
-    pub mtu_probes: u64,
-    /// Of these, those that were lost, which says nothing of congestion.
-    pub mtu_probes_lost: u64,
-    /// Times that long datagrams did not arrive any more, and shorter ones were sent from then on.
-    pub black_holes: u64,
-    /// Whether what is sent says that it heeds the marks of ECN, and the path leaves them alone.
-    pub ecn: bool,
-    /// Packets sent that the peer says were marked, for a queue on the way was filling.
-    pub congestion_marks: u64,
-    /// Times that the peer has moved to another address.
-    pub moves: u64,
-    /// Times that our keys were updated.
-    pub key_updates: u64,
-    /// Unreliable datagrams that found no room, because too little was read.
-    pub datagrams_refused: u64,
-    /// Payloads of channels that were refused: no room, or not what a peer of the same channels sends.
-    pub messages_refused: u64,
-    /// Tokens by which the server has sent us to another one, each counted once.
-    pub redirects: u64,
-    /// REDIRECTs that had no token, or one that was out of date.
-    pub redirects_refused: u64,
-    /// What repairs of packets have cost and brought, if both ends use them.
-    pub repairs: RepairStats,
-    /// Datagrams dropped.
-    pub rejected: RejectedDatagrams,
+stats! {
+    /// What one end of a session has counted since it was made, and how it stands.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct ConnectionStats {
+        /// Round trip, smoothed; zero before the first.
+        pub rtt: Duration => "whitewater_session_rtt_seconds",
+        /// Mean deviation of the round trip, smoothed.
+        pub rttvar: Duration => "whitewater_session_rttvar_seconds",
+        /// Shortest round trip; zero before the first.
+        pub rtt_min: Duration => "whitewater_session_rtt_min_seconds",
+        /// Share of the packets sent that got lost on the way to the peer, 0 to 1; NaN for collectors if it is not known. Of those
+        /// of which the peer has told within the last 10 s, whatever was in them. `None`: they are fewer than 50, so it is not
+        /// known, as in a session at rest. What the peer sends says nothing of it.
+        pub loss: Option<f64> => "whitewater_session_loss_ratio",
+        /// Packets sent of which it is decided whether they got lost.
+        pub packets_judged: u64 => "whitewater_session_packets_judged_total",
+        /// Packets sent that got lost.
+        pub packets_lost: u64 => "whitewater_session_packets_lost_total",
+        /// All lanes together; [`lane_stats`](super::Connection::lane_stats) has each.
+        pub lanes: LaneTotals => all,
+        /// Unreliable datagrams that wait to leave.
+        pub datagrams_waiting: usize => "whitewater_session_datagrams_waiting",
+        /// Messages and slices of reliable channels that are not acknowledged.
+        pub messages_unacked: usize => "whitewater_session_messages_unacked",
+        /// Bytes that the session holds. See [`memory`](super::Connection::memory).
+        pub memory: usize => "whitewater_session_memory_bytes",
+        /// Whether less may leave: the mode of `pacing`, if there is.
+        pub mode: Option<Mode> => "whitewater_session_bad_mode",
+        /// Bytes of the longest datagram that may leave now: `max_datagram`, or more once `path_mtu` has found more.
+        pub mtu: u16 => "whitewater_session_mtu_bytes",
+        /// Datagrams sent that probe whether longer ones arrive.
+        pub mtu_probes: u64 => "whitewater_session_mtu_probes_total",
+        /// Probes of longer datagrams that were lost, which says nothing of congestion.
+        pub mtu_probes_lost: u64 => "whitewater_session_mtu_probes_lost_total",
+        /// Times that long datagrams did not arrive any more, and shorter ones were sent from then on.
+        pub black_holes: u64 => "whitewater_session_black_holes_total",
+        /// Whether what is sent says that it heeds the marks of ECN, and the path leaves them alone.
+        pub ecn: bool,
+        /// Packets sent that the peer says were marked, for a queue on the way was filling.
+        pub congestion_marks: u64 => "whitewater_session_congestion_marks_total",
+        /// Times that our keys were updated.
+        pub key_updates: u64 => "whitewater_session_key_updates_total",
+        /// What repairs of packets have cost and brought, if both ends use them.
+        pub repairs: RepairStats => all,
+    }
+    counted by Counters {
+        /// Datagrams sent.
+        pub sent: u64 => "whitewater_session_datagrams_sent_total",
+        /// Bytes of datagrams sent.
+        pub bytes_sent: u64 => "whitewater_session_bytes_sent_total",
+        /// Datagrams received that were authentic and new.
+        pub received: u64 => "whitewater_session_datagrams_received_total",
+        /// Bytes of datagrams received that were authentic and new.
+        pub bytes_received: u64 => "whitewater_session_bytes_received_total",
+        /// Datagrams sent with a ping: because nothing else was to be said, or nothing that is answered.
+        pub pings: u64 => "whitewater_session_pings_total",
+        ; rare: Option<Box<RareCounters>>
+    }
+    counted by #[derive(Copy)] RareCounters {
+        /// Times that the peer has moved to another address.
+        pub moves: u64 => "whitewater_session_moves_total",
+        /// Tokens by which the server has sent us to another one, each counted once.
+        pub redirects: u64,
+        /// Datagrams dropped, and what was in them.
+        pub rejected: RejectedDatagrams => "whitewater_session_rejected_total",
+        /// Unreliable datagrams that found no room, because too little was read.
+        pub datagrams_refused: u64 => "whitewater_session_rejected_total" [reason: "datagrams_refused", "Datagrams dropped, and what was in them"],
+        /// Payloads of channels that were refused: no room, or not what a peer of the same channels sends.
+        pub messages_refused: u64 => "whitewater_session_rejected_total" [reason: "messages_refused", "Datagrams dropped, and what was in them"],
+        /// REDIRECTs that had no token, or one that was out of date.
+        pub redirects_refused: u64 => "whitewater_session_rejected_total" [reason: "redirects_refused", "Datagrams dropped, and what was in them"],
+    }
 }
 
-/// The counting part of [`ConnectionStats`]; the rest is looked up when it is asked for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) sent: u64,
-    pub(super) bytes_sent: u64,
-    pub(super) received: u64,
-    pub(super) bytes_received: u64,
-    pub(super) pings: u64,
-    /// Made for the first of them.
-    rare: Option<Box<RareCounters>>,
-}
-
-/// What most sessions never count.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RareCounters {
-    pub(super) moves: u64,
-    pub(super) datagrams_refused: u64,
-    pub(super) messages_refused: u64,
-    pub(super) redirects: u64,
-    pub(super) redirects_refused: u64,
-    pub(super) rejected: RejectedDatagrams,
-}
-
-/// Lanes of a session together: the fields of [`Stats`], added up.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct LaneTotals {
-    /// Segments sent and not acknowledged.
-    pub in_flight: u64,
-    /// Segments that wait to be sent.
-    pub snd_queue: u64,
-    /// Segments received in order and not read.
-    pub rcv_queue: u64,
-    /// Segments received that wait for earlier ones.
-    pub rcv_buf: u64,
-    /// Segments sent, of every command, resends included.
-    pub segments_sent: u64,
-    /// Segments received, of every command.
-    pub segments_received: u64,
-    /// Segments sent again because their time was out.
-    pub resends_timeout: u64,
-    /// Segments sent again because later ones were acknowledged.
-    pub resends_fast: u64,
-    /// Repairs and copies sent.
-    pub repairs_sent: u64,
-    /// Segments rebuilt from repairs.
-    pub rebuilt: u64,
-    /// Segments received more than once.
-    pub duplicates: u64,
-}
-
-impl LaneTotals {
-    pub(super) fn add(&mut self, lane: &Stats) {
-        self.in_flight += u64::from(lane.in_flight);
-        self.snd_queue += u64::from(lane.snd_queue);
-        self.rcv_queue += u64::from(lane.rcv_queue);
-        self.rcv_buf += u64::from(lane.rcv_buf);
-        self.segments_sent += lane.segments_sent;
-        self.segments_received += lane.segments_received;
-        self.resends_timeout += u64::from(lane.resends_timeout);
-        self.resends_fast += u64::from(lane.resends_fast);
-        self.repairs_sent += u64::from(lane.repairs_sent);
-        self.rebuilt += u64::from(lane.rebuilt);
-        self.duplicates += u64::from(lane.duplicates);
+stats! {
+    /// Lanes of a session together: the fields of [`Stats`], added up.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct LaneTotals: sum of Stats {
+        /// Segments sent and not acknowledged.
+        pub in_flight: u64 => "whitewater_session_in_flight_segments",
+        /// Segments that wait to be sent.
+        pub snd_queue: u64 => "whitewater_session_snd_queue_segments",
+        /// Segments received in order and not read.
+        pub rcv_queue: u64 => "whitewater_session_rcv_queue_segments",
+        /// Segments received that wait for earlier ones.
+        pub rcv_buf: u64 => "whitewater_session_rcv_buf_segments",
+        /// Segments sent, of every command, resends included.
+        pub segments_sent: u64 => "whitewater_session_segments_sent_total",
+        /// Segments received, of every command.
+        pub segments_received: u64 => "whitewater_session_segments_received_total",
+        /// Segments sent again because their time was out.
+        pub resends_timeout: u64 => "whitewater_session_resends_total" [cause: "timeout", "Segments sent again"],
+        /// Segments sent again because later ones were acknowledged.
+        pub resends_fast: u64 => "whitewater_session_resends_total" [cause: "fast", "Segments sent again"],
+        /// Repairs and copies sent.
+        pub repairs_sent: u64 => "whitewater_session_repairs_sent_total",
+        /// Segments rebuilt from repairs.
+        pub rebuilt: u64 => "whitewater_session_rebuilt_total",
+        /// Segments received more than once.
+        pub duplicates: u64 => "whitewater_session_duplicates_total",
     }
 }
 
 impl ConnectionStats {
     /// What was refused: datagrams, and what was in them, each with the name of its field.
-    #[must_use]
-    pub const fn refused(&self) -> [(&'static str, u64); 9] {
-        let others = [self.datagrams_refused, self.messages_refused, self.redirects_refused];
-        refused(&self.rejected, others)
+    pub fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        refused(&self.rejected, [self.datagrams_refused, self.messages_refused, self.redirects_refused])
     }
 }
 
@@ -160,10 +127,9 @@ impl Counters {
     }
 
     /// See [`ConnectionStats::refused`].
-    pub(super) fn refused(&self) -> [(&'static str, u64); 9] {
+    pub(super) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let rare = self.rare();
-        let others = [rare.datagrams_refused, rare.messages_refused, rare.redirects_refused];
-        refused(&rare.rejected, others)
+        refused(&rare.rejected, [rare.datagrams_refused, rare.messages_refused, rare.redirects_refused])
     }
 
     /// Bytes of the heap.
@@ -172,52 +138,35 @@ impl Counters {
     }
 }
 
-const fn refused(datagrams: &RejectedDatagrams, others: [u64; 3]) -> [(&'static str, u64); 9] {
-    let [malformed, stranger, forged, duplicate, stale, late] = datagrams.by_reason();
-    let [datagrams, messages, redirects] = others;
-    let datagrams = ("datagrams_refused", datagrams);
-    let messages = ("messages_refused", messages);
-    let redirects = ("redirects_refused", redirects);
-    [malformed, stranger, forged, duplicate, stale, late, datagrams, messages, redirects]
+fn refused(
+    rejected: &RejectedDatagrams,
+    [datagrams, messages, redirects]: [u64; 3],
+) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+    rejected.by_reason().into_iter().chain([
+        ("datagrams_refused", datagrams),
+        ("messages_refused", messages),
+        ("redirects_refused", redirects),
+    ])
 }
 
-/// Datagrams that changed nothing, by what was wrong.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct RejectedDatagrams {
-    /// No packet of the protocol, or one that has no place here.
-    pub malformed: u64,
-    /// Another session, attempt, suite or address.
-    pub stranger: u64,
-    /// Not authentic.
-    pub forged: u64,
-    /// Received before.
-    pub duplicate: u64,
-    /// Older than what can be told apart.
-    pub stale: u64,
-    /// After the end.
-    pub late: u64,
+reasons! {
+    /// Datagrams that changed nothing, by what was wrong.
+    pub struct RejectedDatagrams: u64 {
+        /// No packet of the protocol, or one that has no place here.
+        malformed,
+        /// Another session, attempt, suite or address.
+        stranger,
+        /// Not authentic.
+        forged,
+        /// Received before.
+        duplicate,
+        /// Older than what can be told apart.
+        stale,
+        /// After the end.
+        late,
+    }
 }
 
-impl RejectedDatagrams {
-    /// All of them together.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        let Self { malformed, stranger, forged, duplicate, stale, late } = *self;
-        malformed + stranger + forged + duplicate + stale + late
-    }
-
-    /// Each with the name of its field.
-    #[must_use]
-    pub const fn by_reason(&self) -> [(&'static str, u64); 6] {
-        let Self { malformed, stranger, forged, duplicate, stale, late } = *self;
-        [
-            ("malformed", malformed),
-            ("stranger", stranger),
-            ("forged", forged),
-            ("duplicate", duplicate),
-            ("stale", stale),
-            ("late", late),
-        ]
-    }
+gauges! {
+    Option<Mode>: |mode| f64::from(u8::from(mode == Some(Mode::Bad))),
 }

@@ -292,7 +292,7 @@ impl<M: Message> Channels<M> {
                 receiver.unstage();
             }
         }
-        staged.inspect_err(|error| self.rejected.count(*error))
+        staged.inspect_err(|error| self.rejected.count(error))
     }
 
     /// When [`write`](Self::write) has something next, not before `now`; `None`: not until something is sent or acknowledged.

@@ -1,6 +1,7 @@
 //! What channels count.
 
 use super::ReadError;
+use crate::counters::reasons;
 
 /// What a channel has done since it was made.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -26,24 +27,11 @@ pub struct ChannelStats {
     pub overflowed: u64,
 }
 
-/// Payloads that were refused, by the [`ReadError`].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct RejectedPayloads {
-    /// [`ReadError::Bits`].
-    pub bits: u64,
-    /// [`ReadError::Empty`].
-    pub empty: u64,
-    /// [`ReadError::NoRoom`].
-    pub no_room: u64,
-}
-
-impl RejectedPayloads {
-    pub(super) const fn count(&mut self, error: ReadError) {
-        *match error {
-            ReadError::Bits(_) => &mut self.bits,
-            ReadError::Empty => &mut self.empty,
-            ReadError::NoRoom { .. } => &mut self.no_room,
-        } += 1;
+reasons! {
+    /// Payloads that were refused, by the [`ReadError`].
+    pub struct RejectedPayloads: u64, by ReadError {
+        bits: Bits,
+        empty: Empty,
+        no_room: NoRoom,
     }
 }

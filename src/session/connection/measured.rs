@@ -29,8 +29,8 @@ impl<M: Message> Connection<M> {
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
         let (rtt, [judged, lost], undelivered) = (&self.rtt, self.judged(), self.undelivered());
-        let (probes, counted, rare) = (self.mtu.counts(), &self.stats, self.stats.rare());
-        ConnectionStats {
+        let probes = self.mtu.counts();
+        let mut stats = ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
             rtt_min: rtt.min(),
@@ -50,18 +50,11 @@ impl<M: Message> Connection<M> {
             congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.told()),
             mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
             repairs: self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats),
-            sent: counted.sent,
-            bytes_sent: counted.bytes_sent,
-            received: counted.received,
-            bytes_received: counted.bytes_received,
-            pings: counted.pings,
-            moves: rare.moves,
-            datagrams_refused: rare.datagrams_refused,
-            messages_refused: rare.messages_refused,
-            redirects: rare.redirects,
-            redirects_refused: rare.redirects_refused,
-            rejected: rare.rejected,
-        }
+            ..ConnectionStats::default()
+        };
+        self.stats.show(&mut stats);
+        self.stats.rare().show(&mut stats);
+        stats
     }
 
     /// What a lane has counted and measured.

@@ -156,7 +156,7 @@ impl<M: Message> Connection<M> {
             let pn = self.seal.sealed().saturating_sub(1);
             log.push(now, SessionEvent::Out { n, bytes, pn, pings: stats.pings - before.pings });
         }
-        for ((reason, after), (_, before)) in stats.refused().into_iter().zip(before.refused()) {
+        for ((reason, after), (_, before)) in stats.refused().zip(before.refused()) {
             if after > before {
                 log.push(now, SessionEvent::Reject { reason, n: after - before });
             }

@@ -2,6 +2,7 @@
 
 use crate::arq;
 use crate::config::{ConfigError, in_range, millis};
+use crate::counters::stats;
 use std::time::Duration;
 
 /// How bare KCP peers are treated, and how many there are.
@@ -92,35 +93,36 @@ impl Config {
     }
 }
 
-/// What was accepted, ended and dropped, by kind.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Datagrams taken in, of any kind.
-    pub datagrams: u64,
-    /// Strangers that became peers.
-    pub accepted: u64,
-    /// Peers ended by silence.
-    pub closed_idle: u64,
-    /// Peers ended by a dead link.
-    pub closed_dead: u64,
-    /// Peers ended by [`close`](super::Peers::close).
-    pub closed_here: u64,
-    /// Datagrams of a peer that its control block rejected; the peer's own statistics say why.
-    pub rejected: u64,
-    /// Datagrams that are not KCP.
-    pub garbage: u64,
-    /// KCP datagrams of strangers that cannot open anything: no data, or from the middle of a
-    /// conversation that is not here any more.
-    pub strays: u64,
-    /// Datagrams of a peer that was closed here a moment ago.
-    pub quarantined: u64,
-    /// Strangers refused because all are: [`Strangers::Refused`].
-    pub refused_strangers: u64,
-    /// Strangers refused because there are `max_peers`, or because nobody takes the events.
-    pub refused_full: u64,
-    /// Strangers refused because their address has `max_peers_per_address`.
-    pub refused_per_address: u64,
-    /// Strangers refused because their address brings too many a second.
-    pub refused_rate: u64,
+stats! {
+    /// What was accepted, ended and dropped, by kind.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct Stats {
+        /// Datagrams taken in, of any kind.
+        pub datagrams: u64 => "whitewater_listener_datagrams_received_total",
+        /// Strangers that became peers.
+        pub accepted: u64 => "whitewater_listener_accepted_total",
+        /// Peers ended by silence.
+        pub closed_idle: u64 => "whitewater_listener_closed_total" [reason: "idle", "Peers that are gone"],
+        /// Peers ended by a dead link.
+        pub closed_dead: u64 => "whitewater_listener_closed_total" [reason: "dead_link", "Peers that are gone"],
+        /// Peers ended by [`close`](super::Peers::close).
+        pub closed_here: u64 => "whitewater_listener_closed_total" [reason: "here", "Peers that are gone"],
+        /// Datagrams of a peer that its control block rejected; the peer's own statistics say why.
+        pub rejected: u64 => "whitewater_listener_rejected_total" [reason: "rejected", "Datagrams dropped"],
+        /// Datagrams that are not KCP.
+        pub garbage: u64 => "whitewater_listener_rejected_total" [reason: "garbage", "Datagrams dropped"],
+        /// KCP datagrams of strangers that cannot open anything: no data, or from the middle of a
+        /// conversation that is not here any more.
+        pub strays: u64 => "whitewater_listener_rejected_total" [reason: "stray", "Datagrams dropped"],
+        /// Datagrams of a peer that was closed here a moment ago.
+        pub quarantined: u64 => "whitewater_listener_rejected_total" [reason: "quarantined", "Datagrams dropped"],
+        /// Strangers refused because all are: [`Strangers::Refused`].
+        pub refused_strangers: u64 => "whitewater_listener_rejected_total" [reason: "strangers", "Datagrams dropped"],
+        /// Strangers refused because there are `max_peers`, or because nobody takes the events.
+        pub refused_full: u64 => "whitewater_listener_rejected_total" [reason: "full", "Datagrams dropped"],
+        /// Strangers refused because their address has `max_peers_per_address`.
+        pub refused_per_address: u64 => "whitewater_listener_rejected_total" [reason: "per_address", "Datagrams dropped"],
+        /// Strangers refused because their address brings too many a second.
+        pub refused_rate: u64 => "whitewater_listener_rejected_total" [reason: "rate", "Datagrams dropped"],
+    }
 }

@@ -143,7 +143,8 @@ impl Rebuild {
         let decoder = self.work.as_ref().map(|work| work.decoder.stats()).unwrap_or_default();
         (stats.rebuilt, stats.late, stats.refused) = (rebuilt, late, refused);
         stats.needless = needless + decoder.needless;
-        stats.rejected = rejected.plus(decoder.rejected);
+        stats.rejected = rejected;
+        stats.rejected += decoder.rejected;
     }
 
     /// Bytes of the heap.
@@ -157,7 +158,7 @@ impl Rebuild {
         if let Some(work) = self.work.take() {
             let stats = work.decoder.stats();
             self.stats.needless += stats.needless;
-            self.stats.rejected = self.stats.rejected.plus(stats.rejected);
+            self.stats.rejected += stats.rejected;
         }
     }
 }

@@ -1,0 +1,259 @@
+//! One declaration a figure: its field, what it is, and its name for collectors. The structs of statistics, their sums and what
+//! [`Measures`] tells of them come from it.
+
+use std::time::Duration;
+
+/// A figure, and what it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Measure {
+    /// Its name: the unit is in it, and counters end in `_total`.
+    pub name: &'static str,
+    /// Which part of what has that name, if there are several.
+    pub label: Option<(&'static str, &'static str)>,
+    /// How much.
+    pub value: Value,
+    /// What it is, in a few words.
+    pub help: &'static str,
+}
+
+/// A value and how it behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "what every collector has")]
+pub enum Value {
+    /// It only grows, from zero when what counts it was made.
+    Counter(u64),
+    /// It is as it is now.
+    Gauge(f64),
+}
+
+/// Statistics that are figures with names.
+///
+/// Without the feature `metrics` it is a few lines to hand them on, here as text:
+///
+/// ```
+/// use whitewater::metrics::{Measures, Value};
+/// use whitewater::session::ServerStats;
+///
+/// fn text(stats: &impl Measures) -> String {
+///     let mut lines = String::new();
+///     stats.measures(&mut |measure| {
+///         let labels = measure.label.map_or(String::new(), |(name, value)| format!("{{{name}=\"{value}\"}}"));
+///         let value = match measure.value {
+///             Value::Counter(count) => count.to_string(),
+///             Value::Gauge(value) => value.to_string(),
+///         };
+///         lines += &format!("{}{labels} {value}\n", measure.name);
+///     });
+///     lines
+/// }
+/// assert!(text(&ServerStats::default()).contains("whitewater_server_sessions 0\n"));
+/// ```
+pub trait Measures {
+    /// Goes through all of them, always in the same order.
+    fn measures(&self, each: &mut dyn FnMut(Measure));
+}
+
+/// What a named field of statistics may be.
+pub(crate) trait Figure {
+    /// Tells its value, as a counter where the name says that it is one.
+    fn tell(&self, measure: Measure, each: &mut dyn FnMut(Measure));
+}
+
+macro_rules! integers {
+    ($($int:ty)*) => {$(
+        impl Figure for $int {
+            fn tell(&self, measure: Measure, each: &mut dyn FnMut(Measure)) {
+                let counts = measure.name.ends_with("_total");
+                let value = if counts { Value::Counter(*self as u64) } else { Value::Gauge(*self as f64) };
+                each(Measure { value, ..measure });
+            }
+        }
+    )*};
+}
+integers! { u16 u32 u64 usize }
+
+macro_rules! gauges {
+    ($($type:ty: |$value:ident| $gauge:expr,)*) => {$(
+        impl Figure for $type {
+            fn tell(&self, measure: Measure, each: &mut dyn FnMut(Measure)) {
+                let $value = *self;
+                each(Measure { value: Value::Gauge($gauge), ..measure });
+            }
+        }
+    )*};
+}
+gauges! {
+    f64: |value| value,
+    Option<f64>: |share| share.unwrap_or(f64::NAN),
+    Duration: |time| time.as_secs_f64(),
+    Option<Duration>: |time| time.unwrap_or_default().as_secs_f64(),
+}
+pub(crate) use gauges;
+
+/// A measure whose value is still to come. `doc` is the documentation of its field, of which the first sentence says what it is.
+pub(crate) fn named(
+    name: &'static str,
+    label: Option<(&'static str, &'static str)>,
+    doc: &'static str,
+) -> Measure {
+    let help = doc.trim().split(". ").next().unwrap_or_default().trim_end_matches('.');
+    Measure { name, label, value: Value::Counter(0), help }
+}
+
+/// Declares a struct of statistics. Behind a field comes its name for collectors, whose help is the first sentence of its documentation,
+/// or the help and a label where several have that name; `all` are the names of a struct within.
+///
+/// `: AddAssign` adds both together; `: sum of Other` has fields of `Other`, and `add`. What follows in `counted by` are fields as well,
+/// kept in a struct of their own, whose `show` copies them.
+macro_rules! stats {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(: $sum:ident $(of $other:ident)?)? {
+            $($(#[doc = $doc:literal])* pub $field:ident: $type:ty
+                $(=> $metric:tt $([$label:ident: $labelled:literal, $help:expr])? $(by $method:ident)?)?,)*
+        }
+        $(
+            counted by $(#[$group_meta:meta])* $group:ident {
+                $($(#[doc = $group_doc:literal])* pub $group_field:ident: $group_type:ty
+                    $(=> $group_metric:tt $([$group_label:ident: $group_labelled:literal, $group_help:expr])?)?,)*
+                $(; $extra:ident: $extra_type:ty)?
+            }
+        )*
+    ) => {
+        $(#[$meta])*
+        #[non_exhaustive]
+        pub struct $name {
+            $($(#[doc = $doc])* pub $field: $type,)*
+            $($($(#[doc = $group_doc])* pub $group_field: $group_type,)*)*
+        }
+
+        impl $crate::counters::Measures for $name {
+            fn measures(&self, each: &mut dyn FnMut($crate::counters::Measure)) {
+                $(crate::counters::stats!(@tell self each $field [$($doc)*]
+                    $($metric $([$label: $labelled, $help])? $(by $method)?)?);)*
+                $($(crate::counters::stats!(@tell self each $group_field [$($group_doc)*]
+                    $($group_metric $([$group_label: $group_labelled, $group_help])?)?);)*)*
+            }
+        }
+
+        crate::counters::stats! { @total [$($sum $(of $other)?)?] $name { $($field)* } }
+
+        $(
+            $(#[$group_meta])*
+            #[derive(Clone, Debug, Default)]
+            pub(super) struct $group {
+                $(pub(super) $group_field: $group_type,)*
+                $(pub(super) $extra: $extra_type,)?
+            }
+
+            impl $group {
+                /// Copies what is counted here to where it is shown.
+                pub(super) const fn show(&self, stats: &mut $name) {
+                    $(stats.$group_field = self.$group_field;)*
+                }
+            }
+        )*
+    };
+    (@tell $self:ident $each:ident $field:ident [$($doc:literal)*]) => {};
+    (@tell $self:ident $each:ident $field:ident [$($doc:literal)*] all) => {
+        $crate::counters::Measures::measures(&$self.$field, $each);
+    };
+    (@tell $self:ident $each:ident $field:ident [$($doc:literal)*] $metric:literal) => {
+        let measure = $crate::counters::named($metric, None, concat!($($doc),*));
+        $crate::counters::Figure::tell(&$self.$field, measure, $each);
+    };
+    (@tell $self:ident $each:ident $field:ident [$($doc:literal)*]
+        $metric:literal [$label:ident: $labelled:literal, $help:expr]) => {
+        let measure = $crate::counters::named($metric, Some((stringify!($label), $labelled)), $help);
+        $crate::counters::Figure::tell(&$self.$field, measure, $each);
+    };
+    (@tell $self:ident $each:ident $field:ident [$($doc:literal)*]
+        $metric:literal [$label:ident: $labelled:literal, $help:expr] by $method:ident) => {
+        let measure = $crate::counters::named($metric, Some((stringify!($label), $labelled)), $help);
+        $crate::counters::Figure::tell(&$self.$method(), measure, $each);
+    };
+    (@total [] $name:ident { $($field:ident)* }) => {};
+    (@total [AddAssign] $name:ident { $($field:ident)* }) => {
+        impl std::ops::AddAssign for $name {
+            /// Both together.
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+    (@total [sum of $other:ident] $name:ident { $($field:ident)* }) => {
+        impl $name {
+            pub(super) fn add(&mut self, other: &$other) {
+                $(self.$field += u64::from(other.$field);)*
+            }
+        }
+    };
+}
+pub(crate) use stats;
+
+/// Declares what was refused, by reason: counters of one kind. `by Error` has a reason for each variant of an error, and counts them.
+macro_rules! reasons {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: $int:ty {
+            $($(#[$doc:meta])* $reason:ident,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+        #[non_exhaustive]
+        pub struct $name {
+            $($(#[$doc])* pub $reason: $int,)*
+        }
+
+        impl $name {
+            /// All of them together.
+            #[must_use]
+            pub fn total(&self) -> u64 {
+                self.by_reason().into_iter().map(|(_, count)| count).sum()
+            }
+
+            /// Each with the name of its field.
+            #[must_use]
+            pub fn by_reason(&self) -> [(&'static str, u64); [$(stringify!($reason)),*].len()] {
+                [$((stringify!($reason), self.$reason.into())),*]
+            }
+        }
+
+        crate::counters::stats! { @total [AddAssign] $name { $($reason)* } }
+
+        impl $crate::counters::Figure for $name {
+            fn tell(&self, measure: $crate::counters::Measure, each: &mut dyn FnMut($crate::counters::Measure)) {
+                for (reason, count) in self.by_reason() {
+                    let (label, value) = (Some(("reason", reason)), $crate::counters::Value::Counter(count));
+                    each($crate::counters::Measure { label, value, ..measure });
+                }
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: $int:ty, by $error:ident {
+            $($reason:ident: $variant:ident,)*
+            $(; $($(#[$doc:meta])* $other:ident,)*)?
+        }
+    ) => {
+        crate::counters::reasons! {
+            $(#[$meta])*
+            pub struct $name: $int {
+                $(#[doc = concat!("[`", stringify!($error), "::", stringify!($variant), "`].")] $reason,)*
+                $($($(#[$doc])* $other,)*)?
+            }
+        }
+
+        impl $name {
+            pub(super) const fn count(&mut self, error: &$error) {
+                *match error {
+                    $($error::$variant { .. } => &mut self.$reason,)*
+                } += 1;
+            }
+        }
+    };
+}
+pub(crate) use reasons;
