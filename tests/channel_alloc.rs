@@ -1,11 +1,12 @@
 //! Channels allocate nothing for a message once their buffers have grown.
 
 use allocation_counter::measure;
+use rand::RngExt;
 use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
 use whitewater::{Seq16, Time};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// A message without memory of its own.
 struct Input {
@@ -42,7 +43,7 @@ fn a_message_allocates_nothing_in_a_steady_state() {
     ];
     let config = ChannelsConfig { channels, ..ChannelsConfig::default() };
     let [mut alice, mut bob] = [(); 2].map(|()| Channels::new(&config).unwrap());
-    let (mut rng, mut received) = (Rng::new(7, 1), [0; 4]);
+    let (mut rng, mut received) = (SimRng::new(7, 1), [0; 4]);
     // The last five packets are acknowledged when the next one leaves; each fifth gets lost, all of them at times.
     let mut arrived = [false; 5];
     let mut frame = |tick: u32| {
@@ -53,7 +54,7 @@ fn a_message_allocates_nothing_in_a_steady_state() {
             alice.send(channel, now, Input { tick, keys: 7 }).unwrap();
         }
         let payload = alice.write(now, rtt).unwrap();
-        let is_lost = rng.fraction() < 0.2 || tick % 1000 < 40;
+        let is_lost = rng.random::<f64>() < 0.2 || tick % 1000 < 40;
         if !is_lost {
             bob.read(payload).unwrap();
         }

@@ -5,11 +5,12 @@
 
 use allocation_counter::measure;
 use proptest::prelude::*;
+use rand::{Rng, RngExt};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use whitewater::code::{Decoder, DecoderConfig, Encoder, RepairError};
 use whitewater::{Millis, Sn};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// A segment by its content, which its number determines.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -20,7 +21,7 @@ struct Segment {
 }
 
 fn segment(sn: Sn, most: u64) -> Segment {
-    let mut rng = Rng::new(sn.0.into(), 1);
+    let mut rng = SimRng::new(sn.0.into(), 1);
     let len = if most == 0 { 0 } else { rng.next_u64() % (most + 1) };
     let data = (0..len).map(|_| rng.next_u64().to_le_bytes()[7]).collect();
     Segment { sn, frg: rng.next_u64().to_le_bytes()[7], data }
@@ -165,7 +166,7 @@ proptest! {
 
 #[test]
 fn as_many_repairs_as_losses_are_almost_always_enough() {
-    let (mut encoder, mut rng) = (Encoder::new(), Rng::new(1, 1));
+    let (mut encoder, mut rng) = (Encoder::new(), SimRng::new(1, 1));
     let (mut enough, runs) = (0, 3000);
     for run in 0..runs {
         let start = Sn((u32::MAX - 1000).wrapping_add(run));
@@ -196,7 +197,7 @@ fn as_many_repairs_as_losses_are_almost_always_enough() {
 struct Flow {
     encoder: Encoder,
     decoder: Decoder,
-    rng: Rng,
+    rng: SimRng,
     payload: Vec<u8>,
     data: Vec<u8>,
     nxt: Sn,
@@ -209,14 +210,14 @@ impl Flow {
     fn new(len: usize) -> Self {
         let (encoder, decoder) = (Encoder::new(), Decoder::new(&DecoderConfig::default()));
         let (payload, missing) = (vec![0; 1500], Vec::with_capacity(64));
-        let (rng, data, nxt) = (Rng::new(7, 7), vec![0x5a; len], Sn(u32::MAX - 3000));
+        let (rng, data, nxt) = (SimRng::new(7, 7), vec![0x5a; len], Sn(u32::MAX - 3000));
         Self { encoder, decoder, rng, payload, data, nxt, snd_nxt: nxt, missing, resent: 0 }
     }
 
     fn step(&mut self) {
         let sn = self.snd_nxt;
         self.snd_nxt = sn.add(1);
-        if self.rng.fraction() < 0.1 {
+        if self.rng.random::<f64>() < 0.1 {
             self.missing.push(sn);
         } else {
             self.decoder.received(sn, 0, &self.data);
@@ -245,7 +246,7 @@ impl Flow {
             self.encoder.add(first.add(offset), 0, len, |to| to.copy_from_slice(&self.data));
         }
         let len = self.encoder.finish(&mut self.payload).unwrap();
-        let lost = self.rng.fraction() < 0.1;
+        let lost = self.rng.random::<f64>() < 0.1;
         if !lost {
             self.decoder.repair(first, Millis(first.0), &self.payload[..len], self.nxt, 128).unwrap();
         }

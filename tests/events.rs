@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::Rng;
 #[cfg(test)]
 #[path = "common/events.rs"]
 mod logs;
@@ -107,7 +108,7 @@ fn a_flood_of_what_is_refused_is_counted_and_does_not_grow_the_log() {
     let mut kcp = common::kcp(&Config::turbo());
     let most = 500;
     kcp.log_events(Time::ZERO, most);
-    let (mut full, mut rng) = (0, whitewater_sim::Rng::new(9, 1));
+    let (mut full, mut rng) = (0, whitewater_sim::SimRng::new(9, 1));
     let mut datagram = vec![0; 1400];
     for step in 0..50_000u32 {
         let len = usize::try_from(rng.next_u64() % 60).unwrap();

@@ -5,6 +5,7 @@
 #[path = "../examples/kcp_go/limits.rs"]
 mod example;
 
+use rand::Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use whitewater::kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
 use whitewater::{Conv, DatagramQueue, Kcp, SendError, Time, arq};
-use whitewater_sim::{Link, LinkConfig, Loss, Rng};
+use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
 
 const CONV: Conv = Conv(0x1122_3344);
 
@@ -34,7 +35,7 @@ fn limits(kcp: arq::Config, wire: Wire) -> Config {
 }
 
 fn peers(config: &Config, seed: u64) -> Peers {
-    let mut rng = Rng::new(seed, 9);
+    let mut rng = SimRng::new(seed, 9);
     Peers::new(config, &mut Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0])))
         .unwrap()
 }
@@ -483,7 +484,7 @@ fn hostile_datagrams_are_counted_and_change_nothing() {
     for (seed, crypt) in [Crypt::Null, Crypt::None, Crypt::Aes, Crypt::Aes128Gcm].into_iter().enumerate() {
         let (mut world, mut rng) = (
             World::both(arq::Config::turbo(), wire(crypt, Some((10, 3))), path(20, 0.0), 1),
-            Rng::new(seed as u64, 1),
+            SimRng::new(seed as u64, 1),
         );
         world.send(b"before");
         world.run(100);

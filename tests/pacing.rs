@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::RngExt;
 
 use common::{drain, kcp};
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, PACING_BURST, Sent};
 use whitewater::wire::segments;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
-use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
+use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, SimRng};
 
 /// A rate that does not change, and what was sent: when, how long, how often.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ struct Late {
     alice: Kcp<DatagramQueue>,
     bob: Kcp<DatagramQueue>,
     steady: Steady,
-    rng: Rng,
+    rng: SimRng,
     loss: f64,
     now: Time,
     wakes: usize,
@@ -52,23 +53,23 @@ impl Late {
         let steady = Steady { rate, sent: Arc::default() };
         let (mut alice, bob) = (kcp(&config), kcp(&config));
         alice.set_congestion(Box::new(steady.clone()));
-        Self { alice, bob, steady, rng: Rng::new(seed, 1), loss, now: Time::ZERO, wakes: 0 }
+        Self { alice, bob, steady, rng: SimRng::new(seed, 1), loss, now: Time::ZERO, wakes: 0 }
     }
 
     /// Runs until nothing waits and nothing is in flight, woken up to `late` after `check` says.
     fn run(&mut self, late: Duration) -> Vec<(Time, u16, u16)> {
         while let Some(at) = self.alice.check(self.now) {
-            self.now = at.max(self.now) + late.mul_f64(self.rng.fraction());
+            self.now = at.max(self.now) + late.mul_f64(self.rng.random::<f64>());
             self.wakes += 1;
             self.alice.update(self.now);
             for datagram in drain(&mut self.alice) {
-                if self.rng.fraction() >= self.loss {
+                if self.rng.random::<f64>() >= self.loss {
                     self.bob.input(self.now, &datagram).unwrap();
                 }
             }
             self.bob.flush(self.now);
             for datagram in drain(&mut self.bob) {
-                if self.rng.fraction() >= self.loss {
+                if self.rng.random::<f64>() >= self.loss {
                     self.alice.input(self.now, &datagram).unwrap();
                 }
             }

@@ -3,14 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::RngExt;
 
-use common::{CONV, Raw, Rng, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
+use common::{CONV, Raw, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
 use std::collections::VecDeque;
 use whitewater::code::Encoder;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Modern, Sn};
 use whitewater_sim::scenario::{Family, Mode, Scenario, Score, Workload};
-use whitewater_sim::{LinkConfig, Loss};
+use whitewater_sim::{LinkConfig, Loss, SimRng};
 
 fn mode(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
@@ -93,10 +94,10 @@ impl Game {
 #[test]
 fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
     let mut game = Game::new(&repairing(100), &repairing(100));
-    let mut rng = Rng::new(1, 1);
+    let mut rng = SimRng::new(1, 1);
     // Until the loss is known, and there is a budget.
     for _ in 0..400 {
-        game.step(100, || rng.fraction() < 0.1);
+        game.step(100, || rng.random::<f64>() < 0.1);
     }
     for _ in 0..20 {
         game.step(100, || false);
@@ -118,10 +119,10 @@ fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
 fn no_more_is_spent_than_the_budget() {
     for (repairs, len, loss) in [(10, 100, 0.1), (30, 100, 0.3), (100, 1000, 0.2), (30, 1300, 0.05)] {
         let mut game = Game::new(&repairing(repairs), &repairing(repairs));
-        let mut rng = Rng::new(repairs.into(), 1);
+        let mut rng = SimRng::new(repairs.into(), 1);
         for _ in 0..100 {
             for _ in 0..100 {
-                game.step(len, || rng.fraction() < loss);
+                game.step(len, || rng.random::<f64>() < loss);
             }
             let share = game.repair_bytes as f64 / game.data_bytes as f64;
             assert!(share <= f64::from(repairs) / 100.0, "{repairs} %: {share}");
@@ -137,12 +138,12 @@ fn in_no_second_is_more_spent_than_the_budget_and_what_was_kept() {
     for (repairs, loss) in [(10, 0.1), (50, 0.3), (100, 0.5), (200, 0.5)] {
         for seed in 1..=3 {
             let mut game = Game::new(&repairing(repairs), &repairing(repairs));
-            let mut rng = Rng::new(seed, 1);
+            let mut rng = SimRng::new(seed, 1);
             for number in 0..4000 {
                 // Small messages, of which each datagram has room for two repairs, and then large ones,
                 // which have up to 16 of their own.
                 let (count, len) = if number % 400 < 360 { (5, 100) } else { (1, 12_000) };
-                game.burst(count, len, || rng.fraction() < loss);
+                game.burst(count, len, || rng.random::<f64>() < loss);
             }
             let (mut from, mut new, mut spent) = (0, 0, 0);
             for &(now, more_new, more_spent) in &game.log {
@@ -197,9 +198,9 @@ fn without_loss_little_is_spent_at_first_and_then_nothing() {
 fn a_peer_that_does_not_rebuild_gets_copies_of_small_segments_and_no_repairs() {
     for (other, len) in [Config::turbo(), Config::turbo().classic()].into_iter().zip([100, 400]) {
         let mut game = Game::new(&repairing(100), &other);
-        let mut rng = Rng::new(7, 1);
+        let mut rng = SimRng::new(7, 1);
         for _ in 0..500 {
-            game.step(len, || rng.fraction() < 0.1);
+            game.step(len, || rng.random::<f64>() < 0.1);
         }
         assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
         let alice = game.alice.stats();
@@ -210,13 +211,13 @@ fn a_peer_that_does_not_rebuild_gets_copies_of_small_segments_and_no_repairs() {
         // Larger ones are not copied.
         let mut game = Game::new(&repairing(100), &other);
         for _ in 0..500 {
-            game.step(401, || rng.fraction() < 0.1);
+            game.step(401, || rng.random::<f64>() < 0.1);
         }
         assert_eq!(game.alice.stats().repairs_sent, 0);
         // And one that has no repairs itself takes none.
         let mut game = Game::new(&other, &repairing(100));
         for _ in 0..500 {
-            game.step(100, || rng.fraction() < 0.1);
+            game.step(100, || rng.random::<f64>() < 0.1);
         }
         assert_eq!((game.repair_bytes, game.bob.stats().rebuilt), (0, 0));
     }
@@ -229,11 +230,11 @@ fn forged_repairs_are_counted_and_nothing_else() {
         bob.input(at(0), &Raw::push(sn, &[7; 50]).bytes()).unwrap();
     }
     let before = bob.stats();
-    let mut rng = Rng::new(3, 3);
+    let mut rng = SimRng::new(3, 3);
     for count in 0..2000 {
-        let len = 1 + rng.below(60);
-        let mut data: Vec<u8> = (0..len).map(|_| u8::try_from(rng.below(256)).unwrap()).collect();
-        data[0] = if count % 3 == 0 { 0 } else { 65 + u8::try_from(rng.below(63)).unwrap() };
+        let len = 1 + rng.random_range(0..60);
+        let mut data: Vec<u8> = (0..len).map(|_| rng.random()).collect();
+        data[0] = if count % 3 == 0 { 0 } else { 65 + rng.random_range(0..63) };
         bob.input(at(1), &Raw { sn: 3, data, ..Raw::wins(128) }.bytes()).unwrap();
     }
     let after = bob.stats();
@@ -254,7 +255,7 @@ fn a_path_that_has_become_longer_is_protected_as_well() {
     for seed in 1..=7 {
         let mut repairs = Vec::new();
         let mut ends = [kcp(&repairing(50)), kcp(&repairing(50))];
-        let (mut rng, mut paths) = (Rng::new(seed, 1), [VecDeque::new(), VecDeque::new()]);
+        let (mut rng, mut paths) = (SimRng::new(seed, 1), [VecDeque::new(), VecDeque::new()]);
         for now in 0..120_000 {
             let delay = if now < 40_000 { 5 } else { 40 };
             if now % 16 == 0 {
@@ -262,7 +263,7 @@ fn a_path_that_has_become_longer_is_protected_as_well() {
             }
             for (from, path) in paths.iter_mut().enumerate() {
                 ends[from].update(at(now));
-                let leave = drain(&mut ends[from]).into_iter().filter(|_| rng.fraction() >= 0.05);
+                let leave = drain(&mut ends[from]).into_iter().filter(|_| rng.random::<f64>() >= 0.05);
                 path.extend(leave.map(|datagram| (now + delay, datagram)));
                 while path.front().is_some_and(|(arrives, _)| *arrives <= now) {
                     let (_, datagram) = path.pop_front().unwrap();
@@ -356,13 +357,13 @@ fn only_a_repair_makes_acknowledgements_wait() {
 fn repairs_can_be_switched_off_and_on() {
     let (on, off) = (repairing(100), Config::turbo());
     let mut game = Game::new(&on, &on);
-    let mut rng = Rng::new(5, 1);
+    let mut rng = SimRng::new(5, 1);
     let mut spent = Vec::new();
     for config in [on, off, on] {
         game.bob.configure(&config).unwrap();
         let before = game.repair_bytes;
         for _ in 0..500 {
-            game.step(100, || rng.fraction() < 0.1);
+            game.step(100, || rng.random::<f64>() < 0.1);
         }
         spent.push(game.repair_bytes - before);
     }

@@ -8,6 +8,7 @@
 )]
 
 use crate::common;
+use rand::Rng;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_address, connect_of, server_address, server_config, target};
@@ -19,7 +20,7 @@ use whitewater::session::wire::{
     Accept, Challenge, Connect, Deny, DenyReason, Hello, Msg1, Packet, Reset, kind,
 };
 use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite};
-use whitewater_sim::{LinkConfig, Rng};
+use whitewater_sim::{LinkConfig, SimRng};
 
 fn path() -> LinkConfig {
     LinkConfig::with_rtt(ms(40))
@@ -231,7 +232,7 @@ fn everything_replayed_in_any_order_counts_once() {
     world.run(200); // until nothing is under way
     let from = world.address(0);
     let mut all: Vec<_> = world.tap.iter().filter(|(.., to, _)| *to == server_address()).cloned().collect();
-    let (before, mut rng) = (world.session().stats(), Rng::new(1, 1));
+    let (before, mut rng) = (world.session().stats(), SimRng::new(1, 1));
     for _ in 0..10 {
         for index in 0..all.len() {
             all.swap(index, usize::try_from(rng.next_u64()).unwrap_or(0) % (index + 1));
@@ -371,7 +372,7 @@ fn only_a_server_that_has_forgotten_can_say_so() {
 fn what_no_client_sends_is_counted_and_forgotten() {
     let mut world = connected(1);
     let before = world.server.stats();
-    let mut rng = Rng::new(5, 5);
+    let mut rng = SimRng::new(5, 5);
     for len in 0..1500usize {
         let bytes: Vec<u8> = (0..len).map(|_| rng.next_u64().to_le_bytes()[0]).collect();
         assert!(Packet::decode(&bytes).is_err() || bytes[0] & 0xf8 == 0xa0);

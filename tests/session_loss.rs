@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::Rng;
 
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger_of_numbers, server_config, target};
@@ -11,7 +12,7 @@ use whitewater::message::channel::ChannelConfig;
 use whitewater::seq::Seq16;
 use whitewater::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
-use whitewater_sim::{LinkConfig, LinkStats, Loss, Rng};
+use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 
 /// What is said.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -345,7 +346,7 @@ fn what_a_hostile_peer_tells_takes_neither_memory_nor_time_and_is_a_share_at_mos
     talk(&mut world, [true, true], Kind::Datagrams, 3_000);
     let forge = forger_of_numbers(&world);
     let memory = world.client().memory();
-    let mut rng = Rng::new(1, 1);
+    let mut rng = SimRng::new(1, 1);
     for number in 0..500 {
         let sent = world.client().stats().sent;
         let mut body = Vec::new();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::Rng;
 
 use allocation_counter::measure;
 use common::ms;
@@ -12,7 +13,7 @@ use whitewater::session::{
     Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target, raw,
 };
 use whitewater::{Config, Conv, Time};
-use whitewater_sim::{LinkConfig, Rng};
+use whitewater_sim::{LinkConfig, SimRng};
 
 /// Heap bytes that a value owns.
 fn heap<T>(value: T) -> i64 {
@@ -121,7 +122,7 @@ fn what_sessions_hold_is_counted_within_2_kib_each_and_to_the_byte_when_they_are
     for (seed, most) in (1..=6).zip(2..) {
         let channels = vec![ChannelConfig::reliable_ordered()];
         let session = SessionConfig { channels, ..SessionConfig::default() };
-        let (mut world, mut rng) = (crowd(SESSIONS, Suite::Checked, &session), Rng::new(seed, 0));
+        let (mut world, mut rng) = (crowd(SESSIONS, Suite::Checked, &session), SimRng::new(seed, 0));
         world.run(8_000);
         let (counted, held) = counted_and_held(&world);
         let fixed = counted - held;

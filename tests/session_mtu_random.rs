@@ -4,13 +4,14 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::Rng;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_address};
 use whitewater::Config;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{Blob, CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
-use whitewater_sim::{Bottleneck, LinkConfig, Loss, Rng};
+use whitewater_sim::{Bottleneck, LinkConfig, Loss, SimRng};
 
 const LANES: usize = 2;
 const LONGEST: usize = 20_000;
@@ -21,7 +22,7 @@ fn path(mtu: usize, loss: f64) -> LinkConfig {
 }
 
 fn message(seed: u64, end: usize, lane: usize, number: u64) -> Vec<u8> {
-    let mut rng = Rng::new(seed ^ number << 8, (2 * end + lane) as u64);
+    let mut rng = SimRng::new(seed ^ number << 8, (2 * end + lane) as u64);
     let len = if rng.next_u64().is_multiple_of(2) { 2000 } else { LONGEST };
     let len = 1 + usize::try_from(rng.next_u64()).unwrap() % len;
     (0..len).map(|at| (at as u64 ^ at as u64 >> 8 ^ number).to_le_bytes()[0]).collect()
@@ -61,7 +62,7 @@ fn closed(event: &Event) -> Option<(CloseReason, Undelivered)> {
 }
 
 fn run(seed: u64) {
-    let mut rng = Rng::new(seed, 77);
+    let mut rng = SimRng::new(seed, 77);
     let mut one_of = |count: u64| rng.next_u64() % count;
     let lanes = vec![
         Config { snd_wnd: 64, snd_queue: 1024, ..Config::turbo() },

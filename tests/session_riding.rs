@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use rand::Rng;
 
 use common::ms;
 use common::sessions::{SUITE, World};
 use whitewater::Stats;
 use whitewater::session::{Event, SessionConfig};
-use whitewater_sim::{LinkConfig, Rng};
+use whitewater_sim::{LinkConfig, SimRng};
 
 /// ms between two messages of an end, and how much later one may be.
 #[derive(Clone, Copy)]
@@ -36,7 +37,7 @@ impl Found {
 fn run(seed: u64, link: &LinkConfig, beats: [Beat; 2], phase: u64, seconds: u64) -> Found {
     let mut world = World::pair(seed, link, &SessionConfig::default(), SUITE);
     world.connect();
-    let (mut rng, mut next, mut sent) = (Rng::new(seed, 9), [1, 1 + phase], [0; 2]);
+    let (mut rng, mut next, mut sent) = (SimRng::new(seed, 9), [1, 1 + phase], [0; 2]);
     let mut latencies = Vec::new();
     for t in 0..1000 * seconds {
         if t == 12_000 {

@@ -3,9 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
+use rand::Rng;
 use std::time::Duration;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
-use whitewater_sim::{Clock, Drive, Group, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, Rng};
+use whitewater_sim::{Clock, Drive, Group, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, SimRng};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -127,7 +128,7 @@ fn beats_left_out_are_noticed_by_nobody() {
         let mut loops = Pair::new(alice, bob, links(&link, seed));
         let mut beats = Pair::new(other_alice, other_bob, links(&link, seed));
         // Pauses of many lengths, and messages in the very moment of a beat.
-        let (mut now, mut rng) = (phases[0], Rng::new(seed, 9));
+        let (mut now, mut rng) = (phases[0], SimRng::new(seed, 9));
         for number in 0..300 {
             now = now + ms(rng.next_u64() % 9 * (rng.next_u64() % 60));
             loops.run_to(now);

@@ -1,6 +1,7 @@
 //! A small world that moves, the same for the same seed and inputs.
 
-use whitewater_sim::Rng;
+use rand::RngExt;
+use whitewater_sim::SimRng;
 
 /// What a client gets to see of the world. All of it is already rounded to what is sent: so both ends have exactly the same, and what
 /// has not changed is equal.
@@ -33,12 +34,12 @@ pub(crate) struct World {
     snapshot: Snapshot,
     /// Steps a tick, x and y.
     velocities: [(i16, i16); ENTITIES],
-    rng: Rng,
+    rng: SimRng,
 }
 
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed, 7);
+        let mut rng = SimRng::new(seed, 7);
         let entity = |_| Entity {
             x: below(&mut rng, POSITION_MAX),
             y: below(&mut rng, POSITION_MAX),
@@ -77,8 +78,8 @@ impl World {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to `count`")]
-fn below(rng: &mut Rng, count: u16) -> u16 {
-    (rng.fraction() * f64::from(count)) as u16
+fn below(rng: &mut SimRng, count: u16) -> u16 {
+    (rng.random::<f64>() * f64::from(count)) as u16
 }
 
 /// The keys of an input, a bit each.

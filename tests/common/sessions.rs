@@ -1,5 +1,6 @@
 //! A server, its clients and the paths between them in virtual time: addresses change, datagrams are recorded, strangers join in.
 
+use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::Time;
@@ -9,7 +10,7 @@ use whitewater::session::{
     ClientConfig, CloseReason, Ecn, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId,
     Suite, Target,
 };
-use whitewater_sim::{Link, LinkConfig, LinkStats, Rng};
+use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
 /// Everything there is. One seed, one run.
 pub(crate) struct World {
@@ -83,7 +84,7 @@ pub(crate) fn client_address(index: u8, port: u16) -> SocketAddr {
 pub(crate) const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 
 pub(crate) fn random(seed: u64, stream: u64) -> Random {
-    let mut rng = Rng::new(seed, stream);
+    let mut rng = SimRng::new(seed, stream);
     Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
 }
 

@@ -3,17 +3,18 @@
 use super::pcap::Captured;
 use super::{addresses, frames, hex, kcp, packets, sessions, tshark};
 use crate::common::at;
+use rand::Rng;
 use whitewater::Seq16;
 use whitewater::session::wire::{
     DATA_HEADER_LEN, Data, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, Msg1, Msg2, Packet,
     PacketError,
 };
 use whitewater::wire::{conv_of, segments};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// So many of the datagrams, each damaged in some way: bytes changed, bits flipped, cut off, longer, mixed with another.
 fn damaged(from: &[Captured], count: usize, seed: u64) -> Vec<Captured> {
-    let mut rng = Rng::new(seed, 1);
+    let mut rng = SimRng::new(seed, 1);
     let mut below = |limit: usize| usize::try_from(rng.next_u64() % limit.max(1) as u64).unwrap();
     let mut damage = |(at, source, target, datagram): &Captured| {
         let mut bytes = datagram.clone();
@@ -170,7 +171,7 @@ fn is_message(suite: u16, message: &[u8], decode: impl Fn(&[u8]) -> Result<(), P
 #[test]
 fn damaged_packets_and_noise_lead_to_no_error_in_lua() {
     let mut captured = damaged(&packets::run(2), 2000, 3);
-    let mut rng = Rng::new(4, 1);
+    let mut rng = SimRng::new(4, 1);
     let [from, to] = addresses();
     for _ in 0..4000 {
         let len = rng.next_u64() % 90;
@@ -188,7 +189,7 @@ fn damaged_packets_and_noise_lead_to_no_error_in_lua() {
 
 #[test]
 fn datagrams_of_others_are_not_taken() {
-    let mut rng = Rng::new(5, 1);
+    let mut rng = SimRng::new(5, 1);
     let [from, to] = addresses();
     let mut captured = Vec::new();
     for number in 0..6000 {

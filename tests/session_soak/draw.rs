@@ -1,11 +1,12 @@
 //! What is drawn for a run: paths, and what goes wrong.
 
 use crate::common::ms;
+use rand::Rng;
 use std::time::Duration;
-use whitewater_sim::{Bottleneck, Corruption, LinkConfig, Loss, Rng};
+use whitewater_sim::{Bottleneck, Corruption, LinkConfig, Loss, SimRng};
 
 /// The random numbers of one run.
-pub(crate) struct Draw(pub(crate) Rng);
+pub(crate) struct Draw(pub(crate) SimRng);
 
 impl Draw {
     pub(crate) fn below(&mut self, count: u64) -> u64 {

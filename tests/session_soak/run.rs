@@ -12,7 +12,7 @@ use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Connection, Event, RepairConfig, ServerConfig, SessionConfig,
     SessionId, Suite, Target, Undelivered, code,
 };
-use whitewater_sim::{LinkConfig, Loss, Rng};
+use whitewater_sim::{LinkConfig, Loss, SimRng};
 
 pub(crate) struct Run {
     pub(crate) net: Net,
@@ -72,7 +72,7 @@ pub(crate) fn session(draw: &mut Draw) -> SessionConfig {
 
 impl Run {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut draw = Draw(Rng::new(seed, 7));
+        let mut draw = Draw(SimRng::new(seed, 7));
         let suite = if draw.one_in(3) { Suite::Checked } else { SUITE };
         let session = session(&mut draw);
         let reset_key = draw.one_in(2).then_some([9; 16]);

@@ -1,12 +1,13 @@
 //! A path in a box: it passes datagrams on between a server and whoever sends to it, and does some of them harm.
 
+use rand::Rng;
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// Runs until it is stopped.
 pub(crate) struct Relay {
@@ -31,8 +32,13 @@ impl Relay {
         let (address, stop) = (front.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
-            let mut path =
-                Path { front, server, ways: HashMap::new(), rng: Rng::new(1, 1), faults: Faults::default() };
+            let mut path = Path {
+                front,
+                server,
+                ways: HashMap::new(),
+                rng: SimRng::new(1, 1),
+                faults: Faults::default(),
+            };
             while !stopped.load(Ordering::Relaxed) {
                 path.carry();
                 thread::sleep(LATER);
@@ -52,7 +58,7 @@ struct Path {
     front: UdpSocket,
     server: SocketAddr,
     ways: HashMap<SocketAddr, Way>,
-    rng: Rng,
+    rng: SimRng,
     faults: Faults,
 }
 
@@ -99,7 +105,7 @@ impl Way {
 fn pass(
     datagram: &[u8],
     held: &mut Option<Vec<u8>>,
-    rng: &mut Rng,
+    rng: &mut SimRng,
     faults: &mut Faults,
     mut send: impl FnMut(&[u8]),
 ) {

@@ -1,7 +1,8 @@
 //! Damage: flipped bits and cut ends.
 
 use super::config::{LinkError, chance};
-use super::rng::{Rng, choose};
+use super::rng::{SimRng, choose};
+use rand::RngExt;
 
 /// How datagrams are damaged. A chance is a number from 0 to 1. Copies of a datagram share its damage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,8 +22,8 @@ impl Corruption {
 
     /// Damages `datagram` or not; whether it did. Five random numbers each: so another chance of one
     /// kind of damage leaves the other as it was.
-    pub(super) fn apply(&self, rng: &mut Rng, datagram: &mut Vec<u8>) -> bool {
-        let [flips, place, mask, cuts, end] = [(); 5].map(|()| rng.fraction());
+    pub(super) fn apply(&self, rng: &mut SimRng, datagram: &mut Vec<u8>) -> bool {
+        let [flips, place, mask, cuts, end] = [(); 5].map(|()| rng.random::<f64>());
         let len = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
         if len == 0 {
             return false;
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn damage_changes_a_datagram_and_no_chance_leaves_it() {
         for (flip, truncate) in [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.3, 0.2), (0.0, 0.0)] {
-            let (corruption, mut rng, mut damaged) = (Corruption { flip, truncate }, Rng::new(5, 201), 0);
+            let (corruption, mut rng, mut damaged) = (Corruption { flip, truncate }, SimRng::new(5, 201), 0);
             for len in (0..10_000).map(|number| number % 50) {
                 let mut datagram = vec![0x5a; len];
                 let is_damaged = corruption.apply(&mut rng, &mut datagram);
@@ -60,7 +61,7 @@ mod tests {
     #[test]
     fn one_kind_of_damage_leaves_the_other_as_it_was() {
         let lengths = |flip| {
-            let (corruption, mut rng) = (Corruption { flip, truncate: 0.5 }, Rng::new(6, 201));
+            let (corruption, mut rng) = (Corruption { flip, truncate: 0.5 }, SimRng::new(6, 201));
             let mut cut = || {
                 let mut datagram = vec![0; 100];
                 corruption.apply(&mut rng, &mut datagram);

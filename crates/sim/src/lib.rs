@@ -60,5 +60,5 @@ pub use group::Group;
 pub use link::Link;
 pub use loss::Loss;
 pub use pair::{Pair, Peer};
-pub use rng::Rng;
+pub use rng::SimRng;
 pub use stats::{IP_AND_UDP, LinkStats};

@@ -3,8 +3,9 @@
 use super::bottleneck::Queue;
 use super::config::{EcnPath, LinkConfig, LinkError};
 use super::loss::LossState;
-use super::rng::Rng;
+use super::rng::SimRng;
 use super::stats::{IP_AND_UDP, LinkStats};
+use rand::RngExt;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -30,9 +31,9 @@ use whitewater::session::Ecn;
 #[derive(Debug)]
 pub struct Link {
     config: LinkConfig,
-    rng: Rng,
+    rng: SimRng,
     loss: LossState,
-    damage: Rng,
+    damage: SimRng,
     queue: Queue,
     under_way: BinaryHeap<Reverse<UnderWay>>,
     /// When the last datagram that kept its place arrives.
@@ -67,9 +68,9 @@ impl Link {
         config.check()?;
         Ok(Self {
             config,
-            rng: Rng::new(seed, stream),
-            loss: LossState::new(Rng::new(seed, stream.wrapping_add(100))),
-            damage: Rng::new(seed, stream.wrapping_add(200)),
+            rng: SimRng::new(seed, stream),
+            loss: LossState::new(SimRng::new(seed, stream.wrapping_add(100))),
+            damage: SimRng::new(seed, stream.wrapping_add(200)),
             queue: Queue::default(),
             under_way: BinaryHeap::new(),
             last: Time::ZERO,
@@ -107,7 +108,7 @@ impl Link {
 
     /// The same, with an IP header that says this.
     pub fn send_with(&mut self, now: Time, ecn: Option<Ecn>, datagram: &[u8]) {
-        let [loses, delays, reorders, doubles] = [(); 4].map(|()| self.rng.fraction());
+        let [loses, delays, reorders, doubles] = [(); 4].map(|()| self.rng.random::<f64>());
         self.note(now, datagram);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();

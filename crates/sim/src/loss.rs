@@ -1,7 +1,8 @@
 //! Which packets get lost: one by one, in bursts, or so many of each hundred.
 
 use super::config::{DAY, LinkError, chance, in_range, millis};
-use super::rng::{Rng, choose};
+use super::rng::{SimRng, choose};
+use rand::RngExt;
 use std::time::Duration;
 use whitewater::Time;
 
@@ -75,7 +76,7 @@ impl Loss {
 #[derive(Clone, Debug)]
 pub(super) struct LossState {
     /// Begins and ends bursts.
-    rng: Rng,
+    rng: SimRng,
     bad: bool,
     /// When the burst ends or the next begins; `None`: no packet has asked yet.
     until: Option<Time>,
@@ -84,7 +85,7 @@ pub(super) struct LossState {
 }
 
 impl LossState {
-    pub(super) const fn new(rng: Rng) -> Self {
+    pub(super) const fn new(rng: SimRng) -> Self {
         Self { rng, bad: false, until: None, deck: Vec::new() }
     }
 
@@ -99,7 +100,7 @@ impl LossState {
                 draw < if self.bad { in_bad } else { in_good }
             }
             Loss::PacketBursts { enter, leave, in_good, in_bad } => {
-                let turn = self.rng.fraction();
+                let turn = self.rng.random::<f64>();
                 self.bad = if self.bad { turn >= leave } else { turn < enter };
                 draw < if self.bad { in_bad } else { in_good }
             }
@@ -129,8 +130,8 @@ impl LossState {
 
 /// A time of this mean, exponentially distributed. Whole µs hide the bits in which the logarithms of
 /// platforms differ.
-fn exponential(rng: &mut Rng, mean: Duration) -> Duration {
-    mean.mul_f64(-(1.0 - rng.fraction()).ln())
+fn exponential(rng: &mut SimRng, mean: Duration) -> Duration {
+    mean.mul_f64(-(1.0 - rng.random::<f64>()).ln())
 }
 
 #[cfg(test)]
@@ -140,9 +141,9 @@ mod tests {
     /// Lost or not, of packets `every` µs apart; the draws are those of a link.
     fn lost(loss: Loss, seed: u64, every: u64, count: u64) -> Vec<bool> {
         assert_eq!(loss.check(), Ok(()));
-        let (mut state, mut draws) = (LossState::new(Rng::new(seed, 101)), Rng::new(seed, 1));
+        let (mut state, mut draws) = (LossState::new(SimRng::new(seed, 101)), SimRng::new(seed, 1));
         let times = (0..count).map(|number| Time::from_micros(number * every));
-        times.map(|at| state.loses(&loss, at, draws.fraction())).collect()
+        times.map(|at| state.loses(&loss, at, draws.random::<f64>())).collect()
     }
 
     fn rate(lost: &[bool]) -> f64 {

@@ -47,7 +47,7 @@ fn a_copy_from_the_wire_goes_on_as_the_server_does() {
         let mut bytes = Vec::new();
         wire::write(&mut bytes, &world, Some(runner), None, None).unwrap();
         let mut copy = wire::read(&bytes, None, |_| None).unwrap().world;
-        let mut rng = whitewater_sim::Rng::new(seed, 1);
+        let mut rng = whitewater_sim::SimRng::new(seed, 1);
         let mut inputs = Inputs::default();
         for tick in 0..5000 {
             if tick % 7 == 0 {

@@ -10,7 +10,7 @@ use tower_defence::lab::{Lab, Transport};
 use tower_defence::server::PeerId;
 use tower_defence::sim::{At, Bonus, Colour, Keys, Kind, Order, Phase};
 use tower_defence::wire::{Message, Wish};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 const TICK: Duration = Duration::from_millis(34);
 
@@ -46,7 +46,7 @@ fn is_right(lab: &mut Lab) -> bool {
 fn prediction_is_right_within_a_round_trip_and_a_tick_after_what_it_could_not_foresee() {
     let (mut wrong, mut tried) = (0, 0);
     for seed in 1..=60 {
-        let mut rng = Rng::new(seed, 5);
+        let mut rng = SimRng::new(seed, 5);
         let rtt = 20 + u64::from(common::below(&mut rng, 180));
         let (mut lab, builder) = lab(seed, rtt);
         run_until_running(&mut lab);

@@ -6,6 +6,7 @@ mod common;
 
 use common::Game;
 use proptest::prelude::*;
+use rand::RngExt;
 use std::collections::BTreeMap;
 use tower_defence::sim::rules::MONEY_MAX;
 use tower_defence::sim::{Event, EventKind, Keys, Order, PlayerId, Role, World};
@@ -14,7 +15,7 @@ use tower_defence::wire::{
     hostile,
 };
 use whitewater::message::{Message as _, Read, Serialize};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 fn any_player() -> impl Strategy<Value = PlayerId> {
     (0..24_u8).prop_map(PlayerId)
@@ -30,7 +31,7 @@ fn any_text(max: usize) -> impl Strategy<Value = String> {
 }
 
 fn any_order() -> impl Strategy<Value = Order> {
-    any::<u64>().prop_map(|seed| common::any_order(&mut Rng::new(seed, 0)))
+    any::<u64>().prop_map(|seed| common::any_order(&mut SimRng::new(seed, 0)))
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -144,8 +145,8 @@ fn ten_thousand_sequences_with_loss_give_the_worlds_that_were_sent() {
     let (mut snapshots, mut deltas, mut lost, mut bytes, mut full) = (0_u64, 0_u64, 0_u64, 0, 0);
     let mut game = Game::new(0);
     for seed in 0..10_000_u64 {
-        let mut rng = Rng::new(seed, 9);
-        let chance = rng.fraction() * 0.6;
+        let mut rng = SimRng::new(seed, 9);
+        let chance = rng.random::<f64>() * 0.6;
         if seed % 100 == 0 {
             game = Game::new(seed); // else it goes on where the last sequence has ended
         }
@@ -165,7 +166,7 @@ fn ten_thousand_sequences_with_loss_give_the_worlds_that_were_sent() {
             snapshots += 1;
             bytes += packet.len();
             full += wire::full_len(world, you);
-            if rng.fraction() < chance {
+            if rng.random::<f64>() < chance {
                 lost += 1;
                 continue;
             }
@@ -177,7 +178,7 @@ fn ten_thousand_sequences_with_loss_give_the_worlds_that_were_sent() {
             assert_eq!(read.world.turrets, world.turrets, "seed {seed}");
             assert!(read.world.runners().eq(world.runners()), "seed {seed}");
             has.insert(read.world.tick, read.world);
-            if rng.fraction() >= chance {
+            if rng.random::<f64>() >= chance {
                 acked = Some(world.tick); // an ack may get lost, too
             }
         }
@@ -209,7 +210,7 @@ fn the_largest_world_fits_into_a_datagram() {
     for number in 0..24 {
         world.join(PlayerId(number), if number < 20 { Role::Runner } else { Role::Builder });
     }
-    let mut rng = Rng::new(1, 1);
+    let mut rng = SimRng::new(1, 1);
     let mut inputs = world.seen_inputs();
     let mut largest = 0;
     for tick in 0..4000 {

@@ -3,12 +3,13 @@
 use super::{KEY, Program, counted};
 use crate::exchange::{By, WINDOW};
 use crate::relay::{Relay, network};
+use rand::Rng;
 use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
 use whitewater::kcp_go::{self, Key, Mode, Shards};
 use whitewater::session::raw;
 use whitewater::{Config, Stats};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// One conversation.
 #[derive(Clone, Copy)]
@@ -76,7 +77,7 @@ impl Case {
     /// Bytes of which no two places look alike.
     #[must_use]
     pub fn random(&self) -> Vec<u8> {
-        let mut rng = Rng::new(self.seed, 9);
+        let mut rng = SimRng::new(self.seed, 9);
         (0..BYTES / self.slowness()).map(|_| rng.next_u64().to_le_bytes()[0]).collect()
     }
 

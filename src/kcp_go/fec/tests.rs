@@ -7,11 +7,12 @@ use super::super::datagram::{Inner, Shard};
 use super::super::stats::Stats;
 use super::{Decoder, Encoder, code, groups};
 use crate::time::Time;
+use rand::Rng;
 use std::collections::HashMap;
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// A number below `most`.
-const fn below(rng: &mut Rng, most: u64) -> u64 {
+fn below(rng: &mut SimRng, most: u64) -> u64 {
     rng.next_u64() % most
 }
 
@@ -114,7 +115,7 @@ fn after_a_pause_there_is_no_parity_and_its_numbers_are_used_up() {
 #[test]
 fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
     for seed in 0..200 {
-        let mut rng = Rng::new(seed, 0);
+        let mut rng = SimRng::new(seed, 0);
         let mut random = |most: u64| below(&mut rng, most);
         let shape = shards(2 + random(12) as u8, 1 + random(6) as u8);
         let datagrams: Vec<Vec<u8>> =
@@ -196,7 +197,7 @@ fn one_forged_number_far_ahead_stops_parity_for_a_group_or_two_and_no_longer() {
 #[test]
 fn hostile_shards_are_counted_and_take_bounded_memory() {
     for seed in 0..20 {
-        let mut rng = Rng::new(seed, 0);
+        let mut rng = SimRng::new(seed, 0);
         let shape = shards(10, 3);
         let (mut decoder, mut stats) = (decoder(shape), Stats::default());
         for _ in 0..20_000 {
@@ -219,7 +220,7 @@ fn hostile_shards_are_counted_and_take_bounded_memory() {
 }
 
 /// Segments of one peer: all alike but for a number and what is in them, so that what is rebuilt of the wrong ones looks like one as well.
-fn segments(rng: &mut Rng, count: u32) -> Vec<Vec<u8>> {
+fn segments(rng: &mut SimRng, count: u32) -> Vec<Vec<u8>> {
     let head = [7, 0, 0, 0, 81, 0, 128, 0].as_slice();
     (0..count).map(|sn| [head, &sn.to_le_bytes(), &[below(rng, 256) as u8; 60]].concat()).collect()
 }
@@ -230,7 +231,7 @@ fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
     let pairs = shapes.iter().flat_map(|theirs| shapes.map(|ours| (*theirs, ours)));
     for (theirs, ours) in pairs.filter(|(theirs, ours)| theirs != ours) {
         for lost_percent in [0, 10] {
-            let mut rng = Rng::new(1, 0);
+            let mut rng = SimRng::new(1, 0);
             let datagrams = segments(&mut rng, 600);
             let all = sent(&mut encoder(shards(theirs.0, theirs.1)), &datagrams, 5);
             let (mut decoder, mut stats) = (decoder(shards(ours.0, ours.1)), Stats::default());
@@ -247,7 +248,7 @@ fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
 
 #[test]
 fn one_forged_shard_in_the_wrong_place_stops_parity_for_a_while_and_no_longer() {
-    let datagrams = segments(&mut Rng::new(1, 0), 400);
+    let datagrams = segments(&mut SimRng::new(1, 0), 400);
     let all = sent(&mut encoder(shards(10, 3)), &datagrams, 5);
     let (mut decoder, mut stats) = (decoder(shards(10, 3)), Stats::default());
     decoder.take(&Shard { seqid: 0, is_parity: true, bytes: &[0; 50] }, &mut stats);

@@ -1,5 +1,6 @@
 //! Sessions: a lane of messages, a lane that is a stream, and a channel; with a checksum, and encrypted.
 
+use rand::Rng;
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -157,7 +158,7 @@ impl Ends {
 }
 
 fn random(seed: u64) -> Random {
-    let mut rng = whitewater_sim::Rng::new(seed, 1);
+    let mut rng = whitewater_sim::SimRng::new(seed, 1);
     Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
 }
 

@@ -1,11 +1,12 @@
 //! Messages that can be told apart, byte for byte.
 
-use crate::Rng;
+use crate::SimRng;
+use rand::Rng;
 
 /// Writes message `index` of stream `stream` to `message`: its index, and `size` bytes in all that no
 /// other message has in that place.
 pub(super) fn write(message: &mut Vec<u8>, stream: u64, index: u32, size: usize) {
-    let mut words = Rng::new(stream << 32 | u64::from(index), MESSAGES);
+    let mut words = SimRng::new(stream << 32 | u64::from(index), MESSAGES);
     message.clear();
     message.extend_from_slice(&index.to_le_bytes());
     while message.len() < size {

@@ -5,7 +5,8 @@ use super::flow::FlowState;
 use super::report::{Report, Run};
 use super::workload::Start;
 use super::{Scenario, ScenarioError};
-use crate::{Group, Link, Pair, Rng};
+use crate::{Group, Link, Pair, SimRng};
+use rand::RngExt;
 use std::time::Duration;
 use whitewater::{Conv, Time};
 
@@ -94,7 +95,8 @@ fn starts(start: Start, seed: u64, flow: u64) -> ([Time; 2], Time) {
     match start {
         Start::At { beat, traffic } => ([Time::ZERO + beat; 2], Time::ZERO + traffic),
         Start::Random => {
-            let within = |stream| INTERVAL.mul_f64(Rng::new(seed, stream + FLOW_STREAMS * flow).fraction());
+            let within =
+                |stream| INTERVAL.mul_f64(SimRng::new(seed, stream + FLOW_STREAMS * flow).random::<f64>());
             let beats = BEAT_STREAMS.map(|stream| Time::ZERO + within(stream));
             (beats, Time::ZERO + 2 * INTERVAL + within(START_STREAM))
         }

@@ -1,7 +1,8 @@
 //! Role A: turrets where the way is longest in their reach, of the colour that most runners have.
 
 use crate::sim::{At, Bonus, Colour, Kind, Order, Phase, PlayerId, Runner, TurretId, World};
-use whitewater_sim::Rng;
+use rand::{Rng, RngExt};
+use whitewater_sim::SimRng;
 
 #[derive(Debug, Default)]
 pub(super) struct Builder {
@@ -16,7 +17,7 @@ enum Wish {
 }
 
 impl Builder {
-    pub(super) fn think(&mut self, world: &World, you: PlayerId, rng: &mut Rng) -> Option<Order> {
+    pub(super) fn think(&mut self, world: &World, you: PlayerId, rng: &mut SimRng) -> Option<Order> {
         let purse = world.purse(you)?;
         if world.phase == Phase::Running
             && let Some(bonus) = bonus(world, you)
@@ -32,7 +33,7 @@ impl Builder {
             }
             Wish::Raise => {
                 let turret = raise(world, purse.money);
-                if turret.is_some() || rng.fraction() < 0.1 {
+                if turret.is_some() || rng.random::<f64>() < 0.1 {
                     self.wish = None;
                 }
                 turret.map(|turret| Order::Upgrade { turret })
@@ -42,16 +43,16 @@ impl Builder {
     }
 }
 
-fn choose(world: &World, rng: &mut Rng) -> Wish {
+fn choose(world: &World, rng: &mut SimRng) -> Wish {
     let many = world.turrets.len();
-    if many >= 40 || (many >= 6 && rng.fraction() < 0.5) {
+    if many >= 40 || (many >= 6 && rng.random::<f64>() < 0.5) {
         return Wish::Raise;
     }
     let of = |colour: Colour| world.runners().filter(move |runner| runner.colours.has(colour)).count();
     let mut colours = Colour::ALL.map(|colour| (of(colour), rng.next_u64(), colour));
     colours.sort_by_key(|(count, random, _)| (*count, *random));
     let [.., (_, _, colour)] = colours;
-    let kind = match rng.fraction() {
+    let kind = match rng.random::<f64>() {
         fraction if fraction < 0.55 => Kind::Gun,
         fraction if fraction < 0.75 => Kind::Frost,
         _ => Kind::Mortar,
@@ -60,7 +61,7 @@ fn choose(world: &World, rng: &mut Rng) -> Wish {
 }
 
 /// The best of some cells: the longest part of the way in reach. It tries a few, not all, so that two builders differ.
-fn place(world: &World, kind: Kind, rng: &mut Rng) -> Option<At> {
+fn place(world: &World, kind: Kind, rng: &mut SimRng) -> Option<At> {
     let way = way(world);
     let free: Vec<At> =
         world.board.iter().filter(|(_, cell)| *cell == crate::sim::Cell::Free).map(|(at, _)| at).collect();

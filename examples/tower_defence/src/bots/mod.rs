@@ -8,12 +8,12 @@ use crate::client::{Client, Command};
 use crate::sim::Role;
 use builder::Builder;
 use runner::RunnerBot;
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 /// A bot for either role.
 #[derive(Debug)]
 pub struct Bot {
-    rng: Rng,
+    rng: SimRng,
     builder: Builder,
     runner: RunnerBot,
     /// The tick of its last thought.
@@ -25,7 +25,7 @@ impl Bot {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let (builder, runner) = (Builder::default(), RunnerBot::default());
-        Self { rng: Rng::new(seed, 77), builder, runner, thought: 0 }
+        Self { rng: SimRng::new(seed, 77), builder, runner, thought: 0 }
     }
 
     /// Called once a frame: what it does now.

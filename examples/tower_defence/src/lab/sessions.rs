@@ -5,10 +5,11 @@ use crate::carry::{Guest, Host, SUITE, session};
 use crate::client::Client;
 use crate::server::Server;
 use crate::wire::{Hello, Message};
+use rand::Rng;
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::session::{self, ClientConfig, ClientState, Event, Random, ServerConfig, Session, Target};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
 pub(super) struct ServerOf {
     sessions: session::Server<Message>,
@@ -139,7 +140,7 @@ impl ClientEnd for ClientOf {
 }
 
 fn random(seed: u64, stream: u64) -> Random {
-    let mut rng = Rng::new(seed, stream);
+    let mut rng = SimRng::new(seed, stream);
     Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
 }
 

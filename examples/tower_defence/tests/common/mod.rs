@@ -3,15 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 #![allow(dead_code, reason = "no test needs all of it")]
 
+use rand::Rng;
 use tower_defence::lab::LinkSpec;
 use tower_defence::sim::rules::TURRETS;
 use tower_defence::sim::{
     At, Bonus, Colour, Improvements, Inputs, Keys, Kind, Order, PlayerId, Role, TurretId, World,
 };
 use tower_defence::wire::{Hello, Wish};
-use whitewater_sim::Rng;
+use whitewater_sim::SimRng;
 
-pub(crate) fn below(rng: &mut Rng, count: u64) -> u8 {
+pub(crate) fn below(rng: &mut SimRng, count: u64) -> u8 {
     u8::try_from(rng.next_u64() % count).unwrap()
 }
 
@@ -24,7 +25,7 @@ pub(crate) fn hello(number: u8, wish: Wish) -> Hello {
 }
 
 /// An order that may make sense or not.
-pub(crate) fn any_order(rng: &mut Rng) -> Order {
+pub(crate) fn any_order(rng: &mut SimRng) -> Order {
     match rng.next_u64() % 5 {
         0 => Order::Upgrade { turret: TurretId(below(rng, TURRETS.into())) },
         1 => Order::Buy { bonus: Bonus::of(below(rng, 4)).unwrap() },
@@ -41,7 +42,7 @@ pub(crate) fn any_order(rng: &mut Rng) -> Order {
 pub(crate) struct Game {
     pub(crate) world: World,
     pub(crate) inputs: Inputs,
-    rng: Rng,
+    rng: SimRng,
 }
 
 impl Game {
@@ -49,7 +50,7 @@ impl Game {
         let mut world = World::new(24, 14, seed);
         world.join(PlayerId(0), Role::Builder);
         world.join(PlayerId(1), Role::Runner);
-        Self { world, inputs: Inputs::default(), rng: Rng::new(seed, 3) }
+        Self { world, inputs: Inputs::default(), rng: SimRng::new(seed, 3) }
     }
 
     /// A tick, before which somebody comes, goes, turns or orders something.
