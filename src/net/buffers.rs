@@ -30,13 +30,13 @@ impl Default for SocketBuffers {
 impl SocketBuffers {
     /// What the socket has.
     pub(super) fn of(socket: &impl Socket) -> io::Result<Self> {
-        let socket = SockRef::from(socket);
+        let socket = SockRef::from(socket.handle());
         Ok(Self { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
     }
 
     /// Asks for these sizes. Where the system refuses what is above its limit it is half, and half again.
     pub(super) fn set(self, socket: &impl Socket) -> io::Result<()> {
-        let socket = SockRef::from(socket);
+        let socket = SockRef::from(socket.handle());
         as_much_as_possible(self.receive, |size| socket.set_recv_buffer_size(size))?;
         as_much_as_possible(self.send, |size| socket.set_send_buffer_size(size))
     }

@@ -3,8 +3,9 @@
 use super::batch::Fragments;
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
+use super::os::Bell;
 use super::port::{Port, Purpose};
-use super::shards::{Bell, Handed, Neighbours, Stray};
+use super::shards::{Handed, Neighbours, Stray};
 use super::tally::{SocketStats, SocketTraffic};
 use crate::session::{Ecn, SessionConfig};
 use crate::time::Time;

@@ -138,6 +138,7 @@ mod driver;
 mod envelope;
 mod error;
 mod listener;
+mod os;
 mod port;
 mod random;
 mod server;
@@ -148,7 +149,6 @@ mod tally;
 mod thread;
 #[cfg(feature = "tokio")]
 pub mod tokio;
-mod wait;
 
 pub use buffers::SocketBuffers;
 pub use client::Client;

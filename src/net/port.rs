@@ -3,9 +3,8 @@
 
 use super::batch::{Datagram, Fragments, Inbox, Offload, Outbox};
 use super::buffers::SocketBuffers;
-use super::shards::Bell;
+use super::os::{Bell, Waiter};
 use super::tally::{SocketStats, SocketTraffic, Tally};
-use super::wait::Waiter;
 use crate::session::Ecn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

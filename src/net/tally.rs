@@ -1,5 +1,6 @@
 //! What goes through a socket, and its errors: what is loss, what is failure, and how often.
 
+use super::os::{NO_BUFFERS, TOO_LONG};
 use crate::counters::stats;
 use std::io;
 use std::net::SocketAddr;
@@ -116,8 +117,8 @@ impl Fault {
             | Kind::NetworkDown => Self::Unreachable,
             // std has no kind for the other two.
             _ => match error.raw_os_error() {
-                Some(code) if NO_BUFFERS.contains(&code) => Self::NoBuffers,
-                Some(code) if TOO_LONG.contains(&code) => Self::TooLong,
+                Some(NO_BUFFERS) => Self::NoBuffers,
+                Some(TOO_LONG) => Self::TooLong,
                 _ => Self::Other,
             },
         }
@@ -129,24 +130,6 @@ const LOSS: &str = "What the system reported that counts as loss";
 
 /// A failing socket fails for every datagram.
 const WARN_EVERY: Duration = Duration::from_secs(1);
-
-/// ENOBUFS. Source: the errno tables of Linux, of the BSDs with macOS, and of Winsock.
-const NO_BUFFERS: &[i32] = if cfg!(windows) {
-    &[10_055]
-} else if cfg!(target_os = "linux") || cfg!(target_os = "android") {
-    &[105]
-} else {
-    &[55]
-};
-
-/// EMSGSIZE, from the same tables.
-const TOO_LONG: &[i32] = if cfg!(windows) {
-    &[10_040]
-} else if cfg!(target_os = "linux") || cfg!(target_os = "android") {
-    &[90]
-} else {
-    &[40]
-};
 
 #[cfg(test)]
 mod tests {
@@ -161,8 +144,8 @@ mod tests {
         for kind in [Kind::WouldBlock, Kind::TimedOut, Kind::Interrupted] {
             assert_eq!(Fault::of(&kind.into()), Fault::Nothing);
         }
-        assert_eq!(Fault::of(&io::Error::from_raw_os_error(NO_BUFFERS[0])), Fault::NoBuffers);
-        assert_eq!(Fault::of(&io::Error::from_raw_os_error(TOO_LONG[0])), Fault::TooLong);
+        assert_eq!(Fault::of(&io::Error::from_raw_os_error(NO_BUFFERS)), Fault::NoBuffers);
+        assert_eq!(Fault::of(&io::Error::from_raw_os_error(TOO_LONG)), Fault::TooLong);
         assert_eq!(Fault::of(&Kind::InvalidInput.into()), Fault::Other);
     }
 }

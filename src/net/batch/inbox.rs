@@ -1,14 +1,10 @@
 //! The datagrams of one call.
 
 use super::SLOT;
-#[cfg(feature = "batch")]
+use super::one::{BATCH_SIZE, Headers, Many};
 use super::socket::Socket;
 use crate::session::Ecn;
-#[cfg(feature = "batch")]
-use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
 use std::io;
-#[cfg(feature = "batch")]
-use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Datagrams that were received and not yet taken. They lie where the system has put them, and are taken without a copy.
@@ -18,8 +14,7 @@ pub(in crate::net) struct Inbox {
     bytes: Box<[u8]>,
     arrivals: Box<[Arrival]>,
     /// What the call writes, before it is an arrival.
-    #[cfg(feature = "batch")]
-    metas: Box<[RecvMeta]>,
+    headers: Headers,
     /// Arrivals of the last call, and those that it had room for.
     filled: usize,
     asked: usize,
@@ -42,26 +37,23 @@ pub(in crate::net) struct Datagram<'a> {
 
 /// One datagram, or several of one sender that the system has joined.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
-    from: SocketAddr,
-    len: usize,
+pub(super) struct Arrival {
+    pub(super) from: SocketAddr,
+    pub(super) len: usize,
     /// The length of each datagram but the last, which may be shorter.
-    stride: usize,
-    ecn: Option<Ecn>,
+    pub(super) stride: usize,
+    pub(super) ecn: Option<Ecn>,
 }
 
 impl Inbox {
     /// Room for so many arrivals a call, at least one.
     pub(in crate::net) fn new(slots: usize) -> Self {
-        #[cfg(feature = "batch")]
-        let slots = slots.min(BATCH_SIZE);
-        let slots = slots.max(1);
+        let slots = slots.clamp(1, BATCH_SIZE);
         let nothing = Arrival { from: (Ipv4Addr::UNSPECIFIED, 0).into(), len: 0, stride: 0, ecn: None };
         Self {
             bytes: vec![0; slots * SLOT].into_boxed_slice(),
             arrivals: vec![nothing; slots].into_boxed_slice(),
-            #[cfg(feature = "batch")]
-            metas: vec![RecvMeta::default(); slots].into_boxed_slice(),
+            headers: Headers::new(slots),
             filled: 0,
             asked: 0,
             fault: None,
@@ -148,29 +140,11 @@ impl Inbox {
     }
 
     /// The same with a call that fills as many slots as it can.
-    #[cfg(feature = "batch")]
-    pub(super) fn fill(&mut self, state: &UdpSocketState, socket: &impl Socket) -> io::Result<()> {
+    pub(super) fn fill(&mut self, many: &Many, socket: &impl Socket) -> io::Result<()> {
         self.clear();
-        let mut slots = self.bytes.chunks_exact_mut(SLOT);
-        let mut bufs: [_; BATCH_SIZE] =
-            std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
-        let bufs = bufs.get_mut(..self.arrivals.len()).unwrap_or_default();
-        self.asked = bufs.len();
-        self.filled = state.recv(socket.into(), bufs, &mut self.metas)?;
-        for (arrival, meta) in self.arrivals.iter_mut().zip(&self.metas).take(self.filled) {
-            let RecvMeta { addr, len, stride, ecn, .. } = *meta;
-            *arrival = Arrival { from: addr, len: len.min(SLOT), stride, ecn: ecn.map(codepoint) };
-        }
+        self.asked = self.arrivals.len();
+        self.filled = many.recv(socket, &mut self.bytes, &mut self.arrivals, &mut self.headers)?;
         Ok(())
-    }
-}
-
-#[cfg(feature = "batch")]
-const fn codepoint(ecn: EcnCodepoint) -> Ecn {
-    match ecn {
-        EcnCodepoint::Ect0 => Ecn::Capable,
-        EcnCodepoint::Ect1 => Ecn::Scalable,
-        EcnCodepoint::Ce => Ecn::Congested,
     }
 }
 

@@ -5,10 +5,10 @@
 //!
 //! What an [`Offload`] is on each system is told in [the module above](super#what-the-system-does).
 
-#[cfg(all(feature = "batch", target_os = "linux"))]
-mod each;
 mod inbox;
 mod offload;
+#[cfg_attr(feature = "batch", path = "many.rs")]
+mod one;
 mod outbox;
 mod socket;
 #[cfg(test)]

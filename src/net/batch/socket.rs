@@ -1,14 +1,16 @@
 //! What a socket has to be able to do.
 
+use crate::net::os::AsHandle;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-#[cfg(not(windows))]
-use std::os::fd::AsFd as AsHandle;
-#[cfg(windows)]
-use std::os::windows::io::AsSocket as AsHandle;
 
 /// A UDP socket that does not block: std's, or a runtime's.
-pub(in crate::net) trait Socket: AsHandle {
+pub(in crate::net) trait Socket {
+    /// What the system knows it by.
+    type Handle: AsHandle;
+
+    fn handle(&self) -> &Self::Handle;
+
     /// Takes one datagram; `WouldBlock` when there is none.
     fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)>;
 
@@ -20,6 +22,12 @@ pub(in crate::net) trait Socket: AsHandle {
 }
 
 impl Socket for UdpSocket {
+    type Handle = Self;
+
+    fn handle(&self) -> &Self {
+        self
+    }
+
     fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         Self::recv_from(self, buf)
     }

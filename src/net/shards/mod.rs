@@ -4,13 +4,12 @@
 //! it moves, its datagrams arrive at any: the id of its session, which they begin with, names the shard that owns it, and who got them hands
 //! them on. What is sent leaves from the owner's socket, which has the same port.
 
-mod bell;
 mod strays;
 
-pub(super) use bell::Bell;
 pub(super) use strays::{Handed, Neighbours, Stray, meet};
 
 use super::error::Error;
+use super::os::shared;
 use super::server::Server;
 use crate::message::Message;
 use crate::net::KcpListener;
@@ -95,19 +94,4 @@ fn all_on(mut addr: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
         sockets.push(socket);
     }
     Ok(sockets)
-}
-
-#[cfg(all(feature = "batch", target_os = "linux"))]
-fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
-    rustix::net::sockopt::set_socket_reuseport(&socket, true)?;
-    socket.bind(&addr.into())?;
-    Ok(socket.into())
-}
-
-#[cfg(not(all(feature = "batch", target_os = "linux")))]
-fn shared(_: SocketAddr) -> io::Result<UdpSocket> {
-    let why = "sockets share out a port on Linux, with the feature `batch`";
-    Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }

@@ -1,6 +1,6 @@
 //! Datagrams that came to another shard than the one that owns their session.
 
-use super::Bell;
+use crate::net::os::Bell;
 use crate::session::{Ecn, shard_of};
 use std::io;
 use std::net::SocketAddr;

@@ -9,10 +9,6 @@ use ::tokio::io::Interest;
 use ::tokio::net::UdpSocket;
 use std::io;
 use std::net::{self, SocketAddr};
-#[cfg(not(windows))]
-use std::os::fd::{AsFd, BorrowedFd};
-#[cfg(windows)]
-use std::os::windows::io::{AsSocket, BorrowedSocket};
 use std::task::{Context, Poll, ready};
 
 /// The socket, what came from it and what goes there.
@@ -96,6 +92,12 @@ impl Socket {
 struct Io(UdpSocket);
 
 impl batch::Socket for Io {
+    type Handle = UdpSocket;
+
+    fn handle(&self) -> &UdpSocket {
+        &self.0
+    }
+
     fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.try_recv_from(buf)
     }
@@ -106,19 +108,5 @@ impl batch::Socket for Io {
 
     fn send(&self, datagram: &[u8]) -> io::Result<usize> {
         self.0.try_send(datagram)
-    }
-}
-
-#[cfg(not(windows))]
-impl AsFd for Io {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-#[cfg(windows)]
-impl AsSocket for Io {
-    fn as_socket(&self) -> BorrowedSocket<'_> {
-        self.0.as_socket()
     }
 }

@@ -1,0 +1,57 @@
+//! No calls for many datagrams: those of std, one a datagram, are all there is.
+
+use super::inbox::Arrival;
+use super::socket::Socket;
+use crate::session::Ecn;
+use std::io;
+use std::net::SocketAddr;
+
+pub(super) const BATCH_SIZE: usize = usize::MAX;
+
+/// There is none.
+#[derive(Debug)]
+pub(super) enum Many {}
+
+#[derive(Debug)]
+pub(super) struct Headers;
+
+impl Headers {
+    pub(super) const fn new(_slots: usize) -> Self {
+        Self
+    }
+}
+
+impl Many {
+    pub(super) const fn new(_: &impl Socket) -> Option<Self> {
+        None
+    }
+
+    pub(super) const fn recv(
+        &self,
+        _: &impl Socket,
+        _: &mut [u8],
+        _: &mut [Arrival],
+        _: &mut Headers,
+    ) -> io::Result<usize> {
+        match *self {}
+    }
+
+    pub(super) const fn may_fragment(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) const fn most_joined(&self) -> usize {
+        match *self {}
+    }
+
+    pub(super) const fn send_joined(
+        &self,
+        _: &impl Socket,
+        _: &[u8],
+        _: usize,
+        _: SocketAddr,
+        _: Option<Ecn>,
+    ) -> io::Result<()> {
+        match *self {}
+    }
+}

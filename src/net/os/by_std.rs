@@ -1,0 +1,73 @@
+//! Waiting for a socket by what std has: a look at the next datagram that blocks, with a timeout.
+
+use super::Bell;
+use std::io;
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[derive(Debug)]
+pub(in crate::net) struct Waiter {
+    /// What was set last.
+    timeout: Option<Duration>,
+}
+
+impl Waiter {
+    pub(in crate::net) fn new(socket: &UdpSocket) -> io::Result<Self> {
+        Ok(Self { timeout: socket.read_timeout()? })
+    }
+
+    /// Waits until there is something to read, or for `timeout`. It may return earlier.
+    ///
+    /// `scratch` has room for a datagram, which stays with the socket. Room to write is nothing that std can wait for.
+    ///
+    /// # Errors
+    ///
+    /// What a receiving call says; `WouldBlock` when there is nothing.
+    pub(in crate::net) fn wait(
+        &mut self,
+        socket: &UdpSocket,
+        timeout: Option<Duration>,
+        _for_room: bool,
+        _bell: Option<&Bell>,
+        scratch: &mut [u8],
+    ) -> io::Result<()> {
+        match timeout {
+            Some(timeout) if timeout < COARSE + NAP => nap(socket, timeout, scratch),
+            Some(timeout) => self.block(socket, Some(timeout - COARSE), scratch),
+            None => self.block(socket, None, scratch),
+        }
+    }
+
+    /// Blocks in the system's receive call: wakes at once for a datagram, late for a timeout.
+    fn block(&mut self, socket: &UdpSocket, timeout: Option<Duration>, scratch: &mut [u8]) -> io::Result<()> {
+        if timeout != self.timeout {
+            socket.set_read_timeout(timeout)?;
+            self.timeout = timeout;
+        }
+        socket.set_nonblocking(false)?;
+        let seen = socket.peek_from(scratch);
+        socket.set_nonblocking(true)?;
+        seen.map(|_| ())
+    }
+}
+
+/// Sleeps in short steps with a look at the socket after each: exact, for short waits.
+fn nap(socket: &UdpSocket, wait: Duration, scratch: &mut [u8]) -> io::Result<()> {
+    let start = Instant::now();
+    while let Some(left) = wait.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+        thread::sleep(left.min(NAP));
+        match socket.peek_from(scratch) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            seen => return seen.map(|_| ()),
+        }
+    }
+    Ok(())
+}
+
+/// How late a blocking receive may end. Linux counts its timeout in scheduler ticks, rounded up
+/// and one more: up to 8 ms at 250 Hz. The last part of a wait is slept in steps of [`NAP`].
+const COARSE: Duration = Duration::from_millis(8);
+
+/// The longest that a datagram lies unseen while a short wait is slept.
+const NAP: Duration = Duration::from_micros(500);

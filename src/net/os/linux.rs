@@ -1,0 +1,144 @@
+//! What Linux can do, by rustix.
+
+use crate::net::batch::Socket;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg as _;
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_socket_reuseport};
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg};
+use socket2::{Domain, Protocol, SockRef, Type};
+use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// Waits for a socket by `poll`: exact, and it wakes for room in the send buffer as well.
+#[derive(Debug)]
+pub(in crate::net) struct Waiter;
+
+impl Waiter {
+    pub(in crate::net) const fn new(_: &UdpSocket) -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Waits until there is something to read, or `for_room` to write, or the bell rings, or for `timeout`. It may return earlier.
+    #[expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as where there is no poll")]
+    pub(in crate::net) fn wait(
+        &mut self,
+        socket: &UdpSocket,
+        timeout: Option<Duration>,
+        for_room: bool,
+        bell: Option<&Bell>,
+        _: &mut [u8],
+    ) -> io::Result<()> {
+        let events = if for_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let socket = PollFd::new(socket, events);
+        let polled = match bell {
+            None => poll(&mut [socket], timeout.as_ref()),
+            Some(bell) => poll(&mut [socket, PollFd::new(bell, PollFlags::IN)], timeout.as_ref()),
+        };
+        if let Some(bell) = bell {
+            bell.hush();
+        }
+        match polled {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Wakes a thread that waits for its socket: a descriptor that is readable when it has been rung. A datagram to the port would do, if only
+/// one socket were on it.
+#[derive(Debug)]
+pub(in crate::net) struct Bell(OwnedFd);
+
+impl Bell {
+    pub(in crate::net) fn new() -> io::Result<Self> {
+        Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+    }
+
+    pub(in crate::net) fn ring(&self) {
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // full, and it rings anyway
+    }
+
+    /// It was heard.
+    pub(in crate::net) fn hush(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0; 8]); // or it was silent
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A socket that shares its port with others of this function.
+pub(in crate::net) fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = socket2::Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+    set_socket_reuseport(&socket, true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
+}
+
+/// Whether "don't fragment" can be taken back. For IPv6 it cannot.
+pub(in crate::net) fn can_allow_fragments(socket: &impl Socket) -> bool {
+    SockRef::from(socket.handle()).local_addr().is_ok_and(|address| address.is_ipv4())
+}
+
+/// Lets the system cut datagrams that are too long for a way that it knows.
+pub(in crate::net) fn allow_fragments(socket: &impl Socket) {
+    if let Err(error) = set_ip_mtu_discover(socket.handle(), Ipv4PathMtuDiscovery::WANT) {
+        log::debug!("datagrams too long for their way are lost: {error}");
+    }
+}
+
+/// Most datagrams a call: by then the call itself is a small part of the cost.
+pub(in crate::net) const MOST_EACH: usize = 32;
+/// The same for a few, that are sooner made ready.
+const FEW: usize = 4;
+
+/// Sends datagrams to several addresses, or without them when the socket is connected, in one call; returns how many.
+pub(in crate::net) fn send_each(
+    socket: &impl Socket,
+    datagrams: &[(SocketAddr, &[u8])],
+    is_connected: bool,
+) -> io::Result<usize> {
+    if datagrams.len() <= FEW {
+        send_up_to::<FEW>(socket, datagrams, is_connected)
+    } else {
+        send_up_to::<MOST_EACH>(socket, datagrams, is_connected)
+    }
+}
+
+fn send_up_to<const N: usize>(
+    socket: &impl Socket,
+    datagrams: &[(SocketAddr, &[u8])],
+    is_connected: bool,
+) -> io::Result<usize> {
+    let mut slots: [Slot<'_>; N] = std::array::from_fn(|index| Slot::new(datagrams.get(index)));
+    let mut messages = slots.each_mut().map(|Slot { to, bytes, control }| {
+        if is_connected { MMsgHdr::new(bytes, control) } else { MMsgHdr::new_with_addr(to, bytes, control) }
+    });
+    let count = datagrams.len().min(N);
+    let messages = messages.get_mut(..count).unwrap_or_default();
+    Ok(sendmmsg(socket.handle(), messages, SendFlags::empty())?)
+}
+
+/// What a message header points to.
+struct Slot<'a> {
+    to: SocketAddrAny,
+    bytes: [IoSlice<'a>; 1],
+    control: SendAncillaryBuffer<'a, 'a, 'a>,
+}
+
+impl<'a> Slot<'a> {
+    fn new(datagram: Option<&(SocketAddr, &'a [u8])>) -> Self {
+        let (to, bytes) = datagram.map_or((NOWHERE, &[][..]), |(to, bytes)| (*to, *bytes));
+        Self { to: to.as_any(), bytes: [IoSlice::new(bytes)], control: SendAncillaryBuffer::default() }
+    }
+}
+
+/// The address of a slot that no datagram needs.
+const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));

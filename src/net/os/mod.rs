@@ -1,0 +1,62 @@
+//! What one system can do and another cannot, under names that each has: `linux`, with the feature `batch`, or `other`.
+
+#[cfg(any(test, not(all(feature = "batch", target_os = "linux"))))]
+mod by_std;
+#[cfg_attr(all(feature = "batch", target_os = "linux"), path = "linux.rs")]
+mod other;
+
+pub(super) use other::{Bell, MOST_EACH, Waiter, allow_fragments, can_allow_fragments, send_each, shared};
+
+/// What a socket lends, so that calls can be made with it.
+#[cfg(not(windows))]
+pub(super) use std::os::fd::AsFd as AsHandle;
+#[cfg(windows)]
+pub(super) use std::os::windows::io::AsSocket as AsHandle;
+
+/// ENOBUFS and EMSGSIZE. Source: the errno tables of Linux, of the BSDs with macOS, and of Winsock.
+const ERRORS: (i32, i32) = if cfg!(windows) {
+    (10_055, 10_040)
+} else if cfg!(any(target_os = "linux", target_os = "android")) {
+    (105, 90)
+} else {
+    (55, 40)
+};
+/// No room in a buffer of the system.
+pub(super) const NO_BUFFERS: i32 = ERRORS.0;
+/// A datagram too long for its way.
+pub(super) const TOO_LONG: i32 = ERRORS.1;
+
+#[cfg(test)]
+mod tests {
+    use super::Waiter;
+    use super::by_std::Waiter as ByStd;
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(20));
+
+    #[test]
+    fn a_datagram_ends_every_wait_and_stays() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let to = socket.local_addr().unwrap();
+        let mut scratch = [0; 100];
+        for timeout in [LONG, None] {
+            socket.send_to(b"here", to).unwrap();
+            Waiter::new(&socket).unwrap().wait(&socket, timeout, false, None, &mut scratch).unwrap();
+            ByStd::new(&socket).unwrap().wait(&socket, timeout, false, None, &mut scratch).unwrap();
+            assert_eq!(socket.recv(&mut scratch).unwrap(), 4);
+        }
+    }
+
+    #[test]
+    fn a_timeout_ends_every_wait() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut scratch = [0; 100];
+        for timeout in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(12)] {
+            let _ = Waiter::new(&socket).unwrap().wait(&socket, Some(timeout), false, None, &mut scratch);
+            let _ = ByStd::new(&socket).unwrap().wait(&socket, Some(timeout), false, None, &mut scratch);
+        }
+    }
+}
