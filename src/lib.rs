@@ -49,6 +49,7 @@
 //!                                             -> the segments that are missing
 //!   pace     Rtt, Loss: measured              Pace: good or bad mode by them,
 //!                                             how often to send
+//!   machine  Machine: datagrams and time in, datagrams out, when next: what all drivers drive
 //!   rate     how often strangers may do something, all of them and each address
 //!  ─────────────────────────────────────────────────────────────────────
 //!   values   Sn, Seq16, Conv (seq)   Time, Millis (time)   ConfigError (config)   Logged (events)   Measures (counters)
@@ -95,6 +96,7 @@ pub mod events;
 mod hash;
 #[cfg(feature = "kcp-go")]
 pub mod kcp_go;
+pub mod machine;
 pub mod message;
 pub mod metrics;
 #[cfg(feature = "net")]
@@ -109,9 +111,10 @@ pub mod time;
 pub mod wire;
 
 pub use arq::{
-    Cause, Config, ConfigError, InputError, Kcp, KcpEvent, Modern, Recovery, RecvError, Rejected, SendError,
-    Stats, congestion::CongestionControl,
+    Cause, Config, ConfigError, InputError, Kcp, KcpEvent, KcpPeer, Modern, Recovery, RecvError, Rejected,
+    SendError, Stats, congestion::CongestionControl,
 };
+pub use machine::Machine;
 pub use seq::{Conv, Seq16, Sn};
 pub use time::{Millis, Time};
 pub use wire::{DatagramQueue, Output};

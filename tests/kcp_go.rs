@@ -4,11 +4,15 @@
 
 #[path = "../examples/kcp_go/limits.rs"]
 mod example;
+#[path = "common/machine.rs"]
+mod machine;
 
+use machine::Whole as _;
 use rand::Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
@@ -52,6 +56,7 @@ struct World {
     accepted: Vec<PeerId>,
     /// Datagrams and bytes that have left each end, the client's first.
     sent: [(u64, u64); 2],
+    buf: Vec<u8>,
 }
 
 impl World {
@@ -67,6 +72,7 @@ impl World {
             back: Link::new(path, seed, 2).unwrap(),
             accepted: Vec::new(),
             sent: [(0, 0); 2],
+            buf: Vec::new(),
         }
     }
 
@@ -78,20 +84,24 @@ impl World {
 
     fn step(&mut self) {
         while let Some(datagram) = self.there.arrive(self.now) {
-            self.server.handle_datagram(self.now, client_address(), datagram);
+            self.buf.clear();
+            self.buf.extend_from_slice(datagram);
+            self.server.handle_datagram(self.now, client_address().into(), &mut self.buf);
         }
         while let Some(datagram) = self.back.arrive(self.now) {
-            self.client.handle_datagram(self.now, server_address(), datagram);
+            self.buf.clear();
+            self.buf.extend_from_slice(datagram);
+            self.client.handle_datagram(self.now, server_address().into(), &mut self.buf);
         }
         self.client.handle_timeout(self.now);
         self.server.handle_timeout(self.now);
-        while let Some((datagram, _)) = self.client.poll_transmit(self.now) {
-            self.sent[0] = (self.sent[0].0 + 1, self.sent[0].1 + datagram.len() as u64);
-            self.there.send(self.now, datagram);
+        while self.client.emit_to(self.now, &mut self.buf).is_some() {
+            self.sent[0] = (self.sent[0].0 + 1, self.sent[0].1 + self.buf.len() as u64);
+            self.there.send(self.now, &self.buf);
         }
-        while let Some((datagram, _)) = self.server.poll_transmit(self.now) {
-            self.sent[1] = (self.sent[1].0 + 1, self.sent[1].1 + datagram.len() as u64);
-            self.back.send(self.now, datagram);
+        while self.server.emit_to(self.now, &mut self.buf).is_some() {
+            self.sent[1] = (self.sent[1].0 + 1, self.sent[1].1 + self.buf.len() as u64);
+            self.back.send(self.now, &self.buf);
         }
         while let Some(event) = self.server.poll_event() {
             if let Event::Accepted(id) = event {
@@ -235,7 +245,7 @@ fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
     let mut forger = Kcp::new(Conv(99), &arq::Config::turbo(), DatagramQueue::new()).unwrap();
     forger.send(b"forged").unwrap();
     forger.flush(world.now);
-    world.server.handle_datagram(world.now, client_address(), forger.output_mut().pop().unwrap());
+    world.server.give(world.now, client_address(), forger.output_mut().pop().unwrap());
     world.run(10);
     assert_eq!(world.accepted.len(), 2);
     world.send(b"second");
@@ -289,7 +299,7 @@ fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
     let to = client.register(now, server_address(), CONV).unwrap();
     for message in [b"one", b"two"] {
         client.peer(to).unwrap().send(message).unwrap();
-        while let Some((datagram, _)) = client.poll_transmit(now) {
+        while let Some((datagram, _)) = client.emit(now) {
             sent.push(datagram.to_vec());
         }
     }
@@ -313,14 +323,14 @@ fn served_of_300(server: &Config) -> usize {
     while now < Time::from_millis(2000) {
         for (client, to, address, served) in &mut clients {
             client.handle_timeout(now);
-            while let Some((datagram, _)) = client.poll_transmit(now) {
+            while let Some((datagram, _)) = client.emit(now) {
                 there.push_back((now, *address, datagram.to_vec()));
             }
             *served |= client.peer(*to).unwrap().recv(&mut [0; 16]) == Ok(5);
         }
         while there.front().is_some_and(|(sent, ..)| now.since(*sent) >= DELAY) {
             let (_, from, datagram) = there.pop_front().unwrap();
-            server.handle_datagram(now, from, &datagram);
+            server.give(now, from, &datagram);
         }
         while let Some(event) = server.poll_event() {
             if let Event::Readable(id) = event
@@ -332,13 +342,13 @@ fn served_of_300(server: &Config) -> usize {
             }
         }
         server.handle_timeout(now);
-        while let Some((datagram, to)) = server.poll_transmit(now) {
+        while let Some((datagram, to)) = server.emit(now) {
             back.push_back((now, to, datagram.to_vec()));
         }
         while back.front().is_some_and(|(sent, ..)| now.since(*sent) >= DELAY) {
             let (_, to, datagram) = back.pop_front().unwrap();
             let (client, ..) = &mut clients[usize::from(to.port() - 1000)];
-            client.handle_datagram(now, server_address(), &datagram);
+            client.give(now, server_address(), &datagram);
         }
         now = now + Duration::from_millis(1);
     }
@@ -370,7 +380,7 @@ fn nothing_is_rebuilt_for_who_is_not_proven() {
     for (strangers, counts) in [(Strangers::Trusted, [1, 0]), (Strangers::Proven, [0, 1])] {
         let (sent, mut server) = shards_for(strangers);
         for datagram in [&sent[0], &sent[2]] {
-            server.handle_datagram(Time::from_millis(2), client_address(), datagram);
+            server.give(Time::from_millis(2), client_address(), datagram);
         }
         let stats = server.kcp_go_stats().unwrap();
         assert_eq!((server.len(), [stats.recovered, stats.parity_unused]), (1, counts), "{strangers:?}");
@@ -385,7 +395,7 @@ fn who_is_not_proven_takes_no_parity_from_another_at_the_same_address() {
     let mut forged = sent[0].clone();
     forged[8] ^= 1; // of the conv
     for datagram in [&sent[0], &forged, &sent[2]] {
-        server.handle_datagram(now, client_address(), datagram);
+        server.give(now, client_address(), datagram);
     }
     assert_eq!((server.len(), server.kcp_go_stats().unwrap().recovered), (2, 1));
 }
@@ -394,7 +404,7 @@ fn who_is_not_proven_takes_no_parity_from_another_at_the_same_address() {
 fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_is_counted() {
     let (sent, mut server) = shards_for(Strangers::Trusted);
     let mut take = |datagram: &[u8]| {
-        server.handle_datagram(Time::from_millis(2), client_address(), datagram);
+        server.give(Time::from_millis(2), client_address(), datagram);
         (server.stats().rejected, server.kcp_go_stats().unwrap())
     };
     take(&sent[0]);
@@ -411,7 +421,7 @@ fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_
     let mut parity = sent[2].clone();
     parity[8] ^= 1; // of the conv
     for datagram in [&sent[0], &parity] {
-        server.handle_datagram(Time::from_millis(2), client_address(), datagram);
+        server.give(Time::from_millis(2), client_address(), datagram);
     }
     let stats = server.kcp_go_stats().unwrap();
     assert_eq!((stats.recovered, stats.refused), (1, 1));
@@ -491,7 +501,7 @@ fn hostile_datagrams_are_counted_and_change_nothing() {
         let recorded = {
             world.send(b"recorded");
             world.client.handle_timeout(world.now);
-            world.client.poll_transmit(world.now).unwrap().0.to_vec()
+            world.client.emit(world.now).unwrap().0.to_vec()
         };
         for _ in 0..20_000 {
             let mut datagram = recorded.clone();
@@ -504,7 +514,7 @@ fn hostile_datagrams_are_counted_and_change_nothing() {
             }
             let from =
                 if rng.next_u64() % 2 == 0 { client_address() } else { "10.6.6.6:666".parse().unwrap() };
-            world.server.handle_datagram(world.now, from, &datagram);
+            world.server.give(world.now, from, &datagram);
         }
         let stats = world.stats()[1];
         if crypt != Crypt::Null {

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The top-level modules, lowest layer first. A module uses its own layer and those below.
 const LAYERS: [&[&str]; 7] = [
     &["seq", "time", "ring", "config", "counters", "hash", "events"],
-    &["wire", "code", "pace", "rate"],
+    &["wire", "code", "pace", "rate", "machine"],
     &["arq", "packet"],
     &["message", "kcp_go"],
     &["session"],

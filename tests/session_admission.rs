@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{SUITE, Tapped, World, client_address, connect_of, server_config, target};
@@ -297,7 +298,7 @@ fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
     let (now, mut buf) = (world.now, Vec::with_capacity(2000));
     let requests = allocation_counter::measure(|| {
         for (from, connect) in &connects {
-            world.server.handle_datagram(now, *from, connect);
+            world.server.give(now, *from, connect);
         }
     });
     let mut ids = Vec::with_capacity(200);
@@ -309,7 +310,7 @@ fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
     let answers = allocation_counter::measure(|| {
         for id in &ids {
             world.server.reject(now, *id, 1, &[1; 256]).unwrap();
-            while world.server.poll_transmit(now, &mut buf).is_some() {}
+            while world.server.emit_to(now, &mut buf).is_some() {}
         }
     });
     assert!(world.server.is_empty());

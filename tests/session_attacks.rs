@@ -8,6 +8,7 @@
 )]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 use rand::Rng;
 
 use common::ms;
@@ -96,8 +97,8 @@ fn a_flood_of_spoofed_hellos_grows_nothing_and_is_answered_with_less() {
             let hello = &hellos[number as usize % hellos.len()];
             received += hello.len();
             let now = Time::from_micros(world.now.as_micros() + u64::from(number) * 10);
-            world.server.handle_datagram(now, stranger(number), hello);
-            while world.server.poll_transmit(now, &mut buf).is_some() {
+            world.server.give(now, stranger(number), hello);
+            while world.server.emit_to(now, &mut buf).is_some() {
                 sent += if buf.len() == 36 { 36 } else { 0 };
             }
         }
@@ -255,7 +256,7 @@ fn wrong_tags_change_nothing_but_a_counter() {
     let (now, mut forged) = (world.now, data);
     for number in 1..=1_000_000u32 {
         forged[5..9].copy_from_slice(&(number + 1000).to_le_bytes());
-        world.server.handle_datagram(now, from, &forged);
+        world.server.give(now, from, &forged);
     }
     world.drain();
     let after = world.session().stats();
@@ -447,7 +448,7 @@ fn a_reset_that_somebody_else_asked_for_ends_nothing() {
     assert_eq!(world.sessions[1].to_string(), format!("{next:08x}"));
     let now = world.now;
     for from in [thief, server_address()] {
-        world.clients[victim].session.handle_datagram(now, from, &reset);
+        world.clients[victim].session.give(now, from, &reset);
     }
     world.run(1000);
     assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_up()));

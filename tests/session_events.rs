@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 #[cfg(test)]
 #[path = "common/events.rs"]
 mod logs;
@@ -159,9 +160,9 @@ fn strangers_and_a_hostile_peer_cannot_make_it_grow() {
                 datagram[at] ^= 1 << (round % 8);
             }
             if *to == common::sessions::server_address() {
-                world.server.handle_datagram(now, *from, &datagram);
+                world.server.give(now, *from, &datagram);
             } else {
-                world.clients[0].session.handle_datagram(now, *to, &datagram);
+                world.clients[0].session.give(now, *to, &datagram);
             }
         }
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_address, random, server_config, target};
@@ -47,7 +48,7 @@ fn until_all_have_sent(world: &mut World, busy: &[SessionId], quiet: &[SessionId
     }
     for count in 1.. {
         busy.iter().for_each(|id| refill(session(world, *id)));
-        let to = world.server.poll_transmit(now, &mut buf).unwrap();
+        let to = world.server.emit_to(now, &mut buf).unwrap();
         left.remove(&to);
         if left.is_empty() {
             return count;
@@ -76,7 +77,7 @@ fn sessions_that_always_have_more_to_send_get_the_same() {
     let mut last = None;
     for _ in 0..8 * 20 * QUANTUM / 1000 {
         ids.iter().for_each(|id| refill(session(&mut world, *id)));
-        let to = world.server.poll_transmit(now, &mut buf).unwrap();
+        let to = world.server.emit_to(now, &mut buf).unwrap();
         *sent.entry(to).or_default() += buf.len();
         if last.replace(to) == Some(to) {
             *row.last_mut().unwrap() += 1;
@@ -103,13 +104,13 @@ fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_
     for _ in 0..2000 {
         let client = world.clients[0].session.connection_mut().unwrap();
         client.send_datagram(&[3; 1000]).unwrap();
-        while world.clients[0].session.poll_transmit(now, &mut buf).is_some() {
-            world.server.handle_datagram(now, world.address(0), &buf);
+        while world.clients[0].session.emit_to(now, &mut buf).is_some() {
+            world.server.give(now, world.address(0), &buf);
         }
     }
     world.clients[1].session.connection_mut().unwrap().send(0, b"hello").unwrap();
-    world.clients[1].session.poll_transmit(now, &mut buf).unwrap();
-    world.server.handle_datagram(now, world.address(1), &buf);
+    world.clients[1].session.emit_to(now, &mut buf).unwrap();
+    world.server.give(now, world.address(1), &buf);
     // One event each, whatever came, and few answers.
     let mut events = Vec::new();
     while let Some((id, _)) = world.server.poll_event() {
@@ -118,7 +119,7 @@ fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_
     assert_eq!(events, [noisy, quiet]);
     assert_eq!(session(&mut world, quiet).recv(0, &mut [0; 10]), Ok(5));
     let mut answers = 0;
-    while world.server.poll_transmit(now, &mut buf).is_some() {
+    while world.server.emit_to(now, &mut buf).is_some() {
         answers += 1;
     }
     assert!(answers <= 2, "{answers} answers");
@@ -145,7 +146,7 @@ fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
 fn one_bare_peer_with_a_full_window_costs_the_others_one_turn() {
     let now = Time::from_millis(5);
     let (mut peers, ids) = peers(101, now);
-    while peers.poll_transmit(now).is_some() {}
+    while peers.emit(now).is_some() {}
     // A window of 32 segments for a peer that was never heard, each a datagram.
     for _ in 0..500 {
         peers.peer(ids[0]).unwrap().send(&[1; 1300]).unwrap();
@@ -154,7 +155,7 @@ fn one_bare_peer_with_a_full_window_costs_the_others_one_turn() {
         peers.peer(*id).unwrap().send(&[2; 64]).unwrap();
     }
     let mut order = Vec::new();
-    while let Some((datagram, to)) = peers.poll_transmit(now) {
+    while let Some((datagram, to)) = peers.emit(now) {
         order.push((datagram.len(), to));
     }
     let last_quiet = order.iter().rposition(|(len, _)| *len < 100).unwrap();

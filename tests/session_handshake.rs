@@ -8,9 +8,11 @@
 )]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::sessions::{client_address, random, server_address};
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::Time;
 #[cfg(feature = "crypto")]
 use whitewater::session::exchange::public_key;
@@ -69,12 +71,12 @@ impl Path {
         self.client.handle_timeout(now);
         self.server.handle_timeout(now);
         loop {
-            if self.client.poll_transmit(now, &mut buf).is_some() {
+            if self.client.emit_to(now, &mut buf).is_some() {
                 self.tamper(&mut buf);
-                self.server.handle_datagram(now, client_address(1, 1), &buf);
-            } else if self.server.poll_transmit(now, &mut buf).is_some() {
+                self.server.give(now, client_address(1, 1), &buf);
+            } else if self.server.emit_to(now, &mut buf).is_some() {
                 self.tamper(&mut buf);
-                self.client.handle_datagram(now, server_address(), &buf);
+                self.client.give(now, server_address(), &buf);
             } else {
                 break;
             }

@@ -1,9 +1,11 @@
-//! Datagrams of sessions are written and opened where they lie, and are the same as those that are copied.
+//! Datagrams of sessions are written behind others and opened where they lie, and are the same as those that are alone.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
+use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::session::raw::{self, Peers};
 use whitewater::session::{
     Blob, ClientConfig, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Target,
@@ -17,13 +19,13 @@ struct Ends {
     client: Session<Blob>,
     server: Server<Blob>,
     now: Time,
-    /// Whether datagrams are written behind others and opened in place.
-    in_place: bool,
+    /// Whether datagrams are written behind others.
+    behind: bool,
     wire: Vec<Vec<u8>>,
 }
 
 impl Ends {
-    fn new(in_place: bool, kcp: Config) -> Self {
+    fn new(behind: bool, kcp: Config) -> Self {
         let random = |seed: u8| {
             let mut number = seed;
             Random::new(move |bytes| {
@@ -43,33 +45,26 @@ impl Ends {
         let server = Server::new(&config, random(1)).unwrap();
         let mut client = Session::new(&ClientConfig { session, ..<_>::default() }, random(2)).unwrap();
         client.connect(Time::ZERO, Target::insecure(address(2))).unwrap();
-        Self { client, server, now: Time::ZERO, in_place, wire: Vec::new() }
+        Self { client, server, now: Time::ZERO, behind, wire: Vec::new() }
     }
 
     /// One datagram of either end to the other; whether there was one.
     fn carry(&mut self) -> bool {
         let Self { client, server, now, .. } = self;
-        let mut buf = BEFORE.to_vec();
-        let (to, start) = if self.in_place {
-            let to =
-                client.append_transmit(*now, &mut buf).or_else(|| server.append_transmit(*now, &mut buf));
-            (to, BEFORE.len())
-        } else {
-            let to = client.poll_transmit(*now, &mut buf).or_else(|| server.poll_transmit(*now, &mut buf));
-            (to, 0)
-        };
-        assert!(!self.in_place || buf.starts_with(BEFORE));
-        let Some(to) = to else {
-            assert_eq!(buf.len(), start, "nothing was to be sent");
+        let before = if self.behind { BEFORE } else { &[] };
+        let mut buf = before.to_vec();
+        let sent = client.poll_transmit(*now, &mut buf).or_else(|| server.poll_transmit(*now, &mut buf));
+        assert!(buf.starts_with(before));
+        let Some(transmit) = sent else {
+            assert_eq!(buf.len(), before.len(), "nothing was to be sent");
             return false;
         };
-        let datagram = &mut buf[start..];
+        let datagram = &mut buf[before.len()..];
         self.wire.push(datagram.to_vec());
-        match (to == address(2), self.in_place) {
-            (true, true) => server.handle_datagram_mut(*now, address(1), None, datagram),
-            (true, false) => server.handle_datagram(*now, address(1), datagram),
-            (false, true) => client.handle_datagram_mut(*now, address(2), None, datagram),
-            (false, false) => client.handle_datagram(*now, address(2), datagram),
+        if transmit.address == address(2) {
+            server.handle_datagram(*now, address(1).into(), datagram);
+        } else {
+            client.handle_datagram(*now, address(2).into(), datagram);
         }
         true
     }
@@ -91,8 +86,8 @@ fn address(host: u8) -> SocketAddr {
 }
 
 /// What is on the way from the handshake to an echo, a datagram and the last goodbye.
-fn a_session(in_place: bool) -> Vec<Vec<u8>> {
-    let mut ends = Ends::new(in_place, Config::turbo());
+fn a_session(behind: bool) -> Vec<Vec<u8>> {
+    let mut ends = Ends::new(behind, Config::turbo());
     (0..4).for_each(|_| ends.step());
     ends.client.connection_mut().unwrap().send(0, &[7; 5000]).unwrap();
     ends.client.connection_mut().unwrap().send_datagram(b"unreliable").unwrap();
@@ -109,10 +104,10 @@ fn a_session(in_place: bool) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_session_in_place_is_byte_for_byte_that_which_is_copied() {
-    let (in_place, copied) = (a_session(true), a_session(false));
-    assert!(copied.len() > 20, "{} datagrams", copied.len());
-    assert_eq!(in_place, copied);
+fn a_datagram_behind_others_is_byte_for_byte_that_which_is_alone() {
+    let (behind, alone) = (a_session(true), a_session(false));
+    assert!(alone.len() > 20, "{} datagrams", alone.len());
+    assert_eq!(behind, alone);
 }
 
 /// Bytes that are sent before anything is heard of them.
@@ -123,7 +118,7 @@ fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
     (0..count).for_each(|_| assert!(peers.peer(id).unwrap().send(message).is_ok()));
     peers.peer(id).unwrap().flush();
     let (mut sent, mut most) = (0, 0);
-    while let Some((datagram, _)) = peers.poll_transmit(Time::ZERO) {
+    while let Some((datagram, _)) = peers.emit(Time::ZERO) {
         sent += datagram.len();
         most = most.max(peers.peer(id).unwrap().kcp().output().memory());
     }

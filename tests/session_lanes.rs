@@ -9,6 +9,7 @@
 )]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{SUITE, World};
@@ -300,7 +301,7 @@ fn a_flood_of_datagrams_does_not_keep_lanes_from_sending() {
     let (before, mut left) = (waits(&mut world), 0);
     while left < 64 {
         while world.client().send_datagram(&[2; 1000]).is_ok() {}
-        world.clients[0].session.poll_transmit(now, &mut buf).unwrap();
+        world.clients[0].session.emit_to(now, &mut buf).unwrap();
         left += 1;
     }
     let bytes = waits(&mut world) - before;

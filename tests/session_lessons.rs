@@ -1,6 +1,7 @@
 //! Mistakes that other libraries made, each with its source, which a session does not repeat.
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{SUITE, World, random, server_address, server_config, target};
@@ -69,8 +70,8 @@ fn a_recorded_session_opens_nothing_at_a_server_that_has_the_same_secret() {
     let mut buf = Vec::new();
     for _ in 0..3 {
         for (at, from, _, datagram) in &recorded {
-            again.handle_datagram(*at, *from, datagram);
-            while again.poll_transmit(*at, &mut buf).is_some() {}
+            again.give(*at, *from, datagram);
+            while again.emit_to(*at, &mut buf).is_some() {}
         }
     }
     assert!(again.is_empty() && again.poll_event().is_none());

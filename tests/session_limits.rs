@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod common;
 
+use crate::common::machine::Whole as _;
 use allocation_counter::measure;
 use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World, client_address, server_config, target};
@@ -135,8 +136,8 @@ fn whatever_a_peer_sends_a_session_holds_no_more_than_its_limit_and_counts_it() 
         let mut buf = Vec::with_capacity(1500);
         let heap = measure(|| {
             for datagram in &datagrams {
-                world.server.handle_datagram(now, address, datagram);
-                while world.server.poll_transmit(now, &mut buf).is_some() {}
+                world.server.give(now, address, datagram);
+                while world.server.emit_to(now, &mut buf).is_some() {}
             }
         });
         assert_eq!(world.closed(), None, "{name}");
@@ -226,7 +227,7 @@ fn what_answers_a_flood_of_duplicates_is_less_than_the_flood() {
         let datagram = rogue.sealed(&world, &[Frame::Kcp(&bytes)]);
         sent += datagram.len();
         let now = world.now;
-        world.server.handle_datagram(now, rogue.address, &datagram);
+        world.server.give(now, rogue.address, &datagram);
     }
     world.drain();
     world.run(10);
@@ -327,7 +328,7 @@ fn of_answers_that_nobody_sends_there_are_64() {
     let hello = Hello { suite: 0, protocol_id: 0, cid: 1, client_stamp: 1, size: 512 };
     hello.encode(&mut datagram).unwrap();
     let now = world.now;
-    (0..100).for_each(|_| world.server.handle_datagram(now, client_address(3, 3), &datagram));
+    (0..100).for_each(|_| world.server.give(now, client_address(3, 3), &datagram));
     world.audited(client_address(3, 3), 100 * datagram.len());
     assert_eq!(world.server.stats().rejected.replies, 36);
     world.drain();
@@ -505,11 +506,11 @@ fn who_comes_when_the_memory_is_used_up_is_told_that_the_server_is_busy() {
     let mut taken = 0;
     while world.session().send(0, &[1; 1000]).is_ok() {
         taken += 1000;
-        world.server.poll_transmit(world.now, &mut Vec::new());
+        world.server.emit_to(world.now, &mut Vec::new());
     }
     assert!((900_000..1 << 20).contains(&taken), "{taken}");
     while world.session().send(0, &[1; 1]).is_ok() {
-        world.server.poll_transmit(world.now, &mut Vec::new());
+        world.server.emit_to(world.now, &mut Vec::new());
     }
     assert!(Rogue::connect(&mut world, 2).is_none());
     assert_eq!((world.server.stats().rejected.full, world.server.stats().denials), (1, 1));
@@ -557,7 +558,7 @@ fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
         let datagram = rogue.sealed(&world, &[Frame::Kcp(&bytes)]);
         let (now, address) = (world.now, rogue.address);
         let start = Instant::now();
-        world.server.handle_datagram(now, address, &datagram);
+        world.server.give(now, address, &datagram);
         best = best.min(start.elapsed());
         world.drain();
     }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod common;
 
+use crate::common::machine::Whole as _;
 use common::sessions::World;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -55,8 +56,8 @@ fn a_flood_of_each_kind_is_a_line_each_two_seconds() {
     for step in 0..10_000u64 {
         let now = world.now + Duration::from_millis(step); // 10 s
         for datagram in &flood {
-            world.server.handle_datagram(now, from, datagram);
-            while world.server.poll_transmit(now, &mut Vec::new()).is_some() {}
+            world.server.give(now, from, datagram);
+            while world.server.emit_to(now, &mut Vec::new()).is_some() {}
         }
     }
     let rejected = world.server.stats().rejected;

@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 use rand::Rng;
 
 use allocation_counter::measure;
 use common::ms;
 use common::sessions::{World, client_address, random, server_address, server_config, target};
+use whitewater::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
     Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target, raw,
@@ -170,11 +172,11 @@ fn tick(now: Time, client: &mut Session, server: &mut Server, bufs: &mut (Vec<u8
     client.handle_timeout(now);
     server.handle_timeout(now);
     for _ in 0..3 {
-        while client.poll_transmit(now, datagram).is_some() {
-            server.handle_datagram(now, here, datagram);
+        while client.emit_to(now, datagram).is_some() {
+            server.give(now, here, datagram);
         }
-        while server.poll_transmit(now, datagram).is_some() {
-            client.handle_datagram(now, there, datagram);
+        while server.emit_to(now, datagram).is_some() {
+            client.give(now, there, datagram);
         }
     }
     while let Some((id, _)) = server.poll_event() {
@@ -198,11 +200,11 @@ fn traffic_allocates_nothing_in_a_steady_state() {
         let (mut now, mut buf) = (Time::from_millis(1000), Vec::new());
         client.connect(now, target(suite)).unwrap();
         for _ in 0..20 {
-            while client.poll_transmit(now, &mut buf).is_some() {
-                server.handle_datagram(now, client_address(1, 1000), &buf);
+            while client.emit_to(now, &mut buf).is_some() {
+                server.give(now, client_address(1, 1000), &buf);
             }
-            while server.poll_transmit(now, &mut buf).is_some() {
-                client.handle_datagram(now, server_address(), &buf);
+            while server.emit_to(now, &mut buf).is_some() {
+                client.give(now, server_address(), &buf);
             }
             now = now + ms(16);
         }
@@ -233,12 +235,12 @@ fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_wakes_nobody() {
                     client_address(u8::try_from(index % 250).unwrap(), 1000 + u16::try_from(index).unwrap());
                 peers.register(now, address, Conv(7)).unwrap();
             }
-            while peers.poll_transmit(now).is_some() {}
+            while peers.emit(now).is_some() {}
             // What is not needed is given back after 2 s, and then there is nothing to do until they have been silent for too long.
             while let Some(at) = peers.poll_timeout().filter(|at| *at < Time::from_millis(30_000)) {
                 now = at;
                 peers.handle_timeout(now);
-                while peers.poll_transmit(now).is_some() {}
+                while peers.emit(now).is_some() {}
             }
         });
         let each = made.bytes_current / i64::try_from(count).unwrap();

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::sessions::{SUITE, client_address, random, server_address, server_config, target};
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
 use whitewater::session::{
@@ -72,13 +74,13 @@ impl Duo {
     fn poll(&mut self) {
         let mut buf = Vec::new();
         loop {
-            if self.client.poll_transmit(self.now, &mut buf).is_some() {
+            if self.client.emit_to(self.now, &mut buf).is_some() {
                 if !self.is_lost(true, &buf) {
-                    self.server.handle_datagram(self.now, self.address, &buf);
+                    self.server.give(self.now, self.address, &buf);
                 }
-            } else if let Some(to) = self.server.poll_transmit(self.now, &mut buf) {
+            } else if let Some(to) = self.server.emit_to(self.now, &mut buf) {
                 if !self.is_lost(false, &buf) && to == self.address {
-                    self.client.handle_datagram(self.now, server_address(), &buf);
+                    self.client.give(self.now, server_address(), &buf);
                 }
             } else {
                 break;
@@ -137,9 +139,9 @@ fn idle_says_nothing_and_connects_once() {
     let mut client: Session = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
     let mut buf = Vec::new();
     assert_eq!((client.state(), client.poll_timeout()), (ClientState::Idle, None));
-    assert_eq!(client.poll_transmit(Time::ZERO, &mut buf), None);
+    assert_eq!(client.emit_to(Time::ZERO, &mut buf), None);
     client.connect(Time::ZERO, target(SUITE)).unwrap();
-    assert_eq!(client.poll_transmit(Time::ZERO, &mut buf), Some(server_address()));
+    assert_eq!(client.emit_to(Time::ZERO, &mut buf), Some(server_address()));
     assert_eq!((client.state(), buf[0]), (ClientState::Hello, kind::HELLO));
     assert!(client.connect(Time::ZERO, target(SUITE)).is_err());
 }
@@ -165,10 +167,10 @@ fn only_a_challenge_of_its_own_attempt_makes_a_client_connect() {
     let (_, challenge) = duo.of(kind::CHALLENGE, false).remove(0);
     let mut other = challenge.clone();
     other[4] ^= 1; // the attempt
-    duo.client.handle_datagram(duo.now, server_address(), &other);
-    duo.client.handle_datagram(duo.now, client_address(9, 9), &challenge);
+    duo.client.give(duo.now, server_address(), &other);
+    duo.client.give(duo.now, client_address(9, 9), &challenge);
     assert_eq!((duo.client.state(), duo.client.rejected().stranger), (ClientState::Hello, 2));
-    duo.client.handle_datagram(duo.now, server_address(), &challenge);
+    duo.client.give(duo.now, server_address(), &challenge);
     assert_eq!(duo.client.state(), ClientState::Connect);
 }
 
@@ -177,12 +179,12 @@ fn a_denial_is_a_hint_that_ends_an_attempt_after_a_second_and_an_accept_wins() {
     for serves in [false, true] {
         let mut duo = Duo::new(if serves { |_, _| false } else { |kind, _| kind == kind::CHALLENGE });
         let mut buf = Vec::new();
-        duo.client.poll_transmit(duo.now, &mut buf).unwrap();
+        duo.client.emit_to(duo.now, &mut buf).unwrap();
         let cid = u64::from_le_bytes(buf[12..20].try_into().unwrap());
         let mut deny = Vec::new();
         let reason = DenyReason::Busy;
         Deny { lowest: 1, highest: 1, reason, cid, retry_after_ms: 0 }.encode(&mut deny).unwrap();
-        duo.client.handle_datagram(duo.now, server_address(), &deny);
+        duo.client.give(duo.now, server_address(), &deny);
         duo.run(990);
         assert_eq!(duo.client.state(), if serves { ClientState::Up } else { ClientState::Hello });
         duo.run(20);
@@ -219,7 +221,7 @@ fn an_old_or_doubled_challenge_changes_the_cookie_and_nothing_else() {
     other.cookie = [7; 16];
     let mut bytes = Vec::new();
     other.encode(&mut bytes);
-    duo.client.handle_datagram(duo.now, server_address(), &bytes);
+    duo.client.give(duo.now, server_address(), &bytes);
     duo.run(150);
     let connects = duo.of(kind::CONNECT, true);
     let [first, .., last] = &connects[..] else { panic!() };
@@ -238,10 +240,10 @@ fn an_accept_that_is_not_authentic_leaves_a_client_where_it_is() {
     for at in 14..accept.len() {
         let mut forged = accept.clone();
         forged[at] ^= 1;
-        duo.client.handle_datagram(duo.now, server_address(), &forged);
+        duo.client.give(duo.now, server_address(), &forged);
         assert_eq!(duo.client.state(), ClientState::Connect, "byte {at}");
     }
-    duo.client.handle_datagram(duo.now, server_address(), &accept);
+    duo.client.give(duo.now, server_address(), &accept);
     assert_eq!(duo.client.state(), ClientState::Up);
 }
 
@@ -319,7 +321,7 @@ fn the_first_data_confirms_and_the_stored_accept_goes() {
     again.run(0);
     let (_, connect) = again.of(kind::CONNECT, true).remove(0);
     // Both are by the same random numbers, and so is the cookie.
-    duo.server.handle_datagram(duo.now, duo.address, &connect);
+    duo.server.give(duo.now, duo.address, &connect);
     duo.run(5);
     assert_eq!((duo.server.stats().rejected.repeated, duo.of(kind::ACCEPT, false).len()), (1, 0));
 }
@@ -335,7 +337,7 @@ fn a_late_connect_is_ignored_for_10_s_after_the_end() {
     assert!(duo.server.is_empty());
     for _ in 0..40 {
         duo.run(300);
-        duo.server.handle_datagram(duo.now, duo.address, &connect);
+        duo.server.give(duo.now, duo.address, &connect);
         duo.poll();
     }
     let rejected = duo.server.stats().rejected;
@@ -371,7 +373,7 @@ fn a_cookie_that_is_no_good_any_more_is_replaced() {
         ("damaged", |duo| {
             let (_, mut challenge) = duo.of(kind::CHALLENGE, false).remove(0);
             challenge[30] ^= 1;
-            duo.client.handle_datagram(duo.now, server_address(), &challenge);
+            duo.client.give(duo.now, server_address(), &challenge);
         }),
     ];
     for (what, spoil) in cases {
@@ -400,7 +402,7 @@ fn data_before_the_accept_waits_and_arrives_after_it() {
     let (_, data) = duo.of(kind::DATA, false).remove(0);
     let mut young = Duo::new(|kind, _| kind == kind::ACCEPT);
     young.run(5);
-    young.client.handle_datagram(young.now, server_address(), &data);
+    young.client.give(young.now, server_address(), &data);
     assert_eq!((young.client.state(), young.client.rejected().stranger), (ClientState::Connect, 1));
 }
 
@@ -412,17 +414,17 @@ fn a_client_that_moves_twice_is_found_within_four_seconds() {
     let mut buf = Vec::new();
     let id = duo.session.unwrap();
     duo.server.session_mut(id).unwrap().send_datagram(b"is read late").unwrap();
-    duo.server.poll_transmit(duo.now, &mut buf).unwrap();
+    duo.server.emit_to(duo.now, &mut buf).unwrap();
     duo.now = duo.now + Duration::from_secs(4);
-    duo.client.handle_datagram(duo.now, server_address(), &buf);
+    duo.client.give(duo.now, server_address(), &buf);
     duo.run(600);
     assert!(duo.server.session(id).unwrap().stats().rtt < Duration::from_secs(1));
     // One packet comes from an address that is gone then.
     duo.address = client_address(1, 2);
     duo.loses = |_, _| true;
     duo.client.connection_mut().unwrap().send_datagram(b"here").unwrap();
-    duo.client.poll_transmit(duo.now, &mut buf).unwrap();
-    duo.server.handle_datagram(duo.now, duo.address, &buf);
+    duo.client.emit_to(duo.now, &mut buf).unwrap();
+    duo.server.give(duo.now, duo.address, &buf);
     duo.poll();
     duo.loses = |_, _| false;
     duo.address = client_address(1, 3);

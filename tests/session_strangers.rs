@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::sessions::{SUITE, World, connect_of, server_config, target};
 use std::collections::BTreeSet;
@@ -82,7 +83,7 @@ fn a_flood_from_many_addresses_costs_no_memory_and_no_session() {
     let now = world.now;
     let mut strike = || {
         for (from, datagram) in &flood {
-            world.server.handle_datagram(now, *from, datagram);
+            world.server.give(now, *from, datagram);
         }
     };
     // A server has one buffer for what it opens; whoever comes first makes it.

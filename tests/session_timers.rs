@@ -1,8 +1,10 @@
 //! What a server does when nothing comes: no session is forgotten, however its timers were moved, and however it is called.
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
+use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::{ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig};
 use whitewater_sim::LinkConfig;
@@ -45,16 +47,16 @@ fn a_peer_that_talks_and_reads_nothing_is_let_go_by_a_server_that_is_called_once
         {
             let _ = connection.send_datagram(&[1]);
         }
-        while client.poll_transmit(now, &mut buf).is_some() {
-            server.handle_datagram(now, address, &buf);
+        while client.emit_to(now, &mut buf).is_some() {
+            server.give(now, address, &buf);
         }
         for timers in [false, true] {
             if timers {
                 server.handle_timeout(now);
             }
-            while let Some(to) = server.poll_transmit(now, &mut buf) {
+            while let Some(to) = server.emit_to(now, &mut buf) {
                 assert_eq!(to, address);
-                client.handle_datagram(now, server_address(), &buf);
+                client.give(now, server_address(), &buf);
             }
         }
         while let Some((session, event)) = server.poll_event() {

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use crate::common;
+use crate::common::machine::Whole as _;
 
 use common::sessions::{SUITE, random, server_config, target};
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
+use whitewater::Machine as _;
 use whitewater::net::{Clock, Incoming, KcpListener, KcpSocket, Server, ServerThreads, ThreadConfig};
 use whitewater::session::{Blob, ClientConfig, ServerConfig, Session, SessionConfig, SessionId, Target, raw};
 use whitewater::{Config, Conv};
@@ -43,12 +45,12 @@ impl Client {
     fn pump(&mut self) {
         let mut buf = [0; 2000];
         while let Ok((len, from)) = self.socket.recv_from(&mut buf) {
-            self.session.handle_datagram(self.clock.now(), from, &buf[..len]);
+            self.session.give(self.clock.now(), from, &buf[..len]);
         }
         let now = self.clock.now();
         self.session.handle_timeout(now);
         let mut datagram = Vec::new();
-        while self.session.poll_transmit(now, &mut datagram).is_some() {
+        while self.session.emit_to(now, &mut datagram).is_some() {
             let _ = self.socket.send_to(&datagram, self.server);
         }
     }
@@ -165,7 +167,7 @@ fn a_session_says_its_shard_and_so_does_each_of_its_datagrams() {
     };
     client.say(b"hello");
     let (mut datagram, now) = (Vec::new(), client.clock.now());
-    client.session.poll_transmit(now, &mut datagram).unwrap();
+    client.session.emit_to(now, &mut datagram).unwrap();
     assert_eq!(whitewater::session::shard_of(&datagram), Some(id.shard()));
     assert_eq!(whitewater::session::shard_of(b"no session"), None);
 }

@@ -3,6 +3,7 @@
 use super::script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::wire::kind;
 use whitewater::session::{
@@ -104,7 +105,9 @@ impl World {
     fn drain(&mut self) {
         let mut buf = Vec::new();
         for _ in 0..DATAGRAMS {
-            let Some(to) = self.server.poll_transmit(self.now, &mut buf) else { break };
+            buf.clear();
+            let Some(transmit) = self.server.poll_transmit(self.now, &mut buf) else { break };
+            let to = transmit.address;
             assert!(buf.len() <= 1200);
             let is_known =
                 self.confirmed.iter().any(|id| self.server.session(*id).is_some_and(|one| one.peer() == to));
@@ -140,8 +143,9 @@ impl World {
             }
         }
         for _ in 0..DATAGRAMS {
-            let Some(to) = self.client.poll_transmit(self.now, &mut buf) else { break };
-            assert!(to == SERVER.into() && buf.len() <= 1200);
+            buf.clear();
+            let Some(transmit) = self.client.poll_transmit(self.now, &mut buf) else { break };
+            assert!(transmit.address == SERVER.into() && buf.len() <= 1200);
             self.to_server.push(buf.clone());
         }
         assert!(self.client.poll_transmit(self.now, &mut buf).is_none(), "it does not end");
@@ -161,7 +165,7 @@ impl World {
     fn give_server(&mut self, from: SocketAddr, datagram: &[u8]) {
         self.account.entry(from).or_default().0 += datagram.len();
         let before = self.server.len();
-        self.server.handle_datagram(self.now, from, datagram);
+        self.server.handle_datagram(self.now, from.into(), &mut datagram.to_vec());
         let is_connect = datagram.first() == Some(&kind::CONNECT);
         assert!(is_connect || self.server.len() <= before, "a session without a CONNECT");
         self.drain();
@@ -169,7 +173,7 @@ impl World {
 
     fn give_client(&mut self, from: SocketAddr, datagram: &[u8]) {
         let before = self.client.state();
-        self.client.handle_datagram(self.now, from, datagram);
+        self.client.handle_datagram(self.now, from.into(), &mut datagram.to_vec());
         let after = self.client.state();
         let is_licensed = match (before, after) {
             (ClientState::Hello, ClientState::Connect) => datagram.first() == Some(&kind::CHALLENGE),
@@ -227,10 +231,7 @@ impl World {
         let end = self.now + std::time::Duration::from_millis(ms);
         for _ in 0..WAKES {
             let timers = [self.server.poll_timeout(), self.client.poll_timeout()];
-            let Some(at) = timers.into_iter().flatten().map(|(at, _)| at).min().filter(|at| *at <= end)
-            else {
-                break;
-            };
+            let Some(at) = timers.into_iter().flatten().min().filter(|at| *at <= end) else { break };
             self.now = self.now.max(at) + std::time::Duration::from_micros(1);
             self.server.handle_timeout(self.now);
             self.client.handle_timeout(self.now);

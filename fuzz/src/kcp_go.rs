@@ -4,6 +4,7 @@ use super::script::{Script, payload};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers};
@@ -113,17 +114,20 @@ impl World {
             at += 1;
             lost >> (at % 8) & 1 == 1
         };
+        let mut datagram = Vec::new();
         self.client.handle_timeout(self.now);
-        while let Some((datagram, _)) = self.client.poll_transmit(self.now) {
+        while self.client.poll_transmit(self.now, &mut datagram).is_some() {
             if !is_lost() {
-                self.server.handle_datagram(self.now, client_address(), datagram);
+                self.server.handle_datagram(self.now, client_address().into(), &mut datagram);
             }
+            datagram.clear();
         }
         self.server.handle_timeout(self.now);
-        while let Some((datagram, to)) = self.server.poll_transmit(self.now) {
-            if !is_lost() && to == client_address() {
-                self.client.handle_datagram(self.now, server_address(), datagram);
+        while let Some(transmit) = self.server.poll_transmit(self.now, &mut datagram) {
+            if !is_lost() && transmit.address == client_address() {
+                self.client.handle_datagram(self.now, server_address().into(), &mut datagram);
             }
+            datagram.clear();
         }
         while let Some(event) = self.server.poll_event() {
             if let Event::Accepted(id) = event {
@@ -158,9 +162,13 @@ impl World {
         let bytes = script.bytes(len.into());
         if operation == op::INSIDE && self.wire.crypt == Crypt::None {
             let sum = crc32fast::hash(bytes).to_le_bytes();
-            self.server.handle_datagram(self.now, from, &[&[0; 16], sum.as_slice(), bytes].concat());
+            self.server.handle_datagram(
+                self.now,
+                from.into(),
+                &mut [&[0; 16], sum.as_slice(), bytes].concat(),
+            );
         } else {
-            self.server.handle_datagram(self.now, from, bytes);
+            self.server.handle_datagram(self.now, from.into(), &mut bytes.to_vec());
         }
     }
 }

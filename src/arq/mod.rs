@@ -22,6 +22,7 @@ mod outgoing;
 mod pacing;
 mod packer;
 mod path;
+mod peer;
 mod probe;
 mod recv;
 mod rtt;
@@ -35,6 +36,7 @@ pub use config::{Config, Recovery};
 pub use error::{ConfigError, InputError, RecvError, SendError};
 pub use event::{Cause, KcpEvent};
 pub use modern::Modern;
+pub use peer::{KcpPeer, KcpPeerCounts};
 pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};

@@ -1,7 +1,7 @@
 //! One session, and its UDP socket.
 
 use super::buffers::SocketBuffers;
-use super::driver::{Driver, End, Shape};
+use super::driver::{Driver, Shape};
 use super::error::Error;
 use super::port::Purpose;
 use super::random::random;
@@ -11,7 +11,7 @@ use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
-    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Ecn, Event,
+    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event,
     SendDatagramError, SendError, SendMessageError, Session, Target,
 };
 use crate::time::Time;
@@ -297,27 +297,5 @@ impl<M: Message> Client<M> {
     /// to poll.
     pub const fn session_mut(&mut self) -> &mut Session<M> {
         &mut self.session
-    }
-}
-
-impl<M: Message> End for Session<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) {
-        Self::handle_datagram_mut(self, now, from, ecn, datagram);
-    }
-
-    fn transmit_ecn(&self) -> Option<Ecn> {
-        Self::transmit_ecn(self)
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        Self::handle_timeout(self, now);
-    }
-
-    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        Self::append_transmit(self, now, buf)
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        Self::poll_timeout(self).map(|(at, _)| at)
     }
 }

@@ -7,24 +7,13 @@ use super::os::Bell;
 use super::port::{Port, Purpose};
 use super::shards::{Handed, Neighbours, Stray};
 use super::tally::{SocketStats, SocketTraffic};
-use crate::session::{Ecn, SessionConfig};
+use crate::machine::{Arrival, Machine, Transmit};
+use crate::session::SessionConfig;
 use crate::time::Time;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// One end of sessions, without I/O.
-pub(super) trait End {
-    /// Takes a datagram, whose bytes are of no use afterwards.
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]);
-    fn handle_timeout(&mut self, now: Time);
-    /// Writes the next datagram behind what is in `buf`; returns where it goes.
-    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr>;
-    /// What the IP header of that datagram is to say.
-    fn transmit_ecn(&self) -> Option<Ecn>;
-    fn poll_timeout(&self) -> Option<Time>;
-}
 
 /// A socket and a clock. IPv4 addresses are IPv4 addresses, also on a socket that shows them as IPv6 ones.
 #[derive(Debug)]
@@ -103,7 +92,7 @@ impl Driver {
 
     /// Reads what waits, does what is due, sends what comes out: a bounded number of datagrams each. Returns how long it may be until
     /// the next call; `None`: until a datagram arrives.
-    pub(super) fn pump(&mut self, end: &mut impl End) -> io::Result<Option<Duration>> {
+    pub(super) fn pump(&mut self, end: &mut impl Machine) -> io::Result<Option<Duration>> {
         let received = self.receive(end);
         end.handle_timeout(self.clock.now());
         let is_all_sent = self.transmit(end);
@@ -116,7 +105,7 @@ impl Driver {
     }
 
     /// Sends what is due, a bounded number of datagrams, as far as the socket takes it; returns whether that was all.
-    pub(super) fn transmit(&mut self, end: &mut impl End) -> bool {
+    pub(super) fn transmit(&mut self, end: &mut impl Machine) -> bool {
         self.port.flush();
         let is_all = self.gather(end, SENDS_PER_CALL);
         self.port.flush();
@@ -124,7 +113,7 @@ impl Driver {
     }
 
     /// Pumps until `is_done`, at most for `timeout`; returns whether it is.
-    pub(super) fn run<E: End>(
+    pub(super) fn run<E: Machine>(
         &mut self,
         end: &mut E,
         timeout: Option<Duration>,
@@ -197,17 +186,17 @@ impl Driver {
     }
 
     /// Takes what the others have handed on, at most so much; returns whether there may be more.
-    fn take_strays(&self, end: &mut impl End) -> bool {
+    fn take_strays(&self, end: &mut impl Machine) -> bool {
         let Some(neighbours) = &self.neighbours else { return false };
         for _ in 0..STRAYS_PER_PUMP {
-            let Some(Stray { from, ecn, mut bytes }) = neighbours.pop() else { return false };
-            end.handle_datagram(self.clock.now(), from, ecn, &mut bytes);
+            let Some(Stray { from, mut bytes }) = neighbours.pop() else { return false };
+            end.handle_datagram(self.clock.now(), from, &mut bytes);
         }
         true
     }
 
     /// Reads what waits, at most so much; returns whether there may be more.
-    fn receive(&mut self, end: &mut impl End) -> io::Result<bool> {
+    fn receive(&mut self, end: &mut impl Machine) -> io::Result<bool> {
         let has_more = self.take_strays(end);
         let mut now = self.clock.now(); // of a few datagrams, which take less than a moment
         for count in 1..=DATAGRAMS_PER_PUMP {
@@ -215,11 +204,10 @@ impl Driver {
             if datagram.bytes.is_empty() && self.called_from == Some(datagram.from) {
                 continue;
             }
-            let from = as_v4(datagram.from);
-            let handed =
-                self.neighbours.as_ref().map(|others| others.hand_on(from, datagram.ecn, datagram.bytes));
+            let from = Arrival { address: as_v4(datagram.from), ecn: datagram.ecn };
+            let handed = self.neighbours.as_ref().map(|others| others.hand_on(from, datagram.bytes));
             match handed.unwrap_or(Handed::Mine) {
-                Handed::Mine => end.handle_datagram(now, from, datagram.ecn, datagram.bytes),
+                Handed::Mine => end.handle_datagram(now, from, datagram.bytes),
                 Handed::On => self.port.traffic_mut().handed_on += 1,
                 Handed::Lost => self.port.stats_mut().not_handed_on += 1,
             }
@@ -234,17 +222,19 @@ impl Driver {
     }
 
     /// Gives what is due to the port, so many datagrams at most; returns whether that was all.
-    fn gather(&mut self, end: &mut impl End, most: usize) -> bool {
+    fn gather(&mut self, end: &mut impl Machine, most: usize) -> bool {
         let now = self.clock.now();
         for _ in 0..most {
             if self.port.is_full() {
                 return true;
             }
-            let Some(to) = end.append_transmit(now, self.port.stage()) else { return true };
+            let Some(Transmit { address: to, ecn }) = end.poll_transmit(now, self.port.stage()) else {
+                return true;
+            };
             if to.is_ipv6() != self.is_v6 && self.is_own {
                 self.change_family(to);
             }
-            self.port.commit(way(to, self.is_v6), end.transmit_ecn());
+            self.port.commit(way(to, self.is_v6), ecn);
         }
         false
     }

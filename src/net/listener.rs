@@ -8,6 +8,7 @@ use super::error::Error;
 use super::port::{Port, Purpose};
 use super::random::random;
 use super::tally::{SocketStats, SocketTraffic};
+use crate::machine::{Arrival, Machine};
 use crate::seq::Conv;
 use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
 use crate::time::Time;
@@ -232,7 +233,8 @@ impl KcpListener {
     fn receive(&mut self) -> io::Result<bool> {
         for _ in 0..self.datagrams_per_pump.get() {
             let Some(datagram) = self.port.recv()? else { return Ok(false) };
-            self.peers.handle_datagram(self.clock.now(), as_v4(datagram.from), datagram.bytes);
+            let from = Arrival { address: as_v4(datagram.from), ecn: datagram.ecn };
+            self.peers.handle_datagram(self.clock.now(), from, datagram.bytes);
         }
         Ok(true)
     }
@@ -243,8 +245,8 @@ impl KcpListener {
             if self.port.is_full() {
                 return true;
             }
-            let Some((datagram, to)) = self.peers.poll_transmit(now) else { return true };
-            self.port.send(datagram, way(to, self.is_v6));
+            let Some(transmit) = self.peers.poll_transmit(now, self.port.stage()) else { return true };
+            self.port.commit(way(transmit.address, self.is_v6), transmit.ecn);
         }
         false
     }

@@ -5,7 +5,7 @@ use super::batch::{Datagram, Fragments, Inbox, Offload, Outbox};
 use super::buffers::SocketBuffers;
 use super::os::{Bell, Waiter};
 use super::tally::{SocketStats, SocketTraffic, Tally};
-use crate::session::Ecn;
+use crate::machine::Ecn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;

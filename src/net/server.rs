@@ -1,17 +1,18 @@
 //! Many sessions on one UDP socket.
 
 use super::buffers::SocketBuffers;
-use super::driver::{Driver, End, Shape};
+use super::driver::{Driver, Shape};
 use super::error::Error;
 use super::port::Purpose;
 use super::random::random;
 use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::RecvError;
+use crate::machine::Machine;
 use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
-    self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Ecn, Event, RedirectError, Request,
+    self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Event, RedirectError, Request,
     SendDatagramError, SendError, SendMessageError, ServerConfig, ServerStats, SessionId,
 };
 use crate::time::Time;
@@ -281,11 +282,9 @@ impl<M: Message> Server<M> {
     ///
     /// The socket has failed.
     pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
-        self.close_all(code, |_| false);
         let Self { driver, sessions, .. } = self;
-        driver.run(sessions, Some(self.shape.farewell()), |now, sessions| {
-            close_all(now, sessions, code, |_| false)
-        })?;
+        sessions.shutdown(driver.clock.now(), code);
+        driver.run(sessions, Some(self.shape.farewell()), |now, sessions| sessions.shutdown(now, code))?;
         Ok(())
     }
 
@@ -341,7 +340,7 @@ impl<M: Message> Server<M> {
     }
 
     pub(super) fn close_all(&mut self, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
-        close_all(self.now(), &mut self.sessions, code, except)
+        self.sessions.close_all(self.driver.clock.now(), code, except)
     }
 
     /// The sessions without their socket.
@@ -355,41 +354,4 @@ impl<M: Message> Server<M> {
     pub const fn sessions_mut(&mut self) -> &mut session::Server<M> {
         &mut self.sessions
     }
-}
-
-impl<M: Message> End for session::Server<M> {
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) {
-        Self::handle_datagram_mut(self, now, from, ecn, datagram);
-    }
-
-    fn transmit_ecn(&self) -> Option<Ecn> {
-        Self::transmit_ecn(self)
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        Self::handle_timeout(self, now);
-    }
-
-    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        Self::append_transmit(self, now, buf)
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        Self::poll_timeout(self).map(|(at, _)| at)
-    }
-}
-
-/// Closes all sessions that are up, but for some; returns whether all are over.
-fn close_all<M: Message>(
-    now: Time,
-    sessions: &mut session::Server<M>,
-    code: u16,
-    except: impl Fn(SessionId) -> bool,
-) -> bool {
-    let is_up = |id: &SessionId| sessions.session(*id).is_some_and(Connection::is_up);
-    let up: Vec<_> = sessions.ids().filter(|id| is_up(id) && !except(*id)).collect();
-    for id in up {
-        sessions.close(now, id, code);
-    }
-    sessions.ids().all(|id| sessions.session(id).is_none_or(Connection::is_closed))
 }

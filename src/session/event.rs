@@ -136,29 +136,3 @@ impl fmt::Display for DatagramId {
         self.0.fmt(f)
     }
 }
-
-/// Why a session wants to be woken.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
-pub enum Timer {
-    /// A handshake datagram is sent again, or connecting is given up.
-    Handshake,
-    /// A lane has something to send again.
-    Lane,
-    /// A channel has.
-    Channel,
-    /// An acknowledgement has waited long enough.
-    Ack,
-    /// A ping is due.
-    Keepalive,
-    /// The peer has been silent for too long.
-    Timeout,
-    /// A client is told again that it shall go to another server.
-    Redirect,
-    /// Closing goes on.
-    Close,
-    /// A new address of the peer is asked again, or given up.
-    Path,
-    /// A session of a server wants to be looked at.
-    Session,
-}

@@ -2,11 +2,11 @@
 //!
 //! [`Session`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
 //! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
-//! `poll_transmit` and `poll_event` and ask `poll_timeout`. A [`Connection`] is what both have of a session that is up: reliable lanes
+//! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::Machine). A [`Connection`] is what both have of a session that is up: reliable lanes
 //! (each a [`Kcp`](crate::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
 //!
 //! ```
-//! use whitewater::Time;
+//! use whitewater::{Machine, Time};
 //! use whitewater::session::{ClientConfig, Event, Random, Server, ServerConfig, Session, Target};
 //!
 //! // In a program, the bytes of the operating system. In a test, a seed.
@@ -22,10 +22,12 @@
 //!
 //! let id = loop {
 //!     while client.poll_transmit(now, &mut buf).is_some() {
-//!         server.handle_datagram(now, here, &buf);
+//!         server.handle_datagram(now, here.into(), &mut buf);
+//!         buf.clear();
 //!     }
 //!     while server.poll_transmit(now, &mut buf).is_some() {
-//!         client.handle_datagram(now, there, &buf);
+//!         client.handle_datagram(now, there.into(), &mut buf);
+//!         buf.clear();
 //!     }
 //!     if let Some((id, Event::Connected)) = server.poll_event() {
 //!         break id;
@@ -34,7 +36,8 @@
 //! };
 //! client.connection_mut().ok_or("not up")?.send(0, b"hello")?;
 //! while client.poll_transmit(now, &mut buf).is_some() {
-//!     server.handle_datagram(now, here, &buf);
+//!     server.handle_datagram(now, here.into(), &mut buf);
+//!     buf.clear();
 //! }
 //! let mut message = [0; 100];
 //! let len = server.session_mut(id).ok_or("gone")?.recv(0, &mut message)?;
@@ -66,7 +69,6 @@ mod config;
 mod connection;
 pub mod cookie;
 mod crypto;
-mod ecn;
 mod error;
 mod event;
 pub mod exchange;
@@ -91,11 +93,10 @@ pub use blob::Blob;
 pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
 pub use config::SessionConfig;
 pub use connection::{Connection, ConnectionState};
-pub use ecn::Ecn;
 pub use error::{
     CloseTextError, DecisionError, RedirectError, SendDatagramError, SendError, SendMessageError,
 };
-pub use event::{CloseReason, DatagramId, Event, Timer, Undelivered, code};
+pub use event::{CloseReason, DatagramId, Event, Undelivered, code};
 pub use log_event::SessionEvent;
 pub use random::Random;
 pub use repair::{RepairConfig, RepairStats};

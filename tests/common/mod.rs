@@ -8,6 +8,7 @@
 
 pub(crate) mod beat;
 mod link;
+pub(crate) mod machine;
 mod packets;
 mod pair;
 pub(crate) mod rogue;

@@ -1,14 +1,16 @@
 //! A server, its clients and the paths between them in virtual time: addresses change, datagrams are recorded, strangers join in.
 
+use super::machine::Whole as _;
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::Time;
+use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
 use whitewater::session::seal::{Keys, Seal};
 use whitewater::session::wire;
 use whitewater::session::{
-    ClientConfig, CloseReason, Ecn, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId,
-    Suite, Target,
+    ClientConfig, CloseReason, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite,
+    Target,
 };
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
@@ -199,7 +201,7 @@ impl World {
 
     /// Gives a client a datagram that seems to come from the server.
     pub(crate) fn inject_client(&mut self, client: usize, datagram: &[u8]) {
-        self.clients[client].session.handle_datagram(self.now, server_address(), datagram);
+        self.clients[client].session.give(self.now, server_address(), datagram);
         self.drain();
     }
 
@@ -235,7 +237,7 @@ impl World {
     pub(crate) fn drain(&mut self) {
         let (now, mut buf) = (self.now, std::mem::take(&mut self.buf));
         while !self.frozen
-            && let Some(to) = self.server.poll_transmit(now, &mut buf)
+            && let Some(Transmit { address: to, ecn }) = self.server.poll_transmit(now, &mut buf)
         {
             self.check_sent(to, &buf);
             if self.taps {
@@ -243,12 +245,10 @@ impl World {
             }
             let route = |client: &mut Client| client.routes.last().is_some_and(|route| route.address == to);
             match self.clients.iter_mut().find_map(|client| route(client).then_some(client)) {
-                Some(client) => {
-                    let ecn = self.server.transmit_ecn();
-                    client.routes.last_mut().unwrap().down.send_with(now, ecn, &buf);
-                }
+                Some(client) => client.routes.last_mut().unwrap().down.send_with(now, ecn, &buf),
                 None => self.strangers.push((to, buf.clone())),
             }
+            buf.clear();
         }
         while let Some((id, event)) = self.server.poll_event() {
             if event == Event::Connected {
@@ -259,13 +259,14 @@ impl World {
         for client in &mut self.clients {
             let route = client.routes.last_mut().unwrap();
             while !client.frozen
-                && let Some(to) = client.session.poll_transmit(now, &mut buf)
+                && let Some(Transmit { address: to, ecn }) = client.session.poll_transmit(now, &mut buf)
             {
                 assert_eq!(to, server_address());
                 if self.taps {
                     self.tap.push((now, route.address, to, buf.clone()));
                 }
-                route.up.send_with(now, client.session.transmit_ecn(), &buf);
+                route.up.send_with(now, ecn, &buf);
+                buf.clear();
             }
             while let Some(event) = client.session.poll_event() {
                 client.events.push((now, event));
@@ -296,7 +297,8 @@ impl World {
                 let Some(mut datagram) = down.arrive(now).map(<[u8]>::to_vec) else { break };
                 let ecn = down.arrived_ecn();
                 if !client.frozen {
-                    client.session.handle_datagram_mut(now, server_address(), ecn, &mut datagram);
+                    let from = Arrival { address: server_address(), ecn };
+                    client.session.handle_datagram(now, from, &mut datagram);
                     self.drain();
                 }
             }
@@ -311,11 +313,11 @@ impl World {
 
     /// When something happens next.
     fn next(&self) -> Option<Time> {
-        let server = self.server.poll_timeout().filter(|_| !self.frozen).map(|(at, _)| at);
+        let server = self.server.poll_timeout().filter(|_| !self.frozen);
         let clients = self.clients.iter().flat_map(|client| {
             let arrivals = client.routes.iter().filter_map(|route| route.up.next_arrival());
             let current = client.routes.last().and_then(|route| route.down.next_arrival());
-            let timer = client.session.poll_timeout().filter(|_| !client.frozen).map(|(at, _)| at);
+            let timer = client.session.poll_timeout().filter(|_| !client.frozen);
             arrivals.chain(current).chain(timer)
         });
         let at = clients.chain(server).min()?;
@@ -345,7 +347,7 @@ impl World {
 
     fn serve_with(&mut self, from: SocketAddr, ecn: Option<Ecn>, datagram: &[u8]) {
         self.audit.entry(from).or_default().received += datagram.len() as u64;
-        self.server.handle_datagram_mut(self.now, from, ecn, &mut datagram.to_vec());
+        self.server.handle_datagram(self.now, Arrival { address: from, ecn }, &mut datagram.to_vec());
     }
 
     /// No address that is not proven gets more bytes than came from it, and cookies are 0.07 of that at most.
@@ -414,13 +416,13 @@ pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, targe
     let (now, mut buf) = (world.now, Vec::new());
     let mut client: Session = Session::new(&ClientConfig::default(), random(number, 3000)).unwrap();
     client.connect(now, target).unwrap();
-    client.poll_transmit(now, &mut buf).expect("a HELLO");
+    client.emit_to(now, &mut buf).expect("a HELLO");
     world.strangers.clear();
     world.inject(from, &buf);
     let (to, challenge) = world.strangers.pop().expect("a CHALLENGE");
     assert_eq!(to, from);
-    client.handle_datagram(now, server_address(), &challenge);
-    client.poll_transmit(now, &mut buf).expect("a CONNECT");
+    client.give(now, server_address(), &challenge);
+    client.emit_to(now, &mut buf).expect("a CONNECT");
     assert_eq!(buf[0], wire::kind::CONNECT);
     buf
 }

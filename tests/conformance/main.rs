@@ -24,6 +24,7 @@ mod requests;
 #[cfg(feature = "crypto")]
 mod tokens;
 
+use crate::common::machine::Whole as _;
 use whitewater::session::{Random, Server, ServerConfig, SessionConfig};
 use whitewater::{Time, session::Suite};
 
@@ -80,7 +81,7 @@ fn counted_by_a_server(datagram: &[u8]) -> Vec<&'static str> {
     let session = SessionConfig { protocol_id: PROTOCOL, ..SessionConfig::default() };
     let config = ServerConfig { session, suites: vec![Suite::Checked], ..ServerConfig::default() };
     let mut server: Server = Server::new(&config, Random::new(|bytes| bytes.fill(1))).unwrap();
-    server.handle_datagram(Time::from_millis(1), "192.0.2.1:4000".parse().unwrap(), datagram);
+    server.give(Time::from_millis(1), "192.0.2.1:4000".parse().unwrap(), datagram);
     let rejected = server.stats().rejected;
     let counts = [
         ("malformed", rejected.malformed),

@@ -1,9 +1,11 @@
 //! A server and a client in virtual time, each with a clock of its own, and the paths between them.
 
+use crate::common::machine::Whole as _;
 use crate::common::sessions::{random, server_address};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::wire::kind;
 use whitewater::session::{
@@ -215,7 +217,7 @@ impl Net {
         self.given.0 += 1;
         self.account.entry(from).or_default().0 += datagram.len() as u64;
         let now = self.clocks[SERVER].tell(self.now);
-        self.server.handle_datagram(now, from, datagram);
+        self.server.give(now, from, datagram);
         self.drain();
     }
 
@@ -223,15 +225,15 @@ impl Net {
         let is_data = datagram.first().is_some_and(|kind| kind & 0xfe == kind::DATA);
         self.given.1[usize::from(is_data)] += 1;
         let now = self.clocks[CLIENT].tell(self.now);
-        self.client.handle_datagram(now, server_address(), datagram);
+        self.client.give(now, server_address(), datagram);
         self.drain();
     }
 
     /// When something happens next.
     fn next(&self) -> Option<Time> {
         let [client, server] = self.clocks;
-        let timer = |timeout: Option<(Time, _)>, clock: Clock, frozen: bool| {
-            timeout.filter(|_| !frozen).map(|(at, _)| clock.real(at))
+        let timer = |timeout: Option<Time>, clock: Clock, frozen: bool| {
+            timeout.filter(|_| !frozen).map(|at| clock.real(at))
         };
         let timers = [
             timer(self.client.poll_timeout(), client, self.frozen[CLIENT]),
@@ -247,7 +249,7 @@ impl Net {
         let Some(route) = self.routes.len().checked_sub(1) else { return };
         let time = self.clocks[SERVER].tell(now);
         while !self.frozen[SERVER]
-            && let Some(to) = self.server.poll_transmit(time, &mut buf)
+            && let Some(to) = self.server.emit_to(time, &mut buf)
         {
             self.check_sent(to, buf.len() as u64);
             let Route { address, down, .. } = &mut self.routes[route];
@@ -265,7 +267,7 @@ impl Net {
         }
         let time = self.clocks[CLIENT].tell(now);
         while !self.frozen[CLIENT]
-            && let Some(to) = self.client.poll_transmit(time, &mut buf)
+            && let Some(to) = self.client.emit_to(time, &mut buf)
         {
             assert_eq!(to, server_address());
             let Route { address, up, .. } = &mut self.routes[route];

@@ -43,6 +43,7 @@ mod wire;
 
 use std::env;
 use std::process::ExitCode;
+use whitewater::machine;
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

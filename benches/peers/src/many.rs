@@ -3,6 +3,7 @@
 use crate::crowd::{address, random, thread_time};
 use crate::heap;
 use std::time::Instant;
+use whitewater::Machine as _;
 use whitewater::session::raw::{Config, Peers};
 use whitewater::{Config as Kcp, Conv, Time};
 
@@ -102,7 +103,7 @@ fn flooded() {
                     let (ip, conv) = choose(index * 7919 % CHOSEN);
                     let mut datagram = crate::pipe::header(crate::pipe::ACK, 128, round, 0);
                     datagram[..4].copy_from_slice(&conv.to_le_bytes());
-                    peers.handle_datagram(now, address(ip), &datagram);
+                    peers.handle_datagram(now, address(ip).into(), &mut datagram);
                 }
             }
             times.push((thread_time() - cpu) * 1e9 / (4 * CHOSEN) as f64);
@@ -121,5 +122,8 @@ fn flooded() {
 const CHOSEN: usize = 16_000;
 
 fn drain(peers: &mut Peers, now: Time) {
-    while peers.poll_transmit(now).is_some() {}
+    let mut datagram = Vec::new();
+    while peers.poll_transmit(now, &mut datagram).is_some() {
+        datagram.clear();
+    }
 }

@@ -3,6 +3,7 @@
 use crate::pipe::{Peer, Port};
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
+use whitewater::Machine as _;
 use whitewater::session::{
     Blob, Cipher, ClientConfig, Connection, Pattern, Random, Server, ServerConfig, Session, SessionConfig,
     SessionId, Suite, Target,
@@ -11,7 +12,6 @@ use whitewater::{Config, Recovery, Time};
 
 /// For the library's batched I/O, which knows it by this path.
 #[cfg(target_os = "linux")]
-pub(crate) use whitewater::session::Ecn;
 
 /// Protected by a checksum, or encrypted.
 pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
@@ -44,8 +44,8 @@ impl<const IS_ENCRYPTED: bool> Sessions<IS_ENCRYPTED> {
         loop {
             datagram.clear();
             let to = match end {
-                End::Client(session) => session.append_transmit(now, datagram),
-                End::Server(server, _) => server.append_transmit(now, datagram),
+                End::Client(session) => session.poll_transmit(now, datagram),
+                End::Server(server, _) => server.poll_transmit(now, datagram),
             };
             if to.is_none() {
                 return;
@@ -109,8 +109,8 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
     fn input_mut(&mut self, now: u32, datagram: &mut [u8]) {
         let now = Time::from_millis(now.into());
         match &mut self.end {
-            End::Client(session) => session.handle_datagram_mut(now, PEER, None, datagram),
-            End::Server(server, _) => server.handle_datagram_mut(now, PEER, None, datagram),
+            End::Client(session) => session.handle_datagram(now, PEER.into(), datagram),
+            End::Server(server, _) => server.handle_datagram(now, PEER.into(), datagram),
         }
     }
 

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::session::Ecn;
+use whitewater::machine::Ecn;
 
 /// One direction of a path: it delays, loses, reorders, doubles and damages datagrams, by a seed.
 ///

@@ -7,6 +7,7 @@ use super::licence::Licence;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
+use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
@@ -111,9 +112,10 @@ impl World {
     pub(super) fn give(&mut self, from: usize, datagram: &[u8]) {
         if from == CLIENT {
             self.account.entry(self.address).or_default().0 += datagram.len();
-            self.server.handle_datagram(self.now, self.address, datagram);
+            self.server.handle_datagram(self.now, self.address.into(), &mut datagram.to_vec());
         } else {
-            self.client.handle_datagram(self.now, SERVER_ADDRESS.into(), datagram);
+            let from = SocketAddr::from(SERVER_ADDRESS);
+            self.client.handle_datagram(self.now, from.into(), &mut datagram.to_vec());
         }
         self.drain();
     }
@@ -124,7 +126,7 @@ impl World {
         let mut wakes = 0;
         loop {
             let timers = [self.server.poll_timeout(), self.client.poll_timeout()];
-            let next = timers.into_iter().flatten().map(|(at, _)| at).min().filter(|at| *at <= end);
+            let next = timers.into_iter().flatten().min().filter(|at| *at <= end);
             // A timer may go off early and find nothing to do, but not for ever.
             self.now =
                 next.map_or(end, |at| self.now.max(at) + Duration::from_micros(1)).min(end).max(self.now);
@@ -184,7 +186,8 @@ impl World {
         let mut buf = Vec::new();
         let mut count = 0;
         loop {
-            if let Some(to) = self.server.poll_transmit(self.now, &mut buf) {
+            buf.clear();
+            if let Some(to) = self.server.poll_transmit(self.now, &mut buf).map(|transmit| transmit.address) {
                 self.check_sent(to, buf.len());
                 if to == self.address {
                     self.send(SERVER, &buf);

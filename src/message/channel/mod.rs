@@ -88,11 +88,13 @@
 mod carried;
 mod config;
 mod content;
+mod peer;
 mod receive;
 mod send;
 mod stats;
 
 pub use config::{BLOCK_MAX, ChannelConfig, ChannelsConfig, Delivery, Resend};
+pub use peer::ChannelPeer;
 pub use stats::{ChannelStats, RejectedPayloads};
 
 use super::Message;

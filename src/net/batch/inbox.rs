@@ -3,7 +3,7 @@
 use super::SLOT;
 use super::one::{BATCH_SIZE, Headers, Many};
 use super::socket::Socket;
-use crate::session::Ecn;
+use crate::machine::Ecn;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 

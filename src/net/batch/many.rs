@@ -3,7 +3,7 @@
 use super::SLOT;
 use super::inbox::Arrival;
 use super::socket::Socket;
-use crate::session::Ecn;
+use crate::machine::Ecn;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;

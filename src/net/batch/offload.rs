@@ -3,8 +3,8 @@
 use super::inbox::Inbox;
 use super::one::Many;
 use super::socket::Socket;
+use crate::machine::Ecn;
 use crate::net::os;
-use crate::session::Ecn;
 use std::io;
 use std::net::SocketAddr;
 

@@ -2,7 +2,7 @@
 
 use super::inbox::Arrival;
 use super::socket::Socket;
-use crate::session::Ecn;
+use crate::machine::Ecn;
 use std::io;
 use std::net::SocketAddr;
 

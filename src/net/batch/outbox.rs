@@ -3,8 +3,8 @@
 use super::SLOT;
 use super::offload::Offload;
 use super::socket::Socket;
+use crate::machine::Ecn;
 use crate::net::tally::{Fault, Tally};
-use crate::session::Ecn;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,9 +1,9 @@
 //! Datagrams that came to another shard than the one that owns their session.
 
+use crate::machine::Arrival;
 use crate::net::os::Bell;
-use crate::session::{Ecn, shard_of};
+use crate::session::shard_of;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -26,8 +26,7 @@ struct Door {
 /// A datagram, and where it came from.
 #[derive(Debug)]
 pub(in crate::net) struct Stray {
-    pub(in crate::net) from: SocketAddr,
-    pub(in crate::net) ecn: Option<Ecn>,
+    pub(in crate::net) from: Arrival,
     pub(in crate::net) bytes: Box<[u8]>,
 }
 
@@ -56,10 +55,10 @@ pub(in crate::net) fn meet(count: usize) -> io::Result<Vec<Neighbours>> {
 
 impl Neighbours {
     /// Hands a datagram on if it is of a session that another shard owns.
-    pub(in crate::net) fn hand_on(&self, from: SocketAddr, ecn: Option<Ecn>, datagram: &[u8]) -> Handed {
+    pub(in crate::net) fn hand_on(&self, from: Arrival, datagram: &[u8]) -> Handed {
         let owner = shard_of(datagram).map(usize::from).filter(|owner| *owner != self.own);
         let Some(door) = owner.and_then(|owner| self.doors.get(owner)) else { return Handed::Mine };
-        match door.strays.try_send(Stray { from, ecn, bytes: datagram.into() }) {
+        match door.strays.try_send(Stray { from, bytes: datagram.into() }) {
             Ok(()) => {
                 door.bell.ring();
                 Handed::On
@@ -85,6 +84,7 @@ const STRAYS_MAX: usize = 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
 
     /// DATA of the session with that id.
     fn data(sid: u32) -> Vec<u8> {
@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn what_is_of_another_shard_gets_there_and_all_else_stays() {
         let shards = meet(3).unwrap();
-        let from = SocketAddr::from(([10, 0, 0, 1], 7));
+        let from = Arrival::from(SocketAddr::from(([10, 0, 0, 1], 7)));
         for (owner, handed) in [(0, Handed::On), (1, Handed::Mine), (2, Handed::On), (3, Handed::Mine)] {
-            assert_eq!(shards[1].hand_on(from, None, &data(owner << 26 | 5)), handed, "{owner}");
+            assert_eq!(shards[1].hand_on(from, &data(owner << 26 | 5)), handed, "{owner}");
         }
-        assert_eq!(shards[1].hand_on(from, None, b"no packet"), Handed::Mine);
+        assert_eq!(shards[1].hand_on(from, b"no packet"), Handed::Mine);
         let stray = shards[2].pop().unwrap();
         assert_eq!((stray.from, &stray.bytes[..]), (from, &data(2 << 26 | 5)[..]));
         assert!(shards[2].pop().is_none() && shards[1].pop().is_none() && shards[0].pop().is_some());
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn a_shard_that_takes_nothing_loses_what_is_beyond_its_room() {
         let shards = meet(2).unwrap();
-        let from = SocketAddr::from(([10, 0, 0, 1], 7));
-        let handed = (0..STRAYS_MAX + 3).map(|_| shards[0].hand_on(from, None, &data(1 << 26)));
+        let from = Arrival::from(SocketAddr::from(([10, 0, 0, 1], 7)));
+        let handed = (0..STRAYS_MAX + 3).map(|_| shards[0].hand_on(from, &data(1 << 26)));
         assert_eq!(handed.filter(|handed| *handed == Handed::Lost).count(), 3);
     }
 }

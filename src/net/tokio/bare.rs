@@ -1,15 +1,14 @@
 //! Bare KCP peers on a socket of their own, for the driver.
 
-use super::super::batch::{Fragments, Outbox};
-use super::super::driver::End;
+use super::super::batch::Fragments;
 use super::super::error::Error;
 use super::core::{Closed, Core, Notice};
 use crate::arq::RecvError;
+use crate::machine::{Arrival, Machine, Transmit};
 use crate::session::raw::{CloseReason, Config, Event, Peer, PeerId, Peers};
-use crate::session::{Ecn, SendError, Undelivered};
+use crate::session::{SendError, Undelivered};
 use crate::time::Time;
 use std::collections::{HashSet, VecDeque};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Peers, and those that nobody uses any more until what was sent to them has arrived.
@@ -61,12 +60,8 @@ impl Bare {
     }
 }
 
-impl End for Bare {
-    fn transmit_ecn(&self) -> Option<Ecn> {
-        None // bare KCP cannot be told of marks
-    }
-
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, _: Option<Ecn>, datagram: &mut [u8]) {
+impl Machine for Bare {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         self.peers.handle_datagram(now, from, datagram);
     }
 
@@ -80,15 +75,24 @@ impl End for Bare {
         }
     }
 
-    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let (datagram, to) = self.peers.poll_transmit(now)?;
-        buf.extend_from_slice(datagram);
-        Some(to)
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        while let Some(peer) = self.last_words.front_mut() {
+            if let Some(datagram) = peer.pop() {
+                out.extend_from_slice(datagram);
+                return Some(peer.address().into());
+            }
+            self.last_words.pop_front();
+        }
+        self.peers.poll_transmit(now, out)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let given_up = self.deadlines.front().map(|(at, _)| *at);
         self.peers.poll_timeout().into_iter().chain(given_up).min()
+    }
+
+    fn shutdown(&mut self, now: Time, code: u16) -> bool {
+        self.peers.shutdown(now, code)
     }
 }
 
@@ -118,21 +122,6 @@ impl Core for Bare {
                 return Some((id, notice));
             }
         }
-    }
-
-    /// Without the copy that a buffer of its own would cost each datagram.
-    fn fill(&mut self, now: Time, outbox: &mut Outbox, way: impl Fn(SocketAddr) -> SocketAddr) -> bool {
-        for mut peer in self.last_words.drain(..) {
-            let to = way(peer.address());
-            while let Some(datagram) = peer.pop() {
-                outbox.push(datagram, to);
-            }
-        }
-        while !outbox.is_due() {
-            let Some((datagram, to)) = self.peers.poll_transmit(now) else { return true };
-            outbox.push(datagram, way(to));
-        }
-        false
     }
 
     fn send(&mut self, id: PeerId, _: usize, message: &[u8]) -> Result<usize, SendError> {

@@ -1,9 +1,9 @@
 //! What a driver task and its handles want of the machine between them: bare KCP peers, or sessions.
 
 use super::super::batch::{Fragments, Outbox};
-use super::super::driver::End;
 use super::super::error::Error;
 use crate::arq::RecvError;
+use crate::machine::{Machine, Transmit};
 use crate::session::{Event, SendError, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::net::SocketAddr;
 
 /// Peers or sessions without I/O, each of them with an id and with lanes. A bare KCP peer is one lane.
-pub(super) trait Core: End + Send + 'static {
+pub(super) trait Core: Machine + Send + 'static {
     /// Names one of them.
     type Id: Copy + Debug + Eq + Hash + Send + Sync + Unpin;
     /// What is left to read of one that has ended.
@@ -29,8 +29,10 @@ pub(super) trait Core: End + Send + 'static {
     /// Puts datagrams into the outbox until it is due; returns whether that was all. `way` is what the socket makes of an address.
     fn fill(&mut self, now: Time, outbox: &mut Outbox, way: impl Fn(SocketAddr) -> SocketAddr) -> bool {
         while !outbox.is_due() {
-            let Some(to) = self.append_transmit(now, outbox.stage()) else { return true };
-            outbox.commit(way(to), self.transmit_ecn());
+            let Some(Transmit { address, ecn }) = self.poll_transmit(now, outbox.stage()) else {
+                return true;
+            };
+            outbox.commit(way(address), ecn);
         }
         false
     }

@@ -7,6 +7,7 @@ use super::super::shards::Stray;
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
+use crate::machine::Arrival;
 use crate::session::shard_of;
 use crate::time::Time;
 use ::tokio::time::{Instant, Sleep, sleep};
@@ -80,10 +81,10 @@ impl<C: Core> Driver<C> {
     /// Gives to the other drivers what came here and is theirs.
     fn hand_on(&mut self) {
         let Some((all, _)) = &self.neighbours else { return };
-        for (owner, Stray { from, ecn, mut bytes }) in self.strays.drain(..) {
+        for (owner, Stray { from, mut bytes }) in self.strays.drain(..) {
             let Some(owner) = all.get(owner) else { continue };
             let now = owner.clock.now();
-            owner.change(|state| state.core.handle_datagram(now, from, ecn, &mut bytes));
+            owner.change(|state| state.core.handle_datagram(now, from, &mut bytes));
             self.socket.tally.traffic.handed_on += 1;
         }
     }
@@ -123,14 +124,14 @@ impl<C: Core> Driver<C> {
     fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
         while let Some(Datagram { bytes, from, ecn }) = self.socket.pop() {
-            let from = as_v4(from);
+            let from = Arrival { address: as_v4(from), ecn };
             let owner = self.neighbours.as_ref().and_then(|(all, own)| {
                 let owner = shard_of(bytes).map(usize::from)?;
                 (owner != *own && owner < all.len()).then_some(owner)
             });
             match owner {
-                Some(owner) => self.strays.push((owner, Stray { from, ecn, bytes: bytes.into() })),
-                None => state.core.handle_datagram(now, from, ecn, bytes),
+                Some(owner) => self.strays.push((owner, Stray { from, bytes: bytes.into() })),
+                None => state.core.handle_datagram(now, from, bytes),
             }
         }
         state.core.handle_timeout(now);

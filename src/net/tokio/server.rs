@@ -8,6 +8,7 @@ use super::driver::Driver;
 use super::session::Session;
 use super::sessions::{Sessions, within};
 use super::shared::{Acceptor, State};
+use crate::machine::Machine;
 use crate::message::Message;
 use crate::net::Clock;
 use crate::session::{self, Blob, RedirectError, ServerConfig, ServerStats, SessionId};
@@ -159,7 +160,7 @@ impl<M: Message + Send + 'static> Server<M> {
             let now = shard.shared.clock.now();
             shard.shared.change(|state: &mut State<_>| {
                 state.refuse(now);
-                state.core.close_all(now, code);
+                state.core.shutdown(now, code);
             });
         }
         for shard in &self.shards {

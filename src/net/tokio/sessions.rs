@@ -1,18 +1,17 @@
 //! The sessions of a server, or the one of a client, for the driver.
 
 use super::super::batch::{Fragments, Offload};
-use super::super::driver::{self, End};
+use super::super::driver;
 use super::super::error::Error;
 use super::core::{Closed, Core, Notice};
 use crate::arq::RecvError;
+use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::message::channel::Received;
-use crate::session::{
-    ClientState, Connection, Ecn, Event, SendError, Server, Session, SessionConfig, SessionId,
-};
+use crate::session::{ClientState, Connection, Event, SendError, Server, Session, SessionConfig, SessionId};
 use crate::time::Time;
 use std::collections::VecDeque;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 
 /// Either end of sessions.
 #[derive(Debug)]
@@ -84,14 +83,6 @@ impl<M: Message> Sessions<M> {
         }
     }
 
-    /// Ends all sessions of a server.
-    pub(super) fn close_all(&mut self, now: Time, code: u16) {
-        let Self::Server(server) = self else { return };
-        let up = |id: &SessionId| server.session(*id).is_some_and(Connection::is_up);
-        let open: Vec<_> = server.ids().filter(up).collect();
-        open.into_iter().for_each(|id| server.close(now, id, code));
-    }
-
     fn remains(&mut self, id: Id) -> Remains<M> {
         let mut remains =
             Remains { lanes: Vec::new(), datagrams: VecDeque::new(), messages: VecDeque::new() };
@@ -122,18 +113,11 @@ impl<M: Message> Sessions<M> {
     }
 }
 
-impl<M: Message> End for Sessions<M> {
-    fn transmit_ecn(&self) -> Option<Ecn> {
+impl<M: Message> Machine for Sessions<M> {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         match self {
-            Self::Server(server) => server.transmit_ecn(),
-            Self::Client(session) => session.transmit_ecn(),
-        }
-    }
-
-    fn handle_datagram(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) {
-        match self {
-            Self::Server(server) => server.handle_datagram_mut(now, from, ecn, datagram),
-            Self::Client(session) => session.handle_datagram_mut(now, from, ecn, datagram),
+            Self::Server(server) => server.handle_datagram(now, from, datagram),
+            Self::Client(session) => session.handle_datagram(now, from, datagram),
         }
     }
 
@@ -144,17 +128,24 @@ impl<M: Message> End for Sessions<M> {
         }
     }
 
-    fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         match self {
-            Self::Server(server) => server.append_transmit(now, buf),
-            Self::Client(session) => session.append_transmit(now, buf),
+            Self::Server(server) => server.poll_transmit(now, out),
+            Self::Client(session) => session.poll_transmit(now, out),
         }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         match self {
-            Self::Server(server) => server.poll_timeout().map(|(at, _)| at),
-            Self::Client(session) => session.poll_timeout().map(|(at, _)| at),
+            Self::Server(server) => server.poll_timeout(),
+            Self::Client(session) => session.poll_timeout(),
+        }
+    }
+
+    fn shutdown(&mut self, now: Time, code: u16) -> bool {
+        match self {
+            Self::Server(server) => server.shutdown(now, code),
+            Self::Client(session) => session.shutdown(now, code),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::super::batch::{self, Datagram, Fragments, Inbox, Offload, Outbox};
 use super::super::buffers::SocketBuffers;
 use super::super::port::Purpose;
 use super::super::tally::Tally;
-use crate::session::Ecn;
+use crate::machine::Ecn;
 use ::tokio::io::Interest;
 use ::tokio::net::UdpSocket;
 use std::io;

@@ -129,7 +129,7 @@ impl Attempt {
         self.next_send.min(self.deadline)
     }
 
-    /// Writes what is due.
+    /// Writes what is due behind what is in `buf`.
     pub(super) fn poll(
         &mut self,
         now: Time,
@@ -142,7 +142,6 @@ impl Attempt {
         if self.next_send > now {
             return None;
         }
-        buf.clear();
         self.sends = self.sends.wrapping_add(1);
         let (suite, cid) = (target.suite.code(), self.cid);
         let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, random);

@@ -7,13 +7,14 @@ pub use config::{ClientConfig, ConnectConfig, ConnectError, Target};
 
 use super::connection::{Connection, Next, Parts, check_text};
 use super::error::CloseTextError;
-use super::event::{CloseReason, Event, Timer, Undelivered};
+use super::event::{CloseReason, Event, Undelivered};
 use super::reset::is_reset;
 use super::seal::{Keys, Seal};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
-use super::{Blob, Ecn, Random};
+use super::{Blob, Random};
 use crate::config::ConfigError;
+use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
 use attempt::Attempt;
@@ -21,10 +22,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A session of a client, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
-/// [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Self::poll_timeout).
+/// A session of a client, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
+/// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
 ///
-/// It connects once; for another session make another one. Time that goes backwards stands still.
+/// It connects once; for another session make another one.
 #[derive(Debug)]
 pub struct Session<M = Blob> {
     config: ClientConfig,
@@ -35,7 +36,6 @@ pub struct Session<M = Blob> {
     rejection: Box<[u8]>,
     rejected: RejectedDatagrams,
     now: Time,
-    scratch: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -95,7 +95,6 @@ impl<M: Message> Session<M> {
             rejection: Box::default(),
             rejected: RejectedDatagrams::default(),
             now: Time::ZERO,
-            scratch: Vec::new(),
         })
     }
 
@@ -114,110 +113,6 @@ impl<M: Message> Session<M> {
         let attempt = self.attempt(now, address, &target)?;
         self.state = State::Connecting { attempt, target: Box::new(target), next_address: 1 };
         Ok(())
-    }
-
-    /// Takes a datagram that came from `from`.
-    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let mut copy = std::mem::take(&mut self.scratch);
-        copy.clear();
-        copy.extend_from_slice(datagram);
-        self.handle_datagram_mut(now, from, None, &mut copy);
-        self.scratch = copy;
-    }
-
-    /// [`handle_datagram`](Self::handle_datagram) without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what
-    /// its IP header said; `None`: nothing, or it is not known.
-    pub fn handle_datagram_mut(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        ecn: Option<Ecn>,
-        datagram: &mut [u8],
-    ) {
-        let now = self.tick(now);
-        match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.take_data(now, from, ecn, data, datagram),
-            packet => self.take(now, from, packet),
-        }
-    }
-
-    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) or
-    /// [`append_transmit`](Self::append_transmit) wrote last; `None`: nothing, as ever without
-    /// [`ecn`](crate::session::SessionConfig::ecn).
-    #[must_use]
-    pub fn transmit_ecn(&self) -> Option<Ecn> {
-        self.connection()?.transmit_ecn()
-    }
-
-    /// Does what is due at `now`.
-    pub fn handle_timeout(&mut self, now: Time) {
-        let now = self.tick(now);
-        match &mut self.state {
-            State::Connecting { attempt, target, next_address } if attempt.is_over(now) => {
-                let reason = attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
-                let Some(address) = target.addresses.get(*next_address).copied() else {
-                    return self.fail(reason);
-                };
-                let ClientConfig { session, connect } = &self.config;
-                match Attempt::new(now, address, session, connect, target, &mut self.random) {
-                    Ok(fresh) => **attempt = fresh,
-                    Err(_) => return self.fail(reason),
-                }
-                *next_address += 1;
-            }
-            State::Connected(connected) => connected.connection.handle_timeout(now),
-            _ => {}
-        }
-    }
-
-    /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
-    pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        buf.clear();
-        self.append_transmit(now, buf)
-    }
-
-    /// [`poll_transmit`](Self::poll_transmit) behind what is in `buf`, which stays: datagrams that leave in one call of the system are
-    /// written one behind the other.
-    ///
-    /// ```
-    /// # use std::net::SocketAddr;
-    /// # use whitewater::{Time, session::{Ecn, Session}};
-    /// /// The next datagrams, 32 at most: their bytes, and where each of them ends and goes.
-    /// fn gather(end: &mut Session, now: Time, bytes: &mut Vec<u8>) -> Vec<(usize, SocketAddr, Option<Ecn>)> {
-    ///     let mut ends = Vec::new();
-    ///     while ends.len() < 32 {
-    ///         let Some(to) = end.append_transmit(now, bytes) else { break };
-    ///         ends.push((bytes.len(), to, end.transmit_ecn()));
-    ///     }
-    ///     ends
-    /// }
-    /// ```
-    pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let now = self.tick(now);
-        match &mut self.state {
-            State::Connecting { attempt, target, .. } => {
-                let (protocol_id, hello) = (self.config.session.protocol_id, self.config.connect.hello);
-                attempt.poll(now, protocol_id, hello, target, &mut self.random, &mut self.scratch)?;
-                buf.extend_from_slice(&self.scratch);
-                Some(attempt.address)
-            }
-            State::Connected(connected) => match connected.connection.append_transmit(now, buf) {
-                Next::Datagram(to) => Some(to),
-                Next::Timeout(_) => None,
-            },
-            State::Idle | State::Failed => None,
-        }
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout) and drain the polls next, and why; `None`: not before something else
-    /// happens.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
-        match &self.state {
-            State::Connecting { attempt, .. } => Some((attempt.check(), Timer::Handshake)),
-            State::Connected(connected) => connected.connection.poll_timeout(),
-            State::Idle | State::Failed => None,
-        }
     }
 
     /// Takes the next event.
@@ -309,8 +204,7 @@ impl<M: Message> Session<M> {
     fn take_data(
         &mut self,
         now: Time,
-        from: SocketAddr,
-        ecn: Option<Ecn>,
+        Arrival { address: from, ecn }: Arrival,
         Data { sid, .. }: Data,
         datagram: &mut [u8],
     ) {
@@ -406,6 +300,67 @@ impl<M: Message> Session<M> {
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
+    }
+}
+
+impl<M: Message> Machine for Session<M> {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
+        let now = self.tick(now);
+        match Packet::decode(datagram) {
+            Ok(Packet::Data(data, _)) => self.take_data(now, from, data, datagram),
+            packet => self.take(now, from.address, packet),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        let now = self.tick(now);
+        match &mut self.state {
+            State::Connecting { attempt, target, next_address } if attempt.is_over(now) => {
+                let reason = attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
+                let Some(address) = target.addresses.get(*next_address).copied() else {
+                    return self.fail(reason);
+                };
+                let ClientConfig { session, connect } = &self.config;
+                match Attempt::new(now, address, session, connect, target, &mut self.random) {
+                    Ok(fresh) => **attempt = fresh,
+                    Err(_) => return self.fail(reason),
+                }
+                *next_address += 1;
+            }
+            State::Connected(connected) => connected.connection.handle_timeout(now),
+            _ => {}
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let now = self.tick(now);
+        match &mut self.state {
+            State::Connecting { attempt, target, .. } => {
+                let (protocol_id, hello) = (self.config.session.protocol_id, self.config.connect.hello);
+                attempt.poll(now, protocol_id, hello, target, &mut self.random, out)?;
+                Some(attempt.address.into())
+            }
+            State::Connected(connected) => match connected.connection.append_transmit(now, out) {
+                Next::Datagram(address) => {
+                    Some(Transmit { address, ecn: connected.connection.transmit_ecn() })
+                }
+                Next::Timeout(_) => None,
+            },
+            State::Idle | State::Failed => None,
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        match &self.state {
+            State::Connecting { attempt, .. } => Some(attempt.check()),
+            State::Connected(connected) => connected.connection.poll_timeout(),
+            State::Idle | State::Failed => None,
+        }
+    }
+
+    fn shutdown(&mut self, now: Time, code: u16) -> bool {
+        self.close(now, code);
+        self.state() == ClientState::Closed
     }
 }
 

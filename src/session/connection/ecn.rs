@@ -4,9 +4,9 @@
 //! Source: RFC 9000 (13.4 and A.4), RFC 9002 (7.1), with the counts of all packets of the session instead of those of an ACK.
 
 use super::Connection;
+use crate::machine::Ecn;
 use crate::message::Message;
 use crate::pace::Loss;
-use crate::session::Ecn;
 use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame, FrameWriter};
 use crate::time::Time;
 use std::time::Duration;

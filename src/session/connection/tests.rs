@@ -1,5 +1,6 @@
 //! What takes a look inside.
 
+use crate::machine::{Machine as _, Whole as _};
 use crate::session::crypto::noise::record;
 use crate::session::{
     Blob, Cipher, ClientConfig, Event, Pattern, Random, Server, ServerConfig, Session, Suite, Target,
@@ -32,16 +33,16 @@ fn stopped_started_and_connected_again_no_key_seals_twice_with_one_number() {
         for _ in 0..3 {
             let mut client = Session::<Blob>::new(&ClientConfig::default(), random()).unwrap();
             client.connect(now, Target { suite, ..Target::insecure(there) }).unwrap();
-            let (mut buf, mut ups) = (Vec::new(), 0);
+            let mut ups = 0;
             for _ in 0..200 {
                 now = now + Duration::from_millis(10);
                 client.handle_timeout(now);
                 server.handle_timeout(now);
-                while client.poll_transmit(now, &mut buf).is_some() {
-                    server.handle_datagram(now, here, &buf);
+                while let Some((datagram, _)) = client.emit(now) {
+                    server.give(now, here, &datagram);
                 }
-                while server.poll_transmit(now, &mut buf).is_some() {
-                    client.handle_datagram(now, there, &buf);
+                while let Some((datagram, _)) = server.emit(now) {
+                    client.give(now, there, &datagram);
                 }
                 ups += usize::from(client.poll_event() == Some(Event::Connected));
             }

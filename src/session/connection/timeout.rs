@@ -4,7 +4,7 @@ use super::Connection;
 use super::life::Life;
 use super::transmit::PATH_FRAME;
 use crate::message::Message;
-use crate::session::event::{CloseReason, Timer};
+use crate::session::event::CloseReason;
 use crate::time::Time;
 
 impl<M: Message> Connection<M> {
@@ -37,48 +37,48 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    /// When something is due, and what.
-    pub(in crate::session) fn poll_timeout(&self) -> Option<(Time, Timer)> {
+    /// When something is due.
+    pub(in crate::session) fn poll_timeout(&self) -> Option<Time> {
         let now = self.now;
         if self.copy.is_some() {
-            return Some((now, Timer::Path));
+            return Some(now);
         }
         match &self.life {
-            Life::Closed => return self.farewell.then_some((now, Timer::Close)),
+            Life::Closed => return self.farewell.then_some(now),
             Life::Closing(closing) => {
-                let mut next = Soonest(closing.check(), Timer::Close);
-                next.or(self.path_due(), Timer::Path);
-                return Some((next.0, next.1));
+                let mut next = Soonest(closing.check());
+                next.or(self.path_due());
+                return Some(next.0);
             }
             Life::Up | Life::Draining { .. } => {}
         }
-        let mut data = Soonest(self.lanes.check(now), Timer::Lane);
+        let mut data = Soonest(self.lanes.check(now));
         if data.0 <= now && self.pacing.is_none() {
-            return Some((data.0, data.1)); // nothing is sooner
+            return Some(data.0); // nothing is sooner
         }
-        let mut next = Soonest(self.keepalive.timeout_at(), Timer::Timeout);
-        next.or(Some(self.keepalive.ping_at()), Timer::Keepalive);
-        next.or(self.path_due(), Timer::Path);
+        let mut next = Soonest(self.keepalive.timeout_at());
+        next.or(Some(self.keepalive.ping_at()));
+        next.or(self.path_due());
         if let Life::Draining { until, .. } = self.life {
-            next.or(Some(if self.is_drained() { now } else { until }), Timer::Close);
+            next.or(Some(if self.is_drained() { now } else { until }));
         }
-        next.or(self.response.map(|_| now), Timer::Ack);
-        next.or(self.answer_due(now), Timer::Ack);
-        next.or(self.received.due(), Timer::Ack);
-        next.or(self.marks.as_ref().and_then(|marks| marks.due()), Timer::Ack);
-        next.or(self.tells_due(), Timer::Ack);
-        next.or(self.redirects.due(), Timer::Redirect);
-        data.or(self.lane_waits().then_some(now), Timer::Lane);
-        data.or((self.datagrams.waiting() > 0).then_some(now), Timer::Ack);
+        next.or(self.response.map(|_| now));
+        next.or(self.answer_due(now));
+        next.or(self.received.due());
+        next.or(self.marks.as_ref().and_then(|marks| marks.due()));
+        next.or(self.tells_due());
+        next.or(self.redirects.due());
+        data.or(self.lane_waits().then_some(now));
+        data.or((self.datagrams.waiting() > 0).then_some(now));
         if let Some(channels) = &self.channels {
-            data.or(channels.check(now, self.rtt()), Timer::Channel);
+            data.or(channels.check(now, self.rtt()));
         }
-        data.or(self.mtu.check(), Timer::Path);
-        data.or(self.repair_is_due().then_some(now), Timer::Ack);
+        data.or(self.mtu.check());
+        data.or(self.repair_is_due().then_some(now));
         if data.0 != Time::NEVER {
-            next.or(Some(data.0.max(self.allows_at())), data.1);
+            next.or(Some(data.0.max(self.allows_at())));
         }
-        Some((next.0, next.1))
+        Some(next.0)
     }
 
     /// Whether a lane has made a datagram that has not left.
@@ -96,16 +96,12 @@ impl<M: Message> Connection<M> {
     }
 }
 
-/// The soonest of all that is asked, and what it is.
-struct Soonest(Time, Timer);
+/// The soonest of all that is asked.
+struct Soonest(Time);
 
 impl Soonest {
     #[inline]
-    fn or(&mut self, at: Option<Time>, timer: Timer) {
-        if let Some(at) = at
-            && (at, timer) < (self.0, self.1)
-        {
-            *self = Self(at, timer);
-        }
+    fn or(&mut self, at: Option<Time>) {
+        self.0 = self.0.min(at.unwrap_or(Time::NEVER));
     }
 }

@@ -8,7 +8,7 @@ use super::receive::DELAY_UNIT;
 use crate::message::Message;
 use crate::pace::Conditions;
 use crate::packet::Acks;
-use crate::session::event::{CloseReason, Timer};
+use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
 use crate::time::Time;
@@ -20,8 +20,8 @@ use std::time::Duration;
 pub(in crate::session) enum Next {
     /// A datagram was written that goes there.
     Datagram(SocketAddr),
-    /// None before then, if nothing else happens, and what it would be.
-    Timeout(Option<(Time, Timer)>),
+    /// None before then, if nothing else happens.
+    Timeout(Option<Time>),
 }
 
 /// What a datagram carries that its owner wants to know about later.
@@ -61,7 +61,7 @@ impl<M: Message> Connection<M> {
         self.tick(now);
         self.events.writable |= self.take_roomy();
         let due = self.poll_timeout();
-        if due.is_none_or(|(at, _)| at > now) {
+        if due.is_none_or(|at| at > now) {
             self.observe(now);
             return Next::Timeout(due);
         }

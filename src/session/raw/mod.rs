@@ -1,4 +1,4 @@
-//! Bare KCP peers without a socket: any stock KCP is one. Datagrams and time come in; datagrams, a time to wake up and events go out.
+//! Bare KCP peers without a socket: any stock KCP is one. All of them are a [`Machine`] with events.
 //!
 //! Bare KCP has no handshake, no encryption and no end: a peer is an address and a conv that both know from elsewhere. So whoever is
 //! to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. `net::KcpListener` is a
@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use whitewater::session::{Random, raw};
-//! use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+//! use whitewater::{Config, Conv, KcpPeer, Machine, Time};
 //!
 //! let mut random = Random::new(|bytes| bytes.fill(7)); // in a program, those of the operating system
 //! let limits = raw::Config { kcp: Config::fast(), ..raw::Config::registered() };
@@ -14,11 +14,13 @@
 //! let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
 //! let id = peers.register(now, address, Conv(7))?;
 //!
-//! let mut client = Kcp::new(Conv(7), &Config::fast(), DatagramQueue::new())?;
-//! client.send(b"hello")?;
-//! client.flush(now);
-//! while let Some(datagram) = client.output_mut().pop() {
-//!     peers.handle_datagram(now, address, datagram);
+//! let mut client = KcpPeer::new("10.0.0.2:4000".parse()?, Conv(7), &Config::fast())?;
+//! client.kcp_mut().send(b"hello")?;
+//! client.handle_timeout(now);
+//! let mut datagram = Vec::new();
+//! while client.poll_transmit(now, &mut datagram).is_some() {
+//!     peers.handle_datagram(now, address.into(), &mut datagram);
+//!     datagram.clear();
 //! }
 //! assert_eq!(peers.poll_event(), Some(raw::Event::Readable(id)));
 //! let mut message = [0; 16];
@@ -47,6 +49,7 @@ use super::turn::Turn;
 use crate::arq::Kcp;
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
+use crate::machine::{Arrival, Machine, Transmit};
 use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
@@ -149,17 +152,6 @@ impl Peers {
         Ok(self.insert(key, peer))
     }
 
-    /// Takes a datagram that came from `from`.
-    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        self.now = now;
-        self.stats.datagrams += 1;
-        if self.shared_envelope.is_some() {
-            self.input_wrapped(now, from, datagram);
-        } else {
-            self.route(now, from, datagram);
-        }
-    }
-
     /// Takes a datagram of KCP. Returns the peer that has taken it.
     #[inline]
     fn route(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<PeerId> {
@@ -179,59 +171,6 @@ impl Peers {
             }
             None => self.knock(now, key, datagram),
         }
-    }
-
-    /// Looks at the peers whose timers have gone off. The work of one call is bounded; when there is more, the next is due at once.
-    pub fn handle_timeout(&mut self, now: Time) {
-        self.now = now;
-        for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.timers.pop(now) else { break };
-            let Some(peer) = self.peers.get_mut(&id) else { continue };
-            if !self.timers.has_gone_off(&mut peer.wake, at) {
-                continue;
-            }
-            if peer.due > now && !peer.touched {
-                self.timers.arm(id, &mut peer.wake, peer.due); // it was put off since
-            } else {
-                touch(&mut self.touched, id, peer);
-            }
-        }
-        self.timers.tidy(|id| self.peers.get(&id)?.wake);
-    }
-
-    /// The next datagram to send, and where to.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<(&[u8], SocketAddr)> {
-        self.now = now;
-        let id = loop {
-            self.service(now);
-            let &id = self.outbox.front()?;
-            match self.peers.get_mut(&id) {
-                Some(peer) if peer.may_send() => break id,
-                Some(peer) => {
-                    peer.sending = false;
-                    if peer.has_left_more() {
-                        touch(&mut self.touched, id, peer);
-                    }
-                }
-                None => {}
-            }
-            self.outbox.pop_front();
-            self.turn.end();
-        };
-        let peer = self.peers.get_mut(&id)?;
-        let address = peer.address();
-        let datagram = peer.pop()?;
-        if self.turn.spend(datagram.len()) {
-            self.outbox.rotate_left(1);
-        }
-        Some((datagram, address))
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit) next; `None`: not before
-    /// something else happens.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Time> {
-        if self.touched.is_empty() { self.timers.next() } else { Some(self.now) }
     }
 
     /// The oldest event that was not taken yet. Events of a peer come in their order; while
@@ -389,6 +328,72 @@ impl Peers {
             }
         }
         Some(peer)
+    }
+}
+
+impl Machine for Peers {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
+        self.now = now;
+        self.stats.datagrams += 1;
+        if self.shared_envelope.is_some() {
+            self.input_wrapped(now, from.address, datagram);
+        } else {
+            self.route(now, from.address, datagram);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+        for _ in 0..TIMERS_EACH {
+            let Some((at, id)) = self.timers.pop(now) else { break };
+            let Some(peer) = self.peers.get_mut(&id) else { continue };
+            if !self.timers.has_gone_off(&mut peer.wake, at) {
+                continue;
+            }
+            if peer.due > now && !peer.touched {
+                self.timers.arm(id, &mut peer.wake, peer.due); // it was put off since
+            } else {
+                touch(&mut self.touched, id, peer);
+            }
+        }
+        self.timers.tidy(|id| self.peers.get(&id)?.wake);
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.now = now;
+        let id = loop {
+            self.service(now);
+            let &id = self.outbox.front()?;
+            match self.peers.get_mut(&id) {
+                Some(peer) if peer.may_send() => break id,
+                Some(peer) => {
+                    peer.sending = false;
+                    if peer.has_left_more() {
+                        touch(&mut self.touched, id, peer);
+                    }
+                }
+                None => {}
+            }
+            self.outbox.pop_front();
+            self.turn.end();
+        };
+        let peer = self.peers.get_mut(&id)?;
+        let address = peer.address();
+        let datagram = peer.pop()?;
+        out.extend_from_slice(datagram);
+        if self.turn.spend(datagram.len()) {
+            self.outbox.rotate_left(1);
+        }
+        Some(address.into())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if self.touched.is_empty() { self.timers.next() } else { Some(self.now) }
+    }
+
+    /// Bare KCP has no goodbye: it is over when all that was sent has arrived.
+    fn shutdown(&mut self, _: Time, _: u16) -> bool {
+        self.peers.values().all(|peer| peer.kcp().wait_snd() == 0)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{CloseReason, Config, Event, PeerId, Peers, RegisterError, Strangers};
 use crate::arq::{self, Kcp};
+use crate::machine::{Machine as _, Whole as _};
 use crate::seq::{Conv, Sn};
 use crate::session::Random;
 use crate::time::{Millis, Time};
@@ -79,7 +80,7 @@ fn run(peers: &mut Peers, end: Time) -> usize {
     let mut wakes = 0;
     while let Some(at) = peers.poll_timeout().filter(|at| *at <= end) {
         peers.handle_timeout(at);
-        while peers.poll_transmit(at).is_some() {}
+        while peers.emit(at).is_some() {}
         wakes += 1;
     }
     wakes
@@ -91,18 +92,18 @@ fn a_first_message_opens_a_session_and_is_answered() {
     let mut kcp = client(1);
     kcp.send(b"hello").unwrap();
     let now = Time::from_millis(1);
-    peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
+    peers.give(now, address(1, 1), &flushed(&mut kcp, now));
     let [Event::Accepted(id), Event::Readable(_)] = events(&mut peers)[..] else { panic!() };
     let peer = peers.peer(id).unwrap();
     let mut message = [0; 16];
     assert_eq!(peer.recv(&mut message).unwrap(), 5);
     peer.send(b"welcome").unwrap();
     peer.flush();
-    let (datagram, to) = peers.poll_transmit(now).unwrap();
+    let (datagram, to) = peers.emit(now).unwrap();
     assert_eq!(to, address(1, 1));
-    kcp.input(now, datagram).unwrap();
+    kcp.input(now, &datagram).unwrap();
     assert_eq!((kcp.wait_snd(), kcp.recv(&mut message)), (0, Ok(7)));
-    assert!(peers.poll_transmit(now).is_none());
+    assert!(peers.emit(now).is_none());
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn only_data_of_the_first_window_opens_a_session() {
         (Vec::new(), 1),
     ] {
         let mut peers = peers(&config());
-        peers.handle_datagram(Time::ZERO, address(1, 1), &datagram);
+        peers.give(Time::ZERO, address(1, 1), &datagram);
         assert_eq!(
             (peers.len(), peers.stats.garbage, peers.stats.strays),
             (0, garbage, 1 - garbage),
@@ -130,7 +131,7 @@ fn only_data_of_the_first_window_opens_a_session() {
         assert_eq!((events(&mut peers), peers.poll_timeout()), (Vec::new(), None));
     }
     let mut peers = peers(&config());
-    peers.handle_datagram(Time::ZERO, address(1, 1), &segment(Command::Push, 127, 0));
+    peers.give(Time::ZERO, address(1, 1), &segment(Command::Push, 127, 0));
     assert_eq!(peers.len(), 1, "the first datagrams may be lost");
 }
 
@@ -138,29 +139,29 @@ fn only_data_of_the_first_window_opens_a_session() {
 fn limits_hold_and_a_closed_session_makes_room() {
     let mut peers = peers(&config());
     for conv in 1..=3 {
-        peers.handle_datagram(Time::ZERO, address(1, 1), &hello(conv));
+        peers.give(Time::ZERO, address(1, 1), &hello(conv));
     }
     assert_eq!((peers.len(), peers.stats.refused_per_address), (2, 1));
     for host in 2..=4 {
-        peers.handle_datagram(Time::ZERO, address(host, 1), &hello(1));
+        peers.give(Time::ZERO, address(host, 1), &hello(1));
     }
     assert_eq!((peers.len(), peers.stats.refused_full), (4, 1));
     let ids = accepted(&mut peers);
     assert!(peers.close(Time::ZERO, ids[0]).is_some() && peers.close(Time::ZERO, ids[0]).is_none());
     assert!(peers.peer(ids[0]).is_none());
-    peers.handle_datagram(Time::ZERO, address(1, 2), &hello(1));
+    peers.give(Time::ZERO, address(1, 2), &hello(1));
     assert_eq!(peers.len(), 4);
 }
 
 #[test]
 fn a_closed_session_is_not_opened_by_what_its_peer_sends_again() {
     let mut peers = peers(&config());
-    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(1));
+    peers.give(Time::ZERO, address(1, 1), &hello(1));
     let id = accepted(&mut peers)[0];
     peers.close(Time::ZERO, id);
-    peers.handle_datagram(Time::from_millis(9_999), address(1, 1), &hello(1));
+    peers.give(Time::from_millis(9_999), address(1, 1), &hello(1));
     assert_eq!((peers.len(), peers.stats.quarantined), (0, 1));
-    peers.handle_datagram(Time::from_millis(10_000), address(1, 1), &hello(1));
+    peers.give(Time::from_millis(10_000), address(1, 1), &hello(1));
     assert_eq!(peers.len(), 1);
 }
 
@@ -168,13 +169,13 @@ fn a_closed_session_is_not_opened_by_what_its_peer_sends_again() {
 fn an_address_in_a_hurry_has_to_wait() {
     let mut peers = peers(&Config { accepts_per_second: 1, accept_burst: 2, ..config() });
     for round in 0..6 {
-        peers.handle_datagram(Time::ZERO, address(1, round), &hello(1));
+        peers.give(Time::ZERO, address(1, round), &hello(1));
         if let Some(&id) = accepted(&mut peers).first() {
             peers.close(Time::ZERO, id);
         }
     }
     assert_eq!((peers.stats.accepted, peers.stats.refused_rate), (2, 4));
-    peers.handle_datagram(Time::from_millis(1000), address(1, 100), &hello(1));
+    peers.give(Time::from_millis(1000), address(1, 100), &hello(1));
     assert_eq!(peers.stats.accepted, 3);
 }
 
@@ -184,20 +185,20 @@ fn nobody_is_accepted_while_nobody_takes_the_events() {
     for round in 0..100 {
         let now = Time::from_millis(round * 100);
         run(&mut peers, now);
-        peers.handle_datagram(now, address(1, 1), &hello(1));
-        while peers.poll_transmit(now).is_some() {}
+        peers.give(now, address(1, 1), &hello(1));
+        while peers.emit(now).is_some() {}
     }
     assert!(peers.stats.accepted <= 8 && peers.stats.refused_full >= 90, "{:?}", peers.stats);
     events(&mut peers);
-    peers.handle_datagram(Time::from_millis(20_000), address(1, 1), &hello(1));
+    peers.give(Time::from_millis(20_000), address(1, 1), &hello(1));
     assert_eq!(accepted(&mut peers).len(), 1);
 }
 
 #[test]
 fn a_silent_session_costs_a_few_wakes_and_ends_at_its_time() {
     let mut peers = peers(&config());
-    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(1));
-    while peers.poll_transmit(Time::ZERO).is_some() {}
+    peers.give(Time::ZERO, address(1, 1), &hello(1));
+    while peers.emit(Time::ZERO).is_some() {}
     let id = accepted(&mut peers)[0];
     let wakes = run(&mut peers, Time::from_millis(29_999));
     assert!(wakes <= 5, "{wakes} wakes for an acknowledgement and half a minute of nothing");
@@ -210,7 +211,7 @@ fn a_silent_session_costs_a_few_wakes_and_ends_at_its_time() {
 #[test]
 fn what_a_peer_has_sent_can_be_read_when_it_is_gone() {
     let mut peers = peers(&config());
-    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(1));
+    peers.give(Time::ZERO, address(1, 1), &hello(1));
     let id = accepted(&mut peers)[0];
     assert!(peers.take_ended().is_none());
     run(&mut peers, Time::from_millis(30_000));
@@ -225,32 +226,32 @@ fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
     let mut peers = peers(&Config { eager: true, ..config() });
     let (mut kcp, now) = (client(1), Time::from_millis(1));
     kcp.send(b"hello").unwrap();
-    peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
+    peers.give(now, address(1, 1), &flushed(&mut kcp, now));
     let id = accepted(&mut peers)[0];
     let peer = peers.peer(id).unwrap();
     assert_eq!(peer.recv(&mut [0; 16]), Ok(5));
     assert!(peer.is_delivered(), "nothing was sent");
     peer.send(b"welcome").unwrap();
     assert!(!peer.is_delivered());
-    while let Some((datagram, _)) = peers.poll_transmit(now) {
-        kcp.input(now, datagram).unwrap();
+    while let Some((datagram, _)) = peers.emit(now) {
+        kcp.input(now, &datagram).unwrap();
     }
     assert_eq!(peers.poll_event(), None);
-    peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
-    assert!(peers.poll_transmit(now).is_none());
+    peers.give(now, address(1, 1), &flushed(&mut kcp, now));
+    assert!(peers.emit(now).is_none());
     assert_eq!(events(&mut peers), [Event::Writable(id)]);
     assert!(peers.peer(id).unwrap().is_delivered());
-    assert!(peers.poll_transmit(now).is_none() && events(&mut peers).is_empty(), "told once");
+    assert!(peers.emit(now).is_none() && events(&mut peers).is_empty(), "told once");
 }
 
 #[test]
 fn a_dead_link_ends_a_session() {
     let kcp = arq::Config { dead_link: 3, ..arq::Config::fast().classic() };
     let mut peers = peers(&Config { kcp, ..config() });
-    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(1));
+    peers.give(Time::ZERO, address(1, 1), &hello(1));
     let id = accepted(&mut peers)[0];
     peers.peer(id).unwrap().send(b"anyone?").unwrap();
-    while peers.poll_transmit(Time::ZERO).is_some() {}
+    while peers.emit(Time::ZERO).is_some() {}
     run(&mut peers, Time::from_millis(10_000));
     assert_eq!(events(&mut peers), [Event::Closed { id, reason: CloseReason::DeadLink }]);
 }
@@ -262,12 +263,12 @@ fn readable_comes_once_until_it_is_taken() {
     for _ in 0..3 {
         kcp.send(b"hello").unwrap();
         let datagram = flushed(&mut kcp, Time::ZERO);
-        peers.handle_datagram(Time::ZERO, address(1, 1), &datagram);
-        peers.handle_datagram(Time::ZERO, address(1, 1), &datagram);
+        peers.give(Time::ZERO, address(1, 1), &datagram);
+        peers.give(Time::ZERO, address(1, 1), &datagram);
     }
     let [Event::Accepted(id), Event::Readable(_)] = events(&mut peers)[..] else { panic!() };
     kcp.send(b"hello").unwrap();
-    peers.handle_datagram(Time::ZERO, address(1, 1), &flushed(&mut kcp, Time::ZERO));
+    peers.give(Time::ZERO, address(1, 1), &flushed(&mut kcp, Time::ZERO));
     assert_eq!(events(&mut peers), [Event::Readable(id)]);
     let peer = peers.peer(id).unwrap();
     let messages = std::iter::from_fn(|| peer.recv(&mut [0; 16]).ok()).count();
@@ -281,7 +282,7 @@ fn writable_comes_when_a_full_queue_has_room_again() {
     let mut kcp = client(1);
     kcp.send(b"hello").unwrap();
     let mut now = Time::from_millis(1);
-    peers.handle_datagram(now, address(1, 1), &flushed(&mut kcp, now));
+    peers.give(now, address(1, 1), &flushed(&mut kcp, now));
     let id = accepted(&mut peers)[0];
     let peer = peers.peer(id).unwrap();
     while peer.send(b"state").is_ok() {}
@@ -289,13 +290,13 @@ fn writable_comes_when_a_full_queue_has_room_again() {
     for _ in 0..20 {
         now = now + Duration::from_millis(20);
         peers.handle_timeout(now);
-        while peers.poll_transmit(now).is_some() {}
-        while let Some((datagram, _)) = peers.poll_transmit(now) {
-            kcp.input(now, datagram).unwrap();
+        while peers.emit(now).is_some() {}
+        while let Some((datagram, _)) = peers.emit(now) {
+            kcp.input(now, &datagram).unwrap();
         }
         kcp.flush(now);
         while let Some(datagram) = kcp.output_mut().pop() {
-            peers.handle_datagram(now, address(1, 1), datagram);
+            peers.give(now, address(1, 1), datagram);
         }
         writable |= events(&mut peers).contains(&Event::Writable(id));
     }
@@ -317,16 +318,16 @@ fn a_config_that_cannot_work_is_refused_at_once() {
 #[test]
 fn only_who_is_registered_is_served_and_only_once() {
     let mut peers = peers(&Config { strangers: Strangers::Refused, ..config() });
-    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(7));
+    peers.give(Time::ZERO, address(1, 1), &hello(7));
     assert_eq!((peers.len(), peers.stats.refused_strangers), (0, 1));
     let id = peers.register(Time::ZERO, address(1, 1), Conv(7)).unwrap();
     let taken = RegisterError::Taken { address: address(1, 1), conv: Conv(7) };
     assert_eq!(peers.register(Time::ZERO, address(1, 1), Conv(7)), Err(taken));
     for other in [(address(1, 2), 7), (address(2, 1), 7), (address(1, 1), 8)] {
-        peers.handle_datagram(Time::ZERO, other.0, &hello(other.1));
+        peers.give(Time::ZERO, other.0, &hello(other.1));
     }
     assert_eq!((events(&mut peers), peers.stats.refused_strangers), (vec![], 4));
-    peers.handle_datagram(Time::ZERO, address(1, 1), &hello(7));
+    peers.give(Time::ZERO, address(1, 1), &hello(7));
     assert_eq!(events(&mut peers), [Event::Readable(id)]);
     for conv in 1..=3 {
         peers.register(Time::ZERO, address(1, 1), Conv(conv)).unwrap();
@@ -341,7 +342,7 @@ fn only_who_is_registered_is_served_and_only_once() {
 fn strangers_take_no_room_from_who_is_registered() {
     let mut peers = peers(&config());
     for host in 1..=6 {
-        peers.handle_datagram(Time::ZERO, address(host, 1), &hello(7));
+        peers.give(Time::ZERO, address(host, 1), &hello(7));
         events(&mut peers);
     }
     assert_eq!(peers.len(), 4);
@@ -357,14 +358,14 @@ fn exchange(peers: &mut Peers, kcp: &mut Kcp<DatagramQueue>, now: Time, from: So
     let (mut to_it, mut from_it) = (0, 0);
     loop {
         let before = (to_it, from_it);
-        while let Some((datagram, _)) = peers.poll_transmit(now) {
+        while let Some((datagram, _)) = peers.emit(now) {
             to_it += datagram.len();
-            kcp.input(now, datagram).unwrap();
+            kcp.input(now, &datagram).unwrap();
         }
         kcp.flush(now);
         while let Some(datagram) = kcp.output_mut().pop() {
             from_it += datagram.len();
-            peers.handle_datagram(now, from, datagram);
+            peers.give(now, from, datagram);
         }
         if before == (to_it, from_it) {
             return before;
@@ -380,7 +381,7 @@ fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_ec
         client.send(&[1; 600]).unwrap();
         let now = Time::from_millis(1);
         let first = flushed(&mut client, now);
-        peers.handle_datagram(now, address(1, 1), &first);
+        peers.give(now, address(1, 1), &first);
         let id = accepted(&mut peers)[0];
         peers.peer(id).unwrap().send(&[2; 100_000]).unwrap();
         // A victim whose address was forged: it answers nothing, and the forger cannot know the echo.
@@ -388,12 +389,12 @@ fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_ec
         for ms in 1..30_000 {
             let now = Time::from_millis(ms);
             peers.handle_timeout(now);
-            while let Some((datagram, _)) = peers.poll_transmit(now) {
+            while let Some((datagram, _)) = peers.emit(now) {
                 sent += datagram.len();
             }
             if ms % 100 == 0 {
                 let guess = [segment(Command::Ack, 0, 1), segment(Command::Ack, 1, 2)].concat();
-                peers.handle_datagram(now, address(1, 1), &guess);
+                peers.give(now, address(1, 1), &guess);
                 received += guess.len();
             }
             assert!(sent <= received, "{sent} bytes for {received} at {ms} ms");
@@ -410,7 +411,7 @@ fn an_honest_stranger_proves_its_address_with_its_first_acknowledgement() {
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();
         let mut now = Time::from_millis(1);
-        peers.handle_datagram(now, address(1, 1), &flushed(&mut client, now));
+        peers.give(now, address(1, 1), &flushed(&mut client, now));
         let id = accepted(&mut peers)[0];
         peers.peer(id).unwrap().send(&[2; 300]).unwrap();
         peers.peer(id).unwrap().send(&[3; 20_000]).unwrap();

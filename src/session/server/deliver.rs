@@ -6,8 +6,8 @@ use super::peer::{Peer, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
 use super::{Server, list};
+use crate::machine::Arrival;
 use crate::message::Message;
-use crate::session::Ecn;
 use crate::session::event::CloseReason;
 use crate::session::wire::{RESET_LEN, Reset};
 use crate::time::Time;
@@ -19,8 +19,7 @@ impl<M: Message> Server<M> {
     pub(super) fn take_data(
         &mut self,
         now: Time,
-        from: SocketAddr,
-        ecn: Option<Ecn>,
+        Arrival { address: from, ecn }: Arrival,
         id: u32,
         datagram: &mut [u8],
     ) {

@@ -34,13 +34,14 @@ pub use tokens::Pass;
 use super::connection::{Connection, check_text};
 use super::cookie::CookieKey;
 use super::error::{CloseTextError, RedirectError};
-use super::event::{Event, Timer};
+use super::event::Event;
 use super::reset::ResetKey;
 use super::timers::Timers;
 use super::turn::Turn;
 use super::wire::{Packet, PacketError};
-use super::{Blob, Ecn, Random, SessionConfig};
+use super::{Blob, Random, SessionConfig};
 use crate::config::ConfigError;
+use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
 use crowd::Crowd;
@@ -57,10 +58,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use table::Table;
 
-/// The sessions of a server, without I/O: datagrams and time in, datagrams, a time to wake up and events out. After any call, drain
-/// [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Self::poll_timeout).
-///
-/// Time that goes backwards stands still.
+/// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
+/// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
 #[derive(Debug)]
 pub struct Server<M = Blob> {
     config: ServerConfig,
@@ -95,10 +94,6 @@ pub struct Server<M = Blob> {
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
-    /// A datagram that is opened, if its owner keeps it as it is.
-    copy: Vec<u8>,
-    /// What the IP header of the last datagram is to say.
-    leaving: Option<Ecn>,
 }
 
 impl<M: Message> Server<M> {
@@ -137,109 +132,8 @@ impl<M: Message> Server<M> {
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
-            copy: Vec::new(),
-            leaving: None,
             random,
         })
-    }
-
-    /// Takes a datagram that came from `from`.
-    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let mut copy = std::mem::take(&mut self.copy);
-        copy.clear();
-        copy.extend_from_slice(datagram);
-        self.handle_datagram_mut(now, from, None, &mut copy);
-        self.copy = copy;
-    }
-
-    /// [`handle_datagram`](Self::handle_datagram) without a copy: the datagram is opened where it lies, and of no use afterwards. `ecn`: what
-    /// its IP header said; `None`: nothing, or it is not known.
-    pub fn handle_datagram_mut(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        ecn: Option<Ecn>,
-        datagram: &mut [u8],
-    ) {
-        let now = self.tick(now);
-        match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.take_data(now, from, ecn, data.sid, datagram),
-            packet => self.take(now, from, packet, datagram),
-        }
-    }
-
-    /// What the IP header of the datagram is to say that [`poll_transmit`](Self::poll_transmit) or
-    /// [`append_transmit`](Self::append_transmit) wrote last; `None`: nothing, as ever without
-    /// [`ecn`](crate::session::SessionConfig::ecn).
-    #[must_use]
-    pub const fn transmit_ecn(&self) -> Option<Ecn> {
-        self.leaving
-    }
-
-    /// Does what is due at `now`. The work of one call is bounded; when there is more, [`poll_timeout`](Self::poll_timeout) says so.
-    pub fn handle_timeout(&mut self, now: Time) {
-        let now = self.tick(now);
-        for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.timers.pop(now) else { break };
-            self.wake(now, id, at);
-        }
-        let Self { timers, sessions, requests, .. } = self;
-        timers.tidy(|id| match sessions.get(id) {
-            Some(peer) => peer.wake,
-            None => requests.get(&id)?.wake,
-        });
-    }
-
-    /// Writes the next datagram to send into `buf`, which is emptied before; returns where it goes.
-    pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        buf.clear();
-        self.append_transmit(now, buf)
-    }
-
-    /// [`poll_transmit`](Self::poll_transmit) behind what is in `buf`, which stays: see
-    /// [`Session::append_transmit`](crate::session::Session::append_transmit).
-    pub fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let start = buf.len();
-        let to = self.append_next(now, buf)?;
-        self.stats.datagrams_sent += 1;
-        self.stats.bytes_sent += buf.len().saturating_sub(start) as u64;
-        Some(to)
-    }
-
-    fn append_next(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let now = self.tick(now);
-        self.count_lent();
-        self.leaving = None;
-        while let Some(reply) = self.replies.pop() {
-            match reply {
-                Reply::Short { to, len, bytes } => {
-                    buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
-                    return Some(to);
-                }
-                Reply::Rejection(attempt) => {
-                    if let Some(accept) = self.rejections.get(&attempt) {
-                        buf.extend_from_slice(accept);
-                        return Some(attempt.0);
-                    }
-                }
-                Reply::Accept(id, _) => {
-                    if let Some(to) = self.write_accept(id, buf) {
-                        return Some(to);
-                    }
-                }
-            }
-        }
-        self.transmit(now, buf)
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout) and drain the polls next, and why; `None`: not before something else
-    /// happens. It may be early, never late.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
-        if !self.replies.is_empty() || !self.outbox.is_empty() {
-            return Some((self.now, Timer::Lane));
-        }
-        Some((self.timers.next()?, Timer::Session))
     }
 
     /// Takes the next event, and the session that it is of.
@@ -293,7 +187,17 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// The same with a text for the client, see [`Connection::close_with`].
+    /// Closes all sessions that are up, but for some; returns whether all are over.
+    pub(crate) fn close_all(&mut self, now: Time, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
+        let is_up = |id: &SessionId| self.session(*id).is_some_and(Connection::is_up);
+        let up: Vec<_> = self.ids().filter(|id| is_up(id) && !except(*id)).collect();
+        for id in up {
+            self.close(now, id, code);
+        }
+        self.ids().all(|id| self.session(id).is_none_or(Connection::is_closed))
+    }
+
+    /// [`close`](Self::close) with a text for the client, see [`Connection::close_with`].
     ///
     /// # Errors
     ///
@@ -342,6 +246,30 @@ impl<M: Message> Server<M> {
         ServerStats { sessions: self.len(), memory: self.memory.used(), ..self.stats }
     }
 
+    /// Writes the next datagram behind what is in `buf`.
+    fn append_next(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Transmit> {
+        while let Some(reply) = self.replies.pop() {
+            match reply {
+                Reply::Short { to, len, bytes } => {
+                    buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
+                    return Some(to.into());
+                }
+                Reply::Rejection(attempt) => {
+                    if let Some(accept) = self.rejections.get(&attempt) {
+                        buf.extend_from_slice(accept);
+                        return Some(attempt.0.into());
+                    }
+                }
+                Reply::Accept(id, _) => {
+                    if let Some(to) = self.write_accept(id, buf) {
+                        return Some(to.into());
+                    }
+                }
+            }
+        }
+        self.transmit(now, buf)
+    }
+
     /// Takes what is no packet of a session that is up.
     fn take(
         &mut self,
@@ -363,6 +291,50 @@ impl<M: Message> Server<M> {
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
+    }
+}
+
+impl<M: Message> Machine for Server<M> {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
+        let now = self.tick(now);
+        match Packet::decode(datagram) {
+            Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
+            packet => self.take(now, from.address, packet, datagram),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        let now = self.tick(now);
+        for _ in 0..TIMERS_EACH {
+            let Some((at, id)) = self.timers.pop(now) else { break };
+            self.wake(now, id, at);
+        }
+        let Self { timers, sessions, requests, .. } = self;
+        timers.tidy(|id| match sessions.get(id) {
+            Some(peer) => peer.wake,
+            None => requests.get(&id)?.wake,
+        });
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let (now, start) = (self.tick(now), out.len());
+        self.count_lent();
+        let transmit = self.append_next(now, out)?;
+        self.stats.datagrams_sent += 1;
+        self.stats.bytes_sent += out.len().saturating_sub(start) as u64;
+        Some(transmit)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if !self.replies.is_empty() || !self.outbox.is_empty() {
+            return Some(self.now);
+        }
+        self.timers.next()
+    }
+
+    /// Ends all sessions. Who comes in meanwhile is sent away.
+    fn shutdown(&mut self, now: Time, code: u16) -> bool {
+        self.close_all(now, code, |_| false)
     }
 }
 

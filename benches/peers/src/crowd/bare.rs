@@ -3,6 +3,7 @@
 use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use whitewater::Machine as _;
 use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers};
 use whitewater::{Config as Kcp, Conv, Time};
@@ -11,6 +12,7 @@ pub(super) struct Bare<K> {
     peers: Peers,
     ids: Vec<PeerId>,
     buf: Vec<u8>,
+    datagram: Vec<u8>,
     kind: PhantomData<K>,
 }
 
@@ -41,13 +43,15 @@ impl<K: Kind> Bare<K> {
         let mut peers = Peers::new(&config, &mut random(seed)).expect("it is in range");
         let register = |index| peers.register(time(0), address(index), Conv(0x7777));
         let ids = (0..count).map(register).map(|id| id.expect("there is room")).collect();
-        Self { peers, ids, buf: vec![0; 1500], kind: PhantomData }
+        Self { peers, ids, buf: vec![0; 1500], datagram: Vec::new(), kind: PhantomData }
     }
 }
 
 impl<K: Kind> Side for Bare<K> {
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
-        self.peers.handle_datagram(time(now), address(index), datagram);
+        self.datagram.clear();
+        self.datagram.extend_from_slice(datagram);
+        self.peers.handle_datagram(time(now), address(index).into(), &mut self.datagram);
     }
 
     fn send(&mut self, _: u32, index: usize, message: &[u8]) {
@@ -56,8 +60,10 @@ impl<K: Kind> Side for Bare<K> {
 
     fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
         self.peers.handle_timeout(time(now));
-        while let Some((datagram, to)) = self.peers.poll_transmit(time(now)) {
-            out(index(to), datagram);
+        self.datagram.clear();
+        while let Some(transmit) = self.peers.poll_transmit(time(now), &mut self.datagram) {
+            out(index(transmit.address), &self.datagram);
+            self.datagram.clear();
         }
     }
 

@@ -4,6 +4,7 @@ use super::Side;
 use super::bare::{address, index, random, time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use whitewater::Machine as _;
 use whitewater::session::{
     Blob, Cipher, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, Session, SessionConfig,
     SessionId, Suite, Target,
@@ -32,7 +33,9 @@ impl Server {
 
 impl Side for Server {
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
-        self.sessions.handle_datagram(time(now), address(index), datagram);
+        self.buf.clear();
+        self.buf.extend_from_slice(datagram);
+        self.sessions.handle_datagram(time(now), address(index).into(), &mut self.buf);
     }
 
     fn send(&mut self, _: u32, index: usize, message: &[u8]) {
@@ -42,8 +45,10 @@ impl Side for Server {
 
     fn update(&mut self, now: u32, mut out: impl FnMut(usize, &[u8])) {
         self.sessions.handle_timeout(time(now));
-        while let Some(to) = self.sessions.poll_transmit(time(now), &mut self.buf) {
-            out(index(to), &self.buf);
+        self.buf.clear();
+        while let Some(transmit) = self.sessions.poll_transmit(time(now), &mut self.buf) {
+            out(index(transmit.address), &self.buf);
+            self.buf.clear();
         }
     }
 
@@ -115,7 +120,9 @@ impl Clients {
 
 impl Side for Clients {
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]) {
-        self.clients[index].handle_datagram(time(now), SocketAddr::from(SERVER), datagram);
+        self.buf.clear();
+        self.buf.extend_from_slice(datagram);
+        self.clients[index].handle_datagram(time(now), SocketAddr::from(SERVER).into(), &mut self.buf);
         self.heard.push(index);
         self.touch(now, index);
     }
@@ -137,11 +144,13 @@ impl Side for Clients {
                 client.connect(time(now), target).expect("it is idle");
             }
             client.handle_timeout(time(now));
+            self.buf.clear();
             while client.poll_transmit(time(now), &mut self.buf).is_some() {
                 out(index, &self.buf);
+                self.buf.clear();
             }
             let next =
-                client.poll_timeout().map_or(u32::MAX, |(at, _)| at.as_micros().div_ceil(1000) as u32 - 1000);
+                client.poll_timeout().map_or(u32::MAX, |at| at.as_micros().div_ceil(1000) as u32 - 1000);
             self.due[index] = next.max(now + 1);
             self.agenda.entry(self.due[index]).or_default().push(index);
         }

@@ -4,6 +4,7 @@ use rand::Rng;
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use whitewater::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
     Blob, ClientConfig, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
@@ -106,11 +107,11 @@ impl Ends {
         self.now += 1;
         let (now, at) = (self.now, self.time());
         let Self { server, client, ways: [up, down], wire, session, .. } = self;
-        while let Some(datagram) = arrive(up, now) {
-            server.handle_datagram(at, here(), &datagram);
+        while let Some(mut datagram) = arrive(up, now) {
+            server.handle_datagram(at, here().into(), &mut datagram);
         }
-        while let Some(datagram) = arrive(down, now) {
-            client.handle_datagram(at, there(), &datagram);
+        while let Some(mut datagram) = arrive(down, now) {
+            client.handle_datagram(at, there().into(), &mut datagram);
         }
         server.handle_timeout(at);
         client.handle_timeout(at);
@@ -121,11 +122,11 @@ impl Ends {
         let mut datagram = Vec::new();
         while server.poll_transmit(at, &mut datagram).is_some() {
             wire.add(&datagram);
-            down.push_back((now + DELAY, datagram.clone()));
+            down.push_back((now + DELAY, std::mem::take(&mut datagram)));
         }
         while client.poll_transmit(at, &mut datagram).is_some() {
             wire.add(&datagram);
-            up.push_back((now + DELAY, datagram.clone()));
+            up.push_back((now + DELAY, std::mem::take(&mut datagram)));
         }
     }
 

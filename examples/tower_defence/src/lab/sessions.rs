@@ -7,6 +7,7 @@ use crate::server::Server;
 use crate::wire::{Hello, Message};
 use rand::Rng;
 use std::net::SocketAddr;
+use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::{self, ClientConfig, ClientState, Event, Random, ServerConfig, Session, Target};
 use whitewater_sim::SimRng;
@@ -49,7 +50,7 @@ impl ServerEnd for ServerOf {
     fn expect(&mut self, _: usize, _: &Hello) {}
 
     fn input(&mut self, now: Time, guest: usize, datagram: &[u8]) {
-        self.sessions.handle_datagram(now, address(guest), datagram);
+        self.sessions.handle_datagram(now, address(guest).into(), &mut datagram.to_vec());
         self.drain(now);
     }
 
@@ -63,12 +64,13 @@ impl ServerEnd for ServerOf {
     }
 
     fn pop(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<usize> {
-        let to = self.sessions.poll_transmit(now, datagram)?;
-        Some(usize::from(to.port() - PORT))
+        datagram.clear();
+        let transmit = self.sessions.poll_transmit(now, datagram)?;
+        Some(usize::from(transmit.address.port() - PORT))
     }
 
     fn wake(&self, _: Time) -> Option<Time> {
-        self.sessions.poll_timeout().map(|(at, _)| at)
+        self.sessions.poll_timeout()
     }
 }
 
@@ -110,7 +112,7 @@ impl ClientEnd for ClientOf {
     }
 
     fn input(&mut self, now: Time, datagram: &[u8]) {
-        self.session.handle_datagram(now, server(), datagram);
+        self.session.handle_datagram(now, server().into(), &mut datagram.to_vec());
         self.drain(now);
     }
 
@@ -127,11 +129,12 @@ impl ClientEnd for ClientOf {
     }
 
     fn pop(&mut self, now: Time, datagram: &mut Vec<u8>) -> bool {
+        datagram.clear();
         self.session.poll_transmit(now, datagram).is_some()
     }
 
     fn wake(&self, _: Time) -> Option<Time> {
-        self.session.poll_timeout().map(|(at, _)| at)
+        self.session.poll_timeout()
     }
 
     fn is_over(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The price, and what only Linux tells.
 
 use super::*;
-use crate::session::Ecn;
+use crate::machine::Ecn;
 
 /// The price: of a bulk to one address, and of many small ones to several.
 #[test]

@@ -1,0 +1,130 @@
+//! Channels over packets to one peer, as a machine: when packets leave.
+
+use super::{Channels, ChannelsConfig};
+use crate::config::ConfigError;
+use crate::machine::{Arrival, Machine, Transmit};
+use crate::message::Message;
+use crate::packet::{Endpoint, PacketConfig};
+use crate::time::Time;
+use crate::wire::DatagramQueue;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// [`Channels`] over an [`Endpoint`] whose datagrams go to one address. A packet leaves when something is due or the peer waits for an
+/// acknowledgement, at most one each `spacing`. Where datagrams come from is not looked at: what is not of this protocol, and of the
+/// peer's next packets, is refused.
+#[derive(Debug)]
+pub struct ChannelPeer<M> {
+    channels: Channels<M>,
+    endpoint: Endpoint<DatagramQueue>,
+    address: SocketAddr,
+    spacing: Duration,
+    /// When the last packet may be followed by the next.
+    free_at: Time,
+    owes_ack: bool,
+    now: Time,
+}
+
+impl<M: Message> ChannelPeer<M> {
+    /// An end that has sent nothing yet to `address`.
+    ///
+    /// # Errors
+    ///
+    /// When a field of a config is out of range.
+    pub fn new(
+        address: SocketAddr,
+        channels: &ChannelsConfig,
+        packets: &PacketConfig,
+        spacing: Duration,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            channels: Channels::new(channels)?,
+            endpoint: Endpoint::new(packets, DatagramQueue::new())?,
+            address,
+            spacing,
+            free_at: Time::ZERO,
+            owes_ack: false,
+            now: Time::ZERO,
+        })
+    }
+
+    /// The channels.
+    #[must_use]
+    pub const fn channels(&self) -> &Channels<M> {
+        &self.channels
+    }
+
+    /// The channels, to send and to receive.
+    pub const fn channels_mut(&mut self) -> &mut Channels<M> {
+        &mut self.channels
+    }
+
+    /// The packets.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Endpoint<DatagramQueue> {
+        &self.endpoint
+    }
+
+    /// When a packet is due.
+    fn packet_at(&self, now: Time) -> Option<Time> {
+        let due = if self.owes_ack { Some(now) } else { self.channels.check(now, self.endpoint.stats().rtt) };
+        due.map(|at| at.max(self.free_at))
+    }
+
+    fn send_packet(&mut self, now: Time) {
+        let rtt = self.endpoint.stats().rtt;
+        let Ok(payload) = self.channels.write(now, rtt) else { return };
+        if payload.is_empty() && !self.owes_ack {
+            return; // what was due has expired, or been acknowledged
+        }
+        if let Ok(sequence) = self.endpoint.send(now, payload) {
+            self.channels.on_sent(now, sequence);
+        }
+        self.owes_ack = false;
+        self.free_at = now + self.spacing;
+    }
+}
+
+impl<M: Message> Machine for ChannelPeer<M> {
+    fn handle_datagram(&mut self, now: Time, _: Arrival, datagram: &mut [u8]) {
+        self.now = self.now.max(now);
+        let Self { channels, endpoint, owes_ack, .. } = self;
+        // What is refused has been counted, and is not acknowledged.
+        let _ = endpoint.receive_if(self.now, datagram, |payload| {
+            let is_taken = channels.read(payload).is_ok();
+            *owes_ack |= is_taken;
+            is_taken
+        });
+        while let Some(sequence) = endpoint.pop_acked() {
+            channels.on_acked(sequence);
+        }
+        while let Some(sequence) = endpoint.pop_lost() {
+            channels.on_lost(sequence);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        self.endpoint.update(self.now);
+        if self.packet_at(self.now).is_some_and(|at| at <= self.now) {
+            self.send_packet(self.now);
+        }
+    }
+
+    fn poll_transmit(&mut self, _: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        out.extend_from_slice(self.endpoint.output_mut().pop()?);
+        Some(self.address.into())
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        if !self.endpoint.output().is_empty() {
+            return Some(self.now);
+        }
+        self.packet_at(self.now).into_iter().chain(self.endpoint.check(self.now)).min()
+    }
+
+    /// Packets have no goodbye: it is over when nothing waits or is under way.
+    fn shutdown(&mut self, _: Time, _: u16) -> bool {
+        self.channels.unacked() == 0
+    }
+}
