@@ -1,10 +1,11 @@
 //! The header of DATA, and RESET.
 
-use super::{PacketError, Reader, kind, of_kind};
+use super::reader::{Reader, Short, Value, values};
+use super::{PacketError, kind, of_kind};
 
 /// What stands in clear before what is sealed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
+#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Data {
     /// The key phase: whether the key was updated an odd number of times.
     pub phase: bool,
@@ -14,22 +15,19 @@ pub struct Data {
     pub pn: u32,
 }
 
-/// The server has no such session and says so, by a token that only the two of them know.
-#[derive(Clone, Copy, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
-pub struct Reset {
-    /// The session, as the client called it in its DATA.
-    pub sid: u32,
-    /// As in [`Msg2`](super::Msg2).
-    pub token: [u8; 16],
+values! {
+    /// The server has no such session and says so, by a token that only the two of them know.
+    #[derive(Clone, Copy, Eq, PartialEq)]
+    Reset {
+        /// The session, as the client called it in its DATA.
+        sid: u32,
+        /// As in [`Msg2`](super::Msg2).
+        token: [u8; 16],
+    }
 }
 
 impl Data {
     /// The header and what follows it.
-    ///
-    /// # Errors
-    ///
-    /// When it is another packet, or none.
     pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         let phase = datagram.first() == Some(&(kind::DATA | PHASE));
         let mut reader = of_kind(kind::DATA | if phase { PHASE } else { 0 }, datagram)?;
@@ -53,22 +51,13 @@ impl Data {
 impl Reset {
     /// Appends the datagram.
     pub fn encode(&self, datagram: &mut Vec<u8>) {
-        let Self { sid, token } = self;
         datagram.push(kind::RESET);
-        datagram.extend_from_slice(&sid.to_le_bytes());
-        datagram.extend_from_slice(token);
+        self.write(datagram);
     }
 
     /// The packet that `datagram` is.
-    ///
-    /// # Errors
-    ///
-    /// When it is another, or none.
     pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
-        let mut reader: Reader<'_> = of_kind(kind::RESET, datagram)?;
-        let (sid, token) = (reader.u32()?, reader.array()?);
-        reader.finish()?;
-        Ok(Self { sid, token })
+        Ok(of_kind(kind::RESET, datagram)?.whole()?)
     }
 }
 

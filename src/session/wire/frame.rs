@@ -1,6 +1,7 @@
 //! What the body of a DATA packet is made of.
 
-use super::{FrameError, Reader};
+use super::FrameError;
+use super::reader::{Reader, Short, Value, values};
 use crate::seq::Seq16;
 
 /// One frame.
@@ -40,28 +41,50 @@ pub enum Frame<'a> {
     Loss(LossFrame),
 }
 
-/// What gets lost, and what of it was rebuilt.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
-pub struct LossFrame {
-    /// The low 16 bits of a packet number.
-    pub newest: Seq16,
-    /// Bit i: the packet `newest` - i did not arrive and was rebuilt.
-    pub rebuilt: u32,
-    /// The share of packets that get lost, of 255; 0: so few that no repairs are wanted.
-    pub share: u8,
-}
+values! {
+    /// What gets lost, and what of it was rebuilt.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    LossFrame {
+        /// The low 16 bits of a packet number.
+        newest: Seq16,
+        /// Bit i: the packet `newest` - i did not arrive and was rebuilt.
+        rebuilt: u32,
+        /// The share of packets that get lost, of 255; 0: so few that no repairs are wanted.
+        share: u8,
+    }
 
-/// Packets that have arrived, by what their IP headers said; each count is modulo 2^32.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
-pub struct EcnFrame {
-    /// Not marked, or in a way that its sender does not use.
-    pub unmarked: u32,
-    /// Marked by their sender: ECT(0).
-    pub capable: u32,
-    /// Marked by the path: CE.
-    pub congested: u32,
+    /// Packets that have arrived, by what their IP headers said; each count is modulo 2^32.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    EcnFrame {
+        /// Not marked, or in a way that its sender does not use.
+        unmarked: u32,
+        /// Marked by their sender: ECT(0).
+        capable: u32,
+        /// Marked by the path: CE.
+        congested: u32,
+    }
+
+    /// The place of a part among those of its frame. All parts but the last have one length, and the last is no longer.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    KcpPart {
+        /// The number of the frame: each end counts those that it cuts up.
+        number: Seq16,
+        /// The number of the part, from 0.
+        id: u8,
+        /// The number of the last part, at least 1.
+        last: u8,
+    }
+
+    /// The newest packet that has arrived, and which of the 32 before it have.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    AckFrame {
+        /// The low 16 bits of the newest packet number that was received.
+        ack: Seq16,
+        /// Bit i: `ack` - 1 - i was received.
+        bits: u32,
+        /// How long its receiver has had it, in units of 0.1 ms.
+        delay: u16,
+    }
 }
 
 impl EcnFrame {
@@ -72,30 +95,6 @@ impl EcnFrame {
     }
 }
 
-/// The place of a part among those of its frame. All parts but the last have one length, and the last is no longer.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
-pub struct KcpPart {
-    /// The number of the frame: each end counts those that it cuts up.
-    pub number: Seq16,
-    /// The number of the part, from 0.
-    pub id: u8,
-    /// The number of the last part, at least 1.
-    pub last: u8,
-}
-
-/// The newest packet that has arrived, and which of the 32 before it have.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the frame is what it is")]
-pub struct AckFrame {
-    /// The low 16 bits of the newest packet number that was received.
-    pub ack: Seq16,
-    /// Bit i: `ack` - 1 - i was received.
-    pub bits: u32,
-    /// How long its receiver has had it, in units of 0.1 ms.
-    pub delay: u16,
-}
-
 /// The frames of a body that is one as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames<'a> {
@@ -103,18 +102,15 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Looks at the whole body, and then gives the frames one by one. An empty body has none.
-    ///
-    /// # Errors
-    ///
-    /// When any of it is no frame, or stands where it may not, or there are more than [`FRAMES_MAX`].
+    /// Looks at the whole body, and then gives the frames one by one. An empty body has none. It fails when any of it is no frame, or
+    /// stands where it may not, or there are more than [`FRAMES_MAX`].
     pub fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut rest = Reader::new(body);
         for index in 0..FRAMES_MAX {
             if rest.rest().is_empty() {
                 return Ok(Self { rest: Reader::new(body) });
             }
-            if let (Frame::Repair(..), 1..) = (Frame::take(&mut rest)?, index) {
+            if let (Frame::Repair(..), 1..) = (Frame::decode(&mut rest)?, index) {
                 return Err(FrameError::Repair);
             }
         }
@@ -136,12 +132,12 @@ impl<'a> Iterator for Frames<'a> {
         if self.rest.rest().is_empty() {
             return None;
         }
-        Frame::take(&mut self.rest).ok()
+        Frame::decode(&mut self.rest).ok()
     }
 }
 
 impl<'a> Frame<'a> {
-    fn take(from: &mut Reader<'a>) -> Result<Self, FrameError> {
+    fn decode(from: &mut Reader<'a>) -> Result<Self, FrameError> {
         let padded = from.rest().len();
         let found = from.u8()?;
         Ok(match found {
@@ -151,18 +147,9 @@ impl<'a> Frame<'a> {
                 }
                 Self::Pad(padded)
             }
-            frame_type::ACK => {
-                let (ack, bits, delay) = (Seq16(from.u16()?), from.u32()?, from.u16()?);
-                Self::Ack(AckFrame { ack, bits, delay })
-            }
-            frame_type::ECN => {
-                let (unmarked, capable, congested) = (from.u32()?, from.u32()?, from.u32()?);
-                Self::Ecn(EcnFrame { unmarked, capable, congested })
-            }
-            frame_type::LOSS => {
-                let (newest, rebuilt, share) = (Seq16(from.u16()?), from.u32()?, from.u8()?);
-                Self::Loss(LossFrame { newest, rebuilt, share })
-            }
+            frame_type::ACK => Self::Ack(Value::read(from)?),
+            frame_type::ECN => Self::Ecn(Value::read(from)?),
+            frame_type::LOSS => Self::Loss(Value::read(from)?),
             frame_type::PING => Self::Ping(from.u64()?),
             frame_type::PONG => Self::Pong(from.u64()?),
             frame_type::PATH_CHALLENGE => Self::PathChallenge(from.array()?),
@@ -173,30 +160,17 @@ impl<'a> Frame<'a> {
                 let text = text.filter(|text| is_close_text(text)).ok_or(FrameError::Text)?;
                 Self::Close(reason, text)
             }
-            frame_type::KCP_PART | frame_type::KCP_PART_TO_END => Self::part(content(found, from)?)?,
-            frame_type::REPAIR | frame_type::REPAIR_TO_END => {
-                let mut content = Reader::new(content(found, from)?);
-                Self::Repair(content.u32()?, content.take_rest())
-            }
             _ => {
-                let make =
-                    frame_type::bytes(found & !frame_type::TO_END).ok_or(FrameError::Kind { found })?;
-                make(content(found, from)?)
+                let make = frame_type::of_any_length(found & !frame_type::TO_END);
+                make.ok_or(FrameError::Kind { found })?(Reader::new(content(found, from)?))?
             }
         })
     }
-}
 
-impl<'a> Frame<'a> {
-    fn part(content: &'a [u8]) -> Result<Self, FrameError> {
-        let mut content = Reader::new(content);
-        let part = KcpPart { number: Seq16(content.u16()?), id: content.u8()?, last: content.u8()? };
-        let bytes = content.take_rest();
-        if part.is_possible() && !bytes.is_empty() {
-            Ok(Self::KcpPart(part, bytes))
-        } else {
-            Err(FrameError::Part)
-        }
+    fn part(mut content: Reader<'a>) -> Result<Self, FrameError> {
+        let (part, bytes) = (KcpPart::read(&mut content)?, content.take_rest());
+        let is_one = part.is_possible() && !bytes.is_empty();
+        if is_one { Ok(Self::KcpPart(part, bytes)) } else { Err(FrameError::Part) }
     }
 }
 
@@ -240,7 +214,7 @@ pub const CLOSE_TEXT_MAX: usize = 128;
 
 /// The first byte of a frame.
 pub(super) mod frame_type {
-    use super::Frame;
+    use super::{Frame, FrameError, Reader};
 
     pub(in super::super) const PAD: u8 = 0;
     pub(in super::super) const KCP: u8 = 1;
@@ -257,19 +231,19 @@ pub(super) mod frame_type {
     pub(in super::super) const ECN: u8 = 12;
     pub(in super::super) const REPAIR: u8 = 13;
     pub(in super::super) const LOSS: u8 = 14;
-    pub(in super::super) const KCP_PART_TO_END: u8 = KCP_PART | TO_END;
-    pub(in super::super) const REPAIR_TO_END: u8 = REPAIR | TO_END;
     /// Set in the type of a frame of any length that is the last one: it has no length then.
     pub(in super::super) const TO_END: u8 = 0x80;
 
-    /// The frames that are nothing but bytes, of any number.
-    pub(super) fn bytes<'a>(found: u8) -> Option<fn(&'a [u8]) -> Frame<'a>> {
-        match found {
-            KCP => Some(Frame::Kcp),
-            DGRAM => Some(Frame::Dgram),
-            REDIRECT => Some(Frame::Redirect),
-            PACKED => Some(Frame::Packed),
-            _ => None,
-        }
+    /// The frames that have a length, or extend to the end.
+    pub(super) fn of_any_length<'a>(found: u8) -> Option<fn(Reader<'a>) -> Result<Frame<'a>, FrameError>> {
+        Some(match found {
+            KCP => |content| Ok(Frame::Kcp(content.rest())),
+            DGRAM => |content| Ok(Frame::Dgram(content.rest())),
+            REDIRECT => |content| Ok(Frame::Redirect(content.rest())),
+            PACKED => |content| Ok(Frame::Packed(content.rest())),
+            REPAIR => |mut content| Ok(Frame::Repair(content.u32()?, content.rest())),
+            KCP_PART => Frame::part,
+            _ => return None,
+        })
     }
 }

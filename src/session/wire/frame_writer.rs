@@ -1,6 +1,7 @@
 //! Frames into a body of limited size.
 
 use super::frame::{AckFrame, EcnFrame, FRAMES_MAX, Frame, KcpPart, LossFrame, frame_type, is_close_text};
+use super::reader::Value;
 use thiserror::Error;
 
 /// A frame does not fit any more, or cannot be one. Nothing was written.
@@ -48,12 +49,8 @@ impl<'a> FrameWriter<'a> {
         self.left()?.checked_sub(1)
     }
 
-    /// Appends a frame.
-    ///
-    /// # Errors
-    ///
-    /// When it does not fit, padding has been written, there are [`FRAMES_MAX`], what it holds is nothing that it may hold, or it is a
-    /// REPAIR and not the first.
+    /// Appends a frame. It fails when there is no room for it, padding has been written, there are [`FRAMES_MAX`], what it holds is
+    /// nothing that it may hold, or it is a REPAIR and not the first.
     pub fn push(&mut self, frame: &Frame<'_>) -> Result<(), NoRoom> {
         let left = self.left().ok_or(NoRoom)?;
         if len(frame)? > left || (matches!(frame, Frame::Repair(..)) && self.count > 0) {
@@ -67,31 +64,15 @@ impl<'a> FrameWriter<'a> {
                 self.count = FRAMES_MAX; // nothing comes behind padding
                 return Ok(());
             }
-            Frame::Ack(AckFrame { ack, bits, delay }) => {
-                self.buffer.push(frame_type::ACK);
-                self.buffer.extend_from_slice(&ack.0.to_le_bytes());
-                self.buffer.extend_from_slice(&bits.to_le_bytes());
-                self.buffer.extend_from_slice(&delay.to_le_bytes());
-            }
-            Frame::Ecn(EcnFrame { unmarked, capable, congested }) => {
-                self.buffer.push(frame_type::ECN);
-                for count in [unmarked, capable, congested] {
-                    self.buffer.extend_from_slice(&count.to_le_bytes());
-                }
-            }
-            Frame::Loss(LossFrame { newest, rebuilt, share }) => {
-                self.buffer.push(frame_type::LOSS);
-                self.buffer.extend_from_slice(&newest.0.to_le_bytes());
-                self.buffer.extend_from_slice(&rebuilt.to_le_bytes());
-                self.buffer.push(share);
-            }
-            Frame::Ping(stamp) => self.eight(frame_type::PING, stamp.to_le_bytes()),
-            Frame::Pong(stamp) => self.eight(frame_type::PONG, stamp.to_le_bytes()),
-            Frame::PathChallenge(bytes) => self.eight(frame_type::PATH_CHALLENGE, bytes),
-            Frame::PathResponse(bytes) => self.eight(frame_type::PATH_RESPONSE, bytes),
+            Frame::Ack(told) => self.value(frame_type::ACK, &told),
+            Frame::Ecn(counts) => self.value(frame_type::ECN, &counts),
+            Frame::Loss(loss) => self.value(frame_type::LOSS, &loss),
+            Frame::Ping(stamp) => self.value(frame_type::PING, &stamp),
+            Frame::Pong(stamp) => self.value(frame_type::PONG, &stamp),
+            Frame::PathChallenge(bytes) => self.value(frame_type::PATH_CHALLENGE, &bytes),
+            Frame::PathResponse(bytes) => self.value(frame_type::PATH_RESPONSE, &bytes),
             Frame::Close(reason, text) => {
-                self.buffer.push(frame_type::CLOSE);
-                self.buffer.extend_from_slice(&reason.to_le_bytes());
+                self.value(frame_type::CLOSE, &reason);
                 self.buffer.push(u8::try_from(text.len()).map_err(|_| NoRoom)?);
                 self.buffer.extend_from_slice(text.as_bytes());
             }
@@ -103,9 +84,9 @@ impl<'a> FrameWriter<'a> {
                 self.of_any_length(frame_type::REPAIR, &first.to_le_bytes());
                 self.buffer.extend_from_slice(payload);
             }
-            Frame::KcpPart(KcpPart { number, id, last }, content) => {
-                self.of_any_length(frame_type::KCP_PART, &number.0.to_le_bytes());
-                self.buffer.extend_from_slice(&[id, last]);
+            Frame::KcpPart(part, content) => {
+                self.of_any_length(frame_type::KCP_PART, &[]);
+                part.write(self.buffer);
                 self.buffer.extend_from_slice(content);
             }
         }
@@ -122,9 +103,10 @@ impl<'a> FrameWriter<'a> {
         self.end.checked_sub(used)
     }
 
-    fn eight(&mut self, frame_type: u8, bytes: [u8; 8]) {
+    #[inline]
+    fn value<'v>(&mut self, frame_type: u8, value: &impl Value<'v>) {
         self.buffer.push(frame_type);
-        self.buffer.extend_from_slice(&bytes);
+        value.write(self.buffer);
     }
 
     fn of_any_length(&mut self, frame_type: u8, content: &[u8]) {
@@ -152,7 +134,7 @@ impl<'a> FrameWriter<'a> {
 pub(in crate::session) fn insert_repair(buffer: &mut Vec<u8>, start: usize, first: u32, payload: &[u8]) {
     let end = buffer.len();
     if end == start {
-        buffer.push(frame_type::REPAIR_TO_END);
+        buffer.push(frame_type::REPAIR | frame_type::TO_END);
     } else {
         buffer.push(frame_type::REPAIR);
         let len = u16::try_from(REPAIR_FIRST + payload.len()).unwrap_or(u16::MAX); // it fits in a datagram
@@ -170,13 +152,12 @@ fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
     match *frame {
         Frame::Pad(0) => Err(NoRoom),
         Frame::Pad(len) => Ok(len),
-        Frame::Ack(_)
-        | Frame::Ping(_)
-        | Frame::Pong(_)
-        | Frame::PathChallenge(_)
-        | Frame::PathResponse(_) => Ok(9),
-        Frame::Ecn(_) => Ok(13),
-        Frame::Loss(_) => Ok(8),
+        Frame::Ack(_) => Ok(1 + AckFrame::LEN),
+        Frame::Ecn(_) => Ok(1 + EcnFrame::LEN),
+        Frame::Loss(_) => Ok(1 + LossFrame::LEN),
+        Frame::Ping(_) | Frame::Pong(_) | Frame::PathChallenge(_) | Frame::PathResponse(_) => {
+            Ok(1 + u64::LEN)
+        }
         Frame::Repair(_, payload) => of_any_length(REPAIR_FIRST + payload.len()),
         Frame::Close(_, text) if !is_close_text(text) => Err(NoRoom),
         Frame::Close(_, text) => Ok(4 + text.len()),
@@ -193,7 +174,7 @@ fn of_any_length(content: usize) -> Result<usize, NoRoom> {
 }
 
 /// Bytes of a KCP_PART before those of the frame that was cut up.
-pub(in crate::session) const PART_HEAD: usize = 4;
+pub(in crate::session) const PART_HEAD: usize = KcpPart::LEN;
 /// Bytes of a REPAIR that say which packet is the first.
 pub(in crate::session) const REPAIR_FIRST: usize = 4;
 /// Bytes of the length of a frame.

@@ -1,11 +1,12 @@
 //! HELLO, CHALLENGE and DENY: what is said before an address is proven.
 
-use super::{COOKIE_LEN, DATAGRAM_MAX, PacketError, VERSION, begin, kind, of_kind};
+use super::reader::{Reader, Short, Value, values};
+use super::{COOKIE_LEN, DATAGRAM_MAX, PacketError, VERSION, append, begin, kind, of_kind, whole};
 
 /// A client asks for a cookie. It is padded, so that the answer is the smaller one: nobody can have a server multiply what he
 /// sends to somebody else.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
+#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Hello {
     /// Number of the suite that is asked for, see [`Suite::from_code`](crate::session::Suite::from_code).
     pub suite: u16,
@@ -19,25 +20,26 @@ pub struct Hello {
     pub size: u16,
 }
 
-/// The answer to a [`Hello`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
-pub struct Challenge {
-    /// As in the [`Hello`].
-    pub suite: u16,
-    /// As in the [`Hello`].
-    pub cid: u64,
-    /// As in the [`Hello`].
-    pub client_stamp: u32,
-    /// When the cookie was made, in periods of the server.
-    pub epoch: u32,
-    /// What the client has to bring back.
-    pub cookie: [u8; COOKIE_LEN],
+values! {
+    /// The answer to a [`Hello`].
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    Challenge {
+        /// As in the [`Hello`].
+        suite: u16,
+        /// As in the [`Hello`].
+        cid: u64,
+        /// As in the [`Hello`].
+        client_stamp: u32,
+        /// When the cookie was made, in periods of the server.
+        epoch: u32,
+        /// What the client has to bring back.
+        cookie: [u8; COOKIE_LEN],
+    }
 }
 
 /// The server refuses, or somebody says so: it is not authenticated. A hint, while a valid answer may still come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
+#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Deny {
     /// Lowest version of the protocol that the server speaks, 1 to 15.
     pub lowest: u8,
@@ -67,10 +69,6 @@ pub enum DenyReason {
 
 impl Hello {
     /// Appends the datagram.
-    ///
-    /// # Errors
-    ///
-    /// When `size` is out of its range. Nothing was appended.
     pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
         let Self { suite, protocol_id, cid, client_stamp, size } = *self;
         let size = usize::from(size);
@@ -79,19 +77,15 @@ impl Hello {
         }
         let end = datagram.len() + size;
         datagram.extend_from_slice(&[kind::HELLO, VERSION]);
-        datagram.extend_from_slice(&suite.to_le_bytes());
-        datagram.extend_from_slice(&protocol_id.to_le_bytes());
-        datagram.extend_from_slice(&cid.to_le_bytes());
-        datagram.extend_from_slice(&client_stamp.to_le_bytes());
+        suite.write(datagram);
+        protocol_id.write(datagram);
+        cid.write(datagram);
+        client_stamp.write(datagram);
         datagram.resize(end, 0);
         Ok(())
     }
 
     /// The packet that `datagram` is.
-    ///
-    /// # Errors
-    ///
-    /// When it is another, or none.
     pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
         let mut reader = begin(kind::HELLO, datagram)?;
         let have = datagram.len();
@@ -118,57 +112,34 @@ impl Hello {
 impl Challenge {
     /// Appends the datagram.
     pub fn encode(&self, datagram: &mut Vec<u8>) {
-        let Self { suite, cid, client_stamp, epoch, cookie } = self;
-        datagram.extend_from_slice(&[kind::CHALLENGE, VERSION]);
-        datagram.extend_from_slice(&suite.to_le_bytes());
-        datagram.extend_from_slice(&cid.to_le_bytes());
-        datagram.extend_from_slice(&client_stamp.to_le_bytes());
-        datagram.extend_from_slice(&epoch.to_le_bytes());
-        datagram.extend_from_slice(cookie);
+        append(kind::CHALLENGE, self, datagram);
     }
 
     /// The packet that `datagram` is.
-    ///
-    /// # Errors
-    ///
-    /// When it is another, or none.
     pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
-        let mut reader = begin(kind::CHALLENGE, datagram)?;
-        let (suite, cid, client_stamp) = (reader.u16()?, reader.u64()?, reader.u32()?);
-        let (epoch, cookie) = (reader.u32()?, reader.array()?);
-        reader.finish()?;
-        Ok(Self { suite, cid, client_stamp, epoch, cookie })
+        whole(kind::CHALLENGE, datagram)
     }
 }
 
 impl Deny {
     /// Appends the datagram.
-    ///
-    /// # Errors
-    ///
-    /// When the versions are none. Nothing was appended.
     pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
         let Self { lowest, highest, reason, cid, retry_after_ms } = *self;
         if !(1..=highest).contains(&lowest) || highest > 0xf {
             return Err(PacketError::Field { field: "versions" });
         }
         datagram.extend_from_slice(&[kind::DENY, lowest << 4 | highest]);
-        datagram.extend_from_slice(&(reason as u16).to_le_bytes());
-        datagram.extend_from_slice(&cid.to_le_bytes());
-        datagram.extend_from_slice(&retry_after_ms.to_le_bytes());
+        (reason as u16).write(datagram);
+        cid.write(datagram);
+        retry_after_ms.write(datagram);
         Ok(())
     }
 
     /// The packet that `datagram` is, whatever version its server speaks.
-    ///
-    /// # Errors
-    ///
-    /// When it is another, or none.
     pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
         let mut reader = of_kind(kind::DENY, datagram)?;
-        let versions = reader.u8()?;
-        let reason = reader.u16()?;
-        let (cid, retry_after_ms) = (reader.u64()?, reader.u32()?);
+        let (versions, reason, cid, retry_after_ms) =
+            (reader.u8()?, reader.u16()?, reader.u64()?, reader.u32()?);
         reader.finish()?;
         let (lowest, highest) = (versions >> 4, versions & 0xf);
         if !(1..=highest).contains(&lowest) {

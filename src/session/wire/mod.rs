@@ -2,6 +2,10 @@
 //!
 //! Numbers are little-endian, reserved bits are zero and are looked at, lengths are bounded, and every value has one encoding: what
 //! decodes encodes to the same bytes. `docs/WIRE.md` has each byte.
+//!
+//! Each `encode` fails where a field has a value that it cannot have, and has appended nothing then. Each `decode` fails where the bytes
+//! are another packet, or none.
+#![expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 
 mod connect;
 mod data;
@@ -11,6 +15,9 @@ mod frame_writer;
 mod hello;
 mod payload;
 mod reader;
+
+use reader::Value;
+use std::ops::RangeInclusive;
 
 pub use connect::{Accept, Connect};
 pub use data::{DATA_HEADER_LEN, Data, RESET_LEN, Reset};
@@ -90,10 +97,6 @@ pub enum Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// The packet that `datagram` is.
-    ///
-    /// # Errors
-    ///
-    /// When it is none; see [`PacketError`].
     pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
         match datagram.first().copied().unwrap_or_default() {
             kind::HELLO => Hello::decode(datagram).map(Self::Hello),
@@ -129,8 +132,17 @@ fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> 
     }
 }
 
-/// The length of `bytes` as it stands before them, if it is one of `min` to `max`.
-fn length(field: &'static str, bytes: &[u8], min: usize, max: usize) -> Result<u16, PacketError> {
-    let len = u16::try_from(bytes.len()).ok().filter(|_| (min..=max).contains(&bytes.len()));
-    len.ok_or(PacketError::Field { field })
+/// Appends a packet of the handshake.
+fn append<'a>(kind: u8, packet: &impl Value<'a>, datagram: &mut Vec<u8>) {
+    datagram.extend_from_slice(&[kind, VERSION]);
+    packet.write(datagram);
+}
+
+/// A packet of the handshake.
+fn whole<'a, T: Value<'a>>(kind: u8, datagram: &'a [u8]) -> Result<T, PacketError> {
+    Ok(begin(kind, datagram)?.whole()?)
+}
+
+fn in_length(field: &'static str, bytes: &[u8], range: RangeInclusive<usize>) -> Result<(), PacketError> {
+    if range.contains(&bytes.len()) { Ok(()) } else { Err(PacketError::Field { field }) }
 }

@@ -1,10 +1,11 @@
 //! What the two messages of the handshake carry.
 
-use super::{PacketError, Reader, length};
+use super::reader::Value;
+use super::{PacketError, Reader, in_length};
 
 /// What the client says in the first message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
+#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Msg1<'a> {
     /// What the client can do beyond the protocol, a bit each.
     pub features: u32,
@@ -20,7 +21,7 @@ pub struct Msg1<'a> {
 
 /// What the server says in the second message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the packet is what it is: the next version is another")]
+#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Msg2<'a> {
     /// What the client has to write into its packets, and the `conv` of KCP in both directions; 0 if and only if it was rejected.
     pub server_sid: u32,
@@ -42,26 +43,19 @@ pub struct Msg2<'a> {
 
 impl<'a> Msg1<'a> {
     /// Appends the payload.
-    ///
-    /// # Errors
-    ///
-    /// When `user` is too long. Nothing was appended.
     pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
         let Self { features, max_datagram, rcv_wnd, keepalive_ms, user } = self;
-        let user_len = length("user", user, 0, USER_MAX)?;
-        payload.extend_from_slice(&features.to_le_bytes());
+        in_length("user", user, 0..=USER_MAX)?;
+        let user_len = u16::try_from(user.len()).unwrap_or_default(); // at most `USER_MAX`
+        features.write(payload);
         for number in [*max_datagram, *rcv_wnd, *keepalive_ms, 0, user_len, 0] {
-            payload.extend_from_slice(&number.to_le_bytes());
+            number.write(payload);
         }
         payload.extend_from_slice(user);
         Ok(())
     }
 
     /// The values of a payload.
-    ///
-    /// # Errors
-    ///
-    /// When it is none.
     pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(payload);
         let features = reader.u32()?;
@@ -69,7 +63,7 @@ impl<'a> Msg1<'a> {
         let (reserved, user_len, also_reserved) = (reader.u16()?, reader.u16()?, reader.u16()?);
         let user = reader.bytes(user_len)?;
         reader.finish()?;
-        length("user", user, 0, USER_MAX)?;
+        in_length("user", user, 0..=USER_MAX)?;
         if reserved | also_reserved != 0 {
             return Err(PacketError::Reserved);
         }
@@ -79,23 +73,18 @@ impl<'a> Msg1<'a> {
 
 impl<'a> Msg2<'a> {
     /// Appends the payload.
-    ///
-    /// # Errors
-    ///
-    /// When `user` is too long, or when it does not go together with `server_sid` whether the client was rejected. Nothing was
-    /// appended.
     pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
         let Self { server_sid, features, max_datagram, rcv_wnd, keepalive_ms, rejected, reset_token, user } =
             self;
-        length("user", user, 0, USER_MAX)?;
+        in_length("user", user, 0..=USER_MAX)?;
         self.check()?;
-        payload.extend_from_slice(&server_sid.to_le_bytes());
-        payload.extend_from_slice(&features.to_le_bytes());
+        server_sid.write(payload);
+        features.write(payload);
         for number in [*max_datagram, *rcv_wnd, *keepalive_ms, rejected.map_or(0, |_| REJECTED)] {
-            payload.extend_from_slice(&number.to_le_bytes());
+            number.write(payload);
         }
         if let Some(reason) = rejected {
-            payload.extend_from_slice(&reason.to_le_bytes());
+            reason.write(payload);
         }
         payload.extend_from_slice(reset_token);
         payload.extend_from_slice(user);
@@ -103,10 +92,6 @@ impl<'a> Msg2<'a> {
     }
 
     /// The values of a payload.
-    ///
-    /// # Errors
-    ///
-    /// When it is none.
     pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(payload);
         let (server_sid, features) = (reader.u32()?, reader.u32()?);
@@ -117,7 +102,7 @@ impl<'a> Msg2<'a> {
             _ => return Err(PacketError::Reserved),
         };
         let (reset_token, user) = (reader.array()?, reader.take_rest());
-        length("user", user, 0, USER_MAX)?;
+        in_length("user", user, 0..=USER_MAX)?;
         let msg2 =
             Self { server_sid, features, max_datagram, rcv_wnd, keepalive_ms, rejected, reset_token, user };
         msg2.check().map(|()| msg2)

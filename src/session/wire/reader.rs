@@ -1,4 +1,99 @@
-//! Takes numbers off the front of bytes; cannot index.
+//! Values off the front of bytes and onto their end; cannot index.
+
+use crate::seq::Seq16;
+
+/// A value that is written and read in one way.
+pub(super) trait Value<'a>: Sized {
+    /// Bytes of it; of bytes with their length before them, those of the length.
+    const LEN: usize;
+    fn write(&self, to: &mut Vec<u8>);
+    fn read(from: &mut Reader<'a>) -> Result<Self, Short>;
+}
+
+/// Structs whose fields stand behind each other in this order.
+macro_rules! values {
+    ($($(#[$on:meta])* $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$on])*
+        #[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
+        pub struct $name $(<$life>)? { $($(#[$doc])* pub $field: $type,)* }
+
+        impl<'a> Value<'a> for $name $(<$life>)? {
+            const LEN: usize = 0 $(+ <$type as Value<'a>>::LEN)*;
+
+            #[inline]
+            fn write(&self, to: &mut Vec<u8>) {
+                $(Value::write(&self.$field, to);)*
+            }
+
+            fn read(from: &mut Reader<'a>) -> Result<Self, Short> {
+                Ok(Self { $($field: Value::read(from)?,)* })
+            }
+        }
+    )*};
+}
+pub(super) use values;
+
+macro_rules! numbers {
+    ($($number:ident)*) => {$(
+        impl Value<'_> for $number {
+            const LEN: usize = size_of::<Self>();
+
+            fn write(&self, to: &mut Vec<u8>) {
+                to.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn read(from: &mut Reader<'_>) -> Result<Self, Short> {
+                from.$number()
+            }
+        }
+
+        impl Reader<'_> {
+            pub(in crate::session) fn $number(&mut self) -> Result<$number, Short> {
+                self.array().map(<$number>::from_le_bytes)
+            }
+        }
+    )*};
+}
+numbers!(u8 u16 u32 u64);
+
+impl Value<'_> for Seq16 {
+    const LEN: usize = 2;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        self.0.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Short> {
+        from.u16().map(Self)
+    }
+}
+
+impl<const N: usize> Value<'_> for [u8; N] {
+    const LEN: usize = N;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(self);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Short> {
+        from.array()
+    }
+}
+
+/// Behind their length; whoever writes them has looked at it.
+impl<'a> Value<'a> for &'a [u8] {
+    const LEN: usize = 2;
+
+    fn write(&self, to: &mut Vec<u8>) {
+        u16::try_from(self.len()).unwrap_or(u16::MAX).write(to);
+        to.extend_from_slice(self);
+    }
+
+    fn read(from: &mut Reader<'a>) -> Result<Self, Short> {
+        let len = from.u16()?;
+        from.bytes(len)
+    }
+}
 
 /// Fewer bytes than were asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,6 +123,12 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.short()) }
     }
 
+    /// All that is left, which has to be this value.
+    pub(super) fn whole<T: Value<'a>>(mut self) -> Result<T, Short> {
+        let value = T::read(&mut self)?;
+        self.finish().map(|()| value)
+    }
+
     pub(in crate::session) fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(self.short())?;
         self.rest = rest;
@@ -45,22 +146,6 @@ impl<'a> Reader<'a> {
         let rest = self.rest;
         self.rest = &[];
         rest
-    }
-
-    pub(in crate::session) fn u8(&mut self) -> Result<u8, Short> {
-        self.array().map(u8::from_le_bytes)
-    }
-
-    pub(in crate::session) fn u16(&mut self) -> Result<u16, Short> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    pub(in crate::session) fn u32(&mut self) -> Result<u32, Short> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    pub(in crate::session) fn u64(&mut self) -> Result<u64, Short> {
-        self.array().map(u64::from_le_bytes)
     }
 
     const fn short(&self) -> Short {
