@@ -1,4 +1,7 @@
-/* whitewater for C: sessions, and the functions of ikcp.h. Made by cbindgen from capi/src: change those, and run its test with UPDATE_HEADER=1. */
+/* whitewater for C: sessions, and the functions of ikcp.h. Made by cbindgen from capi/src: change those, and run its test with UPDATE_HEADER=1.
+
+   A pointer is null, or it is what its type says: one that was handed out here and not freed yet, used by one thread at a time; as many bytes as the
+   length beside it says; a text that ends with a zero. */
 #ifndef WHITEWATER_H
 #define WHITEWATER_H
 
@@ -458,30 +461,19 @@ typedef struct ww_event {
 struct IKCPCB *ikcp_create(uint32_t conv, void *user);
 
 /*
- Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there.
-
- # Safety
-
- `kcp` is null, or is not used any more; it is not called from within `output`.
+ Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there; it must not be called from
+ within `output`.
  */
 void ikcp_release(struct IKCPCB *kcp);
 
 /*
- Sets the callback that takes datagrams.
-
- # Safety
-
- `kcp` is null or a control block; `output` is null or does not change what the block is used for.
+ Sets the callback that takes datagrams. It may call any function but `ikcp_release`.
  */
 void ikcp_setoutput(struct IKCPCB *kcp, int (*output)(const char *buf, int len, struct IKCPCB *kcp, void *user));
 
 /*
  Takes the next message: its length; -1: none, -2: not all of it yet, -3: it is longer than `len`. With `len` below zero it stays, and
  may be -`len` long. With `buffer` null it is thrown away.
-
- # Safety
-
- `kcp` is null or a control block; `buffer` is null or has so many bytes.
  */
 int ikcp_recv(struct IKCPCB *kcp,
               char *buffer,
@@ -490,10 +482,6 @@ int ikcp_recv(struct IKCPCB *kcp,
 /*
  Queues a message: its length, or how much of it in stream mode; -2: it would take more fragments than a window has; -1: the queue is full.
  With `buffer` null it is `len` bytes of 0; ikcp.c sends what the memory happens to hold.
-
- # Safety
-
- `kcp` is null or a control block; `buffer` is null or has `len` bytes.
  */
 int ikcp_send(struct IKCPCB *kcp,
               const char *buffer,
@@ -501,19 +489,11 @@ int ikcp_send(struct IKCPCB *kcp,
 
 /*
  Flushes if an interval has passed. `current`: ms, of a clock that only goes forward.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 void ikcp_update(struct IKCPCB *kcp, uint32_t current);
 
 /*
  When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest, the next flush at the latest.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 uint32_t ikcp_check(const struct IKCPCB *kcp,
                     uint32_t current);
@@ -521,10 +501,6 @@ uint32_t ikcp_check(const struct IKCPCB *kcp,
 /*
  Takes a datagram: 0; -1: too short, or of another conversation, -2: shorter than it says, -3: no command, -4: nothing that we believe. A
  datagram that is refused has changed nothing.
-
- # Safety
-
- `kcp` is null or a control block; `data` has `size` bytes.
  */
 int ikcp_input(struct IKCPCB *kcp,
                const char *data,
@@ -532,64 +508,37 @@ int ikcp_input(struct IKCPCB *kcp,
 
 /*
  Flushes now, by the time of the last `ikcp_update`; nothing before the first.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 void ikcp_flush(struct IKCPCB *kcp);
 
 /*
  The length of the next message; -1: none, or not all of it yet.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 int ikcp_peeksize(const struct IKCPCB *kcp);
 
 /*
  Sets the largest datagram, 50 to 65,507 bytes: 0; -1: out of range, or larger segments wait.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 int ikcp_setmtu(struct IKCPCB *kcp, int mtu);
 
 /*
  Sets the windows, segments; 0 or less: as it is. The receive window is 128 to 65,535.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 int ikcp_wndsize(struct IKCPCB *kcp, int sndwnd, int rcvwnd);
 
 /*
  Messages' segments that are not acknowledged, or not sent.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 int ikcp_waitsnd(const struct IKCPCB *kcp);
 
 /*
  Sets the knobs of the same names; below zero: as it is. `interval` is 10 to 5000 ms.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 int ikcp_nodelay(struct IKCPCB *kcp, int nodelay, int interval, int resend, int nc);
 
 /*
- Installs a congestion control, or with null the one of ikcp.c: 0; -1: its `init` said no, and there is the one of ikcp.c.
-
- # Safety
-
- `kcp` is null or a control block; `ops` is null or lives as long as it is installed.
+ Installs a congestion control, or with null the one of ikcp.c: 0; -1: its `init` said no, and there is the one of ikcp.c. `ops` lives as
+ long as it is installed.
  */
 int ikcp_setcc(struct IKCPCB *kcp,
                const struct IKCPOPS *ops);
@@ -600,32 +549,20 @@ int ikcp_setcc(struct IKCPCB *kcp,
 void ikcp_allocator(void *(*_new_malloc)(size_t), void (*_new_free)(void*));
 
 /*
- The conversation that a datagram is of; 0 for null.
-
- # Safety
-
- `ptr` is null or has 4 bytes.
+ The conversation that a datagram of at least 4 bytes is of; 0 for null.
  */
 uint32_t ikcp_getconv(const void *ptr);
 
 /*
  Not of ikcp.h: with 1, what is lost is found by time and not by the knobs, as whitewater does by itself; with 0 as ikcp.c does. Set
  `kcp->current` before `ikcp_input`, and call `ikcp_flush` after `ikcp_send`, and it is as fast as it can be.
-
- # Safety
-
- `kcp` is null or a control block.
  */
 int ww_kcp_by_time(struct IKCPCB *kcp,
                    int is_by_time);
 
 /*
  Begins to connect to `address` ("host:port"): a client, that `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will come of. Null if there
- is none to be had, and `*error`, unless that is null, says why.
-
- # Safety
-
- `address` is null or ends with a zero, `options` is null (all zero) or as they say, `error` is null or an int.
+ is none to be had, and `*error`, unless that is null, says why. Without `options` they are all zero.
  */
 struct ww_client *ww_client_connect(const char *address,
                                     const struct ww_options *options,
@@ -633,119 +570,67 @@ struct ww_client *ww_client_connect(const char *address,
 
 /*
  Queues a message on a reliable lane: its length; `WW_AGAIN`: as much waits as may.
-
- # Safety
-
- `client` is null, or a client that is not freed; `message` has `len` bytes.
  */
 int32_t ww_client_send(struct ww_client *client, size_t lane, const uint8_t *message, size_t len);
 
 /*
  Takes the next message of a lane: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
-
- # Safety
-
- `client` is null, or a client that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_client_recv(struct ww_client *client, size_t lane, uint8_t *buffer, size_t size);
 
 /*
  Queues an unreliable datagram: 0.
-
- # Safety
-
- `client` is null, or a client that is not freed; `datagram` has `len` bytes.
  */
 int32_t ww_client_send_datagram(struct ww_client *client, const uint8_t *datagram, size_t len);
 
 /*
  Takes the next unreliable datagram: its length.
-
- # Safety
-
- `client` is null, or a client that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_client_recv_datagram(struct ww_client *client, uint8_t *buffer, size_t size);
 
 /*
  Stores a message of a channel, 1024 bytes at most: 0.
-
- # Safety
-
- `client` is null, or a client that is not freed; `message` has `len` bytes.
  */
 int32_t ww_client_send_message(struct ww_client *client, size_t channel, const uint8_t *message, size_t len);
 
 /*
  Stores a block of a channel: 0; `WW_AGAIN`: another one is under way.
-
- # Safety
-
- `client` is null, or a client that is not freed; `block` has `len` bytes.
  */
 int32_t ww_client_send_block(struct ww_client *client, size_t channel, const uint8_t *block, size_t len);
 
 /*
  Takes the next message or block of a channel: its length.
-
- # Safety
-
- `client` is null, or a client that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_client_recv_message(struct ww_client *client, size_t channel, uint8_t *buffer, size_t size);
 
 /*
  How the session stands: 0.
-
- # Safety
-
- `client` is null, or a client that is not freed; `stats` is null or one.
  */
 int32_t ww_client_stats(struct ww_client *client, struct ww_stats *stats);
 
 /*
  Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
-
- # Safety
-
- `client` is null, or a client that is not freed; `next` is null or one.
  */
 int32_t ww_client_pump(struct ww_client *client,
                        int64_t *next);
 
 /*
  Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
-
- # Safety
-
- `client` is null, or a client that is not freed.
  */
 int32_t ww_client_poll(struct ww_client *client, int64_t timeout_ms);
 
 /*
  Takes the next event: 1, or 0: there is none.
-
- # Safety
-
- `client` is null, or a client that is not freed; `event` is null or one.
  */
 int32_t ww_client_event(struct ww_client *client, struct ww_event *event);
 
 /*
  Ends the session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
-
- # Safety
-
- `client` is null, or a client that is not freed.
  */
 int32_t ww_client_close(struct ww_client *client, uint16_t code);
 
 /*
  Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
-
- # Safety
-
- `client` is null, or is not used any more.
  */
 void ww_client_free(struct ww_client *client);
 
@@ -759,21 +644,16 @@ void ww_client_free(struct ww_client *client);
 int32_t ww_public_key(const uint8_t *private_key, uint8_t *public_key);
 
 /*
- A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why.
-
- # Safety
-
- `address` is null or ends with a zero, `options` is null (all zero) or as they say, `error` is null or an int.
+ A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why. Without `options` they are all
+ zero.
  */
-struct ww_server *ww_server_bind(const char *address, const struct ww_options *options, int32_t *error);
+struct ww_server *ww_server_bind(const char *address,
+                                 const struct ww_options *options,
+                                 int32_t *error);
 
 /*
  From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
  apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
-
- # Safety
-
- `server` is null, or a server that is not freed; `key` is null or has 32 bytes.
  */
 int32_t ww_server_require_tokens(struct ww_server *server,
                                  uint64_t protocol_id,
@@ -783,46 +663,26 @@ int32_t ww_server_require_tokens(struct ww_server *server,
 
 /*
  Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
-
- # Safety
-
- `server` is null, or a server that is not freed; `message` has `len` bytes.
  */
 int32_t ww_server_send(struct ww_server *server, uint32_t session, size_t lane, const uint8_t *message, size_t len);
 
 /*
  Takes the next message of a lane of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
-
- # Safety
-
- `server` is null, or a server that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_server_recv(struct ww_server *server, uint32_t session, size_t lane, uint8_t *buffer, size_t size);
 
 /*
  Queues an unreliable datagram of `session`: 0.
-
- # Safety
-
- `server` is null, or a server that is not freed; `datagram` has `len` bytes.
  */
 int32_t ww_server_send_datagram(struct ww_server *server, uint32_t session, const uint8_t *datagram, size_t len);
 
 /*
  Takes the next unreliable datagram of `session`: its length.
-
- # Safety
-
- `server` is null, or a server that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_server_recv_datagram(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
 
 /*
  Stores a message of a channel of `session`, 1024 bytes at most: 0.
-
- # Safety
-
- `server` is null, or a server that is not freed; `message` has `len` bytes.
  */
 int32_t ww_server_send_message(struct ww_server *server,
                                uint32_t session,
@@ -832,10 +692,6 @@ int32_t ww_server_send_message(struct ww_server *server,
 
 /*
  Stores a block of a channel of `session`: 0; `WW_AGAIN`: another one is under way.
-
- # Safety
-
- `server` is null, or a server that is not freed; `block` has `len` bytes.
  */
 int32_t ww_server_send_block(struct ww_server *server,
                              uint32_t session,
@@ -845,10 +701,6 @@ int32_t ww_server_send_block(struct ww_server *server,
 
 /*
  Takes the next message or block of a channel of `session`: its length.
-
- # Safety
-
- `server` is null, or a server that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_server_recv_message(struct ww_server *server,
                                uint32_t session,
@@ -858,92 +710,52 @@ int32_t ww_server_recv_message(struct ww_server *server,
 
 /*
  How the session stands: 0.
-
- # Safety
-
- `server` is null, or a server that is not freed; `stats` is null or one.
  */
 int32_t ww_server_stats(struct ww_server *server, uint32_t session, struct ww_stats *stats);
 
 /*
  Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
-
- # Safety
-
- `server` is null, or a server that is not freed; `next` is null or one.
  */
 int32_t ww_server_pump(struct ww_server *server,
                        int64_t *next);
 
 /*
  Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
-
- # Safety
-
- `server` is null, or a server that is not freed.
  */
 int32_t ww_server_poll(struct ww_server *server, int64_t timeout_ms);
 
 /*
  Takes the next event: 1, or 0: there is none.
-
- # Safety
-
- `server` is null, or a server that is not freed; `event` is null or one.
  */
 int32_t ww_server_event(struct ww_server *server, struct ww_event *event);
 
 /*
  Ends a session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
-
- # Safety
-
- `server` is null, or a server that is not freed.
  */
 int32_t ww_server_close(struct ww_server *server, uint32_t session, uint16_t code);
 
 /*
  Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
-
- # Safety
-
- `server` is null, or a server that is not freed.
  */
 int32_t ww_server_accept(struct ww_server *server, uint32_t session);
 
 /*
  Sends a client away that asks, and tells it `code`: 0; `WW_CLOSED`: it does not ask any more.
-
- # Safety
-
- `server` is null, or a server that is not freed.
  */
 int32_t ww_server_reject(struct ww_server *server, uint32_t session, uint16_t code);
 
 /*
  What a session's client, or one that asks, has said with `user`: its length; `WW_TOO_LONG`: `size` is too small for it.
-
- # Safety
-
- `server` is null, or a server that is not freed; `buffer` has `size` bytes.
  */
 int32_t ww_server_user(struct ww_server *server, uint32_t session, uint8_t *buffer, size_t size);
 
 /*
  The port that it is bound to.
-
- # Safety
-
- `server` is null, or a server that is not freed.
  */
 int32_t ww_server_port(struct ww_server *server);
 
 /*
  Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
-
- # Safety
-
- `server` is null, or is not used any more.
  */
 void ww_server_free(struct ww_server *server);
 

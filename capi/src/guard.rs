@@ -58,6 +58,36 @@ pub(crate) unsafe fn bytes_mut<'a>(data: *mut u8, len: usize) -> Option<&'a mut 
     }
 }
 
+/// [`call`] with `len` bytes from `data`.
+///
+/// # Safety
+///
+/// As [`call`] and [`bytes`].
+pub(crate) unsafe fn call_with<T: Object>(
+    object: *mut T,
+    data: *const u8,
+    len: usize,
+    f: impl FnOnce(&mut T, &[u8]) -> i32,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe { bytes(data, len).map_or(WW_MISUSE, |data| call(object, |object| f(object, data))) }
+}
+
+/// [`call`] with `size` bytes at `data`, to be written to.
+///
+/// # Safety
+///
+/// As [`call`] and [`bytes_mut`].
+pub(crate) unsafe fn call_mut<T: Object>(
+    object: *mut T,
+    data: *mut u8,
+    size: usize,
+    f: impl FnOnce(&mut T, &mut [u8]) -> i32,
+) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe { bytes_mut(data, size).map_or(WW_MISUSE, |data| call(object, |object| f(object, data))) }
+}
+
 /// Takes an object back.
 ///
 /// # Safety

@@ -1,7 +1,7 @@
 //! The structures of ikcp.h 2.1.1, field by field: what programs read and set without a function.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::{addr_of_mut, null_mut};
+use std::ptr::addr_of_mut;
 
 /// A list of ikcp.c's. Empty, and nothing is looked for in it.
 #[repr(C)]
@@ -92,61 +92,8 @@ pub struct IKCPCB {
 
 impl IKCPCB {
     pub(super) const fn new(conv: u32, user: *mut c_void) -> Self {
-        const EMPTY: IQUEUEHEAD = IQUEUEHEAD { next: null_mut(), prev: null_mut() };
-        Self {
-            conv,
-            mtu: 0,
-            mss: 0,
-            state: 0,
-            snd_una: 0,
-            snd_nxt: 0,
-            rcv_nxt: 0,
-            ts_recent: 0,
-            ts_lastack: 0,
-            ssthresh: 0,
-            rx_rttval: 0,
-            rx_srtt: 0,
-            rx_rto: 0,
-            rx_minrto: 0,
-            snd_wnd: 0,
-            rcv_wnd: 0,
-            rmt_wnd: 0,
-            cwnd: 0,
-            probe: 0,
-            current: 0,
-            interval: 0,
-            ts_flush: 0,
-            xmit: 0,
-            nrcv_buf: 0,
-            nsnd_buf: 0,
-            nrcv_que: 0,
-            nsnd_que: 0,
-            nodelay: 0,
-            updated: 0,
-            ts_probe: 0,
-            probe_wait: 0,
-            dead_link: 0,
-            incr: 0,
-            snd_queue: EMPTY,
-            rcv_queue: EMPTY,
-            snd_buf: EMPTY,
-            rcv_buf: EMPTY,
-            acklist: null_mut(),
-            ackcount: 0,
-            ackblock: 0,
-            ackedlen: 0,
-            user,
-            buffer: null_mut(),
-            fastresend: 0,
-            fastlimit: 0,
-            nocwnd: 0,
-            stream: 0,
-            ccops: std::ptr::null(),
-            congest: null_mut(),
-            logmask: 0,
-            output: None,
-            writelog: None,
-        }
+        // SAFETY: numbers, pointers and functions that there need not be.
+        Self { conv, user, ..unsafe { std::mem::zeroed() } }
     }
 
     /// # Safety

@@ -43,7 +43,7 @@ impl Control {
         let kcp = Kcp::new(Conv(conv), &config, Emitted::default()).ok()?;
         let mut block = IKCPCB::new(conv, user);
         show_knobs(&config, &mut block);
-        let (knobs, told) = (Knobs::of(&mut block), State::of(&block));
+        let (knobs, told) = (Knobs::put_right(&mut block), State::of(&block));
         let (current, updated, has_control, broken) = (EPOCH, false, false, false);
         let mut control = Self { kcp, config, current, updated, knobs, told, has_control, broken };
         control.show(&control.kcp.stats(), &mut block);
@@ -80,7 +80,7 @@ impl Control {
             interval: most(knobs.interval).clamp(10, 5000),
             snd_wnd: most(knobs.snd_wnd),
             rcv_wnd: most(knobs.rcv_wnd),
-            min_rto: (min_rto != least_rto(nodelay)).then_some(min_rto),
+            min_rto: (min_rto != least_rto(nodelay.into())).then_some(min_rto),
             dead_link: most(knobs.dead_link).max(1),
             fast_resend: small(knobs.fastresend, u16::MAX),
             fast_limit: small(knobs.fastlimit, u16::MAX),
@@ -255,7 +255,7 @@ fn show_knobs(config: &Config, block: &mut IKCPCB) {
     block.interval = interval.into();
     block.snd_wnd = snd_wnd.into();
     block.rcv_wnd = rcv_wnd.into();
-    block.rx_minrto = config.min_rto.unwrap_or_else(|| least_rto(nodelay)).into();
+    block.rx_minrto = config.min_rto.unwrap_or_else(|| least_rto(nodelay.into())).into();
     block.dead_link = dead_link.into();
     block.fastresend = fast_resend.into();
     block.fastlimit = fast_limit.into();
@@ -264,7 +264,7 @@ fn show_knobs(config: &Config, block: &mut IKCPCB) {
 }
 
 /// What `rx_minrto` is unless it is set. Source: ikcp.c `ikcp_nodelay`.
-pub(super) const fn least_rto(nodelay: u8) -> u16 {
+pub(super) const fn least_rto(nodelay: u32) -> u16 {
     if nodelay == 0 { 100 } else { 30 }
 }
 

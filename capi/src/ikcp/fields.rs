@@ -2,66 +2,65 @@
 
 use super::block::IKCPCB;
 
-/// The knobs, as the program has left them.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) struct Knobs {
-    pub(super) mtu: u32,
-    pub(super) mss: u32,
-    pub(super) nodelay: u32,
-    pub(super) interval: u32,
-    pub(super) snd_wnd: u32,
-    pub(super) rcv_wnd: u32,
-    pub(super) rx_minrto: i32,
-    pub(super) dead_link: u32,
-    pub(super) fastresend: i32,
-    pub(super) fastlimit: i32,
-    pub(super) nocwnd: i32,
-    pub(super) stream: i32,
+macro_rules! fields {
+    ($(#[$on:meta])* $name:ident { $($field:ident: $type:ty,)* }) => {
+        $(#[$on])*
+        pub(super) struct $name { $(pub(super) $field: $type,)* }
+
+        impl $name {
+            pub(super) const fn of(block: &IKCPCB) -> Self {
+                Self { $($field: block.$field,)* }
+            }
+        }
+    };
+}
+
+fields! {
+    /// The knobs, as the program has left them.
+    #[derive(Clone, Copy, Eq, PartialEq)]
+    Knobs {
+        mtu: u32,
+        mss: u32,
+        nodelay: u32,
+        interval: u32,
+        snd_wnd: u32,
+        rcv_wnd: u32,
+        rx_minrto: i32,
+        dead_link: u32,
+        fastresend: i32,
+        fastlimit: i32,
+        nocwnd: i32,
+        stream: i32,
+    }
 }
 
 impl Knobs {
     /// What ikcp.c takes and we cannot is put right in the block, so that it says what is in force.
-    pub(super) fn of(block: &mut IKCPCB) -> Self {
+    pub(super) fn put_right(block: &mut IKCPCB) -> Self {
         block.snd_wnd = block.snd_wnd.max(1);
         block.rcv_wnd = block.rcv_wnd.clamp(128, u16::MAX.into());
-        Self {
-            mtu: block.mtu,
-            mss: block.mss,
-            nodelay: block.nodelay,
-            interval: block.interval,
-            snd_wnd: block.snd_wnd,
-            rcv_wnd: block.rcv_wnd,
-            rx_minrto: block.rx_minrto,
-            dead_link: block.dead_link,
-            fastresend: block.fastresend,
-            fastlimit: block.fastlimit,
-            nocwnd: block.nocwnd,
-            stream: block.stream,
-        }
+        Self::of(block)
     }
 }
 
-/// What changes by itself and a program may write all the same.
-#[derive(Clone, Copy, Default)]
-pub(super) struct State {
-    pub(super) conv: u32,
-    pub(super) rmt_wnd: u32,
-    pub(super) rx_srtt: i32,
-    pub(super) rx_rttval: i32,
-    pub(super) rx_rto: i32,
-    pub(super) xmit: u32,
-    /// These three are the congestion control's, and left to one of the program.
-    pub(super) cwnd: u32,
-    pub(super) ssthresh: u32,
-    pub(super) incr: u32,
+fields! {
+    /// What changes by itself and a program may write all the same. The last three are the congestion control's, and left to one of the
+    /// program.
+    #[derive(Clone, Copy, Default)]
+    State {
+        conv: u32,
+        rmt_wnd: u32,
+        rx_srtt: i32,
+        rx_rttval: i32,
+        rx_rto: i32,
+        xmit: u32,
+        cwnd: u32,
+        ssthresh: u32,
+        incr: u32,
+    }
 }
 
 impl State {
-    pub(super) const fn of(block: &IKCPCB) -> Self {
-        let IKCPCB { conv, rmt_wnd, rx_srtt, rx_rttval, rx_rto, xmit, cwnd, ssthresh, incr, .. } = *block;
-        Self { conv, rmt_wnd, rx_srtt, rx_rttval, rx_rto, xmit, cwnd, ssthresh, incr }
-    }
-
     /// By name. A time below zero is none yet.
     fn named(&self) -> [(&'static str, u32); 9] {
         let millis = |time: i32| time.max(0).unsigned_abs();

@@ -4,6 +4,7 @@
 //! with -4. Datagrams are put out when a function has done its work, not within; so the callback may call any of them. `ikcp_allocator`
 //! changes nothing, memory is Rust's. Programs that were compiled with the header of an older ikcp.c read other places of the control block: they
 //! are compiled anew with ours.
+#![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions; others say what else")]
 
 mod block;
 mod congestion;
@@ -14,7 +15,7 @@ pub use block::{IKCPCB, IKCPOPS, IQUEUEHEAD};
 
 use crate::guard::{Object, bytes, bytes_mut};
 use congestion::{Callbacks, Event};
-use control::{Control, Emitted};
+use control::{Control, Emitted, least_rto};
 use fields::{Knobs, State};
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr::{addr_of_mut, null_mut};
@@ -56,7 +57,7 @@ unsafe fn enter(kcp: *mut IKCPCB, f: impl FnOnce(&mut Control) -> c_int) -> c_in
             let callbacks = has_control.then(|| Callbacks::new(kcp, addr_of_mut!((*block).events)));
             (*control).set_congestion(callbacks);
         }
-        let (knobs, state) = (Knobs::of(&mut *kcp), State::of(&*kcp));
+        let (knobs, state) = (Knobs::put_right(&mut *kcp), State::of(&*kcp));
         let (current, is_dead) = ((*kcp).current, (*kcp).state == u32::MAX);
         let answer = (*control).call(|control| {
             control.take(current, is_dead, knobs, &state);
@@ -138,11 +139,8 @@ pub extern "C" fn ikcp_create(conv: u32, user: *mut c_void) -> *mut IKCPCB {
     kcp
 }
 
-/// Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there.
-///
-/// # Safety
-///
-/// `kcp` is null, or is not used any more; it is not called from within `output`.
+/// Ends it, sends nothing. From within a callback of a congestion control it does nothing, as no function does there; it must not be called from
+/// within `output`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
     if kcp.is_null() {
@@ -162,11 +160,7 @@ pub unsafe extern "C" fn ikcp_release(kcp: *mut IKCPCB) {
     }
 }
 
-/// Sets the callback that takes datagrams.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block; `output` is null or does not change what the block is used for.
+/// Sets the callback that takes datagrams. It may call any function but `ikcp_release`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setoutput(
     kcp: *mut IKCPCB,
@@ -182,10 +176,6 @@ pub unsafe extern "C" fn ikcp_setoutput(
 
 /// Takes the next message: its length; -1: none, -2: not all of it yet, -3: it is longer than `len`. With `len` below zero it stays, and
 /// may be -`len` long. With `buffer` null it is thrown away.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block; `buffer` is null or has so many bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_recv(kcp: *mut IKCPCB, buffer: *mut c_char, len: c_int) -> c_int {
     let size = usize::try_from(len.unsigned_abs()).unwrap_or(0);
@@ -197,10 +187,6 @@ pub unsafe extern "C" fn ikcp_recv(kcp: *mut IKCPCB, buffer: *mut c_char, len: c
 
 /// Queues a message: its length, or how much of it in stream mode; -2: it would take more fragments than a window has; -1: the queue is full.
 /// With `buffer` null it is `len` bytes of 0; ikcp.c sends what the memory happens to hold.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block; `buffer` is null or has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_send(kcp: *mut IKCPCB, buffer: *const c_char, len: c_int) -> c_int {
     let Ok(size) = usize::try_from(len) else { return MISUSE };
@@ -211,10 +197,6 @@ pub unsafe extern "C" fn ikcp_send(kcp: *mut IKCPCB, buffer: *const c_char, len:
 }
 
 /// Flushes if an interval has passed. `current`: ms, of a clock that only goes forward.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_update(kcp: *mut IKCPCB, current: u32) {
     // SAFETY: as the caller says.
@@ -227,10 +209,6 @@ pub unsafe extern "C" fn ikcp_update(kcp: *mut IKCPCB, current: u32) {
 }
 
 /// When to call `ikcp_update` next, if nothing is sent or received until then: `current` at the earliest, the next flush at the latest.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_check(kcp: *const IKCPCB, current: u32) -> u32 {
     let mut due = current;
@@ -247,10 +225,6 @@ pub unsafe extern "C" fn ikcp_check(kcp: *const IKCPCB, current: u32) -> u32 {
 
 /// Takes a datagram: 0; -1: too short, or of another conversation, -2: shorter than it says, -3: no command, -4: nothing that we believe. A
 /// datagram that is refused has changed nothing.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block; `data` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_input(kcp: *mut IKCPCB, data: *const c_char, size: c_long) -> c_int {
     let Ok(size) = usize::try_from(size) else { return MISUSE };
@@ -266,10 +240,6 @@ pub unsafe extern "C" fn ikcp_input(kcp: *mut IKCPCB, data: *const c_char, size:
 }
 
 /// Flushes now, by the time of the last `ikcp_update`; nothing before the first.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_flush(kcp: *mut IKCPCB) {
     // SAFETY: as the caller says.
@@ -282,10 +252,6 @@ pub unsafe extern "C" fn ikcp_flush(kcp: *mut IKCPCB) {
 }
 
 /// The length of the next message; -1: none, or not all of it yet.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_peeksize(kcp: *const IKCPCB) -> c_int {
     let size = |control: &mut Control| control.kcp.peek_size().and_then(|size| c_int::try_from(size).ok());
@@ -294,10 +260,6 @@ pub unsafe extern "C" fn ikcp_peeksize(kcp: *const IKCPCB) -> c_int {
 }
 
 /// Sets the largest datagram, 50 to 65,507 bytes: 0; -1: out of range, or larger segments wait.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setmtu(kcp: *mut IKCPCB, mtu: c_int) -> c_int {
     let set = |control: &mut Control| {
@@ -310,10 +272,6 @@ pub unsafe extern "C" fn ikcp_setmtu(kcp: *mut IKCPCB, mtu: c_int) -> c_int {
 }
 
 /// Sets the windows, segments; 0 or less: as it is. The receive window is 128 to 65,535.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_wndsize(kcp: *mut IKCPCB, sndwnd: c_int, rcvwnd: c_int) -> c_int {
     // SAFETY: as the caller says.
@@ -329,10 +287,6 @@ pub unsafe extern "C" fn ikcp_wndsize(kcp: *mut IKCPCB, sndwnd: c_int, rcvwnd: c
 }
 
 /// Messages' segments that are not acknowledged, or not sent.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_waitsnd(kcp: *const IKCPCB) -> c_int {
     // SAFETY: as the caller says.
@@ -340,10 +294,6 @@ pub unsafe extern "C" fn ikcp_waitsnd(kcp: *const IKCPCB) -> c_int {
 }
 
 /// Sets the knobs of the same names; below zero: as it is. `interval` is 10 to 5000 ms.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_nodelay(
     kcp: *mut IKCPCB,
@@ -357,7 +307,7 @@ pub unsafe extern "C" fn ikcp_nodelay(
         if let Some(block) = kcp.as_mut() {
             if let Ok(nodelay) = u32::try_from(nodelay) {
                 block.nodelay = nodelay;
-                block.rx_minrto = if nodelay == 0 { 100 } else { 30 };
+                block.rx_minrto = least_rto(nodelay).into();
             }
             if interval >= 0 {
                 block.interval = u32::try_from(interval.clamp(10, 5000)).unwrap_or(5000);
@@ -373,11 +323,8 @@ pub unsafe extern "C" fn ikcp_nodelay(
     }
 }
 
-/// Installs a congestion control, or with null the one of ikcp.c: 0; -1: its `init` said no, and there is the one of ikcp.c.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block; `ops` is null or lives as long as it is installed.
+/// Installs a congestion control, or with null the one of ikcp.c: 0; -1: its `init` said no, and there is the one of ikcp.c. `ops` lives as
+/// long as it is installed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_setcc(kcp: *mut IKCPCB, ops: *const IKCPOPS) -> c_int {
     // SAFETY: as the caller says; no call is under way while `init` and `release` run.
@@ -412,11 +359,7 @@ pub const extern "C" fn ikcp_allocator(
 ) {
 }
 
-/// The conversation that a datagram is of; 0 for null.
-///
-/// # Safety
-///
-/// `ptr` is null or has 4 bytes.
+/// The conversation that a datagram of at least 4 bytes is of; 0 for null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ikcp_getconv(ptr: *const c_void) -> u32 {
     let mut header = [0; HEADER_LEN];
@@ -429,10 +372,6 @@ pub unsafe extern "C" fn ikcp_getconv(ptr: *const c_void) -> u32 {
 
 /// Not of ikcp.h: with 1, what is lost is found by time and not by the knobs, as whitewater does by itself; with 0 as ikcp.c does. Set
 /// `kcp->current` before `ikcp_input`, and call `ikcp_flush` after `ikcp_send`, and it is as fast as it can be.
-///
-/// # Safety
-///
-/// `kcp` is null or a control block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_kcp_by_time(kcp: *mut IKCPCB, is_by_time: c_int) -> c_int {
     // SAFETY: as the caller says.

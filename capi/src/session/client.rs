@@ -1,13 +1,17 @@
 //! A client and its socket.
+#![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{self, Inbox, ww_stats};
+use super::connection::{End, Inbox, of_io, ww_stats};
 use super::event::ww_event;
 use super::options::ww_options;
-use super::{made, millis, text, timeout};
-use crate::error::{WW_CLOSED, WW_MISUSE};
-use crate::guard::{Object, bytes, bytes_mut, call, take_back};
+use super::{made, text};
+use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
+use std::io;
+use std::time::Duration;
+use ww::Time;
 use ww::net::Client;
+use ww::session::{Blob, Connection};
 
 /// The client's end of a session.
 pub struct ww_client {
@@ -22,12 +26,34 @@ impl Object for ww_client {
     }
 }
 
+impl End for ww_client {
+    fn connection(&mut self, _: u32) -> Option<&mut Connection<Blob>> {
+        self.client.connection_mut()
+    }
+
+    fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
+    }
+
+    fn now(&self) -> Time {
+        self.client.now()
+    }
+
+    fn pump(&mut self) -> io::Result<Option<Duration>> {
+        self.client.pump()
+    }
+
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        self.client.poll(timeout)
+    }
+
+    fn poll_event(&mut self) -> Option<ww_event> {
+        self.client.poll_event().map(|event| ww_event::of(None, event))
+    }
+}
+
 /// Begins to connect to `address` ("host:port"): a client, that `WW_EVENT_CONNECTED` or `WW_EVENT_CLOSED` will come of. Null if there
-/// is none to be had, and `*error`, unless that is null, says why.
-///
-/// # Safety
-///
-/// `address` is null or ends with a zero, `options` is null (all zero) or as they say, `error` is null or an int.
+/// is none to be had, and `*error`, unless that is null, says why. Without `options` they are all zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_connect(
     address: *const c_char,
@@ -38,7 +64,7 @@ pub unsafe extern "C" fn ww_client_connect(
         // SAFETY: as the caller says.
         let (target, config) =
             unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).client(text(address)?)? };
-        let client = Client::connect(target, &config).map_err(|error| connection::of_io(&error))?;
+        let client = Client::connect(target, &config).map_err(|error| of_io(&error))?;
         let inbox = Inbox::new(&config.session);
         Ok(Box::into_raw(Box::new(ww_client { client, inbox, broken: false })))
     };
@@ -47,10 +73,6 @@ pub unsafe extern "C" fn ww_client_connect(
 }
 
 /// Queues a message on a reliable lane: its length; `WW_AGAIN`: as much waits as may.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `message` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send(
     client: *mut ww_client,
@@ -59,22 +81,10 @@ pub unsafe extern "C" fn ww_client_send(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(message_bytes) = bytes(message, len) else { return WW_MISUSE };
-        call(client, |client| {
-            client
-                .client
-                .connection_mut()
-                .map_or(WW_CLOSED, |connection| connection::send(connection, lane, message_bytes))
-        })
-    }
+    unsafe { call_with(client, message, len, |client, message| client.send(0, lane, message)) }
 }
 
 /// Takes the next message of a lane: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv(
     client: *mut ww_client,
@@ -83,20 +93,10 @@ pub unsafe extern "C" fn ww_client_recv(
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(client, |client| {
-            let ww_client { inbox, client, .. } = client;
-            inbox.recv(client.connection_mut(), lane, buffer_bytes)
-        })
-    }
+    unsafe { call_mut(client, buffer, size, |client, buffer| client.recv(0, lane, buffer)) }
 }
 
 /// Queues an unreliable datagram: 0.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `datagram` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send_datagram(
     client: *mut ww_client,
@@ -104,22 +104,10 @@ pub unsafe extern "C" fn ww_client_send_datagram(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(datagram_bytes) = bytes(datagram, len) else { return WW_MISUSE };
-        call(client, |client| {
-            client
-                .client
-                .connection_mut()
-                .map_or(WW_CLOSED, |connection| connection::send_datagram(connection, datagram_bytes))
-        })
-    }
+    unsafe { call_with(client, datagram, len, |client, datagram| client.send_datagram(0, datagram)) }
 }
 
 /// Takes the next unreliable datagram: its length.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv_datagram(
     client: *mut ww_client,
@@ -127,22 +115,10 @@ pub unsafe extern "C" fn ww_client_recv_datagram(
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(client, |client| {
-            client
-                .client
-                .connection_mut()
-                .map_or(WW_CLOSED, |connection| connection::recv_datagram(connection, buffer_bytes))
-        })
-    }
+    unsafe { call_mut(client, buffer, size, |client, buffer| client.recv_datagram(0, buffer)) }
 }
 
 /// Stores a message of a channel, 1024 bytes at most: 0.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `message` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send_message(
     client: *mut ww_client,
@@ -151,22 +127,10 @@ pub unsafe extern "C" fn ww_client_send_message(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(message_bytes) = bytes(message, len) else { return WW_MISUSE };
-        call(client, |client| {
-            let now = client.client.now();
-            client.client.connection_mut().map_or(WW_CLOSED, |connection| {
-                connection::send_message(connection, now, channel, message_bytes)
-            })
-        })
-    }
+    unsafe { call_with(client, message, len, |client, message| client.send_message(0, channel, message)) }
 }
 
 /// Stores a block of a channel: 0; `WW_AGAIN`: another one is under way.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `block` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_send_block(
     client: *mut ww_client,
@@ -175,22 +139,10 @@ pub unsafe extern "C" fn ww_client_send_block(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(block_bytes) = bytes(block, len) else { return WW_MISUSE };
-        call(client, |client| {
-            client
-                .client
-                .connection_mut()
-                .map_or(WW_CLOSED, |connection| connection::send_block(connection, channel, block_bytes))
-        })
-    }
+    unsafe { call_with(client, block, len, |client, block| client.send_block(0, channel, block)) }
 }
 
 /// Takes the next message or block of a channel: its length.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_recv_message(
     client: *mut ww_client,
@@ -199,100 +151,38 @@ pub unsafe extern "C" fn ww_client_recv_message(
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(client, |client| {
-            let ww_client { inbox, client, .. } = client;
-            inbox.recv_message(0, client.connection_mut(), channel, buffer_bytes)
-        })
-    }
+    unsafe { call_mut(client, buffer, size, |client, buffer| client.recv_message(0, channel, buffer)) }
 }
 
 /// How the session stands: 0.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `stats` is null or one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_stats(client: *mut ww_client, stats: *mut ww_stats) -> i32 {
-    let tell = |client: &mut ww_client| {
-        client.client.connection_mut().map(|connection| connection::stats(connection))
-    };
     // SAFETY: as the caller says.
-    unsafe {
-        call(client, |client| match (tell(client), stats.as_mut()) {
-            (_, None) => WW_MISUSE,
-            (None, _) => WW_CLOSED,
-            (Some(told), Some(stats)) => {
-                *stats = told;
-                0
-            }
-        })
-    }
+    unsafe { call(client, |client| client.stats(0, stats.as_mut())) }
 }
 
 /// Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `next` is null or one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_pump(client: *mut ww_client, next: *mut i64) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(client, |client| match client.client.pump() {
-            Ok(wait) => {
-                if let Some(next) = next.as_mut() {
-                    *next = millis(wait);
-                }
-                0
-            }
-            Err(error) => connection::of_io(&error),
-        })
-    }
+    unsafe { call(client, |client| client.pump_once(next.as_mut())) }
 }
 
 /// Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_poll(client: *mut ww_client, timeout_ms: i64) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(client, |client| match client.client.poll(timeout(timeout_ms)) {
-            Ok(is_there) => i32::from(is_there),
-            Err(error) => connection::of_io(&error),
-        })
-    }
+    unsafe { call(client, |client| client.poll_for(timeout_ms)) }
 }
 
 /// Takes the next event: 1, or 0: there is none.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed; `event` is null or one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_event(client: *mut ww_client, event: *mut ww_event) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(client, |client| {
-            if event.is_null() {
-                return WW_MISUSE;
-            }
-            let taken = client.client.poll_event().map(|event| ww_event::of(None, event));
-            event.write(taken.unwrap_or_default()); // what was there need not have been an event
-            i32::from(taken.is_some())
-        })
-    }
+    unsafe { call(client, |client| client.event(event)) }
 }
 
 /// Ends the session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
-///
-/// # Safety
-///
-/// `client` is null, or a client that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i32 {
     // SAFETY: as the caller says.
@@ -305,10 +195,6 @@ pub unsafe extern "C" fn ww_client_close(client: *mut ww_client, code: u16) -> i
 }
 
 /// Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
-///
-/// # Safety
-///
-/// `client` is null, or is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_client_free(client: *mut ww_client) {
     // SAFETY: as the caller says.

@@ -1,6 +1,9 @@
 //! What goes through a session that is up, for both ends alike.
 
+use super::event::ww_event;
+use super::millis;
 use crate::error::{WW_AGAIN, WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
+use crate::guard::Object;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -28,43 +31,121 @@ pub struct ww_stats {
     pub bytes_received: u64,
 }
 
-pub(super) fn send(connection: &mut Connection<Blob>, lane: usize, message: &[u8]) -> i32 {
-    match connection.send(lane, message) {
-        Ok(taken) => int(taken),
-        Err(SendError::Lane(ww::SendError::TooLong { .. })) => WW_TOO_LONG,
-        Err(SendError::Closed) => WW_CLOSED,
-        Err(SendError::NoLane { .. }) => WW_MISUSE,
-        Err(_) => WW_AGAIN,
+/// A client or a server: what holds sessions. A client has one, whatever its number.
+pub(super) trait End: Object {
+    fn connection(&mut self, session: u32) -> Option<&mut Connection<Blob>>;
+    fn inbox(&mut self) -> &mut Inbox;
+    fn now(&self) -> Time;
+    fn pump(&mut self) -> io::Result<Option<Duration>>;
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool>;
+    fn poll_event(&mut self) -> Option<ww_event>;
+
+    fn send(&mut self, session: u32, lane: usize, message: &[u8]) -> i32 {
+        let Some(connection) = self.connection(session) else { return WW_CLOSED };
+        match connection.send(lane, message) {
+            Ok(taken) => int(taken),
+            Err(SendError::Lane(ww::SendError::TooLong { .. })) => WW_TOO_LONG,
+            Err(SendError::Closed) => WW_CLOSED,
+            Err(SendError::NoLane { .. }) => WW_MISUSE,
+            Err(_) => WW_AGAIN,
+        }
     }
-}
 
-pub(super) fn send_datagram(connection: &mut Connection<Blob>, datagram: &[u8]) -> i32 {
-    match connection.send_datagram(datagram) {
-        Ok(_) => 0,
-        Err(SendDatagramError::TooLong { .. }) => WW_TOO_LONG,
-        Err(SendDatagramError::Closed) => WW_CLOSED,
-        Err(_) => WW_AGAIN,
+    fn recv(&mut self, session: u32, lane: usize, buf: &mut [u8]) -> i32 {
+        let lanes = self.inbox().lanes;
+        match self.connection(session) {
+            None => WW_CLOSED,
+            Some(_) if lane >= lanes => WW_MISUSE,
+            Some(connection) => taken(connection.recv(lane, buf)),
+        }
     }
-}
 
-pub(super) fn recv_datagram(connection: &mut Connection<Blob>, buf: &mut [u8]) -> i32 {
-    taken(connection.recv_datagram(buf))
-}
-
-pub(super) fn send_message(
-    connection: &mut Connection<Blob>,
-    now: Time,
-    channel: usize,
-    message: &[u8],
-) -> i32 {
-    if message.len() > Blob::MAX {
-        return WW_TOO_LONG;
+    fn send_datagram(&mut self, session: u32, datagram: &[u8]) -> i32 {
+        let Some(connection) = self.connection(session) else { return WW_CLOSED };
+        match connection.send_datagram(datagram) {
+            Ok(_) => 0,
+            Err(SendDatagramError::TooLong { .. }) => WW_TOO_LONG,
+            Err(SendDatagramError::Closed) => WW_CLOSED,
+            Err(_) => WW_AGAIN,
+        }
     }
-    sent(connection.send_message(channel, now, Blob(message.to_vec())).map(drop))
-}
 
-pub(super) fn send_block(connection: &mut Connection<Blob>, channel: usize, block: &[u8]) -> i32 {
-    sent(connection.send_block(channel, block))
+    fn recv_datagram(&mut self, session: u32, buf: &mut [u8]) -> i32 {
+        self.connection(session).map_or(WW_CLOSED, |connection| taken(connection.recv_datagram(buf)))
+    }
+
+    fn send_message(&mut self, session: u32, channel: usize, message: &[u8]) -> i32 {
+        let now = self.now();
+        let Some(connection) = self.connection(session) else { return WW_CLOSED };
+        if message.len() > Blob::MAX {
+            return WW_TOO_LONG;
+        }
+        sent(connection.send_message(channel, now, Blob(message.to_vec())).map(drop))
+    }
+
+    fn send_block(&mut self, session: u32, channel: usize, block: &[u8]) -> i32 {
+        self.connection(session).map_or(WW_CLOSED, |connection| sent(connection.send_block(channel, block)))
+    }
+
+    /// The next message or block of a channel. A session that is gone has none.
+    fn recv_message(&mut self, session: u32, channel: usize, buf: &mut [u8]) -> i32 {
+        if self.connection(session).is_none() {
+            self.inbox().retain(|of| of != session);
+            return WW_CLOSED;
+        }
+        if channel >= self.inbox().channels {
+            return WW_MISUSE;
+        }
+        let kept = self.inbox().kept.remove(&(session, channel)).map(Received::Block);
+        let next = kept.or_else(|| self.connection(session)?.recv_message(channel));
+        let Some(Received::Message(Blob(bytes)) | Received::Block(bytes)) = next else { return WW_AGAIN };
+        let answer = copy(&bytes, buf);
+        if answer == WW_TOO_LONG {
+            self.inbox().kept.insert((session, channel), bytes);
+        }
+        answer
+    }
+
+    fn stats(&mut self, session: u32, stats: Option<&mut ww_stats>) -> i32 {
+        match (self.connection(session), stats) {
+            (_, None) => WW_MISUSE,
+            (None, _) => WW_CLOSED,
+            (Some(connection), Some(stats)) => {
+                *stats = ww_stats::of(connection);
+                0
+            }
+        }
+    }
+
+    fn pump_once(&mut self, next: Option<&mut i64>) -> i32 {
+        let wait = match self.pump() {
+            Ok(wait) => millis(wait),
+            Err(error) => return of_io(&error),
+        };
+        if let Some(next) = next {
+            *next = wait;
+        }
+        0
+    }
+
+    /// Below zero is for ever.
+    fn poll_for(&mut self, millis: i64) -> i32 {
+        let timeout = u64::try_from(millis).ok().map(Duration::from_millis);
+        self.poll(timeout).map_or_else(|error| of_io(&error), i32::from)
+    }
+
+    /// # Safety
+    ///
+    /// `event` is null or one; what is there need not have been an event.
+    unsafe fn event(&mut self, event: *mut ww_event) -> i32 {
+        if event.is_null() {
+            return WW_MISUSE;
+        }
+        let happened = self.poll_event();
+        // SAFETY: as the caller says.
+        unsafe { event.write(happened.unwrap_or_default()) };
+        i32::from(happened.is_some())
+    }
 }
 
 /// Messages and blocks that did not fit where they were to be read to, one a session and channel: they stay.
@@ -81,65 +162,34 @@ impl Inbox {
         Self { kept: BTreeMap::new(), lanes, channels }
     }
 
-    /// The next message of a lane.
-    pub(super) fn recv(&self, connection: Option<&mut Connection<Blob>>, lane: usize, buf: &mut [u8]) -> i32 {
-        match connection {
-            None => WW_CLOSED,
-            Some(_) if lane >= self.lanes => WW_MISUSE,
-            Some(connection) => taken(connection.recv(lane, buf)),
-        }
-    }
-
     /// Forgets what is kept for sessions that are over: a peer that leaves behind what nobody reads costs nothing for ever.
     pub(super) fn retain(&mut self, is_up: impl Fn(u32) -> bool) {
         self.kept.retain(|(of, _), _| is_up(*of));
     }
+}
 
-    /// The next one of a channel of `session`. A session that is gone has none.
-    pub(super) fn recv_message(
-        &mut self,
-        session: u32,
-        connection: Option<&mut Connection<Blob>>,
-        channel: usize,
-        buf: &mut [u8],
-    ) -> i32 {
-        let Some(connection) = connection else {
-            self.retain(|of| of != session);
-            return WW_CLOSED;
-        };
-        if channel >= self.channels {
-            return WW_MISUSE;
-        }
-        let kept = self.kept.remove(&(session, channel));
-        let next = || match connection.recv_message(channel)? {
-            Received::Message(Blob(bytes)) | Received::Block(bytes) => Some(bytes),
-        };
-        let Some(bytes) = kept.or_else(next) else { return WW_AGAIN };
-        match buf.get_mut(..bytes.len()) {
-            Some(buf) => {
-                buf.copy_from_slice(&bytes);
-                int(bytes.len())
-            }
-            None => {
-                self.kept.insert((session, channel), bytes);
-                WW_TOO_LONG
-            }
+impl ww_stats {
+    fn of(connection: &Connection<Blob>) -> Self {
+        let stats = connection.stats();
+        let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            rtt_us: micros(stats.rtt),
+            rttvar_us: micros(stats.rttvar),
+            loss: stats.loss.unwrap_or(-1.0),
+            sent: stats.sent,
+            bytes_sent: stats.bytes_sent,
+            received: stats.received,
+            bytes_received: stats.bytes_received,
         }
     }
 }
 
-pub(super) fn stats(connection: &Connection<Blob>) -> ww_stats {
-    let stats = connection.stats();
-    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    ww_stats {
-        rtt_us: micros(stats.rtt),
-        rttvar_us: micros(stats.rttvar),
-        loss: stats.loss.unwrap_or(-1.0),
-        sent: stats.sent,
-        bytes_sent: stats.bytes_sent,
-        received: stats.received,
-        bytes_received: stats.bytes_received,
-    }
+/// Copies `bytes` to where they are read to: how many, if there is room for them.
+pub(super) fn copy(bytes: &[u8], buf: &mut [u8]) -> i32 {
+    buf.get_mut(..bytes.len()).map_or(WW_TOO_LONG, |buf| {
+        buf.copy_from_slice(bytes);
+        int(bytes.len())
+    })
 }
 
 /// Which error a failed socket, or a config that is none, is.

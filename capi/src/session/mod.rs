@@ -43,8 +43,3 @@ unsafe fn made<T>(make: impl FnOnce() -> Result<*mut T, i32>, error: *mut i32) -
 fn millis(wait: Option<Duration>) -> i64 {
     wait.map_or(-1, |wait| i64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX))
 }
-
-/// The contrary: below zero is for ever.
-fn timeout(millis: i64) -> Option<Duration> {
-    u64::try_from(millis).ok().map(Duration::from_millis)
-}

@@ -66,24 +66,9 @@ pub const WW_CHANNEL_UNRELIABLE_SEQUENCED: u8 = 3;
 pub const WW_CHANNEL_BLOCKS: u8 = 4;
 
 impl ww_options {
-    pub(super) const DEFAULT: Self = Self {
-        protocol_id: 0,
-        suite: WW_SUITE_CHECKED,
-        lanes: 0,
-        max_sessions: 0,
-        timeout_ms: 0,
-        keepalive_ms: 0,
-        channels: std::ptr::null(),
-        channel_count: 0,
-        psk: std::ptr::null(),
-        server_key: std::ptr::null(),
-        user: std::ptr::null(),
-        user_len: 0,
-        ask: 0,
-        repairs: 0,
-        token: std::ptr::null(),
-        token_len: 0,
-    };
+    /// All zero.
+    // SAFETY: numbers and pointers.
+    pub(super) const DEFAULT: Self = unsafe { std::mem::zeroed() };
 
     /// # Safety
     ///

@@ -1,14 +1,18 @@
 //! A server and its socket.
+#![expect(clippy::missing_safety_doc, reason = "the crate says it for all functions")]
 
-use super::connection::{self, Inbox, ww_stats};
+use super::connection::{End, Inbox, copy, of_io, ww_stats};
 use super::event::{WW_EVENT_CLOSED, ww_event};
 use super::options::ww_options;
-use super::{made, millis, text, timeout};
-use crate::error::{WW_CLOSED, WW_MISUSE, WW_TOO_LONG};
-use crate::guard::{Object, bytes, bytes_mut, call, take_back};
+use super::{made, text};
+use crate::error::{WW_CLOSED, WW_MISUSE};
+use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
+use std::io;
+use std::time::Duration;
+use ww::Time;
 use ww::net::Server;
-use ww::session::SessionId;
+use ww::session::{Blob, Connection, SessionId};
 
 /// The server's end of sessions.
 pub struct ww_server {
@@ -23,11 +27,38 @@ impl Object for ww_server {
     }
 }
 
-/// A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why.
-///
-/// # Safety
-///
-/// `address` is null or ends with a zero, `options` is null (all zero) or as they say, `error` is null or an int.
+impl End for ww_server {
+    fn connection(&mut self, session: u32) -> Option<&mut Connection<Blob>> {
+        self.server.session_mut(SessionId::from_bits(session))
+    }
+
+    fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
+    }
+
+    fn now(&self) -> Time {
+        self.server.now()
+    }
+
+    fn pump(&mut self) -> io::Result<Option<Duration>> {
+        self.server.pump()
+    }
+
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        self.server.poll(timeout)
+    }
+
+    fn poll_event(&mut self) -> Option<ww_event> {
+        let event = self.server.poll_event().map(|(id, event)| ww_event::of(Some(id), event))?;
+        if event.kind == WW_EVENT_CLOSED {
+            self.inbox.retain(|session| self.server.session(SessionId::from_bits(session)).is_some());
+        }
+        Some(event)
+    }
+}
+
+/// A server on `address` ("0.0.0.0:4000"). Null if there is none to be had, and `*error`, unless that is null, says why. Without `options` they are all
+/// zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_bind(
     address: *const c_char,
@@ -38,8 +69,7 @@ pub unsafe extern "C" fn ww_server_bind(
         // SAFETY: as the caller says.
         let config = unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).server()? };
         // SAFETY: the same.
-        let server =
-            Server::bind(unsafe { text(address)? }, &config).map_err(|error| connection::of_io(&error))?;
+        let server = Server::bind(unsafe { text(address)? }, &config).map_err(|error| of_io(&error))?;
         let inbox = Inbox::new(&config.session);
         Ok(Box::into_raw(Box::new(ww_server { server, inbox, broken: false })))
     };
@@ -49,10 +79,6 @@ pub unsafe extern "C" fn ww_server_bind(
 
 /// From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
 /// apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `key` is null or has 32 bytes.
 #[cfg(feature = "crypto")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_require_tokens(
@@ -70,16 +96,12 @@ pub unsafe extern "C" fn ww_server_require_tokens(
             let Ok(started) = std::time::UNIX_EPOCH.elapsed() else { return WW_MISUSE };
             let verifier =
                 Verifier::new(protocol_id, ServerKey::new(server_id, key_id, key), started.as_secs());
-            server.server.require_tokens(verifier).map_or_else(|error| connection::of_io(&error), |()| 0)
+            server.server.require_tokens(verifier).map_or_else(|error| of_io(&error), |()| 0)
         })
     }
 }
 
 /// Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `message` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send(
     server: *mut ww_server,
@@ -89,22 +111,10 @@ pub unsafe extern "C" fn ww_server_send(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(message_bytes) = bytes(message, len) else { return WW_MISUSE };
-        call(server, |server| {
-            server
-                .server
-                .session_mut(SessionId::from_bits(session))
-                .map_or(WW_CLOSED, |connection| connection::send(connection, lane, message_bytes))
-        })
-    }
+    unsafe { call_with(server, message, len, |server, message| server.send(session, lane, message)) }
 }
 
 /// Takes the next message of a lane of `session`: its length; `WW_AGAIN`: none, `WW_TOO_LONG`: `size` is too small for it.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_recv(
     server: *mut ww_server,
@@ -114,20 +124,10 @@ pub unsafe extern "C" fn ww_server_recv(
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(server, |server| {
-            let ww_server { inbox, server, .. } = server;
-            inbox.recv(server.session_mut(SessionId::from_bits(session)), lane, buffer_bytes)
-        })
-    }
+    unsafe { call_mut(server, buffer, size, |server, buffer| server.recv(session, lane, buffer)) }
 }
 
 /// Queues an unreliable datagram of `session`: 0.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `datagram` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send_datagram(
     server: *mut ww_server,
@@ -136,22 +136,10 @@ pub unsafe extern "C" fn ww_server_send_datagram(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(datagram_bytes) = bytes(datagram, len) else { return WW_MISUSE };
-        call(server, |server| {
-            server
-                .server
-                .session_mut(SessionId::from_bits(session))
-                .map_or(WW_CLOSED, |connection| connection::send_datagram(connection, datagram_bytes))
-        })
-    }
+    unsafe { call_with(server, datagram, len, |server, datagram| server.send_datagram(session, datagram)) }
 }
 
 /// Takes the next unreliable datagram of `session`: its length.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_recv_datagram(
     server: *mut ww_server,
@@ -160,22 +148,10 @@ pub unsafe extern "C" fn ww_server_recv_datagram(
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(server, |server| {
-            server
-                .server
-                .session_mut(SessionId::from_bits(session))
-                .map_or(WW_CLOSED, |connection| connection::recv_datagram(connection, buffer_bytes))
-        })
-    }
+    unsafe { call_mut(server, buffer, size, |server, buffer| server.recv_datagram(session, buffer)) }
 }
 
 /// Stores a message of a channel of `session`, 1024 bytes at most: 0.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `message` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send_message(
     server: *mut ww_server,
@@ -186,21 +162,11 @@ pub unsafe extern "C" fn ww_server_send_message(
 ) -> i32 {
     // SAFETY: as the caller says.
     unsafe {
-        let Some(message_bytes) = bytes(message, len) else { return WW_MISUSE };
-        call(server, |server| {
-            let now = server.server.now();
-            server.server.session_mut(SessionId::from_bits(session)).map_or(WW_CLOSED, |connection| {
-                connection::send_message(connection, now, channel, message_bytes)
-            })
-        })
+        call_with(server, message, len, |server, message| server.send_message(session, channel, message))
     }
 }
 
 /// Stores a block of a channel of `session`: 0; `WW_AGAIN`: another one is under way.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `block` has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_send_block(
     server: *mut ww_server,
@@ -210,22 +176,10 @@ pub unsafe extern "C" fn ww_server_send_block(
     len: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(block_bytes) = bytes(block, len) else { return WW_MISUSE };
-        call(server, |server| {
-            server
-                .server
-                .session_mut(SessionId::from_bits(session))
-                .map_or(WW_CLOSED, |connection| connection::send_block(connection, channel, block_bytes))
-        })
-    }
+    unsafe { call_with(server, block, len, |server, block| server.send_block(session, channel, block)) }
 }
 
 /// Takes the next message or block of a channel of `session`: its length.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_recv_message(
     server: *mut ww_server,
@@ -235,112 +189,38 @@ pub unsafe extern "C" fn ww_server_recv_message(
     size: usize,
 ) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        let Some(buffer_bytes) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(server, |server| {
-            let ww_server { inbox, server, .. } = server;
-            inbox.recv_message(
-                session,
-                server.session_mut(SessionId::from_bits(session)),
-                channel,
-                buffer_bytes,
-            )
-        })
-    }
+    unsafe { call_mut(server, buffer, size, |server, buffer| server.recv_message(session, channel, buffer)) }
 }
 
 /// How the session stands: 0.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `stats` is null or one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_stats(server: *mut ww_server, session: u32, stats: *mut ww_stats) -> i32 {
-    let tell = |server: &mut ww_server| {
-        server
-            .server
-            .session_mut(SessionId::from_bits(session))
-            .map(|connection| connection::stats(connection))
-    };
     // SAFETY: as the caller says.
-    unsafe {
-        call(server, |server| match (tell(server), stats.as_mut()) {
-            (_, None) => WW_MISUSE,
-            (None, _) => WW_CLOSED,
-            (Some(told), Some(stats)) => {
-                *stats = told;
-                0
-            }
-        })
-    }
+    unsafe { call(server, |server| server.stats(session, stats.as_mut())) }
 }
 
 /// Reads what came, does what is due and sends what came out: ms until the next call at the latest in `*next`, -1: for ever.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `next` is null or one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_pump(server: *mut ww_server, next: *mut i64) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(server, |server| match server.server.pump() {
-            Ok(wait) => {
-                if let Some(next) = next.as_mut() {
-                    *next = millis(wait);
-                }
-                0
-            }
-            Err(error) => connection::of_io(&error),
-        })
-    }
+    unsafe { call(server, |server| server.pump_once(next.as_mut())) }
 }
 
 /// Pumps until there is an event, for so many ms at most, below zero: for ever. 1: there is one, 0: none.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_poll(server: *mut ww_server, timeout_ms: i64) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(server, |server| match server.server.poll(timeout(timeout_ms)) {
-            Ok(is_there) => i32::from(is_there),
-            Err(error) => connection::of_io(&error),
-        })
-    }
+    unsafe { call(server, |server| server.poll_for(timeout_ms)) }
 }
 
 /// Takes the next event: 1, or 0: there is none.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `event` is null or one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_event(server: *mut ww_server, event: *mut ww_event) -> i32 {
     // SAFETY: as the caller says.
-    unsafe {
-        call(server, |server| {
-            if event.is_null() {
-                return WW_MISUSE;
-            }
-            let taken = server.server.poll_event().map(|(id, event)| ww_event::of(Some(id), event));
-            if taken.is_some_and(|event| event.kind == WW_EVENT_CLOSED) {
-                let ww_server { inbox, server, .. } = server;
-                inbox.retain(|session| server.session(SessionId::from_bits(session)).is_some());
-            }
-            event.write(taken.unwrap_or_default()); // what was there need not have been an event
-            i32::from(taken.is_some())
-        })
-    }
+    unsafe { call(server, |server| server.event(event)) }
 }
 
 /// Ends a session when what was sent has arrived, `WW_EVENT_CLOSED` tells when: 0.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, code: u16) -> i32 {
     // SAFETY: as the caller says.
@@ -353,10 +233,6 @@ pub unsafe extern "C" fn ww_server_close(server: *mut ww_server, session: u32, c
 }
 
 /// Lets a client in that asks (`WW_EVENT_REQUESTED`): 0; `WW_CLOSED`: it does not ask any more.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_accept(server: *mut ww_server, session: u32) -> i32 {
     // SAFETY: as the caller says.
@@ -369,10 +245,6 @@ pub unsafe extern "C" fn ww_server_accept(server: *mut ww_server, session: u32) 
 }
 
 /// Sends a client away that asks, and tells it `code`: 0; `WW_CLOSED`: it does not ask any more.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_reject(server: *mut ww_server, session: u32, code: u16) -> i32 {
     // SAFETY: as the caller says.
@@ -385,10 +257,6 @@ pub unsafe extern "C" fn ww_server_reject(server: *mut ww_server, session: u32, 
 }
 
 /// What a session's client, or one that asks, has said with `user`: its length; `WW_TOO_LONG`: `size` is too small for it.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_user(
     server: *mut ww_server,
@@ -398,44 +266,28 @@ pub unsafe extern "C" fn ww_server_user(
 ) -> i32 {
     // SAFETY: as the caller says.
     unsafe {
-        let Some(buffer) = bytes_mut(buffer, size) else { return WW_MISUSE };
-        call(server, |server| {
+        call_mut(server, buffer, size, |server, buffer| {
             let id = SessionId::from_bits(session);
             let asks = server.server.request(id).map(|request| request.user);
             let user = asks.or_else(|| Some(server.server.session(id)?.user()));
-            match user.map(|user| (buffer.get_mut(..user.len()), user)) {
-                None => WW_CLOSED,
-                Some((None, _)) => WW_TOO_LONG,
-                Some((Some(buffer), user)) => {
-                    buffer.copy_from_slice(user);
-                    i32::try_from(user.len()).unwrap_or(i32::MAX)
-                }
-            }
+            user.map_or(WW_CLOSED, |user| copy(user, buffer))
         })
     }
 }
 
 /// The port that it is bound to.
-///
-/// # Safety
-///
-/// `server` is null, or a server that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_port(server: *mut ww_server) -> i32 {
     // SAFETY: as the caller says.
     unsafe {
         call(server, |server| match server.server.local_addr() {
             Ok(address) => address.port().into(),
-            Err(error) => connection::of_io(&error),
+            Err(error) => of_io(&error),
         })
     }
 }
 
 /// Frees it. What was not sent is not, and the other end finds out by silence: close and poll before.
-///
-/// # Safety
-///
-/// `server` is null, or is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ww_server_free(server: *mut ww_server) {
     // SAFETY: as the caller says.
