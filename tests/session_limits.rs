@@ -15,10 +15,7 @@ use whitewater::Config;
 use whitewater::arq::SendError as LaneError;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::wire::{Data, Frame, Hello};
-use whitewater::session::{
-    Blob, CloseReason, Event, SendDatagramError, SendError, SendMessageError, ServerConfig, SessionConfig,
-    Suite,
-};
+use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
 use whitewater::wire::Command;
 use whitewater_sim::LinkConfig;
 
@@ -436,9 +433,9 @@ fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_roo
     let now = world.now;
     assert_eq!(world.session().send(0, &[1; 60_000]), Err(SendError::NoMemory));
     let refused = (0..2000).find_map(|_| world.session().send_datagram(&[1; 100]).err());
-    assert_eq!(refused, Some(SendDatagramError::NoMemory));
+    assert_eq!(refused, Some(SendError::NoMemory));
     let refused = (0..2000).find_map(|_| world.session().send_message(0, now, Blob(vec![1; 100])).err());
-    assert_eq!(refused, Some(SendMessageError::NoMemory));
+    assert_eq!(refused, Some(SendError::NoMemory));
     assert!(world.clients.iter().all(|client| client.session.connection().is_some_and(|end| end.is_up())));
     // Reading makes room: everything arrives.
     let (mut read, mut buf) = (0, [0; 1000]);

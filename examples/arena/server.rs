@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::Ipv4Addr;
 use whitewater::net::Server;
-use whitewater::session::{
-    CloseReason, ConnectionStats, Event, SendError, SendMessageError, ServerConfig, SessionId,
-};
+use whitewater::session::{CloseReason, ConnectionStats, Event, SendError, ServerConfig, SessionId};
 
 pub(crate) struct Arena {
     pub(crate) server: Server<Game>,
@@ -140,7 +138,7 @@ impl Arena {
             for (id, player) in &mut self.players {
                 match self.server.send_message(*id, PICKUPS, Game::Pickup { tile, by }) {
                     Ok(_) => player.pickups += 1,
-                    Err(SendMessageError::Closed) => {} // it has just left, and its `Closed` is yet to be taken
+                    Err(SendError::Closed) => {} // it has just left, and its `Closed` is yet to be taken
                     Err(error) => return Err(error.into()),
                 }
             }

@@ -6,129 +6,73 @@ use thiserror::Error;
 /// Why a stream of bits took or gave no value.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BitsError {
     /// Writing: the bytes given are full.
     #[error("a field of {need} bits, where room for {left} is left")]
-    Full {
-        /// Bits of the field.
-        need: usize,
-        /// Bits left.
-        left: usize,
-    },
+    Full { need: usize, left: usize },
     /// Reading: the bytes end within a field.
     #[error("a field of {need} bits, where {left} are left")]
-    Truncated {
-        /// Bits of the field.
-        need: usize,
-        /// Bits left.
-        left: usize,
-    },
+    Truncated { need: usize, left: usize },
     /// A number, or the length of a string or list, beyond its range: ours when writing, the peer's when reading.
     #[error("a value {offset} above the least of its range, which ends {span} above it")]
-    OutOfRange {
-        /// How far above the least value, modulo 2^64.
-        offset: u64,
-        /// How far the largest value is.
-        span: u64,
-    },
+    OutOfRange { offset: u64, span: u64 },
     /// Writing: a float out of its range, or none.
     #[error("{value} is outside {min} to {max}")]
-    Float {
-        /// The value.
-        value: f32,
-        /// The least allowed.
-        min: f32,
-        /// The largest allowed.
-        max: f32,
-    },
+    Float { value: f32, min: f32, max: f32 },
     /// The bounds of a field leave no value, or need more bits than there are. Repair the `serialize` of the type.
     #[error("no value is within the bounds of the field")]
     Bounds,
     /// Reading: padding that is not zero.
     #[error("padding of {found:#x}, not 0")]
-    Padding {
-        /// What is there instead.
-        found: u32,
-    },
+    Padding { found: u32 },
     /// Reading: another check value, so what was read before is not what was written.
     #[error("the check value is {found:#x}, not {expected:#x}")]
-    Check {
-        /// The value read.
-        found: u32,
-        /// The value that the type has there.
-        expected: u32,
-    },
+    Check { found: u32, expected: u32 },
     /// Reading: a string that is no UTF-8.
     #[error("a string that is no UTF-8")]
     Utf8,
     /// Reading: a sequence in more bits than it takes.
     #[error("a distance of {distance} in the long form")]
-    NotShortest {
-        /// Distance from the base.
-        distance: u16,
-    },
+    NotShortest { distance: u16 },
     /// Reading: a message of a kind that there is not.
     #[error("there is no message of kind {kind}")]
-    Kind {
-        /// The kind.
-        kind: u32,
-    },
+    Kind { kind: u32 },
     /// Reading: whole bytes are left at the end.
     #[error("{left} bits are left at the end")]
-    Trailing {
-        /// Bits left.
-        left: usize,
-    },
+    Trailing { left: usize },
 }
 
 /// Why a channel did not take a message or a block.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SendError {
     /// As much waits or is under way as the config allows. This is back-pressure, not a failure: send again when the peer has
     /// acknowledged some.
     #[error("{waiting} messages wait, {max} is the most")]
-    Full {
-        /// Messages and slices that wait or are under way.
-        waiting: u16,
-        /// Most of them.
-        max: u16,
-    },
+    Full { waiting: u16, max: u16 },
     /// The message takes more than one packet: send it as a block, or make it smaller.
     #[error("a message of {bits} bits, where {max} fit")]
-    TooLarge {
-        /// Bits of the message and of what comes before it.
-        bits: usize,
-        /// Most of them.
-        max: usize,
-    },
+    TooLarge { bits: usize, max: usize },
     /// A block under way has not arrived yet: send the next one later.
     #[error("another block is under way")]
     BlockUnderWay,
     /// The block is empty or too long, or the channel carries none.
     #[error("a block of {len} bytes, outside 1 to {max}")]
-    BlockLength {
-        /// Bytes of the block.
-        len: usize,
-        /// Most bytes of a block on this channel; 0: it carries none.
-        max: u32,
-    },
+    BlockLength { len: usize, max: u32 },
     /// A field of the message is out of its bounds.
     #[error(transparent)]
     Bits(#[from] BitsError),
     /// There is no such channel.
     #[error("there is no channel {index}, only {count}")]
-    NoChannel {
-        /// The channel.
-        index: usize,
-        /// Channels that there are.
-        count: usize,
-    },
+    NoChannel { index: usize, count: usize },
 }
 
 /// Why the payload of a packet was refused. Nothing but a counter has changed, and the packet must not be acknowledged.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ReadError {
     /// Its bits are not those of messages.
     #[error(transparent)]
@@ -138,8 +82,5 @@ pub enum ReadError {
     Empty,
     /// A message lies beyond the buffer. With an honest peer too little was read: read what has come, and it will be sent again.
     #[error("no room for message {id}")]
-    NoRoom {
-        /// The message.
-        id: Seq16,
-    },
+    NoRoom { id: Seq16 },
 }

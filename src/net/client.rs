@@ -12,7 +12,7 @@ use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
     Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event,
-    SendDatagramError, SendError, SendMessageError, Session, Target,
+    SendError, Session, Target,
 };
 use crate::time::Time;
 use std::io;
@@ -156,8 +156,8 @@ impl<M: Message> Client<M> {
     /// # Errors
     ///
     /// Too many bytes wait, it is too long, or the session is not up.
-    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
-        self.connection_mut().ok_or(SendDatagramError::Closed)?.send_datagram(datagram)
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
+        self.connection_mut().ok_or(SendError::Closed)?.send_datagram(datagram)
     }
 
     /// Takes the next unreliable datagram and returns its length.
@@ -174,9 +174,9 @@ impl<M: Message> Client<M> {
     /// # Errors
     ///
     /// The channel has no room for it, now or ever, or the session is not up.
-    pub fn send_message(&mut self, channel: usize, message: M) -> Result<Seq16, SendMessageError> {
+    pub fn send_message(&mut self, channel: usize, message: M) -> Result<Seq16, SendError> {
         let now = self.now();
-        self.connection_mut().ok_or(SendMessageError::Closed)?.send_message(channel, now, message)
+        self.connection_mut().ok_or(SendError::Closed)?.send_message(channel, now, message)
     }
 
     /// Stores a block of a channel, see [`Connection::send_block`].
@@ -184,8 +184,8 @@ impl<M: Message> Client<M> {
     /// # Errors
     ///
     /// The channel carries none of that length, or has no room now, or the session is not up.
-    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
-        self.connection_mut().ok_or(SendMessageError::Closed)?.send_block(channel, block)
+    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendError> {
+        self.connection_mut().ok_or(SendError::Closed)?.send_block(channel, block)
     }
 
     /// Takes the next message or block of a channel.

@@ -13,7 +13,7 @@ use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
     self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Event, RedirectError, Request,
-    SendDatagramError, SendError, SendMessageError, ServerConfig, ServerStats, SessionId,
+    SendError, ServerConfig, ServerStats, SessionId,
 };
 use crate::time::Time;
 use std::io;
@@ -157,8 +157,8 @@ impl<M: Message> Server<M> {
     /// # Errors
     ///
     /// Too many bytes wait, it is too long, or there is no such session.
-    pub fn send_datagram(&mut self, id: SessionId, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
-        self.session_mut(id).ok_or(SendDatagramError::Closed)?.send_datagram(datagram)
+    pub fn send_datagram(&mut self, id: SessionId, datagram: &[u8]) -> Result<DatagramId, SendError> {
+        self.session_mut(id).ok_or(SendError::Closed)?.send_datagram(datagram)
     }
 
     /// Takes the next unreliable datagram and returns its length.
@@ -175,14 +175,9 @@ impl<M: Message> Server<M> {
     /// # Errors
     ///
     /// The channel has no room for it, now or ever, or there is no such session.
-    pub fn send_message(
-        &mut self,
-        id: SessionId,
-        channel: usize,
-        message: M,
-    ) -> Result<Seq16, SendMessageError> {
+    pub fn send_message(&mut self, id: SessionId, channel: usize, message: M) -> Result<Seq16, SendError> {
         let now = self.now();
-        self.session_mut(id).ok_or(SendMessageError::Closed)?.send_message(channel, now, message)
+        self.session_mut(id).ok_or(SendError::Closed)?.send_message(channel, now, message)
     }
 
     /// Stores a block of a channel, see [`Connection::send_block`].
@@ -190,13 +185,8 @@ impl<M: Message> Server<M> {
     /// # Errors
     ///
     /// The channel carries none of that length, or has no room now, or there is no such session.
-    pub fn send_block(
-        &mut self,
-        id: SessionId,
-        channel: usize,
-        block: &[u8],
-    ) -> Result<(), SendMessageError> {
-        self.session_mut(id).ok_or(SendMessageError::Closed)?.send_block(channel, block)
+    pub fn send_block(&mut self, id: SessionId, channel: usize, block: &[u8]) -> Result<(), SendError> {
+        self.session_mut(id).ok_or(SendError::Closed)?.send_block(channel, block)
     }
 
     /// Takes the next message or block of a channel.

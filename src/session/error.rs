@@ -6,15 +6,11 @@ use thiserror::Error;
 /// Why a client is not sent to another server. Nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RedirectError {
     /// It does not fit into one datagram of the session: give it fewer addresses.
     #[error("a token of {len} bytes, where {max} is the most")]
-    TooLong {
-        /// Bytes of it.
-        len: usize,
-        /// Most bytes.
-        max: usize,
-    },
+    TooLong { len: usize, max: usize },
     /// It is not what `PublicToken::encode` gives, or it is empty.
     #[error("these bytes are no connect token")]
     NoToken,
@@ -26,60 +22,53 @@ pub enum RedirectError {
 /// Why a client that asks to come in is neither accepted nor rejected. Nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum DecisionError {
     /// There is no such request: it was answered, or not for too long, or others needed its room.
     #[error("nobody asks to come in by this number any more")]
     NoRequest,
     /// What the client shall be told is too long.
     #[error("{len} bytes for the client, where {max} is the most")]
-    TooLong {
-        /// Bytes of it.
-        len: usize,
-        /// Most bytes.
-        max: usize,
-    },
+    TooLong { len: usize, max: usize },
 }
 
 /// Why a session is not closed with a text. Nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CloseTextError {
     /// It is too long.
     #[error("a text of {len} bytes, where {max} is the most")]
-    TooLong {
-        /// Bytes of it.
-        len: usize,
-        /// Most bytes.
-        max: usize,
-    },
+    TooLong { len: usize, max: usize },
     /// It has control characters.
     #[error("the text has control characters")]
     Control,
 }
 
-/// Why a lane did not take a message.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+/// Why a session did not take what was to be sent.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SendError {
     /// As much waits as the config of the lane allows: send again later. Or the message is too long.
     #[error(transparent)]
     Lane(#[from] arq::SendError),
+    /// The channel refuses the message or the block.
+    #[error(transparent)]
+    Channel(#[from] message::SendError),
     /// There is no such lane.
     #[error("there is no lane {lane}, only {count}")]
-    NoLane {
-        /// The lane.
-        lane: usize,
-        /// Lanes that there are.
-        count: usize,
-    },
-    /// As many bytes of the lane are not acknowledged as `send_memory` leaves to it now: send again later.
+    NoLane { lane: usize, count: usize },
+    /// As many bytes of the lane and its segments are not acknowledged as `send_memory` leaves to it now, while others hold or asked before for
+    /// what they do: send again later.
     #[error("{held} bytes of the lane are held for the peer, of at most {max}")]
-    Full {
-        /// Bytes that the messages of the lane and their segments take.
-        held: usize,
-        /// Most bytes that they may take while the others hold, or asked before for, what they do.
-        max: usize,
-    },
+    Full { held: usize, max: usize },
+    /// The datagram does not fit into one of the session: send it on a lane, or as a block of a channel.
+    #[error("a datagram of {len} bytes, where {max} is the most")]
+    TooLong { len: usize, max: usize },
+    /// As many bytes of datagrams wait as the config allows. They leave whenever the session is polled.
+    #[error("{waiting} datagrams wait, and there is no room for more")]
+    QueueFull { waiting: usize },
     /// All sessions of the server hold as much as its `memory` allows, and this one its share: send again later.
     #[error("the server has no memory left")]
     NoMemory,
@@ -88,43 +77,17 @@ pub enum SendError {
     Closed,
 }
 
-/// Why an unreliable datagram was not taken.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum SendDatagramError {
-    /// It does not fit into one datagram of the session: send it on a lane, or as a block of a channel.
-    #[error("a datagram of {len} bytes, where {max} is the most")]
-    TooLong {
-        /// Bytes of it.
-        len: usize,
-        /// Most bytes.
-        max: usize,
-    },
-    /// As many bytes wait as the config allows. Datagrams leave whenever the session is polled.
-    #[error("{waiting} datagrams wait, and there is no room for more")]
-    QueueFull {
-        /// Datagrams that wait.
-        waiting: usize,
-    },
-    /// All sessions of the server hold as much as its `memory` allows.
-    #[error("the server has no memory left")]
-    NoMemory,
-    /// The session is closing or closed.
-    #[error("the session is closed")]
-    Closed,
-}
-
-/// Why a channel did not take a message or a block.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum SendMessageError {
-    /// The channel refuses it.
-    #[error(transparent)]
-    Channel(#[from] message::SendError),
-    /// All sessions of the server hold as much as its `memory` allows: send again later.
-    #[error("the server has no memory left")]
-    NoMemory,
-    /// The session is closing or closed.
-    #[error("the session is closed")]
-    Closed,
+impl SendError {
+    /// Whether there may be room for the same later: back-pressure, not a failure.
+    #[must_use]
+    pub const fn is_for_now(&self) -> bool {
+        match self {
+            Self::Lane(error) => matches!(error, arq::SendError::QueueFull { .. }),
+            Self::Channel(error) => {
+                matches!(error, message::SendError::Full { .. } | message::SendError::BlockUnderWay)
+            }
+            Self::Full { .. } | Self::QueueFull { .. } | Self::NoMemory => true,
+            Self::NoLane { .. } | Self::TooLong { .. } | Self::Closed => false,
+        }
+    }
 }

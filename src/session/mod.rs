@@ -94,7 +94,7 @@ pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session
 pub use config::SessionConfig;
 pub use connection::{Connection, ConnectionState};
 pub use error::{
-    CloseTextError, DecisionError, RedirectError, SendDatagramError, SendError, SendMessageError,
+    CloseTextError, DecisionError, RedirectError, SendError,
 };
 pub use event::{CloseReason, DatagramId, Event, Undelivered, code};
 pub use log_event::SessionEvent;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 use ww::message::channel::Received;
-use ww::session::{Blob, Connection, SendDatagramError, SendError, SendMessageError, SessionConfig};
+use ww::session::{Blob, Connection, SendError, SessionConfig};
 use ww::{RecvError, Time};
 
 /// How a session stands. Bytes are of UDP payload.
@@ -41,14 +41,8 @@ pub(super) trait End: Object {
     fn poll_event(&mut self) -> Option<ww_event>;
 
     fn send(&mut self, session: u32, lane: usize, message: &[u8]) -> i32 {
-        let Some(connection) = self.connection(session) else { return WW_CLOSED };
-        match connection.send(lane, message) {
-            Ok(taken) => int(taken),
-            Err(SendError::Lane(ww::SendError::TooLong { .. })) => WW_TOO_LONG,
-            Err(SendError::Closed) => WW_CLOSED,
-            Err(SendError::NoLane { .. }) => WW_MISUSE,
-            Err(_) => WW_AGAIN,
-        }
+        self.connection(session)
+            .map_or(WW_CLOSED, |connection| connection.send(lane, message).map_or_else(refused, int))
     }
 
     fn recv(&mut self, session: u32, lane: usize, buf: &mut [u8]) -> i32 {
@@ -61,13 +55,8 @@ pub(super) trait End: Object {
     }
 
     fn send_datagram(&mut self, session: u32, datagram: &[u8]) -> i32 {
-        let Some(connection) = self.connection(session) else { return WW_CLOSED };
-        match connection.send_datagram(datagram) {
-            Ok(_) => 0,
-            Err(SendDatagramError::TooLong { .. }) => WW_TOO_LONG,
-            Err(SendDatagramError::Closed) => WW_CLOSED,
-            Err(_) => WW_AGAIN,
-        }
+        self.connection(session)
+            .map_or(WW_CLOSED, |connection| connection.send_datagram(datagram).map_or_else(refused, |_| 0))
     }
 
     fn recv_datagram(&mut self, session: u32, buf: &mut [u8]) -> i32 {
@@ -80,11 +69,13 @@ pub(super) trait End: Object {
         if message.len() > Blob::MAX {
             return WW_TOO_LONG;
         }
-        sent(connection.send_message(channel, now, Blob(message.to_vec())).map(drop))
+        connection.send_message(channel, now, Blob(message.to_vec())).map_or_else(refused, |_| 0)
     }
 
     fn send_block(&mut self, session: u32, channel: usize, block: &[u8]) -> i32 {
-        self.connection(session).map_or(WW_CLOSED, |connection| sent(connection.send_block(channel, block)))
+        self.connection(session).map_or(WW_CLOSED, |connection| {
+            connection.send_block(channel, block).map_or_else(refused, |()| 0)
+        })
     }
 
     /// The next message or block of a channel. A session that is gone has none.
@@ -201,14 +192,14 @@ pub(super) fn of_io(error: &io::Error) -> i32 {
     }
 }
 
-fn sent(result: Result<(), SendMessageError>) -> i32 {
-    use ww::message::SendError as Refused;
-    match result {
-        Ok(()) => 0,
-        Err(SendMessageError::Closed) => WW_CLOSED,
-        Err(SendMessageError::Channel(Refused::NoChannel { .. })) => WW_MISUSE,
-        Err(SendMessageError::Channel(Refused::TooLarge { .. } | Refused::BlockLength { .. })) => WW_TOO_LONG,
-        Err(_) => WW_AGAIN,
+fn refused(error: SendError) -> i32 {
+    use ww::message::SendError as Channel;
+    match error {
+        SendError::Closed => WW_CLOSED,
+        SendError::NoLane { .. } | SendError::Channel(Channel::NoChannel { .. }) => WW_MISUSE,
+        SendError::Lane(ww::SendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
+        SendError::Channel(Channel::TooLarge { .. } | Channel::BlockLength { .. }) => WW_TOO_LONG,
+        _ => WW_AGAIN,
     }
 }
 

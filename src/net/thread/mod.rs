@@ -15,7 +15,7 @@ pub use server::ServerThread;
 pub use shards::ServerThreads;
 
 use crate::message::channel::Received;
-use crate::session::{Event, SendDatagramError, SendError, SendMessageError};
+use crate::session::{Event, SendError};
 use thiserror::Error;
 
 /// How much waits between a program and the thread of its sessions.
@@ -82,13 +82,13 @@ pub enum Incoming<M> {
 pub enum Refused {
     /// A message of a lane.
     #[error(transparent)]
-    Lane(#[from] SendError),
+    Lane(SendError),
     /// An unreliable datagram.
     #[error(transparent)]
-    Datagram(#[from] SendDatagramError),
+    Datagram(SendError),
     /// A message or a block of a channel.
     #[error(transparent)]
-    Channel(#[from] SendMessageError),
+    Channel(SendError),
 }
 
 /// Why nothing was handed to the thread.

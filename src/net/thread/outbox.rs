@@ -2,9 +2,8 @@
 
 use super::shared::Budgets;
 use super::{Incoming, Refused, Way};
-use crate::arq;
-use crate::message::{self, Message};
-use crate::session::{Connection, SendDatagramError, SendError, SendMessageError};
+use crate::message::Message;
+use crate::session::{Connection, SendError};
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,6 +32,14 @@ impl<M> Outgoing<M> {
             Self::Lane(lane, _) => Way::Lane(*lane),
             Self::Datagram(_) => Way::Datagrams,
             Self::Message(channel, _) | Self::Block(channel, _) => Way::Channel(*channel),
+        }
+    }
+
+    const fn refused(&self, error: SendError) -> Refused {
+        match self {
+            Self::Lane(..) => Refused::Lane(error),
+            Self::Datagram(_) => Refused::Datagram(error),
+            Self::Message(..) | Self::Block(..) => Refused::Channel(error),
         }
     }
 }
@@ -89,11 +96,7 @@ impl<M: Message> Outbox<M> {
 
     /// What waits in vain, for the session is over.
     pub(super) fn into_refused(self) -> impl Iterator<Item = Incoming<M>> {
-        let refused = |outgoing| match outgoing {
-            Outgoing::Lane(..) => SendError::Closed.into(),
-            Outgoing::Datagram(_) => SendDatagramError::Closed.into(),
-            Outgoing::Message(..) | Outgoing::Block(..) => SendMessageError::Closed.into(),
-        };
+        let refused = |outgoing: Outgoing<M>| outgoing.refused(SendError::Closed);
         self.waiting.into_values().flatten().map(move |(outgoing, _)| Incoming::Refused(refused(outgoing)))
     }
 }
@@ -108,27 +111,15 @@ fn send<M: Message>(
     connection: &mut Connection<M>,
     outgoing: Outgoing<M>,
 ) -> Result<(), NotTaken<M>> {
-    match outgoing {
+    let (sent, outgoing) = match outgoing {
         Outgoing::Lane(lane, mut bytes) => match connection.send(lane, &bytes) {
-            Ok(taken) if taken >= bytes.len() => Ok(()),
-            Ok(taken) => {
+            Ok(taken) if taken < bytes.len() => {
                 bytes.drain(..taken); // a stream takes what fits
-                Err(NotTaken::Later(Outgoing::Lane(lane, bytes)))
+                return Err(NotTaken::Later(Outgoing::Lane(lane, bytes)));
             }
-            Err(
-                error @ (SendError::Lane(arq::SendError::TooLong { .. })
-                | SendError::NoLane { .. }
-                | SendError::Closed),
-            ) => Err(NotTaken::Never(error.into())),
-            Err(_) => Err(NotTaken::Later(Outgoing::Lane(lane, bytes))),
+            sent => (sent.map(drop), Outgoing::Lane(lane, bytes)),
         },
-        Outgoing::Datagram(bytes) => match connection.send_datagram(&bytes) {
-            Ok(_) => Ok(()),
-            Err(error @ (SendDatagramError::TooLong { .. } | SendDatagramError::Closed)) => {
-                Err(NotTaken::Never(error.into()))
-            }
-            Err(_) => Err(NotTaken::Later(Outgoing::Datagram(bytes))),
-        },
+        Outgoing::Datagram(bytes) => (connection.send_datagram(&bytes).map(drop), Outgoing::Datagram(bytes)),
         Outgoing::Message(channel, message) => {
             let waiting = connection.channels().map_or(0, |channels| channels.waiting(channel));
             let has_room = connection.channels().is_none_or(|channels| channels.has_room(channel));
@@ -136,19 +127,15 @@ fn send<M: Message>(
                 return Err(NotTaken::Later(Outgoing::Message(channel, message)));
             }
             let sent = connection.send_message(channel, now, message);
-            sent.map(drop).map_err(|error| NotTaken::Never(error.into()))
+            return sent.map(drop).map_err(|error| NotTaken::Never(Refused::Channel(error)));
         }
-        Outgoing::Block(channel, block) => match connection.send_block(channel, &block) {
-            Ok(()) => Ok(()),
-            Err(
-                error @ (SendMessageError::Channel(
-                    message::SendError::BlockLength { .. } | message::SendError::NoChannel { .. },
-                )
-                | SendMessageError::Closed),
-            ) => Err(NotTaken::Never(error.into())),
-            Err(_) => Err(NotTaken::Later(Outgoing::Block(channel, block))),
-        },
-    }
+        Outgoing::Block(channel, block) => {
+            (connection.send_block(channel, &block), Outgoing::Block(channel, block))
+        }
+    };
+    sent.map_err(|error| {
+        if error.is_for_now() { NotTaken::Later(outgoing) } else { NotTaken::Never(outgoing.refused(error)) }
+    })
 }
 
 /// What a message of a channel counts for, bytes: it fits into a packet.

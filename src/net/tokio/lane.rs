@@ -64,14 +64,12 @@ fn refused<C: Core, T>(
     error: SendError,
 ) -> Poll<io::Result<T>> {
     let error = match error {
-        SendError::Lane(arq::SendError::QueueFull { .. }) | SendError::Full { .. } | SendError::NoMemory => {
-            return state.wait(id, For::Send(lane), cx);
-        }
+        error if error.is_for_now() => return state.wait(id, For::Send(lane), cx),
         SendError::Lane(error) => Error::from(error).into(),
-        SendError::NoLane { .. } => io::Error::new(io::ErrorKind::InvalidInput, error),
         SendError::Closed => {
             state.error(id).unwrap_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, error))
         }
+        _ => io::Error::new(io::ErrorKind::InvalidInput, error),
     };
     Poll::Ready(Err(error))
 }

@@ -11,10 +11,7 @@ use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
-use crate::session::{
-    Blob, CloseReason, Connection, DatagramId, Event, SendDatagramError, SendMessageError, SessionId,
-    Undelivered,
-};
+use crate::session::{Blob, CloseReason, Connection, DatagramId, Event, SendError, SessionId, Undelivered};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -76,8 +73,8 @@ impl<M: Message + Send + 'static> Session<M> {
     /// # Errors
     ///
     /// Too many bytes wait, it is too long, or the session is over.
-    pub fn send_datagram(&self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
-        self.with(|connection| connection.send_datagram(datagram)).ok_or(SendDatagramError::Closed)?
+    pub fn send_datagram(&self, datagram: &[u8]) -> Result<DatagramId, SendError> {
+        self.with(|connection| connection.send_datagram(datagram)).ok_or(SendError::Closed)?
     }
 
     /// Takes the next unreliable datagram and returns its length.
@@ -100,10 +97,9 @@ impl<M: Message + Send + 'static> Session<M> {
     /// # Errors
     ///
     /// The channel has no room for it, now or ever, or the session is over.
-    pub fn send_message(&self, channel: usize, message: M) -> Result<Seq16, SendMessageError> {
+    pub fn send_message(&self, channel: usize, message: M) -> Result<Seq16, SendError> {
         let now = self.handle.shared.clock.now();
-        self.with(|connection| connection.send_message(channel, now, message))
-            .ok_or(SendMessageError::Closed)?
+        self.with(|connection| connection.send_message(channel, now, message)).ok_or(SendError::Closed)?
     }
 
     /// Stores a block of a channel, see [`Connection::send_block`].
@@ -111,8 +107,8 @@ impl<M: Message + Send + 'static> Session<M> {
     /// # Errors
     ///
     /// The channel carries none of that length, or has no room now, or the session is over.
-    pub fn send_block(&self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
-        self.with(|connection| connection.send_block(channel, block)).ok_or(SendMessageError::Closed)?
+    pub fn send_block(&self, channel: usize, block: &[u8]) -> Result<(), SendError> {
+        self.with(|connection| connection.send_block(channel, block)).ok_or(SendError::Closed)?
     }
 
     /// Takes the next message or block of a channel.

@@ -116,6 +116,7 @@ impl fmt::Debug for Target {
 /// Why a session does not begin to connect.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ConnectError {
     /// It was connected before, and its keys die with it. Make another one.
     #[error("a session connects once")]
@@ -125,14 +126,7 @@ pub enum ConnectError {
     NoAddress,
     /// The token, or what the application says, is too long.
     #[error("{field} has {len} bytes, {max} is the most")]
-    TooLong {
-        /// Which of them.
-        field: &'static str,
-        /// Its bytes.
-        len: usize,
-        /// Most bytes.
-        max: usize,
-    },
+    TooLong { field: &'static str, len: usize, max: usize },
     /// The suite cannot be had, or not with these keys.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),

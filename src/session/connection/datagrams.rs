@@ -1,6 +1,6 @@
 //! Unreliable datagrams: those that wait to be sent, which of them arrived, those that wait to be read.
 
-use super::super::error::SendDatagramError;
+use super::super::error::SendError;
 use super::super::event::DatagramId;
 use super::acks::low;
 use crate::arq::RecvError;
@@ -56,16 +56,16 @@ impl Datagrams {
         self.queues.get_or_insert_with(|| Box::new(Queues::new(limits)))
     }
 
-    pub(super) fn send(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+    pub(super) fn send(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
         let max = usize::from(self.limits.max);
         if datagram.len() > max {
-            return Err(SendDatagramError::TooLong { len: datagram.len(), max });
+            return Err(SendError::TooLong { len: datagram.len(), max });
         }
         let Queues { out, next, .. } = self.queues();
         let dropped = out.dropped();
         out.output(datagram);
         if out.dropped() > dropped {
-            return Err(SendDatagramError::QueueFull { waiting: out.len() });
+            return Err(SendError::QueueFull { waiting: out.len() });
         }
         *next += 1;
         Ok(DatagramId(*next - 1))

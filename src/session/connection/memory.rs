@@ -65,8 +65,8 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    pub(super) fn check_memory(&self, need: usize) -> Result<(), NoMemory> {
-        if self.memory_left > need as u64 { Ok(()) } else { Err(NoMemory) }
+    pub(super) fn check_memory(&self, need: usize) -> Result<(), SendError> {
+        if self.memory_left > need as u64 { Ok(()) } else { Err(SendError::NoMemory) }
     }
 
     /// Whether there is room again where a send found none, once.
@@ -108,9 +108,6 @@ impl<M: Message> Connection<M> {
         }
     }
 }
-
-/// There are no bytes left to take.
-pub(super) struct NoMemory;
 
 /// What a message takes beside its bytes, about.
 pub(super) const SEGMENT: usize = 32;

@@ -27,8 +27,6 @@ mod receipts;
 mod receive;
 mod redirect;
 mod repairs;
-#[cfg(all(test, feature = "crypto"))]
-mod tests;
 mod timeout;
 mod tracked;
 mod transmit;
@@ -40,7 +38,7 @@ pub use observe::ConnectionState;
 pub(in crate::session) use transmit::Next;
 
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
-use super::error::{SendDatagramError, SendError, SendMessageError};
+use super::error::SendError;
 use super::event::{CloseReason, DatagramId, Event, Undelivered};
 use super::seal::Seal;
 use super::stats::Counters;
@@ -58,7 +56,7 @@ use keepalive::Keepalive;
 use lanes::Lanes;
 use life::{Closing, Life};
 use measured::InUse;
-use memory::{NoMemory, SEGMENT};
+use memory::SEGMENT;
 use mtu::PathMtu;
 use observe::Observer;
 use pacing::Pacing;
@@ -299,11 +297,11 @@ impl<M: Message> Connection<M> {
     /// # Errors
     ///
     /// Too many bytes wait, or it is too long, or it is too late.
-    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendDatagramError> {
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
         if !self.is_up() {
-            return Err(SendDatagramError::Closed);
+            return Err(SendError::Closed);
         }
-        self.check_memory(datagram.len()).map_err(|NoMemory| SendDatagramError::NoMemory)?;
+        self.check_memory(datagram.len())?;
         let id = self.datagrams.send(datagram)?;
         self.take_memory(datagram.len() + SEGMENT);
         Ok(id)
@@ -323,7 +321,7 @@ impl<M: Message> Connection<M> {
     /// # Errors
     ///
     /// The channel has no room for it, now or ever, or it is too late.
-    pub fn send_message(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendMessageError> {
+    pub fn send_message(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendError> {
         let id = self.open_channels(channel)?.send(channel, now, message)?;
         self.take_memory(usize::from(self.max_datagram));
         Ok(id)
@@ -334,8 +332,8 @@ impl<M: Message> Connection<M> {
     /// # Errors
     ///
     /// The channel carries none of that length, or has no room now, or it is too late.
-    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendMessageError> {
-        self.check_memory(block.len()).map_err(|NoMemory| SendMessageError::NoMemory)?;
+    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendError> {
+        self.check_memory(block.len())?;
         self.open_channels(channel)?.send_block(channel, block)?;
         self.take_memory(2 * block.len());
         Ok(())
@@ -432,11 +430,11 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendMessageError> {
+    fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendError> {
         if !self.is_up() {
-            return Err(SendMessageError::Closed);
+            return Err(SendError::Closed);
         }
-        self.check_memory(0).map_err(|NoMemory| SendMessageError::NoMemory)?;
+        self.check_memory(0)?;
         let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
         self.channels.as_deref_mut().ok_or(none.into())
     }

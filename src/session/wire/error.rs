@@ -6,46 +6,33 @@ use thiserror::Error;
 /// Why a datagram, or a payload of the handshake, is none; and why one cannot be written.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PacketError {
     /// Its first byte is of no packet, or of another than was asked for.
     #[error("{found:#04x} is not the kind")]
-    Kind {
-        /// The byte in the place of the kind; 0 for an empty datagram.
-        found: u8,
-    },
+    Kind { found: u8 },
     /// It is of another version of the protocol.
     #[error("version {found} is not ours")]
-    Version {
-        /// The byte in the place of the version.
-        found: u8,
-    },
+    Version { found: u8 },
     /// It is shorter or longer than it says, or than its kind can be.
     #[error("{have} bytes are not its length")]
-    Length {
-        /// Bytes that there are.
-        have: usize,
-    },
+    Length { have: usize },
     /// What has to be zero is not.
     #[error("a reserved bit is set")]
     Reserved,
     /// A field has a value that it cannot have.
     #[error("{field} has a value that it cannot have")]
-    Field {
-        /// The field.
-        field: &'static str,
-    },
+    Field { field: &'static str },
 }
 
 /// Why a body is not a sequence of frames. Nothing of it counts.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum FrameError {
     /// There is no such frame, or it may not extend to the end.
     #[error("{found:#04x} is no frame")]
-    Kind {
-        /// The byte in the place of the type.
-        found: u8,
-    },
+    Kind { found: u8 },
     /// The body ends within a frame.
     #[error("a frame is cut off")]
     Truncated,
