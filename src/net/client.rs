@@ -11,8 +11,8 @@ use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
 use crate::session::{
-    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event,
-    SendError, Session, Target,
+    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event, SendError,
+    Session, Target,
 };
 use crate::time::Time;
 use std::io;

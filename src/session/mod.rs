@@ -93,9 +93,7 @@ pub use blob::Blob;
 pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
 pub use config::SessionConfig;
 pub use connection::{Connection, ConnectionState};
-pub use error::{
-    CloseTextError, DecisionError, RedirectError, SendError,
-};
+pub use error::{CloseTextError, DecisionError, RedirectError, SendError};
 pub use event::{CloseReason, DatagramId, Event, Undelivered, code};
 pub use log_event::SessionEvent;
 pub use random::Random;

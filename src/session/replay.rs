@@ -164,44 +164,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_window_reaches_back_1024_numbers() {
-        let mut window = ReplayWindow::new();
-        assert_eq!(window.mark(5000), Ok(()));
-        assert_eq!(window.check(5000), Err(Replayed::Duplicate));
-        assert_eq!(window.check(5000 - 1023), Ok(()));
-        assert_eq!(window.check(5000 - 1024), Err(Replayed::Stale));
-        assert_eq!(window.check(0), Err(Replayed::Stale));
-        assert_eq!(window.newest(), Some(5000));
-    }
-
-    #[test]
-    fn nothing_overflows_at_the_end_of_the_numbers() {
-        let mut window = ReplayWindow::new();
-        for pn in [u64::MAX - 1, u64::MAX, u64::MAX - 1023, u64::MAX - 1022] {
-            assert_eq!(window.mark(pn), Ok(()), "{pn:#x}");
-            assert_eq!(window.mark(pn), Err(Replayed::Duplicate), "{pn:#x}");
-        }
-        assert_eq!(window.check(u64::MAX - 1024), Err(Replayed::Stale));
-        assert_eq!(window.check(0), Err(Replayed::Stale));
-        let mut window = ReplayWindow::new();
-        window.mark(0).unwrap();
-        assert_eq!(window.check(u64::MAX), Ok(()));
-    }
-
-    #[test]
-    fn a_check_is_no_mark() {
-        let mut window = ReplayWindow::new();
-        window.mark(7).unwrap();
-        let before = window.clone();
-        for pn in (0..3000).chain([u64::MAX]) {
-            let _ = window.check(pn);
-        }
-        assert_eq!(window, before);
-        window.mark(7).unwrap_err();
-        assert_eq!(window, before);
-    }
-
-    #[test]
     fn a_window_that_rested_knows_the_newest_64_and_takes_no_older_one() {
         for start in [0, 20, 1000, 1 << 40] {
             let mut window = ReplayWindow::new();
@@ -227,7 +189,13 @@ mod tests {
 
     /// Steps around the newest number that matter, and any number at all.
     fn numbers() -> impl Strategy<Value = Vec<u64>> {
-        let base = prop_oneof![Just(0_u64), Just(1 << 32), Just(u64::MAX - 2000), any::<u64>()];
+        let base = prop_oneof![
+            Just(0_u64),
+            Just(1 << 32),
+            Just(u64::MAX - 2000),
+            Just(u64::MAX - 1023),
+            any::<u64>()
+        ];
         let off = prop_oneof![0..10_u64, 1000..1050_u64, 0..3000_u64, 2040..2060_u64];
         let number = prop_oneof![20 => off.prop_map(Ok), 1 => any::<u64>().prop_map(Err)];
         (base, prop::collection::vec(number, 0..300)).prop_map(|(base, numbers)| {
