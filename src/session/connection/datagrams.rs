@@ -108,7 +108,7 @@ impl Datagrams {
     }
 
     /// Takes one of the peer's; `false`: there is no room for it.
-    pub(super) fn take(&mut self, datagram: &[u8]) -> bool {
+    pub(super) fn receive(&mut self, datagram: &[u8]) -> bool {
         let Queues { received, .. } = self.queues();
         let dropped = received.dropped();
         received.output(datagram);

@@ -99,17 +99,17 @@ impl Marks {
         self.due
     }
 
-    /// What is to be told: what is due, or else what may ride along.
-    fn peek(&self, now: Time, must: bool) -> Option<EcnFrame> {
+    /// Tells the peer which marks have come, if that is due, or else if it may ride along; `must`: only if it is due.
+    pub(super) fn write(&mut self, now: Time, writer: &mut FrameWriter<'_>, must: bool) -> bool {
         let is_due = self.due.is_some_and(|at| at <= now);
-        (is_due || (!must && self.repeats > 0 && self.not_before <= now)).then_some(self.received)
-    }
-
-    /// The peer has been told.
-    fn on_told(&mut self, now: Time) {
+        let tells = is_due || (!must && self.repeats > 0 && self.not_before <= now);
+        if !tells || writer.push(&Frame::Ecn(self.received)).is_err() {
+            return false;
+        }
         self.due = None;
         self.repeats = self.repeats.saturating_sub(1);
         self.not_before = now + TELL_EACH;
+        true
     }
 
     /// A packet is sent.
@@ -134,7 +134,7 @@ impl Marks {
     }
 
     /// What the peer has counted, in the packet `pn`; returns how many more were marked by the path.
-    fn on_counts(&mut self, pn: u64, counts: EcnFrame) -> u32 {
+    pub(super) fn on_counts(&mut self, pn: u64, counts: EcnFrame) -> u32 {
         if self.path == PathMarks::Invalid || self.told_in.is_some_and(|newest| pn <= newest) {
             return 0;
         }
@@ -179,25 +179,6 @@ impl<M: Message> Connection<M> {
     #[expect(clippy::cast_possible_truncation, reason = "modulo")]
     pub(super) const fn received_low(&self) -> u32 {
         self.stats.received as u32
-    }
-
-    /// Tells the peer which marks have come; `must`: only if that is due.
-    pub(super) fn write_marks(&mut self, now: Time, writer: &mut FrameWriter<'_>, must: bool) -> bool {
-        let Some(marks) = &mut self.marks else { return false };
-        let Some(counts) = marks.peek(now, must) else { return false };
-        let is_written = writer.push(&Frame::Ecn(counts)).is_ok();
-        if is_written {
-            marks.on_told(now);
-        }
-        is_written
-    }
-
-    /// Which marks the peer has got.
-    pub(super) fn take_marks(&mut self, now: Time, pn: u64, counts: EcnFrame) {
-        let Some(marks) = &mut self.marks else { return };
-        if marks.on_counts(pn, counts) > 0 {
-            self.lanes.congestion_marked(now);
-        }
     }
 }
 

@@ -1,10 +1,12 @@
-//! What a connection has counted and measured.
+//! What a connection has counted and measured, and knows to have arrived.
 
 use super::answer::Arrived;
 use super::loss::{PathLoss, Told};
 use super::{Connection, Repairs};
 use crate::arq::Stats;
 use crate::message::Message;
+use crate::seq::{Seq16, Sn};
+use crate::session::event::DatagramId;
 use crate::session::repair::RepairStats;
 use crate::session::stats::ConnectionStats;
 use crate::time::Time;
@@ -63,20 +65,51 @@ impl<M: Message> Connection<M> {
         self.lanes.stats(lane)
     }
 
+    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
+    /// Of those that nobody asks for the newest 1024 are kept.
+    pub fn pop_delivered(&mut self) -> Option<DatagramId> {
+        self.datagrams.pop_delivered()
+    }
+
+    /// The number after the last segment of what was sent on a lane: what was sent so far has arrived when
+    /// [`acked_up_to`](Self::acked_up_to) is not [before](Sn::is_before) it any more.
+    #[must_use]
+    pub fn sent_up_to(&self, lane: usize) -> Option<Sn> {
+        self.lanes.sent_up_to(lane)
+    }
+
+    /// The number before which all segments of a lane are known to have arrived.
+    #[must_use]
+    pub fn acked_up_to(&self, lane: usize) -> Option<Sn> {
+        self.lanes.acked_up_to(lane)
+    }
+
+    /// Takes the number of a message of a channel with `receipts` that is known to have arrived, as
+    /// [`Channels::pop_delivered`](crate::message::channel::Channels::pop_delivered).
+    pub fn pop_delivered_message(&mut self, channel: usize) -> Option<Seq16> {
+        self.channels.as_mut()?.pop_delivered(channel)
+    }
+
+    /// Takes the number of a message of a channel that was given up, as
+    /// [`Channels::pop_expired`](crate::message::channel::Channels::pop_expired).
+    pub fn pop_expired_message(&mut self, channel: usize) -> Option<Seq16> {
+        self.channels.as_mut()?.pop_expired(channel)
+    }
+
     /// Smoothed round trip; zero before the first.
     pub(super) fn rtt(&self) -> Duration {
         self.rtt.smoothed()
     }
 
     /// Takes the round trip of what left at a time, unless a standstill held it.
-    pub(super) fn take_round_trip(&mut self, left: Time, rtt: Duration) {
+    pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
         if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
             self.rtt.sample(left, rtt);
         }
     }
 
     /// What the peer tells of packets that were sent: by an ACK, and perhaps how many have come in all.
-    pub(super) fn take_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
+    pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
         let probes = self.mtu.probes_missing();
         let loss = &mut self.in_use().loss;
         loss.probes_missing(probes);

@@ -3,8 +3,8 @@
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
 //! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
 //! of packets, `answer` what whoever pings is, `path` the peer's address, `mtu` how long datagrams may be there, with `probing` and `parts`, `keepalive` the silence,
-//! `life` the end, `farewell` its words, `redirect` where it goes on, `repairs` what is rebuilt; `receipts` tells what has arrived, `memory` what all of it takes,
-//! `loss`, `measured` and `observe` what there is to know of all that.
+//! `life` the end, `farewell` its words, `redirect` where it goes on, `repairs` what is rebuilt; `memory` what all of it takes,
+//! `loss`, `measured` and `observe` what there is to know of all that, and of what has arrived.
 
 mod acks;
 mod answer;
@@ -23,7 +23,6 @@ mod pacing;
 mod parts;
 mod path;
 mod probing;
-mod receipts;
 mod receive;
 mod redirect;
 mod repairs;

@@ -111,17 +111,17 @@ impl PathMtu {
         has_more: bool,
         patience: Duration,
     ) {
-        let is_long = self.is_long(len);
         let Some(search) = &mut self.search else { return };
         search.is_wanted |= has_more || len + NEARLY >= usize::from(self.current);
-        if is_long {
-            Unheard::add(&mut search.unheard, now, sequence, patience);
+        if len > usize::from(search.base) {
+            let first = Unheard { sent: 0, newest: sequence, rounds: 0, since: now };
+            search.unheard.get_or_insert(first).add(now, sequence, patience);
         }
     }
 
-    /// A long datagram has arrived.
-    pub(super) fn on_long_arrived(&mut self, now: Time, sequence: Seq16) {
-        let Some(search) = &mut self.search else { return };
+    /// A datagram of so many bytes has arrived.
+    pub(super) fn on_arrived(&mut self, now: Time, sequence: Seq16, len: u32) {
+        let Some(search) = self.search.as_mut().filter(|search| len > search.base.into()) else { return };
         search.unheard = search.unheard.and_then(|unheard| {
             let later = u32::try_from(unheard.newest.distance(sequence)).unwrap_or(0);
             (later > 0).then(|| Unheard { sent: unheard.sent.min(later), rounds: 0, since: now, ..unheard })
@@ -143,14 +143,36 @@ impl PathMtu {
 
     /// Bytes of the probe that is due. `heard`: when anything of the peer last came.
     pub(super) fn poll(&mut self, now: Time, heard: Time, patience: Duration) -> Option<u16> {
-        self.search.as_mut()?.poll(now, heard, self.current, patience)
+        let (search, current) = (self.search.as_mut()?, self.current);
+        if let Some((left, until)) = search.tries.waits {
+            if until > now {
+                return None;
+            }
+            if heard <= left {
+                // Nothing comes at all: that says nothing of its length.
+                search.tries.waits = Some((left, now + patience));
+                return None;
+            }
+            search.give_up(now, current);
+        }
+        if !search.is_wanted || search.not_before > now {
+            return None;
+        }
+        let size = search.next_size(current)?;
+        if search.tries.size != size {
+            search.tries = Tries { size, ..Tries::default() };
+        }
+        Some(size)
     }
 
     /// It has left as a ping with that stamp.
     pub(super) fn on_probe(&mut self, now: Time, stamp: u64, patience: Duration) {
         let Some(search) = &mut self.search else { return };
         search.patience = patience.max(search.patience - search.patience / 16);
-        search.tries.add(now, stamp, search.patience);
+        if let Some(free) = search.tries.stamps.iter_mut().find(|stamp| stamp.is_none()) {
+            *free = Some(stamp);
+        }
+        search.tries.waits = Some((now, now + search.patience));
         search.is_wanted = false;
         search.counts.sent += 1;
     }
@@ -207,33 +229,11 @@ impl Search {
         }
     }
 
-    fn poll(&mut self, now: Time, heard: Time, current: u16, patience: Duration) -> Option<u16> {
-        if let Some((left, until)) = self.tries.waits {
-            if until > now {
-                return None;
-            }
-            if heard <= left {
-                // Nothing comes at all: that says nothing of its length.
-                self.tries.waits = Some((left, now + patience));
-                return None;
-            }
-            self.give_up(now, current);
-        }
-        if !self.is_wanted || self.not_before > now {
-            return None;
-        }
-        let size = self.next_size(current)?;
-        if self.tries.size != size {
-            self.tries = Tries { size, ..Tries::default() };
-        }
-        Some(size)
-    }
-
     /// The last try was lost.
     fn give_up(&mut self, now: Time, current: u16) {
         self.counts.lost += 1;
         self.tries.waits = None;
-        if self.tries.is_last() {
+        if self.tries.stamps.iter().all(Option::is_some) {
             self.too_long = self.too_long.min(self.tries.size);
             self.first = self.first.filter(|first| *first < self.too_long);
             self.tries = Tries::default();
@@ -275,29 +275,14 @@ impl Search {
     }
 }
 
-impl Tries {
-    fn add(&mut self, now: Time, stamp: u64, patience: Duration) {
-        if let Some(free) = self.stamps.iter_mut().find(|stamp| stamp.is_none()) {
-            *free = Some(stamp);
-        }
-        self.waits = Some((now, now + patience));
-    }
-
-    fn is_last(&self) -> bool {
-        self.stamps.iter().all(Option::is_some)
-    }
-}
-
 impl Unheard {
-    /// One more long datagram has left.
-    fn add(unheard: &mut Option<Self>, now: Time, sequence: Seq16, patience: Duration) {
-        let first = Self { sent: 0, newest: sequence, rounds: 0, since: now };
-        let Self { sent, newest, rounds, since } = unheard.get_or_insert(first);
-        *newest = sequence;
-        *sent = sent.saturating_add(1);
-        if now.since(*since) >= patience {
-            *rounds = rounds.saturating_add(1);
-            *since = now;
+    /// One more has left.
+    fn add(&mut self, now: Time, sequence: Seq16, patience: Duration) {
+        self.newest = sequence;
+        self.sent = self.sent.saturating_add(1);
+        if now.since(self.since) >= patience {
+            self.rounds = self.rounds.saturating_add(1);
+            self.since = now;
         }
     }
 

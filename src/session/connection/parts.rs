@@ -3,6 +3,7 @@
 
 use crate::packet::Reassembly;
 use crate::seq::Seq16;
+use crate::session::event::CloseReason;
 use crate::session::wire::KcpPart;
 
 /// The frame that is being cut up, and those that are being put together.
@@ -28,10 +29,6 @@ struct Cut {
     /// How many there are; 0: there is no frame.
     count: u8,
 }
-
-/// A part that no honest peer sends.
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct Misfit;
 
 impl Parts {
     pub(super) fn new(most: u16) -> Self {
@@ -60,27 +57,27 @@ impl Parts {
     }
 
     /// It has left.
-    pub(super) fn left(&mut self) {
+    pub(super) fn on_sent(&mut self) {
         let Some(cut) = &mut self.cut else { return };
         cut.next += 1;
         if cut.next >= cut.count {
-            cut.end();
+            self.drop_cut();
         }
     }
 
     /// What is left of the frame does not leave: it is too long as well, and the lane sends its segments again.
     pub(super) fn drop_cut(&mut self) {
         if let Some(cut) = &mut self.cut {
-            cut.end();
+            (cut.number, cut.count) = (cut.number.wrapping_add(1), 0);
         }
     }
 
     /// Takes a part of a frame; whether that completes it, which is [`joined`](Self::joined) then.
-    pub(super) fn join(&mut self, part: KcpPart, bytes: &[u8]) -> Result<bool, Misfit> {
+    pub(super) fn join(&mut self, part: KcpPart, bytes: &[u8]) -> Result<bool, CloseReason> {
         let most = self.most;
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
-        joining.take(number, (id, last), bytes).map_err(|_| Misfit)
+        joining.take(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)
     }
 
     /// The frame that was completed last.
@@ -104,14 +101,6 @@ impl Parts {
     }
 }
 
-impl Cut {
-    /// There is no more of this frame.
-    const fn end(&mut self) {
-        self.number = self.number.wrapping_add(1);
-        self.count = 0;
-    }
-}
-
 /// Frames of which parts are missing, the newest ones, that are kept: of as many, parts may overtake each other.
 const PLACES: u16 = 16;
 
@@ -125,7 +114,7 @@ mod tests {
         while let Some((part, bytes)) = sender.next() {
             assert!(bytes.len() <= most && !bytes.is_empty());
             parts.push((part, bytes.to_vec()));
-            sender.left();
+            sender.on_sent();
         }
         parts
     }
@@ -166,10 +155,10 @@ mod tests {
         let mut receiver = Parts::new(1000);
         let part = |id, last| KcpPart { number: Seq16(5), id, last };
         assert_eq!(receiver.join(part(0, 2), &[0; 100]), Ok(false));
-        assert_eq!(receiver.join(part(1, 2), &[0; 99]), Err(Misfit));
-        assert_eq!(receiver.join(part(1, 1), &[0; 100]), Err(Misfit));
-        assert_eq!(receiver.join(part(2, 2), &[0; 101]), Err(Misfit));
+        assert_eq!(receiver.join(part(1, 2), &[0; 99]), Err(CloseReason::Protocol));
+        assert_eq!(receiver.join(part(1, 1), &[0; 100]), Err(CloseReason::Protocol));
+        assert_eq!(receiver.join(part(2, 2), &[0; 101]), Err(CloseReason::Protocol));
         let long = KcpPart { number: Seq16(6), id: 0, last: 9 };
-        assert_eq!(receiver.join(long, &[0; 112]), Err(Misfit));
+        assert_eq!(receiver.join(long, &[0; 112]), Err(CloseReason::Protocol));
     }
 }

@@ -26,8 +26,8 @@ struct Candidate {
     address: SocketAddr,
     challenge: [u8; 8],
     /// Bytes received from it, and sent to it: these are never more.
-    received: u64,
-    sent: u64,
+    received: usize,
+    sent: usize,
     /// When it is asked next.
     ask_at: Time,
     dies_at: Time,
@@ -70,7 +70,6 @@ impl Path {
             return self.on_own_packet(is_newest);
         }
         self.update(now);
-        let len = u64::try_from(len).unwrap_or(u64::MAX);
         let may_switch = is_newest && self.may_switch(now);
         let Moving { candidate, .. } = &mut **self.moving.get_or_insert_default();
         match candidate {
@@ -112,7 +111,7 @@ impl Path {
     pub(super) fn poll(&mut self, now: Time, len: usize) -> Option<(SocketAddr, [u8; 8])> {
         self.update(now);
         let candidate = self.moving.as_mut()?.candidate.as_mut()?;
-        let sent = candidate.sent.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
+        let sent = candidate.sent.saturating_add(len);
         if candidate.ask_at > now || sent > candidate.received {
             return None;
         }
@@ -125,9 +124,8 @@ impl Path {
     /// question of `question` bytes.
     pub(super) fn pay_copy(&mut self, len: usize, question: usize) -> Option<SocketAddr> {
         let candidate = self.moving.as_mut()?.candidate.as_mut()?;
-        let bytes = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
-        let sent = candidate.sent.saturating_add(bytes(len));
-        if sent.saturating_add(bytes(question)) > candidate.received {
+        let sent = candidate.sent.saturating_add(len);
+        if sent.saturating_add(question) > candidate.received {
             return None;
         }
         candidate.sent = sent;
@@ -137,8 +135,7 @@ impl Path {
     /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
     pub(super) fn check(&self, len: usize) -> Option<Time> {
         let candidate = self.candidate()?;
-        let can_pay =
-            candidate.sent.saturating_add(u64::try_from(len).unwrap_or(u64::MAX)) <= candidate.received;
+        let can_pay = candidate.sent.saturating_add(len) <= candidate.received;
         Some(if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at })
     }
 

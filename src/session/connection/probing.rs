@@ -3,7 +3,6 @@
 use super::Connection;
 use super::transmit::Written;
 use crate::message::Message;
-use crate::seq::Seq16;
 use crate::session::config::{ACK_FRAME, SessionConfig};
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
@@ -31,40 +30,11 @@ impl<M: Message> Connection<M> {
         self.finish(now, buf, start, Written::probe())
     }
 
-    /// A ping was answered: it may have been a probe.
-    pub(super) fn take_probe_answer(&mut self, now: Time, stamp: u64) {
-        if self.mtu.on_pong(now, stamp) {
-            self.set_mtu();
-        }
-    }
-
-    /// Goes back to datagrams that every path carries if longer ones do not arrive any more.
-    pub(super) fn shrink_if_lost(&mut self, now: Time) {
-        if self.mtu.shrink_if_lost(now, self.patience()) {
-            self.set_mtu();
-        }
-    }
-
     /// From now on datagrams have another length.
     pub(super) fn set_mtu(&mut self) {
         self.lanes.set_datagram(self.mtu.current() - self.repair_room());
         if self.parts.next().is_some_and(|(_, part)| part.len() > self.part_max()) {
             self.parts.drop_cut();
-        }
-    }
-
-    /// Notes how long a datagram with data is; whether its arrival is of interest for that.
-    pub(super) fn note_length(&mut self, now: Time, sequence: Seq16, len: usize) -> bool {
-        let has_more = self.lanes.next_len().is_some();
-        self.mtu.on_sent(now, sequence, len, has_more, self.patience());
-        self.mtu.is_long(len)
-    }
-
-    /// A packet has arrived.
-    pub(super) fn note_arrived(&mut self, now: Time, sequence: Seq16) {
-        let len = usize::try_from(self.sent.bytes_sent(sequence)).unwrap_or(usize::MAX);
-        if self.mtu.is_long(len) {
-            self.mtu.on_long_arrived(now, sequence);
         }
     }
 
@@ -86,7 +56,7 @@ impl<M: Message> Connection<M> {
             {
                 return false;
             }
-            self.parts.left();
+            self.parts.on_sent();
             written.any = true;
             self.be_busy(self.now);
         }
@@ -94,9 +64,9 @@ impl<M: Message> Connection<M> {
     }
 
     /// Takes a part, and the frame if it is complete.
-    pub(super) fn take_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
+    pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
         self.take_memory(bytes.len());
-        let is_whole = self.parts.join(part, bytes).map_err(|_| CloseReason::Protocol)?;
+        let is_whole = self.parts.join(part, bytes)?;
         if is_whole {
             self.lanes.input(now, self.parts.joined(), self.memory_left)?;
             self.after_segments(self.parts.joined().len());

@@ -169,7 +169,7 @@ impl<M: Message> Connection<M> {
             }
         }
         if let Some(told) = taken.told {
-            self.take_told(now, told, None);
+            self.on_told(now, told, None);
         }
         if !taken.refused {
             self.received.add(now, taken.pn, taken.elicits.then_some(now.after(self.ack_delay.into())));
@@ -191,9 +191,9 @@ impl<M: Message> Connection<M> {
                 self.lanes.input(now, segments, self.memory_left)?;
                 self.after_segments(segments.len());
             }
-            Frame::KcpPart(part, bytes) => self.take_part(now, part, bytes)?,
+            Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
-                let has_room = self.check_memory(datagram.len()).is_ok() && self.datagrams.take(datagram);
+                let has_room = self.check_memory(datagram.len()).is_ok() && self.datagrams.receive(datagram);
                 self.take_memory(datagram.len());
                 taken.elicits = true;
                 taken.refused |= !has_room;
@@ -221,18 +221,22 @@ impl<M: Message> Connection<M> {
             }
             Frame::Ecn(counts) => {
                 if let Some(told) = taken.told.take() {
-                    self.take_told(now, told, Some(counts.packets()));
+                    self.on_told(now, told, Some(counts.packets()));
                 }
-                self.take_marks(now, taken.pn, counts);
+                if self.marks.as_mut().is_some_and(|marks| marks.on_counts(taken.pn, counts) > 0) {
+                    self.lanes.congestion_marked(now);
+                }
             }
             Frame::Loss(loss) => self.take_loss(now, taken.pn, loss)?,
             Frame::Ping(stamp) => taken.ping = Some(stamp),
             Frame::Pong(stamp) => {
-                self.take_probe_answer(now, stamp);
+                if self.mtu.on_pong(now, stamp) {
+                    self.set_mtu();
+                }
                 let sent = Time::from_micros(stamp);
                 if sent <= now && now.since(sent) < PONG_MAX {
                     self.keepalive.on_answer();
-                    self.take_round_trip(sent, now.since(sent).saturating_sub(taken.delay));
+                    self.on_round_trip(sent, now.since(sent).saturating_sub(taken.delay));
                 }
             }
             Frame::PathChallenge(challenge) => {
@@ -294,10 +298,10 @@ impl<M: Message> Connection<M> {
         let told = Told { newest, bits };
         let Some(acked) = self.sent.on_acks(now, Acks { ack, bits }, delay) else { return Ok(told) };
         if let Some((left, rtt)) = acked.round_trip() {
-            self.take_round_trip(left, rtt);
+            self.on_round_trip(left, rtt);
         }
         for sequence in acked {
-            self.note_arrived(now, sequence);
+            self.mtu.on_arrived(now, sequence, self.sent.bytes_sent(sequence));
             self.datagrams.on_acked(sequence);
             self.redirects.on_acked(sequence);
             if let Some(channels) = &mut self.channels {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// The tokens of one end: the one that is sent, or the one that came.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Redirects {
     out: Option<Box<Outgoing>>,
     came: Option<Box<Came>>,
@@ -94,7 +94,7 @@ impl Redirects {
     }
 
     /// Takes a token of the server, which came in the packet `pn`.
-    fn take(&mut self, pn: u64, token: &[u8]) -> Arrival {
+    fn receive(&mut self, pn: u64, token: &[u8]) -> Arrival {
         match &mut self.came {
             Some(came) if came.token.as_slice() == token => {
                 came.pn = came.pn.max(pn);
@@ -142,7 +142,7 @@ impl<M: Message> Connection<M> {
         if !self.is_client {
             return Err(CloseReason::Protocol);
         }
-        let arrival = if self.is_token(token) { self.redirects.take(pn, token) } else { Arrival::Old };
+        let arrival = if self.is_token(token) { self.redirects.receive(pn, token) } else { Arrival::Old };
         let is_new = arrival == Arrival::New;
         self.events.redirected |= is_new;
         let counted = self.stats.rare_mut();
@@ -158,17 +158,10 @@ impl<M: Message> Connection<M> {
     }
 }
 
-impl std::fmt::Debug for Outgoing {
-    /// Without the token.
+impl std::fmt::Debug for Redirects {
+    /// Without the tokens.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outgoing").field("due", &self.due).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Came {
-    /// Without the token.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Came").field("pn", &self.pn).finish_non_exhaustive()
+        f.write_str("Redirects(..)")
     }
 }
 
@@ -219,12 +212,12 @@ mod tests {
     #[test]
     fn the_token_of_the_newest_packet_holds_and_is_given_once() {
         let mut redirects = Redirects::default();
-        assert_eq!(redirects.take(5, b"a"), Arrival::New);
-        assert_eq!(redirects.take(6, b"a"), Arrival::Again);
+        assert_eq!(redirects.receive(5, b"a"), Arrival::New);
+        assert_eq!(redirects.receive(6, b"a"), Arrival::Again);
         assert_eq!(redirects.pop().as_deref().map(Vec::as_slice), Some(&b"a"[..]));
-        assert_eq!((redirects.pop(), redirects.take(7, b"a")), (None, Arrival::Again));
-        assert_eq!(redirects.take(9, b"b"), Arrival::New);
-        assert_eq!(redirects.take(8, b"a"), Arrival::Old);
+        assert_eq!((redirects.pop(), redirects.receive(7, b"a")), (None, Arrival::Again));
+        assert_eq!(redirects.receive(9, b"b"), Arrival::New);
+        assert_eq!(redirects.receive(8, b"a"), Arrival::Old);
         assert_eq!(redirects.pop().as_deref().map(Vec::as_slice), Some(&b"b"[..]));
     }
 }

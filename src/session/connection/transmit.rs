@@ -132,7 +132,9 @@ impl<M: Message> Connection<M> {
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         let may_send = self.allows_at() <= now;
-        self.shrink_if_lost(now);
+        if self.mtu.shrink_if_lost(now, self.patience()) {
+            self.set_mtu();
+        }
         if may_send {
             self.lanes.update(now);
         }
@@ -185,7 +187,9 @@ impl<M: Message> Connection<M> {
         }
         if written.any {
             self.write_acks(now, &mut writer); // again, for the last ones may have got lost
-            self.write_marks(now, &mut writer, false);
+            if let Some(marks) = &mut self.marks {
+                marks.write(now, &mut writer, false);
+            }
         }
         let has_room = writer.count() < FRAMES_MAX;
         if written.is_data {
@@ -274,7 +278,7 @@ impl<M: Message> Connection<M> {
             written.any |= self.write_losses(now, writer);
         }
         written.any |= written.works;
-        written.any |= self.write_marks(now, writer, true);
+        written.any |= self.marks.as_mut().is_some_and(|marks| marks.write(now, writer, true));
         if let Some(response) = self.response.take() {
             written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
         }
@@ -380,7 +384,11 @@ impl<M: Message> Connection<M> {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
-        let is_long = written.is_data && self.note_length(now, low(pn), len);
+        if written.is_data {
+            let has_more = self.lanes.next_len().is_some();
+            self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
+        }
+        let is_long = written.is_data && self.mtu.is_long(len);
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
         self.keepalive.on_sent(now, written.sent(is_tracked));
         if is_tracked || (self.sent.remembers_sent() && !written.is_probe) {
