@@ -9,21 +9,16 @@ use thiserror::Error;
 /// The error inside an [`io::Error`] of this module.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Error {
     /// A segment was sent as often as `dead_link` allows and never acknowledged. The session is
     /// over: make a new one. Kind `TimedOut`.
     #[error("the link is dead: no acknowledgement after {sends} sends of one segment")]
-    DeadLink {
-        /// `dead_link` of the config.
-        sends: u16,
-    },
+    DeadLink { sends: u16 },
     /// Data is in flight and the peer has said nothing for this long. The session goes on if you
     /// do, and this error ends when the peer is heard again. Kind `TimedOut`.
     #[error("the peer is silent: {} ms without a datagram while data is in flight", waited.as_millis())]
-    PeerSilent {
-        /// The time without a datagram.
-        waited: Duration,
-    },
+    PeerSilent { waited: Duration },
     /// The message cannot be sent, now or later. Kind `InvalidInput`.
     #[error(transparent)]
     Send(#[from] SendError),
@@ -36,10 +31,7 @@ pub enum Error {
     /// The session is over. Kind `TimedOut` if nothing was heard from the peer or nothing arrived there, `ConnectionRefused` if the server does not
     /// want us, `NotConnected` if it was ended here, otherwise `ConnectionReset`.
     #[error("the session has ended: {reason:?}")]
-    Closed {
-        /// Why.
-        reason: CloseReason,
-    },
+    Closed { reason: CloseReason },
     /// The target is none that can be connected to. Kind `InvalidInput`.
     #[error(transparent)]
     Connect(#[from] ConnectError),

@@ -58,7 +58,6 @@ impl ReplayWindow {
         }
     }
 
-    /// Bytes of the heap.
     pub(super) const fn memory(&self) -> usize {
         match self.came {
             Came::All(_) => 8 * WORDS,

@@ -72,7 +72,6 @@ impl Stream for Write<'_> {
     }
 }
 
-/// Bytes that `bits` bits take.
 const fn bytes_of(bits: u32) -> usize {
     bits.div_ceil(8) as usize
 }

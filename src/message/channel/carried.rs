@@ -15,7 +15,6 @@ pub(super) struct Carried {
     end: u32,
 }
 
-/// The entries of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Entries {
     start: u32,
@@ -51,29 +50,26 @@ impl Carried {
         self.packets.insert(sequence, Entries { start, count: self.end.wrapping_sub(start) });
     }
 
-    /// Forgets all packets, and gives their memory back.
     pub(super) fn reset(&mut self) {
         self.packets.reset();
         (self.log, self.end) = (Box::default(), 0);
     }
 
-    /// Bytes of the heap.
     pub(super) const fn memory(&self) -> usize {
         self.packets.memory() + self.log.len() * size_of::<(u8, Seq16)>()
     }
 
-    /// Where the next message is noted.
     pub(super) const fn end(&self) -> u32 {
         self.end
     }
 
     /// The messages of a packet, which are given once.
-    pub(super) fn take(&mut self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
+    pub(super) fn remove(&mut self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
         let entries = self.packets.remove(sequence);
         self.entries(entries)
     }
 
-    /// The messages of a packet, which can still be taken.
+    /// The messages of a packet, which are still there.
     pub(super) fn of(&self, sequence: Seq16) -> impl Iterator<Item = (u8, Seq16)> {
         self.entries(self.packets.get(sequence).copied())
     }
@@ -108,11 +104,11 @@ mod tests {
         let mut carried = Carried::new(64, 10);
         send(&mut carried, 7, 3);
         send(&mut carried, 8, 0);
-        assert!(carried.take(Seq16(8)).eq([]));
+        assert!(carried.remove(Seq16(8)).eq([]));
         assert!(carried.of(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
-        assert!(carried.take(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
+        assert!(carried.remove(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
         assert!(carried.of(Seq16(7)).eq([]));
-        assert!(carried.take(Seq16(7)).eq([]));
+        assert!(carried.remove(Seq16(7)).eq([]));
     }
 
     #[test]
@@ -121,8 +117,8 @@ mod tests {
         carried.end = u32::MAX - 100;
         send(&mut carried, 0, 12);
         (1..51).for_each(|sequence| send(&mut carried, sequence, 10));
-        assert_eq!(carried.take(Seq16(0)).count(), 12, "512 of 512");
+        assert_eq!(carried.remove(Seq16(0)).count(), 12, "512 of 512");
         send(&mut carried, 51, 20);
-        assert_eq!((carried.take(Seq16(1)).count(), carried.take(Seq16(2)).count()), (0, 10));
+        assert_eq!((carried.remove(Seq16(1)).count(), carried.remove(Seq16(2)).count()), (0, 10));
     }
 }

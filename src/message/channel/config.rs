@@ -22,7 +22,6 @@ impl Delivery {
         matches!(self, Self::ReliableOrdered | Self::ReliableUnordered)
     }
 
-    /// Whether messages carry their ids.
     pub(super) const fn has_ids(self) -> bool {
         !matches!(self, Self::Unreliable)
     }

@@ -71,7 +71,6 @@ impl<M: Message> Content<M> {
     }
 }
 
-/// Passes how many messages follow.
 pub(super) fn serialize_count<S: Stream>(
     stream: &mut S,
     count: &mut usize,

@@ -257,7 +257,7 @@ impl<M: Message> Channels<M> {
     /// Notes that the packet `sequence` has arrived: what it carried is not sent again.
     pub fn on_acked(&mut self, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
-        for (index, id) in carried.take(sequence) {
+        for (index, id) in carried.remove(sequence) {
             if let Some(channel) = channels.get_mut(usize::from(index)) {
                 channel.sender.arrived(id);
             }
@@ -315,7 +315,6 @@ impl<M: Message> Channels<M> {
         self.channels.iter().map(|channel| usize::from(channel.sender.waiting())).sum()
     }
 
-    /// Most bytes that [`write`](Self::write) gives.
     pub(crate) fn payload_max(&self) -> usize {
         self.payload_max.into()
     }
@@ -330,7 +329,6 @@ impl<M: Message> Channels<M> {
         self.payload.capacity() + self.carried.memory() + channels.sum::<usize>()
     }
 
-    /// Whether anything can be read.
     pub(crate) fn is_readable(&self) -> bool {
         self.channels.iter().any(|channel| channel.receiver.is_readable())
     }

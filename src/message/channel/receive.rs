@@ -9,7 +9,6 @@ use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 use std::collections::VecDeque;
 
-/// The receiving half of a channel.
 #[derive(Debug)]
 pub(super) struct Receiver<M> {
     config: ChannelConfig,
@@ -31,7 +30,6 @@ pub(super) struct Receiver<M> {
     bits: usize,
 }
 
-/// What has come, and its bits.
 #[derive(Debug)]
 struct Taken<M> {
     content: Content<M>,
@@ -71,7 +69,6 @@ impl<M: Message> Receiver<M> {
         !self.ready.is_empty()
     }
 
-    /// Gives the memory back of what is empty.
     pub(super) fn shrink(&mut self) {
         if self.slots.values().next().is_none() {
             self.slots.reset();
@@ -96,21 +93,29 @@ impl<M: Message> Receiver<M> {
         Ok(())
     }
 
-    /// Forgets what was staged.
     pub(super) fn unstage(&mut self) {
         self.staged.clear();
     }
 
-    /// Takes in what was staged.
     pub(super) fn apply(&mut self, stats: &mut ChannelStats) {
         let mut staged = std::mem::take(&mut self.staged);
         for (id, taken) in staged.drain(..) {
             match self.config.delivery {
                 delivery if delivery.is_reliable() && self.has_come(id) => stats.duplicates += 1,
-                Delivery::ReliableOrdered => self.deliver_in_turn(id, taken, stats),
-                Delivery::ReliableUnordered => self.deliver_at_once(id, taken, stats),
-                Delivery::Unreliable => self.deliver_if_room(taken, stats),
-                Delivery::UnreliableSequenced => self.deliver_if_newer(id, taken, stats),
+                Delivery::ReliableOrdered | Delivery::ReliableUnordered => {
+                    self.deliver_once(id, taken, stats)
+                }
+                Delivery::UnreliableSequenced if self.newest.is_some_and(|newest| !newest.is_before(id)) => {
+                    stats.old += 1;
+                }
+                Delivery::Unreliable | Delivery::UnreliableSequenced => {
+                    self.newest = Some(id);
+                    if self.ready.len() < self.config.receive_buffer.into() {
+                        self.deliver(taken, stats);
+                    } else {
+                        stats.overflowed += 1;
+                    }
+                }
             }
         }
         self.staged = staged;
@@ -133,40 +138,21 @@ impl<M: Message> Receiver<M> {
         id.is_before(self.next) || self.slots.get(id).is_some()
     }
 
-    fn deliver_in_turn(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
-        self.bits += taken.bits;
-        self.slots.insert(id, Some(taken));
+    fn deliver_once(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
+        let mut waits = None;
+        if self.config.delivery == Delivery::ReliableOrdered {
+            self.bits += taken.bits;
+            waits = Some(taken);
+        } else {
+            self.deliver(taken, stats);
+        }
+        self.slots.insert(id, waits);
         while let Some(slot) = self.slots.remove(self.next) {
             self.next = self.next.add(1);
             if let Some(taken) = slot {
                 self.bits -= taken.bits;
                 self.deliver(taken, stats);
             }
-        }
-    }
-
-    fn deliver_at_once(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
-        self.deliver(taken, stats);
-        self.slots.insert(id, None);
-        while self.slots.remove(self.next).is_some() {
-            self.next = self.next.add(1);
-        }
-    }
-
-    fn deliver_if_room(&mut self, taken: Taken<M>, stats: &mut ChannelStats) {
-        if self.ready.len() < self.config.receive_buffer.into() {
-            self.deliver(taken, stats);
-        } else {
-            stats.overflowed += 1;
-        }
-    }
-
-    fn deliver_if_newer(&mut self, id: Seq16, taken: Taken<M>, stats: &mut ChannelStats) {
-        if self.newest.is_none_or(|newest| newest.is_before(id)) {
-            self.newest = Some(id);
-            self.deliver_if_room(taken, stats);
-        } else {
-            stats.old += 1;
         }
     }
 

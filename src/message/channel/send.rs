@@ -11,7 +11,6 @@ use crate::time::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The sending half of a channel.
 #[derive(Debug)]
 pub(super) struct Sender<M> {
     config: ChannelConfig,
@@ -45,7 +44,6 @@ struct Entry<M> {
     expires: Option<Time>,
 }
 
-/// How far an entry has got.
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// It was never sent.
@@ -128,7 +126,6 @@ impl<M: Message> Sender<M> {
         Some(earlier(due, self.expires)?.max(now))
     }
 
-    /// Gives up what has expired.
     pub(super) fn expire(&mut self, now: Time, stats: &mut ChannelStats) {
         if self.expires.is_none_or(|at| now < at) {
             return;
@@ -139,17 +136,10 @@ impl<M: Message> Sender<M> {
             match entry.expires {
                 Some(at) if at <= now => {
                     self.bits = self.bits - entry.bits + DROPPED_BITS;
-                    *entry = Entry {
-                        content: Content::Dropped,
-                        bits: DROPPED_BITS,
-                        state: State::New,
-                        expires: None,
-                    };
+                    let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
+                    *entry = Entry { content, bits, state, expires: None };
                     stats.expired += 1;
-                    if self.expired.len() == usize::from(self.config.send_buffer) {
-                        self.expired.pop_front();
-                    }
-                    self.expired.push_back(id);
+                    push_newest(&mut self.expired, id, self.config.send_buffer);
                 }
                 expires => self.expires = earlier(self.expires, expires),
             }
@@ -179,12 +169,10 @@ impl<M: Message> Sender<M> {
         Ok(!self.chosen.is_empty())
     }
 
-    /// Nothing that was chosen leaves.
     pub(super) fn unchoose(&mut self) {
         self.chosen.clear();
     }
 
-    /// Writes what was chosen.
     pub(super) fn write(&mut self, stream: &mut Write<'_>) -> Result<(), BitsError> {
         serialize_count(stream, &mut self.chosen.len(), &self.config)?;
         let mut previous = None;
@@ -237,7 +225,6 @@ impl<M: Message> Sender<M> {
         self.delivered.pop_front()
     }
 
-    /// A packet that carried `id` has arrived.
     pub(super) fn arrived(&mut self, id: Seq16) {
         let removed = self.remove(id);
         let is_message = match removed {
@@ -245,14 +232,10 @@ impl<M: Message> Sender<M> {
             None => !self.config.delivery.is_reliable(),
         };
         if is_message && self.config.receipts {
-            if self.delivered.len() == usize::from(self.config.send_buffer) {
-                self.delivered.pop_front();
-            }
-            self.delivered.push_back(id);
+            push_newest(&mut self.delivered, id, self.config.send_buffer);
         }
     }
 
-    /// Takes `id` out of the store; returns what it was.
     fn remove(&mut self, id: Seq16) -> Option<Content<M>> {
         let removed = self.store.remove(id).map(|entry| {
             self.bits -= entry.bits;
@@ -270,7 +253,6 @@ impl<M: Message> Sender<M> {
         removed
     }
 
-    /// Gives the memory back when nothing is stored.
     pub(super) fn shrink(&mut self) {
         if self.waiting() == 0 {
             self.store.reset();
@@ -325,7 +307,6 @@ impl<M: Message> Sender<M> {
 }
 
 impl<M> Entry<M> {
-    /// When it is to be sent next.
     fn due(&self, now: Time, resend: Duration) -> Time {
         match self.state {
             State::New | State::Lost => now,
@@ -334,14 +315,20 @@ impl<M> Entry<M> {
     }
 }
 
-/// `count` ids from `first` on.
 fn ids(first: Seq16, count: u16) -> impl Iterator<Item = Seq16> {
     (0..count).map(move |offset| first.add(offset))
 }
 
-/// The earlier of two moments, of which none may be.
 fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     one.into_iter().chain(other).min()
+}
+
+/// The oldest go where `most` are there.
+fn push_newest(ids: &mut VecDeque<Seq16>, id: Seq16, most: u16) {
+    if ids.len() == usize::from(most) {
+        ids.pop_front();
+    }
+    ids.push_back(id);
 }
 
 /// Bits of [`Content::Dropped`] at most.

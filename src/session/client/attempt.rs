@@ -67,12 +67,10 @@ impl Attempt {
         })
     }
 
-    /// What the server calls us.
     pub(super) const fn client_sid(&self) -> u32 {
         self.client_sid
     }
 
-    /// Why the attempt was denied, if it was.
     pub(super) const fn denied(&self) -> Option<DenyReason> {
         self.denied
     }
@@ -124,7 +122,6 @@ impl Attempt {
         self.deadline <= now
     }
 
-    /// When something is due.
     pub(super) fn check(&self) -> Time {
         self.next_send.min(self.deadline)
     }

@@ -69,7 +69,6 @@ impl Received {
         Some((Acks { ack: low(pn), bits }, now.since(at)))
     }
 
-    /// The peer has been told.
     pub(super) const fn told(&mut self) {
         self.untold = None;
         if self.due.take().is_none() {

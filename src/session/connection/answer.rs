@@ -11,7 +11,6 @@ use crate::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use crate::time::Time;
 use std::time::Duration;
 
-/// How the last ping is to be answered.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Answer {
     /// Not at all, any more.

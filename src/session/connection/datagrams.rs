@@ -9,7 +9,6 @@ use crate::seq::Seq16;
 use crate::wire::{DatagramQueue, Output};
 use std::collections::VecDeque;
 
-/// The datagrams of one end, in both directions.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     limits: Limits,
@@ -39,7 +38,6 @@ struct Queues {
     received: DatagramQueue,
 }
 
-/// Datagrams of one packet: so many from the first on.
 #[derive(Clone, Copy, Debug)]
 struct Carried {
     first: u64,
@@ -71,12 +69,10 @@ impl Datagrams {
         Ok(DatagramId(*next - 1))
     }
 
-    /// Bytes of the next one to send.
     pub(super) fn next_len(&self) -> Option<usize> {
         self.queues.as_ref()?.out.next_len()
     }
 
-    /// Takes the next one to send.
     pub(super) fn pop(&mut self) -> Option<&[u8]> {
         let queues = self.queues.as_mut()?;
         let datagram = queues.out.pop()?;
@@ -91,7 +87,6 @@ impl Datagrams {
         }
     }
 
-    /// The packet `sequence` has arrived.
     pub(super) fn on_acked(&mut self, sequence: Seq16) {
         let Some(Queues { carried, delivered, .. }) = self.queues.as_deref_mut() else { return };
         let Some(Carried { first, count }) = carried.remove(sequence) else { return };
@@ -127,12 +122,10 @@ impl Datagrams {
         Ok(need)
     }
 
-    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         self.queues.as_deref().map_or(0, Queues::memory)
     }
 
-    /// How many wait to be sent.
     pub(super) fn waiting(&self) -> usize {
         self.queues.as_ref().map_or(0, |queues| queues.out.len())
     }
@@ -145,7 +138,6 @@ impl Datagrams {
         }
     }
 
-    /// Forgets which packets carried what.
     pub(super) fn forget(&mut self) {
         if let Some(queues) = &mut self.queues {
             queues.carried.reset();

@@ -11,7 +11,6 @@ use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame, FrameWriter};
 use crate::time::Time;
 use std::time::Duration;
 
-/// What was received and sent with which marks.
 #[derive(Debug)]
 pub(super) struct Marks {
     received: EcnFrame,
@@ -69,7 +68,6 @@ impl Marks {
         self.path == PathMarks::Valid
     }
 
-    /// Packets that the peer says were marked by the path.
     pub(super) const fn told(&self) -> u64 {
         self.total
     }
@@ -112,7 +110,6 @@ impl Marks {
         true
     }
 
-    /// A packet is sent.
     pub(super) const fn on_sent(&mut self) {
         self.is_marked = match self.path {
             PathMarks::Testing(left) => {

@@ -67,7 +67,6 @@ impl Keepalive {
         self.seen = self.seen.max(now);
     }
 
-    /// When the peer was last heard.
     pub(super) const fn heard(&self) -> Time {
         self.heard
     }
@@ -80,7 +79,6 @@ impl Keepalive {
         silence > STANDSTILL.max(u64::from(self.interval) * 5 / 2)
     }
 
-    /// A packet is sent.
     pub(super) const fn on_sent(&mut self, now: Time, sent: Sent) {
         self.spoke = now;
         self.ping_now = false;
@@ -94,7 +92,6 @@ impl Keepalive {
         }
     }
 
-    /// A ping was answered.
     pub(super) const fn on_answer(&mut self) {
         self.pings = 0;
     }
@@ -129,7 +126,6 @@ impl Keepalive {
         self.unasked >= UNASKED
     }
 
-    /// When the peer has been silent for too long.
     pub(super) fn timeout_at(&self) -> Time {
         self.heard.after(self.timeout.into()).max(self.grace)
     }

@@ -4,7 +4,6 @@ use super::super::event::{CloseReason, Undelivered};
 use crate::time::Time;
 use std::time::Duration;
 
-/// How far a connection has got.
 #[derive(Debug)]
 pub(super) enum Life {
     Up,
@@ -41,7 +40,6 @@ impl Closing {
         self.is_asked = true;
     }
 
-    /// Whether a CLOSE leaves now.
     pub(super) fn poll(&mut self, now: Time) -> bool {
         if self.next_send().is_none_or(|at| at > now) {
             return false;
@@ -58,7 +56,6 @@ impl Closing {
         self.since + CLOSING
     }
 
-    /// When something is due.
     pub(super) fn check(&self) -> Time {
         self.next_send().map_or(self.ends_at(), |at| at.min(self.ends_at()))
     }

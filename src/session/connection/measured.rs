@@ -96,7 +96,6 @@ impl<M: Message> Connection<M> {
         self.channels.as_mut()?.pop_expired(channel)
     }
 
-    /// Smoothed round trip; zero before the first.
     pub(super) fn rtt(&self) -> Duration {
         self.rtt.smoothed()
     }

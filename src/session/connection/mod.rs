@@ -438,7 +438,6 @@ impl<M: Message> Connection<M> {
         self.channels.as_deref_mut().ok_or(none.into())
     }
 
-    /// Notes that time has passed.
     fn tick(&mut self, now: Time) {
         self.now = now;
         self.keepalive.tick(now);

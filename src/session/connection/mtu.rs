@@ -59,7 +59,6 @@ struct Unheard {
     since: Time,
 }
 
-/// What a search has done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeCounts {
     pub(super) sent: u64,
@@ -73,7 +72,6 @@ impl PathMtu {
         Self { current: base, search: (most > base).then(|| Box::new(Search::new(base, most))) }
     }
 
-    /// Most bytes of a datagram.
     pub(super) const fn current(&self) -> u16 {
         self.current
     }
@@ -83,7 +81,6 @@ impl PathMtu {
         self.search.as_ref().is_some_and(|search| len > usize::from(search.base))
     }
 
-    /// Bytes of the heap.
     pub(super) const fn memory(&self) -> usize {
         if self.search.is_some() { size_of::<Search>() } else { 0 }
     }
@@ -119,7 +116,6 @@ impl PathMtu {
         }
     }
 
-    /// A datagram of so many bytes has arrived.
     pub(super) fn on_arrived(&mut self, now: Time, sequence: Seq16, len: u32) {
         let Some(search) = self.search.as_mut().filter(|search| len > search.base.into()) else { return };
         search.unheard = search.unheard.and_then(|unheard| {
@@ -229,7 +225,6 @@ impl Search {
         }
     }
 
-    /// The last try was lost.
     fn give_up(&mut self, now: Time, current: u16) {
         self.counts.lost += 1;
         self.tries.waits = None;
@@ -276,7 +271,6 @@ impl Search {
 }
 
 impl Unheard {
-    /// One more has left.
     fn add(&mut self, now: Time, sequence: Seq16, patience: Duration) {
         self.newest = sequence;
         self.sent = self.sent.saturating_add(1);

@@ -18,12 +18,10 @@ impl Pacing {
         Ok(Self { pace: Pace::new(config)?, next: Time::ZERO })
     }
 
-    /// Learns how the path is.
     pub(super) fn update(&mut self, now: Time, conditions: &Conditions) {
         self.pace.update(now, conditions);
     }
 
-    /// When a datagram may leave.
     pub(super) fn allows_at(&self) -> Time {
         self.next.before(BURST)
     }

@@ -45,7 +45,6 @@ impl Parts {
         (cut.size, cut.next, cut.count) = (frame.len().div_ceil(count.max(1)), 0, parts);
     }
 
-    /// The next part that is to leave.
     pub(super) fn next(&self) -> Option<(KcpPart, &[u8])> {
         let &Cut { number, ref bytes, size, next, count } = self.cut.as_deref()?;
         if next >= count {
@@ -56,7 +55,6 @@ impl Parts {
         Some((KcpPart { number: Seq16(number), id: next, last: count - 1 }, part))
     }
 
-    /// It has left.
     pub(super) fn on_sent(&mut self) {
         let Some(cut) = &mut self.cut else { return };
         cut.next += 1;
@@ -80,12 +78,10 @@ impl Parts {
         joining.take(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)
     }
 
-    /// The frame that was completed last.
     pub(super) fn joined(&self) -> &[u8] {
         self.joining.as_ref().map_or(&[], |joining| joining.complete())
     }
 
-    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let joining = |joining: &Reassembly| size_of::<Reassembly>() + joining.memory();
         let cut = |cut: &Cut| size_of::<Cut>() + cut.bytes.capacity();

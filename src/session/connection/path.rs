@@ -34,7 +34,6 @@ struct Candidate {
 }
 
 impl Path {
-    /// `moves`: whether the peer may change its address.
     pub(super) const fn new(address: SocketAddr, moves: bool) -> Self {
         Self { address, moves, moving: None }
     }
@@ -43,7 +42,6 @@ impl Path {
         self.address
     }
 
-    /// Whether the peer may send from there.
     pub(super) fn may_be(&self, from: SocketAddr) -> bool {
         self.moves || from == self.address
     }
@@ -139,14 +137,12 @@ impl Path {
         Some(if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at })
     }
 
-    /// Gives a candidate up that has not answered.
     pub(super) fn update(&mut self, now: Time) {
         if let Some(moving) = &mut self.moving {
             moving.candidate.take_if(|candidate| candidate.dies_at <= now);
         }
     }
 
-    /// Bytes of the heap.
     pub(super) const fn memory(&self) -> usize {
         if self.moving.is_some() { size_of::<Moving>() } else { 0 }
     }

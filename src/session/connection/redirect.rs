@@ -36,7 +36,6 @@ struct Came {
 
 type Token = Zeroizing<Vec<u8>>;
 
-/// What a token that came is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Arrival {
     New,
@@ -47,18 +46,15 @@ pub(super) enum Arrival {
 }
 
 impl Redirects {
-    /// Sends a token from now on, and no older one.
     fn send(&mut self, now: Time, token: &[u8]) {
         let token = Zeroizing::new(token.to_vec());
         self.out = Some(Box::new(Outgoing { token, due: now, pause: None, carriers: [None; CARRIERS] }));
     }
 
-    /// Whether a token is not known to have arrived.
     pub(super) const fn is_pending(&self) -> bool {
         self.out.is_some()
     }
 
-    /// When the token is sent next.
     pub(super) fn due(&self) -> Option<Time> {
         self.out.as_ref().map(|out| out.due)
     }
@@ -86,7 +82,6 @@ impl Redirects {
         }
     }
 
-    /// The packet `sequence` has arrived.
     pub(super) fn on_acked(&mut self, sequence: Seq16) {
         if self.out.as_ref().is_some_and(|out| out.carriers.contains(&Some(sequence))) {
             self.out = None;
@@ -132,7 +127,6 @@ impl<M: Message> Connection<M> {
         Ok(())
     }
 
-    /// Takes the newest token that came, once.
     pub(in crate::session) fn take_redirect(&mut self) -> Option<Token> {
         self.redirects.pop()
     }

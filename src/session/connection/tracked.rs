@@ -20,7 +20,6 @@ impl Tracked {
         Self { unacked, tracker: None }
     }
 
-    /// A packet has left.
     pub(super) fn on_sent(&mut self, now: Time, sequence: Seq16, bytes: u32) {
         let unacked = self.unacked;
         let tracker =
@@ -39,24 +38,20 @@ impl Tracked {
         self.tracker.as_ref().map_or(0, |tracker| tracker.bytes_sent(sequence))
     }
 
-    /// Whether any are remembered.
     pub(super) fn remembers_sent(&self) -> bool {
         self.tracker.as_ref().is_some_and(|tracker| tracker.remembers_sent())
     }
 
-    /// Packets take another path now.
     pub(super) fn path_changed(&mut self) {
         if let Some(tracker) = &mut self.tracker {
             tracker.path_changed();
         }
     }
 
-    /// Forgets those that were sent, and gives their memory back.
     pub(super) fn forget_sent(&mut self) {
         self.tracker = None;
     }
 
-    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         self.tracker.as_deref().map_or(0, |tracker| size_of::<AckTracker>() + tracker.memory())
     }

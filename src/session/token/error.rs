@@ -6,61 +6,38 @@ use thiserror::Error;
 /// Why a token does not let anybody in, in the order in which it is looked at.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TokenError {
     /// It does not have its length.
     #[error("{have} bytes are no token")]
-    Length {
-        /// Its bytes.
-        have: usize,
-    },
+    Length { have: usize },
     /// It is of another version.
     #[error("version {found} of tokens is not ours")]
-    Version {
-        /// Its version.
-        found: u8,
-    },
+    Version { found: u8 },
     /// It is for another server.
     #[error("the token is for server {found}")]
-    Server {
-        /// The server that it is for.
-        found: u64,
-    },
+    Server { found: u64 },
     /// It is sealed with a key that we do not have, or not any more.
     #[error("the token is sealed with key {found}")]
-    Key {
-        /// Number of the key.
-        found: u8,
-    },
+    Key { found: u8 },
     /// It is over.
     #[error("the token ended at {expires}")]
-    Expired {
-        /// When, seconds since 1970.
-        expires: u64,
-    },
+    Expired { expires: u64 },
     /// It would hold for longer than any may.
     #[error("the token ends at {expires}, too far in the future")]
-    TooLong {
-        /// When, seconds since 1970.
-        expires: u64,
-    },
+    TooLong { expires: u64 },
     /// It is not what the matchmaker sealed, or for another protocol.
     #[error("the token is not authentic")]
     Forged,
     /// It is for another suite.
     #[error("the token is for suite {found:#06x}")]
-    Suite {
-        /// The suite that it is for.
-        found: u16,
-    },
+    Suite { found: u16 },
     /// The matchmaker sealed what no token has in it.
     #[error("there is no token under the seal")]
     Content,
     /// It is older than this server.
     #[error("the token was made at {created}, before the server")]
-    BeforeStart {
-        /// When, seconds since 1970.
-        created: u64,
-    },
+    BeforeStart { created: u64 },
     /// It was used before.
     #[error("the token was used before")]
     Used,

@@ -132,13 +132,11 @@ fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> 
     }
 }
 
-/// Appends a packet of the handshake.
 fn append<'a>(kind: u8, packet: &impl Value<'a>, datagram: &mut Vec<u8>) {
     datagram.extend_from_slice(&[kind, VERSION]);
     packet.write(datagram);
 }
 
-/// A packet of the handshake.
 fn whole<'a, T: Value<'a>>(kind: u8, datagram: &'a [u8]) -> Result<T, PacketError> {
     Ok(begin(kind, datagram)?.whole()?)
 }

@@ -95,14 +95,12 @@ impl<'a> Value<'a> for &'a [u8] {
     }
 }
 
-/// Fewer bytes than were asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::session) struct Short {
     /// All bytes there were.
     pub(in crate::session) have: usize,
 }
 
-/// The bytes that have not been taken.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::session) struct Reader<'a> {
     rest: &'a [u8],
@@ -118,7 +116,6 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Nothing may be left.
     pub(in crate::session) const fn finish(self) -> Result<(), Short> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.short()) }
     }
