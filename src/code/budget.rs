@@ -43,6 +43,13 @@ pub(crate) fn share(loss: u32, percent: u8, together: u32) -> u32 {
     u32::try_from(share).map_or(u32::MAX, |share| share.min(percent * WHOLE / 100))
 }
 
+/// Whether a smoothed round trip, µs, is so much longer than the shortest that something queues on the path: then protection would lengthen that.
+pub(crate) const fn is_queued(srtt: u64, min: u64) -> bool {
+    srtt.saturating_sub(min) > min / 2 + QUEUE
+}
+
+/// Part of a round trip that need not be a queue, µs, beside half of the shortest.
+const QUEUE: u64 = 20_000;
 /// Bytes sent whose earnings are kept.
 const BUCKET: u64 = 64 << 10;
 /// Deviations above the average loss that 100 % pays for.

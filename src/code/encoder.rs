@@ -52,6 +52,17 @@ impl Encoder {
     /// than the last one added, or too far from the first, and the repair has not changed.
     #[inline]
     pub fn add(&mut self, sn: Sn, frg: u8, len: u16, copy: impl FnOnce(&mut [u8])) -> bool {
+        self.add_symbol(sn, SYMBOL_HEAD + usize::from(len), |symbol| {
+            if let Some((head, data)) = symbol.split_first_chunk_mut() {
+                *head = symbol_head(len, frg);
+                copy(data);
+            }
+        })
+    }
+
+    /// [`add`](Self::add) of a segment whose symbol of `len` bytes `copy` writes.
+    #[inline]
+    pub(super) fn add_symbol(&mut self, sn: Sn, len: usize, copy: impl FnOnce(&mut [u8])) -> bool {
         let Self { cover, sum } = self;
         if cover.set == 0 {
             cover.first = sn;
@@ -60,12 +71,7 @@ impl Encoder {
         else {
             return false;
         };
-        sum.add(cover.coefficient(sn), SYMBOL_HEAD + usize::from(len), |symbol| {
-            if let Some((head, data)) = symbol.split_first_chunk_mut() {
-                *head = symbol_head(len, frg);
-                copy(data);
-            }
-        });
+        sum.add(cover.coefficient(sn), len, copy);
         cover.set |= 1 << offset;
         true
     }

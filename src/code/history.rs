@@ -1,16 +1,17 @@
-//! The segments that arrived last.
+//! The segments that arrived last, or left last and have not arrived.
 
-use super::encoder::symbol_head;
+use super::encoder::{Encoder, symbol_head};
+use super::protect::Source;
 use super::repair::SYMBOL_HEAD;
 use crate::ring::ByteRing;
 use crate::seq::Sn;
 
-/// Remembers the segments that arrived last: at most a number of them, at most so many bytes.
+/// Remembers segments, the last that were pushed: at most a number of them, at most so many bytes.
 ///
-/// They lie in a log in the order in which they came, each as its sn and its symbol. Where a segment
+/// They lie in a log in that order, each as its sn and its symbol. Where a segment
 /// is says a table by its number modulo the capacity: of two that share a place, the later counts.
 #[derive(Clone, Debug)]
-pub(super) struct History {
+pub(crate) struct History {
     log: ByteRing,
     /// Positions in the log. None, or a power of two of them.
     places: Box<[Option<u32>]>,
@@ -21,9 +22,9 @@ pub(super) struct History {
 
 /// What may be remembered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) segments: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Limits {
+    pub(crate) segments: usize,
+    pub(crate) bytes: usize,
 }
 
 /// A segment that is remembered.
@@ -35,18 +36,18 @@ pub(super) struct Held {
 
 impl History {
     /// Remembers nothing and owns no memory yet.
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { log: ByteRing::default(), places: Box::default(), count: 0, limits }
     }
 
     /// Bytes of memory that it owns, used or not.
-    pub(super) const fn memory(&self) -> usize {
+    pub(crate) const fn memory(&self) -> usize {
         self.log.memory() + self.places.len() * size_of::<Option<u32>>()
     }
 
     /// Remembers a segment unless it does; as many others are forgotten, oldest first, as must be.
     #[inline]
-    pub(super) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {
+    pub(crate) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {
         let need = ENTRY_HEAD + data.len();
         let Ok(len) = u16::try_from(data.len()) else { return };
         if need > self.limits.bytes || self.limits.segments == 0 || self.find(sn).is_some() {
@@ -82,10 +83,29 @@ impl History {
     }
 
     /// Forgets the oldest segments as long as they are before `sn`.
-    pub(super) fn forget_before(&mut self, sn: Sn) {
-        while self.count > 0 && self.entry(self.log.start()).sn.is_before(sn) {
+    pub(crate) fn forget_before(&mut self, sn: Sn) {
+        while self.oldest().is_some_and(|oldest| oldest.is_before(sn)) {
             self.forget_oldest();
         }
+    }
+
+    /// Forgets the segment `sn`; whether it was remembered.
+    pub(crate) fn forget(&mut self, sn: Sn) -> bool {
+        let Some(held) = self.find(sn) else { return false };
+        if held.position == self.log.start() {
+            self.forget_oldest();
+        } else if let Some(place) = self.place(sn) {
+            *place = None;
+        }
+        while self.oldest().is_some_and(|oldest| self.find(oldest).is_none()) {
+            self.forget_oldest();
+        }
+        true
+    }
+
+    /// The number of the one that was pushed first, remembered or not.
+    pub(crate) fn oldest(&self) -> Option<Sn> {
+        (self.count > 0).then(|| self.entry(self.log.start()).sn)
     }
 
     /// Forgets everything and gives the memory back.
@@ -116,6 +136,18 @@ impl History {
     fn place(&mut self, sn: Sn) -> Option<&mut Option<u32>> {
         let index = sn.0 as usize & self.places.len().wrapping_sub(1);
         self.places.get_mut(index)
+    }
+}
+
+impl Source for History {
+    fn len_of(&self, sn: Sn) -> Option<u16> {
+        self.find(sn).map(|held| held.len)
+    }
+
+    fn add_to(&self, encoder: &mut Encoder, sn: Sn) {
+        if let Some(held) = self.find(sn) {
+            encoder.add_symbol(sn, held.symbol_len(), |to| self.copy_symbol(held, to));
+        }
     }
 }
 

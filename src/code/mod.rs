@@ -89,6 +89,7 @@ mod decoder;
 mod encoder;
 mod gf256;
 mod history;
+pub(crate) mod protect;
 mod rebuild;
 mod repair;
 mod row;
@@ -99,6 +100,7 @@ mod sum;
 
 pub use decoder::{Decoder, DecoderConfig};
 pub use encoder::Encoder;
+pub(crate) use history::{History, Limits};
 pub use rebuild::Recovered;
 pub use repair::{COVER_MAX, REPAIR_HEAD, RepairError, SYMBOL_HEAD, head_len};
 pub use stats::{DecoderStats, RejectedRepairs};

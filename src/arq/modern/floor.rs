@@ -1,5 +1,6 @@
 //! The round trip of the path without a queue.
 
+use crate::code::budget::is_queued;
 use crate::time::Time;
 
 /// The shortest round trip lately: over the last one to two times [`PERIOD`]. A path may change to a
@@ -36,8 +37,7 @@ impl Floor {
 
     /// Whether a smoothed round trip, µs, is so much longer that something queues on the path.
     pub(super) fn is_under_queue(self, srtt: u32) -> bool {
-        let min = self.present.min(self.before);
-        srtt.saturating_sub(min) > min / 2 + QUEUE
+        is_queued(srtt.into(), self.present.min(self.before).into())
     }
 }
 
@@ -45,8 +45,6 @@ impl Floor {
 const PERIOD: u64 = 30_000_000;
 /// Part of a round trip that may be jitter, µs.
 const JITTER: u32 = 5_000;
-/// Part of a round trip that need not be a queue, µs.
-const QUEUE: u32 = 20_000;
 
 #[cfg(test)]
 mod tests {

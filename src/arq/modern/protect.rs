@@ -4,11 +4,12 @@ use super::Modern;
 use super::copies::Copies;
 use super::floor::Floor;
 use super::gap::Gap;
-use super::repairs::Repairs;
+use super::repairs;
 use crate::arq::congestion::Congestion;
 use crate::arq::rtt::Rtt;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
-use crate::code::budget::{Budget, share};
+use crate::code::budget::share;
+use crate::code::protect::Protector;
 use crate::code::share::{LossShare, WHOLE};
 use crate::seq::Sn;
 use crate::time::Time;
@@ -24,8 +25,7 @@ pub(in crate::arq) struct Protection {
     peer: Peer,
     /// Transmissions that were resends.
     resent: LossShare,
-    budget: Budget,
-    repairs: Repairs,
+    protector: Protector,
     copies: Copies,
     gap: Gap,
     pub(super) floor: Floor,
@@ -50,8 +50,7 @@ impl Default for Protection {
         Self {
             peer: Peer::Unknown,
             resent: LossShare::assumed(ASSUMED),
-            budget: Budget::default(),
-            repairs: Repairs::default(),
+            protector: Protector::default(),
             copies: Copies::default(),
             gap: Gap::default(),
             floor: Floor::default(),
@@ -103,7 +102,7 @@ impl Protection {
             (0..new.min(BURST)).for_each(|_| self.gap.packet(transmit.now));
             let is_queued = self.floor.is_under_queue(rtt.srtt);
             let share = if is_queued { 0 } else { self.share(transmit.sender.in_flight, modern) };
-            self.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
+            self.protector.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
         }
         let first = self.unprotected.take().unwrap_or(first);
         let is_held_back = Congestion::holds_back(transmit.config, rmt_wnd, transmit.sender);
@@ -112,10 +111,10 @@ impl Protection {
         }
         match self.peer {
             Peer::Unknown => 0,
-            Peer::Stock => self.copies.send(transmit, &mut self.budget, first),
+            Peer::Stock => self.copies.send(transmit, &mut self.protector.budget, first),
             Peer::Rebuilds { .. } => {
                 let patience = if modern.thin_acks { self.gap.patience(rtt) } else { 0 };
-                let sent = self.repairs.send(transmit, &mut self.budget, first, patience);
+                let sent = repairs::send(&mut self.protector, transmit, first, patience);
                 self.unprotected = (!transmit.congestion.allows()).then_some(first);
                 sent
             }

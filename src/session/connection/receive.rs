@@ -153,7 +153,7 @@ impl<M: Message> Connection<M> {
             }
             return;
         }
-        taken.elicits |= self.take_repair(now, from, taken.pn, frames);
+        taken.elicits |= self.on_protected(now, from, taken.pn, frames);
         if !matches!(self.life, Life::Up | Life::Draining { .. }) {
             return; // what was rebuilt has ended the session
         }
@@ -227,7 +227,7 @@ impl<M: Message> Connection<M> {
                     self.lanes.congestion_marked(now);
                 }
             }
-            Frame::Loss(loss) => self.take_loss(now, taken.pn, loss)?,
+            Frame::Loss(loss) => self.on_loss(now, taken.pn, loss)?,
             Frame::Ping(stamp) => taken.ping = Some(stamp),
             Frame::Pong(stamp) => {
                 if self.mtu.on_pong(now, stamp) {

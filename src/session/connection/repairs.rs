@@ -50,9 +50,9 @@ impl Repairs {
     }
 
     pub(super) fn stats(&self) -> RepairStats {
-        let mut stats = self.protection.stats();
-        self.rebuild.add_to(&mut stats);
-        stats
+        let (sent, came) = (self.protection.stats(), self.rebuild.stats());
+        let RepairStats { sent, sent_alone, bytes, rebuilt_by_peer, loss_told, .. } = sent;
+        RepairStats { sent, sent_alone, bytes, rebuilt_by_peer, loss_told, ..came }
     }
 }
 
@@ -64,23 +64,21 @@ impl<M: Message> Connection<M> {
 
     /// A packet of data is about to be sealed, with the frames from a place of the buffer on: it is protected from now on, and takes a
     /// repair of others along if that fits.
-    pub(super) fn protect(&mut self, now: Time, (buffer, start, end): (&mut Vec<u8>, usize, usize)) {
-        let Some(repairs) = &mut self.repairs else { return };
-        if !repairs.protection.is_on(now) {
-            return repairs.protection.shrink();
+    pub(super) fn protect(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) {
+        match &mut self.repairs {
+            None => return,
+            Some(repairs) if !repairs.protection.is_on(now) => return repairs.protection.shrink(),
+            Some(_) => {}
         }
-        let (pn, path, held) = (self.seal.sealed(), self.repair_path(), self.repair_memory());
-        if let Some(repairs) = &mut self.repairs {
-            repairs.protection.protect(now, pn, &path, (buffer, start, end));
-        }
-        self.note_repair_memory(held);
+        let (pn, path) = (self.seal.sealed(), self.repair_path());
+        self.with_repairs(|repairs| repairs.protection.protect(now, pn, &path, body));
     }
 
     /// A packet without data is about to be sealed: writes a repair into it, if one is due and fits.
     pub(super) fn write_repair(&mut self, now: Time, body: (&mut Vec<u8>, usize, usize)) -> bool {
-        let (pn, path) = (self.seal.sealed(), self.repair_path());
-        let Some(repairs) = &mut self.repairs else { return false };
-        let is_written = repairs.protection.write_alone(pn, &path, body);
+        let path = self.repair_path();
+        let repairs = self.repairs.as_mut();
+        let is_written = repairs.is_some_and(|repairs| repairs.protection.write_alone(&path, body));
         if is_written {
             self.on_data(now);
         }
@@ -115,117 +113,110 @@ impl<M: Message> Connection<M> {
 
     /// These packets have arrived: `newest`, and those of the bits before it.
     pub(super) fn protected_arrived(&mut self, newest: u64, bits: u32) {
-        let Some(repairs) = self.repairs.as_mut().filter(|repairs| repairs.protection.has_any()) else {
-            return;
-        };
-        let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
-        for age in before.chain([0]) {
-            newest.checked_sub(age).into_iter().for_each(|pn| repairs.protection.arrived(pn));
+        if let Some(repairs) = &mut self.repairs {
+            repairs.protection.arrived(newest, bits);
         }
     }
 
-    /// Takes what the peer tells of loss. What it has rebuilt has arrived, and was lost all the same.
-    pub(super) fn take_loss(&mut self, now: Time, pn: u64, loss: LossFrame) -> Result<(), CloseReason> {
+    /// The peer tells of loss. What it has rebuilt has arrived, and was lost all the same.
+    pub(super) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) -> Result<(), CloseReason> {
         if self.repairs.is_none() {
             return Ok(());
         }
         let newest = if loss.rebuilt == 0 { 0 } else { self.number_sent(loss.newest)? };
+        let Some(Repairs { protection, .. }) = self.repairs.as_deref_mut() else { return Ok(()) };
         let ages = (0..u32::BITS).filter(|age| loss.rebuilt >> age & 1 == 1);
         for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
-            let Some(repairs) = &mut self.repairs else { break };
-            if !repairs.protection.rebuilt_by_peer(rebuilt) {
-                continue;
-            }
-            self.datagrams.on_acked(low(rebuilt));
-            self.lanes.congestion_marked(now);
-            if let Some(channels) = &mut self.channels {
-                channels.on_acked(low(rebuilt));
+            if protection.rebuilt_by_peer(rebuilt) {
+                self.datagrams.on_acked(low(rebuilt));
+                self.lanes.congestion_marked(now);
+                if let Some(channels) = &mut self.channels {
+                    channels.on_acked(low(rebuilt));
+                }
             }
         }
-        if let Some(repairs) = &mut self.repairs {
-            repairs.protection.on_loss(now, pn, loss);
-        }
+        protection.on_loss(now, pn, loss);
         Ok(())
     }
 
-    /// Takes what a packet has for repairs: itself, and a repair. What can be rebuilt thereby is taken before its own frames. Returns
-    /// whether the peer wants to know that it arrived.
-    pub(super) fn take_repair(
+    /// A packet has come: remembers it, and uses its repair. What can be rebuilt thereby is applied before its own frames. Returns whether the
+    /// peer wants to know that it arrived.
+    pub(super) fn on_protected(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) -> bool {
+        let has_memory = self.check_memory(frames.rest().len()).is_ok();
+        let Some(Repairs { rebuild, .. }) = self.repairs.as_deref_mut() else { return false };
+        rebuild.arrived(pn);
+        let mut rest = frames;
+        let repair = match rest.next() {
+            Some(Frame::Repair(first, payload)) => Some((first, payload)),
+            _ => None,
+        };
+        if !rebuild.is_on() {
+            rebuild.stats.needless += u64::from(repair.is_some());
+            return false;
+        }
+        let body = if repair.is_some() { rest.rest() } else { frames.rest() };
+        let is_protected = repair::is_worth_protecting(frames);
+        self.with_repairs(|Repairs { rebuild, .. }| {
+            if is_protected && has_memory {
+                rebuild.remember(pn, body);
+            }
+            match repair {
+                Some((first, payload)) if has_memory => rebuild.repair(pn, first, payload),
+                Some(_) => rebuild.stats.refused += 1,
+                None => {}
+            }
+        });
+        self.apply_rebuilt(now, from);
+        is_protected
+    }
+
+    /// Applies what can be rebuilt now that a packet has come.
+    fn apply_rebuilt(&mut self, now: Time, from: SocketAddr) {
+        let Some(mut repairs) = self.repairs.take() else { return };
+        let Repairs { rebuild, moved, .. } = &mut *repairs;
+        while matches!(self.life, Life::Up | Life::Draining { .. })
+            && let Some((pn, body)) = rebuild.recover()
+        {
+            let Some((pn, frames)) = pn.zip(repair::protected(body)) else {
+                rebuild.stats.refused += 1;
+                continue;
+            };
+            if self.seal.mark_rebuilt(pn).is_err() {
+                rebuild.stats.late += 1; // or too old to tell
+                continue;
+            }
+            match self.apply_rebuilt_packet(now, from, pn, frames, moved) {
+                Ok(refused) => rebuild.was_rebuilt(pn, !refused, now.after(self.ack_delay.into())),
+                Err(reason) => self.fail(now, reason),
+            }
+        }
+        self.repairs = Some(repairs);
+    }
+
+    /// Whether something of it was refused.
+    fn apply_rebuilt_packet(
         &mut self,
         now: Time,
         from: SocketAddr,
         pn: u64,
-        mut frames: Frames<'_>,
-    ) -> bool {
-        let Some(repairs) = &mut self.repairs else { return false };
-        repairs.rebuild.arrived(pn);
-        let all = frames;
-        let repair = match frames.next() {
-            Some(Frame::Repair(first, payload)) => Some((first, payload)),
-            _ => None,
-        };
-        if !repairs.rebuild.is_on() {
-            repairs.rebuild.ignore(u64::from(repair.is_some()));
-            return false;
-        }
-        let body = if repair.is_some() { frames.rest() } else { all.rest() };
-        let is_protected = repair::is_worth_protecting(all);
-        let (held, has_memory) = (self.repair_memory(), self.check_memory(all.rest().len()).is_ok());
-        let Some(repairs) = &mut self.repairs else { return false };
-        if is_protected && has_memory {
-            repairs.rebuild.remember(pn, body);
-        }
-        match repair {
-            Some((first, payload)) if has_memory => repairs.rebuild.take(pn, first, payload),
-            Some(_) => repairs.rebuild.was_refused(),
-            None => {}
-        }
-        self.note_repair_memory(held);
-        self.take_rebuilt(now, from);
-        is_protected
-    }
-
-    /// Takes what can be rebuilt now that a packet has come.
-    fn take_rebuilt(&mut self, now: Time, from: SocketAddr) {
-        while matches!(self.life, Life::Up | Life::Draining { .. })
-            && let Some(repairs) = &mut self.repairs
-            && let Some((pn, body)) = repairs.rebuild.recover()
-        {
-            match repair::protected(&body) {
-                None => repairs.rebuild.was_refused(),
-                Some(_) if self.seal.mark_rebuilt(pn).is_err() => repairs.rebuild.was_late(),
-                Some(frames) => self.take_rebuilt_packet(now, from, pn, frames),
-            }
-            if let Some(repairs) = &mut self.repairs {
-                repairs.rebuild.give_back(body);
-            }
-        }
-    }
-
-    fn take_rebuilt_packet(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) {
+        frames: Frames<'_>,
+        moved: &mut Vec<u8>,
+    ) -> Result<bool, CloseReason> {
         let mut taken = Taken::of(pn);
-        let mut moved =
-            self.repairs.as_mut().map_or_else(Vec::new, |repairs| std::mem::take(&mut repairs.moved));
         for frame in frames.filter(Frame::has_data) {
             self.be_busy(now);
             let frame = match frame {
                 Frame::Kcp(segments) => {
                     moved.clear();
                     moved.extend_from_slice(segments);
-                    move_ts(&mut moved, AHEAD);
-                    Frame::Kcp(&moved)
+                    move_ts(moved, AHEAD);
+                    Frame::Kcp(moved)
                 }
                 frame => frame,
             };
-            if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
-                return self.fail(now, reason);
-            }
+            self.take_frame(now, from, frame, &mut taken)?;
         }
-        let due = now.after(self.ack_delay.into());
-        if let Some(repairs) = &mut self.repairs {
-            repairs.rebuild.was_rebuilt(pn, !taken.refused, due);
-            repairs.moved = moved;
-        }
+        Ok(taken.refused)
     }
 
     /// What a repair has to know of the path.
@@ -240,13 +231,12 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn repair_memory(&self) -> usize {
-        self.repairs.as_deref().map_or(0, Repairs::memory)
-    }
-
-    /// Repairs held so many bytes before.
-    fn note_repair_memory(&mut self, before: usize) {
-        let grown = self.repair_memory().saturating_sub(before);
+    /// Does something with the repairs, if there are any, and notes by how much their memory has grown.
+    fn with_repairs(&mut self, act: impl FnOnce(&mut Repairs)) {
+        let Some(repairs) = self.repairs.as_deref_mut() else { return };
+        let before = repairs.memory();
+        act(repairs);
+        let grown = repairs.memory().saturating_sub(before);
         self.take_memory(grown);
         self.has_grown |= grown > 0;
     }

@@ -6,7 +6,6 @@
 //! told apart from what has arrived, so that no loss is hidden from who has to slow down. Source for that: RFC 9265 (section 3).
 
 mod config;
-mod flow;
 mod losses;
 mod protection;
 mod rebuild;
@@ -14,7 +13,6 @@ mod stats;
 mod tells;
 #[cfg(test)]
 mod tests;
-mod under_way;
 
 pub use config::RepairConfig;
 pub use stats::RepairStats;
@@ -24,6 +22,7 @@ pub(super) use rebuild::Rebuild;
 
 use super::wire::{Frame, Frames, REPAIR_FIRST};
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
+use crate::seq::Sn;
 use crate::wire::{Command, RawHeader};
 
 impl Frame<'_> {
@@ -62,6 +61,12 @@ fn has_push(mut segments: &[u8]) -> bool {
         segments = rest.get(len..).unwrap_or_default();
     }
     false
+}
+
+/// The number of a packet as one of a segment: its low half.
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+const fn low(pn: u64) -> Sn {
+    Sn(pn as u32)
 }
 
 /// Bytes that a REPAIR has more than the longest packet that it covers: type, first, span and index, a set, the head of a symbol.

@@ -1,11 +1,10 @@
 //! Repairs on their way out.
 
-use super::flow::Flow;
-use super::stats::RepairStats;
-use super::under_way::{Cover, UnderWay};
-use super::{RepairConfig, is_worth_protecting};
-use crate::code::Encoder;
-use crate::code::budget::{Budget, share};
+use super::{RepairConfig, RepairStats, is_worth_protecting, low};
+use crate::code::budget::{is_queued, share};
+use crate::code::protect::{Draft, Protector};
+use crate::code::{COVER_MAX, History, Limits};
+use crate::seq::Sn;
 use crate::session::wire::{Frames, LossFrame, REPAIR_FIRST, insert_repair};
 use crate::time::Time;
 use std::time::Duration;
@@ -28,15 +27,23 @@ pub(in crate::session) struct Protection {
 
 #[derive(Debug)]
 struct Work {
-    encoder: Encoder,
-    payload: Vec<u8>,
-    /// Tells repairs of the same packets apart.
-    index: u8,
-    budget: Budget,
-    under_way: UnderWay,
-    flow: Flow,
+    protector: Protector,
+    window: Window,
+    /// When the last packet left, and the mean gap between those that left at different times, µs.
+    last: Time,
+    gap: u64,
     /// Repairs that may still leave alone for what was sent last.
     alone: u8,
+}
+
+/// Packets that left lately and are not known to have arrived: the newest [`COVER_MAX`] numbers at most.
+#[derive(Debug)]
+struct Window {
+    packets: History,
+    /// When they left, by their numbers.
+    left: [Time; COVER_MAX as usize],
+    /// The number after the newest.
+    end: Sn,
 }
 
 /// What is known of the path where a repair may leave.
@@ -53,20 +60,13 @@ pub(in crate::session) struct Path {
     pub(in crate::session) is_bad: bool,
 }
 
-impl Path {
-    /// Whether redundancy would lengthen a queue.
-    fn is_under_queue(&self) -> bool {
-        self.is_bad || self.rtt.saturating_sub(self.rtt_min) > self.rtt_min / 2 + QUEUE
-    }
-}
-
 impl Protection {
     pub(in crate::session) fn new(config: &RepairConfig) -> Self {
         let (told_at, stats) = (Time::ZERO, RepairStats::default());
         Self { config: *config, told: 0, told_in: None, told_at, work: None, stats }
     }
 
-    /// Takes what the peer tells of loss, in its packet `pn`. What was rebuilt, [`arrived`](Self::rebuilt_by_peer) says.
+    /// Takes what the peer tells of loss, in its packet `pn`. What was rebuilt, [`rebuilt_by_peer`](Self::rebuilt_by_peer) says.
     pub(in crate::session) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) {
         if self.told_in.is_none_or(|newest| pn > newest) {
             (self.told, self.told_in, self.told_at) = (loss.share, Some(pn), now);
@@ -78,29 +78,30 @@ impl Protection {
 
     /// The share that gets lost, 0 to 1: what was told last, as long as that holds.
     pub(in crate::session) fn loss(&self, now: Time) -> f64 {
-        if now.since(self.told_at) < TOLD_FOR { f64::from(self.told) / 255.0 } else { 0.0 }
+        if self.is_told(now) { f64::from(self.told) / 255.0 } else { 0.0 }
     }
 
     /// Whether packets are protected.
     pub(in crate::session) fn is_on(&self, now: Time) -> bool {
-        self.told > 0 && self.config.percent > 0 && now.since(self.told_at) < TOLD_FOR
+        self.config.percent > 0 && self.is_told(now)
     }
 
-    /// Whether there is anything to be told that it has arrived.
-    pub(in crate::session) const fn has_any(&self) -> bool {
-        self.work.is_some()
+    fn is_told(&self, now: Time) -> bool {
+        self.told > 0 && now.since(self.told_at) < TOLD_FOR
     }
 
-    /// A packet has arrived.
-    pub(in crate::session) fn arrived(&mut self, pn: u64) {
-        if let Some(work) = &mut self.work {
-            work.under_way.arrived(pn);
+    /// Packets have arrived: `newest`, and those of the bits before it.
+    pub(in crate::session) fn arrived(&mut self, newest: u64, bits: u32) {
+        let Some(work) = &mut self.work else { return };
+        let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
+        for pn in before.chain([0]).filter_map(|age| newest.checked_sub(age)) {
+            work.window.packets.forget(low(pn));
         }
     }
 
     /// A packet was lost and rebuilt; whether that is news.
     pub(in crate::session) fn rebuilt_by_peer(&mut self, pn: u64) -> bool {
-        let is_news = self.work.as_mut().is_some_and(|work| work.under_way.arrived(pn));
+        let is_news = self.work.as_mut().is_some_and(|work| work.window.packets.forget(low(pn)));
         self.stats.rebuilt_by_peer += u64::from(is_news);
         is_news
     }
@@ -118,28 +119,25 @@ impl Protection {
         if !Frames::parse(body).is_ok_and(is_worth_protecting) {
             return;
         }
-        let config = self.config;
-        let work = self.work.get_or_insert_with(|| Box::new(Work::new(&config)));
-        work.flow.left(now);
-        work.under_way.forget_before(now.before(micros(path.patience)));
+        let work = self.work.get_or_insert_with(|| Box::new(Work::new(self.config.memory)));
+        work.left(now);
+        work.window.forget_before(now.before(micros(path.patience)));
+        work.window.push(now, low(pn), body);
+        let together = work.window.draft(low(pn).add(1)).map_or(1, |draft| draft.count());
+        let is_queued = path.is_bad || is_queued(micros(path.rtt), micros(path.rtt_min));
+        let share = share(u32::from(self.told) * 257, self.config.percent, together);
         let cost = body.len() + path.overhead + IP_AND_UDP;
-        work.under_way.push(now, pn, body);
-        let together = work.under_way.cover(pn + 1).map_or(1, |cover| cover.count);
-        let share = share(u32::from(self.told) * 257, config.percent, together);
-        work.budget.earn(if path.is_under_queue() { 0 } else { share }, cost as u64);
-        work.alone = 0;
+        work.protector.budget.earn(if is_queued { 0 } else { share }, cost as u64);
         let room = end.saturating_sub(buffer.len());
-        let cover = work.under_way.cover(pn);
-        match cover.filter(|cover| work.flow.is_close(micros(path.rtt)) && RIDER + cover.len <= room) {
-            Some(cover) => {
-                let cost = RIDER + cover.len;
-                if work.budget.spend(cost as u64) {
-                    work.write(&cover, buffer, start);
-                    self.stats.sent += 1;
-                    self.stats.bytes += cost as u64;
-                }
-            }
-            None => work.alone = ALONE,
+        let draft = work.window.draft(low(pn)).filter(|draft| cost_of(draft) <= room);
+        let rider = draft.filter(|_| work.gap <= micros(path.rtt) / CLOSE);
+        work.alone = if rider.is_none() { ALONE } else { 0 };
+        if let Some(draft) = rider
+            && work.protector.budget.spend(cost_of(&draft) as u64)
+        {
+            work.write(&draft, buffer, start);
+            self.stats.sent += 1;
+            self.stats.bytes += cost_of(&draft) as u64;
         }
     }
 
@@ -148,27 +146,26 @@ impl Protection {
         self.work.as_ref().is_some_and(|work| work.alone > 0) && self.is_on(now)
     }
 
-    /// Writes a repair before the frames from `start` of the buffer on, which are no data, for the packet `pn`, if it fits before `end`;
-    /// whether it did.
+    /// Writes a repair before the frames from `start` of the buffer on, which are no data, if it fits before `end`; whether it did.
     pub(in crate::session) fn write_alone(
         &mut self,
-        pn: u64,
         path: &Path,
         (buffer, start, end): (&mut Vec<u8>, usize, usize),
     ) -> bool {
         let Some(work) = &mut self.work else { return false };
         let room = end.saturating_sub(buffer.len());
-        let cover = work.under_way.cover(pn).filter(|cover| RIDER + cover.len <= room);
-        let cost = cover.map_or(0, |cover| RIDER + cover.len + path.overhead + IP_AND_UDP);
-        let Some(cover) = cover.filter(|_| !path.is_bad && work.budget.spend(cost as u64)) else {
+        let draft = work.window.draft(work.window.end).filter(|draft| cost_of(draft) <= room);
+        let cost = draft.map_or(0, |draft| cost_of(&draft) + path.overhead);
+        let is_paid = |_: &Draft| !path.is_bad && work.protector.budget.spend((cost + IP_AND_UDP) as u64);
+        let Some(draft) = draft.filter(is_paid) else {
             work.alone = 0;
             return false;
         };
-        work.write(&cover, buffer, start);
+        work.write(&draft, buffer, start);
         work.alone -= 1;
         self.stats.sent += 1;
         self.stats.sent_alone += 1;
-        self.stats.bytes += (cost - IP_AND_UDP) as u64;
+        self.stats.bytes += cost as u64;
         true
     }
 
@@ -178,7 +175,7 @@ impl Protection {
 
     /// Bytes of the heap.
     pub(in crate::session) fn memory(&self) -> usize {
-        let work = |work: &Work| size_of::<Work>() + work.memory();
+        let work = |work: &Work| size_of::<Work>() + work.protector.memory() + work.window.packets.memory();
         self.work.as_deref().map_or(0, work)
     }
 
@@ -189,33 +186,64 @@ impl Protection {
 }
 
 impl Work {
-    fn new(config: &RepairConfig) -> Self {
-        Self {
-            encoder: Encoder::new(),
-            payload: Vec::new(),
-            index: 0,
-            budget: Budget::default(),
-            under_way: UnderWay::new(usize::try_from(config.memory).unwrap_or(usize::MAX)),
-            flow: Flow::default(),
-            alone: 0,
+    fn new(memory: u32) -> Self {
+        let limits =
+            Limits { segments: COVER_MAX.into(), bytes: usize::try_from(memory).unwrap_or(usize::MAX) };
+        let left = [Time::ZERO; COVER_MAX as usize];
+        let window = Window { packets: History::new(limits), left, end: Sn(0) };
+        Self { protector: Protector::default(), window, last: Time::ZERO, gap: 0, alone: 0 }
+    }
+
+    /// A packet leaves.
+    fn left(&mut self, now: Time) {
+        if now > self.last {
+            let gap = now.micros_since(self.last).min(GAP_MAX);
+            self.gap = if self.gap == 0 { gap } else { (7 * self.gap + gap) / 8 };
+            self.last = now;
         }
     }
 
     /// Writes a repair before the frames of a packet.
-    fn write(&mut self, cover: &Cover, buffer: &mut Vec<u8>, start: usize) {
-        let Self { encoder, payload, index, under_way, .. } = self;
-        encoder.begin(*index);
-        *index = index.wrapping_add(1);
-        under_way.add_to(encoder, cover);
-        payload.resize(encoder.payload_len(), 0);
-        if encoder.finish(payload).is_some() {
-            insert_repair(buffer, start, super::under_way::low(cover.first).0, payload);
+    fn write(&mut self, draft: &Draft, buffer: &mut Vec<u8>, start: usize) {
+        let payload = insert_repair(buffer, start, draft.first().0, draft.len);
+        self.protector.write(&self.window.packets, draft, payload);
+    }
+}
+
+impl Window {
+    /// Remembers a packet that leaves now.
+    fn push(&mut self, now: Time, sn: Sn, body: &[u8]) {
+        self.end = sn.add(1);
+        self.packets.forget_before(self.end.sub(COVER_MAX.into()));
+        self.packets.push(sn, 0, body);
+        if let Some(left) = self.left.get_mut(slot(sn)) {
+            *left = now;
         }
     }
 
-    fn memory(&self) -> usize {
-        self.encoder.memory() + self.payload.capacity() + self.under_way.memory()
+    /// Forgets what left before `since`: by now it was sent again, or is of no use.
+    fn forget_before(&mut self, since: Time) {
+        let left = |sn: Sn| self.left.get(slot(sn)).copied();
+        while let Some(oldest) = self.packets.oldest()
+            && left(oldest) < Some(since)
+        {
+            self.packets.forget_before(oldest.add(1));
+        }
     }
+
+    /// A repair of what left before `end`.
+    fn draft(&self, end: Sn) -> Option<Draft> {
+        Draft::of_last(&self.packets, COVER_MAX.into(), end, false)
+    }
+}
+
+fn slot(sn: Sn) -> usize {
+    sn.0 as usize % usize::from(COVER_MAX)
+}
+
+/// Bytes of a REPAIR that rides.
+fn cost_of(draft: &Draft) -> usize {
+    RIDER + usize::from(draft.len)
 }
 
 fn micros(time: Duration) -> u64 {
@@ -228,7 +256,35 @@ const RIDER: usize = 3 + REPAIR_FIRST;
 const ALONE: u8 = 16;
 /// How long what the peer has told of its loss holds.
 const TOLD_FOR: Duration = Duration::from_secs(3);
-/// Part of a round trip that need not be a queue, beside half of the shortest.
-const QUEUE: Duration = Duration::from_millis(20);
 /// Bytes of the headers of IPv4 and UDP, which the budget counts as well.
 const IP_AND_UDP: usize = 28;
+/// Longer gaps between packets count as so long, µs.
+const GAP_MAX: u64 = 1_000_000;
+/// Packets whose gap is shorter than this part of a round trip follow each other closely.
+const CLOSE: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_arrived_is_covered_no_more_and_what_is_old_neither() {
+        let mut window = Work::new(1000).window;
+        assert!(window.draft(Sn(10)).is_none());
+        for pn in [3, 4, 6, 9] {
+            window.push(Time::from_millis(pn), low(pn), &[7; 10]);
+        }
+        let covered = |window: &Window| window.draft(Sn(9)).map(|draft| (draft.first().0, draft.count()));
+        assert_eq!(covered(&window), Some((3, 3)));
+        assert!(
+            window.packets.forget(Sn(4)) && !window.packets.forget(Sn(4)) && !window.packets.forget(Sn(5))
+        );
+        assert_eq!(covered(&window), Some((3, 2)));
+        window.forget_before(Time::from_millis(4));
+        assert_eq!(covered(&window), Some((6, 1)));
+        assert!(window.packets.forget(Sn(6)));
+        assert_eq!((covered(&window), window.packets.oldest()), (None, Some(Sn(9))));
+        (10..200).for_each(|pn| window.push(Time::ZERO, low(pn), &[7; 10]));
+        assert_eq!(window.draft(Sn(200)).unwrap().count(), 32);
+    }
+}

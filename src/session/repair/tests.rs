@@ -62,9 +62,7 @@ impl Run {
     }
 
     fn rebuild_stats(&self) -> RepairStats {
-        let mut stats = RepairStats::default();
-        self.rebuild.add_to(&mut stats);
-        stats
+        self.rebuild.stats()
     }
 
     fn arrived(&mut self, pn: u64) {
@@ -79,12 +77,12 @@ impl Run {
             self.rebuild.remember(pn, body);
         }
         if let Some((first, payload)) = repair {
-            self.rebuild.take(pn, first, payload);
+            self.rebuild.repair(pn, first, payload);
         }
         while let Some((lost, body)) = self.rebuild.recover() {
-            assert!(body[1..].iter().all(|byte| *byte == lost.to_le_bytes()[0]) && body.len() == 41);
+            let lost = lost.unwrap().to_le_bytes()[0];
+            assert!(body[1..].iter().all(|byte| *byte == lost) && body.len() == 41);
             self.rebuilt += 1;
-            self.rebuild.give_back(body);
         }
     }
 }

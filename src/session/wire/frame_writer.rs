@@ -130,21 +130,28 @@ impl<'a> FrameWriter<'a> {
     }
 }
 
-/// Puts a REPAIR before the frames that have been written from `start` of the buffer on, of which there is room for one more.
-pub(in crate::session) fn insert_repair(buffer: &mut Vec<u8>, start: usize, first: u32, payload: &[u8]) {
+/// Puts a REPAIR before the frames that have been written from `start` of the buffer on, of which there is room for one more. Returns where its
+/// payload of `len` bytes is to be written.
+pub(in crate::session) fn insert_repair(
+    buffer: &mut Vec<u8>,
+    start: usize,
+    first: u32,
+    len: u16,
+) -> &mut [u8] {
     let end = buffer.len();
     if end == start {
         buffer.push(frame_type::REPAIR | frame_type::TO_END);
     } else {
         buffer.push(frame_type::REPAIR);
-        let len = u16::try_from(REPAIR_FIRST + payload.len()).unwrap_or(u16::MAX); // it fits in a datagram
+        let len = u16::try_from(REPAIR_FIRST + usize::from(len)).unwrap_or(u16::MAX); // it fits in a datagram
         buffer.extend_from_slice(&len.to_le_bytes());
     }
     buffer.extend_from_slice(&first.to_le_bytes());
-    buffer.extend_from_slice(payload);
-    if let Some(body) = buffer.get_mut(start..) {
-        body.rotate_left(end - start);
-    }
+    let head = buffer.len() - end;
+    buffer.resize(buffer.len() + usize::from(len), 0);
+    let body = buffer.get_mut(start..).unwrap_or_default();
+    body.rotate_left(end - start);
+    body.get_mut(head..head + usize::from(len)).unwrap_or_default()
 }
 
 /// Bytes of a frame that is the last one.
