@@ -1,5 +1,6 @@
 //! A log of what happens, while somebody wants to know: bounded, and taken event by event, or as lines of JSON. docs/EVENTS.md has each line.
 
+use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,6 +23,121 @@ pub const VERSION: u32 = 1;
 impl<E: fmt::Display> fmt::Display for Logged<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, r#"{{"t":{},{}}}"#, self.at.as_micros(), self.event)
+    }
+}
+
+/// Declares the events of a log: how each is called in its line, and its fields, which have the names that they have there. The last variant
+/// is that older events were forgotten.
+macro_rules! events {
+    (
+        $(#[$meta:meta])* $name:ident {
+            $($(#[$doc:meta])* $text:literal $variant:ident $({ $($field:ident: $type:ty = $what:literal,)* })?,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                $(#[$doc])*
+                #[non_exhaustive]
+                $variant $({ $(#[doc = $what] $field: $type,)* })?,
+            )*
+            /// The log was full, and older events were forgotten.
+            #[non_exhaustive]
+            Lost {
+                /// How many.
+                n: u64,
+            },
+        }
+
+        impl From<$crate::events::Lost> for $name {
+            fn from($crate::events::Lost(n): $crate::events::Lost) -> Self {
+                Self::Lost { n }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut line = $crate::events::Line::new(f);
+                match self {
+                    $(Self::$variant $({ $($field),* })? => {
+                        line.begin($text)?;
+                        $($(line.field(stringify!($field), $field)?;)*)?
+                    })*
+                    Self::Lost { n } => {
+                        line.begin("lost")?;
+                        line.field("n", n)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use events;
+
+/// The fields of a line of JSON, as they are written.
+pub(crate) struct Line<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    is_begun: bool,
+}
+
+/// A value of a field.
+pub(crate) trait Field {
+    /// Writes the field of this name.
+    fn write(&self, name: &str, line: &mut Line<'_, '_>) -> fmt::Result;
+}
+
+impl<'a, 'f> Line<'a, 'f> {
+    pub(crate) const fn new(f: &'a mut fmt::Formatter<'f>) -> Self {
+        Self { f, is_begun: false }
+    }
+
+    /// What happened; "": the first field tells.
+    pub(crate) fn begin(&mut self, event: &str) -> fmt::Result {
+        if !event.is_empty() {
+            self.quoted("e", event)?;
+        }
+        if event == "start" { self.field("version", &VERSION) } else { Ok(()) }
+    }
+
+    pub(crate) fn field(&mut self, name: &str, value: &impl Field) -> fmt::Result {
+        value.write(name, self)
+    }
+
+    pub(crate) fn plain(&mut self, name: &str, value: impl fmt::Display) -> fmt::Result {
+        self.fields(format_args!("\"{name}\":{value}"))
+    }
+
+    pub(crate) fn quoted(&mut self, name: &str, value: impl fmt::Display) -> fmt::Result {
+        self.fields(format_args!("\"{name}\":\"{value}\""))
+    }
+
+    pub(crate) fn fields(&mut self, fields: impl fmt::Display) -> fmt::Result {
+        let comma = if std::mem::replace(&mut self.is_begun, true) { "," } else { "" };
+        write!(self.f, "{comma}{fields}")
+    }
+}
+
+/// Values that are written as they are, or between quotation marks.
+macro_rules! fields {
+    ($how:ident: $($type:ty)*) => {
+        $(impl Field for $type {
+            fn write(&self, name: &str, line: &mut Line<'_, '_>) -> fmt::Result {
+                line.$how(name, self)
+            }
+        })*
+    };
+}
+
+fields!(plain: bool u16 u32 u64 Sn Conv);
+fields!(quoted: &str std::net::SocketAddr);
+
+impl<F: Field> Field for Option<F> {
+    fn write(&self, name: &str, line: &mut Line<'_, '_>) -> fmt::Result {
+        self.as_ref().map_or(Ok(()), |value| value.write(name, line))
     }
 }
 
@@ -66,6 +182,16 @@ impl<E: fmt::Display + From<Lost>> EventLog<E> {
         }
     }
 
+    /// Tells `event` if it is not what was told `last`.
+    pub(crate) fn tell(&mut self, at: Time, last: &mut Option<E>, event: E)
+    where
+        E: Copy + PartialEq,
+    {
+        if last.replace(event) != Some(event) {
+            self.push(at, event);
+        }
+    }
+
     /// Bytes of memory that it owns.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.events.capacity() * size_of::<Logged<E>>()
@@ -98,33 +224,30 @@ struct Document;
 mod tests {
     use super::*;
 
-    struct Number(u64);
-
-    impl fmt::Display for Number {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, r#""e":"number","n":{}"#, self.0)
-        }
-    }
-
-    impl From<Lost> for Number {
-        fn from(Lost(lost): Lost) -> Self {
-            Self(1000 + lost)
+    events! {
+        #[expect(unreachable_pub, reason = "those of the library are public")]
+        Number {
+            /// It.
+            "number" Is { n: u64 = "Which.", },
         }
     }
 
     #[test]
     fn a_full_log_keeps_the_newest_and_says_how_many_are_missing() {
         let mut log = EventLog::new(3);
-        (0..5).for_each(|n| log.push(Time::from_micros(n), Number(n)));
+        (0..5).for_each(|n| log.push(Time::from_micros(n), Number::Is { n }));
         let memory = log.memory();
         let mut text = Vec::new();
         assert_eq!(write_lines(&mut text, || log.pop()).unwrap(), 4);
-        let want = [(2, 1002), (2, 2), (3, 3), (4, 4)];
-        let want = want.map(|(t, n)| format!("{{\"t\":{t},\"e\":\"number\",\"n\":{n}}}\n"));
+        let want = [(2, "lost", 2), (2, "number", 2), (3, "number", 3), (4, "number", 4)];
+        let want = want.map(|(t, e, n)| format!("{{\"t\":{t},\"e\":\"{e}\",\"n\":{n}}}\n"));
         assert_eq!(String::from_utf8(text).unwrap(), want.concat());
-        (0..100_000).for_each(|n| log.push(Time::from_micros(n), Number(n)));
+        (0..100_000).for_each(|n| log.push(Time::from_micros(n), Number::Is { n }));
         assert_eq!(log.memory(), memory);
         log.set_most(1);
-        assert_eq!([log.pop(), log.pop()].map(|logged| logged.unwrap().event.0), [1000 + 99_999, 99_999]);
+        assert_eq!(
+            [log.pop(), log.pop()].map(|logged| logged.unwrap().event),
+            [Number::Lost { n: 99_999 }, Number::Is { n: 99_999 }]
+        );
     }
 }

@@ -201,12 +201,8 @@ impl<O: Output> Kcp<O> {
             rcv_buf: self.receiver.parked,
         };
         let Some(Work { observer: Some(observer), .. }) = self.work.as_deref_mut() else { return };
-        if observer.window.replace(window) != Some(window) {
-            observer.log.push(now, window);
-        }
-        if observer.queue.replace(queue) != Some(queue) {
-            observer.log.push(now, queue);
-        }
+        observer.log.tell(now, &mut observer.window, window);
+        observer.log.tell(now, &mut observer.queue, queue);
         (observer.snd_una, observer.snd_nxt) = (self.sender.una(), self.sender.nxt);
         (observer.rcv_nxt, observer.in_flight) = (self.receiver.nxt, self.sender.in_flight);
         observer.counters = self.counters;

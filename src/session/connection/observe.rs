@@ -63,18 +63,6 @@ impl Observer {
     pub(super) fn opened(&mut self, now: Time, pn: u64, bytes: usize) {
         self.log.push(now, SessionEvent::In { pn, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) });
     }
-
-    /// Tells `event` if it is not what was told last.
-    fn tell(
-        log: &mut EventLog<SessionEvent>,
-        now: Time,
-        last: &mut Option<SessionEvent>,
-        event: SessionEvent,
-    ) {
-        if last.replace(event) != Some(event) {
-            log.push(now, event);
-        }
-    }
 }
 
 impl<M: Message> Connection<M> {
@@ -94,7 +82,8 @@ impl<M: Message> Connection<M> {
         }
         let mut log = EventLog::new(most);
         let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
-        log.push(self.now, SessionEvent::Start { is_client: self.is_client, lanes });
+        let end = if self.is_client { "client" } else { "server" };
+        log.push(self.now, SessionEvent::Start { end, lanes });
         log.push(self.now, SessionEvent::Mtu { mtu: self.mtu.current() });
         self.observer = Some(Box::new(Observer {
             log,
@@ -185,13 +174,13 @@ impl<M: Message> Connection<M> {
             log.push(now, SessionEvent::Mtu { mtu });
         }
         if let Some(rtt) = rtt {
-            Observer::tell(log, now, &mut observer.rtt, rtt);
+            log.tell(now, &mut observer.rtt, rtt);
         }
-        Observer::tell(log, now, &mut observer.queue, queue);
+        log.tell(now, &mut observer.queue, queue);
         // Why it is over is known until that is taken.
         let closed = ConnectionState::Closed;
         if !matches!(observer.state, Some(SessionEvent::State { state, .. }) if state == closed) {
-            Observer::tell(log, now, &mut observer.state, state);
+            log.tell(now, &mut observer.state, state);
         }
     }
 
