@@ -162,6 +162,11 @@ impl Millis {
     }
 }
 
+/// Whole µs of a time.
+pub(crate) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,9 +25,11 @@
 //! ```
 
 mod loss;
+mod reordering;
 mod rtt;
 
 pub use loss::Loss;
+pub(crate) use reordering::Reordering;
 pub use rtt::Rtt;
 
 use crate::config::{ConfigError, in_range, millis};

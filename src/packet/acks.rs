@@ -1,10 +1,9 @@
 //! Which packets arrived: what one end is told by the other, and tells it.
 
-use super::reordering::Reordering;
-use crate::pace::{Loss, Rtt};
+use crate::pace::{Loss, Reordering, Rtt};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
-use crate::time::Time;
+use crate::time::{Time, micros};
 use std::time::Duration;
 
 /// What an [`AckTracker`] remembers.
@@ -120,8 +119,8 @@ struct Sent {
     at: Time,
     bytes: u32,
     acked: bool,
-    /// How much later a packet left that is known to have arrived, where this one had not.
-    overtaken_by: Duration,
+    /// How much later, µs, a packet left that is known to have arrived, where this one had not.
+    overtaken_by: u64,
     /// Found lost by that.
     lost: bool,
 }
@@ -150,7 +149,7 @@ impl AckTracker {
         }
         let oldest = sequence.sub(self.sent.size() - 1);
         self.judge(|unjudged, _| unjudged.is_before(oldest));
-        let sent = Sent { at: now, bytes, acked: false, overtaken_by: Duration::ZERO, lost: false };
+        let sent = Sent { at: now, bytes, acked: false, overtaken_by: 0, lost: false };
         self.sent.insert(sequence, sent);
     }
 
@@ -213,7 +212,9 @@ impl AckTracker {
             sent.acked = true;
             acked.set |= 1 << acks.ack.0.wrapping_sub(sequence.0);
             acked.bytes += u64::from(sent.bytes);
-            self.reordering.arrived(sent.overtaken_by, self.rtt.min());
+            if sent.overtaken_by > 0 {
+                self.reordering.came_late(sent.overtaken_by, micros(self.rtt.min()));
+            }
             if sequence == acks.ack {
                 let at = sent.at;
                 let rtt = now.since(at).saturating_sub(delay);
@@ -232,7 +233,7 @@ impl AckTracker {
             let Some(sent) = self.sent.get_mut(sequence).filter(|sent| !sent.acked) else {
                 continue;
             };
-            sent.overtaken_by = sent.overtaken_by.max(newest.since(sent.at));
+            sent.overtaken_by = sent.overtaken_by.max(newest.micros_since(sent.at));
             if !sent.lost && sent.overtaken_by > self.reordering.allowance() {
                 sent.lost = true;
                 lost |= 1 << missing.newest.0.wrapping_sub(sequence.0);

@@ -42,7 +42,6 @@ mod error;
 mod fragment;
 mod header;
 mod rate;
-mod reordering;
 mod stats;
 
 pub use acks::{AckConfig, AckTracker, Acked, Acks, NotNew};

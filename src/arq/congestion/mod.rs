@@ -46,20 +46,14 @@ pub trait CongestionControl: fmt::Debug + Send {
 
     /// A datagram acknowledged segments, in order or not. If it measured round trips as well,
     /// [`on_rtt`](Self::on_rtt) has been told of them.
-    fn on_ack(&mut self, ack: &Ack) {
-        let _ = ack;
-    }
+    fn on_ack(&mut self, _ack: &Ack) {}
 
     /// A flush resent segments.
-    fn on_loss(&mut self, loss: &Loss) {
-        let _ = loss;
-    }
+    fn on_loss(&mut self, _loss: &Loss) {}
 
     /// A segment had arrived before it was sent again, so that nothing was lost: what [`on_loss`](Self::on_loss) has changed for it may be taken
     /// back. Source: RFC 4015.
-    fn on_needless(&mut self, now: Time) {
-        let _ = now;
-    }
+    fn on_needless(&mut self, _now: Time) {}
 
     /// The path has marked a segment, for a queue is filling (ECN): as if one had been lost, which is not sent again. Once a round trip at
     /// most.
@@ -68,34 +62,22 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 
     /// A round trip was measured: a transmission that left `rtt` ago has arrived.
-    fn on_rtt(&mut self, now: Time, rtt: Duration) {
-        let _ = (now, rtt);
-    }
+    fn on_rtt(&mut self, _now: Time, _rtt: Duration) {}
 
     /// A segment is sent, for the first time or again.
-    fn on_sent(&mut self, sent: &Sent) {
-        let _ = sent;
-    }
+    fn on_sent(&mut self, _sent: &Sent) {}
 
     /// A flush found nothing more to send although the windows have room beside `in_flight` segments.
-    fn on_app_limited(&mut self, in_flight: u32) {
-        let _ = in_flight;
-    }
+    fn on_app_limited(&mut self, _in_flight: u32) {}
 
     /// The peer is reached by another path, of which nothing is known: begin anew.
-    fn on_path_change(&mut self, now: Time) {
-        let _ = now;
-    }
+    fn on_path_change(&mut self, _now: Time) {}
 
     /// A flush begins; [`pacing_rate`](Self::pacing_rate) and [`window`](Self::window) are asked next.
-    fn on_flush(&mut self, now: Time) {
-        let _ = now;
-    }
+    fn on_flush(&mut self, _now: Time) {}
 
     /// A flush has ended.
-    fn on_tick(&mut self, now: Time, mss: u16) {
-        let _ = (now, mss);
-    }
+    fn on_tick(&mut self, _now: Time, _mss: u16) {}
 
     /// Payload bytes that may leave a second; `None`: no pacing. Acknowledgements and probes are
     /// not counted. What is not used is kept, up to [`PACING_BURST`]; a segment leaves when anything

@@ -3,6 +3,7 @@
 use super::Modern;
 use crate::arq::outgoing::Due;
 use crate::arq::rtt::Rtt;
+use crate::pace::Reordering;
 use crate::seq::Sn;
 use crate::time::Time;
 
@@ -19,9 +20,7 @@ pub(in crate::arq) struct Rack {
     /// When the path began to deliver again after a standstill, until one that left later has arrived.
     held: Option<Time>,
     /// How much later than later ones a transmission may arrive.
-    allowance: u64,
-    /// Losses found until the allowance is halved, if nothing was reordered in between.
-    keep: u8,
+    pub(super) reordering: Reordering,
     /// When anything was last acknowledged, or began to wait for it.
     progress: Time,
     /// While nothing is acknowledged: when a few more leave to bring news.
@@ -78,7 +77,8 @@ impl Rack {
         match self.newest {
             Some((newest, newest_rtt)) if !newest.is_before(sent) => {
                 if self.newest_at < now && sent.is_before(newest) {
-                    self.came_late(age.saturating_sub(newest_rtt), rtt);
+                    let by = age.saturating_sub(newest_rtt);
+                    self.reordering.came_late(by, rtt.min().unwrap_or(0).into());
                 }
                 return false;
             }
@@ -103,21 +103,6 @@ impl Rack {
     /// Whether what comes may have been held by a standstill.
     pub(super) const fn is_held(&self) -> bool {
         self.held.is_some()
-    }
-
-    /// A transmission came later than later ones, by so much.
-    fn came_late(&mut self, by: u64, rtt: &Rtt) {
-        let most = u64::from(rtt.min().unwrap_or(0));
-        self.allowance = self.allowance.max(by + by / 8).min(most);
-        self.keep = KEEP;
-    }
-
-    /// Segments were found to be overtaken.
-    pub(super) fn found(&mut self) {
-        self.keep = self.keep.saturating_sub(1);
-        if self.keep == 0 {
-            (self.allowance, self.keep) = (self.allowance / 2, KEEP);
-        }
     }
 
     /// A datagram acknowledged nothing but resends, or something else.
@@ -174,7 +159,7 @@ impl Rack {
             return FIRST;
         }
         let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
-        let margin = deviation.max(GRANULARITY).max(self.allowance) + self.ack_delay;
+        let margin = deviation.max(GRANULARITY).max(self.reordering.allowance()) + self.ack_delay;
         // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
         let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
         let back_off = u32::from(self.unsure / unsure).min(BACK_OFF_MAX);
@@ -186,7 +171,7 @@ impl Rack {
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
     fn overtaken_at(&self, sent: Sent, modern: &Modern) -> Option<Time> {
         let (_, newest_rtt) = self.newest.filter(|(newest, _)| modern.by_time && sent.is_before(*newest))?;
-        Some(sent.at.after(newest_rtt + self.allowance))
+        Some(sent.at.after(newest_rtt + self.reordering.allowance()))
     }
 }
 
@@ -215,8 +200,6 @@ const BACK_OFF_MAX: u32 = 6;
 const BACK_OFF_BY: u64 = 100_000;
 /// How much more than all jitter is a standstill, µs. If less is the first round trip, and half of it its deviation, the timeout is 2 s.
 const STANDSTILL: u64 = 2_000_000 / 3;
-/// Losses for which an allowance for reordering is kept. Source: RFC 8985 (6.2, step 4).
-const KEEP: u8 = 16;
 /// Half timeouts without an acknowledgement after which the path may be down.
 const SILENT: u64 = 5;
 /// While nothing is acknowledged, the time between two tries is at least this part of it.

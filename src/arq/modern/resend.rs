@@ -158,7 +158,7 @@ impl ByTime {
             flights.push(sn, sn.add(1), token);
             if why == Due::FastResend {
                 if resent.fast == 0 {
-                    rack.found(); // now, so that what this makes due leaves in this flush as well
+                    rack.reordering.found_lost(); // now, so that what this makes due leaves in this flush as well
                     hold.lost(now);
                 }
                 resent.fast += 1;

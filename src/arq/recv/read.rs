@@ -167,20 +167,13 @@ impl Receiver {
     #[inline(never)]
     fn let_go_early(&mut self) {
         while self.read_early > 0 {
-            let len = match self.log.front().map(RawHeader::of) {
-                Some(head) if !head.sn().is_before(self.index.start()) => break,
-                Some(head) => head.len(),
-                None => {
-                    let bytes = self.log.reader(self.log.start()).next_chunk();
-                    let head = RawHeader::of(&bytes);
-                    if !head.sn().is_before(self.index.start()) {
-                        break;
-                    }
-                    head.len()
-                }
-            };
+            let bytes = self.log.reader(self.log.start()).next_chunk();
+            let head = RawHeader::of(&bytes);
+            if !head.sn().is_before(self.index.start()) {
+                break;
+            }
             self.read_early -= 1;
-            self.log.release(len as usize + HEADER_LEN);
+            self.log.release(head.len() as usize + HEADER_LEN);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::session::event::CloseReason;
 use crate::session::log_event::SessionEvent;
 use crate::session::repair::RepairStats;
 use crate::session::stats::Counters;
-use crate::time::Time;
+use crate::time::{Time, micros};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -192,7 +192,6 @@ impl<M: Message> Connection<M> {
 
     fn rtt_event(&self) -> Option<SessionEvent> {
         let rtt = &self.rtt;
-        let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let event = SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) };
         (rtt.samples() > 0).then_some(event)
     }

@@ -6,7 +6,7 @@ use crate::code::protect::{Draft, Protector};
 use crate::code::{COVER_MAX, History, Limits};
 use crate::seq::Sn;
 use crate::session::wire::{Frames, LossFrame, REPAIR_FIRST, insert_repair};
-use crate::time::Time;
+use crate::time::{Time, micros};
 use std::time::Duration;
 
 /// Protects packets that are under way by repairs, as far as the peer finds that they get lost.
@@ -244,10 +244,6 @@ fn slot(sn: Sn) -> usize {
 /// Bytes of a REPAIR that rides.
 fn cost_of(draft: &Draft) -> usize {
     RIDER + usize::from(draft.len)
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Bytes of a REPAIR that rides before its payload: type, length, first.
