@@ -46,7 +46,7 @@ impl AckList {
     /// Only one for a segment from further behind than two windows: such a peer needs our `una`,
     /// which any ACK carries. `false`: not taken.
     pub(super) fn try_push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
-        if self.room(rcv_wnd) == 0 || (sn.is_before(rcv_nxt) && !self.take_late(sn, rcv_nxt, rcv_wnd)) {
+        if self.room(rcv_wnd) == 0 || (sn.is_before(rcv_nxt) && !self.owes_late(sn, rcv_nxt, rcv_wnd)) {
             return false;
         }
         self.push(sn, ts);
@@ -54,7 +54,7 @@ impl AckList {
     }
 
     /// Whether a segment that has arrived before is to be acknowledged again.
-    fn take_late(&mut self, sn: Sn, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
+    fn owes_late(&mut self, sn: Sn, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
         let is_stale = sn.is_before(rcv_nxt.sub(2 * u32::from(rcv_wnd).max(STALE_MIN)));
         let is_second = is_stale && self.has_stale;
         self.has_stale |= is_stale;

@@ -74,7 +74,7 @@ impl<O: Output> Kcp<O> {
             return false;
         }
         acks.push(head.sn(), head.ts());
-        self.take_wnd(head);
+        self.apply_wnd(head);
         self.counters.bytes_received += datagram.len() as u64;
         self.counters.segments_received += 1;
         true
@@ -106,21 +106,21 @@ impl<O: Output> Kcp<O> {
             rest = match cmd {
                 Command::Push => {
                     has_segments = true;
-                    let after = self.take_pushes(rest, backing, &mut acked);
+                    let after = self.store_pushes(rest, backing, &mut acked);
                     if self.config.has_repairs() {
                         self.remember(now, rest.get(..rest.len() - after.len()).unwrap_or_default());
                     }
                     after
                 }
-                Command::Ack if self.config.is_by_time() => self.take_acks_by_time(now, rest, &mut acked),
-                Command::Ack => self.take_acks(now, rest, &mut acked),
+                Command::Ack if self.config.is_by_time() => self.apply_acks_by_time(now, rest, &mut acked),
+                Command::Ack => self.apply_acks(now, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;
-                    self.take_window(head, &mut acked);
+                    self.apply_window(head, &mut acked);
                     self.probe.tell |= cmd == Command::Wask;
                     let (payload, after) = data.split_at_checked(head.len() as usize).unwrap_or_default();
                     if cmd == Command::Wins && !payload.is_empty() && self.config.has_repairs() {
-                        self.take_repair(head, payload);
+                        self.apply_repair(head, payload);
                     }
                     after
                 }
@@ -214,17 +214,17 @@ impl<O: Output> Kcp<O> {
 
     /// What every segment tells: the peer's window, and what it expects next.
     #[inline]
-    fn take_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+    fn apply_window(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
         if !acked.is_rebuilt {
-            self.take_wnd(head);
+            self.apply_wnd(head);
         }
-        self.take_una(head, acked);
+        self.apply_una(head, acked);
     }
 
     /// The peer's window. By time, news of the same `una` only opens it, once it has been heard: less is
     /// older, and was overtaken on the way.
     #[inline]
-    pub(super) fn take_wnd(&mut self, head: RawHeader<'_>) {
+    pub(super) fn apply_wnd(&mut self, head: RawHeader<'_>) {
         let una = self.sender.una();
         if !self.hears_wnd || !self.config.is_by_time() || una.is_before(head.una()) {
             self.hears_wnd = true;
@@ -235,7 +235,7 @@ impl<O: Output> Kcp<O> {
     }
 
     #[inline]
-    pub(super) fn take_una(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
+    pub(super) fn apply_una(&mut self, head: RawHeader<'_>, acked: &mut Acked) {
         if self.sender.una().is_before(head.una()) {
             let arrivals = &mut acked.arrivals;
             acked.bytes += if self.config.is_by_time() {
@@ -249,7 +249,7 @@ impl<O: Output> Kcp<O> {
     /// Takes ACKs off the front that have the window of the first in common: each frees a segment
     /// and measures the round trip of the transmission whose time it echoes.
     #[inline(never)]
-    fn take_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
+    fn apply_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
         let (chunks, _) = datagram.as_chunks();
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
         if !acked.is_rebuilt {
@@ -293,7 +293,7 @@ impl<O: Output> Kcp<O> {
 
     /// Takes PUSHes off the front: each is stored, and the peer is owed an ACK of it.
     #[inline]
-    fn take_pushes<'a>(
+    fn store_pushes<'a>(
         &mut self,
         datagram: &'a [u8],
         backing: Option<&Bytes>,
@@ -304,7 +304,7 @@ impl<O: Output> Kcp<O> {
         while let Some((head, data)) = RawHeader::split(rest)
             && head.cmd() == Ok(Command::Push)
         {
-            self.take_window(head, acked);
+            self.apply_window(head, acked);
             let is_last = head.len() as usize == data.len();
             let acks = &mut self.work.get_or_insert_default().acks;
             let most = acks.room(rcv_wnd);

@@ -197,12 +197,12 @@ impl Sender {
     /// ikcp.c `ikcp_parse_ack`.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, sn: Sn) -> u32 {
-        self.take(sn).map_or(0, |segment| segment.len.into())
+        self.remove(sn).map_or(0, |segment| segment.len.into())
     }
 
     /// The same, and returns the segment.
     #[inline]
-    pub(super) fn take(&mut self, sn: Sn) -> Option<Outgoing> {
+    pub(super) fn remove(&mut self, sn: Sn) -> Option<Outgoing> {
         let segment = self.ring.remove(sn)?;
         self.in_flight -= 1;
         if segment.shared

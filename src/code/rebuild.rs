@@ -49,7 +49,7 @@ pub(super) fn rebuild<'a>(
         covered.add(factor, repair.cover)?;
         latest = Some(latest.map_or(repair.ts, |latest| repair.ts.later(latest)));
     }
-    if covered.take(sn) != 1 {
+    if covered.remove(sn) != 1 {
         return Err(Fault::Stale); // it arrived after one of the repairs, and was forgotten before another
     }
     for (known, coefficient) in covered.segments() {
@@ -90,7 +90,7 @@ impl Covered {
     }
 
     /// Takes a segment out and returns its coefficient.
-    fn take(&mut self, sn: Sn) -> u8 {
+    fn remove(&mut self, sn: Sn) -> u8 {
         let at = sn.0.wrapping_sub(self.first.0) as usize;
         self.coefficients.get_mut(at).map_or(0, std::mem::take)
     }

@@ -24,7 +24,7 @@ impl LossShare {
     }
 
     /// One that was judged lost lately was not.
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn excuse(&mut self) {
         self.share = self.share.saturating_sub((WHOLE - self.share) / self.over);
     }
 
@@ -79,11 +79,11 @@ mod tests {
         for number in 0..1000u32 {
             share.judge(number.is_multiple_of(10));
             if number.is_multiple_of(10) {
-                share.take_back();
+                share.excuse();
             }
         }
         assert_eq!(share.get(), 0);
-        (0..10).for_each(|_| share.take_back());
+        (0..10).for_each(|_| share.excuse());
         assert_eq!(share.get(), 0);
     }
 

@@ -377,7 +377,7 @@ impl KcpSocket {
                 Some(envelope) => envelope.wrap(now, &mut self.kcp),
             };
             if queue.is_empty() {
-                if self.kcp.output_mut().take_full() {
+                if self.kcp.output_mut().clear_full() {
                     self.kcp.flush(now);
                     continue;
                 }

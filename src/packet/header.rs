@@ -43,12 +43,12 @@ impl Header {
     /// Takes the header off the front of `datagram`; returns it and the payload.
     pub(super) fn decode(protocol_id: u32, datagram: &[u8]) -> Result<(Self, &[u8]), ReceiveError> {
         let mut bytes = Bytes { rest: datagram, have: datagram.len() };
-        let found = u32::from_le_bytes(bytes.take()?);
+        let found = u32::from_le_bytes(bytes.array()?);
         if found != protocol_id {
             return Err(ReceiveError::Protocol { found });
         }
-        let [prefix] = bytes.take()?;
-        let sequence = Seq16(u16::from_le_bytes(bytes.take()?));
+        let [prefix] = bytes.array()?;
+        let sequence = Seq16(u16::from_le_bytes(bytes.array()?));
         let fragment = if prefix & FRAGMENT == 0 { None } else { Some(Fragment::decode(&mut bytes)?) };
         let may_have_acks = fragment.is_none_or(|fragment| fragment.id == 0);
         let acks = match prefix & !FRAGMENT {
@@ -64,7 +64,7 @@ impl Header {
 
 impl Fragment {
     fn decode(bytes: &mut Bytes<'_>) -> Result<Self, ReceiveError> {
-        let [id, last] = bytes.take()?;
+        let [id, last] = bytes.array()?;
         if last == 0 || id > last {
             return Err(ReceiveError::Fragment { id, last });
         }
@@ -89,10 +89,10 @@ fn encode_acks(sequence: Seq16, Acks { ack, bits }: Acks, datagram: &mut Vec<u8>
 
 fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks, ReceiveError> {
     let ack = if flags & FAR == 0 {
-        let [distance] = bytes.take()?;
+        let [distance] = bytes.array()?;
         sequence.sub(distance.into())
     } else {
-        let ack = Seq16(u16::from_le_bytes(bytes.take()?));
+        let ack = Seq16(u16::from_le_bytes(bytes.array()?));
         if distance(sequence, ack).is_some() {
             return Err(ReceiveError::NotShortest);
         }
@@ -101,7 +101,7 @@ fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks
     let mut bits = [ALL; 4];
     for (bits, flag) in bits.iter_mut().zip(BITS) {
         if flags & flag != 0 {
-            [*bits] = bytes.take()?;
+            [*bits] = bytes.array()?;
             if *bits == ALL {
                 return Err(ReceiveError::NotShortest);
             }
@@ -123,7 +123,7 @@ struct Bytes<'a> {
 }
 
 impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], ReceiveError> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ReceiveError> {
         let (taken, rest) =
             self.rest.split_first_chunk().ok_or(ReceiveError::Truncated { have: self.have })?;
         self.rest = rest;

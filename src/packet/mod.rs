@@ -298,7 +298,7 @@ impl<O: Output> Endpoint<O> {
         self.counts.received_bytes.add(now, datagram.len() as u64);
         self.acks.on_heard(now);
         if let Some(acks) = acks {
-            self.take_acks(now, acks);
+            self.apply_acks(now, acks);
         }
         self.choose_mode(now);
         Ok(match fragment {
@@ -341,7 +341,7 @@ impl<O: Output> Endpoint<O> {
         Ok((header, data))
     }
 
-    fn take_acks(&mut self, now: Time, acks: Acks) {
+    fn apply_acks(&mut self, now: Time, acks: Acks) {
         let acked = self.acks.on_acks(now, acks, Duration::ZERO);
         let most = usize::from(self.config.sent);
         self.counts.acked_bytes.add(now, acked.bytes());

@@ -85,7 +85,7 @@ impl DatagramQueue {
     }
 
     /// Whether the last flush would have sent more, once.
-    pub(crate) const fn take_full(&mut self) -> bool {
+    pub(crate) const fn clear_full(&mut self) -> bool {
         std::mem::replace(&mut self.was_full, false)
     }
 

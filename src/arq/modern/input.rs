@@ -12,7 +12,7 @@ use std::time::Duration;
 impl<O: Output> Kcp<O> {
     /// Takes ACKs off the front that have the window of the first in common: each frees a segment,
     /// and says which of its transmissions arrived.
-    pub(in crate::arq) fn take_acks_by_time<'a>(
+    pub(in crate::arq) fn apply_acks_by_time<'a>(
         &mut self,
         now: Time,
         datagram: &'a [u8],
@@ -21,7 +21,7 @@ impl<O: Output> Kcp<O> {
         let (chunks, _) = datagram.as_chunks();
         let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
         if !acked.is_rebuilt {
-            self.take_wnd(first);
+            self.apply_wnd(first);
         }
         if self.config.has_repairs() {
             self.work.get_or_insert_default().by_time.protection.hear(first.frg());
@@ -32,7 +32,7 @@ impl<O: Output> Kcp<O> {
                 break;
             }
             taken += 1;
-            if let Some(segment) = self.sender.take(head.sn()) {
+            if let Some(segment) = self.sender.remove(head.sn()) {
                 acked.bytes += u32::from(segment.len);
                 if !acked.is_rebuilt {
                     self.transmission_arrived(now, head, &segment.flight, acked);
@@ -42,7 +42,7 @@ impl<O: Output> Kcp<O> {
                 break;
             }
         }
-        self.take_una(first, acked);
+        self.apply_una(first, acked);
         self.counters.segments_received += taken as u64;
         let data = if taken == 1 { first.len() as usize } else { 0 };
         datagram.get(taken * HEADER_LEN + data..).unwrap_or_default()
@@ -94,7 +94,7 @@ impl<O: Output> Kcp<O> {
         rack.unsure(acked.arrivals.are_unsure());
         let needless = acked.arrivals.needless();
         if needless > 0 {
-            protection.take_back(needless);
+            protection.excuse(needless);
             undo.needless(&mut self.congestion, now);
         }
         undo.acknowledged(segments);

@@ -66,9 +66,9 @@ impl Protection {
     }
 
     /// So many resends were needless: nothing was lost. Not where the peer rebuilds: what it has rebuilt looks as if it had arrived.
-    pub(super) fn take_back(&mut self, resends: u32) {
+    pub(super) fn excuse(&mut self, resends: u32) {
         if self.peer == Peer::Stock {
-            (0..resends).for_each(|_| self.resent.take_back());
+            (0..resends).for_each(|_| self.resent.excuse());
         }
     }
 

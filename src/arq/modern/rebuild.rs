@@ -56,7 +56,7 @@ impl Rebuild {
     pub(in crate::arq) fn acknowledge(&mut self, now: Time, acks: &mut AckList, repeats: bool) {
         if let Some(last) = acks.last() {
             self.waits.left(now, last, self.loss.share, repeats);
-        } else if let Some((sn, ts)) = self.waits.take_again(now) {
+        } else if let Some((sn, ts)) = self.waits.pop_again(now) {
             acks.push(sn, ts);
         }
     }
@@ -104,7 +104,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// Takes the repair that is the payload of a WINS.
-    pub(in crate::arq) fn take_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
+    pub(in crate::arq) fn apply_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
         let Some(Work { rebuild: Some(rebuild), .. }) = self.work.as_deref_mut() else { return };
         let (nxt, wnd) = (self.receiver.nxt, self.config.rcv_wnd);
         if let Err(error) = rebuild.decoder.repair(head.sn(), head.ts(), payload, nxt, wnd) {

@@ -72,7 +72,7 @@ impl Waits {
     }
 
     /// The acknowledgement that is told again at `now`.
-    pub(super) fn take_again(&mut self, now: Time) -> Option<(Sn, Millis)> {
+    pub(super) fn pop_again(&mut self, now: Time) -> Option<(Sn, Millis)> {
         let is_due = self.due_at(now, 0)? <= now;
         let (_, sn, ts) = self.again.take_if(|_| is_due)?;
         Some((sn, ts))

@@ -184,7 +184,7 @@ impl Receiver {
         if !self.continues_chain(sn, frg) {
             return Stored::BrokenChain;
         }
-        if !self.take_room(sn, frg, with_header(data.len())) {
+        if !self.reserve(sn, frg, with_header(data.len())) {
             return Stored::Beyond;
         }
         let place = match backing {

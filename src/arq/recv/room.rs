@@ -64,7 +64,7 @@ impl Receiver {
     }
 
     /// Takes room for the segment `sn`, which has not come before; `false`: there is none.
-    pub(super) fn take_room(&mut self, sn: Sn, frg: u8, len: usize) -> bool {
+    pub(super) fn reserve(&mut self, sn: Sn, frg: u8, len: usize) -> bool {
         let Some(room) = self.room() else { return true };
         let (segment_max, end) = (u64::from(room.segment_max), self.end(room));
         let own = sn.add(1).add(frg.into());

@@ -7,7 +7,7 @@
 use crate::time::Time;
 
 /// What the peer has told, and the share of what it tells of that was lost. Of a fixed size, whatever it tells.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PathLoss {
     /// The newest packet known to have arrived.
     newest: u64,
@@ -19,8 +19,8 @@ pub(super) struct PathLoss {
     unjudged: u64,
     /// The packet after those of the peer's last count.
     counted_to: u64,
-    /// When the peer told of something last; never: it has not.
-    told_at: Time,
+    /// When the peer told of something last.
+    told_at: Option<Time>,
     /// Probes of the path's length that are missing, which `late` has in it.
     probes: u32,
     /// The peer's last count.
@@ -46,26 +46,6 @@ impl Told {
     /// Bit n: the packet `newest` - n has arrived.
     fn set(self) -> u64 {
         u64::from(self.bits) << 1 | 1
-    }
-}
-
-impl Default for PathLoss {
-    fn default() -> Self {
-        Self {
-            newest: 0,
-            arrived: 1, // the packet 0, which the first ACK need not tell of
-            missing: 0,
-            unjudged: 0,
-            counted_to: 0,
-            told_at: Time::NEVER,
-            probes: 0,
-            count: 0,
-            late: 0,
-            rest: 0,
-            judged: 0,
-            lost: 0,
-            slots: [(0, 0); SLOTS],
-        }
     }
 }
 
@@ -134,7 +114,7 @@ impl PathLoss {
     fn share_of(&self, now: Time, enough: u64) -> Option<f64> {
         let (mut judged, mut lost) = (0, 0);
         let oldest = (period(now) + 1).saturating_sub(SLOTS as u64);
-        for period in (oldest..=period(self.told_at.min(now))).rev() {
+        for period in (oldest..=period(self.told_at?.min(now))).rev() {
             let (slot_judged, slot_lost) = self.slots.get(slot(period)).copied().unwrap_or_default();
             (judged, lost) = (judged + u64::from(slot_judged), lost + u64::from(slot_lost));
             if judged >= enough {
@@ -152,14 +132,15 @@ impl PathLoss {
 
     /// Notes that the peer tells; whether it is so long since it did that what was sent meanwhile says nothing of now.
     fn is_told(&mut self, now: Time, newest: u64) -> bool {
-        let Some(before) = self.told_at.ever() else {
-            self.told_at = now;
+        let Some(before) = self.told_at else {
+            self.told_at = Some(now);
+            self.arrived = 1; // the packet 0, which the first ACK need not tell of
             if newest > FIRST {
                 self.begin_at(newest.saturating_sub(REACH));
             }
             return false;
         };
-        self.told_at = before.max(now);
+        self.told_at = Some(before.max(now));
         for passed in (period(before) + 1..=period(now)).take(SLOTS) {
             if let Some(slot) = self.slots.get_mut(slot(passed)) {
                 *slot = (0, 0);

@@ -12,7 +12,6 @@ use crate::session::stats::Counters;
 use crate::time::{Time, micros};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 
 /// How far a session that is up has got.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,12 +45,8 @@ pub(super) struct Observer {
     stats: Counters,
     packets: [u64; 2],
     repairs: [u64; 3],
-    rtt: Option<SessionEvent>,
-    queue: Option<SessionEvent>,
-    state: Option<SessionEvent>,
-    peer: SocketAddr,
-    mtu: u16,
-    key_updates: u64,
+    /// What was told last of each part of the [state](Connection::state_events).
+    last: [Option<SessionEvent>; 6],
 }
 
 impl Observer {
@@ -84,18 +79,15 @@ impl<M: Message> Connection<M> {
         let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
         let end = if self.is_client { "client" } else { "server" };
         log.push(self.now, SessionEvent::Start { end, lanes });
+        let mut last = self.state_events();
         log.push(self.now, SessionEvent::Mtu { mtu: self.mtu.current() });
+        last[3..].fill(None); // it is told at once
         self.observer = Some(Box::new(Observer {
             log,
             stats: self.stats.clone(),
             packets: self.judged(),
             repairs: self.repaired(),
-            rtt: None,
-            queue: None,
-            state: None,
-            peer: self.path.address(),
-            mtu: self.mtu.current(),
-            key_updates: self.seal.updates().0,
+            last,
         }));
         self.observe(self.now);
     }
@@ -132,9 +124,7 @@ impl<M: Message> Connection<M> {
     #[cold]
     fn observe_now(&mut self, now: Time) {
         let (packets, repairs) = (self.judged(), self.repaired());
-        let (state, queue) = (self.state_event(), self.queue_event());
-        let rtt = self.rtt_event();
-        let updates = self.seal.updates().0;
+        let mut states = self.state_events();
         let Self { observer: Some(observer), lanes, stats, .. } = self else { return };
         let observer: &mut Observer = observer;
         let log = &mut observer.log;
@@ -162,25 +152,12 @@ impl<M: Message> Connection<M> {
             let [sent, rebuilt, told] = [sent - before[0], rebuilt - before[1], told - before[2]];
             log.push(now, SessionEvent::Repairs { sent, rebuilt, told });
         }
-        let peer = self.path.address();
-        if std::mem::replace(&mut observer.peer, peer) != peer {
-            log.push(now, SessionEvent::Moved { peer });
-        }
-        if std::mem::replace(&mut observer.key_updates, updates) != updates {
-            log.push(now, SessionEvent::Keys { updates });
-        }
-        let mtu = self.mtu.current();
-        if std::mem::replace(&mut observer.mtu, mtu) != mtu {
-            log.push(now, SessionEvent::Mtu { mtu });
-        }
-        if let Some(rtt) = rtt {
-            log.tell(now, &mut observer.rtt, rtt);
-        }
-        log.tell(now, &mut observer.queue, queue);
         // Why it is over is known until that is taken.
-        let closed = ConnectionState::Closed;
-        if !matches!(observer.state, Some(SessionEvent::State { state, .. }) if state == closed) {
-            log.tell(now, &mut observer.state, state);
+        if let [.., Some(SessionEvent::State { state: ConnectionState::Closed, .. })] = observer.last {
+            states[5] = None;
+        }
+        for (last, event) in observer.last.iter_mut().zip(states) {
+            event.into_iter().for_each(|event| log.tell(now, last, event));
         }
     }
 
@@ -190,29 +167,29 @@ impl<M: Message> Connection<M> {
         [stats.sent, stats.rebuilt, stats.rebuilt_by_peer]
     }
 
-    fn rtt_event(&self) -> Option<SessionEvent> {
+    /// How the session stands, of which each is told when it has changed.
+    fn state_events(&self) -> [Option<SessionEvent>; 6] {
         let rtt = &self.rtt;
-        let event = SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) };
-        (rtt.samples() > 0).then_some(event)
-    }
-
-    fn queue_event(&self) -> SessionEvent {
         let undelivered = self.undelivered();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        SessionEvent::Queue {
-            segments: count(undelivered.segments),
-            datagrams: count(undelivered.datagrams),
-            messages: count(undelivered.messages),
-        }
-    }
-
-    fn state_event(&self) -> SessionEvent {
         let (state, reason): (_, Option<CloseReason>) = match &self.life {
             Life::Up => (ConnectionState::Up, None),
             Life::Draining { reason, .. } => (ConnectionState::Draining, Some(*reason)),
             Life::Closing(closing) => (ConnectionState::Closing, Some(closing.reason)),
             Life::Closed => (ConnectionState::Closed, self.events.closed.as_ref().map(|closed| closed.0)),
         };
-        SessionEvent::State { state, reason }
+        [
+            Some(SessionEvent::Moved { peer: self.path.address() }),
+            Some(SessionEvent::Keys { updates: self.seal.updates().0 }),
+            Some(SessionEvent::Mtu { mtu: self.mtu.current() }),
+            (rtt.samples() > 0)
+                .then(|| SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) }),
+            Some(SessionEvent::Queue {
+                segments: count(undelivered.segments),
+                datagrams: count(undelivered.datagrams),
+                messages: count(undelivered.messages),
+            }),
+            Some(SessionEvent::State { state, reason }),
+        ]
     }
 }

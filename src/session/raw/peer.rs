@@ -298,9 +298,9 @@ impl Peer {
     pub(super) fn has_left_more(&mut self) -> bool {
         let waits = !self.kcp.output().is_empty();
         if let Some(peer_envelope) = &mut self.peer_envelope {
-            return peer_envelope.out().is_empty() && (waits || self.kcp.output_mut().take_full());
+            return peer_envelope.out().is_empty() && (waits || self.kcp.output_mut().clear_full());
         }
-        !waits && self.kcp.output_mut().take_full()
+        !waits && self.kcp.output_mut().clear_full()
     }
 
     /// Takes the next datagram that may leave.
