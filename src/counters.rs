@@ -249,9 +249,10 @@ macro_rules! reasons {
 
         impl $name {
             pub(super) const fn count(&mut self, error: &$error) {
-                *match error {
+                let count = match error {
                     $($error::$variant { .. } => &mut self.$reason,)*
-                } += 1;
+                };
+                *count = count.saturating_add(1); // strangers may count it up for years
             }
         }
     };

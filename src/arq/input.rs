@@ -90,7 +90,7 @@ impl<O: Output> Kcp<O> {
     ) -> Result<(), InputError> {
         if let Err(error) = self.check_datagram(datagram) {
             log::trace!("conv {}: datagram refused: {error}", self.conv);
-            self.count_rejected(&error);
+            self.counters.rejected.count(&error);
             self.log_refused(now);
             return Err(error);
         }
@@ -361,20 +361,6 @@ impl<O: Output> Kcp<O> {
         {
             self.work.get_or_insert_default().classic.pass(sn, ts, &mut self.sender);
         }
-    }
-
-    fn count_rejected(&mut self, error: &InputError) {
-        let rejected = &mut self.counters.rejected;
-        count(match error {
-            InputError::TooShort { .. } => &mut rejected.too_short,
-            InputError::TooLong { .. } => &mut rejected.too_long,
-            InputError::Conv { .. } => &mut rejected.conv,
-            InputError::Length { .. } => &mut rejected.length,
-            InputError::Command { .. } => &mut rejected.command,
-            InputError::Una { .. } => &mut rejected.una,
-            InputError::AckUnsent { .. } => &mut rejected.ack_unsent,
-            InputError::Fragment { .. } => &mut rejected.fragment,
-        });
     }
 }
 

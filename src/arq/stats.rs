@@ -1,6 +1,6 @@
 //! What a control block counts and measures.
 
-use super::Kcp;
+use super::{InputError, Kcp};
 use crate::counters::{reasons, stats};
 use crate::seq::Sn;
 use crate::wire::Output;
@@ -67,23 +67,16 @@ stats! {
 reasons! {
     /// Datagrams and segments that were refused or ignored, by kind. The first eight are datagrams that
     /// [`Kcp::input`](super::Kcp::input) returned an error for.
-    pub struct Rejected: u32 {
-        /// Datagrams too short for a segment.
-        too_short,
-        /// Datagrams longer than `rcv_mtu`.
-        too_long,
-        /// Datagrams with a segment of another conversation.
-        conv,
-        /// Datagrams that end within a segment's data.
-        length,
-        /// Datagrams with an unknown command.
-        command,
-        /// Datagrams that acknowledge what was never sent, by `una`.
-        una,
-        /// Datagrams that acknowledge what was never sent, by an ACK.
-        ack_unsent,
-        /// Datagrams with a fragment of a message larger than the receive window.
-        fragment,
+    pub struct Rejected: u32, by InputError {
+        too_short: TooShort,
+        too_long: TooLong,
+        conv: Conv,
+        length: Length,
+        command: Command,
+        una: Una,
+        ack_unsent: AckUnsent,
+        fragment: Fragment,
+        ;
         /// PUSH segments beyond the receive window; not acknowledged.
         window,
         /// PUSH segments whose `frg` does not go on from their neighbour's; not acknowledged.

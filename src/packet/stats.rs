@@ -74,5 +74,5 @@ reasons! {
         stale: Stale,
         duplicate: Duplicate,
         refused: Refused,
-    };
+    }
 }

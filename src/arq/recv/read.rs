@@ -167,8 +167,14 @@ impl Receiver {
     #[inline(never)]
     fn let_go_early(&mut self) {
         while self.read_early > 0 {
-            let bytes = self.log.reader(self.log.start()).next_chunk();
-            let head = RawHeader::of(&bytes);
+            let across;
+            let head = RawHeader::of(match self.log.front() {
+                Some(bytes) => bytes,
+                None => {
+                    across = self.log.reader(self.log.start()).next_chunk();
+                    &across
+                }
+            });
             if !head.sn().is_before(self.index.start()) {
                 break;
             }
