@@ -84,12 +84,13 @@ impl History {
 
     /// Forgets the oldest segments as long as they are before `sn`.
     pub(crate) fn forget_before(&mut self, sn: Sn) {
-        while self.oldest().is_some_and(|oldest| oldest.is_before(sn)) {
+        while self.count > 0 && self.entry(self.log.start()).sn.is_before(sn) {
             self.forget_oldest();
         }
     }
 
     /// Forgets the segment `sn`; whether it was remembered.
+    #[inline(never)]
     pub(crate) fn forget(&mut self, sn: Sn) -> bool {
         let Some(held) = self.find(sn) else { return false };
         if held.position == self.log.start() {
@@ -114,6 +115,7 @@ impl History {
     }
 
     /// There is one.
+    #[inline]
     fn forget_oldest(&mut self) {
         let position = self.log.start();
         let entry = self.entry(position);
