@@ -105,7 +105,7 @@ impl Machine for KcpPeer {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let now = self.tick(now);
-        while self.kcp.output().is_empty() && self.kcp.output_mut().take_full() {
+        while self.kcp.output().is_empty() && self.kcp.output_mut().clear_full() {
             self.kcp.flush(now); // the rest of a burst
         }
         out.extend_from_slice(self.kcp.output_mut().pop()?);
