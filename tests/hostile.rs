@@ -388,6 +388,17 @@ fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
 }
 
 #[test]
+fn who_never_lets_us_flush_is_owed_no_more_than_two_windows_of_acknowledgements() {
+    let mut bob = kcp(&Config::turbo().classic());
+    for sn in 0..1000 {
+        bob.input(NOW, &Raw::push(sn, b"next").bytes()).unwrap();
+        bob.recv_bytes().unwrap();
+    }
+    assert_eq!(bob.stats().rejected.ack_overflow, 1000 - 256);
+    assert!(numbers(&flushed(&mut bob, 5_000_100), Command::Ack).into_iter().eq(0..256));
+}
+
+#[test]
 fn a_segment_beyond_the_window_is_dropped_without_an_ack() {
     let mut bob = kcp(&Config::turbo().classic());
     for (sn, fits) in [(127, true), (128, false), (1 << 30, false), (i32::MAX.cast_unsigned(), false)] {

@@ -48,6 +48,30 @@ fn a_lost_segment_leaves_again_with_the_first_acknowledgement_of_a_later_one() {
     assert!(updated(&mut alice, at(80)).is_empty(), "this part is off");
 }
 
+/// What is lost together is one sign of how the path is, however many segments it is.
+#[test]
+fn a_burst_of_loss_does_not_unlearn_how_much_later_segments_come() {
+    let mut alice = kcp(&Config::turbo());
+    let [first, second] = [0, 10].map(|ms| send(&mut alice, at(ms)));
+    alice.input(at(60), &Raw::ack(1, second).bytes()).unwrap();
+    assert_eq!(updated(&mut alice, at(60)), [0], "any later one will do");
+    alice.input(at(61), &Raw { una: 2, ..Raw::ack(0, first) }.bytes()).unwrap(); // by 11 ms
+    for _ in 0..20 {
+        alice.send(&[7; 1000]).unwrap();
+    }
+    assert_eq!(updated(&mut alice, at(200)).len(), 20);
+    let later = send(&mut alice, at(240));
+    alice.input(at(290), &Raw { una: 2, ..Raw::ack(22, later) }.bytes()).unwrap();
+    alice.update(at(290));
+    let again = raw_segments(drain(&mut alice));
+    assert!(numbers(&again, Command::Push).into_iter().eq(2..22));
+    alice.input(at(340), &Raw { una: 23, ..Raw::ack(21, again[19].ts) }.bytes()).unwrap();
+    let [_, second] = [400, 410].map(|ms| send(&mut alice, at(ms)));
+    alice.input(at(460), &Raw { una: 23, ..Raw::ack(24, second) }.bytes()).unwrap();
+    assert!(updated(&mut alice, at(460)).is_empty(), "10 ms tell nothing still");
+    assert_eq!(updated(&mut alice, at(463)), [23], "nor for ever");
+}
+
 #[test]
 fn segments_of_one_flush_overtake_each_other_only_in_their_order() {
     let mut alice = kcp(&Config::turbo());

@@ -12,13 +12,16 @@ use crate::common::machine::Whole as _;
 use rand::Rng;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, connect_of, server_address, server_config, target};
+use common::sessions::{
+    SUITE, Toward, World, client_address, connect_of, forger_of_numbers, server_address, server_config,
+    target,
+};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::session::exchange::{Attempt, Initiator};
 use whitewater::session::wire::{
-    Accept, Challenge, Connect, Deny, DenyReason, Hello, Msg1, Packet, Reset, kind,
+    Accept, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Hello, Msg1, Packet, Reset, kind,
 };
 use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, SimRng};
@@ -452,4 +455,25 @@ fn a_reset_that_somebody_else_asked_for_ends_nothing() {
     }
     world.run(1000);
     assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_up()));
+}
+
+/// By a peer that has the keys and keeps no rule.
+#[test]
+fn an_answer_to_what_was_not_asked_yet_or_long_ago_is_no_round_trip() {
+    let mut world = World::pair(1, &path(), &SessionConfig::default(), Suite::Checked);
+    world.taps = true;
+    world.connect();
+    world.run(62_000);
+    let forge = forger_of_numbers(&world);
+    let now = world.now.as_micros();
+    let before = world.client().stats();
+    assert!(before.rtt_min >= ms(40), "{before:?}");
+    for (number, stamp) in (1_000..).zip([now + 1, now + 1_000_000, u64::MAX, 0]) {
+        let mut body = Vec::new();
+        FrameWriter::new(&mut body, 100).push(&Frame::Pong(stamp)).unwrap();
+        world.inject_client(0, &forge(Toward::Client, number, &body));
+    }
+    let after = world.client().stats();
+    assert_eq!(after.received, before.received + 4, "they are authentic");
+    assert_eq!((after.rtt, after.rtt_min, after.rttvar), (before.rtt, before.rtt_min, before.rttvar));
 }

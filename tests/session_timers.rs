@@ -3,6 +3,7 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
+use common::ms;
 use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
 use whitewater::Machine as _;
 use whitewater::Time;
@@ -77,4 +78,30 @@ fn a_peer_that_talks_and_reads_nothing_is_let_go_by_a_server_that_is_called_once
     let (reason, at) = end.unwrap();
     assert_eq!(reason, CloseReason::SlowPeer);
     assert!((30..=34).contains(&at.as_millis().div_euclid(1000)), "{at:?}");
+}
+
+#[test]
+fn an_end_that_nobody_asks_for_wakes_a_server_ten_times_a_second_at_most() {
+    let mut world = World::pair(1, &LinkConfig::default(), &SessionConfig::default(), SUITE);
+    world.connect();
+    let (mut now, mut buf, from) = (world.now, Vec::new(), world.address(0));
+    world.clients[0].session.close(now, 5);
+    for _ in 0..100 {
+        now = now + ms(1);
+        world.clients[0].session.handle_timeout(now);
+        while world.clients[0].session.emit_to(now, &mut buf).is_some() {
+            world.server.give(now, from, &buf);
+        }
+    }
+    let (mut wakes, end) = (0, now + ms(5_000));
+    loop {
+        while world.server.emit_to(now, &mut buf).is_some() {}
+        let Some(at) = world.server.poll_timeout().filter(|at| *at < end) else { break };
+        now = now.max(at);
+        world.server.handle_timeout(now);
+        wakes += 1;
+        assert!(wakes <= 50, "{wakes} times in {:?}", now.since(world.now));
+    }
+    let told: Vec<_> = std::iter::from_fn(|| world.server.poll_event()).collect();
+    assert!(matches!(told[..], [(_, Event::Closed { reason: CloseReason::Peer(5), .. })]), "{told:?}");
 }

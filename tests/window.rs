@@ -36,6 +36,38 @@ fn no_more_than_the_peers_window_is_in_flight() {
 }
 
 #[test]
+fn a_segment_that_comes_late_does_not_take_the_window_back_that_the_peer_has_told_since() {
+    let mut alice = kcp(&Config::turbo());
+    for (sn, wnd) in [(0, 100), (1, 128), (2, 7), (3, 7)] {
+        alice.input(Time::ZERO, &Raw { wnd, ..Raw::push(sn, b"next") }.bytes()).unwrap();
+        assert_eq!(alice.recv_bytes().unwrap(), "next");
+    }
+    assert_eq!(alice.stats().rmt_wnd, 128);
+}
+
+#[test]
+fn an_end_whose_window_has_opened_is_not_idle_before_it_has_told_so_four_times() {
+    let mut bob = kcp(&Config::turbo());
+    for sn in 0..128 {
+        bob.input(Time::ZERO, &Raw::push(sn, b"fills").bytes()).unwrap();
+    }
+    assert!(flushed(&mut bob, 0).iter().all(|segment| segment.wnd == 0), "closed");
+    while bob.recv_bytes().is_some() {}
+    let (mut now, mut told) = (10, Vec::new());
+    while !bob.is_idle() {
+        assert!(now < 1_000, "never went quiet");
+        bob.update(Time::from_millis(now));
+        told.extend(
+            common::raw_segments(common::drain(&mut bob))
+                .into_iter()
+                .map(|segment| (segment.cmd, segment.wnd)),
+        );
+        now += 10;
+    }
+    assert_eq!(told, [(Command::Wins, 128); 4]);
+}
+
+#[test]
 fn a_large_window_is_one_flight_and_one_round_trip() {
     let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
     let mut pair = Pair::new(config, LinkConfig::clean(), 1);

@@ -167,6 +167,26 @@ fn a_packet_is_lost_once_a_later_one_has_arrived_and_late_ones_teach_how_much_la
 }
 
 #[test]
+fn what_tells_late_of_an_older_packet_takes_nothing_back_that_a_newer_one_has_told() {
+    let ms = |ms: u64| Time::from_millis(ms);
+    let mut tracker = AckTracker::new(&AckConfig::default());
+    for (number, at) in [(0, 0), (1, 10), (2, 20), (3, 200), (4, 215)] {
+        tracker.on_sent(ms(at), Seq16(number), 1);
+    }
+    let mut lost = |now: u64, ack: u16| {
+        let acks = Acks { ack: Seq16(ack), bits: 0 };
+        tracker.on_acks(ms(now), acks, Duration::ZERO).lost().count()
+    };
+    assert_eq!(lost(120, 2), 2);
+    assert_eq!(
+        (lost(121, 1), lost(122, 0)),
+        (0, 0),
+        "0 has come after 2, which left 20 ms later, and after 1"
+    );
+    assert_eq!(lost(315, 4), 0, "15 ms tell nothing now");
+}
+
+#[test]
 fn what_left_at_the_same_time_does_not_tell_on_each_other() {
     let mut tracker = AckTracker::new(&AckConfig::default());
     for (number, at) in [(0, 0), (1, 0), (2, 1)] {

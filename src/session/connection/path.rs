@@ -215,6 +215,16 @@ mod tests {
     }
 
     #[test]
+    fn copies_leave_a_candidate_what_one_more_question_costs() {
+        let (mut path, now) = (Path::new(address(1), true), Time::ZERO);
+        (0..3).for_each(|_| assert_eq!(packet(&mut path, 0, 2, true), Some(2)));
+        assert_eq!(path.pay_copy(69, 34), None, "102 bytes have come");
+        assert_eq!(path.pay_copy(68, 34), Some(address(2)));
+        assert_eq!(path.pay_copy(1, 34), None);
+        assert_eq!(path.poll(now, 34), Some((address(2), [7; 8])));
+    }
+
+    #[test]
     fn a_candidate_goes_when_the_old_address_speaks_or_its_time_is_out() {
         let mut path = Path::new(address(1), true);
         packet(&mut path, 0, 2, true);
