@@ -143,6 +143,11 @@ fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &st
             assert!(is_found || section(manifest, "test", name).is_some(), "{at}: no such test");
         }
         "--bench" => assert!(folder.join(format!("benches/{name}.rs")).exists(), "{at}: no such benchmark"),
+        "just" => {
+            let steps = fs::read_to_string(root().join("justfile")).unwrap();
+            let is_there = |line: &str| line.split([' ', ':']).next() == Some(name);
+            assert!(name.starts_with("--") || steps.lines().any(is_there), "{at}: no such step");
+        }
         "--manifest-path" => assert!(root().join(name).exists(), "{at}: no such manifest"),
         "--features" => {
             for feature in name.split(',') {

@@ -100,17 +100,14 @@ impl Document {
         blocks.into_iter()
     }
 
-    /// Each command of cargo, in a block or in a line.
+    /// Each command of cargo or just, in a block or in a line.
     pub(crate) fn commands(&self) -> Vec<(usize, String)> {
         let of_blocks =
             self.blocks().filter(|block| ["sh", "text"].contains(&block.info.as_str())).flat_map(|block| {
-                (block.line + 1..)
-                    .zip(block.lines)
-                    .filter(|(_, line)| line.starts_with("cargo "))
-                    .collect::<Vec<_>>()
+                (block.line + 1..).zip(block.lines).filter(|(_, line)| is_command(line)).collect::<Vec<_>>()
             });
         let inline = self.prose().flat_map(|(line, text)| {
-            let code = text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("cargo "));
+            let code = text.split('`').skip(1).step_by(2).filter(|code| is_command(code));
             code.map(|code| (line, code.to_owned())).collect::<Vec<_>>()
         });
         of_blocks.chain(inline).collect()
@@ -129,6 +126,10 @@ impl Document {
             !inside && !is_fence
         })
     }
+}
+
+fn is_command(line: &str) -> bool {
+    line.starts_with("cargo ") || line.starts_with("just ")
 }
 
 impl Link {

@@ -1,0 +1,135 @@
+# The steps of the gate by name: `just --list`. Each is here once, and .ci/run calls them.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# Together with the default features these are all there are: what is built for one step is there for the next.
+most := "ring,tokio,metrics,kcp-go"
+
+_list:
+    @just --list --unsorted
+
+# What an edit of the protocol is checked with, built incrementally: `just loop`, `just loop session_close`.
+loop *names:
+    cargo test --profile loop --test arq --test sessions {{ names }}
+
+# What a newcomer runs: the tests that need no feature.
+test:
+    cargo test --release
+
+# Formats of Rust and Go.
+format:
+    cargo fmt --all --check
+    cargo fmt --manifest-path fuzz/Cargo.toml --check
+    if command -v gofmt; then ! gofmt -d interop/go | grep .; fi
+
+# Clippy, for no feature, each and all of them, and for what is beside the library.
+lint: && lint-beside
+    cargo clippy --all-targets --no-default-features -- -D warnings
+    for feature in $(sed -n '/^\[features\]/,/^\[/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' Cargo.toml | grep -v '^default$'); do \
+      cargo clippy --no-default-features --features "$feature" -- -D warnings; done
+    cargo clippy --all-targets --all-features -- -D warnings
+
+# Clippy for the workspace's other crates and the fuzzers.
+lint-beside:
+    cargo clippy --all-targets --workspace --exclude whitewater -- -D warnings
+    cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
+
+# Licences, sources and bans of dependencies.
+deny:
+    cargo deny check bans licenses sources
+
+# Known holes in dependencies.
+advisories:
+    tools/advisories.sh
+
+# The public API since the last release.
+semver:
+    tools/semver.sh
+
+# The oldest Rust that is promised.
+msrv:
+    tools/msrv.sh
+
+# What would be published builds.
+package:
+    tools/package.sh
+
+# What the ciphers in Rust are in: sessions themselves run on those of ring.
+test-ciphers:
+    cargo test --release --features crypto --lib --test conformance --test token --test seal_alloc
+
+# Sessions, streams and sockets with all features; against an implementation in Python, dissectors in tshark, and nginx.
+test-features:
+    SESSION_SOAK=10000 cargo test --release --features {{ most }} --lib --examples \
+      --test sessions --test conformance --test session_fec --test session_limits --test session_log --test session_soak \
+      --test sockets --test net --test net_session --test token --test seal_alloc --test regressions --test exhaustion \
+      --test socket_errors --test metrics --test kcp_go --test independent --test dissector --test proxy
+
+# Sockets on systems without batches.
+test-one-by-one:
+    cargo test --release --no-default-features --features net --test net --test net_session --test socket_errors
+
+# Programs that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
+examples:
+    cargo run -q --release --features {{ most }} --example matchmaker demo
+    cargo run -q --release --features {{ most }} --example arena -- --seconds 2
+    cargo run -q --release --features {{ most }} --example tunnel demo
+
+# Programs in C and C++.
+c:
+    capi/tests/run.sh
+
+# The workspace's other crates; with `c` against ikcp.c as well, which needs libclang.
+test-beside features="":
+    cargo test --release --workspace --exclude whitewater {{ if features == "" { "" } else { "--features interop/" + features } }}
+
+# Documentation, the book, and the code in both.
+docs:
+    RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --all-features
+    mdbook build docs 2>&1 | tee /dev/stderr | (! grep -E '^ *(WARN|ERROR)')
+    cargo test --release --doc --all-features
+
+# What the documents say that programs print or draw is what they do.
+tables:
+    diff <(grep '^|' docs/TUNING.md) \
+      <({ cargo run -q --release --example tuning && cargo run -q --release --example bottleneck; } | grep '^|')
+    bars=$(cargo run -q --release --example families -- 10 bars | grep '^|') && \
+      diff <(echo "$bars") <(grep -xFf <(echo "$bars") README.md)
+    scratch=$(mktemp -d) && \
+      cargo run -q --release --example latency -- --out "$scratch/latency.svg" && \
+      cmp docs/latency.svg "$scratch/latency.svg" && \
+      cargo run -q --release --example families -- 4 curve "$scratch/loss.svg" && \
+      cmp docs/loss.svg "$scratch/loss.svg" && rm -r "$scratch"
+
+# Benchmarks build.
+benches:
+    cargo bench --no-run --profile release --features {{ most }}
+
+# Benchmarks against other libraries build; needs libclang.
+peers:
+    cargo check --manifest-path benches/peers/Cargo.toml
+
+# Seeds and targets of the fuzzers.
+fuzz-build:
+    cargo run --manifest-path fuzz/Cargo.toml --example seeds
+    cargo fuzz build --sanitizer none
+
+# Fuzzes a target, as `just fuzz frames 600`; `cargo fuzz list` names them.
+fuzz name seconds="60": fuzz-build (_fuzz name seconds)
+
+# Each target for so many seconds, two at a time.
+fuzz-all seconds="6": fuzz-build
+    cargo fuzz list | xargs -P 2 -I {} just _fuzz {} {{ seconds }}
+
+_fuzz name seconds:
+    @found=$(mktemp -d) && trap 'rm -r "$found"' EXIT && \
+      cargo fuzz run --sanitizer none {{ name }} "$found" fuzz/corpus/{{ name }} -- -max_total_time={{ seconds }} -timeout=20 2>&1 | \
+      tee "$found.log" | sed -n 's/^Done \([0-9]* runs\) in.*/{{ name }}: \1/p' || { cat "$found.log"; exit 1; }
+
+# Hundreds of real sockets.
+soak seconds="120":
+    SOCKET_SOAK={{ seconds }} cargo test --release --features {{ most }} --test socket_soak
+
+# All of it, from a fresh clone on.
+gate:
+    .ci/run
