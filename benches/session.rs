@@ -9,7 +9,8 @@ use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::cookie::{Claim, CookieKey, epoch_of};
 use whitewater::session::seal::{Keys, Seal};
-use whitewater::session::{ClientConfig, Random, Server, ServerConfig, Session, Suite, Target};
+use whitewater::session::{ClientConfig, Server, ServerConfig, Session, Suite, Target};
+use whitewater_sim::SimRng;
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -117,13 +118,8 @@ struct Door {
 
 const HERE: ([u8; 4], u16) = ([192, 0, 2, 1], 4000);
 
-fn random(mut seed: u64) -> Random {
-    Random::new(move |bytes| {
-        bytes.fill_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            seed.to_be_bytes()[0]
-        });
-    })
+fn random(seed: u64) -> SimRng {
+    SimRng::new(seed, 1)
 }
 
 impl Door {

@@ -115,6 +115,7 @@ pub use arq::{
     SendError, Stats, congestion::CongestionControl,
 };
 pub use machine::Machine;
+pub use rand_core;
 pub use seq::{Conv, Seq16, Sn};
 pub use time::{Millis, Time};
 pub use wire::{DatagramQueue, Output};

@@ -14,7 +14,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
-use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
 use whitewater::{Conv, DatagramQueue, Kcp, SendError, Time, arq};
 use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
@@ -39,9 +38,7 @@ fn limits(kcp: arq::Config, wire: Wire) -> Config {
 }
 
 fn peers(config: &Config, seed: u64) -> Peers {
-    let mut rng = SimRng::new(seed, 9);
-    Peers::new(config, &mut Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0])))
-        .unwrap()
+    Peers::new(config, &mut SimRng::new(seed, 9)).unwrap()
 }
 
 /// A client, a server, and a path between them.

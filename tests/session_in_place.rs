@@ -8,9 +8,10 @@ use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::session::raw::{self, Peers};
 use whitewater::session::{
-    Blob, ClientConfig, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Target,
+    Blob, ClientConfig, Server, ServerConfig, Session, SessionConfig, SessionId, Target,
 };
 use whitewater::{Config, Conv, Time};
+use whitewater_sim::SimRng;
 
 const BEFORE: &[u8] = b"what was there before";
 
@@ -26,15 +27,7 @@ struct Ends {
 
 impl Ends {
     fn new(behind: bool, kcp: Config) -> Self {
-        let random = |seed: u8| {
-            let mut number = seed;
-            Random::new(move |bytes| {
-                bytes.iter_mut().for_each(|byte| {
-                    number = number.wrapping_mul(5).wrapping_add(3);
-                    *byte = number;
-                });
-            })
-        };
+        let random = |seed| SimRng::new(seed, 1);
         let session = SessionConfig {
             lanes: vec![kcp],
             send_memory: 4 << 20,
@@ -113,7 +106,7 @@ fn a_datagram_behind_others_is_byte_for_byte_that_which_is_alone() {
 /// Bytes that are sent before anything is heard of them.
 fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
     let config = raw::Config { kcp, ..raw::Config::registered() };
-    let mut peers = Peers::new(&config, &mut Random::new(|bytes| bytes.fill(1))).unwrap();
+    let mut peers = Peers::new(&config, &mut SimRng::new(1, 1)).unwrap();
     let id = peers.register(Time::ZERO, address(1), Conv(1)).unwrap();
     (0..count).for_each(|_| assert!(peers.peer(id).unwrap().send(message).is_ok()));
     peers.peer(id).unwrap().flush();

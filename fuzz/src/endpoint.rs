@@ -7,9 +7,10 @@ use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::session::wire::kind;
 use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Event, Random, Server, ServerConfig, Session, SessionConfig,
-    SessionId, Suite, Target,
+    ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
+    Suite, Target,
 };
+use whitewater_sim::SimRng;
 
 /// What a script does after its first byte, which says whether the server asks its application: an operation in the low half of a byte, an
 /// address in the high one.
@@ -40,13 +41,8 @@ const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
 /// Sessions that the server under test has at most, and those of one address.
 const SESSIONS: u16 = 4;
 
-fn random(mut seed: u64) -> Random {
-    Random::new(move |bytes| {
-        bytes.fill_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            seed.to_be_bytes()[0]
-        });
-    })
+fn random(seed: u64) -> SimRng {
+    SimRng::new(seed, 1)
 }
 
 fn address(number: u8) -> SocketAddr {

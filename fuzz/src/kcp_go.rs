@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::kcp_go::{Config as Wire, Crypt, Key, Shards};
-use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers};
 use whitewater::{Conv, Time, arq};
+use whitewater_sim::SimRng;
 
 /// The operations of a script, behind its shape: cipher u8, data shards u8, parity shards u8, flags u8.
 pub mod op {
@@ -84,12 +84,11 @@ impl World {
         let idle_timeout = Duration::from_secs(3600);
         let limits =
             Config { kcp, kcp_go: Some(wire.clone()), max_peers: PEERS_MAX, idle_timeout, ..Config::open() };
-        let mut fill = 0u8;
+        let mut fill = 0;
         let mut peers = || {
             fill += 1;
             let seed = fill;
-            Peers::new(&limits, &mut Random::new(move |bytes| bytes.fill(seed)))
-                .expect("the config is in range")
+            Peers::new(&limits, &mut SimRng::new(seed, 1)).expect("the config is in range")
         };
         let (now, mut client, server) = (Time::from_millis(1), peers(), peers());
         let to = client.register(now, server_address(), Conv(7)).expect("there is room");

@@ -1,17 +1,16 @@
 //! Random bytes of the operating system.
 
-use crate::session::Random;
+use getrandom::SysRng;
+use rand_core::{TryRng, UnwrapErr};
 use std::io;
 
-/// What sessions take their keys and numbers from.
+/// What sessions take their keys and numbers from. It panics where the system gave bytes before and then does not: keys that can be
+/// guessed are worse than no program.
 ///
 /// # Errors
 ///
 /// The system has none to give.
-pub(super) fn random() -> io::Result<Random> {
-    getrandom::fill(&mut [0; 16])?;
-    Ok(Random::new(|bytes| {
-        #[expect(clippy::expect_used, reason = "keys that can be guessed are worse than no program")]
-        getrandom::fill(bytes).expect("the system gave random bytes before, and now it does not");
-    }))
+pub(super) fn random() -> io::Result<UnwrapErr<SysRng>> {
+    SysRng.try_next_u64()?;
+    Ok(UnwrapErr(SysRng))
 }

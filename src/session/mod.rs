@@ -6,17 +6,14 @@
 //! (each a [`Kcp`](crate::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
 //!
 //! ```
+//! use whitewater::rand_core::UnwrapErr;
+//! use whitewater::session::{ClientConfig, Event, Server, ServerConfig, Session, Target};
 //! use whitewater::{Machine, Time};
-//! use whitewater::session::{ClientConfig, Event, Random, Server, ServerConfig, Session, Target};
 //!
-//! // In a program, the bytes of the operating system. In a test, a seed.
-//! let random = |seed: u8| {
-//!     let mut count = seed;
-//!     Random::new(move |bytes| bytes.fill_with(|| { count = count.wrapping_add(7); count }))
-//! };
+//! let rng = UnwrapErr(getrandom::SysRng); // in a test, one with a seed, such as that of the crate `whitewater-sim`
 //! let (here, there) = ("10.0.0.1:1000".parse()?, "10.0.0.2:4000".parse()?);
-//! let mut server: Server = Server::new(&ServerConfig::insecure(), random(1))?;
-//! let mut client: Session = Session::new(&ClientConfig::default(), random(2))?;
+//! let mut server: Server = Server::new(&ServerConfig::insecure(), rng)?;
+//! let mut client: Session = Session::new(&ClientConfig::default(), rng)?;
 //! let (mut now, mut buf) = (Time::ZERO, Vec::new());
 //! client.connect(now, Target::insecure(there))?;
 //!
@@ -96,7 +93,8 @@ pub use connection::{Connection, ConnectionState};
 pub use error::{CloseTextError, DecisionError, RedirectError, SendError};
 pub use event::{CloseReason, DatagramId, Event, Undelivered, code};
 pub use log_event::SessionEvent;
-pub use random::Random;
+#[cfg(all(feature = "kcp-go", feature = "net"))]
+pub(crate) use random::random;
 pub use repair::{RepairConfig, RepairStats};
 pub use server::{Pass, RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
 pub use shard::{SHARDS_MAX, shard_of};

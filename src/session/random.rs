@@ -1,31 +1,29 @@
-//! Random bytes, from the owner.
+//! Random numbers, from the owner.
 
+use rand_core::CryptoRng;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
-/// Where a session takes random bytes from: numbers of attempts and sessions, and the keys of handshakes. So they must be such that
-/// nobody can guess them, and never come again: in a program those of the operating system.
-pub struct Random(Fill);
-
-type Fill = Box<dyn FnMut(&mut [u8]) + Send>;
+/// What the owner draws from.
+pub(super) struct Random(Box<dyn CryptoRng + Send>);
 
 impl Random {
-    /// Bytes that `fill` puts into what it is given.
-    pub fn new(fill: impl FnMut(&mut [u8]) + Send + 'static) -> Self {
-        Self(Box::new(fill))
+    pub(super) fn new(rng: impl CryptoRng + Send + 'static) -> Self {
+        Self(Box::new(rng))
     }
+}
 
-    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
-        let mut bytes = [0; N];
-        (self.0)(&mut bytes);
-        bytes
+impl Deref for Random {
+    type Target = dyn CryptoRng + Send;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
+}
 
-    pub(super) fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.array())
-    }
-
-    pub(super) fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.array())
+impl DerefMut for Random {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.0
     }
 }
 
@@ -33,4 +31,16 @@ impl fmt::Debug for Random {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Random(..)")
     }
+}
+
+/// Random bytes.
+pub(crate) fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
+    let mut bytes = [0; N];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+/// A key for [`Keyed`](crate::hash::Keyed).
+pub(crate) fn hash_key(rng: &mut dyn CryptoRng) -> [u64; 2] {
+    [rng.next_u64(), rng.next_u64()]
 }

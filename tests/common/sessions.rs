@@ -1,7 +1,6 @@
 //! A server, its clients and the paths between them in virtual time: addresses change, datagrams are recorded, strangers join in.
 
 use super::machine::Whole as _;
-use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::Time;
@@ -9,8 +8,7 @@ use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
 use whitewater::session::seal::{Keys, Seal};
 use whitewater::session::wire;
 use whitewater::session::{
-    ClientConfig, CloseReason, Event, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite,
-    Target,
+    ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
 };
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
@@ -85,9 +83,8 @@ pub(crate) fn client_address(index: u8, port: u16) -> SocketAddr {
 /// The strongest suite that is built in.
 pub(crate) const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 
-pub(crate) fn random(seed: u64, stream: u64) -> Random {
-    let mut rng = SimRng::new(seed, stream);
-    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
+pub(crate) fn random(seed: u64, stream: u64) -> SimRng {
+    SimRng::new(seed, stream)
 }
 
 pub(crate) fn server_config(session: &SessionConfig, suite: Suite) -> ServerConfig {

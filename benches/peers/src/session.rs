@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
 use whitewater::Machine as _;
 use whitewater::session::{
-    Blob, Cipher, ClientConfig, Connection, Pattern, Random, Server, ServerConfig, Session, SessionConfig,
-    SessionId, Suite, Target,
+    Blob, Cipher, ClientConfig, Connection, Pattern, Server, ServerConfig, Session, SessionConfig, SessionId,
+    Suite, Target,
 };
 use whitewater::{Config, Recovery, Time};
+use whitewater_sim::SimRng;
 
 /// For the library's batched I/O, which knows it by this path.
 #[cfg(target_os = "linux")]
@@ -75,11 +76,7 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
             ..SessionConfig::default()
         };
         let suite = if IS_ENCRYPTED { Suite::Noise(Pattern::Nn, Cipher::AesGcm) } else { Suite::Checked };
-        let mut number = u8::from(HAS_CLIENT.get());
-        let random = Random::new(move |bytes| {
-            number = number.wrapping_add(2);
-            bytes.fill(number);
-        });
+        let random = SimRng::new(HAS_CLIENT.get().into(), 1);
         let end = if HAS_CLIENT.replace(!HAS_CLIENT.get()) {
             let config =
                 ServerConfig { session, suites: vec![suite], memory: 1 << 40, ..ServerConfig::insecure() };

@@ -13,9 +13,10 @@ use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
 use whitewater::session::wire::{Accept, Connect, kind};
 use whitewater::session::{
-    Blob, ClientConfig, Connection, Random, RepairConfig, Server, ServerConfig, Session, SessionConfig,
-    SessionId, Suite, Target,
+    Blob, ClientConfig, Connection, RepairConfig, Server, ServerConfig, Session, SessionConfig, SessionId,
+    Suite, Target,
 };
+use whitewater_sim::SimRng;
 
 /// Two ends, the client and the server, and what an onlooker knows of each.
 pub(super) const CLIENT: usize = 0;
@@ -251,13 +252,8 @@ pub(super) fn session_config(flags: u8) -> SessionConfig {
     }
 }
 
-fn random(mut seed: u64) -> Random {
-    Random::new(move |bytes| {
-        bytes.fill_with(|| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            seed.to_be_bytes()[0]
-        });
-    })
+fn random(seed: u64) -> SimRng {
+    SimRng::new(seed, 1)
 }
 
 pub(super) fn address(number: u8) -> SocketAddr {

@@ -3,9 +3,10 @@
 use crate::arq::{self, InputError, Kcp};
 use crate::config::ConfigError;
 use crate::kcp_go::{Config, Envelope, Inner, PeerEnvelope, Stats};
-use crate::session::Random;
+use crate::session::random;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
+use rand_core::CryptoRng;
 
 /// What a socket with one peer has around it.
 #[derive(Debug)]
@@ -19,9 +20,9 @@ impl SocketEnvelope {
     pub(in crate::net) fn new(
         wire: &Config,
         kcp: &arq::Config,
-        random: &mut Random,
+        rng: &mut impl CryptoRng,
     ) -> Result<(Self, arq::Config), ConfigError> {
-        let envelope = Envelope::new(wire, random.array());
+        let envelope = Envelope::new(wire, random(rng));
         let inside = envelope.inside(kcp)?;
         Ok((Self { peer_envelope: envelope.peer_envelope(&inside), envelope }, inside))
     }
@@ -83,12 +84,13 @@ mod tests {
     use super::*;
     use crate::kcp_go::Shards;
     use crate::seq::Conv;
+    use whitewater_sim::SimRng;
 
     #[test]
     fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
         let (shards, kcp) = (Some(Shards { data: 2, parity: 1 }), arq::Config::turbo());
         let wire = Config { shards, ..Config::plain() };
-        let envelope = || SocketEnvelope::new(&wire, &kcp, &mut Random::new(|bytes| bytes.fill(7))).unwrap();
+        let envelope = || SocketEnvelope::new(&wire, &kcp, &mut SimRng::new(7, 1)).unwrap();
         let ((mut from, inside), (mut to, _), now) = (envelope(), envelope(), Time::from_millis(1));
         let block = || Kcp::new(Conv(1), &inside, inside.datagram_queue()).unwrap();
         let (mut sender, mut receiver, mut sent) = (block(), block(), Vec::new());

@@ -1,12 +1,13 @@
 //! One attempt to connect to one address: what is sent, how often, and what the answers do.
 
 use super::config::{ConnectConfig, Target};
-use crate::session::Random;
 use crate::session::config::SessionConfig;
 use crate::session::exchange::{self, HandshakeError, Initiator};
+use crate::session::random::random;
 use crate::session::seal::Keys;
 use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, Msg1};
 use crate::time::Time;
+use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -35,9 +36,9 @@ impl Attempt {
         session: &SessionConfig,
         connect: &ConnectConfig,
         target: &Target,
-        random: &mut Random,
+        rng: &mut dyn CryptoRng,
     ) -> Result<Self, HandshakeError> {
-        let (cid, client_sid) = (random.u64(), random.u32());
+        let (cid, client_sid) = (rng.next_u64(), rng.next_u32());
         let (protocol_id, suite) = (session.protocol_id, target.suite);
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
         let mut payload = Vec::new();
@@ -51,7 +52,7 @@ impl Attempt {
         said.encode(&mut payload).map_err(|_| HandshakeError::Length)?;
         let (psk, server_key) = (target.psk.as_ref(), target.server_key.as_ref());
         let mut msg1 = Vec::new();
-        let initiator = Initiator::new(&attempt, psk, server_key, random.array(), &payload, &mut msg1)?;
+        let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;
         Ok(Self {
             address,
             cid,
@@ -133,7 +134,7 @@ impl Attempt {
         protocol_id: u64,
         hello: u16,
         target: &Target,
-        random: &mut Random,
+        rng: &mut dyn CryptoRng,
         buf: &mut Vec<u8>,
     ) -> Option<()> {
         if self.next_send > now {
@@ -141,7 +142,7 @@ impl Attempt {
         }
         self.sends = self.sends.wrapping_add(1);
         let (suite, cid) = (target.suite.code(), self.cid);
-        let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, random);
+        let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
         let is_extra = self.cookie.is_some() && self.sends.is_multiple_of(HELLO_EACH);
         match self.cookie.filter(|_| !is_extra) {
             Some((epoch, cookie)) => {
@@ -161,8 +162,8 @@ impl Attempt {
 }
 
 /// 90 to 110 % of a time, so that clients that were cut off together do not come back together.
-fn jittered(time: Duration, random: &mut Random) -> Duration {
-    time * (900 + random.u32() % 201) / 1000
+fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
+    time * (900 + rng.next_u32() % 201) / 1000
 }
 
 /// Time between two datagrams at first, for how long, and then.

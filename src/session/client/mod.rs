@@ -5,19 +5,21 @@ mod config;
 
 pub use config::{ClientConfig, ConnectConfig, ConnectError, Target};
 
+use super::Blob;
 use super::connection::{Connection, Next, Parts, check_text};
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered};
+use super::random::{Random, hash_key};
 use super::reset::is_reset;
 use super::seal::{Keys, Seal};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
-use super::{Blob, Random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
 use attempt::Attempt;
+use rand_core::CryptoRng;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -80,16 +82,16 @@ pub enum ClientState {
 }
 
 impl<M: Message> Session<M> {
-    /// A session that is not connected. `random`: see [`Random`].
+    /// A session that is not connected. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
     ///
     /// # Errors
     ///
     /// When a field of `config` is out of range.
-    pub fn new(config: &ClientConfig, random: Random) -> Result<Self, ConfigError> {
+    pub fn new(config: &ClientConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
             config: config.clone(),
-            random,
+            random: Random::new(rng),
             state: State::Idle,
             closed: None,
             rejection: Box::default(),
@@ -271,7 +273,7 @@ impl<M: Message> Session<M> {
             features: msg2.features,
             moves: false, // a server stays where it is
             is_client: true,
-            seed: [self.random.u64(), self.random.u64()],
+            seed: hash_key(&mut self.random),
             user: msg2.user.into(),
         };
         let session = Arc::new(self.config.session.clone());

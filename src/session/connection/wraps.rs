@@ -7,21 +7,18 @@ use crate::session::seal::{Keys, Seal};
 use crate::session::tests::{built_in, handshake};
 use crate::session::{Blob, SessionConfig};
 use crate::time::Time;
+use rand::Rng;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use whitewater_sim::SimRng;
 
-/// Random numbers. Source: Steele, Lea and Flood 2014, `SplitMix64`.
-struct Draw(u64);
+struct Draw(SimRng);
 
 impl Draw {
     fn below(&mut self, count: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % count
+        self.0.next_u64() % count
     }
 
     fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {
@@ -76,7 +73,7 @@ impl World {
             connection
         };
         Self {
-            draw: Draw(seed),
+            draw: Draw(SimRng::new(seed, 1)),
             now,
             ends: [end(0, client), end(1, server)],
             under_way: [Vec::new(), Vec::new()],
@@ -171,7 +168,7 @@ fn sessions_whose_numbers_come_round_keep_their_promises() {
     let seeds = 40;
     let mut wrapped = [0; 3];
     for seed in 0..seeds {
-        let mut draw = Draw(seed * 77);
+        let mut draw = Draw(SimRng::new(seed, 2));
         let mut packets = || (1u64 << draw.one_of([16, 17, 32, 33, 47])) - 1 - draw.below(300);
         let packets = [packets(), packets()];
         let mut segments = || draw.one_of([u32::MAX, u32::MAX / 2]) - draw.one_of([0, 9, 60]);

@@ -5,12 +5,12 @@
 //! socket for them.
 //!
 //! ```
-//! use whitewater::session::{Random, raw};
+//! use whitewater::rand_core::UnwrapErr;
+//! use whitewater::session::raw;
 //! use whitewater::{Config, Conv, KcpPeer, Machine, Time};
 //!
-//! let mut random = Random::new(|bytes| bytes.fill(7)); // in a program, those of the operating system
 //! let limits = raw::Config { kcp: Config::fast(), ..raw::Config::registered() };
-//! let mut peers = raw::Peers::new(&limits, &mut random)?;
+//! let mut peers = raw::Peers::new(&limits, &mut UnwrapErr(getrandom::SysRng))?;
 //! let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
 //! let id = peers.register(now, address, Conv(7))?;
 //!
@@ -43,7 +43,7 @@ pub use config::{Config, Stats, Strangers};
 pub use error::RegisterError;
 pub use peer::{CloseReason, Event, Peer, PeerId};
 
-use super::Random;
+use super::random::hash_key;
 use super::timers::Timers;
 use super::turn::Turn;
 use crate::arq::Kcp;
@@ -56,6 +56,7 @@ use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
 use admission::{Key, Quarantine};
 use envelope::SharedEnvelope;
+use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
@@ -97,19 +98,19 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// No peers yet. `random`: see [`Random`].
+    /// No peers yet. What `rng` gives nobody may guess: it is in the keys of tables and of what proves an address.
     ///
     /// # Errors
     ///
     /// When a field of `config` is out of range.
-    pub fn new(config: &Config, random: &mut Random) -> Result<Self, ConfigError> {
+    pub fn new(config: &Config, rng: &mut impl CryptoRng) -> Result<Self, ConfigError> {
         config.check()?;
-        let shared_envelope = SharedEnvelope::new(config, random);
+        let shared_envelope = SharedEnvelope::new(config, rng);
         let mut config = config.clone();
         if let Some(shared_envelope) = &shared_envelope {
             config.kcp = shared_envelope.inside(&config.kcp)?;
         }
-        let mut key = || [random.u64(), random.u64()];
+        let mut key = || hash_key(rng);
         Ok(Self {
             peers: HashMap::default(),
             by_key: HashMap::with_hasher(Keyed(key())),

@@ -4,22 +4,11 @@ use super::{CloseReason, Config, Event, PeerId, Peers, RegisterError, Strangers}
 use crate::arq::{self, Kcp};
 use crate::machine::{Machine as _, Whole as _};
 use crate::seq::{Conv, Sn};
-use crate::session::Random;
 use crate::time::{Millis, Time};
 use crate::wire::{Command, DatagramQueue, Header, Segment};
 use std::net::SocketAddr;
 use std::time::Duration;
-
-/// Bytes from a seed.
-fn random() -> Random {
-    let mut count = 0u64;
-    Random::new(move |bytes| {
-        bytes.fill_with(|| {
-            count += 1;
-            count.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
-        });
-    })
-}
+use whitewater_sim::SimRng;
 
 /// Limits that a test reaches soon, and a rate that only its own test meets.
 fn config() -> Config {
@@ -33,7 +22,7 @@ fn config() -> Config {
 }
 
 fn peers(config: &Config) -> Peers {
-    Peers::new(config, &mut random()).unwrap()
+    Peers::new(config, &mut SimRng::new(1, 1)).unwrap()
 }
 
 fn address(host: u8, port: u16) -> SocketAddr {
@@ -308,7 +297,7 @@ fn a_config_that_cannot_work_is_refused_at_once() {
     assert!(
         Peers::new(
             &Config { kcp: arq::Config { mtu: 1, ..arq::Config::fast().classic() }, ..config() },
-            &mut random()
+            &mut SimRng::new(1, 1)
         )
         .is_err()
     );

@@ -17,6 +17,7 @@ use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, epoch_of};
 use crate::session::event::code;
 use crate::session::exchange::{self, Responder};
+use crate::session::random::random;
 use crate::session::token::{Grant, TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, Deny, DenyReason, Hello, Msg1, VERSION};
 use crate::time::Time;
@@ -165,7 +166,7 @@ impl<M: Message> Server<M> {
         let grant = self.open_token(now, suite, token)?;
         let psk = grant.as_ref().map(|grant| grant.psk.clone());
         let psk = psk.or(self.config.psk.map(Zeroizing::new));
-        let secrets = Secrets { psk, random: Zeroizing::new(self.random.array()) };
+        let secrets = Secrets { psk, random: Zeroizing::new(random(&mut self.random)) };
         let mut payload = Vec::new();
         let responder = self.read_msg1(&attempt, &secrets, msg1, &mut payload).ok_or(Refusal::Handshake)?;
         let Msg1 { max_datagram, features, user, .. } =

@@ -35,11 +35,12 @@ use super::connection::{Connection, check_text};
 use super::cookie::CookieKey;
 use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
+use super::random::{Random, random};
 use super::reset::ResetKey;
 use super::timers::Timers;
 use super::turn::Turn;
 use super::wire::{Packet, PacketError};
-use super::{Blob, Random, SessionConfig};
+use super::{Blob, SessionConfig};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
@@ -48,6 +49,7 @@ use crowd::Crowd;
 use graves::{Attempt, Graves};
 use memory::Memory;
 use peer::Peer;
+use rand_core::CryptoRng;
 use rates::Rates;
 use refusal::{Quiet, Refusal};
 use rejections::Rejections;
@@ -97,22 +99,23 @@ pub struct Server<M = Blob> {
 }
 
 impl<M: Message> Server<M> {
-    /// A server without sessions. `random`: see [`Random`].
+    /// A server without sessions. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
     ///
     /// # Errors
     ///
     /// When a field of `config` is out of range.
-    pub fn new(config: &ServerConfig, mut random: Random) -> Result<Self, ConfigError> {
+    pub fn new(config: &ServerConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         let max_sessions = config.max_sessions;
-        let rates = Rates::new(config, &mut random);
+        let mut rng = Random::new(rng);
+        let rates = Rates::new(config, &mut rng);
         Ok(Self {
             config: config.clone(),
             session: Arc::new(config.session.clone()),
-            cookies: CookieKey::new(random.array()),
+            cookies: CookieKey::new(random(&mut rng)),
             resets: config.reset_key.map(ResetKey::new),
-            hash_key: random.array(),
-            sessions: Table::new(max_sessions.into(), config.shard, random.u32()),
+            hash_key: random(&mut rng),
+            sessions: Table::new(max_sessions.into(), config.shard, rng.next_u32()),
             requests: BTreeMap::new(),
             notices: VecDeque::new(),
             rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
@@ -132,7 +135,7 @@ impl<M: Message> Server<M> {
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
-            random,
+            random: rng,
         })
     }
 

@@ -10,6 +10,7 @@ use crate::message::Message;
 use crate::session::Suite;
 use crate::session::connection::{Connection, Parts};
 use crate::session::exchange::Responder;
+use crate::session::random::hash_key;
 use crate::session::seal::{Keys, Seal};
 use crate::session::wire::{Accept, Msg2};
 use crate::time::Time;
@@ -126,7 +127,7 @@ impl<M: Message> Server<M> {
             features: guest.features,
             moves: self.config.migration && guest.suite != Suite::Checked,
             is_client: false,
-            seed: [self.random.u64(), self.random.u64()],
+            seed: hash_key(&mut self.random),
             user: guest.user,
         };
         let connection = Connection::new(now, &self.session, parts).ok()?;

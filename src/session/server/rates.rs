@@ -2,7 +2,8 @@
 
 use super::ServerConfig;
 use crate::rate::{AddressRate, Rate};
-use crate::session::Random;
+use crate::session::random::hash_key;
+use rand_core::CryptoRng;
 
 #[derive(Debug)]
 pub(super) struct Rates {
@@ -13,7 +14,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub(super) fn new(config: &ServerConfig, random: &mut Random) -> Self {
+    pub(super) fn new(config: &ServerConfig, rng: &mut dyn CryptoRng) -> Self {
         let ServerConfig { accepts_per_second, accept_burst, .. } = *config;
         let ServerConfig { challenges_per_second, refusals_per_second, .. } = *config;
         let burst = |per_second: u32| per_second.div_ceil(10).max(10);
@@ -22,7 +23,7 @@ impl Rates {
             challenges: each(challenges_per_second),
             denials: each(refusals_per_second),
             resets: each(refusals_per_second),
-            accepts: AddressRate::new(accepts_per_second, accept_burst, [random.u64(), random.u64()]),
+            accepts: AddressRate::new(accepts_per_second, accept_burst, hash_key(rng)),
         }
     }
 }

@@ -4,9 +4,9 @@ use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
-use whitewater::session::Random;
 use whitewater::session::raw::{Config, Event, PeerId, Peers};
 use whitewater::{Config as Kcp, Conv, Time};
+use whitewater_sim::SimRng;
 
 pub(super) struct Bare<K> {
     peers: Peers,
@@ -78,14 +78,8 @@ impl<K: Kind> Side for Bare<K> {
     }
 }
 
-pub(crate) fn random(seed: u32) -> Random {
-    let mut state = u64::from(seed) + 1;
-    Random::new(move |bytes| {
-        for byte in bytes {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *byte = state.to_le_bytes()[7];
-        }
-    })
+pub(crate) fn random(seed: u32) -> SimRng {
+    SimRng::new(seed.into(), 1)
 }
 
 pub(super) fn time(now: u32) -> Time {

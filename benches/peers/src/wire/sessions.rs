@@ -1,15 +1,15 @@
 //! Sessions: a lane of messages, a lane that is a stream, and a channel; with a checksum, and encrypted.
 
-use rand::Rng;
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
-    Blob, ClientConfig, Random, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
+    Blob, ClientConfig, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
 };
 use whitewater::{Config, Time};
+use whitewater_sim::SimRng;
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
     for (suite, name) in [(Suite::Checked, "checksum"), (Suite::TOKEN, "encrypted")] {
@@ -158,9 +158,8 @@ impl Ends {
     }
 }
 
-fn random(seed: u64) -> Random {
-    let mut rng = whitewater_sim::SimRng::new(seed, 1);
-    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
+fn random(seed: u64) -> SimRng {
+    SimRng::new(seed, 1)
 }
 
 fn here() -> SocketAddr {

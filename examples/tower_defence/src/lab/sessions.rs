@@ -5,11 +5,10 @@ use crate::carry::{Guest, Host, SUITE, session};
 use crate::client::Client;
 use crate::server::Server;
 use crate::wire::{Hello, Message};
-use rand::Rng;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
 use whitewater::Time;
-use whitewater::session::{self, ClientConfig, ClientState, Event, Random, ServerConfig, Session, Target};
+use whitewater::session::{self, ClientConfig, ClientState, Event, ServerConfig, Session, Target};
 use whitewater_sim::SimRng;
 
 pub(super) struct ServerOf {
@@ -142,9 +141,8 @@ impl ClientEnd for ClientOf {
     }
 }
 
-fn random(seed: u64, stream: u64) -> Random {
-    let mut rng = SimRng::new(seed, stream);
-    Random::new(move |bytes| bytes.fill_with(|| rng.next_u64().to_le_bytes()[0]))
+fn random(seed: u64, stream: u64) -> SimRng {
+    SimRng::new(seed, stream)
 }
 
 fn server() -> SocketAddr {

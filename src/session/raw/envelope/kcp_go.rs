@@ -6,8 +6,9 @@ use crate::config::ConfigError;
 use crate::hash::Keyed;
 pub(in super::super) use crate::kcp_go::PeerEnvelope;
 use crate::kcp_go::{Envelope, Inner, Shard, Stats};
-use crate::session::Random;
+use crate::session::random::{hash_key, random};
 use crate::time::Time;
+use rand_core::CryptoRng;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
@@ -21,12 +22,9 @@ pub(in super::super) struct SharedEnvelope {
 
 impl SharedEnvelope {
     /// `None`: the config has nothing around KCP.
-    pub(in super::super) fn new(config: &Config, random: &mut Random) -> Option<Box<Self>> {
-        let envelope = Envelope::new(config.kcp_go.as_ref()?, random.array());
-        Some(Box::new(Self {
-            envelope,
-            by_address: HashMap::with_hasher(Keyed([random.u64(), random.u64()])),
-        }))
+    pub(in super::super) fn new(config: &Config, rng: &mut dyn CryptoRng) -> Option<Box<Self>> {
+        let envelope = Envelope::new(config.kcp_go.as_ref()?, random(rng));
+        Some(Box::new(Self { envelope, by_address: HashMap::with_hasher(Keyed(hash_key(rng))) }))
     }
 
     /// The config of a control block that it is to be around.

@@ -3,9 +3,9 @@
 use super::super::{Config, PeerId, Peers};
 use crate::arq;
 use crate::config::ConfigError;
-use crate::session::Random;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
+use rand_core::CryptoRng;
 use std::net::SocketAddr;
 
 /// What all peers of a socket have around them.
@@ -18,7 +18,7 @@ pub(in super::super) enum PeerEnvelope {}
 
 #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there is something")]
 impl SharedEnvelope {
-    pub(in super::super) const fn new(_: &Config, _: &mut Random) -> Option<Box<Self>> {
+    pub(in super::super) const fn new(_: &Config, _: &mut dyn CryptoRng) -> Option<Box<Self>> {
         None
     }
 
