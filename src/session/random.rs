@@ -33,7 +33,7 @@ impl fmt::Debug for Random {
     }
 }
 
-/// Random bytes.
+/// Random bytes. Every number is made of these, so that it does not matter how a generator makes numbers.
 pub(crate) fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
     let mut bytes = [0; N];
     rng.fill_bytes(&mut bytes);
@@ -42,5 +42,5 @@ pub(crate) fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
 
 /// A key for [`Keyed`](crate::hash::Keyed).
 pub(crate) fn hash_key(rng: &mut dyn CryptoRng) -> [u64; 2] {
-    [rng.next_u64(), rng.next_u64()]
+    [u64::from_le_bytes(random(rng)), u64::from_le_bytes(random(rng))]
 }

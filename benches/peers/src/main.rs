@@ -21,6 +21,9 @@
 //! ```
 
 mod bare;
+#[path = "../../../src/counters.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "not all of it is measured")]
+mod counters;
 mod crowd;
 mod forged;
 mod heap;

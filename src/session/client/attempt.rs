@@ -38,7 +38,7 @@ impl Attempt {
         target: &Target,
         rng: &mut dyn CryptoRng,
     ) -> Result<Self, HandshakeError> {
-        let (cid, client_sid) = (rng.next_u64(), rng.next_u32());
+        let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
         let (protocol_id, suite) = (session.protocol_id, target.suite);
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
         let mut payload = Vec::new();
@@ -163,7 +163,7 @@ impl Attempt {
 
 /// 90 to 110 % of a time, so that clients that were cut off together do not come back together.
 fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
-    time * (900 + rng.next_u32() % 201) / 1000
+    time * (900 + u32::from_le_bytes(random(rng)) % 201) / 1000
 }
 
 /// Time between two datagrams at first, for how long, and then.

@@ -115,7 +115,7 @@ impl<M: Message> Server<M> {
             cookies: CookieKey::new(random(&mut rng)),
             resets: config.reset_key.map(ResetKey::new),
             hash_key: random(&mut rng),
-            sessions: Table::new(max_sessions.into(), config.shard, rng.next_u32()),
+            sessions: Table::new(max_sessions.into(), config.shard, u32::from_le_bytes(random(&mut rng))),
             requests: BTreeMap::new(),
             notices: VecDeque::new(),
             rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
