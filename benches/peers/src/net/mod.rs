@@ -3,6 +3,9 @@
 #[path = "../../../../src/net/batch/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "not all of it is measured")]
 mod batch;
+#[path = "../../../../src/net/os/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "not all of it is measured")]
+mod os;
 #[path = "../../../../src/net/tally.rs"]
 #[allow(dead_code, reason = "not all of it is measured")]
 mod tally;
