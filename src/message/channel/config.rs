@@ -42,10 +42,7 @@ pub enum Resend {
 /// Both ends of a channel need the same `delivery`, `receive_buffer`, `messages_per_packet`, `block_max` and `slice`: the bytes
 /// depend on them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "made for `ChannelConfig { .., ..ChannelConfig::reliable_ordered() }`"
-)]
+#[expect(clippy::exhaustive_structs, reason = "made for `ChannelConfig { .., ..reliable_ordered() }`")]
 pub struct ChannelConfig {
     /// How messages arrive.
     pub delivery: Delivery,
@@ -173,10 +170,7 @@ impl ChannelConfig {
 
 /// The channels of a connection, and the packets that they share. Both ends need the same number of channels.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "made for `ChannelsConfig { channels, ..ChannelsConfig::default() }`"
-)]
+#[expect(clippy::exhaustive_structs, reason = "made for `ChannelsConfig { channels, ..default() }`")]
 pub struct ChannelsConfig {
     /// One a channel, the most urgent first: 1 to 64. What a channel puts into a packet leaves less room for those after it.
     pub channels: Vec<ChannelConfig>,

@@ -13,7 +13,7 @@ use super::random::{Random, hash_key};
 use super::reset::is_reset;
 use super::seal::{Keys, Seal};
 use super::stats::RejectedDatagrams;
-use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
+use super::wire::{Accept, Msg2, Packet, PacketError, Reset};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
@@ -112,7 +112,8 @@ impl<M: Message> Session<M> {
         target.check()?;
         let now = self.tick(now);
         let address = *target.addresses.first().ok_or(ConnectError::NoAddress)?;
-        let attempt = self.attempt(now, address, &target)?;
+        let ClientConfig { session, connect } = &self.config;
+        let attempt = Box::new(Attempt::new(now, address, session, connect, &target, &mut self.random)?);
         self.state = State::Connecting { attempt, target: Box::new(target), next_address: 1 };
         Ok(())
     }
@@ -202,14 +203,7 @@ impl<M: Message> Session<M> {
         self.rejected
     }
 
-    /// Takes a packet of a session that is up.
-    fn take_data(
-        &mut self,
-        now: Time,
-        Arrival { address: from, ecn }: Arrival,
-        Data { sid, .. }: Data,
-        datagram: &mut [u8],
-    ) {
+    fn on_data(&mut self, now: Time, Arrival { address: from, ecn }: Arrival, sid: u32, datagram: &mut [u8]) {
         if datagram.len() > self.config.session.datagram_taken().into() {
             self.rejected.malformed += 1;
             return;
@@ -224,32 +218,31 @@ impl<M: Message> Session<M> {
         }
     }
 
-    /// Takes any other.
-    fn take(&mut self, now: Time, from: SocketAddr, packet: Result<Packet<'_>, PacketError>) {
-        match packet {
-            Ok(packet) => self.take_packet(now, from, &packet),
-            Err(PacketError::Version { .. }) => self.rejected.stranger += 1,
-            Err(_) => self.rejected.malformed += 1,
-        }
-    }
-
-    fn take_packet(&mut self, now: Time, from: SocketAddr, packet: &Packet<'_>) {
-        let is_taken = match (&mut self.state, packet) {
-            (State::Connecting { attempt, .. }, _) if attempt.address != from => false,
-            (State::Connecting { attempt, target, .. }, Packet::Challenge(challenge)) => {
-                attempt.on_challenge(now, target.suite.code(), challenge)
+    /// Any other packet, or none.
+    fn on_packet(&mut self, now: Time, from: SocketAddr, packet: Result<Packet<'_>, PacketError>) {
+        let is_ours = match (&mut self.state, packet) {
+            (_, Err(PacketError::Version { .. })) => false,
+            (_, Err(_)) => {
+                self.rejected.malformed += 1;
+                return;
             }
-            (State::Connecting { attempt, .. }, Packet::Deny(deny)) => attempt.on_deny(now, deny),
-            (State::Connecting { .. }, Packet::Accept(accept)) => self.take_accept(now, from, accept),
-            (State::Connected(connected), Packet::Reset(reset)) if from == connected.connection.peer() => {
-                connected.take_reset(reset)
+            (State::Connecting { attempt, .. }, _) if attempt.address != from => false,
+            (State::Connecting { attempt, target, .. }, Ok(Packet::Challenge(challenge))) => {
+                attempt.on_challenge(now, target.suite.code(), &challenge)
+            }
+            (State::Connecting { attempt, .. }, Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
+            (State::Connecting { .. }, Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
+            (State::Connected(connected), Ok(Packet::Reset(reset)))
+                if from == connected.connection.peer() =>
+            {
+                connected.on_reset(&reset)
             }
             _ => false,
         };
-        self.rejected.stranger += u64::from(!is_taken);
+        self.rejected.stranger += u64::from(!is_ours);
     }
 
-    fn take_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
+    fn on_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
         let State::Connecting { attempt, target, .. } = &mut self.state else { return false };
         let mut payload = Vec::new();
         let Some(keys) = attempt.on_accept(target.suite.code(), accept, &mut payload) else { return false };
@@ -284,16 +277,6 @@ impl<M: Message> Session<M> {
         true
     }
 
-    fn attempt(
-        &mut self,
-        now: Time,
-        address: SocketAddr,
-        target: &Target,
-    ) -> Result<Box<Attempt>, ConnectError> {
-        let ClientConfig { session, connect } = &self.config;
-        Ok(Box::new(Attempt::new(now, address, session, connect, target, &mut self.random)?))
-    }
-
     fn fail(&mut self, reason: CloseReason) {
         self.state = State::Failed;
         self.closed = Some(reason);
@@ -309,8 +292,8 @@ impl<M: Message> Machine for Session<M> {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.take_data(now, from, data, datagram),
-            packet => self.take(now, from.address, packet),
+            Ok(Packet::Data(data, _)) => self.on_data(now, from, data.sid, datagram),
+            packet => self.on_packet(now, from.address, packet),
         }
     }
 
@@ -319,9 +302,7 @@ impl<M: Message> Machine for Session<M> {
         match &mut self.state {
             State::Connecting { attempt, target, next_address } if attempt.is_over(now) => {
                 let reason = attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
-                let Some(address) = target.addresses.get(*next_address).copied() else {
-                    return self.fail(reason);
-                };
+                let Some(&address) = target.addresses.get(*next_address) else { return self.fail(reason) };
                 let ClientConfig { session, connect } = &self.config;
                 match Attempt::new(now, address, session, connect, target, &mut self.random) {
                     Ok(fresh) => **attempt = fresh,
@@ -368,7 +349,7 @@ impl<M: Message> Machine for Session<M> {
 
 impl<M: Message> Connected<M> {
     /// Ends the session if the server has forgotten it; whether the server says so, and nobody else.
-    fn take_reset(&mut self, reset: &Reset) -> bool {
+    fn on_reset(&mut self, reset: &Reset) -> bool {
         let is_ours = reset.sid == self.server_sid && is_reset(&self.reset_token, &reset.token);
         if is_ours {
             self.connection.end(CloseReason::ServerForgot, self.connection.undelivered());
