@@ -6,7 +6,7 @@ use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::packet::AckConfig;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
-use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS};
+use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
 
 /// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
@@ -163,7 +163,7 @@ impl SessionConfig {
         in_range("key_update", *key_update, 64..=1 << 20)
     }
 
-    /// Longest datagram that is taken: what the peer is told in the handshake.
+    /// Longest datagram that is taken.
     pub(super) fn datagram_taken(&self) -> u16 {
         self.max_datagram.max(self.path_mtu.unwrap_or_default())
     }
@@ -187,7 +187,7 @@ impl SessionConfig {
 
     /// The channels in datagrams of so many bytes; `None`: there are none.
     pub(super) fn channels(&self, max_datagram: u16) -> Option<ChannelsConfig> {
-        let payload_max = room(max_datagram) - FRAME_HEAD - ACK_FRAME;
+        let payload_max = Self::datagram_max(max_datagram);
         let (channels, packets) = (self.channels.clone(), self.unacked.min(PACKETS_MAX));
         (!channels.is_empty()).then_some(ChannelsConfig { channels, payload_max, packets })
     }
@@ -196,14 +196,12 @@ impl SessionConfig {
         AckConfig { sent: unacked, received: 1, ..AckConfig::default() }
     }
 
-    /// The window that the peer is told in the handshake: that of the first lane, segments.
-    pub(super) fn told_rcv_wnd(&self) -> u16 {
-        self.lanes.first().map_or(0, |lane| lane.rcv_wnd)
-    }
-
-    /// How often the peer is told in the handshake that we say something, ms.
-    pub(super) fn told_keepalive(&self) -> u16 {
-        u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX)
+    /// What either end says of itself in the handshake.
+    pub(super) fn said<'a>(&self, user: &'a [u8]) -> Msg1<'a> {
+        let rcv_wnd = self.lanes.first().map_or(0, |lane| lane.rcv_wnd);
+        let keepalive_ms = u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX);
+        let (features, max_datagram) = (self.features(), self.datagram_taken());
+        Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user }
     }
 
     /// Most bytes of an unreliable datagram, in session datagrams of so many bytes.

@@ -5,7 +5,7 @@ use crate::session::config::SessionConfig;
 use crate::session::exchange::{self, HandshakeError, Initiator};
 use crate::session::random::random;
 use crate::session::seal::Keys;
-use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello, Msg1};
+use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello};
 use crate::time::Time;
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
@@ -42,14 +42,7 @@ impl Attempt {
         let (protocol_id, suite) = (session.protocol_id, target.suite);
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
         let mut payload = Vec::new();
-        let said = Msg1 {
-            features: session.features(),
-            max_datagram: session.datagram_taken(),
-            rcv_wnd: session.told_rcv_wnd(),
-            keepalive_ms: session.told_keepalive(),
-            user: &target.user,
-        };
-        said.encode(&mut payload).map_err(|_| HandshakeError::Length)?;
+        session.said(&target.user).encode(&mut payload).map_err(|_| HandshakeError::Length)?;
         let (psk, server_key) = (target.psk.as_ref(), target.server_key.as_ref());
         let mut msg1 = Vec::new();
         let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;

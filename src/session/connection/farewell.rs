@@ -65,7 +65,7 @@ impl<M: Message> Connection<M> {
 const CLOSE_FRAME_MAX: usize = 4 + CLOSE_TEXT_MAX + 2;
 
 /// Whether a CLOSE can say this.
-pub(in crate::session) const fn check_text(text: &str) -> Result<(), CloseTextError> {
+pub(in crate::session) fn check_text(text: &str) -> Result<(), CloseTextError> {
     if text.len() > CLOSE_TEXT_MAX {
         return Err(CloseTextError::TooLong { len: text.len(), max: CLOSE_TEXT_MAX });
     }

@@ -102,11 +102,8 @@ impl Keepalive {
             return self.spoke;
         }
         let silent = self.spoke.after(if self.unheard { UNHEARD } else { self.interval.into() });
-        silent.min(if self.is_unasked() {
-            self.rides_at().after(u64::from(self.interval) / 8)
-        } else {
-            silent
-        })
+        let rides = self.is_unasked().then(|| self.rides_at().after(u64::from(self.interval) / 8));
+        rides.map_or(silent, |at| at.min(silent))
     }
 
     /// Whether a ping rides with a packet that has more than signs of life, so that an end that sends only what is not answered knows how

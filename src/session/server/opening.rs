@@ -12,7 +12,7 @@ use crate::session::connection::{Connection, Parts};
 use crate::session::exchange::Responder;
 use crate::session::random::hash_key;
 use crate::session::seal::{Keys, Seal};
-use crate::session::wire::{Accept, Msg2};
+use crate::session::wire::{Accept, Msg1, Msg2};
 use crate::time::Time;
 use std::net::{IpAddr, SocketAddr};
 use zeroize::Zeroizing;
@@ -169,14 +169,14 @@ impl<M: Message> Server<M> {
 
     /// What the server says in the handshake: which session it is, or why there is none.
     fn msg2(&self, client: IpAddr, session: Result<u32, u16>, user: &[u8]) -> Option<Vec<u8>> {
-        let config = &self.config.session;
+        let Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, .. } = self.config.session.said(user);
         let mut payload = Vec::new();
         let said = Msg2 {
             server_sid: session.unwrap_or(0),
-            features: config.features(),
-            max_datagram: config.datagram_taken(),
-            rcv_wnd: config.told_rcv_wnd(),
-            keepalive_ms: config.told_keepalive(),
+            features,
+            max_datagram,
+            rcv_wnd,
+            keepalive_ms,
             rejected: session.err(),
             reset_token: session
                 .ok()
