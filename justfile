@@ -20,7 +20,7 @@ test:
 format:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
-    if command -v gofmt; then ! gofmt -d interop/go | grep .; fi
+    if command -v gofmt >/dev/null; then ! gofmt -d interop/go | grep .; fi
 
 # Clippy, for no feature, each and all of them, and for what is beside the library.
 lint: && lint-beside
@@ -100,6 +100,10 @@ tables:
       cmp docs/latency.svg "$scratch/latency.svg" && \
       cargo run -q --release --example families -- 4 curve "$scratch/loss.svg" && \
       cmp docs/loss.svg "$scratch/loss.svg" && rm -r "$scratch"
+
+# Changes the source in every way that no test may miss, as `just mutants 'src/packet/**' --lib --test messages`; needs cargo-mutants.
+mutants files *tests:
+    cargo mutants --jobs 1 --file '{{ files }}' -- {{ tests }}
 
 # Benchmarks build.
 benches:
