@@ -15,7 +15,7 @@
 //!  ─────────────────────────────────────────────────────────────────────
 //!   net      Server, Client                  a socket and a clock: the
 //!            KcpSocket, KcpListener          only layer with them
-//!            pump: datagrams in, time, datagrams out
+//!            Driver                          pumps any machine: datagrams in, time, datagrams out
 //!            ServerThread, ClientThread      a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
 //!   session  Session, Server: sans-IO         handshake, encryption, keepalive, migration;

@@ -36,7 +36,7 @@ pub use config::{Config, Recovery};
 pub use error::{ConfigError, InputError, RecvError, SendError};
 pub use event::{Cause, KcpEvent};
 pub use modern::Modern;
-pub use peer::{KcpPeer, KcpPeerCounts};
+pub use peer::{Envelope, KcpPeer, KcpPeerCounts};
 pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};

@@ -1,10 +1,12 @@
 //! A control block and where its peer is: bare KCP of two ends, as a machine.
 
-use super::{Config, ConfigError, Kcp};
+use super::{Config, ConfigError, InputError, Kcp, SendError};
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
+use std::any::Any;
+use std::fmt::Debug;
 use std::net::SocketAddr;
 
 /// A [`Kcp`] whose datagrams go to one address and come from there: what `net::KcpSocket` has a socket for, and a [`Machine`] for whoever
@@ -12,8 +14,12 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 pub struct KcpPeer {
     kcp: Kcp<DatagramQueue>,
+    /// What is around it, if anything is.
+    envelope: Option<Box<dyn Envelope>>,
     address: SocketAddr,
     is_eager: bool,
+    /// Something was sent or has come that is to be flushed.
+    flush_due: bool,
     now: Time,
     counts: KcpPeerCounts,
 }
@@ -30,6 +36,26 @@ pub struct KcpPeerCounts {
     pub rejected: u64,
 }
 
+/// What another program puts around the datagrams of KCP, and takes off them: ciphers, checksums, parity.
+pub trait Envelope: Any + Debug + Send {
+    /// Takes a datagram with what is around it, and gives the control block what is inside. `None`: nothing of it is for KCP.
+    fn input(
+        &mut self,
+        now: Time,
+        kcp: &mut Kcp<DatagramQueue>,
+        datagram: &[u8],
+    ) -> Option<Result<(), InputError>>;
+
+    /// Puts on what is around the datagrams that are ready, and returns all that can leave.
+    fn wrap(&mut self, now: Time, kcp: &mut Kcp<DatagramQueue>) -> &mut DatagramQueue;
+
+    /// Whether what was sent is flushed at once.
+    fn flushes_sends(&self) -> bool;
+
+    /// Whether what has come is acknowledged at once.
+    fn flushes_acks(&self) -> bool;
+}
+
 impl KcpPeer {
     /// A control block for what is sent to `address` and comes from there.
     ///
@@ -38,7 +64,8 @@ impl KcpPeer {
     /// When a field of `config` is out of range.
     pub fn new(address: SocketAddr, conv: Conv, config: &Config) -> Result<Self, ConfigError> {
         let kcp = Kcp::new(conv, config, config.datagram_queue())?;
-        Ok(Self { kcp, address, is_eager: false, now: Time::ZERO, counts: KcpPeerCounts::default() })
+        let counts = KcpPeerCounts::default();
+        Ok(Self { kcp, envelope: None, address, is_eager: false, flush_due: false, now: Time::ZERO, counts })
     }
 
     /// Whether each [`handle_timeout`](Machine::handle_timeout) flushes instead of only those after an interval. Off unless set.
@@ -50,6 +77,43 @@ impl KcpPeer {
     #[must_use]
     pub const fn is_eager(&self) -> bool {
         self.is_eager
+    }
+
+    /// The same with something around KCP, to which the config has left room. It refuses empty messages.
+    #[must_use]
+    pub fn with_envelope(mut self, envelope: Box<dyn Envelope>) -> Self {
+        self.kcp.refuse_empty();
+        Self { envelope: Some(envelope), ..self }
+    }
+
+    /// What is around KCP.
+    #[must_use]
+    pub fn envelope(&self) -> Option<&dyn Envelope> {
+        self.envelope.as_deref()
+    }
+
+    /// Queues a message for the next flush, and has that be at once where what is around KCP wants it so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kcp::send`].
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+        self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_sends());
+        self.kcp.send(message)
+    }
+
+    /// Takes the only datagram that is ready, for who sends it from where it is; `None`: there is none, or there are others behind it.
+    pub fn pop_only(&mut self, now: Time) -> Option<&[u8]> {
+        let queue = self.ready(now);
+        if queue.len() == 1 { queue.pop() } else { None }
+    }
+
+    /// What can leave.
+    fn ready(&mut self, now: Time) -> &mut DatagramQueue {
+        match &mut self.envelope {
+            None => self.kcp.output_mut(),
+            Some(envelope) => envelope.wrap(now, &mut self.kcp),
+        }
     }
 
     /// Where the peer is.
@@ -87,33 +151,48 @@ impl Machine for KcpPeer {
         if !is_same(from.address, self.address) {
             self.counts.strangers += 1;
             log::trace!("dropped a datagram from {}, a stranger", from.address);
-        } else if let Err(error) = self.kcp.input(now, datagram) {
-            self.counts.rejected += 1;
-            log::trace!("rejected a datagram from {}: {error}", from.address);
-        } else {
-            self.counts.taken += 1;
+            return;
+        }
+        let taken = match &mut self.envelope {
+            None => Some(self.kcp.input(now, datagram)),
+            Some(envelope) => envelope.input(now, &mut self.kcp, datagram),
+        };
+        match taken {
+            None => {}
+            Some(Ok(())) => {
+                self.counts.taken += 1;
+                self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_acks());
+            }
+            Some(Err(error)) => {
+                self.counts.rejected += 1;
+                log::trace!("rejected a datagram from {}: {error}", from.address);
+            }
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         self.kcp.update(now);
-        if self.is_eager {
+        if std::mem::take(&mut self.flush_due) || self.is_eager {
             self.kcp.flush(now);
         }
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let now = self.tick(now);
-        while self.kcp.output().is_empty() && self.kcp.output_mut().clear_full() {
+        if self.ready(now).is_empty() {
+            if !self.kcp.output_mut().clear_full() {
+                return None;
+            }
             self.kcp.flush(now); // the rest of a burst
         }
-        out.extend_from_slice(self.kcp.output_mut().pop()?);
+        out.extend_from_slice(self.ready(now).pop()?);
         Some(self.address.into())
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.kcp.output().is_empty() { self.kcp.check(self.now) } else { Some(self.now) }
+        let is_due = self.flush_due || !self.kcp.output().is_empty();
+        if is_due { Some(self.now) } else { self.kcp.check(self.now) }
     }
 
     /// Bare KCP has no goodbye: it is over when all that was sent has arrived.

@@ -56,6 +56,7 @@ mod fec;
 mod key;
 mod nonce;
 mod shield;
+mod socket;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -65,4 +66,5 @@ pub use crypt::{Crypt, UnknownCrypt};
 pub(crate) use datagram::{Inner, Shard};
 pub(crate) use envelope::{Envelope, PeerEnvelope};
 pub use key::Key;
+pub(crate) use socket::SocketEnvelope;
 pub use stats::Stats;

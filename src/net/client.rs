@@ -1,11 +1,10 @@
 //! One session, and its UDP socket.
 
-use super::buffers::SocketBuffers;
-use super::driver::{Driver, Shape};
+use super::clock::Clock;
+use super::driver::{Driver, farewell, socket_for, within};
 use super::error::Error;
-use super::port::Purpose;
+use super::port::{Port, Purpose};
 use super::random::random;
-use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -14,9 +13,8 @@ use crate::session::{
     Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event, SendError,
     Session, Target,
 };
-use crate::time::Time;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -43,16 +41,9 @@ use zeroize::Zeroizing;
 /// # }
 /// ```
 ///
-/// What is sent leaves with the next pump, or with [`flush`](Self::flush). The socket is not bound to a way to the server: when the
+/// What is sent leaves with the next pump, or with [`flush`](Driver::flush). The socket is not bound to a way to the server: when the
 /// machine goes from one network to another, an encrypted session goes on.
-#[derive(Debug)]
-pub struct Client<M = Blob> {
-    pub(super) driver: Driver,
-    session: Session<M>,
-    /// Taken by `poll`, which has to know whether there is one.
-    event: Option<Event>,
-    pub(super) shape: Shape,
-}
+pub type Client<M = Blob> = Driver<Session<M>>;
 
 impl<M: Message> Client<M> {
     /// A session that begins to connect, from a port that the system chooses. The addresses of `target` may be of IPv4 and IPv6: they
@@ -63,20 +54,22 @@ impl<M: Message> Client<M> {
     /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), no socket, or the
     /// system has no random bytes.
     pub fn connect(mut target: Target, config: &ClientConfig) -> io::Result<Self> {
-        let mut driver = Err(Error::from(ConnectError::NoAddress).into());
+        let mut socket = Err(Error::from(ConnectError::NoAddress).into());
         let (mut v4, mut v6) = (None, None);
         target.addresses.retain(|address| {
             let family = if address.is_ipv6() { &mut v6 } else { &mut v4 };
             *family.get_or_insert_with(|| {
-                let opened = Driver::towards(*address);
+                let opened = socket_for(*address);
                 let is_there = opened.is_ok();
-                if driver.is_err() {
-                    driver = opened;
+                if socket.is_err() {
+                    socket = opened;
                 }
                 is_there
             })
         });
-        Self::begin(driver?, target, config)
+        let mut client = Self::from_socket(socket?, target, config)?;
+        client.set_own();
+        Ok(client)
     }
 
     /// The same from a socket that is bound already, and not connected. It becomes non-blocking. One of IPv4 cannot send to IPv6.
@@ -86,31 +79,12 @@ impl<M: Message> Client<M> {
     /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), the socket fails,
     /// or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, target: Target, config: &ClientConfig) -> io::Result<Self> {
-        Self::begin(Driver::over(socket, Purpose::ONE_PEER)?, target, config)
-    }
-
-    fn begin(driver: Driver, target: Target, config: &ClientConfig) -> io::Result<Self> {
-        let config = &ClientConfig { session: driver.within(&config.session), ..config.clone() };
+        let port = Port::new(socket, Purpose { slots: Purpose::ONE_PEER, ..Purpose::SESSIONS })?;
+        let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
+        let config = &ClientConfig { session, ..config.clone() };
         let mut session = Session::new(config, random()?).map_err(Error::from)?;
-        session.connect(driver.clock.now(), target).map_err(Error::from)?;
-        Ok(Self { driver, session, event: None, shape: Shape::of(&config.session) })
-    }
-
-    /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
-    /// when nothing but a datagram or a send makes work.
-    ///
-    /// The work of one call is bounded; when there is more, the answer is zero.
-    ///
-    /// # Errors
-    ///
-    /// The socket has failed. That the server does not answer, or is gone, is an event and no error.
-    pub fn pump(&mut self) -> io::Result<Option<Duration>> {
-        self.driver.pump(&mut self.session)
-    }
-
-    /// Sends what was sent since the last pump, without reading.
-    pub fn flush(&mut self) {
-        self.driver.transmit(&mut self.session);
+        session.connect(clock.now(), target).map_err(Error::from)?;
+        Ok(Self::over(port, clock, session))
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if the session is
@@ -120,17 +94,13 @@ impl<M: Message> Client<M> {
     ///
     /// The socket has failed.
     pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
-        let Self { driver, session, event, .. } = self;
-        driver.run(session, timeout, |_, session| {
-            *event = event.take().or_else(|| session.poll_event());
-            event.is_some() || session.state() == ClientState::Closed
-        })?;
-        Ok(event.is_some())
+        self.run(timeout, |_, session| session.has_events() || session.state() == ClientState::Closed)?;
+        Ok(self.machine.has_events())
     }
 
     /// Takes the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.event.take().or_else(|| self.session.poll_event())
+        self.machine.poll_event()
     }
 
     /// Queues a message on a reliable lane, see [`Connection::send`].
@@ -196,23 +166,23 @@ impl<M: Message> Client<M> {
     /// The session's data, once it has been up.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection<M>> {
-        self.session.connection()
+        self.machine.connection()
     }
 
     /// The same, to send and to receive.
     pub fn connection_mut(&mut self) -> Option<&mut Connection<M>> {
-        self.session.connection_mut()
+        self.machine.connection_mut()
     }
 
     /// How far the session has got.
     #[must_use]
     pub fn state(&self) -> ClientState {
-        self.session.state()
+        self.machine.state()
     }
 
     /// Ends the session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
     pub fn close(&mut self, code: u16) {
-        self.session.close(self.driver.clock.now(), code);
+        self.machine.close(self.clock.now(), code);
     }
 
     /// The same with a text for the server, see [`Session::close_with`].
@@ -221,12 +191,12 @@ impl<M: Message> Client<M> {
     ///
     /// The text is too long, or has control characters.
     pub fn close_with(&mut self, code: u16, text: &str) -> Result<(), CloseTextError> {
-        self.session.close_with(self.driver.clock.now(), code, text)
+        self.machine.close_with(self.clock.now(), code, text)
     }
 
     /// Takes the token of another server, after [`Event::Redirected`], see [`Session::take_redirect`].
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
-        self.session.take_redirect()
+        self.machine.take_redirect()
     }
 
     /// Ends the session and pumps until it is over: until all has arrived and the goodbye is said, at most the time that a close may
@@ -236,66 +206,18 @@ impl<M: Message> Client<M> {
     ///
     /// The socket has failed.
     pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
-        self.close(code);
-        let is_over = |_, session: &mut Session<M>| session.state() == ClientState::Closed;
-        self.driver.run(&mut self.session, Some(self.shape.farewell()), is_over)?;
-        Ok(())
-    }
-
-    /// What the socket reported.
-    #[must_use]
-    pub const fn socket_stats(&self) -> SocketStats {
-        self.driver.stats()
-    }
-
-    /// What went through the socket.
-    #[must_use]
-    pub const fn socket_traffic(&self) -> SocketTraffic {
-        self.driver.traffic()
-    }
-
-    /// The sizes of the socket's buffers.
-    ///
-    /// # Errors
-    ///
-    /// The system does not tell.
-    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
-        self.driver.buffers()
-    }
-
-    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
-    ///
-    /// # Errors
-    ///
-    /// The system refuses any.
-    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
-        self.driver.set_buffers(wanted)
-    }
-
-    /// The address of this end.
-    ///
-    /// # Errors
-    ///
-    /// The system does not know it.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.driver.local_addr()
-    }
-
-    /// The time by the clock that all calls go by.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.driver.clock.now()
+        self.finish(code, farewell(self.machine.session_config()))
     }
 
     /// The session without its socket.
     #[must_use]
     pub const fn session(&self) -> &Session<M> {
-        &self.session
+        &self.machine
     }
 
     /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
     /// to poll.
     pub const fn session_mut(&mut self) -> &mut Session<M> {
-        &mut self.session
+        &mut self.machine
     }
 }

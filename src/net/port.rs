@@ -19,9 +19,17 @@ pub(super) struct Purpose {
     pub(super) fragments: Fragments,
     /// Most arrivals that one call gives: one takes 64 KiB of address space, and memory once it was used.
     pub(super) slots: usize,
+    /// Whether what is answered leaves between datagrams that are read.
+    pub(super) replies: bool,
 }
 
 impl Purpose {
+    /// Of bare KCP. It has no way to find out what the path takes, and a usual mtu of 1400: what is too long goes in fragments.
+    pub(super) const BARE: Self =
+        Self { is_connected: false, fragments: Fragments::Allowed, slots: Self::ONE_PEER, replies: false };
+    /// Of sessions.
+    pub(super) const SESSIONS: Self =
+        Self { fragments: Fragments::Forbidden, slots: Self::MANY_PEERS, replies: true, ..Self::BARE };
     /// A socket of one peer: its datagrams arrive joined.
     pub(super) const ONE_PEER: usize = 4;
     /// A socket of many: theirs do not.
@@ -75,6 +83,16 @@ impl Port {
         Ok(())
     }
 
+    /// Whether its addresses are of IPv6.
+    pub(super) fn is_v6(&self) -> bool {
+        self.local_addr().is_ok_and(|address| address.is_ipv6())
+    }
+
+    /// Whether what is answered leaves between datagrams that are read.
+    pub(super) const fn replies(&self) -> bool {
+        self.purpose.replies
+    }
+
     /// From now on a wait ends when `bell` rings, as well.
     pub(super) fn set_bell(&mut self, bell: Arc<Bell>) {
         self.bell = Some(bell);
@@ -110,13 +128,9 @@ impl Port {
         &mut self.tally.stats
     }
 
-    /// The next datagram that has arrived. `None`: there was no other when the system was last asked.
-    pub(super) fn recv(&mut self) -> io::Result<Option<Datagram<'_>>> {
-        self.recv_up_to(usize::MAX)
-    }
-
-    /// The same for who wants no more than that many, if a call of the system for each is what is cheapest.
-    pub(super) fn recv_up_to(&mut self, most: usize) -> io::Result<Option<Datagram<'_>>> {
+    /// The next datagram that has arrived; `None`: there was no other when the system was last asked. It need not be asked for more than
+    /// that many, if a call of the system for each is what is cheapest.
+    pub(super) fn recv(&mut self, most: usize) -> io::Result<Option<Datagram<'_>>> {
         if self.inbox.is_empty() && (self.inbox.take_last() || !self.fill(most)?) {
             return Ok(None);
         }
@@ -247,13 +261,13 @@ mod tests {
     fn port() -> (Port, SocketAddr) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap();
-        let purpose = Purpose { is_connected: false, fragments: Fragments::Forbidden, slots: 2 };
+        let purpose = Purpose { slots: 2, ..Purpose::SESSIONS };
         (Port::new(socket, purpose).unwrap(), to)
     }
 
     fn next(port: &mut Port) -> Vec<u8> {
         port.wait(Some(PATIENCE)).unwrap();
-        port.recv().unwrap().unwrap().bytes.to_vec()
+        port.recv(usize::MAX).unwrap().unwrap().bytes.to_vec()
     }
 
     #[test]
@@ -278,7 +292,7 @@ mod tests {
         for expected in [&b"1"[..], b"2", b"3 and the last", b"4"] {
             assert_eq!(next(&mut port), expected);
         }
-        assert_eq!(port.recv().unwrap(), None);
+        assert_eq!(port.recv(usize::MAX).unwrap(), None);
         assert_eq!((port.traffic().sent, port.traffic().received), (4, 4));
     }
 

@@ -1,13 +1,11 @@
 //! Many sessions on one UDP socket.
 
-use super::buffers::SocketBuffers;
-use super::driver::{Driver, Shape};
+use super::clock::Clock;
+use super::driver::{Driver, farewell, within};
 use super::error::Error;
-use super::port::Purpose;
+use super::port::{Port, Purpose};
 use super::random::random;
-use super::tally::{SocketStats, SocketTraffic};
 use crate::arq::RecvError;
-use crate::machine::Machine;
 use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
@@ -15,9 +13,8 @@ use crate::session::{
     self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Event, RedirectError, Request,
     SendError, ServerConfig, ServerStats, SessionId,
 };
-use crate::time::Time;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
 /// The server's end of sessions on a UDP socket, driven by calls: see [the module](super) for a game loop.
@@ -51,16 +48,9 @@ use std::time::Duration;
 /// # }
 /// ```
 ///
-/// What is sent leaves with the next pump, or with [`flush`](Self::flush). What a session has to do by itself, acknowledge, send again,
+/// What is sent leaves with the next pump, or with [`flush`](Driver::flush). What a session has to do by itself, acknowledge, send again,
 /// notice that the peer is gone, it does in a pump as well: call one at least each few milliseconds, or when the last one said.
-#[derive(Debug)]
-pub struct Server<M = Blob> {
-    pub(super) driver: Driver,
-    sessions: session::Server<M>,
-    /// Taken by `poll`, which has to know whether there is one.
-    event: Option<(SessionId, Event)>,
-    pub(super) shape: Shape,
-}
+pub type Server<M = Blob> = Driver<session::Server<M>>;
 
 impl<M: Message> Server<M> {
     /// A server on `addr`.
@@ -80,10 +70,11 @@ impl<M: Message> Server<M> {
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let driver = Driver::over(socket, Purpose::MANY_PEERS)?;
-        let config = &ServerConfig { session: driver.within(&config.session), ..config.clone() };
+        let port = Port::new(socket, Purpose::SESSIONS)?;
+        let session = within(&config.session, port.may_fragment());
+        let config = &ServerConfig { session, ..config.clone() };
         let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
-        Ok(Self { driver, sessions, event: None, shape: Shape::of(&config.session) })
+        Ok(Self::over(port, Clock::new(), sessions))
     }
 
     /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
@@ -94,25 +85,8 @@ impl<M: Message> Server<M> {
     /// The system's clock is before 1970, or the program was built without the feature `crypto`.
     pub fn require_tokens(&mut self, verifier: session::token::Verifier) -> io::Result<()> {
         let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
-        let required = self.sessions.require_tokens(self.driver.clock.now(), unix, verifier);
+        let required = self.machine.require_tokens(self.clock.now(), unix, verifier);
         required.map_err(io::Error::other)
-    }
-
-    /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
-    /// when nothing but a datagram or a send makes work.
-    ///
-    /// The work of one call is bounded, whoever sends how much; when there is more, the answer is zero.
-    ///
-    /// # Errors
-    ///
-    /// The socket has failed. What one peer does, or does not, is an event and no error.
-    pub fn pump(&mut self) -> io::Result<Option<Duration>> {
-        self.driver.pump(&mut self.sessions)
-    }
-
-    /// Sends what was sent since the last pump, without reading.
-    pub fn flush(&mut self) {
-        self.driver.transmit(&mut self.sessions);
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether
@@ -122,16 +96,12 @@ impl<M: Message> Server<M> {
     ///
     /// The socket has failed.
     pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
-        let Self { driver, sessions, event, .. } = self;
-        driver.run(sessions, timeout, |_, sessions| {
-            *event = event.take().or_else(|| sessions.poll_event());
-            event.is_some()
-        })
+        self.run(timeout, |_, sessions| sessions.has_events())
     }
 
     /// Takes the next event, and the session that it is of.
     pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
-        self.event.take().or_else(|| self.sessions.poll_event())
+        self.machine.poll_event()
     }
 
     /// Queues a message on a reliable lane, see [`Connection::send`].
@@ -197,29 +167,29 @@ impl<M: Message> Server<M> {
     /// A session that is up, or was a moment ago.
     #[must_use]
     pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
-        self.sessions.session(id)
+        self.machine.session(id)
     }
 
     /// The same, to send and to receive.
     pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
-        self.sessions.session_mut(id)
+        self.machine.session_mut(id)
     }
 
     /// The sessions that are up, or were a moment ago, in no order.
     pub fn ids(&self) -> impl Iterator<Item = SessionId> {
-        self.sessions.ids()
+        self.machine.ids()
     }
 
     /// A client that [asks](Event::Requested) to come in, see [`session::Server::request`].
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
-        self.sessions.request(id)
+        self.machine.request(id)
     }
 
     /// What the connect token of a session said, if it takes one.
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&session::Pass> {
-        self.sessions.pass(id)
+        self.machine.pass(id)
     }
 
     /// Lets it in, and tells it `user`, see [`session::Server::accept`].
@@ -228,7 +198,7 @@ impl<M: Message> Server<M> {
     ///
     /// It does not ask any more, or `user` is too long.
     pub fn accept(&mut self, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
-        self.sessions.accept(self.driver.clock.now(), id, user)
+        self.machine.accept(self.clock.now(), id, user)
     }
 
     /// Sends it away, and tells it why, see [`session::Server::reject`].
@@ -237,7 +207,7 @@ impl<M: Message> Server<M> {
     ///
     /// It does not ask any more, or `user` is too long.
     pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
-        self.sessions.reject(self.driver.clock.now(), id, code, user)
+        self.machine.reject(self.clock.now(), id, code, user)
     }
 
     /// Sends the client of a session to another server, see [`session::Server::redirect`].
@@ -246,7 +216,7 @@ impl<M: Message> Server<M> {
     ///
     /// The token does not fit, or is none, or the session is over.
     pub fn redirect(&mut self, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
-        self.sessions.redirect(self.driver.clock.now(), id, token)
+        self.machine.redirect(self.clock.now(), id, token)
     }
 
     /// [`close`](Self::close) with a text for the client, see [`session::Server::close_with`].
@@ -255,12 +225,12 @@ impl<M: Message> Server<M> {
     ///
     /// The text is too long, or has control characters.
     pub fn close_with(&mut self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
-        self.sessions.close_with(self.driver.clock.now(), id, code, text)
+        self.machine.close_with(self.clock.now(), id, code, text)
     }
 
     /// Ends a session when what was sent has arrived, see [`Connection::close`]. The pumps do that, and [`Event::Closed`] tells when.
     pub fn close(&mut self, id: SessionId, code: u16) {
-        self.sessions.close(self.driver.clock.now(), id, code);
+        self.machine.close(self.clock.now(), id, code);
     }
 
     /// Ends all sessions and pumps until they are over: until all has arrived and they have said goodbye, at most the time that a close
@@ -272,76 +242,24 @@ impl<M: Message> Server<M> {
     ///
     /// The socket has failed.
     pub fn shutdown(&mut self, code: u16) -> io::Result<()> {
-        let Self { driver, sessions, .. } = self;
-        sessions.shutdown(driver.clock.now(), code);
-        driver.run(sessions, Some(self.shape.farewell()), |now, sessions| sessions.shutdown(now, code))?;
-        Ok(())
+        self.finish(code, farewell(self.machine.session_config()))
     }
 
     /// What was accepted, ended and dropped.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        self.sessions.stats()
-    }
-
-    /// What the socket reported.
-    #[must_use]
-    pub const fn socket_stats(&self) -> SocketStats {
-        self.driver.stats()
-    }
-
-    /// What went through the socket.
-    #[must_use]
-    pub const fn socket_traffic(&self) -> SocketTraffic {
-        self.driver.traffic()
-    }
-
-    /// The sizes of the socket's buffers.
-    ///
-    /// # Errors
-    ///
-    /// The system does not tell.
-    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
-        self.driver.buffers()
-    }
-
-    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
-    ///
-    /// # Errors
-    ///
-    /// The system refuses any.
-    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
-        self.driver.set_buffers(wanted)
-    }
-
-    /// The address it is bound to.
-    ///
-    /// # Errors
-    ///
-    /// The system does not know it.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.driver.local_addr()
-    }
-
-    /// The time by the clock that all calls go by.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.driver.clock.now()
-    }
-
-    pub(super) fn close_all(&mut self, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
-        self.sessions.close_all(self.driver.clock.now(), code, except)
+        self.machine.stats()
     }
 
     /// The sessions without their socket.
     #[must_use]
     pub const fn sessions(&self) -> &session::Server<M> {
-        &self.sessions
+        &self.machine
     }
 
     /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
     /// to poll.
     pub const fn sessions_mut(&mut self) -> &mut session::Server<M> {
-        &mut self.sessions
+        &mut self.machine
     }
 }

@@ -2,20 +2,21 @@
 
 mod blocking;
 
-use super::batch::{Datagram, Fragments};
-use super::buffers::SocketBuffers;
 use super::clock::Clock;
-use super::envelope::SocketEnvelope;
+use super::driver::{Driver, way};
 use super::error::Error;
 use super::port::{Port, Purpose};
 use super::silence::{LONGEST_STEP, Silence};
-use super::tally::{SocketStats, SocketTraffic};
-use crate::arq::{Config, Kcp, Stats};
+use super::tally::SocketStats;
+use crate::arq::{Config, Envelope, Kcp, KcpPeer, KcpPeerCounts, Stats};
+use crate::machine::Machine;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// A KCP session over a UDP socket of its own, in bare KCP: any KCP program with the same `conv`
@@ -47,26 +48,18 @@ use std::time::Duration;
 /// them, and without `pump`, nothing is sent again and nothing is acknowledged.
 #[derive(Debug)]
 pub struct KcpSocket {
-    kcp: Kcp<DatagramQueue>,
-    /// What is around it, if anything is.
-    envelope: Option<Box<SocketEnvelope>>,
-    port: Port,
-    peer: SocketAddr,
-    clock: Clock,
+    driver: Driver<KcpPeer>,
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     silence: Silence,
-    eager: bool,
-    /// Something was sent or has come that is to be flushed by the next pump.
-    flush_due: bool,
     late_acks: bool,
     /// Whether what was received last is acknowledged by the next call.
     acks_wait: bool,
     /// Whether a message was sent since the last one was received.
     has_sent: bool,
-    /// When the socket was last read, and whether the peer was heard then and nobody was told.
+    /// When the socket was last read, and how often the peer had been heard when silence was last looked for.
     read_at: Time,
-    heard: bool,
+    heard: u64,
     /// When a blocking call that finds what it wants should pump all the same.
     pump_due: Time,
 }
@@ -97,7 +90,7 @@ impl KcpSocket {
     /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
         let peer = socket.peer_addr()?;
-        Self::over(Port::new(socket, purpose(true))?, peer, conv, config)
+        Self::over(Port::new(socket, Purpose { is_connected: true, ..Purpose::BARE })?, peer, conv, config)
     }
 
     /// A session with `peer` over a socket that is not connected. What comes from another address
@@ -107,27 +100,23 @@ impl KcpSocket {
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap_to(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
-        Self::over(Port::new(socket, purpose(false))?, peer, conv, config)
+        Self::over(Port::new(socket, Purpose::BARE)?, peer, conv, config)
     }
 
     fn over(port: Port, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
-        let kcp = Kcp::new(conv, config, config.datagram_queue()).map_err(Error::from)?;
+        let machine = KcpPeer::new(peer, conv, config).map_err(Error::from)?;
+        let mut driver = Driver::over(port, Clock::new(), machine);
+        driver.set_datagrams_per_pump(DATAGRAMS_PER_PUMP);
         Ok(Self {
-            kcp,
-            envelope: None,
-            port,
-            peer,
-            clock: Clock::new(),
+            driver,
             read_timeout: None,
             write_timeout: None,
             silence: Silence::new(),
-            eager: false,
-            flush_due: false,
             late_acks: false,
             acks_wait: false,
             has_sent: false,
             read_at: Time::ZERO,
-            heard: false,
+            heard: 0,
             pump_due: Time::ZERO,
         })
     }
@@ -144,18 +133,20 @@ impl KcpSocket {
         config: &Config,
         wire: &crate::kcp_go::Config,
     ) -> io::Result<Self> {
+        let seed = crate::session::random(&mut super::random::random()?);
         let (envelope, inside) =
-            SocketEnvelope::new(wire, config, &mut super::random::random()?).map_err(Error::from)?;
+            crate::kcp_go::SocketEnvelope::new(wire, config, seed).map_err(Error::from)?;
         let mut socket = Self::connect(peer, conv, &inside)?;
-        socket.kcp.refuse_empty();
-        Ok(Self { envelope: Some(Box::new(envelope)), ..socket })
+        socket.driver.machine = socket.driver.machine.with_envelope(Box::new(envelope));
+        Ok(socket)
     }
 
     /// What was counted of what is around KCP; `None`: nothing is.
     #[cfg(feature = "kcp-go")]
     #[must_use]
     pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
-        self.envelope.as_ref().map(|envelope| envelope.stats())
+        let envelope: &dyn std::any::Any = self.driver.machine.envelope()?;
+        Some(envelope.downcast_ref::<crate::kcp_go::SocketEnvelope>()?.stats())
     }
 
     /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
@@ -168,10 +159,10 @@ impl KcpSocket {
     ///
     /// The peer is gone (`TimedOut`, see [`Error`]), or the socket cannot be read; what was due was sent. What had arrived can be taken.
     pub fn pump(&mut self) -> io::Result<Option<Duration>> {
-        let now = self.clock.now();
-        let received = self.receive(now);
-        self.update(now);
-        let more = received?;
+        let received = self.receive_up_to(usize::MAX);
+        let now = self.read_at;
+        let is_all_sent = self.update(now);
+        let more = received? || !is_all_sent;
         self.check_peer(now)?;
         let wait = if more { Some(Duration::ZERO) } else { self.idle_for(now) };
         self.pump_due = now + wait.unwrap_or(Duration::MAX).min(self.patience());
@@ -185,10 +176,11 @@ impl KcpSocket {
     /// `WouldBlock` when the send queue is full, `InvalidInput` when the message is longer than a
     /// message can be.
     pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
-        if self.envelope.as_ref().is_some_and(|envelope| envelope.flushes().0) {
-            (self.flush_due, self.pump_due) = (true, Time::ZERO);
+        let sent = self.driver.machine.send(message);
+        if self.driver.machine.envelope().is_some_and(Envelope::flushes_sends) {
+            self.pump_due = Time::ZERO;
         }
-        Ok(self.kcp.send(message).map_err(Error::from)?)
+        Ok(sent.map_err(Error::from)?)
     }
 
     /// Takes the next message that [`pump`](Self::pump) has brought in. The socket is not touched.
@@ -197,13 +189,13 @@ impl KcpSocket {
     ///
     /// `WouldBlock` when there is none, `InvalidInput` when `buf` is too small (the message stays).
     pub fn try_recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        Ok(self.kcp.recv(buf).map_err(Error::from)?)
+        Ok(self.kcp_mut().recv(buf).map_err(Error::from)?)
     }
 
     /// Sends everything that may be sent now instead of at the next interval.
     pub fn flush(&mut self) {
-        let now = self.clock.now();
-        self.kcp.flush(now);
+        let now = self.driver.now();
+        self.kcp_mut().flush(now);
         self.transmit(now);
     }
 
@@ -227,7 +219,7 @@ impl KcpSocket {
     /// Whether every pump flushes instead of only those after an interval: new messages and
     /// acknowledgements leave at once, for more and smaller datagrams. Off unless set.
     pub const fn set_eager(&mut self, eager: bool) {
-        self.eager = eager;
+        self.driver.machine.set_eager(eager);
     }
 
     /// Whether [`recv`](Self::recv) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
@@ -240,12 +232,13 @@ impl KcpSocket {
     /// The session's counters and measurements.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.kcp.stats()
+        self.kcp().stats()
     }
 
     /// Logs what happens from now on, see [`Kcp::log_events`]. Event by event it is taken from [`kcp_mut`](Self::kcp_mut).
     pub fn log_events(&mut self, most: usize) {
-        self.kcp.log_events(self.clock.now(), most);
+        let now = self.driver.now();
+        self.kcp_mut().log_events(now, most);
     }
 
     /// Takes all events of the log and writes a line of JSON each, see [`Kcp::write_log`].
@@ -254,151 +247,74 @@ impl KcpSocket {
     ///
     /// What `out` says. The event that it did not take is gone.
     pub fn write_log(&mut self, out: &mut impl io::Write) -> io::Result<usize> {
-        self.kcp.write_log(out)
+        self.kcp_mut().write_log(out)
     }
 
-    /// What the socket reported.
+    /// What the socket reported, and what came that was not of the peer or not good.
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
-        self.port.stats()
+        let KcpPeerCounts { strangers, rejected, .. } = self.driver.machine.counts();
+        SocketStats { strangers, rejected, ..self.driver.port.stats() }
     }
 
     /// The control block.
     #[must_use]
     pub const fn kcp(&self) -> &Kcp<DatagramQueue> {
-        &self.kcp
+        self.driver.machine.kcp()
     }
 
     /// The control block, to configure it, or to send and receive without a copy.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
-        &mut self.kcp
-    }
-
-    /// What went through the socket.
-    #[must_use]
-    pub const fn socket_traffic(&self) -> SocketTraffic {
-        self.port.traffic()
-    }
-
-    /// The sizes of the socket's buffers.
-    ///
-    /// # Errors
-    ///
-    /// The system does not tell.
-    pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
-        self.port.buffers()
-    }
-
-    /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
-    ///
-    /// # Errors
-    ///
-    /// The system refuses any.
-    pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
-        self.port.set_buffers(wanted)
-    }
-
-    /// The address of this end.
-    ///
-    /// # Errors
-    ///
-    /// The system does not know it.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.port.local_addr()
+        self.driver.machine.kcp_mut()
     }
 
     /// The address of the other end.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
-        self.peer
+        self.driver.machine.address()
     }
 
     /// The next read of the socket reports this.
     #[cfg(test)]
     pub(super) fn fail(&mut self, fault: io::Error) {
-        self.port.fail(fault);
+        self.driver.port.fail(fault);
     }
 
-    /// Feeds in what has arrived; returns whether there may be more.
-    fn receive(&mut self, now: Time) -> io::Result<bool> {
-        self.receive_up_to(now, usize::MAX)
+    /// Feeds in what has arrived; returns whether there may be more. When it has brought a message the system need not be asked for more
+    /// than so many.
+    fn receive_up_to(&mut self, most: usize) -> io::Result<bool> {
+        self.read_at = self.driver.now();
+        self.driver.receive_up_to(most, |peer| peer.kcp().peek_size().is_some())
     }
 
-    /// The same, but when it has brought a message the system need not be asked for more than so many.
-    fn receive_up_to(&mut self, now: Time, most: usize) -> io::Result<bool> {
-        self.read_at = now;
-        for count in 0..DATAGRAMS_PER_PUMP {
-            if count >= most && !self.port.has_read() && self.kcp.peek_size().is_some() {
-                break;
-            }
-            let Some(Datagram { bytes, from, .. }) = self.port.recv_up_to(most)? else {
-                return Ok(false);
-            };
-            if !same_address(from, self.peer) {
-                self.port.stats_mut().strangers += 1;
-                log::trace!("dropped a datagram from {from}, a stranger");
-                continue;
-            }
-            let taken = match &mut self.envelope {
-                None => Some(self.kcp.input(now, bytes)),
-                Some(envelope) => {
-                    let taken = envelope.input(now, &mut self.kcp, bytes);
-                    self.flush_due |= envelope.flushes().1 && matches!(taken, Some(Ok(())));
-                    taken
-                }
-            };
-            let Some(taken) = taken else { continue };
-            if let Err(error) = taken {
-                self.port.stats_mut().rejected += 1;
-                log::trace!("rejected a datagram from {from}: {error}");
-            } else {
-                self.heard = true;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Sends what is due.
-    fn update(&mut self, now: Time) {
+    /// Sends what is due; returns whether that was all.
+    fn update(&mut self, now: Time) -> bool {
         self.acks_wait = false;
-        self.kcp.update(now);
-        if std::mem::take(&mut self.flush_due) || self.eager {
-            self.kcp.flush(now);
-        }
-        self.transmit(now);
+        self.driver.machine.handle_timeout(now);
+        self.transmit(now)
     }
 
-    /// Hands what the control block has put out, in as many bursts as there are, to the socket, as far as it has room.
-    fn transmit(&mut self, now: Time) {
-        self.port.flush();
-        while !self.port.is_full() {
-            let queue = match &mut self.envelope {
-                None => self.kcp.output_mut(),
-                Some(envelope) => envelope.wrap(now, &mut self.kcp),
-            };
-            if queue.is_empty() {
-                if self.kcp.output_mut().clear_full() {
-                    self.kcp.flush(now);
-                    continue;
-                }
-                break;
-            }
-            let is_last = queue.len() == 1;
-            let Some(datagram) = queue.pop() else { break };
-            if is_last {
-                self.port.send_last(datagram, self.peer);
-            } else {
-                self.port.send(datagram, self.peer);
-            }
+    /// Hands what the control block has put out to the socket, as far as it has room: a datagram behind which there is no other from
+    /// where it is.
+    fn transmit(&mut self, now: Time) -> bool {
+        let Driver { port, machine, is_v6, .. } = &mut self.driver;
+        let to = way(machine.address(), *is_v6);
+        port.flush();
+        if !port.is_full()
+            && let Some(only) = machine.pop_only(now)
+        {
+            port.send_last(only, to);
         }
+        self.driver.transmit()
     }
 
     fn check_peer(&mut self, now: Time) -> io::Result<()> {
-        let in_flight = self.kcp.wait_snd() > 0;
-        let heard = std::mem::take(&mut self.heard);
+        let in_flight = self.kcp().wait_snd() > 0;
+        let taken = self.driver.machine.counts().taken;
+        let heard = std::mem::replace(&mut self.heard, taken) != taken;
         let silent = self.silence.pumped(now, heard, in_flight);
-        if self.kcp.is_dead() {
-            return Err(Error::DeadLink { sends: self.kcp.config().dead_link }.into());
+        if self.kcp().is_dead() {
+            return Err(Error::DeadLink { sends: self.kcp().config().dead_link }.into());
         }
         if let Some(waited) = silent {
             return Err(Error::PeerSilent { waited }.into());
@@ -408,26 +324,29 @@ impl KcpSocket {
 
     /// How long nothing needs to be done, unless a datagram arrives.
     fn idle_for(&self, now: Time) -> Option<Duration> {
-        // What the socket does not take now is no reason to look before it may have room.
-        let next = if self.port.is_full() { None } else { self.kcp.check(now) };
-        let mut wait = next.map(|at| at.since(now));
-        if self.kcp.wait_snd() > 0 {
+        let mut wait = self.driver.idle_for(now);
+        if self.kcp().wait_snd() > 0 {
             wait = Some(wait.map_or(LONGEST_STEP, |wait| wait.min(LONGEST_STEP))); // it counts as silence
         }
-        self.port.limit(wait)
+        wait
     }
 
     /// How long calls that need not wait may go on without a pump.
     fn patience(&self) -> Duration {
-        let config = self.kcp.config();
-        let interval = if self.eager || config.is_at_once() { 0 } else { config.interval };
+        let config = self.kcp().config();
+        let interval =
+            if self.driver.machine.is_eager() || config.is_at_once() { 0 } else { config.interval };
         Duration::from_millis(interval.into())
     }
 }
 
-/// Bare KCP has no way to find out what the path takes, and a usual mtu of 1400: what is too long goes in fragments.
-const fn purpose(is_connected: bool) -> Purpose {
-    Purpose { is_connected, fragments: Fragments::Allowed, slots: Purpose::ONE_PEER }
+/// What sockets have in common: their figures, their buffers, their address.
+impl Deref for KcpSocket {
+    type Target = Driver<KcpPeer>;
+
+    fn deref(&self) -> &Driver<KcpPeer> {
+        &self.driver
+    }
 }
 
 /// A socket of the right family, connected to `peer`.
@@ -441,10 +360,5 @@ fn connected(peer: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Whether two addresses are one: a dual-stack socket shows IPv4 peers as IPv6 ones.
-fn same_address(a: SocketAddr, b: SocketAddr) -> bool {
-    a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
-}
-
 /// Datagrams that one pump reads: eight default windows, well under a millisecond of work.
-const DATAGRAMS_PER_PUMP: usize = 256;
+const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(256).unwrap();

@@ -45,7 +45,7 @@ impl<M: Message> Server<M> {
         for ((shard, socket), neighbours) in (0..).zip(sockets).zip(meet(count)?) {
             let mut server = Self::from_socket(socket, &ServerConfig { shard, ..config.clone() })?;
             if count > 1 {
-                server.driver.set_neighbours(neighbours);
+                server.set_neighbours(neighbours);
             }
             servers.push(server);
         }

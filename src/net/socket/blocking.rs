@@ -42,7 +42,8 @@ impl KcpSocket {
     pub fn recv(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let deadline = self.deadline(self.read_timeout);
         if self.acks_wait {
-            self.update(self.clock.now()); // or messages that always are there already would keep them back
+            let now = self.driver.now();
+            self.update(now); // or messages that always are there already would keep them back
         }
         loop {
             if self.late_acks {
@@ -70,7 +71,7 @@ impl KcpSocket {
         let deadline = self.deadline(Some(timeout));
         loop {
             let wait = self.pump()?;
-            if self.kcp.wait_snd() == 0 {
+            if self.kcp().wait_snd() == 0 {
                 return Ok(());
             }
             self.wait(wait, deadline)?;
@@ -85,7 +86,7 @@ impl KcpSocket {
         }
         // Who asks and answers in turn has one datagram to wait for.
         let most = if std::mem::take(&mut self.has_sent) { 1 } else { usize::MAX };
-        self.receive_up_to(self.clock.now(), most)?;
+        self.receive_up_to(most)?;
         self.pump_due = Time::ZERO;
         self.acks_wait = true;
         Ok(self.try_recv(buf))
@@ -93,7 +94,7 @@ impl KcpSocket {
 
     /// Pumps if that is due, but does not read again what was read a moment ago.
     fn update_if_due(&mut self) -> io::Result<()> {
-        let now = self.clock.now();
+        let now = self.driver.now();
         if now.since(self.read_at) >= READ_EACH {
             self.pump_if_due()?;
         } else if now >= self.pump_due {
@@ -103,7 +104,7 @@ impl KcpSocket {
     }
 
     fn pump_if_due(&mut self) -> io::Result<Option<Duration>> {
-        let now = self.clock.now();
+        let now = self.driver.now();
         if now < self.pump_due { Ok(Some(self.pump_due.since(now))) } else { self.pump() }
     }
 
@@ -111,7 +112,7 @@ impl KcpSocket {
     fn wait(&mut self, wait: Option<Duration>, deadline: Option<Time>) -> io::Result<()> {
         let left = match deadline {
             Some(deadline) => {
-                let left = deadline.since(self.clock.now());
+                let left = deadline.since(self.driver.now());
                 if left.is_zero() {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
@@ -120,11 +121,11 @@ impl KcpSocket {
             None => wait,
         };
         self.pump_due = Time::ZERO;
-        self.port.wait(left)
+        self.driver.port.wait(left)
     }
 
     fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {
-        timeout.map(|timeout| self.clock.now() + timeout)
+        timeout.map(|timeout| self.driver.now() + timeout)
     }
 }
 

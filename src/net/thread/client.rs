@@ -2,12 +2,10 @@
 
 use super::handle::Handle;
 use super::outbox::Outgoing;
-use super::worker::Driven;
 use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::message::Message;
 use crate::net::Client;
-use crate::net::driver::{Driver, Shape};
-use crate::session::{Blob, ClientState, Connection, Event};
+use crate::session::{Blob, Session};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +15,7 @@ use std::time::Duration;
 /// Dropped, it ends its session and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
 pub struct ClientThread<M: Message + Send + 'static = Blob> {
-    handle: Handle<Client<M>>,
+    handle: Handle<Session<M>>,
 }
 
 impl<M: Message + Send + 'static> Client<M> {
@@ -32,7 +30,7 @@ impl<M: Message + Send + 'static> Client<M> {
 }
 
 impl<M: Message + Send + 'static> ClientThread<M> {
-    /// Takes the next event, message or datagram. Nothing can be sent before [`Event::Connected`] was taken.
+    /// Takes the next event, message or datagram. Nothing can be sent before [`Event::Connected`](crate::session::Event::Connected) was taken.
     pub fn try_recv(&mut self) -> Option<Incoming<M>> {
         Some(self.handle.try_recv()?.1)
     }
@@ -123,41 +121,5 @@ impl<M: Message + Send + 'static> ClientThread<M> {
     /// The socket has failed, or what the thread was given to [`run`](Self::run) has panicked.
     pub fn shutdown(mut self, code: u16) -> io::Result<()> {
         self.handle.shutdown(code)
-    }
-}
-
-impl<M: Message + Send + 'static> Driven for Client<M> {
-    type Id = ();
-    type Message = M;
-
-    fn pump(&mut self) -> io::Result<Option<Duration>> {
-        Self::pump(self)
-    }
-
-    fn poll_event(&mut self) -> Option<((), Event)> {
-        Some(((), Self::poll_event(self)?))
-    }
-
-    fn connection(&mut self, (): ()) -> Option<&mut Connection<M>> {
-        self.connection_mut()
-    }
-
-    fn close(&mut self, (): (), code: u16) {
-        Self::close(self, code);
-    }
-
-    fn close_rest(&mut self, code: u16, except: impl Fn(()) -> bool) -> bool {
-        if !except(()) {
-            Self::close(self, code);
-        }
-        self.state() == ClientState::Closed
-    }
-
-    fn driver(&mut self) -> &mut Driver {
-        &mut self.driver
-    }
-
-    fn shape(&self) -> Shape {
-        self.shape
     }
 }

@@ -2,8 +2,10 @@
 
 use super::outbox::Outgoing;
 use super::shared::{Budgets, Shared};
-use super::worker::{Command, Driven, Parcel, Worker};
+use super::worker::{Command, Parcel, Worker};
 use super::{Incoming, NotSent, ThreadConfig, Way};
+use crate::net::driver::Driver;
+use crate::net::end::End;
 use crate::session::Event;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +17,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// A thread with a server or a client. Dropped, it ends the sessions and the thread.
-pub(super) struct Handle<E: Driven> {
+pub(super) struct Handle<E: End> {
     commands: Sender<Command<E>>,
     /// What the thread gives, unless somebody takes that of several.
     parcels: Option<Receiver<Parcel<E>>>,
@@ -27,8 +29,8 @@ pub(super) struct Handle<E: Driven> {
     local_addr: SocketAddr,
 }
 
-impl<E: Driven> Handle<E> {
-    pub(super) fn spawn(end: E, config: &ThreadConfig) -> io::Result<Self> {
+impl<E: End> Handle<E> {
+    pub(super) fn spawn(end: Driver<E>, config: &ThreadConfig) -> io::Result<Self> {
         let (gives, parcels) = channel();
         let mut handle = Self::spawn_for(end, config, gives)?;
         handle.parcels = Some(parcels);
@@ -36,11 +38,15 @@ impl<E: Driven> Handle<E> {
     }
 
     /// The same for one who takes what several threads give, and has it [opened](Self::open).
-    pub(super) fn spawn_for(mut end: E, config: &ThreadConfig, gives: Sender<Parcel<E>>) -> io::Result<Self> {
-        let local_addr = end.driver().local_addr()?;
+    pub(super) fn spawn_for(
+        mut end: Driver<E>,
+        config: &ThreadConfig,
+        gives: Sender<Parcel<E>>,
+    ) -> io::Result<Self> {
+        let local_addr = end.local_addr()?;
         let (commands, takes) = channel();
         let shared = Arc::new(Shared::default());
-        if let Some(call) = end.driver().call()? {
+        if let Some(call) = end.call()? {
             shared.set_call(call);
         }
         let worker = Worker::new(end, *config, takes, gives, Arc::clone(&shared));
@@ -99,7 +105,7 @@ impl<E: Driven> Handle<E> {
         is_open
     }
 
-    pub(super) fn run(&self, run: impl FnOnce(&mut E) + Send + 'static) -> Result<(), NotSent> {
+    pub(super) fn run(&self, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> Result<(), NotSent> {
         if !self.shared.runs.has_room(1, RUNS) {
             return Err(NotSent::Full);
         }
@@ -137,7 +143,7 @@ impl<E: Driven> Handle<E> {
     }
 }
 
-impl<E: Driven> fmt::Debug for Handle<E> {
+impl<E: End> fmt::Debug for Handle<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (local_addr, sessions) = (self.local_addr, self.budgets.len());
         f.debug_struct("Handle")
@@ -147,7 +153,7 @@ impl<E: Driven> fmt::Debug for Handle<E> {
     }
 }
 
-impl<E: Driven> Drop for Handle<E> {
+impl<E: End> Drop for Handle<E> {
     fn drop(&mut self) {
         if let Err(error) = self.shutdown(0) {
             log::warn!("the thread of the sessions ended early: {error}");

@@ -2,12 +2,10 @@
 
 use super::handle::Handle;
 use super::outbox::Outgoing;
-use super::worker::Driven;
 use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::message::Message;
 use crate::net::Server;
-use crate::net::driver::{Driver, Shape};
-use crate::session::{Blob, Connection, Event, SessionId};
+use crate::session::{self, Blob, SessionId};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -57,7 +55,7 @@ use std::time::Duration;
 /// Dropped, it ends its sessions and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
 pub struct ServerThread<M: Message + Send + 'static = Blob> {
-    handle: Handle<Server<M>>,
+    handle: Handle<session::Server<M>>,
 }
 
 impl<M: Message + Send + 'static> Server<M> {
@@ -159,38 +157,5 @@ impl<M: Message + Send + 'static> ServerThread<M> {
     /// The socket has failed, or what the thread was given to [`run`](Self::run) has panicked.
     pub fn shutdown(mut self, code: u16) -> io::Result<()> {
         self.handle.shutdown(code)
-    }
-}
-
-impl<M: Message + Send + 'static> Driven for Server<M> {
-    type Id = SessionId;
-    type Message = M;
-
-    fn pump(&mut self) -> io::Result<Option<Duration>> {
-        Self::pump(self)
-    }
-
-    fn poll_event(&mut self) -> Option<(SessionId, Event)> {
-        Self::poll_event(self)
-    }
-
-    fn connection(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
-        self.session_mut(id)
-    }
-
-    fn close(&mut self, id: SessionId, code: u16) {
-        Self::close(self, id, code);
-    }
-
-    fn close_rest(&mut self, code: u16, except: impl Fn(SessionId) -> bool) -> bool {
-        self.close_all(code, except)
-    }
-
-    fn driver(&mut self) -> &mut Driver {
-        &mut self.driver
-    }
-
-    fn shape(&self) -> Shape {
-        self.shape
     }
 }

@@ -6,7 +6,7 @@ use super::worker::Parcel;
 use super::{Incoming, NotSent, ThreadConfig, Way};
 use crate::message::Message;
 use crate::net::Server;
-use crate::session::{Blob, ServerConfig, SessionId};
+use crate::session::{self, Blob, ServerConfig, SessionId};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, channel};
@@ -35,8 +35,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct ServerThreads<M: Message + Send + 'static = Blob> {
     /// By shard.
-    shards: Vec<Handle<Server<M>>>,
-    parcels: Receiver<Parcel<Server<M>>>,
+    shards: Vec<Handle<session::Server<M>>>,
+    parcels: Receiver<Parcel<session::Server<M>>>,
 }
 
 impl<M: Message + Send + 'static> ServerThreads<M> {
@@ -174,11 +174,11 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
         ended.fold(Ok(()), io::Result::and)
     }
 
-    fn shard(&mut self, id: SessionId) -> Result<&mut Handle<Server<M>>, NotSent> {
+    fn shard(&mut self, id: SessionId) -> Result<&mut Handle<session::Server<M>>, NotSent> {
         self.shards.get_mut(usize::from(id.shard())).ok_or(NotSent::Gone)
     }
 
-    fn open(&mut self, parcel: Parcel<Server<M>>) -> Option<(SessionId, Incoming<M>)> {
+    fn open(&mut self, parcel: Parcel<session::Server<M>>) -> Option<(SessionId, Incoming<M>)> {
         let shard = self.shards.get_mut(usize::from(parcel.id.shard()))?;
         Some(shard.open(parcel))
     }

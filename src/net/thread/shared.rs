@@ -1,7 +1,7 @@
 //! What a thread and its handle look at together.
 
 use super::Way;
-use crate::net::driver::{Call, Shape};
+use crate::net::driver::Call;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,9 +71,9 @@ pub(super) struct Budgets {
 }
 
 impl Budgets {
-    pub(super) fn new(shape: &Shape) -> Self {
-        let used = (0..=shape.lanes + shape.channels).map(|_| AtomicUsize::new(0)).collect();
-        Self { used, lanes: shape.lanes }
+    pub(super) fn new(lanes: usize, channels: usize) -> Self {
+        let used = (0..=lanes + channels).map(|_| AtomicUsize::new(0)).collect();
+        Self { used, lanes }
     }
 
     /// Of a lane or channel that is not there, it is that of the datagrams: what is sent there is refused soon.
@@ -117,11 +117,10 @@ impl Budgets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     /// Two lanes, datagrams and a channel: 100 bytes of 1600 each, and 1200 for all.
     fn budgets() -> Budgets {
-        Budgets::new(&Shape { lanes: 2, channels: 1, drain: Duration::ZERO })
+        Budgets::new(2, 1)
     }
 
     const ALL: [Way; 4] = [Way::Lane(0), Way::Lane(1), Way::Datagrams, Way::Channel(0)];

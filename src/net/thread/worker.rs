@@ -3,10 +3,10 @@
 use super::outbox::{MESSAGE, Outbox, Outgoing};
 use super::shared::{Budgets, Shared};
 use super::{Incoming, ThreadConfig};
-use crate::message::Message;
 use crate::message::channel::Received;
-use crate::net::driver::{Driver, Shape};
-use crate::session::{Connection, Event};
+use crate::net::driver::{Driver, farewell};
+use crate::net::end::End;
+use crate::session::Event;
 use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -14,33 +14,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-/// A server or a client.
-pub(super) trait Driven: Send + 'static {
-    /// What tells its sessions apart.
-    type Id: Copy + Ord + Send + 'static;
-    type Message: Message + Send + 'static;
-
-    fn pump(&mut self) -> io::Result<Option<Duration>>;
-    fn poll_event(&mut self) -> Option<(Self::Id, Event)>;
-    fn connection(&mut self, id: Self::Id) -> Option<&mut Connection<Self::Message>>;
-    fn close(&mut self, id: Self::Id, code: u16);
-    /// Ends everything that can be ended at once; whether all sessions are over.
-    fn close_rest(&mut self, code: u16, except: impl Fn(Self::Id) -> bool) -> bool;
-    fn driver(&mut self) -> &mut Driver;
-    fn shape(&self) -> Shape;
-}
+/// What a program has the thread do.
+type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
 
 /// What a handle asks for.
-pub(super) enum Command<E: Driven> {
+pub(super) enum Command<E: End> {
     Send(E::Id, Outgoing<E::Message>),
     Close(E::Id, u16),
-    Run(Box<dyn FnOnce(&mut E) + Send>),
+    Run(Run<E>),
     /// End all sessions, then the thread.
     Shutdown(u16),
 }
 
 /// What a handle gets.
-pub(super) struct Parcel<E: Driven> {
+pub(super) struct Parcel<E: End> {
     pub(super) id: E::Id,
     pub(super) incoming: Incoming<E::Message>,
     /// Its part of what may wait to be taken.
@@ -49,8 +36,8 @@ pub(super) struct Parcel<E: Driven> {
     pub(super) budgets: Option<Budgets>,
 }
 
-pub(super) struct Worker<E: Driven> {
-    end: E,
+pub(super) struct Worker<E: End> {
+    end: Driver<E>,
     config: ThreadConfig,
     commands: Receiver<Command<E>>,
     parcels: Sender<Parcel<E>>,
@@ -70,9 +57,9 @@ pub(super) struct Worker<E: Driven> {
     buf: Vec<u8>,
 }
 
-impl<E: Driven> Worker<E> {
+impl<E: End> Worker<E> {
     pub(super) fn new(
-        end: E,
+        end: Driver<E>,
         config: ThreadConfig,
         commands: Receiver<Command<E>>,
         parcels: Sender<Parcel<E>>,
@@ -98,7 +85,7 @@ impl<E: Driven> Worker<E> {
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             // The socket may be another one since; where the system has no descriptor to spare, commands wait for the longest sleep.
-            if let Ok(Some(call)) = self.end.driver().call() {
+            if let Ok(Some(call)) = self.end.call() {
                 self.shared.set_call(call);
             }
             let mut is_busy = self.take_commands();
@@ -121,7 +108,7 @@ impl<E: Driven> Worker<E> {
         let is_new = self.take_commands() || (was_full && self.has_room());
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
-            self.end.driver().wait(wait)?;
+            self.end.wait(wait)?;
         }
         self.shared.set_asleep(false);
         Ok(())
@@ -139,7 +126,8 @@ impl<E: Driven> Worker<E> {
     }
 
     fn take(&mut self, command: Command<E>) {
-        let (now, shape) = (self.now(), self.end.shape());
+        let now = self.now();
+        let (drain, farewell) = (self.end.machine.config().drain, farewell(self.end.machine.config()));
         match command {
             Command::Send(id, outgoing) => {
                 if let Some(outbox) = self.outboxes.get_mut(&id) {
@@ -149,7 +137,7 @@ impl<E: Driven> Worker<E> {
             }
             Command::Close(id, code) => {
                 if let Some(outbox) = self.outboxes.get_mut(&id) {
-                    outbox.close = Some((code, now + shape.drain));
+                    outbox.close = Some((code, now + drain));
                     self.waiting.insert(id);
                 }
             }
@@ -159,10 +147,10 @@ impl<E: Driven> Worker<E> {
             }
             Command::Shutdown(code) => {
                 for (id, outbox) in &mut self.outboxes {
-                    outbox.close.get_or_insert((code, now + shape.drain));
+                    outbox.close.get_or_insert((code, now + drain));
                     self.waiting.insert(*id);
                 }
-                self.shutdown = Some((code, now + shape.drain + shape.farewell()));
+                self.shutdown = Some((code, now + drain + farewell));
             }
         }
     }
@@ -174,7 +162,7 @@ impl<E: Driven> Worker<E> {
         let mut has_moved = false;
         waiting.retain(|id| {
             let Some(outbox) = outboxes.get_mut(id) else { return false };
-            if let Some(connection) = end.connection(*id) {
+            if let Some(connection) = end.machine.connection(*id) {
                 has_moved |=
                     outbox.send(now, connection, |refused| tell(parcels, shared, *id, refused, None));
             }
@@ -182,7 +170,7 @@ impl<E: Driven> Worker<E> {
                 && (outbox.is_empty() || until <= now)
             {
                 outbox.close = None;
-                end.close(*id, code);
+                end.machine.close(now, *id, code);
                 has_moved = true;
             }
             !outbox.is_empty() || outbox.close.is_some()
@@ -193,17 +181,19 @@ impl<E: Driven> Worker<E> {
     /// Whether there is nothing left to end.
     fn is_over(&mut self) -> bool {
         let Some((code, until)) = self.shutdown else { return false };
-        let outboxes = &self.outboxes;
-        let is_over =
-            self.end.close_rest(code, |id| outboxes.get(&id).is_some_and(|outbox| outbox.close.is_some()));
-        is_over || until <= self.now()
+        let (now, outboxes) = (self.now(), &self.outboxes);
+        let is_over = self
+            .end
+            .machine
+            .close_rest(now, code, |id| outboxes.get(&id).is_some_and(|outbox| outbox.close.is_some()));
+        is_over || until <= now
     }
 
     /// Hands on what has happened and what has arrived, as far as it is taken; returns whether there was anything.
     fn deliver(&mut self) -> bool {
         let mut is_any = false;
         while self.has_room()
-            && let Some((id, event)) = self.end.poll_event()
+            && let Some((id, event)) = self.end.machine.next_event()
         {
             is_any = true;
             self.take_event(id, event);
@@ -234,7 +224,8 @@ impl<E: Driven> Worker<E> {
     fn take_event(&mut self, id: E::Id, event: Event) {
         match event {
             Event::Connected => {
-                let budgets = Budgets::new(&self.end.shape());
+                let config = self.end.machine.config();
+                let budgets = Budgets::new(config.lanes.len(), config.channels.len());
                 self.outboxes.insert(id, Outbox::new(budgets.clone()));
                 self.tell(id, Incoming::Event(event), Some(budgets));
             }
@@ -255,10 +246,11 @@ impl<E: Driven> Worker<E> {
 
     /// Reads a session, so many turns round its lanes and channels, as long as there is room or in any case.
     fn read(&mut self, id: E::Id, turns: usize, in_any_case: bool) -> Read {
-        let Shape { lanes, channels, .. } = self.end.shape();
+        let config = self.end.machine.config();
+        let (lanes, channels) = (config.lanes.len(), config.channels.len());
         let Self { end, parcels, shared, config, buf, .. } = self;
         let mut read = Read { is_any: false, is_more: false };
-        let Some(connection) = end.connection(id) else { return read };
+        let Some(connection) = end.machine.connection(id) else { return read };
         for _ in 0..turns {
             if !in_any_case && !has_room(shared, config) {
                 break;
@@ -302,8 +294,8 @@ impl<E: Driven> Worker<E> {
         has_room(&self.shared, &self.config)
     }
 
-    fn now(&mut self) -> Time {
-        self.end.driver().clock.now()
+    fn now(&self) -> Time {
+        self.end.now()
     }
 }
 
@@ -317,7 +309,7 @@ fn has_room(shared: &Shared, config: &ThreadConfig) -> bool {
     shared.incoming.has_room(1, config.incoming)
 }
 
-fn tell<E: Driven>(
+fn tell<E: End>(
     parcels: &Sender<Parcel<E>>,
     shared: &Shared,
     id: E::Id,

@@ -93,7 +93,7 @@ impl<C: Core> Driver<C> {
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
         // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
         let is_full = self.socket.poll_write(cx)?.is_pending();
-        let has_more = self.socket.read(cx)?;
+        let received = self.socket.read(cx);
         let now = self.shared.clock.now();
         // After those who were woken there is nothing to take in but what came meanwhile; what has become due is seen to in another round.
         let has_waited = std::mem::take(&mut self.has_waited);
@@ -102,7 +102,7 @@ impl<C: Core> Driver<C> {
             self.hand_on();
             let has_woken = !self.woken.is_empty();
             self.woken.drain(..).for_each(Waker::wake);
-            if has_woken && !has_waited {
+            if has_woken && !has_waited && received.is_ok() {
                 self.has_waited = true;
                 return Ok(Next::Later);
             }
@@ -112,6 +112,7 @@ impl<C: Core> Driver<C> {
         if !is_full {
             let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
         }
+        let has_more = received?; // what was due was done and sent all the same
         Ok(match next {
             Next::Over => Next::Over,
             _ if self.has_behind => Next::Later,
@@ -222,3 +223,41 @@ impl<C: Core> Future for Driver<C> {
 const PUT_OFF_EACH: Duration = Duration::from_millis(2);
 /// Batches that one poll reads and sends, before the other tasks have their turn.
 const ROUNDS: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::super::kcp::{KcpStream, drive};
+    use crate::arq;
+    use crate::seq::Conv;
+    use crate::session::raw::Config;
+    use ::tokio::runtime;
+    use std::io;
+    use std::net::UdpSocket;
+    use std::task::Poll;
+    use std::time::Duration;
+
+    #[test]
+    fn a_failed_read_ends_the_driver_after_what_was_due_is_sent() {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let (peer, to) = (there.local_addr().unwrap(), here.local_addr().unwrap());
+        there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        runtime.block_on(async {
+            let config = Config { kcp: arq::Config::turbo(), ..Config::registered() };
+            let mut driver = drive(here, &config, false).unwrap();
+            let stream = KcpStream::register(&driver.shared, peer, Conv(7)).unwrap();
+            std::future::poll_fn(|cx| {
+                assert!(std::pin::Pin::new(&mut driver).poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            stream.with(|peer| peer.send(b"to the peer").map(drop)).unwrap().unwrap();
+            driver.socket.fail(io::Error::other("no socket"));
+            there.send_to(b"is never read", to).unwrap();
+            driver.await;
+        });
+        let mut datagram = [0; 100];
+        let len = there.recv(&mut datagram).unwrap();
+        assert!(datagram[..len].ends_with(b"to the peer"));
+    }
+}

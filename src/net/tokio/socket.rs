@@ -63,6 +63,12 @@ impl Socket {
         Ok(false)
     }
 
+    /// The next read of the socket reports this.
+    #[cfg(test)]
+    pub(super) fn fail(&mut self, fault: io::Error) {
+        self.inbox.fail(fault);
+    }
+
     /// Whether there is a datagram that was read.
     pub(super) const fn has_read(&self) -> bool {
         !self.inbox.is_empty()

@@ -127,6 +127,18 @@ impl<M: Message> Session<M> {
         Some(Event::Closed { reason, undelivered })
     }
 
+    /// Whether there is an event to take.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        self.connection().map_or(self.closed.is_some(), Connection::has_events)
+    }
+
+    /// The knobs of the session.
+    #[must_use]
+    pub const fn session_config(&self) -> &super::SessionConfig {
+        &self.config.session
+    }
+
     /// Ends the session, see [`Connection::close`]; an attempt to connect ends at once.
     pub fn close(&mut self, now: Time, code: u16) {
         let now = self.tick(now);

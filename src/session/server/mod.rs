@@ -156,6 +156,19 @@ impl<M: Message> Server<M> {
         None
     }
 
+    /// Whether there is an event to take.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        let is_told = |id: &u32| self.sessions.get(*id).is_some_and(|peer| peer.connection.has_events());
+        !self.notices.is_empty() || self.eventful.iter().any(is_told)
+    }
+
+    /// The knobs that all sessions share.
+    #[must_use]
+    pub fn session_config(&self) -> &SessionConfig {
+        &self.session
+    }
+
     /// A session that is up, or was a moment ago.
     #[must_use]
     pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {

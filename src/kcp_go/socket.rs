@@ -1,34 +1,37 @@
 //! What kcp-go puts around KCP, on the one peer of a socket.
 
-use crate::arq::{self, InputError, Kcp};
+use super::{Config, Inner, PeerEnvelope, Stats};
+use crate::arq::{self, Envelope, InputError, Kcp};
 use crate::config::ConfigError;
-use crate::kcp_go::{Config, Envelope, Inner, PeerEnvelope, Stats};
-use crate::session::random;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
-use rand_core::CryptoRng;
 
 /// What a socket with one peer has around it.
 #[derive(Debug)]
-pub(in crate::net) struct SocketEnvelope {
-    envelope: Envelope,
+pub(crate) struct SocketEnvelope {
+    envelope: super::Envelope,
     peer_envelope: PeerEnvelope,
 }
 
 impl SocketEnvelope {
-    /// With the config of the control block that it is to be around.
-    pub(in crate::net) fn new(
+    /// With the config of the control block that it is to be around. `seed`: random, and different for every socket.
+    pub(crate) fn new(
         wire: &Config,
         kcp: &arq::Config,
-        rng: &mut impl CryptoRng,
+        seed: [u8; 16],
     ) -> Result<(Self, arq::Config), ConfigError> {
-        let envelope = Envelope::new(wire, random(rng));
+        let envelope = super::Envelope::new(wire, seed);
         let inside = envelope.inside(kcp)?;
         Ok((Self { peer_envelope: envelope.peer_envelope(&inside), envelope }, inside))
     }
 
-    /// Takes a datagram with what is around it. `None`: nothing of it is for KCP.
-    pub(in crate::net) fn input(
+    pub(crate) const fn stats(&self) -> Stats {
+        self.envelope.stats()
+    }
+}
+
+impl Envelope for SocketEnvelope {
+    fn input(
         &mut self,
         now: Time,
         kcp: &mut Kcp<DatagramQueue>,
@@ -59,8 +62,7 @@ impl SocketEnvelope {
         taken
     }
 
-    /// Puts on what is around the datagrams that are ready, and returns all that can leave.
-    pub(in crate::net) fn wrap(&mut self, now: Time, kcp: &mut Kcp<DatagramQueue>) -> &mut DatagramQueue {
+    fn wrap(&mut self, now: Time, kcp: &mut Kcp<DatagramQueue>) -> &mut DatagramQueue {
         while !self.peer_envelope.is_full()
             && let Some(datagram) = kcp.output_mut().pop()
         {
@@ -69,13 +71,12 @@ impl SocketEnvelope {
         self.peer_envelope.out_mut()
     }
 
-    /// Whether what was sent, and what has come, is flushed at once.
-    pub(in crate::net) const fn flushes(&self) -> (bool, bool) {
-        self.envelope.flushes()
+    fn flushes_sends(&self) -> bool {
+        self.envelope.flushes().0
     }
 
-    pub(in crate::net) const fn stats(&self) -> Stats {
-        self.envelope.stats()
+    fn flushes_acks(&self) -> bool {
+        self.envelope.flushes().1
     }
 }
 
@@ -84,13 +85,12 @@ mod tests {
     use super::*;
     use crate::kcp_go::Shards;
     use crate::seq::Conv;
-    use whitewater_sim::SimRng;
 
     #[test]
     fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
         let (shards, kcp) = (Some(Shards { data: 2, parity: 1 }), arq::Config::turbo());
         let wire = Config { shards, ..Config::plain() };
-        let envelope = || SocketEnvelope::new(&wire, &kcp, &mut SimRng::new(7, 1)).unwrap();
+        let envelope = || SocketEnvelope::new(&wire, &kcp, [7; 16]).unwrap();
         let ((mut from, inside), (mut to, _), now) = (envelope(), envelope(), Time::from_millis(1));
         let block = || Kcp::new(Conv(1), &inside, inside.datagram_queue()).unwrap();
         let (mut sender, mut receiver, mut sent) = (block(), block(), Vec::new());
