@@ -4,7 +4,7 @@
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use whitewater::code::{Decoder, DecoderConfig, Encoder};
+use whitewater::inside::code::{Decoder, DecoderConfig, Encoder};
 use whitewater::{Millis, Sn};
 
 fn main() {

@@ -7,8 +7,8 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
 use whitewater::Time;
-use whitewater::session::cookie::{Claim, CookieKey, epoch_of};
-use whitewater::session::seal::{Keys, Seal};
+use whitewater::inside::session::cookie::{Claim, CookieKey, epoch_of};
+use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::session::{ClientConfig, Server, ServerConfig, Session, Suite, Target};
 use whitewater_sim::SimRng;
 
@@ -132,7 +132,7 @@ impl Door {
             ServerConfig { challenges_per_second: 1_000_000, half_open_per_address: 16_384, ..limits };
         let limits = ServerConfig { sessions_per_address: 16_384, ..limits };
         #[cfg(feature = "crypto")]
-        let key = key.map(|key| whitewater::session::exchange::public_key(&key));
+        let key = key.map(|key| whitewater::session::public_key(&key));
         let target = Target { suite, psk, server_key: key, ..Target::insecure(HERE.into()) };
         let Ok(server) = Server::new(&limits, random(1)) else { unreachable!("the config is good") };
         Self { server, target, clients: 0, now: Time::ZERO, buf: Vec::new() }
@@ -232,7 +232,7 @@ fn handshakes(criterion: &mut Criterion) {
         door.target.psk = door.target.psk.map(|_| [9; 32]);
         #[cfg(feature = "crypto")]
         if !suite.needs_psk() {
-            door.target.server_key = Some(whitewater::session::exchange::public_key(&[9; 32]));
+            door.target.server_key = Some(whitewater::session::public_key(&[9; 32]));
         }
         let (from, connect) = door.connect();
         group.bench_function(format!("{name}, garbage"), |bencher| {

@@ -89,11 +89,13 @@ mod book {
 }
 
 pub mod arq;
-pub mod code;
+mod code;
 mod config;
 mod counters;
 pub mod events;
 mod hash;
+#[doc(hidden)]
+pub mod inside;
 #[cfg(feature = "kcp-go")]
 pub mod kcp_go;
 pub mod machine;
@@ -104,7 +106,7 @@ pub mod net;
 pub mod pace;
 pub mod packet;
 mod rate;
-pub mod ring;
+mod ring;
 pub mod seq;
 pub mod session;
 pub mod time;
@@ -116,6 +118,7 @@ pub use arq::{
 };
 pub use machine::Machine;
 pub use rand_core;
+pub use ring::SequenceBuffer;
 pub use seq::{Conv, Seq16, Sn};
 pub use time::{Millis, Time};
 pub use wire::{DatagramQueue, Output};

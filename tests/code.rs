@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rand::{Rng, RngExt};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
-use whitewater::code::{Decoder, DecoderConfig, Encoder, RepairError};
+use whitewater::inside::code::{Decoder, DecoderConfig, Encoder, RepairError};
 use whitewater::{Millis, Sn};
 use whitewater_sim::SimRng;
 

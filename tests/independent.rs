@@ -12,7 +12,7 @@ use echo::Echo;
 use std::env;
 use std::process::Command;
 use whitewater::net::Server;
-use whitewater::session::exchange::public_key;
+use whitewater::session::public_key;
 use whitewater::session::token::{FleetKey, Verifier};
 use whitewater::session::{ServerConfig, SessionConfig, SessionId, Suite};
 

@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 7] = [
     &["message", "kcp_go"],
     &["session"],
     &["net"],
-    &["metrics"],
+    &["metrics", "inside"],
 ];
 /// Modules of one layer that do not know each other.
 const SIBLINGS: [&str; 2] = ["arq", "packet"];

@@ -16,8 +16,8 @@ use nginx::Nginx;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
+use whitewater::inside::session::wire::DenyReason;
 use whitewater::net::{Client, Server};
-use whitewater::session::wire::DenyReason;
 use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, Suite, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.

@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use common::{CONV, Raw, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
 use std::collections::VecDeque;
-use whitewater::code::Encoder;
+use whitewater::inside::code::Encoder;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Modern, Sn};
 use whitewater_sim::scenario::{Family, Mode, Scenario, Score, Workload};

@@ -2,7 +2,7 @@
 
 use allocation_counter::measure;
 use whitewater::Time;
-use whitewater::session::seal::{Keys, Seal};
+use whitewater::inside::session::seal::{Keys, Seal};
 
 /// Both ends of each kind of session.
 fn ends() -> Vec<(Keys, Keys)> {

@@ -8,7 +8,7 @@ use crate::common::machine::Whole as _;
 use common::ms;
 use common::sessions::{SUITE, Tapped, World, client_address, connect_of, server_config, target};
 use std::collections::BTreeSet;
-use whitewater::session::wire::kind;
+use whitewater::inside::session::wire::kind;
 use whitewater::session::{
     CloseReason, DecisionError, Event, ServerConfig, SessionConfig, SessionId, Suite, Target, Undelivered,
 };

@@ -19,8 +19,8 @@ use common::sessions::{
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use whitewater::Time;
-use whitewater::session::exchange::{Attempt, Initiator};
-use whitewater::session::wire::{
+use whitewater::inside::session::exchange::{Attempt, Initiator};
+use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, Deny, DenyReason, Frame, FrameWriter, Hello, Msg1, Packet, Reset, kind,
 };
 use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, Suite};

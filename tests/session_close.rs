@@ -4,7 +4,7 @@ use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger};
-use whitewater::session::wire::CLOSE_TEXT_MAX;
+use whitewater::inside::session::wire::CLOSE_TEXT_MAX;
 use whitewater::session::{CloseReason, CloseTextError, Event, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, Loss};
 

@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 use std::net::SocketAddr;
-use whitewater::session::Suite;
-use whitewater::session::cookie::{Claim, CookieKey};
-use whitewater::session::exchange::{Attempt, Initiator, Responder};
-use whitewater::session::seal::Seal;
-use whitewater::session::wire::{
+use whitewater::inside::session::cookie::{Claim, CookieKey};
+use whitewater::inside::session::exchange::{Attempt, Initiator, Responder};
+use whitewater::inside::session::seal::Seal;
+use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
     KcpPart, LossFrame, Msg1, Msg2, Packet, Reset,
 };
+use whitewater::session::Suite;
 use whitewater::{Seq16, Time};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
@@ -57,7 +57,7 @@ fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
     let psk = suite.needs_psk().then(|| count(0x60));
     let private: Option<[u8; 32]> = suite.needs_server_key().then(|| count(0x80));
     #[cfg(feature = "crypto")]
-    let public = private.as_ref().map(whitewater::session::exchange::public_key);
+    let public = private.as_ref().map(whitewater::session::public_key);
     #[cfg(not(feature = "crypto"))]
     let public = private;
     let (mut payload, mut msg1, mut msg2, mut read) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

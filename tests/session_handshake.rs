@@ -14,9 +14,9 @@ use common::sessions::{client_address, random, server_address};
 use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::Time;
+use whitewater::inside::session::wire::kind;
 #[cfg(feature = "crypto")]
-use whitewater::session::exchange::public_key;
-use whitewater::session::wire::kind;
+use whitewater::session::public_key;
 use whitewater::session::{
     Cipher, ClientConfig, ClientState, ConnectConfig, Event, Server, ServerConfig, Session, SessionId, Suite,
     Target,

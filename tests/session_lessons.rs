@@ -5,7 +5,7 @@ use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{SUITE, World, random, server_address, server_config, target};
-use whitewater::session::wire::kind;
+use whitewater::inside::session::wire::kind;
 use whitewater::session::{Blob, CloseReason, Event, Server, SessionConfig};
 use whitewater::wire::{Command, Header, Segment};
 use whitewater::{Conv, Millis, Sn};

@@ -13,8 +13,8 @@ use common::{Raw, ms};
 use std::time::{Duration, Instant};
 use whitewater::Config;
 use whitewater::arq::SendError as LaneError;
+use whitewater::inside::session::wire::{Data, Frame, Hello};
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::wire::{Data, Frame, Hello};
 use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
 use whitewater::wire::Command;
 use whitewater_sim::LinkConfig;
@@ -280,7 +280,7 @@ fn a_datagram_has_64_frames_and_no_more() {
     rogue.send(&mut world, &[Frame::Ping(1); 64]);
     assert_eq!(world.session().stats().received, 2);
     let mut datagram = Vec::new();
-    whitewater::session::seal::Seal::begin(&mut datagram);
+    whitewater::inside::session::seal::Seal::begin(&mut datagram);
     for _ in 0..65 {
         datagram.extend_from_slice(&[0x04, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
@@ -293,7 +293,7 @@ fn a_datagram_has_64_frames_and_no_more() {
 fn a_datagram_longer_than_any_changes_nothing() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     let mut datagram = Vec::new();
-    whitewater::session::seal::Seal::begin(&mut datagram);
+    whitewater::inside::session::seal::Seal::begin(&mut datagram);
     datagram.push(0x82); // DGRAM to the end
     datagram.resize(1201, 1);
     rogue.seal_raw(&mut world, datagram);

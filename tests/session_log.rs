@@ -8,7 +8,7 @@ use common::sessions::World;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
-use whitewater::session::wire::{Connect, Hello};
+use whitewater::inside::session::wire::{Connect, Hello};
 use whitewater::session::{ServerConfig, Suite};
 
 /// Lines by what they say, without numbers.

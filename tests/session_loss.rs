@@ -8,9 +8,9 @@ use rand::Rng;
 use common::ms;
 use common::sessions::{SUITE, Toward, World, forger_of_numbers, server_config, target};
 use std::time::Duration;
+use whitewater::inside::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::message::channel::ChannelConfig;
 use whitewater::seq::Seq16;
-use whitewater::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 

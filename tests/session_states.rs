@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::Time;
-use whitewater::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
+use whitewater::inside::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
 use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
 };

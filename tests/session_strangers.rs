@@ -8,7 +8,7 @@ use crate::common::machine::Whole as _;
 use common::sessions::{SUITE, World, connect_of, server_config, target};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use whitewater::session::wire::{Connect, MESSAGE_MIN, RESET_LEN, kind};
+use whitewater::inside::session::wire::{Connect, MESSAGE_MIN, RESET_LEN, kind};
 use whitewater::session::{ServerConfig, SessionConfig, Suite};
 
 fn stranger(number: u32) -> SocketAddr {
@@ -100,9 +100,9 @@ mod secrets {
     use common::ms;
     use common::sessions::{connect_of, server_address, target};
     use common::tokens::{NOW, key, order, strict, verifier};
-    use whitewater::session::exchange::public_key;
+    use whitewater::inside::session::wire::DenyReason;
+    use whitewater::session::public_key;
     use whitewater::session::token::{Order, PublicToken};
-    use whitewater::session::wire::DenyReason;
     use whitewater::session::{CloseReason, Target};
     use whitewater_sim::LinkConfig;
 

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use whitewater::Seq16;
-use whitewater::session::wire::{
+use whitewater::inside::session::wire::{
     Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, DENY_LEN,
     Data, Deny, DenyReason, EcnFrame, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello,
     KcpPart, LossFrame, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX,

@@ -4,11 +4,11 @@
 
 use proptest::prelude::*;
 use std::net::SocketAddr;
+use whitewater::inside::session::wire::TOKEN_MAX;
 use whitewater::session::token::{
     FleetKey, Grant, LIFE_MAX, Order, PublicToken, SEALED_LEN, SKEW, ServerKey, TokenError, USER_MAX,
     Verifier,
 };
-use whitewater::session::wire::TOKEN_MAX;
 use whitewater::session::{Cipher, Pattern, Suite};
 
 const NOW: u64 = 1_900_000_000;

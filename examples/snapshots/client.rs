@@ -7,7 +7,7 @@ use crate::world::Snapshot;
 use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
-use whitewater::ring::SequenceBuffer;
+use whitewater::SequenceBuffer;
 use whitewater::{Seq16, Time};
 
 pub(crate) struct Client {

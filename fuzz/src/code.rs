@@ -3,7 +3,7 @@
 
 use super::script::{Script, payload};
 use std::collections::HashSet;
-use whitewater::code::{COVER_MAX, Decoder, DecoderConfig, Encoder};
+use whitewater::inside::code::{COVER_MAX, Decoder, DecoderConfig, Encoder};
 use whitewater::{Millis, Sn};
 
 /// The operations of a script.

@@ -1,6 +1,6 @@
 //! Every packet of a session, and what the messages of its handshake carry, encode to what they were decoded from.
 
-use whitewater::session::wire::{
+use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, Msg1, Msg2,
     Packet, Reset,
 };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::Machine as _;
 use whitewater::Time;
-use whitewater::session::wire::kind;
+use whitewater::inside::session::wire::kind;
 use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
     Suite, Target,

@@ -1,7 +1,7 @@
 //! A body of frames encodes to what it was decoded from.
 
 use whitewater::Seq16;
-use whitewater::session::wire::{
+use whitewater::inside::session::wire::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame,
 };
 

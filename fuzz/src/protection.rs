@@ -4,7 +4,7 @@
 
 use super::script::{Script, payload};
 use std::time::Duration;
-use whitewater::code::Encoder;
+use whitewater::inside::code::Encoder;
 use whitewater::wire::{Command, HEADER_LEN, Header, segments};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, Modern, Recovery, Sn, Time};
 

@@ -2,8 +2,8 @@
 
 use super::script::Script;
 use std::collections::BTreeSet;
-use whitewater::session::number::{expand, truncate};
-use whitewater::session::replay::{ReplayWindow, Replayed, WINDOW};
+use whitewater::inside::session::number::{expand, truncate};
+use whitewater::inside::session::replay::{ReplayWindow, Replayed, WINDOW};
 
 /// Operations of a script.
 pub mod op {

@@ -36,7 +36,7 @@ impl Default for DecoderConfig {
 /// [`repair`](Self::repair); after either, take out what can be [`recover`](Self::recover)ed.
 ///
 /// With nothing missing it copies each segment once, and looks at no more of a repair than where it
-/// ends. It owns no memory before the first segment; the bounds are in the [module](super)'s
+/// ends. It owns no memory before the first segment; the bounds are in the module's
 /// documentation.
 #[derive(Clone, Debug)]
 pub struct Decoder {

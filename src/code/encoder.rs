@@ -13,7 +13,7 @@ use crate::seq::Sn;
 ///
 /// ```
 /// use whitewater::Sn;
-/// use whitewater::code::Encoder;
+/// use whitewater::inside::code::Encoder;
 ///
 /// let mut encoder = Encoder::new();
 /// encoder.begin(0);

@@ -7,7 +7,7 @@
 //! a session or a socket.
 //!
 //! ```
-//! use whitewater::code::{Decoder, DecoderConfig, Encoder};
+//! use whitewater::inside::code::{Decoder, DecoderConfig, Encoder};
 //! use whitewater::{Millis, Sn};
 //!
 //! let mut encoder = Encoder::new();

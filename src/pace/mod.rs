@@ -1,9 +1,8 @@
 //! Good and bad mode: how often to send, by a rule that needs nothing but round trips.
 //!
-//! [`Pace`] is told the time and the conditions and answers with the mode; it has no clock, sends
-//! nothing and knows no protocol. [`packet::Endpoint`](crate::packet::Endpoint) keeps one in its
-//! statistics, [`arq::congestion::TwoModes`](crate::arq::congestion) makes a congestion
-//! controller of it.
+//! Whoever keeps it is told the time and the conditions and answers with the mode: [`packet::Endpoint`](crate::packet::Endpoint) for its statistics,
+//! [`arq::congestion::GoodBad`](crate::arq::congestion::GoodBad) as a congestion
+//! controller, a session by its config.
 //!
 //! - Good, and conditions turn bad: bad at once. If that is less than 10 s after the return to good,
 //!   `t` doubles, up to 60 s.
@@ -11,32 +10,20 @@
 //! - Every 10 s spent in good halve `t`, down to 1 s. It starts at 4 s.
 //!
 //! Source: G. Fiedler, "Reliability and congestion avoidance over UDP".
-//!
-//! ```
-//! use std::time::Duration;
-//! use whitewater::Time;
-//! use whitewater::pace::{Conditions, Mode, Pace, PaceConfig};
-//!
-//! let mut pace = Pace::new(&PaceConfig::default())?;
-//! let slow = Conditions { rtt: Duration::from_millis(300), ..Conditions::default() };
-//! assert_eq!(pace.update(Time::from_millis(0), &slow), Mode::Bad);
-//! assert_eq!(pace.rate(), 10); // packets a second
-//! # Ok::<(), whitewater::ConfigError>(())
-//! ```
 
 mod loss;
 mod reordering;
 mod rtt;
+pub(crate) mod rule;
 
-pub use loss::Loss;
 pub(crate) use reordering::Reordering;
-pub use rtt::Rtt;
+pub(crate) use rule::{Conditions, Loss, Pace, Rtt};
 
 use crate::config::{ConfigError, in_range, millis};
 use crate::time::Time;
 use std::time::Duration;
 
-/// When a [`Pace`] calls conditions bad, and what it sends in each mode.
+/// When conditions are called bad, and what it sends in each mode.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `PaceConfig { .., ..PaceConfig::default() }`")]
 pub struct PaceConfig {
@@ -82,26 +69,6 @@ impl Default for PaceConfig {
     }
 }
 
-/// What a mode is chosen by. What has not been measured is zero, which is good.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `Conditions { .., ..Conditions::default() }`")]
-pub struct Conditions {
-    /// Smoothed round trip.
-    pub rtt: Duration,
-    /// Mean deviation of the round trip.
-    pub jitter: Duration,
-    /// Share of the packets that get lost, 0 to 1.
-    pub loss: f64,
-}
-
-impl Conditions {
-    /// As they were measured.
-    #[must_use]
-    pub fn of(rtt: &Rtt, loss: &Loss) -> Self {
-        Self { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss: loss.share() }
-    }
-}
-
 /// How much to send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "there are two")]
@@ -122,265 +89,4 @@ pub struct PaceState {
     pub since: Option<Time>,
     /// How long conditions must have been good for bad mode to end: `t`.
     pub patience: Duration,
-}
-
-/// Chooses between the two modes. The rule is in the [module](self)'s documentation.
-#[derive(Clone, Debug)]
-pub struct Pace {
-    config: PaceConfig,
-    state: PaceState,
-    /// In good mode, up to when its time has been counted; in bad mode, since when conditions have been
-    /// good.
-    mark: Option<Time>,
-    /// Whether there has been a bad mode: only then can one return to good.
-    returned: bool,
-}
-
-impl Pace {
-    /// Starts in good mode.
-    ///
-    /// # Errors
-    ///
-    /// When a field of `config` is out of range.
-    pub fn new(config: &PaceConfig) -> Result<Self, ConfigError> {
-        config.check()?;
-        let state = PaceState { mode: Mode::Good, since: None, patience: PATIENCE };
-        Ok(Self { config: *config, state, mark: None, returned: false })
-    }
-
-    /// Tells of the conditions at `now` and returns the mode. They count as unchanged until told again.
-    pub fn update(&mut self, now: Time, conditions: &Conditions) -> Mode {
-        let bad = self.config.are_bad(conditions);
-        let since = *self.state.since.get_or_insert(now);
-        match self.state.mode {
-            Mode::Good => {
-                self.count_good_time(now);
-                if bad {
-                    if self.returned && now.since(since) < STEP {
-                        self.state.patience = (self.state.patience * 2).min(PATIENCE_MAX);
-                    }
-                    self.enter(Mode::Bad, now);
-                }
-            }
-            Mode::Bad if bad => self.mark = None,
-            Mode::Bad => {
-                let good_since = *self.mark.get_or_insert(now);
-                if now.since(good_since) >= self.state.patience {
-                    self.returned = true;
-                    self.enter(Mode::Good, now);
-                }
-            }
-        }
-        self.state.mode
-    }
-
-    /// The mode, since when, and `t`.
-    #[must_use]
-    pub const fn state(&self) -> PaceState {
-        self.state
-    }
-
-    /// Packets to send a second.
-    #[must_use]
-    pub const fn rate(&self) -> u16 {
-        match self.state.mode {
-            Mode::Good => self.config.good_rate,
-            Mode::Bad => self.config.bad_rate,
-        }
-    }
-
-    /// Halves `t` for every [`STEP`] in good mode.
-    fn count_good_time(&mut self, now: Time) {
-        let mut mark = *self.mark.get_or_insert(now);
-        while self.state.patience > PATIENCE_MIN && now.since(mark) >= STEP {
-            self.state.patience = (self.state.patience / 2).max(PATIENCE_MIN);
-            mark = mark + STEP;
-        }
-        self.mark = Some(mark);
-    }
-
-    fn enter(&mut self, mode: Mode, now: Time) {
-        self.state.mode = mode;
-        self.state.since = Some(now);
-        self.mark = (mode == Mode::Good).then_some(now);
-    }
-}
-
-/// `t` at the start, at least and at most.
-const PATIENCE: Duration = Duration::from_secs(4);
-const PATIENCE_MIN: Duration = Duration::from_secs(1);
-const PATIENCE_MAX: Duration = Duration::from_secs(60);
-/// A good mode shorter than this doubles `t`, and each such time in it halves `t`.
-const STEP: Duration = Duration::from_secs(10);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use Mode::{Bad, Good};
-    use proptest::prelude::*;
-
-    /// Runs a pace over a table: time in s, round trip in ms, the mode it leads to and `t` in s.
-    fn table(rows: &[(f64, u64, Mode, f64)]) {
-        let mut pace = Pace::new(&PaceConfig::default()).unwrap();
-        for (line, (at, rtt, mode, patience)) in rows.iter().enumerate() {
-            let now = Time::ZERO + Duration::from_secs_f64(*at);
-            let found =
-                pace.update(now, &Conditions { rtt: Duration::from_millis(*rtt), ..Conditions::default() });
-            let t = pace.state().patience.as_secs_f64();
-            assert_eq!((found, t), (*mode, *patience), "line {line}: at {at} s");
-        }
-    }
-
-    #[test]
-    fn it_turns_bad_at_once_and_good_after_t_without_a_break() {
-        table(&[
-            (0.0, 250, Good, 4.0),
-            (1.0, 251, Bad, 4.0),
-            (1.1, 250, Bad, 4.0), // good from here on
-            (5.0, 100, Bad, 4.0),
-            (5.05, 300, Bad, 4.0), // and not any more
-            (5.2, 100, Bad, 4.0),
-            (9.1999, 100, Bad, 4.0),
-            (9.2, 100, Good, 4.0),
-        ]);
-    }
-
-    #[test]
-    fn a_fall_within_10_s_of_the_return_doubles_t_up_to_60_s() {
-        table(&[
-            (0.0, 100, Good, 4.0),
-            (1.0, 300, Bad, 4.0), // no return before it
-            (2.0, 100, Bad, 4.0),
-            (6.0, 100, Good, 4.0),
-            (15.9999, 300, Bad, 8.0),
-            (16.0, 100, Bad, 8.0),
-            (23.9999, 100, Bad, 8.0),
-            (24.0, 100, Good, 8.0),
-            (25.0, 300, Bad, 16.0),
-            (26.0, 100, Bad, 16.0),
-            (42.0, 100, Good, 16.0),
-            (42.0, 300, Bad, 32.0),
-            (43.0, 100, Bad, 32.0),
-            (75.0, 100, Good, 32.0),
-            (76.0, 300, Bad, 60.0),
-            (77.0, 100, Bad, 60.0),
-            (137.0, 100, Good, 60.0),
-            (138.0, 300, Bad, 60.0),
-        ]);
-    }
-
-    #[test]
-    fn each_10_s_in_good_mode_halve_t_down_to_1_s() {
-        table(&[
-            (0.0, 100, Good, 4.0),
-            (9.9999, 100, Good, 4.0),
-            (10.0, 100, Good, 2.0),
-            (19.0, 100, Good, 2.0),
-            (20.5, 100, Good, 1.0),
-            (99.0, 100, Good, 1.0),
-            (100.0, 300, Bad, 1.0), // no fall within 10 s of a return
-            (100.1, 100, Bad, 1.0),
-            (101.1, 100, Good, 1.0),
-            (105.0, 300, Bad, 2.0),
-            (106.0, 100, Bad, 2.0),
-            (108.0, 100, Good, 2.0),
-            (118.0, 300, Bad, 1.0), // 10 s in good mode have passed: halved, not doubled
-            (119.0, 100, Bad, 1.0),
-            (120.0, 100, Good, 1.0),
-        ]);
-    }
-
-    #[test]
-    fn the_time_in_good_mode_counts_however_seldom_it_is_told() {
-        table(&[
-            (5000.0, 100, Good, 4.0), // the first call begins the mode, not the epoch
-            (5001.0, 300, Bad, 4.0),
-            (5002.0, 100, Bad, 4.0),
-            (5006.0, 100, Good, 4.0),
-            (5007.0, 300, Bad, 8.0),
-            (5008.0, 100, Bad, 8.0),
-            (5016.0, 100, Good, 8.0),
-            (5039.0, 300, Bad, 2.0), // 23 s: halved twice
-        ]);
-    }
-
-    #[test]
-    fn loss_and_jitter_count_only_where_they_are_asked_for() {
-        let config =
-            PaceConfig { loss: Some(10), jitter: Some(Duration::from_millis(30)), ..PaceConfig::default() };
-        let fine = Conditions { loss: 0.1, jitter: Duration::from_millis(30), ..Conditions::default() };
-        let lossy = Conditions { loss: 0.11, ..fine };
-        let uneven = Conditions { jitter: Duration::from_millis(31), ..fine };
-        for (config, conditions, mode) in [
-            (config, fine, Good),
-            (config, lossy, Bad),
-            (config, uneven, Bad),
-            (PaceConfig::default(), lossy, Good),
-            (PaceConfig::default(), uneven, Good),
-        ] {
-            let mut pace = Pace::new(&config).unwrap();
-            assert_eq!(pace.update(Time::ZERO, &conditions), mode);
-            assert_eq!(pace.rate(), if mode == Good { 30 } else { 10 });
-            assert_eq!(pace.state().since, Some(Time::ZERO));
-        }
-    }
-
-    #[test]
-    fn an_error_names_field_value_and_range() {
-        let default = PaceConfig::default();
-        let second = Duration::from_secs(1);
-        for (config, field, value) in [
-            (PaceConfig { good_rate: 0, ..default }, "good_rate", 0),
-            (PaceConfig { bad_rate: 31, ..default }, "bad_rate", 31),
-            (PaceConfig { rtt: Duration::ZERO, ..default }, "rtt", 0),
-            (PaceConfig { loss: Some(101), ..default }, "loss", 101),
-            (PaceConfig { jitter: Some(61 * second), ..default }, "jitter", 61_000),
-        ] {
-            let error = Pace::new(&config).unwrap_err();
-            assert_eq!((error.field, error.value), (field, value));
-        }
-    }
-
-    proptest! {
-        /// A plain reading of the rule, in steps of 100 ms, with a memory of everything.
-        #[test]
-        fn it_does_what_a_plain_reading_of_the_rule_does(lengths in prop::collection::vec(1..400u64, 1..40)) {
-            let mut pace = Pace::new(&PaceConfig::default()).unwrap();
-            let (mut mode, mut began, mut t, mut returned) = (Good, 0, 40, false);
-            let (mut step, mut good_for) = (0, 0);
-            for (index, length) in lengths.into_iter().enumerate() {
-                let bad = index % 2 == 1;
-                for _ in 0..length {
-                    match mode {
-                        Good => {
-                            let in_good = step - began;
-                            if in_good > 0 && in_good % 100 == 0 {
-                                t = (t / 2).max(10);
-                            }
-                            if bad {
-                                if returned && in_good < 100 {
-                                    t = (2 * t).min(600);
-                                }
-                                (mode, began, good_for) = (Bad, step, 0);
-                            }
-                        }
-                        Bad if bad => good_for = 0,
-                        Bad => {
-                            if good_for == t {
-                                (mode, began, returned) = (Good, step, true);
-                            }
-                            good_for += 1;
-                        }
-                    }
-                    let rtt = Duration::from_millis(if bad { 300 } else { 50 });
-                    let now = Time::from_millis(100 * step);
-                    let found = pace.update(now, &Conditions { rtt, ..Conditions::default() });
-                    let PaceState { patience, since, .. } = pace.state();
-                    prop_assert_eq!((found, patience), (mode, Duration::from_millis(100 * t)));
-                    prop_assert_eq!(since, Some(Time::from_millis(100 * began)));
-                    step += 1;
-                }
-            }
-        }
-    }
 }

@@ -1,10 +1,9 @@
 //! The knobs of an endpoint.
 
 use super::acks::AckConfig;
-use super::error::ConfigError;
 use super::fragment::FRAGMENTS_MAX;
 use super::header::HEADER_MAX;
-use crate::config::{in_range, millis};
+use crate::config::{ConfigError, in_range, millis};
 use crate::pace::PaceConfig;
 use crate::ring::SequenceBuffer;
 use std::time::Duration;

@@ -4,8 +4,6 @@ use super::acks::NotNew;
 use crate::seq::Seq16;
 use thiserror::Error;
 
-pub use crate::config::ConfigError;
-
 /// Why [`Endpoint::send`](super::Endpoint::send) sent nothing.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]

@@ -36,7 +36,7 @@
 //!
 //! The bytes are in docs/WIRE.md, timers and limits in docs/BEHAVIOUR.md.
 
-mod acks;
+pub(crate) mod acks;
 mod config;
 mod error;
 mod fragment;
@@ -44,11 +44,13 @@ mod header;
 mod rate;
 mod stats;
 
-pub use acks::{AckConfig, AckTracker, Acked, Acks, NotNew};
+pub use acks::NotNew;
+pub(crate) use acks::{AckConfig, AckTracker, Acked, Acks};
 pub use config::PacketConfig;
-pub use error::{ConfigError, ReceiveError, SendError};
+pub use error::{ReceiveError, SendError};
 pub use stats::{Rejected, Stats};
 
+use crate::config::ConfigError;
 use crate::pace::{Conditions, Pace};
 use crate::seq::Seq16;
 use crate::time::Time;

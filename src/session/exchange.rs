@@ -9,9 +9,6 @@ use super::seal::Keys;
 use super::wire::{MESSAGE_MAX, VERSION};
 use thiserror::Error;
 
-#[cfg(feature = "crypto")]
-pub use super::crypto::noise::public_key;
-
 /// What both ends know before the first message, and what the handshake proves that they know alike.
 #[derive(Clone, Copy)]
 #[expect(clippy::exhaustive_structs, reason = "the prologue has these and no others")]

@@ -304,8 +304,8 @@ mod with_noise {
         let mut key = [0; 32];
         key[..16].copy_from_slice(&low.to_le_bytes());
         key[16..].copy_from_slice(&high.to_le_bytes());
-        let public = crate::session::exchange::public_key(&key);
+        let public = crate::session::public_key(&key);
         assert_eq!(public[..8], [0x85, 0x20, 0xf0, 0x09, 0x89, 0x30, 0xa7, 0x54]);
-        assert_eq!(crate::session::exchange::public_key(&PRIVATE), PUBLIC);
+        assert_eq!(crate::session::public_key(&PRIVATE), PUBLIC);
     }
 }

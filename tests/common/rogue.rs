@@ -3,9 +3,11 @@
 use super::Raw;
 use super::sessions::{World, client_address};
 use std::net::SocketAddr;
-use whitewater::session::exchange::{Attempt, Initiator};
-use whitewater::session::seal::Seal;
-use whitewater::session::wire::{Accept, Challenge, Connect, Frame, FrameWriter, Frames, Hello, Msg1, Msg2};
+use whitewater::inside::session::exchange::{Attempt, Initiator};
+use whitewater::inside::session::seal::Seal;
+use whitewater::inside::session::wire::{
+    Accept, Challenge, Connect, Frame, FrameWriter, Frames, Hello, Msg1, Msg2,
+};
 use whitewater::session::{ServerConfig, Suite};
 use whitewater::wire::{Header, Segment};
 use whitewater::{Conv, Millis, Sn};

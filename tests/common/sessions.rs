@@ -4,9 +4,9 @@ use super::machine::Whole as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use whitewater::Time;
+use whitewater::inside::session::seal::{Keys, Seal};
+use whitewater::inside::session::wire;
 use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
-use whitewater::session::seal::{Keys, Seal};
-use whitewater::session::wire;
 use whitewater::session::{
     ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
 };

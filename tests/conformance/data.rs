@@ -6,9 +6,9 @@ use aes_gcm::Aes256Gcm;
 use chacha20poly1305::{AeadInPlace, ChaCha20Poly1305, KeyInit};
 use serde_json::Value;
 use whitewater::Time;
+use whitewater::inside::session::seal::{Keys, Seal};
+use whitewater::inside::session::wire::Data;
 use whitewater::session::Cipher;
-use whitewater::session::seal::{Keys, Seal};
-use whitewater::session::wire::Data;
 
 /// `None`: a checksum.
 type Protection = Option<Cipher>;

@@ -5,8 +5,8 @@ use crate::line::{File, Line, bytes, count, value, variant};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use whitewater::Seq16;
-use whitewater::session::seal::Seal;
-use whitewater::session::wire::{
+use whitewater::inside::session::seal::Seal;
+use whitewater::inside::session::wire::{
     AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame,
 };
 use whitewater::session::{CloseReason, ServerConfig};

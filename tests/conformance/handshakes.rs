@@ -4,9 +4,10 @@ use crate::line::{File, Line, bytes, count, variant};
 use crate::{CID, PROTOCOL};
 use serde_json::Value;
 use whitewater::Time;
-use whitewater::session::exchange::{Attempt, Initiator, Responder, public_key};
-use whitewater::session::seal::{Keys, Seal};
-use whitewater::session::wire::{Msg1, Msg2};
+use whitewater::inside::session::exchange::{Attempt, Initiator, Responder};
+use whitewater::inside::session::seal::{Keys, Seal};
+use whitewater::inside::session::wire::{Msg1, Msg2};
+use whitewater::session::public_key;
 use whitewater::session::{Pattern, Suite};
 
 const CLIENT_SID: u32 = 0x0a0b_0c0d;
@@ -141,7 +142,7 @@ fn responder(
     secrets: &Secrets,
     msg1: &[u8],
     payload: &mut Vec<u8>,
-) -> Result<Responder, whitewater::session::exchange::HandshakeError> {
+) -> Result<Responder, whitewater::inside::session::exchange::HandshakeError> {
     let Secrets { psk, server_private, server_random, .. } = secrets;
     Responder::read_msg1(attempt, psk.as_ref(), server_private.as_ref(), *server_random, msg1, payload)
 }

@@ -4,10 +4,10 @@ use crate::line::{File, Line, bytes, count};
 use crate::{CID, PROTOCOL};
 use serde_json::Value;
 use std::net::SocketAddr;
-use whitewater::session::cookie::{Claim, CookieKey};
-use whitewater::session::number::expand;
-use whitewater::session::replay::ReplayWindow;
-use whitewater::session::reset::ResetKey;
+use whitewater::inside::session::cookie::{Claim, CookieKey};
+use whitewater::inside::session::number::expand;
+use whitewater::inside::session::replay::ReplayWindow;
+use whitewater::inside::session::reset::ResetKey;
 
 pub(crate) fn file() -> File {
     let turn = 1_u64 << 32;

@@ -4,7 +4,7 @@ use crate::line::{File, Line, bytes, count, value, variant};
 use crate::{CID, PROTOCOL};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use whitewater::session::wire::{
+use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, MESSAGE_MAX,
     MESSAGE_MIN, Msg1, Msg2, Packet, PacketError, Reset, TOKEN_MAX, USER_MAX,
 };

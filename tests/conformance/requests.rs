@@ -3,7 +3,7 @@
 use crate::line::{File, Line, bytes, count};
 use crate::{CID, PROTOCOL, counted_by_a_server};
 use serde_json::Value;
-use whitewater::session::wire::{Connect, Data, Hello};
+use whitewater::inside::session::wire::{Connect, Data, Hello};
 
 /// The server that `counted_by_a_server` is: suite 0, this protocol, and no session.
 pub(crate) fn refused() -> File {

@@ -5,7 +5,7 @@ use super::{addresses, frames, hex, kcp, packets, sessions, tshark};
 use crate::common::at;
 use rand::Rng;
 use whitewater::Seq16;
-use whitewater::session::wire::{
+use whitewater::inside::session::wire::{
     DATA_HEADER_LEN, Data, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, Msg1, Msg2, Packet,
     PacketError,
 };

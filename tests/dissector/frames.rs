@@ -6,7 +6,7 @@ use crate::common::sessions::{Toward, World, client_address, forger, server_addr
 use crate::common::{at, ms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use whitewater::session::wire::{
+use whitewater::inside::session::wire::{
     AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
 };
 use whitewater::session::{SessionConfig, Suite};

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::Time;
-use whitewater::session::wire::kind;
+use whitewater::inside::session::wire::kind;
 use whitewater::session::{
     ClientConfig, Connection, Event, Server, ServerConfig, Session, SessionId, Target,
 };

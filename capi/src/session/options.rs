@@ -190,7 +190,7 @@ pub unsafe extern "C" fn ww_public_key(private_key: *const u8, public_key: *mut 
         else {
             return WW_MISUSE;
         };
-        public.copy_from_slice(&ww::session::exchange::public_key(&private));
+        public.copy_from_slice(&ww::session::public_key(&private));
     }
     0
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use whitewater::Time;
-use whitewater::session::wire::{Frame, Frames};
+use whitewater::inside::session::wire::{Frame, Frames};
 use whitewater::session::{CloseReason, code};
 
 /// What may end one end of a session.

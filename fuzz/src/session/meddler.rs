@@ -3,8 +3,8 @@
 use super::super::script::Script;
 use super::licence::Licence;
 use super::world::{CLIENT, SERVER, World};
+use whitewater::inside::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart, LossFrame};
 use whitewater::session::Suite;
-use whitewater::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart, LossFrame};
 use whitewater::wire::{Command, Header};
 use whitewater::{Conv, Millis, Seq16, Sn};
 

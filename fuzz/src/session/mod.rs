@@ -66,7 +66,7 @@ pub fn session_script(script: &[u8]) {
 pub fn session_script_measured(script: &[u8], live: fn() -> usize) {
     #[cfg(fuzzing)]
     #[cfg(feature = "crypto")]
-    whitewater::session::seal::replace_ciphers();
+    whitewater::inside::session::seal::replace_ciphers();
     let mut script = Script::new(script);
     let mut world = World::new(script.u8(), live);
     let mut steps = 0;

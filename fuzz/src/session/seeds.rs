@@ -1,7 +1,7 @@
 //! Scripts to start from: each kind of trouble by itself, past the handshake and in it.
 
 use super::{flag, op};
-use whitewater::session::wire::{Frame, FrameWriter};
+use whitewater::inside::session::wire::{Frame, FrameWriter};
 
 /// The scripts and their names.
 ///

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Machine as _;
 use whitewater::Time;
+use whitewater::inside::session::wire::{Accept, Connect, kind};
 use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
-use whitewater::session::wire::{Accept, Connect, kind};
 use whitewater::session::{
     Blob, ClientConfig, Connection, RepairConfig, Server, ServerConfig, Session, SessionConfig, SessionId,
     Suite, Target,

@@ -60,7 +60,7 @@ pub struct Target {
     pub suite: Suite,
     /// The secret that both ends know, if the suite has one.
     pub psk: Option<[u8; 32]>,
-    /// The server's public key, if the suite has one: what `exchange::public_key` makes of its private half.
+    /// The server's public key, if the suite has one: what `session::public_key` makes of its private half.
     pub server_key: Option<[u8; 32]>,
     /// A sealed connect token, or nothing: at most 512 bytes.
     pub token: Vec<u8>,

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use whitewater::Time;
-//! use whitewater::session::seal::{Keys, Seal};
+//! use whitewater::inside::session::seal::{Keys, Seal};
 //!
 //! let now = Time::ZERO;
 //! let keys = || Keys::checked([1; 8], [2; 8], 0x1234); // what the handshake gives

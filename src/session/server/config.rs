@@ -18,7 +18,7 @@ pub struct ServerConfig {
     pub suites: Vec<Suite>,
     /// The secret that all clients know, for the suites that have one and connections without tokens.
     pub psk: Option<[u8; 32]>,
-    /// The private half of the server's key, for the suites that have one: 32 random bytes, of which `exchange::public_key` makes
+    /// The private half of the server's key, for the suites that have one: 32 random bytes, of which `session::public_key` makes
     /// the half that clients know.
     pub server_key: Option<[u8; 32]>,
     /// The key of reset tokens: with it, clients of sessions that the server does not know any more are told so at once. It has to

@@ -35,7 +35,7 @@ pub enum Frame<'a> {
     /// How many packets have arrived with which marks.
     Ecn(EcnFrame),
     /// A sum of earlier packets, of which one that is lost is rebuilt: the low half of the number of the first of them, then as in
-    /// [`code`](crate::code). The first frame of its body.
+    /// `code`. The first frame of its body.
     Repair(u32, &'a [u8]),
     /// How much gets lost of what its receiver sends, and what was rebuilt.
     Loss(LossFrame),

@@ -1,0 +1,26 @@
+//! What tests, fuzzers and benchmarks look into. It is no part of the API, and changes without notice.
+
+/// The public items of modules, under the names of those modules.
+macro_rules! doors {
+    ($($name:ident $path:path;)*) => { $(pub mod $name { pub use $path::*; })* };
+}
+
+doors! {
+    acks crate::packet::acks;
+    code crate::code;
+    pace crate::pace::rule;
+    ring crate::ring;
+}
+
+/// Of sessions.
+pub mod session {
+    doors! {
+        cookie crate::session::cookie;
+        exchange crate::session::exchange;
+        number crate::session::number;
+        replay crate::session::replay;
+        reset crate::session::reset;
+        seal crate::session::seal;
+        wire crate::session::wire;
+    }
+}
