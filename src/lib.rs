@@ -46,7 +46,8 @@
 //!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
 //!                                             finished datagrams go
 //!   code     Encoder: segments -> a repair    Decoder: repairs and what arrived
-//!                                             -> the segments that are missing
+//!              protect: repairs of what is    -> the segments that are missing
+//!              under way, segments or packets
 //!   pace     Rtt, Loss: measured              Pace: good or bad mode by them,
 //!                                             how often to send
 //!   machine  Machine: datagrams and time in, datagrams out, when next: what all drivers drive

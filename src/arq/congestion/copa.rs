@@ -228,16 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn loss_that_is_no_queue_does_not_slow_it_down() {
-        for (loses, least) in [(100, 0.93), (20, 0.88), (10, 0.82)] {
-            let mut model = Model::new(Copa::new(), Path { loses, ..Path::new(2_500_000, 60) });
-            model.run(5 * SECOND);
-            let outcome = model.run(10 * SECOND);
-            assert!(outcome.share > least && outcome.queued < 8.0, "1 of {loses}: {outcome:?}");
-        }
-    }
-
-    #[test]
     fn it_slows_down_when_more_is_lost_than_arrives() {
         let mut model = Model::new(Copa::new(), Path::new(2_500_000, 60));
         model.run(5 * SECOND);

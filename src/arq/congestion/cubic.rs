@@ -207,15 +207,6 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn it_fills_a_path_and_its_queue() {
-        let mut model = Model::new(Cubic::new(), Path { queue: 150_000, ..Path::new(2_500_000, 60) });
-        model.run(5 * SECOND);
-        let outcome = model.run(20 * SECOND);
-        assert!(outcome.share > 0.97 && outcome.lost < 0.01, "{outcome:?}");
-        assert!((40.0..140.0).contains(&outcome.queued), "{outcome:?}");
-    }
-
-    #[test]
     fn under_random_loss_it_has_the_rate_of_the_rfc() {
         // RFC 9438 (5.1): 1.054 segments (RTT / 1 s)^(3/4) / loss^(3/4) a round trip, where that is
         // more than Reno's 1.22 / loss^(1/2).

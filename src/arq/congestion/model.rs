@@ -52,8 +52,6 @@ pub(super) struct Outcome {
     pub(super) share: f64,
     /// Mean time in the queue, in segments of the bottleneck.
     pub(super) queued: f64,
-    /// Part of the segments sent that was lost.
-    pub(super) lost: f64,
 }
 
 impl<C: CongestionControl> Model<C> {
@@ -64,7 +62,7 @@ impl<C: CongestionControl> Model<C> {
 
     pub(super) fn run(&mut self, time: Duration) -> Outcome {
         let (start, end) = (self.now, self.now + time);
-        let (mut delivered, mut lost, mut queued, mut acks) = (0u64, 0u64, Duration::ZERO, 0u64);
+        let (mut delivered, mut queued, mut acks) = (0u64, Duration::ZERO, 0u64);
         self.control.on_tick(self.now, MSS);
         while self.now < end {
             let may_send = self.in_flight() < self.control.window();
@@ -78,7 +76,6 @@ impl<C: CongestionControl> Model<C> {
             let in_flight = self.in_flight();
             let Some(first) = self.under_way.pop_front() else { break };
             if first.is_lost {
-                lost += 1;
                 self.lose();
                 continue;
             }
@@ -100,7 +97,6 @@ impl<C: CongestionControl> Model<C> {
         Outcome {
             share: delivered as f64 / seconds / self.path.rate as f64,
             queued: queued.as_secs_f64() / acks.max(1) as f64 * self.path.rate as f64 / f64::from(MSS),
-            lost: lost as f64 / (lost + acks).max(1) as f64,
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) use rebuild::Rebuild;
 use super::wire::{Frame, Frames, REPAIR_FIRST};
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
 use crate::seq::Sn;
-use crate::wire::{Command, RawHeader};
+use crate::wire::{Command, segments};
 
 impl Frame<'_> {
     /// Whether it carries data, which is rebuilt; the rest of a lost packet is out of date by then.
@@ -34,7 +34,7 @@ impl Frame<'_> {
     /// Whether losing it would be felt: acknowledgements alone are told again anyway.
     fn is_worth_protecting(&self) -> bool {
         match *self {
-            Self::Kcp(segments) => has_push(segments),
+            Self::Kcp(bytes) => segments(bytes).flatten().any(|segment| segment.header.cmd == Command::Push),
             _ => self.has_data(),
         }
     }
@@ -49,18 +49,6 @@ pub(super) fn protected(body: &[u8]) -> Option<Frames<'_>> {
 /// Whether to protect a packet of these frames.
 pub(super) fn is_worth_protecting(mut frames: Frames<'_>) -> bool {
     frames.any(|frame| frame.is_worth_protecting())
-}
-
-/// Whether one of the segments has data.
-fn has_push(mut segments: &[u8]) -> bool {
-    while let Some((head, rest)) = RawHeader::split(segments) {
-        if head.cmd() == Ok(Command::Push) {
-            return true;
-        }
-        let len = usize::try_from(head.len()).unwrap_or(usize::MAX);
-        segments = rest.get(len..).unwrap_or_default();
-    }
-    false
 }
 
 /// The number of a packet as one of a segment: its low half.
