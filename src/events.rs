@@ -192,7 +192,6 @@ impl<E: fmt::Display + From<Lost>> EventLog<E> {
         }
     }
 
-    /// Bytes of memory that it owns.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.events.capacity() * size_of::<Logged<E>>()
     }

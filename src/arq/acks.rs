@@ -20,7 +20,6 @@ impl AckList {
         self.list.len()
     }
 
-    /// Bytes of memory that it owns, used or not.
     pub(super) const fn memory(&self) -> usize {
         self.list.capacity() * size_of::<(Sn, Millis)>()
     }

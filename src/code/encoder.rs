@@ -94,7 +94,6 @@ impl Encoder {
         Some(len)
     }
 
-    /// Bytes of memory that it owns.
     pub(crate) const fn memory(&self) -> usize {
         self.sum.memory()
     }

@@ -40,7 +40,6 @@ impl History {
         Self { log: ByteRing::default(), places: Box::default(), count: 0, limits }
     }
 
-    /// Bytes of memory that it owns, used or not.
     pub(crate) const fn memory(&self) -> usize {
         self.log.memory() + self.places.len() * size_of::<Option<u32>>()
     }

@@ -75,7 +75,6 @@ impl Protector {
         self.encoder.finish(to);
     }
 
-    /// Bytes of the heap.
     pub(crate) const fn memory(&self) -> usize {
         self.encoder.memory()
     }

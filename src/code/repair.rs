@@ -124,49 +124,30 @@ const HAS_HOLES: u8 = 0x80;
 /// Why a repair was refused; nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum RepairError {
     /// Fewer bytes than what it covers, an index and the head of one symbol take.
     #[error("{have} bytes where a repair has {} or more", REPAIR_HEAD + SYMBOL_HEAD)]
-    Truncated {
-        /// Bytes there were.
-        have: usize,
-    },
+    Truncated { have: usize },
     /// It spans no segment, or more than [`COVER_MAX`].
     #[error("a repair that spans {found} segments, not 1 to {COVER_MAX}")]
-    Span {
-        /// What it says.
-        found: u8,
-    },
+    Span { found: u8 },
     /// Its set does not begin and end where it says, or has no hole.
     #[error("a repair of a set that is none with holes")]
     Holes,
     /// More coded bytes than a segment of the peer can have.
     #[error("{have} coded bytes where the longest segment takes {max}")]
-    TooLong {
-        /// Bytes there were.
-        have: usize,
-        /// Most bytes accepted.
-        max: usize,
-    },
+    TooLong { have: usize, max: usize },
     /// It covers a segment beyond the receive window: no honest peer has sent one.
     #[error("a repair up to segment {last}, beyond the receive window")]
-    BeyondWindow {
-        /// The last segment covered.
-        last: Sn,
-    },
+    BeyondWindow { last: Sn },
     /// It covers a segment that arrived and is no longer remembered. It came very late, if it is
     /// honest.
     #[error("a repair of segment {sn}, which is no longer remembered")]
-    Forgotten {
-        /// The first such segment.
-        sn: Sn,
-    },
+    Forgotten { sn: Sn },
     /// More segments are missing than repairs are kept for.
     #[error("repairs of more than {max} missing segments")]
-    TooManyMissing {
-        /// Most that may be missing.
-        max: usize,
-    },
+    TooManyMissing { max: usize },
 }
 
 #[cfg(test)]

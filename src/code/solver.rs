@@ -101,7 +101,6 @@ impl Solver {
         self.before = before;
     }
 
-    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         let kept = self.repairs.iter().map(|repair| &repair.body).chain(&self.spare).map(Vec::capacity);
         let lists = (self.repairs.capacity() + self.before.repairs.capacity()) * size_of::<Repair>()

@@ -31,7 +31,6 @@ impl Sum {
         self.len
     }
 
-    /// Bytes of memory that it owns.
     pub(super) const fn memory(&self) -> usize {
         (self.planes.capacity() * 8 + self.symbol.capacity()) * CHUNK
     }

@@ -271,7 +271,6 @@ impl AckTracker {
         self.loss.path_changed();
     }
 
-    /// Bytes of the heap.
     pub(crate) const fn memory(&self) -> usize {
         self.sent.memory() + self.received.memory()
     }

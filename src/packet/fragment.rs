@@ -52,7 +52,6 @@ impl Reassembly {
         }
     }
 
-    /// Bytes of the heap.
     pub(crate) fn memory(&self) -> usize {
         let partial = self.packets.values().map(|packet| packet.bytes.capacity()).sum::<usize>();
         let spare = self.spare.iter().map(Vec::capacity).sum::<usize>();

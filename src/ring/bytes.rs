@@ -35,7 +35,6 @@ impl ByteRing {
         self.len
     }
 
-    /// Bytes of memory that it owns, used or not.
     pub(crate) const fn memory(&self) -> usize {
         self.buf.len()
     }

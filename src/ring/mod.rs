@@ -50,7 +50,6 @@ impl<T> Ring<T> {
         self.span
     }
 
-    /// Bytes of memory that it owns, used or not.
     pub(crate) const fn memory(&self) -> usize {
         self.slots.len() * size_of::<Option<T>>()
     }

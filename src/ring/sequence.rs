@@ -115,7 +115,6 @@ impl<T> SequenceBuffer<T> {
         self.newest = Some(seq);
     }
 
-    /// Bytes of memory that it owns, used or not.
     pub(crate) const fn memory(&self) -> usize {
         self.slots.len() * size_of::<Option<T>>()
     }

@@ -214,27 +214,17 @@ impl<'a> Segment<'a> {
 /// Why bytes are not a segment.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum DecodeError {
     /// Fewer bytes than a header has.
     #[error("{have} bytes where a segment header has {HEADER_LEN}")]
-    HeaderTruncated {
-        /// Bytes there were.
-        have: usize,
-    },
+    HeaderTruncated { have: usize },
     /// The header announces more data than follows.
     #[error("{have} bytes of data where the segment announces {need}")]
-    DataTruncated {
-        /// Bytes there were.
-        have: usize,
-        /// Bytes announced.
-        need: u32,
-    },
+    DataTruncated { have: usize, need: u32 },
     /// A command other than 81 to 84.
     #[error("{found} is no command")]
-    Command {
-        /// The byte in its place.
-        found: u8,
-    },
+    Command { found: u8 },
 }
 
 /// The segments of a datagram.

@@ -33,7 +33,6 @@ impl Row {
 }
 
 impl Flights {
-    /// Bytes of memory that they own, used or not.
     pub(in crate::arq) fn memory(&self) -> usize {
         self.rows.capacity() * size_of::<Row>()
     }

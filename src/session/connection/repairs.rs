@@ -37,7 +37,6 @@ impl Repairs {
         if repairs.is_some() { REPAIR_ROOM } else { 0 }
     }
 
-    /// Bytes of the heap.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.protection.memory() + self.rebuild.memory() + self.moved.capacity()
     }

@@ -173,7 +173,6 @@ impl Protection {
         RepairStats { loss_told: self.told, ..self.stats }
     }
 
-    /// Bytes of the heap.
     pub(in crate::session) fn memory(&self) -> usize {
         let work = |work: &Work| size_of::<Work>() + work.protector.memory() + work.window.packets.memory();
         self.work.as_deref().map_or(0, work)

@@ -109,7 +109,6 @@ impl Rebuild {
         stats
     }
 
-    /// Bytes of the heap.
     pub(in crate::session) fn memory(&self) -> usize {
         let memory = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
         self.decoder.as_deref().map_or(0, memory)
