@@ -4,13 +4,13 @@
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::{Client, Error, Server};
 use whitewater::session::{
-    Blob, ClientConfig, ClientState, CloseReason, ConnectConfig, Event, SendError, ServerConfig,
+    Blob, ClientConfig, ClientState, CloseReason, ConnectConfig, Connection, Event, SendError, ServerConfig,
     SessionConfig, SessionId, Suite, Target,
 };
 
@@ -27,6 +27,8 @@ struct World {
     clients: Vec<Client>,
     config: ClientConfig,
     events: Vec<(SessionId, Event)>,
+    /// Sessions of the server that are over, as it handed them out.
+    ended: BTreeMap<SessionId, Connection<Blob>>,
     told: Vec<Vec<Event>>,
 }
 
@@ -42,6 +44,7 @@ impl World {
             clients: Vec::new(),
             config: ClientConfig { session, ..ClientConfig::default() },
             events: Vec::new(),
+            ended: BTreeMap::new(),
             told: Vec::new(),
         }
     }
@@ -79,8 +82,9 @@ impl World {
         while !is_done(self) {
             assert!(start.elapsed() < PATIENCE, "not {what}: {:?} {:?}", self.server.stats(), self.events);
             self.server.poll(Some(Duration::from_micros(300))).unwrap();
-            while let Some(event) = self.server.poll_event() {
-                self.events.push(event);
+            while let Some((id, event)) = self.server.poll_event() {
+                self.ended.extend(self.server.pop_ended().map(|session| (id, session)));
+                self.events.push((id, event));
             }
             for (client, told) in self.clients.iter_mut().zip(&mut self.told) {
                 client.pump().unwrap();
@@ -218,7 +222,8 @@ fn a_shutdown_of_either_end_says_goodbye_to_the_other() {
     gone.join().unwrap();
     assert_eq!(world.closed(ids[0]), Some(CloseReason::Peer(3)));
     let mut buf = [0; 3];
-    assert_eq!(world.server.recv(ids[0], LANE, &mut buf).map(|len| buf[..len].to_vec()), Ok(b"bye".to_vec()));
+    let ended = world.ended.get_mut(&ids[0]).unwrap();
+    assert_eq!(ended.recv(LANE, &mut buf).map(|len| buf[..len].to_vec()), Ok(b"bye".to_vec()));
 
     let World { mut server, mut clients, .. } = world;
     server.send(ids[1], LANE, b"bye").unwrap();

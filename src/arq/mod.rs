@@ -41,7 +41,7 @@ pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
-use crate::wire::Output;
+use crate::wire::{Ahead, Output};
 use acks::AckList;
 use bytes::Bytes;
 use classic::Classic;
@@ -270,8 +270,13 @@ impl<O: Output> Kcp<O> {
     /// Flushes if the interval has passed since the last time. To be called at least every
     /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
+        self.update_ahead(now, &mut ());
+    }
+
+    /// The same. The first datagram goes to `ahead`, if there is room for it.
+    pub(crate) fn update_ahead(&mut self, now: Time, ahead: &mut impl Ahead) {
         if self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once() {
-            self.flush(now);
+            self.flush_ahead(now, ahead);
         }
     }
 

@@ -104,6 +104,11 @@ impl<M: Message> Server<M> {
         self.machine.poll_event()
     }
 
+    /// The session that the last event told the end of, see [`session::Server::pop_ended`].
+    pub fn pop_ended(&mut self) -> Option<Connection<M>> {
+        self.machine.pop_ended()
+    }
+
     /// Queues a message on a reliable lane, see [`Connection::send`].
     ///
     /// # Errors
@@ -164,7 +169,7 @@ impl<M: Message> Server<M> {
         self.session_mut(id)?.recv_message(channel)
     }
 
-    /// A session that is up, or was a moment ago.
+    /// A session that is up, or whose end was told just now.
     #[must_use]
     pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
         self.machine.session(id)
@@ -175,7 +180,7 @@ impl<M: Message> Server<M> {
         self.machine.session_mut(id)
     }
 
-    /// The sessions that are up, or were a moment ago, in no order.
+    /// The sessions that are up, or whose end was not told yet, in no order.
     pub fn ids(&self) -> impl Iterator<Item = SessionId> {
         self.machine.ids()
     }

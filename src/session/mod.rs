@@ -77,13 +77,12 @@ mod repair;
 pub(crate) mod replay;
 pub(crate) mod reset;
 pub(crate) mod seal;
+mod seats;
 mod server;
 mod shard;
 mod stats;
 mod suite;
-mod timers;
 pub mod token;
-mod turn;
 pub(crate) mod wire;
 
 pub use blob::Blob;

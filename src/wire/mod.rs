@@ -3,6 +3,7 @@
 mod output;
 mod segment;
 
+pub(crate) use output::{Ahead, Before, InPacket};
 pub use output::{DatagramQueue, Output};
 pub use segment::{Command, DecodeError, HEADER_LEN, Header, Segment, Segments, conv_of, segments};
 pub(crate) use segment::{RawHeader, move_ts};

@@ -30,6 +30,129 @@ impl<F: FnMut(&[u8])> Output for F {
     }
 }
 
+/// Where the first datagram of a flush goes instead of the output of its control block.
+pub(crate) trait Ahead {
+    /// Room for `len` bytes; `None`: it goes where all others go.
+    fn room(&mut self, len: usize) -> Option<&mut [u8]>;
+
+    /// Of the room, the first `len` bytes are a datagram, and there is no more. Returns it if it goes where all others go after all.
+    fn put(&mut self, len: usize) -> Option<&[u8]>;
+}
+
+/// There is no such place.
+impl Ahead for () {
+    fn room(&mut self, _: usize) -> Option<&mut [u8]> {
+        None
+    }
+
+    fn put(&mut self, _: usize) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A packet that is being written: a datagram that fits goes behind what is in it.
+#[derive(Debug)]
+pub(crate) struct InPacket<'a> {
+    buffer: &'a mut Vec<u8>,
+    start: usize,
+    end: usize,
+    state: Written,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Written {
+    No,
+    Yes,
+    Elsewhere,
+}
+
+impl<'a> InPacket<'a> {
+    /// Behind what is in `buffer`, which may become `end` bytes long.
+    pub(crate) const fn new(buffer: &'a mut Vec<u8>, end: usize) -> Self {
+        let start = buffer.len();
+        Self { buffer, start, end, state: Written::No }
+    }
+
+    /// Whether a datagram has been written; if not, the buffer is as it was.
+    pub(crate) fn finish(self) -> bool {
+        let is_written = self.state == Written::Yes;
+        if !is_written {
+            self.buffer.truncate(self.start);
+        }
+        is_written
+    }
+}
+
+impl Ahead for InPacket<'_> {
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.state != Written::No {
+            return None;
+        }
+        if self.buffer.len() < self.start + len {
+            self.buffer.resize(self.start + len, 0);
+        }
+        self.buffer.get_mut(self.start..)
+    }
+
+    #[inline]
+    fn put(&mut self, len: usize) -> Option<&[u8]> {
+        let end = self.start + len;
+        if end > self.end {
+            self.state = Written::Elsewhere;
+            return self.buffer.get(self.start..end);
+        }
+        self.buffer.truncate(end);
+        self.state = Written::Yes;
+        None
+    }
+}
+
+/// An output with a place before it.
+#[derive(Debug)]
+pub(crate) struct Before<'a, A, O> {
+    ahead: &'a mut A,
+    output: &'a mut O,
+    /// Whether the room that was given last is that of the place before it.
+    is_ahead: bool,
+}
+
+impl<'a, A, O> Before<'a, A, O> {
+    pub(crate) const fn new(ahead: &'a mut A, output: &'a mut O) -> Self {
+        Self { ahead, output, is_ahead: false }
+    }
+}
+
+impl<A: Ahead, O: Output> Output for Before<'_, A, O> {
+    fn output(&mut self, datagram: &[u8]) {
+        self.output.output(datagram);
+    }
+
+    #[inline]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        if let Some(room) = self.ahead.room(len) {
+            self.is_ahead = true;
+            return Some(room);
+        }
+        self.is_ahead = false;
+        self.output.room(len)
+    }
+
+    #[inline]
+    fn put(&mut self, len: usize) {
+        if !self.is_ahead {
+            self.output.put(len);
+        } else if let Some(datagram) = self.ahead.put(len) {
+            self.output.output(datagram);
+        }
+    }
+
+    #[inline]
+    fn is_full(&mut self) -> bool {
+        self.output.is_full()
+    }
+}
+
 /// An [`Output`] that keeps the datagrams until they are asked for: the same control block, polled
 /// instead of called back.
 ///

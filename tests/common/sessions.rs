@@ -8,7 +8,8 @@ use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire;
 use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
 use whitewater::session::{
-    ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
+    Blob, ClientConfig, CloseReason, Connection, Event, Server, ServerConfig, Session, SessionConfig,
+    SessionId, Suite, Target,
 };
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
@@ -20,6 +21,8 @@ pub(crate) struct World {
     /// Sessions of the server, in the order in which they came up.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) events: Vec<(Time, SessionId, Event)>,
+    /// Sessions of the server that are over, as it handed them out.
+    pub(crate) ended: BTreeMap<SessionId, Connection<Blob>>,
     /// Datagrams that left, if they are recorded: when, whence, whither, what.
     pub(crate) tap: Vec<Tapped>,
     pub(crate) taps: bool,
@@ -106,6 +109,7 @@ impl World {
             clients: Vec::new(),
             sessions: Vec::new(),
             events: Vec::new(),
+            ended: BTreeMap::new(),
             tap: Vec::new(),
             taps: false,
             strangers: Vec::new(),
@@ -203,13 +207,14 @@ impl World {
     }
 
     /// The first session of the server.
-    pub(crate) fn session(&mut self) -> &mut whitewater::session::Connection<whitewater::session::Blob> {
+    pub(crate) fn session(&mut self) -> &mut Connection<Blob> {
         let id = self.sessions[0];
-        self.server.session_mut(id).expect("the session is there")
+        let ended = self.ended.get_mut(&id);
+        ended.or_else(|| self.server.session_mut(id)).expect("the session was there")
     }
 
     /// The session of the first client.
-    pub(crate) fn client(&mut self) -> &mut whitewater::session::Connection<whitewater::session::Blob> {
+    pub(crate) fn client(&mut self) -> &mut Connection<Blob> {
         self.clients[0].session.connection_mut().expect("the client is up")
     }
 
@@ -250,6 +255,9 @@ impl World {
         while let Some((id, event)) = self.server.poll_event() {
             if event == Event::Connected {
                 self.sessions.push(id);
+            }
+            if reason(&event).is_some() {
+                self.ended.extend(self.server.pop_ended().map(|session| (id, session)));
             }
             self.events.push((now, id, event));
         }

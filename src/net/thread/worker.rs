@@ -50,8 +50,6 @@ pub(super) struct Worker<E: End> {
     readable: VecDeque<E::Id>,
     /// The same, to find them.
     listed: BTreeSet<E::Id>,
-    /// Sessions that are over, which is told when all else is.
-    closed: BTreeMap<E::Id, Event>,
     /// Code and deadline of the end of all.
     shutdown: Option<(u16, Time)>,
     buf: Vec<u8>,
@@ -75,7 +73,6 @@ impl<E: End> Worker<E> {
             waiting: BTreeSet::new(),
             readable: VecDeque::new(),
             listed: BTreeSet::new(),
-            closed: BTreeMap::new(),
             shutdown: None,
             buf: vec![0; DATAGRAM],
         }
@@ -200,22 +197,12 @@ impl<E: End> Worker<E> {
         }
         for _ in 0..self.readable.len() {
             let Some(id) = self.readable.pop_front() else { break };
-            // What was received before the end comes in any case: it is not kept for long where it is.
-            let is_last = self.closed.contains_key(&id);
-            let turns = if is_last { usize::MAX } else { TURNS };
-            let Read { is_any: is_read, is_more } = self.read(id, turns, is_last);
+            let Read { is_any: is_read, is_more } = self.read(id, TURNS, false);
             is_any |= is_read;
             if is_more {
                 self.readable.push_back(id);
-                continue;
-            }
-            self.listed.remove(&id);
-            if let Some(event) = self.closed.remove(&id) {
-                is_any = true;
-                for refused in self.outboxes.remove(&id).into_iter().flat_map(Outbox::into_refused) {
-                    self.tell(id, refused, None);
-                }
-                self.tell(id, Incoming::Event(event), None);
+            } else {
+                self.listed.remove(&id);
             }
         }
         is_any
@@ -231,8 +218,12 @@ impl<E: End> Worker<E> {
             }
             Event::Readable => self.look_at(id),
             Event::Closed { .. } => {
-                self.look_at(id);
-                self.closed.insert(id, event);
+                // What was received before the end comes in any case: it is kept nowhere else.
+                self.read(id, usize::MAX, true);
+                for refused in self.outboxes.remove(&id).into_iter().flat_map(Outbox::into_refused) {
+                    self.tell(id, refused, None);
+                }
+                self.tell(id, Incoming::Event(event), None);
             }
             other => self.tell(id, Incoming::Event(other), None),
         }

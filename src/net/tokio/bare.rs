@@ -111,7 +111,7 @@ impl Core for Bare {
                 Event::Writable(id) => (id, Notice::Writable),
                 Event::Closed { id, reason } => {
                     self.leaving.remove(&id);
-                    let remains = self.peers.take_ended();
+                    let remains = self.peers.pop_ended();
                     let segments = remains.as_ref().map_or(0, |peer| peer.kcp().wait_snd());
                     let undelivered = Undelivered { segments, ..Undelivered::default() };
                     let closed = Closed { error: self.error(reason), undelivered };

@@ -13,7 +13,7 @@ use super::random::{Random, hash_key};
 use super::reset::is_reset;
 use super::seal::{Keys, Seal};
 use super::stats::RejectedDatagrams;
-use super::wire::{Accept, Msg2, Packet, PacketError, Reset};
+use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
@@ -215,16 +215,16 @@ impl<M: Message> Session<M> {
         self.rejected
     }
 
-    fn on_data(&mut self, now: Time, Arrival { address: from, ecn }: Arrival, sid: u32, datagram: &mut [u8]) {
+    fn on_data(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
         if datagram.len() > self.config.session.datagram_taken().into() {
             self.rejected.malformed += 1;
             return;
         }
         match &mut self.state {
             State::Connected(connected)
-                if sid == connected.client_sid && from == connected.connection.peer() =>
+                if header.sid == connected.client_sid && from.address == connected.connection.peer() =>
             {
-                connected.connection.handle_data(now, from, ecn, datagram);
+                connected.connection.handle_data(now, from, header, datagram);
             }
             _ => self.rejected.stranger += 1,
         }
@@ -304,7 +304,7 @@ impl<M: Message> Machine for Session<M> {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.on_data(now, from, data.sid, datagram),
+            Ok(Packet::Data(data, _)) => self.on_data(now, from, data, datagram),
             packet => self.on_packet(now, from.address, packet),
         }
     }
@@ -364,7 +364,7 @@ impl<M: Message> Connected<M> {
     fn on_reset(&mut self, reset: &Reset) -> bool {
         let is_ours = reset.sid == self.server_sid && is_reset(&self.reset_token, &reset.token);
         if is_ours {
-            self.connection.end(CloseReason::ServerForgot, self.connection.undelivered());
+            self.connection.forgotten();
         }
         is_ours
     }

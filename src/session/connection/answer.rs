@@ -65,8 +65,9 @@ impl<M: Message> Connection<M> {
         rides: bool,
         written: &mut Written,
     ) {
-        let has_room = writer.room().is_some_and(|room| room >= ANSWER);
-        if !has_room || self.answer_due(now).is_none_or(|due| !rides && due > now) {
+        if self.answer_due(now).is_none_or(|due| !rides && due > now)
+            || writer.room().is_none_or(|room| room < ANSWER)
+        {
             return;
         }
         if let Answer::Full = std::mem::take(&mut self.answer)

@@ -108,10 +108,10 @@ impl Keepalive {
 
     /// Whether a ping rides with a packet that has more than signs of life, so that an end that sends only what is not answered knows how
     /// the path is as well. `patience` is how long an answer takes: without one a few more ride soon.
-    pub(super) fn rides(&self, now: Time, patience: Duration) -> bool {
+    pub(super) fn rides(&self, now: Time, patience: impl FnOnce() -> Duration) -> bool {
         let is_due = self.is_unasked() && self.rides_at() <= now;
-        let wait = if self.pings > 1 { AGAIN } else { patience };
-        is_due || ((1..=TRIES).contains(&self.pings) && now.since(self.asked) >= wait)
+        let wait = || if self.pings > 1 { AGAIN } else { patience() };
+        is_due || ((1..=TRIES).contains(&self.pings) && now.since(self.asked) >= wait())
     }
 
     fn rides_at(&self) -> Time {

@@ -10,7 +10,7 @@ use crate::config::ConfigError;
 use crate::events::Logged;
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
-use crate::wire::{DatagramQueue, conv_of};
+use crate::wire::{Ahead, DatagramQueue, InPacket, conv_of};
 use room::Wait;
 use std::sync::Arc;
 
@@ -44,6 +44,12 @@ impl Lane {
         let mut kcp = Kcp::new(Conv(conv), config, config.datagram_queue())?;
         kcp.set_ack_ride();
         Ok(Self { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false, wait: None })
+    }
+
+    fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) {
+        if self.kcp.output().is_empty() && self.kcp.check(now).is_some_and(|at| at <= now) {
+            self.kcp.update_ahead(now, ahead);
+        }
     }
 
     fn take_writable(&mut self) -> bool {
@@ -246,11 +252,24 @@ impl Lanes {
 
     /// Makes what is due now, of each lane when what it made before has left.
     pub(super) fn update(&mut self, now: Time) {
-        for lane in &mut self.lanes {
-            if lane.kcp.output().is_empty() && lane.kcp.check(now).is_some_and(|at| at <= now) {
-                lane.kcp.update(now);
+        self.lanes.iter_mut().for_each(|lane| lane.update_if_due(now, &mut ()));
+    }
+
+    /// The same where no lane has made anything before. The first frame of all goes into a packet, behind what is in `buffer`, which may
+    /// become `end` bytes long; returns the lane that it is of, if it fits.
+    pub(super) fn update_into(&mut self, now: Time, buffer: &mut Vec<u8>, end: usize) -> Option<usize> {
+        let mut lanes = self.lanes.iter_mut().enumerate();
+        let mut first = None;
+        for (index, lane) in &mut lanes {
+            let mut packet = InPacket::new(buffer, end);
+            lane.update_if_due(now, &mut packet);
+            first = packet.finish().then_some(index);
+            if first.is_some() || !lane.kcp.output().is_empty() {
+                break; // what is made from here on comes behind that
             }
         }
+        lanes.for_each(|(_, lane)| lane.update_if_due(now, &mut ()));
+        first
     }
 
     /// Tells the peer now what has come on lanes that send nothing.
@@ -260,6 +279,11 @@ impl Lanes {
                 lane.kcp.acknowledge(now); // nothing comes any more that it could ride with
             }
         }
+    }
+
+    /// Whether every peer's window is open.
+    pub(super) fn are_open(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.kcp.rmt_wnd() > 0)
     }
 
     /// What a lane has waited for in vain.

@@ -117,6 +117,8 @@ pub struct Connection<M> {
     repairs: Option<Box<Repairs>>,
     /// A lane found no room for its bytes, and waits for the event that there is some.
     is_short: bool,
+    /// A lane was given something that may leave at once.
+    is_eager: bool,
     /// Bytes that may be taken until the owner counts again.
     memory_left: u64,
     /// Tables were made since the owner counted.
@@ -223,6 +225,7 @@ impl<M: Message> Connection<M> {
             marks: Marks::new(features),
             repairs,
             is_short: false,
+            is_eager: false,
             memory_left: u64::MAX,
             has_grown: false,
             ack_delay: micros(config.ack_delay),
@@ -254,6 +257,7 @@ impl<M: Message> Connection<M> {
         let message = room?;
         let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
         self.take_memory(taken + SEGMENT);
+        self.is_eager = self.lanes.are_open();
         Ok(taken)
     }
 

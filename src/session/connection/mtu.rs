@@ -76,6 +76,11 @@ impl PathMtu {
         self.current
     }
 
+    /// Whether longer datagrams are looked for.
+    pub(super) const fn is_searched(&self) -> bool {
+        self.search.is_some()
+    }
+
     /// Whether a datagram is longer than every path carries.
     pub(super) fn is_long(&self, len: usize) -> bool {
         self.search.as_ref().is_some_and(|search| len > usize::from(search.base))

@@ -1,6 +1,8 @@
 //! How many datagrams with data may leave: good and bad mode for all of a session together.
 
+use super::Connection;
 use crate::config::ConfigError;
+use crate::message::Message;
 use crate::pace::{Conditions, Mode, Pace, PaceConfig};
 use crate::time::Time;
 use std::time::Duration;
@@ -36,6 +38,35 @@ impl Pacing {
     }
 }
 
+impl<M: Message> Connection<M> {
+    /// When data may leave.
+    pub(super) fn allows_at(&self) -> Time {
+        self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.allows_at())
+    }
+
+    /// A datagram has data.
+    pub(super) fn on_data(&mut self, now: Time) {
+        self.turn = (self.turn + 1) % TURNS;
+        if self.pacing.is_none() {
+            if self.datagrams.next_len().is_none() && self.lanes.next_len().is_none() {
+                (self.turn, self.served) = (1, 0); // all has left
+            }
+            return;
+        }
+        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
+        let measured =
+            self.in_use.as_ref().and_then(|in_use| in_use.loss.newest_share(now)).unwrap_or_default();
+        let loss = measured.max(marked).max(self.loss_told(now));
+        let conditions = Conditions { rtt: self.rtt(), jitter: self.rtt.jitter(), loss };
+        if let Some(pacing) = &mut self.pacing {
+            pacing.update(now, &conditions);
+            pacing.on_sent(now);
+        }
+    }
+}
+
+/// Of so many datagrams with data, one begins with what was in none of the others.
+const TURNS: u8 = 8;
 /// Time whose datagrams may leave at once, µs.
 const BURST: u64 = 100_000;
 

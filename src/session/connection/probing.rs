@@ -13,7 +13,7 @@ use std::time::Duration;
 impl<M: Message> Connection<M> {
     /// A probe, if one is due: a ping that is padded.
     pub(super) fn seal_probe(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
-        if self.allows_at() > now {
+        if !self.mtu.is_searched() || self.allows_at() > now {
             return None;
         }
         let patience = self.patience();

@@ -4,7 +4,7 @@ use super::acks::low;
 use super::life::Life;
 use super::loss::Told;
 use super::{Connection, InUse, Pending};
-use crate::machine::Ecn;
+use crate::machine::Arrival;
 use crate::message::Message;
 use crate::pace::Rtt;
 use crate::packet::Acks;
@@ -13,7 +13,7 @@ use crate::session::config::DATAGRAM_MAX;
 use crate::session::event::CloseReason;
 use crate::session::replay::Replayed;
 use crate::session::seal::OpenError;
-use crate::session::wire::{AckFrame, Frame, Frames};
+use crate::session::wire::{AckFrame, Data, Frame, Frames};
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -40,41 +40,22 @@ impl Taken {
     }
 }
 
-impl Frame<'_> {
-    /// Whether it says something of packets that have come, and nothing else.
-    const fn only_tells(&self) -> bool {
-        matches!(self, Self::Ack(_) | Self::Ecn(_) | Self::Loss(_) | Self::Pong(_) | Self::Pad(_))
-    }
-
-    /// Whether it is a sign of life, asks for one, or has come along with one.
-    const fn is_sign(&self) -> bool {
-        matches!(
-            self,
-            Self::Ping(_)
-                | Self::Pong(_)
-                | Self::Pad(_)
-                | Self::Ecn(_)
-                | Self::PathChallenge(_)
-                | Self::PathResponse(_)
-        )
-    }
-}
-
 impl<M: Message> Connection<M> {
-    /// Takes a DATA datagram, which is changed thereby; returns whether it was authentic and new. If not, only a counter has changed.
+    /// Takes a DATA datagram with this header, which is changed thereby; returns whether it was authentic and new. If not, only a counter has changed.
     pub(in crate::session) fn handle_data(
         &mut self,
         now: Time,
-        from: SocketAddr,
-        ecn: Option<Ecn>,
+        from: Arrival,
+        header: Data,
         datagram: &mut [u8],
     ) -> bool {
-        let is_new = self.take_data(now, from, ecn, datagram);
+        let is_new = self.open_data(now, from, header, datagram);
         self.observe(now);
         is_new
     }
 
-    fn take_data(&mut self, now: Time, from: SocketAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
+    fn open_data(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) -> bool {
+        let Arrival { address: from, ecn } = from;
         self.tick(now);
         if self.is_closed() {
             self.stats.rare_mut().rejected.late += 1;
@@ -85,7 +66,7 @@ impl<M: Message> Connection<M> {
             return false;
         }
         let len = datagram.len();
-        let opened = match self.seal.open(now, datagram) {
+        let opened = match self.seal.open_data(now, header, datagram) {
             Ok(opened) => opened,
             Err(error) => {
                 self.count(now, error);
@@ -116,8 +97,7 @@ impl<M: Message> Connection<M> {
         match Frames::parse(opened.body) {
             Ok(frames) => {
                 if let Some(marks) = &mut self.marks {
-                    let only_tells = frames.into_iter().all(|frame| frame.only_tells());
-                    marks.on_received(now, ecn, only_tells, self.ack_delay);
+                    marks.on_received(now, ecn, frames.only_tells(), self.ack_delay);
                 }
                 let taken = Taken { elicits: len > DATAGRAM_MAX.into(), ..Taken::of(opened.pn) };
                 self.take_frames(now, from, taken, frames);
@@ -175,7 +155,7 @@ impl<M: Message> Connection<M> {
             self.received.add(now, taken.pn, taken.elicits.then_some(now.after(self.ack_delay.into())));
         }
         if let Some(stamp) = taken.ping {
-            self.on_ping(now, taken.pn, stamp, frames.into_iter().any(|frame| !frame.is_sign()));
+            self.on_ping(now, taken.pn, stamp, frames.has_more_than_signs());
         }
     }
 

@@ -21,12 +21,7 @@ impl<M: Message> Connection<M> {
             return;
         }
         if self.keepalive.timeout_at() <= now {
-            let reason = match &self.life {
-                Life::Closing(closing) => closing.reason,
-                Life::Draining { reason, .. } => *reason,
-                _ => CloseReason::Timeout,
-            };
-            return self.end(reason, self.undelivered());
+            return self.end_unless_ending(CloseReason::Timeout);
         }
         match &self.life {
             Life::Closing(closing) if closing.ends_at() <= now => {
@@ -35,6 +30,21 @@ impl<M: Message> Connection<M> {
             Life::Draining { reason, until } if *until <= now || self.is_drained() => self.fail(now, *reason),
             _ => {}
         }
+    }
+
+    /// The server has no such session any more.
+    pub(in crate::session) fn forgotten(&mut self) {
+        self.end_unless_ending(CloseReason::ServerForgot);
+    }
+
+    /// It is over, for this reason if it was not about to end for another.
+    fn end_unless_ending(&mut self, reason: CloseReason) {
+        let reason = match &self.life {
+            Life::Closing(closing) => closing.reason,
+            Life::Draining { reason, .. } => *reason,
+            _ => reason,
+        };
+        self.end(reason, self.undelivered());
     }
 
     /// When something is due.
@@ -82,7 +92,7 @@ impl<M: Message> Connection<M> {
     }
 
     /// Whether a lane has made a datagram that has not left.
-    fn lane_waits(&self) -> bool {
+    pub(super) fn lane_waits(&self) -> bool {
         self.lanes.next_len().is_some() || self.parts.next().is_some()
     }
 

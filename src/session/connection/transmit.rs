@@ -6,7 +6,6 @@ use super::keepalive::Sent;
 use super::life::Life;
 use super::receive::DELAY_UNIT;
 use crate::message::Message;
-use crate::pace::Conditions;
 use crate::packet::Acks;
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
@@ -60,10 +59,13 @@ impl<M: Message> Connection<M> {
     pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Next {
         self.tick(now);
         self.events.writable |= self.take_roomy();
-        let due = self.poll_timeout();
-        if due.is_none_or(|at| at > now) {
-            self.observe(now);
-            return Next::Timeout(due);
+        let is_due = std::mem::take(&mut self.is_eager) && self.is_up(); // as good as certain, and not asked
+        if !is_due {
+            let due = self.poll_timeout();
+            if due.is_none_or(|at| at > now) {
+                self.observe(now);
+                return Next::Timeout(due);
+            }
         }
         let start = buf.len();
         let mut to = self.append_due(now, buf);
@@ -132,10 +134,20 @@ impl<M: Message> Connection<M> {
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         let may_send = self.allows_at() <= now;
-        if self.mtu.shrink_if_lost(now, self.patience()) {
+        if self.mtu.is_searched() && self.mtu.shrink_if_lost(now, self.patience()) {
             self.set_mtu();
         }
-        if may_send {
+        let start = Seal::begin_behind(buf);
+        let end = start + self.body_end();
+        let (frames_start, frames_end) = (buf.len(), end - usize::from(self.repair_room()));
+        let mut first = None;
+        if may_send && self.is_for_lanes(now) {
+            FrameWriter::begin_kcp(buf);
+            first = self.lanes.update_into(now, buf, frames_end);
+            if first.is_none() {
+                buf.truncate(frames_start);
+            }
+        } else if may_send {
             self.lanes.update(now);
         }
         // Here and not when a timer goes off: who polls often enough has done what a timer was set for before it does.
@@ -144,14 +156,19 @@ impl<M: Message> Connection<M> {
             return None;
         }
         self.events.writable |= self.lanes.take_writable();
-        let start = Seal::begin_behind(buf);
-        let end = start + self.body_end();
-        let mut writer = FrameWriter::new(buf, end - usize::from(self.repair_room()));
+        let mut writer = match first {
+            Some(_) => FrameWriter::behind_kcp(buf, frames_start, frames_end),
+            None => FrameWriter::new(buf, frames_end),
+        };
         let mut written = Written::default();
         self.write_redirect(now, &mut writer, &mut written);
         self.write_control(now, &mut writer, &mut written);
         let is_control = written.any;
-        written.any = false;
+        written.any = first.is_some();
+        if let Some(index) = first {
+            self.served |= 1 << index;
+            self.be_busy(now);
+        }
         if may_send {
             self.write_data(now, &mut writer, &mut written);
         }
@@ -163,7 +180,7 @@ impl<M: Message> Connection<M> {
         written.works |= written.any;
         written.any |= is_control;
         let pings = if written.any {
-            written.works && self.keepalive.rides(now, self.patience())
+            written.works && self.keepalive.rides(now, || self.patience())
         } else {
             !repairs && self.keepalive.ping_at() <= now
         };
@@ -198,6 +215,20 @@ impl<M: Message> Connection<M> {
             return None;
         }
         self.finish(now, buf, start, written)
+    }
+
+    /// Whether the first frame of what is due, if there is any, is one of a lane that has not made it yet.
+    fn is_for_lanes(&self, now: Time) -> bool {
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let waits = self.datagrams.next_len().is_some() || self.response.is_some() || self.lane_waits();
+        self.turn != 0
+            && self.channels.is_none()
+            && self.marks.is_none()
+            && !waits
+            && !is_due(self.received.due())
+            && !is_due(self.answer_due(now))
+            && !is_due(self.tells_due())
+            && !is_due(self.redirects.due())
     }
 
     /// Where the peer is to go, first of all: then it fits.
@@ -241,31 +272,6 @@ impl<M: Message> Connection<M> {
             written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
             self.served |= 1 << index;
             self.be_busy(now);
-        }
-    }
-
-    /// When data may leave.
-    pub(super) fn allows_at(&self) -> Time {
-        self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.allows_at())
-    }
-
-    /// A datagram has data.
-    pub(super) fn on_data(&mut self, now: Time) {
-        self.turn = (self.turn + 1) % TURNS;
-        if self.pacing.is_none() {
-            if self.datagrams.next_len().is_none() && self.lanes.next_len().is_none() {
-                (self.turn, self.served) = (1, 0); // all has left
-            }
-            return;
-        }
-        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
-        let measured =
-            self.in_use.as_ref().and_then(|in_use| in_use.loss.newest_share(now)).unwrap_or_default();
-        let loss = measured.max(marked).max(self.loss_told(now));
-        let conditions = Conditions { rtt: self.rtt(), jitter: self.rtt.jitter(), loss };
-        if let Some(pacing) = &mut self.pacing {
-            pacing.update(now, &conditions);
-            pacing.on_sent(now);
         }
     }
 
@@ -384,7 +390,7 @@ impl<M: Message> Connection<M> {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
-        if written.is_data {
+        if written.is_data && self.mtu.is_searched() {
             let has_more = self.lanes.next_len().is_some();
             self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
         }
@@ -427,7 +433,5 @@ pub(super) const PATH_FRAME: usize = 9;
 const CLOSE_ANSWER: u16 = 0;
 /// Of unreliable datagrams, what the bit of its number is of a lane.
 const DATAGRAMS: u32 = 1 << 31;
-/// Of so many datagrams with data, one begins with what was in none of the others.
-const TURNS: u8 = 8;
 /// Who has sent and received nothing but signs of life for so long gives its memory back.
 const QUIET: Duration = Duration::from_secs(5);

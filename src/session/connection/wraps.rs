@@ -5,6 +5,7 @@ use crate::message::channel::{ChannelConfig, Received};
 use crate::seq::Sn;
 use crate::session::seal::{Keys, Seal};
 use crate::session::tests::{built_in, handshake};
+use crate::session::wire::Data;
 use crate::session::{Blob, SessionConfig};
 use crate::time::Time;
 use rand::Rng;
@@ -93,7 +94,9 @@ impl World {
             self.under_way[end] = waits;
             let arrived: Vec<_> = arrived;
             for (_, mut datagram) in arrived {
-                self.ends[end].handle_data(now, SocketAddr::from(([10, 0, 0, 1], 1)), None, &mut datagram);
+                let (header, _) = Data::decode(&datagram).unwrap();
+                let from = SocketAddr::from(([10, 0, 0, 1], 1)).into();
+                self.ends[end].handle_data(now, from, header, &mut datagram);
             }
             self.ends[end].handle_timeout(now);
             let mut buf = Vec::new();

@@ -44,8 +44,7 @@ pub use error::RegisterError;
 pub use peer::{CloseReason, Event, Peer, PeerId};
 
 use super::random::hash_key;
-use super::timers::Timers;
-use super::turn::Turn;
+use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
 use crate::arq::Kcp;
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
@@ -54,17 +53,13 @@ use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
-use admission::{Key, Quarantine};
 use envelope::SharedEnvelope;
 use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Every peer, found by its id or by who sends.
-///
-/// What has something to do is on the list `touched`: because a datagram came, because its timer went
-/// off, or because the program looked at it. The rest costs nothing.
 #[derive(Debug)]
 pub struct Peers {
     config: Config,
@@ -74,25 +69,21 @@ pub struct Peers {
     clocks: Keyed,
     /// Each by itself: half of a large table may be empty.
     peers: HashMap<PeerId, Box<Peer>, Given>,
-    by_key: HashMap<Key, PeerId, Keyed>,
+    by_name: HashMap<Name, PeerId, Keyed>,
     /// Whose datagram came last: the next is often of the same.
-    last: Option<(Key, PeerId)>,
+    last: Option<(Name, PeerId)>,
     /// How many of them are registered.
     registered: usize,
     /// Strangers of each address.
-    by_host: HashMap<IpAddr, usize, Keyed>,
+    hosts: Hosts,
     next_id: u64,
-    timers: Timers<PeerId>,
-    touched: Vec<PeerId>,
-    /// Peers with datagrams to send, and what the first of them has sent in a row.
-    outbox: VecDeque<PeerId>,
-    turn: Turn,
+    agenda: Agenda<PeerId>,
     events: VecDeque<Event>,
     /// Peers whose end was not told yet, oldest first, and then the one whose end was told last.
     ended: VecDeque<Peer>,
     told: Option<Peer>,
     rate: AddressRate,
-    quarantine: Quarantine,
+    quarantine: Graves,
     stats: Stats,
     now: Time,
 }
@@ -113,20 +104,17 @@ impl Peers {
         let mut key = || hash_key(rng);
         Ok(Self {
             peers: HashMap::default(),
-            by_key: HashMap::with_hasher(Keyed(key())),
+            by_name: HashMap::with_hasher(Keyed(key())),
             last: None,
-            by_host: HashMap::with_hasher(Keyed(key())),
+            hosts: Hosts::default(),
             registered: 0,
             next_id: 0,
-            timers: Timers::default(),
-            touched: Vec::new(),
-            outbox: VecDeque::new(),
-            turn: Turn::default(),
+            agenda: Agenda::default(),
             events: VecDeque::new(),
             ended: VecDeque::new(),
             told: None,
             rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
-            quarantine: Quarantine::new(config.quarantine, config.max_peers),
+            quarantine: Graves::new(config.quarantine, config.max_peers),
             stats: Stats::default(),
             now: Time::ZERO,
             config,
@@ -142,15 +130,14 @@ impl Peers {
     /// It is one already, or there is no room.
     pub fn register(&mut self, now: Time, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
         self.now = now;
-        let (key, max) = (Key { address, conv }, self.config.max_peers);
-        if self.by_key.contains_key(&key) {
+        let (name, max) = (name(address, conv), self.config.max_peers);
+        if self.by_name.contains_key(&name) {
             return Err(RegisterError::Taken { address, conv });
         }
         let kcp = self.control_block(conv).ok().filter(|_| self.registered < max);
         let kcp = kcp.ok_or(RegisterError::Full { max })?;
         let peer = self.with_envelope(Peer::new(now, kcp, address, None, self.clock(), None));
-        self.registered += 1;
-        Ok(self.insert(key, peer))
+        Ok(self.insert(name, peer))
     }
 
     /// Takes a datagram of KCP. Returns the peer that has taken it.
@@ -161,16 +148,16 @@ impl Peers {
             log::trace!("dropped {} bytes from {from}: no KCP header", datagram.len());
             return None;
         };
-        let key = Key { address: from, conv };
-        if let Some((_, id)) = self.last.filter(|(last, _)| *last == key) {
+        let name = name(from, conv);
+        if let Some((_, id)) = self.last.filter(|(last, _)| *last == name) {
             return self.deliver(now, id, datagram);
         }
-        match self.by_key.get(&key) {
+        match self.by_name.get(&name) {
             Some(&id) => {
-                self.last = Some((key, id));
+                self.last = Some((name, id));
                 self.deliver(now, id, datagram)
             }
-            None => self.knock(now, key, datagram),
+            None => self.knock(now, from, conv, datagram),
         }
     }
 
@@ -194,7 +181,7 @@ impl Peers {
     }
 
     /// The peer that the event just taken tells the end of: what had arrived from it can still be read.
-    pub const fn take_ended(&mut self) -> Option<Peer> {
+    pub const fn pop_ended(&mut self) -> Option<Peer> {
         self.told.take()
     }
 
@@ -207,7 +194,8 @@ impl Peers {
     /// A peer to use; `None` when it is gone. What was sent to it leaves when the polls are drained next.
     pub fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
         let peer = self.peers.get_mut(&id)?;
-        touch(&mut self.touched, id, peer);
+        peer.is_touched = true;
+        self.agenda.list(id, &mut peer.entry);
         Some(peer)
     }
 
@@ -236,7 +224,7 @@ impl Peers {
         if let Some(shared_envelope) = &mut self.shared_envelope {
             peer.wrap(now, shared_envelope);
         }
-        self.quarantine.insert(now, key_of(&peer));
+        self.quarantine.insert(now, name(peer.address(), peer.conv()));
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.address());
         Some(peer)
@@ -264,20 +252,8 @@ impl Peers {
         }
         peer.heard = now;
         peer.shrunk = false;
-        self.changed(id);
+        changed(&mut self.agenda, &mut self.events, id, peer);
         Some(id)
-    }
-
-    /// A peer has taken something that came.
-    #[inline]
-    fn changed(&mut self, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
-        peer.flush |= peer.flushes_acks;
-        touch(&mut self.touched, id, peer);
-        if !peer.told_readable && peer.kcp().peek_size().is_some() {
-            peer.told_readable = true;
-            self.events.push_back(Event::Readable(id));
-        }
     }
 
     /// A new peer, with what is around its KCP.
@@ -301,32 +277,30 @@ impl Peers {
         self.clocks.hash_one(self.next_id) >> 22
     }
 
-    fn insert(&mut self, key: Key, mut peer: Peer) -> PeerId {
+    fn insert(&mut self, name: Name, mut peer: Peer) -> PeerId {
         let id = PeerId(self.next_id);
         self.next_id += 1;
-        touch(&mut self.touched, id, &mut peer);
+        self.agenda.list(id, &mut peer.entry);
+        match peer.host {
+            Some(host) => self.hosts.enter(host, false),
+            None => self.registered += 1,
+        }
         self.peers.insert(id, Box::new(peer));
-        self.by_key.insert(key, id);
+        self.by_name.insert(name, id);
         id
     }
 
     fn remove(&mut self, id: PeerId) -> Option<Peer> {
         let mut peer = *self.peers.remove(&id)?;
-        self.by_key.remove(&key_of(&peer));
+        self.by_name.remove(&name(peer.address(), peer.conv()));
         self.last = None;
         if let Some(shared_envelope) = &mut self.shared_envelope {
             shared_envelope.forget(peer.address(), id);
         }
-        self.timers.clear(&mut peer.wake);
-        let Some(host) = peer.host else {
-            self.registered -= 1;
-            return Some(peer);
-        };
-        if let Some(here) = self.by_host.get_mut(&host) {
-            *here -= 1;
-            if *here == 0 {
-                self.by_host.remove(&host);
-            }
+        self.agenda.leave(&mut peer.entry);
+        match peer.host {
+            Some(host) => self.hosts.leave(host),
+            None => self.registered -= 1,
         }
         Some(peer)
     }
@@ -346,50 +320,42 @@ impl Machine for Peers {
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.timers.pop(now) else { break };
-            let Some(peer) = self.peers.get_mut(&id) else { continue };
-            if !self.timers.has_gone_off(&mut peer.wake, at) {
-                continue;
-            }
-            if peer.due > now && !peer.touched {
-                self.timers.arm(id, &mut peer.wake, peer.due); // it was put off since
-            } else {
-                touch(&mut self.touched, id, peer);
+            let Some((at, id)) = self.agenda.pop(now) else { break };
+            if let Some(peer) = self.peers.get_mut(&id)
+                && self.agenda.is_due(now, at, id, &mut peer.entry)
+            {
+                peer.is_touched = true;
+                self.agenda.list(id, &mut peer.entry);
             }
         }
-        self.timers.tidy(|id| self.peers.get(&id)?.wake);
+        self.agenda.tidy(|id| Some(&self.peers.get(&id)?.entry));
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        let id = loop {
-            self.service(now);
-            let &id = self.outbox.front()?;
-            match self.peers.get_mut(&id) {
-                Some(peer) if peer.may_send() => break id,
-                Some(peer) => {
-                    peer.sending = false;
-                    if peer.has_left_more() {
-                        touch(&mut self.touched, id, peer);
-                    }
-                }
-                None => {}
+        while let Some(id) = self.agenda.first() {
+            let Some(peer) = self.peers.get_mut(&id) else {
+                self.agenda.end_turn(None);
+                continue;
+            };
+            if std::mem::take(&mut peer.is_touched) {
+                self.update(now, id);
+            } else if let Some(datagram) = peer.pop() {
+                out.extend_from_slice(datagram);
+                self.agenda.sent(datagram.len());
+                return Some(peer.address().into());
+            } else if peer.has_left_more() {
+                peer.is_touched = true;
+            } else {
+                self.agenda.end_turn(Some(&mut peer.entry));
+                self.agenda.put_off(id, &mut peer.entry);
             }
-            self.outbox.pop_front();
-            self.turn.end();
-        };
-        let peer = self.peers.get_mut(&id)?;
-        let address = peer.address();
-        let datagram = peer.pop()?;
-        out.extend_from_slice(datagram);
-        if self.turn.spend(datagram.len()) {
-            self.outbox.rotate_left(1);
         }
-        Some(address.into())
+        None
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.touched.is_empty() { self.timers.next() } else { Some(self.now) }
+        self.agenda.poll_timeout(self.now)
     }
 
     /// Bare KCP has no goodbye: it is over when all that was sent has arrived.
@@ -398,16 +364,18 @@ impl Machine for Peers {
     }
 }
 
-/// Puts a peer on the list of those that have something to do, once.
-fn touch(touched: &mut Vec<PeerId>, id: PeerId, peer: &mut Peer) {
-    if !std::mem::replace(&mut peer.touched, true) {
-        touched.push(id);
+/// A peer has taken something that came.
+fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<Event>, id: PeerId, peer: &mut Peer) {
+    peer.flush |= peer.flushes_acks;
+    peer.is_touched = true;
+    agenda.list(id, &mut peer.entry);
+    if !peer.told_readable && peer.kcp().peek_size().is_some() {
+        peer.told_readable = true;
+        events.push_back(Event::Readable(id));
     }
 }
 
-fn key_of(peer: &Peer) -> Key {
-    Key { address: peer.address(), conv: peer.conv() }
+/// What a bare KCP peer is known by.
+fn name(address: SocketAddr, conv: Conv) -> Name {
+    (address, conv.0.into())
 }
-
-/// Timers that one call looks at: enough for a thousand calls a second, or for one a frame of some ten thousand peers.
-const TIMERS_EACH: usize = 4096;

@@ -5,6 +5,7 @@ use super::proof::Proof;
 use crate::arq::{Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::events::{Logged, write_lines};
 use crate::seq::Conv;
+use crate::session::seats::Entry;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use std::fmt;
@@ -66,19 +67,14 @@ pub struct Peer {
     proof: Option<Box<Proof>>,
     /// When the last good datagram came.
     pub(super) heard: Time,
-    /// When it has something to do, as it was when it was served last.
-    pub(super) due: Time,
-    /// When its timer goes off, which is not later; the table of timers has it too.
-    pub(super) wake: Option<Time>,
-    /// On the list of those that have something to do.
-    pub(super) touched: bool,
+    pub(super) entry: Entry,
+    /// It has to be served before its datagrams leave.
+    pub(super) is_touched: bool,
     /// Flush when it is served next.
     pub(super) flush: bool,
     /// What is sent, and what has come, is flushed when it is served next.
     flushes_sends: bool,
     pub(super) flushes_acks: bool,
-    /// On the list of those with datagrams to send.
-    pub(super) sending: bool,
     /// An event that it is readable is on its way.
     pub(super) told_readable: bool,
     /// An event that it is writable is on its way.
@@ -108,13 +104,11 @@ impl Peer {
             clock,
             proof,
             heard: now,
-            due: now,
-            wake: None,
-            touched: false,
+            entry: Entry::at(now),
+            is_touched: true,
             flush: false,
             flushes_sends: false,
             flushes_acks: false,
-            sending: false,
             told_readable: false,
             told_writable: false,
             blocked: false,

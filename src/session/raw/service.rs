@@ -1,4 +1,4 @@
-//! What is due for peers: their flushes, timers and events, and their end.
+//! What is due for a peer: its flush, timer and events, and its end.
 
 use super::Peers;
 use super::peer::{CloseReason, Event, PeerId};
@@ -6,25 +6,14 @@ use crate::time::Time;
 use std::time::Duration;
 
 impl Peers {
-    /// Updates the peers that have something to do.
-    pub(super) fn service(&mut self, now: Time) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for id in touched.drain(..) {
-            let Some(peer) = self.peers.get_mut(&id) else { continue };
-            peer.touched = false;
-            let flush = std::mem::take(&mut peer.flush) || self.config.eager;
-            peer.update(now, flush);
-            if let Some(shared_envelope) = &mut self.shared_envelope {
-                peer.wrap(now, shared_envelope);
-            }
-            self.settle(now, id);
-        }
-        self.touched = touched; // its memory, for the next time
-    }
-
-    /// After an update: is the peer gone, can it be written to, when does it need care again.
-    fn settle(&mut self, now: Time, id: PeerId) {
+    /// Does what is due for a peer: is it gone, can it be written to, when does it need care again?
+    pub(super) fn update(&mut self, now: Time, id: PeerId) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
+        let flush = std::mem::take(&mut peer.flush) || self.config.eager;
+        peer.update(now, flush);
+        if let Some(shared_envelope) = &mut self.shared_envelope {
+            peer.wrap(now, shared_envelope);
+        }
         let idle_at = peer.heard + self.config.idle_timeout;
         if peer.kcp().is_dead() {
             return self.end(id, CloseReason::DeadLink);
@@ -39,14 +28,8 @@ impl Peers {
         if !peer.shrunk && now >= quiet_at && peer.kcp().is_idle() {
             peer.shrink();
         }
-        if peer.may_send() && !std::mem::replace(&mut peer.sending, true) {
-            self.outbox.push_back(id);
-        }
-        peer.due = peer.check(now).map_or(idle_at, |at| at.min(idle_at));
-        if !peer.shrunk && quiet_at > now {
-            peer.due = peer.due.min(quiet_at);
-        }
-        self.timers.arm(id, &mut peer.wake, peer.due);
+        let due = peer.check(now).map_or(idle_at, |at| at.min(idle_at));
+        peer.entry.due = if !peer.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
     }
 
     fn end(&mut self, id: PeerId, reason: CloseReason) {

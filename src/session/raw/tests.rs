@@ -202,12 +202,12 @@ fn what_a_peer_has_sent_can_be_read_when_it_is_gone() {
     let mut peers = peers(&config());
     peers.give(Time::ZERO, address(1, 1), &hello(1));
     let id = accepted(&mut peers)[0];
-    assert!(peers.take_ended().is_none());
+    assert!(peers.pop_ended().is_none());
     run(&mut peers, Time::from_millis(30_000));
     assert_eq!(peers.poll_event(), Some(Event::Closed { id, reason: CloseReason::Idle }));
     let mut message = [0; 16];
-    assert_eq!(peers.take_ended().unwrap().recv(&mut message), Ok(5));
-    assert!(peers.take_ended().is_none() && peers.poll_event().is_none());
+    assert_eq!(peers.pop_ended().unwrap().recv(&mut message), Ok(5));
+    assert!(peers.pop_ended().is_none() && peers.poll_event().is_none());
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn only_who_is_registered_is_served_and_only_once() {
     let full = peers.register(Time::ZERO, address(1, 1), Conv(4));
     assert_eq!((full, peers.len()), (Err(RegisterError::Full { max: 4 }), 4));
     run(&mut peers, Time::from_millis(60_000));
-    assert!(peers.is_empty() && peers.by_key.is_empty() && peers.poll_timeout().is_none());
+    assert!(peers.is_empty() && peers.by_name.is_empty() && peers.poll_timeout().is_none());
 }
 
 #[test]

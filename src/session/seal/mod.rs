@@ -163,10 +163,20 @@ impl Seal {
     ///
     /// When it is none, came before or is not authentic. Nothing but a counter has changed.
     pub fn open<'a>(&mut self, now: Time, datagram: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
+        let (header, _) = Data::decode(datagram)?;
+        self.open_data(now, header, datagram)
+    }
+
+    /// The same of a packet whose header was read.
+    pub(in crate::session) fn open_data<'a>(
+        &mut self,
+        now: Time,
+        Data { phase, pn, .. }: Data,
+        datagram: &'a mut [u8],
+    ) -> Result<Opened<'a>, OpenError> {
         if self.forged >= FORGED_MAX {
             return Err(OpenError::KeySpent);
         }
-        let (Data { phase, pn, .. }, _) = Data::decode(datagram)?;
         let have = datagram.len();
         let body_end = have.checked_sub(self.protection.tail()).filter(|end| *end >= DATA_HEADER_LEN);
         let body_end = body_end.ok_or(PacketError::Length { have })?;

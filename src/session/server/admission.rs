@@ -2,12 +2,11 @@
 //! client has shown that it may come in.
 
 use super::Server;
-use super::graves::{Attempt, TIME_WAIT};
 use super::opening::{Guest, Secrets};
-use super::peer::{ACCEPT_EACH, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
 use super::requests::Letter;
+use super::seat::ACCEPT_EACH;
 use super::tokens::{Pass, Tokens};
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
@@ -18,12 +17,12 @@ use crate::session::cookie::{Claim, epoch_of};
 use crate::session::event::code;
 use crate::session::exchange::{self, Responder};
 use crate::session::random::random;
+use crate::session::seats::Name;
 use crate::session::token::{Grant, TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, Deny, DenyReason, Hello, Msg1, VERSION};
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 use zeroize::Zeroizing;
 
 impl<M: Message> Server<M> {
@@ -69,20 +68,22 @@ impl<M: Message> Server<M> {
         self.cookies.verify(now, epoch, cookie, &claim).map_err(|_| Refusal::Cookie)?;
         // From here on the client is where it says it is.
         let attempt = (from, cid);
-        if let Some(&id) = self.attempts.get(&attempt) {
+        if let Some(id) = self.seats.of_attempt(&attempt) {
             return self.repeat_accept(now, id, from, connect.msg1);
         }
-        if self.graves.holds(now, attempt) || self.rejections.get(&attempt).is_some() {
+        if self.seats.is_over(now, attempt) || self.rejections.get(&attempt).is_some() {
             return self.repeat_rejection(now, attempt, connect.msg1);
         }
         self.check_room(now, host(from))?;
         let (guest, responder, secrets) = self.read_connect(now, from, suite, connect)?;
+        self.make_room(now, host(from));
+        let id = self.seats.table.next_id().ok_or(Refusal::Full)?;
         if self.config.ask {
-            return self.ask(now, guest, Letter::new(connect, secrets));
+            self.ask(now, id, guest, Letter::new(connect, secrets));
+            return Ok(());
         }
-        let place = self.take_place(now, &guest)?;
         let user = self.config.user.clone();
-        self.open(now, place, guest, responder, &user, false)
+        self.open(now, id, guest, responder, &user, false)
     }
 
     /// Whether the server has what is asked for.
@@ -96,10 +97,8 @@ impl<M: Message> Server<M> {
     /// The answer to a CONNECT may have got lost: it is sent again, as it was.
     fn repeat_accept(&mut self, now: Time, id: u32, to: SocketAddr, msg1: &[u8]) -> Result<(), Refusal> {
         let hash = self.hash(msg1);
-        match self.sessions.get_mut(id).map(|peer| &mut peer.stage) {
-            Some(Stage::HalfOpen(half_open))
-                if half_open.msg1_hash == hash && half_open.again_from <= now =>
-            {
+        match self.seats.peer_mut(id).and_then(|peer| peer.half_open.as_mut()) {
+            Some(half_open) if half_open.msg1_hash == hash && half_open.again_from <= now => {
                 half_open.again_from = now + ACCEPT_EACH;
                 self.stats.accepts_repeated += 1;
                 self.reply(now, Reply::Accept(id, to));
@@ -110,7 +109,7 @@ impl<M: Message> Server<M> {
     }
 
     /// The same if it was no.
-    fn repeat_rejection(&mut self, now: Time, attempt: Attempt, msg1: &[u8]) -> Result<(), Refusal> {
+    fn repeat_rejection(&mut self, now: Time, attempt: Name, msg1: &[u8]) -> Result<(), Refusal> {
         let hash = self.hash(msg1);
         if !self.rejections.again(now, attempt, hash) {
             return Err(Refusal::Repeated);
@@ -127,30 +126,19 @@ impl<M: Message> Server<M> {
             return Err(Refusal::Rate);
         }
         let (own_goes, one_goes) = self.who_goes(host);
-        if self.crowd.sessions_of(host).saturating_sub(own_goes.into()) >= self.config.sessions_per_address {
+        let of_host = self.seats.of_host(host).all;
+        if of_host.saturating_sub(own_goes.into()) >= self.config.sessions_per_address.into() {
             return Err(Refusal::PerAddress);
         }
-        if self.is_unheard() {
-            return Err(Refusal::Full);
-        }
-        if self.sessions.is_full() && !one_goes {
-            self.make_room(now);
-        }
-        let has_place = !self.sessions.is_full() || one_goes || self.has_ghost(now);
-        let has_room = has_place && self.memory.has_room();
+        let has_place = !self.seats.table.is_full() || one_goes || self.seats.has_ghost(now);
+        let has_room = has_place && !self.is_unheard() && self.seats.memory.has_room();
         if has_room { Ok(()) } else { Err(Refusal::Full) }
-    }
-
-    /// Whether there is one that was let in and has not been heard for longer than an answer takes: where there is no other room, it goes.
-    fn has_ghost(&self, now: Time) -> bool {
-        let given_up_first = self.crowd.first().filter(|(_, id)| !self.requests.contains_key(id));
-        given_up_first.is_some_and(|(until, _)| until <= now + (TIME_WAIT - ANSWER_MAX))
     }
 
     /// Whether one that is not confirmed has to go for one more from `host`: of the same address, of any.
     fn who_goes(&self, host: IpAddr) -> (bool, bool) {
-        let own = self.crowd.half_open_of(host) >= self.config.half_open_per_address;
-        (own, own || self.crowd.half_open() >= self.config.half_open.into())
+        let own = self.seats.of_host(host).half_open >= self.config.half_open_per_address.into();
+        (own, own || self.seats.half_open() >= self.config.half_open.into())
     }
 
     /// Reads the client's message. Of strangers only who knows what the suite asks for comes through.
@@ -177,7 +165,6 @@ impl<M: Message> Server<M> {
         let is_outdated = self.use_token(now, grant.as_ref())?;
         let guest = Guest {
             attempt: (from, cid),
-            host: host(from),
             suite,
             client_sid,
             max_datagram,
@@ -209,20 +196,18 @@ impl<M: Message> Server<M> {
     }
 
     /// Makes room for one more from `host` that is not confirmed.
-    pub(super) fn make_place(&mut self, now: Time, host: IpAddr) {
+    fn make_room(&mut self, now: Time, host: IpAddr) {
         if self.who_goes(host).0 {
             self.drop_oldest(now, Some(host));
         }
-        if self.who_goes(host).1 || self.sessions.is_full() && self.has_ghost(now) {
+        if self.who_goes(host).1 || self.seats.table.is_full() && self.seats.has_ghost(now) {
             self.drop_oldest(now, None);
         }
     }
 
     fn drop_oldest(&mut self, now: Time, host: Option<IpAddr>) {
-        if let Some(id) = self.crowd.oldest(host)
-            && !self.withdraw(now, id)
-        {
-            self.bury(now, id);
+        if let Some(id) = self.seats.oldest(host) {
+            self.dismiss(now, id);
         }
     }
 
@@ -284,6 +269,3 @@ impl<M: Message> Server<M> {
 
 /// When a client that was refused may try again, ms.
 const RETRY_AFTER: u32 = 5000;
-
-/// What a client that was let in takes to be heard over most paths. Who asks again each second in the name of others does not hold a place.
-const ANSWER_MAX: Duration = Duration::from_millis(500);

@@ -1,150 +1,132 @@
-//! What happens to sessions: their datagrams, their timers, their end.
+//! What happens to sessions: their datagrams in and out, their timers, their end.
 
-use super::graves;
-use super::opening::Place;
-use super::peer::{Peer, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
-use super::{Server, list};
-use crate::machine::Arrival;
+use super::seat::{Peer, Seat, Seats};
+use super::{Server, SessionId};
+use crate::machine::{Arrival, Transmit};
 use crate::message::Message;
+use crate::session::connection::Next;
 use crate::session::event::CloseReason;
-use crate::session::wire::{RESET_LEN, Reset};
+use crate::session::event::Event;
+use crate::session::wire::{Data, RESET_LEN, Reset};
 use crate::time::Time;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 impl<M: Message> Server<M> {
     /// Gives DATA to its session.
-    pub(super) fn take_data(
-        &mut self,
-        now: Time,
-        Arrival { address: from, ecn }: Arrival,
-        id: u32,
-        datagram: &mut [u8],
-    ) {
+    pub(super) fn deliver(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
         self.stats.datagrams += 1;
         self.stats.bytes_received += datagram.len() as u64;
         if datagram.len() > self.config.session.datagram_taken().into() {
-            return self.count(now, from, Refusal::Malformed);
+            return self.count(now, from.address, Refusal::Malformed);
         }
-        self.lend(id);
-        let Some(peer) = self.sessions.get_mut(id) else {
-            self.count(now, from, Refusal::Unknown);
-            return self.reset(now, from, id, datagram.len());
+        self.seats.end_loan();
+        let (id, Seats { table, memory, agenda, eventful, .. }) = (header.sid, &mut self.seats);
+        let Some(Seat::Session(peer)) = table.get_mut(id) else {
+            self.count(now, from.address, Refusal::Unknown);
+            return self.reset(now, from.address, id, datagram.len());
         };
-        if !peer.connection.handle_data(now, from, ecn, datagram) {
+        let granted = memory.grant(peer);
+        let is_good = peer.connection.handle_data(now, from, header, datagram);
+        memory.spend(peer, granted);
+        if !is_good {
             self.stats.dropped += 1;
             return;
         }
-        list(&mut self.outbox, id, peer);
-        if let Stage::HalfOpen(half_open) = &peer.stage {
-            let until = half_open.until;
-            peer.stage = Stage::Confirmed;
-            self.crowd.confirm(id, until);
+        agenda.list(id, &mut peer.place.entry);
+        if peer.half_open.take().is_some() {
+            let place = peer.place;
+            self.seats.confirm(id, &place);
             self.stats.confirmed += 1;
             self.replace(now, id);
+            let Seats { table, eventful, .. } = &mut self.seats;
+            if let Some(Seat::Session(peer)) = table.get_mut(id) {
+                note_events(eventful, id, peer);
+            }
+        } else {
+            note_events(eventful, id, peer);
         }
-        self.settle(now, id);
     }
 
     /// The client of a token is in: its older session ends.
     fn replace(&mut self, now: Time, id: u32) {
-        let Some(peer) = self.sessions.get_mut(id) else { return };
+        let Seats { table, agenda, .. } = &mut self.seats;
+        let Some(Seat::Session(peer)) = table.get_mut(id) else { return };
         let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) else { return };
         if tokens.is_outdated(pass.client_id, pass.created) {
             return peer.connection.fail(now, CloseReason::Replaced); // it waited while a newer one came in
         }
         if let Some(left) = tokens.enter(pass, id)
-            && let Some(peer) = self.sessions.get_mut(left)
+            && let Some(Seat::Session(peer)) = table.get_mut(left)
         {
             peer.connection.fail(now, CloseReason::Replaced);
-            list(&mut self.outbox, left, peer);
+            agenda.list(left, &mut peer.place.entry);
         }
+    }
+
+    /// Writes the next datagram of the sessions, which have their turns.
+    pub(super) fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let start = out.len();
+        let Seats { table, memory, agenda, eventful, .. } = &mut self.seats;
+        while let Some(id) = agenda.first() {
+            let Some(Seat::Session(peer)) = table.get_mut(id) else {
+                agenda.end_turn(None);
+                continue;
+            };
+            let due = match peer.connection.append_transmit(now, out) {
+                Next::Datagram(address) => {
+                    agenda.sent(out.len() - start);
+                    return Some(Transmit { address, ecn: peer.connection.transmit_ecn() });
+                }
+                Next::Timeout(due) => due,
+            };
+            peer.place.entry.due = due.unwrap_or(Time::NEVER);
+            agenda.end_turn(Some(&mut peer.place.entry));
+            agenda.put_off(id, &mut peer.place.entry);
+            if peer.connection.is_closed() {
+                peer.connection.shrink();
+            }
+            note_events(eventful, id, peer);
+            memory.recount(peer);
+        }
+        None
     }
 
     /// A timer of `at` has come up.
-    pub(super) fn wake(&mut self, now: Time, id: u32, at: Time) {
-        let Some(peer) = self.sessions.get_mut(id) else { return self.wake_request(now, id, at) };
-        if !self.timers.has_gone_off(&mut peer.wake, at) {
+    pub(super) fn wake(&mut self, now: Time, at: Time, id: u32) {
+        let Seats { table, agenda, .. } = &mut self.seats;
+        let Some(seat) = table.get_mut(id) else { return };
+        if !agenda.is_due(now, at, id, &mut seat.place_mut().entry) {
             return;
         }
-        match &peer.stage {
-            Stage::HalfOpen(half_open) if half_open.until <= now => return self.bury(now, id),
-            Stage::HalfOpen(_) => {}
-            Stage::Confirmed if peer.due > now && !peer.is_listed => {} // it was put off since
-            Stage::Confirmed => {
+        match seat {
+            Seat::Session(peer) if peer.half_open.is_none() => {
                 peer.connection.handle_timeout(now);
-                list(&mut self.outbox, id, peer);
+                agenda.list(id, &mut peer.place.entry);
             }
-            Stage::Over { until } if *until <= now && !peer.connection.has_events() => {
-                return self.bury(now, id);
-            }
-            Stage::Over { .. } => {}
-        }
-        self.settle(now, id);
-    }
-
-    /// Sees to it that a session is looked at again when it has to be, and tells what it has to tell.
-    pub(super) fn settle(&mut self, now: Time, id: u32) {
-        let Some(peer) = self.sessions.get_mut(id) else { return };
-        if matches!(peer.stage, Stage::Confirmed) && peer.connection.is_closed() && !peer.is_listed {
-            peer.stage = Stage::Over { until: now + LINGER };
-            peer.connection.shrink();
-            self.over.push_back(id);
-        }
-        if !peer.is_half_open() && !peer.is_eventful && peer.connection.has_events() {
-            peer.is_eventful = true;
-            self.eventful.push_back(id);
-        }
-        if peer.is_listed {
-            return; // and it is looked at when it has been polled
-        }
-        let at = match &peer.stage {
-            Stage::HalfOpen(half_open) => half_open.until,
-            Stage::Confirmed => peer.due,
-            Stage::Over { until } => (*until).max(now + OVER_AGAIN),
-        };
-        if at != Time::NEVER {
-            self.timers.arm(id, &mut peer.wake, at);
+            _ => drop(self.dismiss(now, id)),
         }
     }
 
-    /// Takes a session out. Its attempt is remembered for a while.
-    pub(super) fn bury(&mut self, now: Time, id: u32) {
-        let Some(mut peer) = self.sessions.remove(id) else { return };
-        while self.over.front().is_some_and(|id| self.sessions.get(*id).is_none()) {
-            self.over.pop_front();
-        }
-        let Peer { attempt, host, .. } = *peer;
-        let mut until = now;
-        if let Stage::HalfOpen(half_open) = &peer.stage {
-            until = half_open.until;
-            self.stats.unconfirmed += 1;
-            if half_open.is_told {
-                self.tell_that_nobody_came(id);
-            }
-        }
-        self.uncount(&peer);
-        if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
-            tokens.leave(pass, id);
-        }
-        self.timers.clear(&mut peer.wake);
-        self.vacate(now, Place { id, attempt, host, until });
-    }
-
-    /// Makes room for a session by taking out one that is over and has told so, if there is one.
-    pub(super) fn make_room(&mut self, now: Time) {
-        while let Some(id) = self.over.pop_front() {
-            match self.sessions.get(id).map(|peer| &**peer) {
-                Some(Peer { stage: Stage::Over { .. }, connection, .. }) if connection.has_events() => {
-                    self.over.push_front(id);
-                    return;
+    /// The next event of a session. One that is over gives its place up to be told of, once its last words have left.
+    pub(super) fn next_event(&mut self) -> Option<(SessionId, Event)> {
+        while let Some(&id) = self.seats.eventful.front() {
+            if let Some(peer) = self.seats.peer_mut(id) {
+                let event = if peer.tells() { peer.connection.poll_event() } else { None };
+                if let Some(event) = event {
+                    if let Event::Closed { .. } = event {
+                        self.seats.eventful.pop_front();
+                        self.ended = self.dismiss(self.now, id).map(|peer| (SessionId(id), peer));
+                    }
+                    return Some((SessionId(id), event));
                 }
-                Some(Peer { stage: Stage::Over { .. }, .. }) => return self.bury(now, id),
-                _ => {}
+                peer.is_eventful = false;
             }
+            self.seats.eventful.pop_front();
         }
+        None
     }
 
     /// Tells who sends to a session that is not there so, in fewer bytes than he sent.
@@ -168,9 +150,10 @@ impl<M: Message> Server<M> {
     }
 }
 
-/// How long what has arrived can still be read when a session is over.
-const LINGER: Duration = Duration::from_secs(1);
-/// When a session that is over is looked at again, if nobody has asked for its end.
-const OVER_AGAIN: Duration = Duration::from_millis(100);
-
-const _: () = assert!(LINGER.as_secs() < graves::TIME_WAIT.as_secs());
+/// A session may have something to tell.
+fn note_events<M: Message>(eventful: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
+    if !peer.is_eventful && peer.connection.has_events() {
+        peer.is_eventful = true;
+        eventful.push_back(id);
+    }
+}

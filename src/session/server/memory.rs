@@ -1,7 +1,7 @@
 //! What all sessions hold together, counted when each of them may have changed.
 
-use super::Server;
-use super::peer::Peer;
+use super::seat::Peer;
+use crate::message::Message;
 
 /// Bytes that sessions hold, and how many they may. A quarter is shared out among as many sessions as there may be: each that is there
 /// has its part of it, which no other can take, and of the rest what the others have left.
@@ -13,13 +13,11 @@ pub(super) struct Memory {
     own: u64,
     /// What is used, and of parts the rest.
     taken: u64,
-    /// The session that the application was given last, or that a datagram came for, and how much it may take.
-    lent: Option<(u32, u64)>,
 }
 
 impl Memory {
     pub(super) fn new(limit: u64, max_sessions: u16) -> Self {
-        Self { limit, used: 0, own: limit / 4 / u64::from(max_sessions.max(1)), taken: 0, lent: None }
+        Self { limit, used: 0, own: limit / 4 / u64::from(max_sessions.max(1)), taken: 0 }
     }
 
     pub(super) const fn used(&self) -> u64 {
@@ -42,8 +40,48 @@ impl Memory {
     }
 
     /// A session has come.
-    pub(super) fn admit(&mut self) {
+    pub(super) fn admit<M: Message>(&mut self, peer: &mut Peer<M>) {
         self.replace(None, Some(0));
+        self.recount(peer);
+    }
+
+    /// A session has gone.
+    pub(super) fn dismiss<M>(&mut self, peer: &Peer<M>) {
+        self.replace(Some(peer.counted), None);
+    }
+
+    /// Says how much a session may take before it is [counted](Self::spend).
+    pub(super) fn grant<M: Message>(&self, peer: &mut Peer<M>) -> u64 {
+        let left = self.left_to(peer.counted);
+        peer.connection.set_memory_left(left);
+        left
+    }
+
+    /// Counts what a session has taken of what it was granted.
+    pub(super) fn spend<M: Message>(&mut self, peer: &mut Peer<M>, granted: u64) {
+        let taken = granted.saturating_sub(peer.connection.memory_left());
+        if taken == 0 {
+            return;
+        }
+        let before = peer.counted;
+        peer.counted += taken;
+        peer.taken += taken;
+        peer.took = true;
+        self.replace(Some(before), Some(peer.counted));
+    }
+
+    /// Counts a session anew. Looks at its lanes and channels, and not at what they hold. Where memory is short, buffers do not stay
+    /// when they are empty.
+    pub(super) fn recount<M: Message>(&mut self, peer: &mut Peer<M>) {
+        if self.is_short() {
+            peer.connection.trim();
+        } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.take_grown() {
+            return; // it goes on, and counts for about what it holds meanwhile
+        }
+        let held = bytes(size_of::<Peer<M>>() + peer.connection.memory());
+        peer.taken = 0;
+        let before = std::mem::replace(&mut peer.counted, held);
+        self.replace(Some(before), Some(held));
     }
 
     /// Whether no more than an eighth is left.
@@ -58,58 +96,6 @@ impl Memory {
         let [taken_before, taken] = [before, after].map(|held| held.map_or(0, |held| held.max(own)));
         self.used = self.used.saturating_sub(used_before).saturating_add(used);
         self.taken = self.taken.saturating_sub(taken_before).saturating_add(taken);
-    }
-}
-
-impl<M: crate::message::Message> Server<M> {
-    /// Counts a session anew. Looks at its lanes and channels, and not at what they hold. Where memory is short, buffers do not stay
-    /// when they are empty.
-    pub(super) fn recount(&mut self, id: u32) {
-        let is_short = self.memory.is_short();
-        if let Some(peer) = self.sessions.get_mut(id) {
-            if is_short {
-                peer.connection.trim();
-            } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.take_grown()
-            {
-                return; // it goes on, and counts for about what it holds meanwhile
-            }
-            let now = bytes(size_of::<Peer<M>>() + peer.connection.memory());
-            peer.taken = 0;
-            let before = std::mem::replace(&mut peer.counted, now);
-            self.memory.replace(Some(before), Some(now));
-        }
-    }
-
-    /// Counts what the session has taken that was lent last.
-    pub(super) fn count_lent(&mut self) {
-        let Some((id, left)) = self.memory.lent.take() else { return };
-        if let Some(peer) = self.sessions.get_mut(id) {
-            let taken = left.saturating_sub(peer.connection.memory_left());
-            let before = peer.counted;
-            peer.counted += taken;
-            peer.taken += taken;
-            peer.took |= taken > 0;
-            self.memory.replace(Some(before), Some(before + taken));
-        }
-    }
-
-    /// The session goes to the application, which may send and read, or gets a datagram. It counts down itself what it takes; what it
-    /// gives back is seen when it is counted anew, which is when it has been polled.
-    pub(super) fn lend(&mut self, id: u32) {
-        if self.memory.lent.is_some_and(|(lent, _)| lent == id) {
-            return;
-        }
-        self.count_lent();
-        if let Some(peer) = self.sessions.get_mut(id) {
-            let left = self.memory.left_to(peer.counted);
-            peer.connection.set_memory_left(left);
-            self.memory.lent = Some((id, left));
-        }
-    }
-
-    /// A session is no more.
-    pub(super) fn uncount(&mut self, peer: &Peer<M>) {
-        self.memory.replace(Some(peer.counted), None);
     }
 }
 

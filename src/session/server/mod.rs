@@ -2,28 +2,24 @@
 //!
 //! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `requests` asks the
 //! application about it, `opening` gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, `rates` how often,
-//! `refusal` why they are not, `crowd` who has how many, `graves` who must not come back at once. `table` finds sessions by id, `peer` is
-//! what is known of each, `memory` counts what they hold, `deliver` is what happens to one that is up,
-//! `transmit` whose datagram leaves next.
+//! `refusal` why they are not. `seat` is where a client is kept from its request to the end of its session: `table` finds seats by id, `memory` counts
+//! what they hold. `deliver` is what happens to a session that is up, and whose datagram leaves next.
 
 mod admission;
 mod config;
-mod crowd;
 mod deliver;
-mod graves;
 mod id;
 mod memory;
 mod opening;
-mod peer;
 mod rates;
 mod refusal;
 mod rejections;
 mod replies;
 mod requests;
+mod seat;
 mod stats;
 mod table;
 mod tokens;
-mod transmit;
 
 pub use config::ServerConfig;
 pub use id::SessionId;
@@ -37,25 +33,21 @@ use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
 use super::random::{Random, random};
 use super::reset::ResetKey;
-use super::timers::Timers;
-use super::turn::Turn;
+use super::seats::TIMERS_EACH;
 use super::wire::{Packet, PacketError};
 use super::{Blob, SessionConfig};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
-use crowd::Crowd;
-use graves::{Attempt, Graves};
 use memory::Memory;
-use peer::Peer;
 use rand_core::CryptoRng;
 use rates::Rates;
 use refusal::{Quiet, Refusal};
 use rejections::Rejections;
 use replies::{Replies, Reply};
-use requests::Pending;
-use std::collections::{BTreeMap, VecDeque};
+use seat::{Peer, Seats};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use table::Table;
@@ -71,24 +63,12 @@ pub struct Server<M = Blob> {
     cookies: CookieKey,
     resets: Option<ResetKey>,
     hash_key: [u8; 16],
-    sessions: Table<Box<Peer<M>>>,
-    /// Clients that the application has not answered yet.
-    requests: BTreeMap<u32, Box<Pending>>,
-    /// What it is told of them.
+    seats: Seats<M>,
+    /// What the application is told of clients that ask.
     notices: VecDeque<(SessionId, Event)>,
+    /// The session whose end was told last.
+    ended: Option<(SessionId, Box<Peer<M>>)>,
     rejections: Rejections,
-    attempts: BTreeMap<Attempt, u32>,
-    crowd: Crowd,
-    memory: Memory,
-    graves: Graves,
-    timers: Timers<u32>,
-    /// Sessions that may have something to send, and what the first of them has sent in a row.
-    outbox: VecDeque<u32>,
-    turn: Turn,
-    /// Sessions that have something to tell.
-    eventful: VecDeque<u32>,
-    /// Sessions that are over.
-    over: VecDeque<u32>,
     replies: Replies,
     rates: Rates,
     quiet: Quiet,
@@ -115,19 +95,14 @@ impl<M: Message> Server<M> {
             cookies: CookieKey::new(random(&mut rng)),
             resets: config.reset_key.map(ResetKey::new),
             hash_key: random(&mut rng),
-            sessions: Table::new(max_sessions.into(), config.shard, u32::from_le_bytes(random(&mut rng))),
-            requests: BTreeMap::new(),
+            seats: Seats::new(
+                Table::new(max_sessions.into(), config.shard, u32::from_le_bytes(random(&mut rng))),
+                Memory::new(config.memory, max_sessions),
+                max_sessions,
+            ),
             notices: VecDeque::new(),
+            ended: None,
             rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
-            attempts: BTreeMap::new(),
-            crowd: Crowd::default(),
-            memory: Memory::new(config.memory, config.max_sessions),
-            graves: Graves::new(usize::from(max_sessions) * GRAVES_EACH),
-            timers: Timers::default(),
-            outbox: VecDeque::new(),
-            turn: Turn::default(),
-            eventful: VecDeque::new(),
-            over: VecDeque::new(),
             replies: Replies::new(),
             rates,
             quiet: Quiet::default(),
@@ -139,28 +114,19 @@ impl<M: Message> Server<M> {
         })
     }
 
-    /// Takes the next event, and the session that it is of.
+    /// The next event, and the session that it is of. After [`Event::Closed`] the session has no place here any more: until the next
+    /// event is asked for it can be looked at and read, or [had](Self::pop_ended).
     pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
-        if let Some(notice) = self.notices.pop_front() {
-            return Some(notice);
-        }
-        while let Some(&id) = self.eventful.front() {
-            if let Some(peer) = self.sessions.get_mut(id) {
-                if let Some(event) = peer.connection.poll_event() {
-                    return Some((SessionId(id), event));
-                }
-                peer.is_eventful = false;
-            }
-            self.eventful.pop_front();
-        }
-        None
+        self.ended = None;
+        self.notices.pop_front().or_else(|| self.next_event())
     }
 
     /// Whether there is an event to take.
     #[must_use]
     pub fn has_events(&self) -> bool {
-        let is_told = |id: &u32| self.sessions.get(*id).is_some_and(|peer| peer.connection.has_events());
-        !self.notices.is_empty() || self.eventful.iter().any(is_told)
+        let tells =
+            |id: &u32| self.seats.peer(*id).is_some_and(|peer| peer.tells() && peer.connection.has_events());
+        !self.notices.is_empty() || self.seats.eventful.iter().any(tells)
     }
 
     /// The knobs that all sessions share.
@@ -169,30 +135,40 @@ impl<M: Message> Server<M> {
         &self.session
     }
 
-    /// A session that is up, or was a moment ago.
+    /// The session that the last event told the end of, for whoever wants to read later what has arrived.
+    pub fn pop_ended(&mut self) -> Option<Connection<M>> {
+        self.ended.take().map(|(_, peer)| peer.connection)
+    }
+
+    /// A session that is up, or whose end was told just now.
     #[must_use]
     pub fn session(&self, id: SessionId) -> Option<&Connection<M>> {
-        self.sessions.get(id.0).filter(|peer| !peer.is_half_open()).map(|peer| &peer.connection)
+        self.peer(id).filter(|peer| peer.half_open.is_none()).map(|peer| &peer.connection)
     }
 
     /// The same, to send and to receive. Then drain the polls.
     pub fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<M>> {
-        self.lend(id.0);
-        let peer = self.sessions.get_mut(id.0).filter(|peer| !peer.is_half_open())?;
-        list(&mut self.outbox, id.0, peer);
-        Some(&mut peer.connection)
+        match &mut self.ended {
+            Some((ended, peer)) if *ended == id => Some(&mut peer.connection),
+            _ => self.seats.lend(id.0),
+        }
     }
 
-    /// The sessions that are up, or were a moment ago, in no order.
+    /// The sessions that are up, or whose end was not told yet, in no order.
     pub fn ids(&self) -> impl Iterator<Item = SessionId> {
-        self.sessions.iter().filter(|(_, peer)| !peer.is_half_open()).map(|(id, _)| SessionId(id))
+        self.seats.ids().map(SessionId)
     }
 
     /// What the connect token of a session said, if it takes one.
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&Pass> {
-        let pass = self.sessions.get(id.0).and_then(|peer| peer.pass.as_deref());
-        pass.or_else(|| self.pass_of_request(id.0))
+        let of_request = || self.seats.asked(id.0)?.guest.pass.as_ref();
+        self.peer(id).and_then(|peer| peer.pass.as_deref()).or_else(of_request)
+    }
+
+    fn peer(&self, id: SessionId) -> Option<&Peer<M>> {
+        let ended = self.ended.as_ref().filter(|(ended, _)| *ended == id);
+        ended.map(|(_, peer)| &**peer).or_else(|| self.seats.peer(id.0))
     }
 
     /// Ends a session, see [`Connection::close`].
@@ -244,10 +220,10 @@ impl<M: Message> Server<M> {
         self.session_mut(id).ok_or(RedirectError::Closed)?.redirect(now, token)
     }
 
-    /// Sessions there are: asked for, not confirmed, up, and just over.
+    /// Sessions there are: asked for, not confirmed, up, and over without anybody having been told.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sessions.len()
+        self.seats.table.len()
     }
 
     /// Whether there are none.
@@ -259,7 +235,7 @@ impl<M: Message> Server<M> {
     /// What was counted.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        ServerStats { sessions: self.len(), memory: self.memory.used(), ..self.stats }
+        ServerStats { sessions: self.len(), memory: self.seats.memory.used(), ..self.stats }
     }
 
     /// Writes the next datagram behind what is in `buf`.
@@ -314,7 +290,7 @@ impl<M: Message> Machine for Server<M> {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         match Packet::decode(datagram) {
-            Ok(Packet::Data(data, _)) => self.take_data(now, from, data.sid, datagram),
+            Ok(Packet::Data(header, _)) => self.deliver(now, from, header, datagram),
             packet => self.take(now, from.address, packet, datagram),
         }
     }
@@ -322,19 +298,15 @@ impl<M: Message> Machine for Server<M> {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         for _ in 0..TIMERS_EACH {
-            let Some((at, id)) = self.timers.pop(now) else { break };
-            self.wake(now, id, at);
+            let Some((at, id)) = self.seats.agenda.pop(now) else { break };
+            self.wake(now, at, id);
         }
-        let Self { timers, sessions, requests, .. } = self;
-        timers.tidy(|id| match sessions.get(id) {
-            Some(peer) => peer.wake,
-            None => requests.get(&id)?.wake,
-        });
+        self.seats.tidy();
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (now, start) = (self.tick(now), out.len());
-        self.count_lent();
+        self.seats.end_loan();
         let transmit = self.append_next(now, out)?;
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += out.len().saturating_sub(start) as u64;
@@ -342,10 +314,7 @@ impl<M: Message> Machine for Server<M> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if !self.replies.is_empty() || !self.outbox.is_empty() {
-            return Some(self.now);
-        }
-        self.timers.next()
+        if self.replies.is_empty() { self.seats.agenda.poll_timeout(self.now) } else { Some(self.now) }
     }
 
     /// Ends all sessions. Who comes in meanwhile is sent away.
@@ -353,15 +322,3 @@ impl<M: Message> Machine for Server<M> {
         self.close_all(now, code, |_| false)
     }
 }
-
-/// Puts a session on the list of those that may have something to send.
-fn list<M>(outbox: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
-    if !std::mem::replace(&mut peer.is_listed, true) {
-        outbox.push_back(id);
-    }
-}
-
-/// Timers that one call looks at: a quarter of the most sessions, so that a call a frame is often enough.
-const TIMERS_EACH: usize = 4096;
-/// Attempts that are kept from coming back, for each session that there may be.
-const GRAVES_EACH: usize = 4;

@@ -1,10 +1,9 @@
 //! A client gets its session, or is told that it gets none: the second message of the handshake.
 
 use super::Server;
-use super::graves::{Attempt, TIME_WAIT};
-use super::peer::{ACCEPT_EACH, HalfOpen, Peer, Stage};
 use super::refusal::Refusal;
 use super::replies::Reply;
+use super::seat::{ACCEPT_EACH, HalfOpen, Peer, Place, Seat};
 use super::tokens::Pass;
 use crate::message::Message;
 use crate::session::Suite;
@@ -12,6 +11,7 @@ use crate::session::connection::{Connection, Parts};
 use crate::session::exchange::Responder;
 use crate::session::random::hash_key;
 use crate::session::seal::{Keys, Seal};
+use crate::session::seats::Name;
 use crate::session::wire::{Accept, Msg1, Msg2};
 use crate::time::Time;
 use std::net::{IpAddr, SocketAddr};
@@ -19,9 +19,7 @@ use zeroize::Zeroizing;
 
 /// A client that has shown that it may come in, and all that is known of it.
 pub(super) struct Guest {
-    pub(super) attempt: Attempt,
-    /// What it counts against.
-    pub(super) host: IpAddr,
+    pub(super) attempt: Name,
     pub(super) suite: Suite,
     pub(super) client_sid: u32,
     pub(super) max_datagram: u16,
@@ -39,83 +37,39 @@ pub(super) struct Secrets {
     pub(super) random: Zeroizing<[u8; 32]>,
 }
 
-/// A session that a client may have: its number is taken, and it counts.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) id: u32,
-    pub(super) attempt: Attempt,
-    pub(super) host: IpAddr,
-    /// When it is given up.
-    pub(super) until: Time,
-}
-
 impl<M: Message> Server<M> {
-    /// Takes a place for a guest.
-    pub(super) fn take_place(&mut self, now: Time, guest: &Guest) -> Result<Place, Refusal> {
-        let &Guest { attempt, host, .. } = guest;
-        self.make_place(now, host);
-        let id = self.sessions.next_id().ok_or(Refusal::Full)?;
-        let place = Place { id, attempt, host, until: now + TIME_WAIT };
-        self.attempts.insert(attempt, id);
-        self.crowd.enter(id, host, place.until);
-        Ok(place)
-    }
-
-    /// The client has been let in, and has as long again to confirm it.
-    pub(super) fn renew(&mut self, now: Time, place: Place) -> Place {
-        let renewed = Place { until: now + TIME_WAIT, ..place };
-        self.crowd.renew(place.id, place.until, renewed.until);
-        renewed
-    }
-
-    /// Gives a place back that nobody has confirmed. Its attempt is remembered for a while.
-    pub(super) fn vacate(&mut self, now: Time, place: Place) {
-        let Place { id, attempt, host, until } = place;
-        self.sessions.remove(id);
-        self.crowd.confirm(id, until);
-        self.crowd.leave(host);
-        self.attempts.remove(&attempt);
-        self.graves.insert(now, attempt);
-    }
-
-    /// Makes the session, and its answer: the client's application is told `user`. `is_told`: our application knows of it.
+    /// Makes the session of an id that was taken for it, and its answer: the client's application is told `user`. `is_told`: our
+    /// application knows of it.
     pub(super) fn open(
         &mut self,
         now: Time,
-        place: Place,
+        id: u32,
         guest: Guest,
         responder: Responder,
         user: &[u8],
         is_told: bool,
     ) -> Result<(), Refusal> {
-        let made = self.make(now, place, guest, responder, user, is_told);
-        match made {
-            Some(peer) => {
-                self.sessions.insert(place.id, Box::new(peer));
-                self.memory.admit();
-            }
-            None => {
-                self.vacate(now, place);
-                return Err(Refusal::Handshake);
-            }
-        }
+        let attempt = guest.attempt;
+        let Some(peer) = self.make(now, id, guest, responder, user, is_told) else {
+            self.seats.give_back(now, id, attempt);
+            return Err(Refusal::Handshake);
+        };
+        self.seats.enter(id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;
-        self.reply(now, Reply::Accept(place.id, place.attempt.0));
-        self.recount(place.id);
-        self.settle(now, place.id);
+        self.reply(now, Reply::Accept(id, attempt.0));
         Ok(())
     }
 
     fn make(
         &mut self,
         now: Time,
-        place: Place,
+        id: u32,
         guest: Guest,
         responder: Responder,
         user: &[u8],
         is_told: bool,
     ) -> Option<Peer<M>> {
-        let Place { id, attempt, host, until } = place;
+        let (place, attempt) = (Place::new(now, &guest), guest.attempt);
         let payload = self.msg2(attempt.0.ip(), Ok(id), user)?;
         let (accept, keys) = answer(guest.suite, attempt, responder, &payload)?;
         let parts = Parts {
@@ -132,18 +86,14 @@ impl<M: Message> Server<M> {
         };
         let connection = Connection::new(now, &self.session, parts).ok()?;
         let half_open =
-            HalfOpen { accept, msg1_hash: guest.msg1_hash, until, again_from: now + ACCEPT_EACH, is_told };
+            HalfOpen { accept, msg1_hash: guest.msg1_hash, again_from: now + ACCEPT_EACH, is_told };
         Some(Peer {
+            place,
             connection,
-            attempt,
-            host,
-            stage: Stage::HalfOpen(Box::new(half_open)),
+            half_open: Some(Box::new(half_open)),
             counted: 0,
             taken: 0,
             took: false,
-            due: Time::NEVER,
-            wake: None,
-            is_listed: false,
             is_eventful: false,
             pass: guest.pass.map(Box::new),
         })
@@ -158,11 +108,11 @@ impl<M: Message> Server<M> {
         code: u16,
         user: &[u8],
     ) {
-        let Guest { attempt, host, suite, msg1_hash, .. } = *guest;
+        let Guest { attempt, suite, msg1_hash, .. } = *guest;
         let payload = self.msg2(guest.attempt.0.ip(), Err(code), user);
-        self.graves.insert(now, attempt);
+        self.seats.bury(now, attempt);
         if let Some((accept, _)) = payload.and_then(|payload| answer(suite, attempt, responder, &payload)) {
-            self.rejections.insert(now, attempt, host, msg1_hash, accept);
+            self.rejections.insert(now, attempt, msg1_hash, accept);
             self.reply(now, Reply::Rejection(attempt));
         }
     }
@@ -190,20 +140,14 @@ impl<M: Message> Server<M> {
 
     /// Writes the stored ACCEPT of a session that is still not confirmed.
     pub(super) fn write_accept(&self, id: u32, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let peer = self.sessions.get(id)?;
-        let Stage::HalfOpen(half_open) = &peer.stage else { return None };
-        buf.extend_from_slice(&half_open.accept);
-        Some(peer.attempt.0)
+        let peer = self.seats.peer(id)?;
+        buf.extend_from_slice(&peer.half_open.as_ref()?.accept);
+        Some(peer.place.attempt.0)
     }
 }
 
 /// The ACCEPT of an attempt, and the keys.
-fn answer(
-    suite: Suite,
-    (_, cid): Attempt,
-    responder: Responder,
-    payload: &[u8],
-) -> Option<(Box<[u8]>, Keys)> {
+fn answer(suite: Suite, (_, cid): Name, responder: Responder, payload: &[u8]) -> Option<(Box<[u8]>, Keys)> {
     let (mut msg2, mut accept) = (Vec::new(), Vec::new());
     let keys = responder.write_msg2(payload, &mut msg2).ok()?;
     Accept { suite: suite.code(), cid, msg2: &msg2 }.encode(&mut accept).ok()?;

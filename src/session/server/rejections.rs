@@ -1,7 +1,8 @@
 //! What clients were told that are not let in: kept while they may ask again, because the answer may have got lost.
 
-use super::graves::{Attempt, TIME_WAIT};
-use super::peer::ACCEPT_EACH;
+use super::seat::{ACCEPT_EACH, TIME_WAIT};
+use crate::rate::host;
+use crate::session::seats::Name;
 use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,10 +10,10 @@ use std::net::IpAddr;
 /// Rejections by attempt, the newest ones: so many in all, and so many of one address.
 #[derive(Debug)]
 pub(super) struct Rejections {
-    said: BTreeMap<Attempt, Said>,
+    said: BTreeMap<Name, Said>,
     /// The oldest first.
-    by_age: BTreeSet<(Time, Attempt)>,
-    by_host: BTreeMap<IpAddr, BTreeSet<(Time, Attempt)>>,
+    by_age: BTreeSet<(Time, Name)>,
+    by_host: BTreeMap<IpAddr, BTreeSet<(Time, Name)>>,
     limit: usize,
     per_host: usize,
 }
@@ -23,7 +24,6 @@ struct Said {
     accept: Box<[u8]>,
     /// Of the message that it answers.
     msg1_hash: u128,
-    host: IpAddr,
     until: Time,
     /// When it may be said again.
     again_from: Time,
@@ -35,33 +35,27 @@ impl Rejections {
     }
 
     /// Keeps what an attempt is told.
-    pub(super) fn insert(
-        &mut self,
-        now: Time,
-        attempt: Attempt,
-        host: IpAddr,
-        msg1_hash: u128,
-        accept: Box<[u8]>,
-    ) {
+    pub(super) fn insert(&mut self, now: Time, attempt: Name, msg1_hash: u128, accept: Box<[u8]>) {
         self.remove(attempt); // its grave may have made room for others
         while let Some(&(until, oldest)) = self.by_age.first()
             && (until <= now || self.said.len() >= self.limit)
         {
             self.remove(oldest);
         }
+        let host = host(attempt.0);
         let of_host = self.by_host.get(&host).filter(|of_host| of_host.len() >= self.per_host);
         if let Some(&(_, oldest)) = of_host.and_then(BTreeSet::first) {
             self.remove(oldest);
         }
         let until = now + TIME_WAIT;
-        let said = Said { accept, msg1_hash, host, until, again_from: now + ACCEPT_EACH };
+        let said = Said { accept, msg1_hash, until, again_from: now + ACCEPT_EACH };
         self.said.insert(attempt, said);
         self.by_age.insert((until, attempt));
         self.by_host.entry(host).or_default().insert((until, attempt));
     }
 
     /// Whether an attempt that asks again, by the same message, is to be told again.
-    pub(super) fn again(&mut self, now: Time, attempt: Attempt, msg1_hash: u128) -> bool {
+    pub(super) fn again(&mut self, now: Time, attempt: Name, msg1_hash: u128) -> bool {
         let is_due =
             |said: &&mut Said| said.msg1_hash == msg1_hash && said.again_from <= now && said.until > now;
         let Some(said) = self.said.get_mut(&attempt).filter(is_due) else { return false };
@@ -70,12 +64,13 @@ impl Rejections {
     }
 
     /// What it is told.
-    pub(super) fn get(&self, attempt: &Attempt) -> Option<&[u8]> {
+    pub(super) fn get(&self, attempt: &Name) -> Option<&[u8]> {
         self.said.get(attempt).map(|said| &*said.accept)
     }
 
-    fn remove(&mut self, attempt: Attempt) {
-        let Some(Said { until, host, .. }) = self.said.remove(&attempt) else { return };
+    fn remove(&mut self, attempt: Name) {
+        let Some(Said { until, .. }) = self.said.remove(&attempt) else { return };
+        let host = host(attempt.0);
         self.by_age.remove(&(until, attempt));
         if let Some(of_host) = self.by_host.get_mut(&host) {
             of_host.remove(&(until, attempt));
@@ -91,21 +86,19 @@ mod tests {
     use super::*;
     use std::net::SocketAddr;
 
-    fn attempt(host: u8, cid: u64) -> (Attempt, IpAddr) {
-        let address = SocketAddr::from(([10, 0, 0, host], 9));
-        ((address, cid), address.ip())
+    fn attempt(host: u8, cid: u64) -> Name {
+        (SocketAddr::from(([10, 0, 0, host], 9)), cid)
     }
 
     fn insert(rejections: &mut Rejections, ms: u64, host: u8, cid: u64) {
-        let (attempt, host) = attempt(host, cid);
-        rejections.insert(Time::from_millis(ms), attempt, host, 7, Box::new([1]));
+        rejections.insert(Time::from_millis(ms), attempt(host, cid), 7, Box::new([1]));
     }
 
     #[test]
     fn it_is_said_again_each_50_ms_for_ten_seconds_to_who_asks_the_same() {
         let mut rejections = Rejections::new(4, 2);
         insert(&mut rejections, 0, 1, 1);
-        let mut again = |ms, cid, hash| rejections.again(Time::from_millis(ms), attempt(1, cid).0, hash);
+        let mut again = |ms, cid, hash| rejections.again(Time::from_millis(ms), attempt(1, cid), hash);
         assert_eq!([again(49, 1, 7), again(50, 1, 7), again(99, 1, 7)], [false, true, false]);
         assert_eq!([again(200, 2, 7), again(200, 1, 8)], [false, false]);
         assert_eq!([again(9_999, 1, 7), again(10_100, 1, 7)], [true, false]);
@@ -115,7 +108,7 @@ mod tests {
     fn the_oldest_of_an_address_goes_and_then_the_oldest_of_all() {
         let mut rejections = Rejections::new(4, 2);
         let held = |rejections: &Rejections, host| {
-            (0..20).filter(|cid| rejections.get(&attempt(host, *cid).0).is_some()).collect::<Vec<_>>()
+            (0..20).filter(|cid| rejections.get(&attempt(host, *cid)).is_some()).collect::<Vec<_>>()
         };
         for cid in 0..9 {
             insert(&mut rejections, cid, 1, cid);

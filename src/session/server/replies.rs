@@ -1,6 +1,6 @@
 //! Answers that belong to no session, until they are sent: a few, each short.
 
-use super::graves::Attempt;
+use crate::session::seats::Name;
 use crate::session::wire::CHALLENGE_LEN;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ pub(super) enum Reply {
     /// The ACCEPT of a session that is not confirmed.
     Accept(u32, SocketAddr),
     /// The ACCEPT that says no to an attempt.
-    Rejection(Attempt),
+    Rejection(Name),
 }
 
 impl Replies {

@@ -17,8 +17,9 @@ pub(super) struct Table<T> {
 
 #[derive(Debug)]
 struct Slot<T> {
+    /// The id it is taken by; none, while it is not.
+    id: u32,
     generation: u32,
-    is_taken: bool,
     value: Option<T>,
 }
 
@@ -39,22 +40,22 @@ impl<T> Table<T> {
         self.len() >= self.limit
     }
 
-    /// Takes an id, to [`insert`](Self::insert) a value at it or to [`remove`](Self::remove) it again; `None`: all slots are taken.
+    /// Takes an id, to [`insert`](Self::insert) a value at it or to [give it back](Self::give_back); `None`: all slots are taken.
     pub(super) fn next_id(&mut self) -> Option<u32> {
         if self.is_full() {
             return None;
         }
         if self.free.is_empty() {
             self.free.push_back(u32::try_from(self.slots.len()).ok()?);
-            self.slots.push(Slot { generation: 0, is_taken: false, value: None });
+            self.slots.push(Slot { id: NONE, generation: 0, value: None });
         }
         let (index, shard, mask) = (self.free.pop_front()?, self.shard, self.mask);
         let slot = self.slots.get_mut(usize::try_from(index).ok()?)?;
-        slot.is_taken = true;
         loop {
             slot.generation = (slot.generation + 1) & GENERATION;
             let id = (shard | index << SLOT_SHIFT | slot.generation) ^ mask;
             if is_legal(id) {
+                slot.id = id;
                 return Some(id);
             }
         }
@@ -62,52 +63,57 @@ impl<T> Table<T> {
 
     /// Holds `value` at an id that [`next_id`](Self::next_id) has given.
     pub(super) fn insert(&mut self, id: u32, value: T) {
-        if let Some(slot) = self.index(id).and_then(|index| self.slots.get_mut(index)) {
+        if let Some(slot) = self.slot(id) {
             slot.value = Some(value);
         }
     }
 
     /// The values held and their ids, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0..).zip(&self.slots).filter_map(|(index, slot)| {
-            let id = (self.shard | index << SLOT_SHIFT | slot.generation) ^ self.mask;
-            Some((id, slot.value.as_ref()?))
-        })
+        self.slots.iter().filter_map(|slot| Some((slot.id, slot.value.as_ref()?)))
     }
 
     pub(super) fn get(&self, id: u32) -> Option<&T> {
-        self.slots.get(self.index(id)?)?.value.as_ref()
+        self.slots.get(self.index(id)).filter(|slot| slot.id == id)?.value.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
-        let index = self.index(id)?;
-        self.slots.get_mut(index)?.value.as_mut()
+        self.slot(id)?.value.as_mut()
     }
 
-    /// Gives an id back, and the value that was held at it.
-    pub(super) fn remove(&mut self, id: u32) -> Option<T> {
-        let index = self.index(id)?;
-        let slot = self.slots.get_mut(index)?;
-        slot.is_taken = false;
-        self.free.push_back(u32::try_from(index).ok()?);
-        slot.value.take()
+    /// Takes the value out. Its id stays taken.
+    pub(super) fn lift(&mut self, id: u32) -> Option<T> {
+        self.slot(id)?.value.take()
     }
 
-    /// The slot of an id of this shard that is taken, and whose generation is that of the slot.
-    fn index(&self, id: u32) -> Option<usize> {
-        let plain = id ^ self.mask;
-        let index = usize::try_from(plain >> SLOT_SHIFT & SLOT).ok()?;
-        let slot = self.slots.get(index)?;
-        let is_here = plain >> SHARD_SHIFT << SHARD_SHIFT == self.shard;
-        (is_here && slot.is_taken && plain & GENERATION == slot.generation).then_some(index)
+    /// Gives an id back.
+    pub(super) fn give_back(&mut self, id: u32) {
+        let index = self.index(id);
+        if let (Some(slot), Ok(number)) = (self.slot(id), u32::try_from(index)) {
+            (slot.id, slot.value) = (NONE, None);
+            self.free.push_back(number);
+        }
+    }
+
+    /// The slot that is taken by an id.
+    fn slot(&mut self, id: u32) -> Option<&mut Slot<T>> {
+        let index = self.index(id);
+        self.slots.get_mut(index).filter(|slot| slot.id == id)
+    }
+
+    /// Where the slot of an id is.
+    const fn index(&self, id: u32) -> usize {
+        ((id ^ self.mask) >> SLOT_SHIFT & SLOT) as usize
     }
 }
 
 /// An id is the conv of KCP segments.
 const fn is_legal(id: u32) -> bool {
-    id != 0 && !is_reserved_conv(id)
+    id != NONE && !is_reserved_conv(id)
 }
 
+/// No id.
+const NONE: u32 = 0;
 const SLOT_SHIFT: u32 = 12;
 const SHARD_SHIFT: u32 = 26;
 const GENERATION: u32 = (1 << SLOT_SHIFT) - 1;
@@ -130,8 +136,10 @@ mod tests {
                 assert_eq!((table.get(id), table.len()), (Some(&round), 1));
                 assert!(table.iter().eq([(id, &round)]));
                 assert_eq!(table.get(id ^ 1 << 31), None, "another shard");
-                assert_eq!(table.remove(id), Some(round));
-                assert!(table.get(id).is_none() && table.remove(id).is_none());
+                assert_eq!(table.lift(id), Some(round));
+                assert_eq!((table.len(), table.lift(id)), (1, None), "the id is still taken");
+                table.give_back(id);
+                assert!(table.get(id).is_none() && table.len() == 0);
             }
         }
     }
@@ -145,9 +153,10 @@ mod tests {
             id
         });
         assert!(table.is_full() && table.next_id().is_none());
-        table.remove(ids[0]);
+        table.give_back(ids[0]);
         let unused = table.next_id().unwrap();
-        assert!(table.is_full() && table.get(unused).is_none() && table.remove(unused).is_none());
+        assert!(table.is_full() && table.get(unused).is_none());
+        table.give_back(unused);
         let again = table.next_id().unwrap();
         table.insert(again, 3);
         assert_ne!(again, ids[0]);

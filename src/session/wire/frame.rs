@@ -99,6 +99,10 @@ impl EcnFrame {
 #[derive(Clone, Copy, Debug)]
 pub struct Frames<'a> {
     rest: Reader<'a>,
+    /// The first of them, and what is behind it: most bodies have no other.
+    first: Option<(Frame<'a>, Reader<'a>)>,
+    /// Of each frame of the body, the bit of its type.
+    types: u16,
 }
 
 impl<'a> Frames<'a> {
@@ -106,16 +110,29 @@ impl<'a> Frames<'a> {
     /// stands where it may not, or there are more than [`FRAMES_MAX`].
     pub fn parse(body: &'a [u8]) -> Result<Self, FrameError> {
         let mut rest = Reader::new(body);
+        let mut frames = Self { rest, first: None, types: 0 };
         for index in 0..FRAMES_MAX {
-            if rest.rest().is_empty() {
-                return Ok(Self { rest: Reader::new(body) });
-            }
-            if let (Frame::Repair(..), 1..) = (Frame::decode(&mut rest)?, index) {
-                return Err(FrameError::Repair);
+            let Some(found) = rest.rest().first() else { return Ok(frames) };
+            let frame = Frame::decode(&mut rest)?;
+            frames.types |= 1 << (found & !frame_type::TO_END);
+            match (&frame, index) {
+                (_, 0) => frames.first = Some((frame, rest)),
+                (Frame::Repair(..), _) => return Err(FrameError::Repair),
+                _ => {}
             }
         }
         rest.finish().map_err(|_| FrameError::TooMany)?;
-        Ok(Self { rest: Reader::new(body) })
+        Ok(frames)
+    }
+
+    /// Whether the body says something of packets that have come, and nothing else.
+    pub(in crate::session) const fn only_tells(&self) -> bool {
+        self.types & !frame_type::TELLS == 0
+    }
+
+    /// Whether the body has more than signs of life, what asks for one, and what comes along with one.
+    pub(in crate::session) const fn has_more_than_signs(&self) -> bool {
+        self.types & !frame_type::SIGNS != 0
     }
 
     /// The bytes of the frames that have not been given.
@@ -129,6 +146,10 @@ impl<'a> Iterator for Frames<'a> {
     type Item = Frame<'a>;
 
     fn next(&mut self) -> Option<Frame<'a>> {
+        if let Some((frame, rest)) = self.first.take() {
+            self.rest = rest;
+            return Some(frame);
+        }
         if self.rest.rest().is_empty() {
             return None;
         }
@@ -224,6 +245,12 @@ pub(super) mod frame_type {
     pub(in super::super) const LOSS: u8 = 14;
     /// Set in the type of a frame of any length that is the last one: it has no length then.
     pub(in super::super) const TO_END: u8 = 0x80;
+
+    /// What says something of packets that have come.
+    pub(in super::super) const TELLS: u16 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
+    /// Signs of life, what asks for one, and what comes along with one.
+    pub(in super::super) const SIGNS: u16 =
+        1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;
 
     /// The frames that have a length, or extend to the end.
     pub(super) fn of_any_length<'a>(found: u8) -> Option<fn(Reader<'a>) -> Result<Frame<'a>, FrameError>> {

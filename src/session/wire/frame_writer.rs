@@ -31,6 +31,16 @@ impl<'a> FrameWriter<'a> {
         Self { buffer, end, count: 0, open: None }
     }
 
+    /// Begins a frame of KCP in an empty body, whose content is to be written behind it.
+    pub(in crate::session) fn begin_kcp(buffer: &mut Vec<u8>) {
+        buffer.push(frame_type::KCP | frame_type::TO_END);
+    }
+
+    /// Writes behind such a frame, which begins at `start`.
+    pub(in crate::session) const fn behind_kcp(buffer: &'a mut Vec<u8>, start: usize, end: usize) -> Self {
+        Self { buffer, end, count: 1, open: Some(start) }
+    }
+
     /// From now on writes until the buffer is `end` bytes long: for what room was left for.
     pub const fn set_end(&mut self, end: usize) {
         self.end = end;

@@ -1,6 +1,6 @@
 //! What kcp-go puts around KCP, on the peers of a socket.
 
-use super::super::{Config, PeerId, Peers};
+use super::super::{Config, PeerId, Peers, changed};
 use crate::arq;
 use crate::config::ConfigError;
 use crate::hash::Keyed;
@@ -114,7 +114,7 @@ impl Peers {
             envelope.rebuild(&mut peer_envelope, shard, |datagram| peer.input_rebuilt(now, datagram));
         peer.peer_envelope = Some(peer_envelope);
         if has_changed {
-            self.changed(id);
+            changed(&mut self.agenda, &mut self.events, id, peer);
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The timers of all sessions, soonest first; a session has at most one, and keeps its time.
+/// The timers of all sessions, soonest first; a session has at most one, and keeps its time: never, if it has none.
 ///
 /// A timer goes off too early rather than being moved back, so that traffic, which moves deadlines back all the time, costs nothing. One
 /// that was moved to an earlier time stays in the heap as well, and is nobody's when it comes up. Where there are few, neither is so: there
@@ -20,37 +20,37 @@ pub(super) struct Timers<Id> {
 
 impl<Id: Copy + Ord> Timers<Id> {
     /// Has `id` looked at by `at`; `armed` is the session's timer.
-    pub(super) fn arm(&mut self, id: Id, armed: &mut Option<Time>, at: Time) {
+    pub(super) fn arm(&mut self, id: Id, armed: &mut Time, at: Time) {
         let are_few = self.due.len() <= FEW;
-        if armed.is_some_and(|armed| armed <= at && !(are_few && at.micros_since(armed) >= WORTH)) {
+        if *armed <= at && !(are_few && at.micros_since(*armed) >= WORTH) {
             return;
         }
-        if are_few && armed.is_some() {
+        if are_few && *armed != Time::NEVER {
             self.due.retain(|Reverse((_, other))| *other != id);
         }
-        self.armed += usize::from(armed.replace(at).is_none());
+        self.armed += usize::from(std::mem::replace(armed, at) == Time::NEVER);
         self.due.push(Reverse((at, id)));
     }
 
     /// Takes a session's timer away.
-    pub(super) fn clear(&mut self, armed: &mut Option<Time>) {
-        self.armed -= usize::from(armed.take().is_some());
+    pub(super) fn clear(&mut self, armed: &mut Time) {
+        self.armed -= usize::from(std::mem::replace(armed, Time::NEVER) != Time::NEVER);
         if self.armed == 0 {
             self.due.clear();
         }
     }
 
-    /// Takes what has come up; whether it is still somebody's says [`has_gone_off`](Self::has_gone_off).
+    /// What has come up; whether it is still somebody's says [`has_gone_off`](Self::has_gone_off).
     pub(super) fn pop(&mut self, now: Time) -> Option<(Time, Id)> {
         self.due.peek().filter(|Reverse((at, _))| *at <= now)?;
         self.due.pop().map(|Reverse(timer)| timer)
     }
 
     /// Whether what came up is the timer of the session, which has none then.
-    pub(super) fn has_gone_off(&mut self, armed: &mut Option<Time>, at: Time) -> bool {
-        let is_its = *armed == Some(at);
+    pub(super) fn has_gone_off(&mut self, armed: &mut Time, at: Time) -> bool {
+        let is_its = *armed == at;
         if is_its {
-            *armed = None;
+            *armed = Time::NEVER;
             self.armed -= 1;
         }
         is_its
@@ -98,7 +98,7 @@ mod tests {
     /// Datagrams of 100 sessions bring timers forward, which are far away again when they have gone off.
     #[test]
     fn no_timer_is_lost_that_is_set_after_one_that_was_moved() {
-        let (mut timers, mut armed) = (Timers::default(), [None; 100]);
+        let (mut timers, mut armed) = (Timers::default(), [Time::NEVER; 100]);
         for (ms, id) in (0..5_000).zip((0..armed.len()).cycle().step_by(37)) {
             let now = Time::from_millis(ms);
             while let Some((at, id)) = timers.pop(now) {
@@ -109,8 +109,8 @@ mod tests {
             if ms % 1000 < 300 {
                 timers.arm(id, &mut armed[id], now.after(10_000));
             }
-            timers.tidy(|id| armed[id]);
-            let late = armed.iter().position(|at| at.is_some_and(|at| at <= now));
+            timers.tidy(|id| Some(armed[id]));
+            let late = armed.iter().position(|at| *at <= now);
             assert_eq!(late, None, "at {now:?}");
             assert!(timers.due.len() <= 2 * armed.len() + 1, "{} at {now:?}", timers.due.len());
         }
@@ -118,14 +118,14 @@ mod tests {
 
     #[test]
     fn a_timer_goes_off_when_it_was_armed_for_last_and_what_was_moved_takes_no_room() {
-        let (mut timers, mut armed) = (Timers::default(), [None; 10]);
+        let (mut timers, mut armed) = (Timers::default(), [Time::NEVER; 10]);
         for ms in (1..=10_000).rev() {
             let at = Time::from_millis(ms);
             for (id, armed) in armed.iter_mut().enumerate() {
                 timers.arm(id, armed, at);
                 timers.arm(id, armed, at.after(1));
             }
-            timers.tidy(|id| armed[id]);
+            timers.tidy(|id| Some(armed[id]));
         }
         assert!(timers.due.len() <= TIDY_MIN, "{}", timers.due.len());
         let mut gone_off = Vec::new();
@@ -145,22 +145,19 @@ mod tests {
     #[test]
     fn a_timer_is_moved_back_by_a_millisecond_at_least_and_only_among_few() {
         let at = Time::from_millis;
-        let (mut timers, mut armed) = (Timers::default(), None);
+        let (mut timers, mut armed) = (Timers::default(), Time::NEVER);
         for (wanted, expected) in [(5, 5), (30, 30), (20, 20), (21, 21)] {
             timers.arm(0, &mut armed, at(wanted));
-            assert_eq!((armed, timers.next()), (Some(at(expected)), Some(at(expected))));
+            assert_eq!((armed, timers.next()), (at(expected), Some(at(expected))));
         }
         timers.arm(0, &mut armed, at(21).after(999));
-        assert_eq!(armed, Some(at(21)));
-        let mut others = [None; FEW];
+        assert_eq!(armed, at(21));
+        let mut others = [Time::NEVER; FEW];
         for (id, armed) in (1..).zip(&mut others) {
             timers.arm(id, armed, at(100));
         }
         assert_eq!(timers.due.len(), 1 + FEW, "what was moved is not there any more");
         timers.arm(0, &mut armed, at(40));
-        assert_eq!(
-            (armed, timers.pop(at(21)), timers.next()),
-            (Some(at(21)), Some((at(21), 0)), Some(at(100)))
-        );
+        assert_eq!((armed, timers.pop(at(21)), timers.next()), (at(21), Some((at(21), 0)), Some(at(100))));
     }
 }

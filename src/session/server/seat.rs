@@ -1,0 +1,325 @@
+//! The seats of a server: a client that asks, or a session. One table, one way in, one way out, one account of memory.
+
+use super::memory::Memory;
+use super::opening::Guest;
+use super::refusal::Refusal;
+use super::requests::Letter;
+use super::table::Table;
+use super::{Server, SessionId};
+use crate::message::Message;
+use crate::rate::host;
+use crate::session::connection::Connection;
+use crate::session::event::{CloseReason, Event, Undelivered};
+use crate::session::seats::{Agenda, Entry, Graves, HostSeats, Hosts, Name};
+use crate::time::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// All seats there are, and what finds and counts them.
+#[derive(Debug)]
+pub(super) struct Seats<M> {
+    pub(super) table: Table<Seat<M>>,
+    by_attempt: BTreeMap<Name, u32>,
+    hosts: Hosts,
+    /// Those that are not confirmed, with the time when they are given up, the oldest first.
+    half_open: BTreeSet<(Time, u32)>,
+    graves: Graves,
+    pub(super) memory: Memory,
+    /// The session that the application was given last, and how much it may take.
+    lent: Option<(u32, u64)>,
+    pub(super) agenda: Agenda<u32>,
+    /// Sessions that have something to tell.
+    pub(super) eventful: VecDeque<u32>,
+}
+
+/// How far a client has got.
+#[derive(Debug)]
+pub(super) enum Seat<M> {
+    /// The application is asked about it.
+    Asked(Box<Asked>),
+    /// It has a session.
+    Session(Box<Peer<M>>),
+}
+
+/// What every seat has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) attempt: Name,
+    /// It is due when it is given up, until it is confirmed.
+    pub(super) entry: Entry,
+}
+
+/// A request that is not answered yet.
+pub(super) struct Asked {
+    pub(super) place: Place,
+    pub(super) guest: Guest,
+    pub(super) letter: Letter,
+}
+
+/// A session, and what its server knows of it.
+#[derive(Debug)]
+pub(super) struct Peer<M> {
+    pub(super) place: Place,
+    pub(super) connection: Connection<M>,
+    /// While the client has not been heard: its ACCEPT may have got lost.
+    pub(super) half_open: Option<Box<HalfOpen>>,
+    /// Bytes that it held when it was counted last, and has taken since, which are some of them.
+    pub(super) counted: u64,
+    pub(super) taken: u64,
+    /// It has taken some since it was polled last.
+    pub(super) took: bool,
+    /// Whether it is on the list of those that have something to tell.
+    pub(super) is_eventful: bool,
+    /// What its connect token said.
+    pub(super) pass: Option<Box<super::tokens::Pass>>,
+}
+
+/// What is kept of a handshake until the client is heard.
+#[derive(Debug)]
+pub(super) struct HalfOpen {
+    /// To be sent again, byte by byte the same.
+    pub(super) accept: Box<[u8]>,
+    /// Of the message that it answers.
+    pub(super) msg1_hash: u128,
+    /// When it may be sent again.
+    pub(super) again_from: Time,
+    /// Whether the application has let it in, and wants to know.
+    pub(super) is_told: bool,
+}
+
+impl<M> Seat<M> {
+    pub(super) const fn place(&self) -> &Place {
+        match self {
+            Self::Asked(asked) => &asked.place,
+            Self::Session(peer) => &peer.place,
+        }
+    }
+
+    pub(super) const fn place_mut(&mut self) -> &mut Place {
+        match self {
+            Self::Asked(asked) => &mut asked.place,
+            Self::Session(peer) => &mut peer.place,
+        }
+    }
+}
+
+impl<M: Message> Peer<M> {
+    /// Whether its events may be told: one that is over says its last words first.
+    pub(super) fn tells(&self) -> bool {
+        !(self.connection.is_closed() && self.place.entry.is_listed())
+    }
+}
+
+impl Place {
+    /// For a client that has so long to be confirmed.
+    pub(super) fn new(now: Time, guest: &Guest) -> Self {
+        Self { attempt: guest.attempt, entry: Entry::at(now + TIME_WAIT) }
+    }
+
+    /// What it counts against.
+    fn host(&self) -> IpAddr {
+        host(self.attempt.0)
+    }
+}
+
+impl<M: Message> Seats<M> {
+    pub(super) fn new(table: Table<Seat<M>>, memory: Memory, max_sessions: u16) -> Self {
+        Self {
+            table,
+            by_attempt: BTreeMap::new(),
+            hosts: Hosts::default(),
+            half_open: BTreeSet::new(),
+            graves: Graves::new(TIME_WAIT, usize::from(max_sessions) * GRAVES_EACH),
+            memory,
+            lent: None,
+            agenda: Agenda::default(),
+            eventful: VecDeque::new(),
+        }
+    }
+
+    /// The session of an id that is taken, confirmed or not.
+    pub(super) fn peer(&self, id: u32) -> Option<&Peer<M>> {
+        match self.table.get(id)? {
+            Seat::Session(peer) => Some(peer),
+            Seat::Asked(_) => None,
+        }
+    }
+
+    pub(super) fn peer_mut(&mut self, id: u32) -> Option<&mut Peer<M>> {
+        match self.table.get_mut(id)? {
+            Seat::Session(peer) => Some(peer),
+            Seat::Asked(_) => None,
+        }
+    }
+
+    /// The sessions that are confirmed.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
+        let is_up = |seat: &Seat<M>| matches!(seat, Seat::Session(peer) if peer.half_open.is_none());
+        self.table.iter().filter(move |(_, seat)| is_up(seat)).map(|(id, _)| id)
+    }
+
+    /// The request of an id.
+    pub(super) fn asked(&self, id: u32) -> Option<&Asked> {
+        match self.table.get(id)? {
+            Seat::Asked(asked) => Some(asked),
+            Seat::Session(_) => None,
+        }
+    }
+
+    /// The seat of an attempt.
+    pub(super) fn of_attempt(&self, attempt: &Name) -> Option<u32> {
+        self.by_attempt.get(attempt).copied()
+    }
+
+    /// Whether an attempt is over, and must not come back.
+    pub(super) fn is_over(&mut self, now: Time, attempt: Name) -> bool {
+        self.graves.holds(now, attempt)
+    }
+
+    /// The way in: a seat at an id that the table has given.
+    pub(super) fn enter(&mut self, id: u32, mut seat: Seat<M>) {
+        let place = seat.place_mut();
+        self.by_attempt.insert(place.attempt, id);
+        self.hosts.enter(place.host(), true);
+        self.half_open.insert((place.entry.due, id));
+        self.agenda.put_off(id, &mut place.entry);
+        if let Seat::Session(peer) = &mut seat {
+            self.memory.admit(peer);
+        }
+        self.table.insert(id, seat);
+    }
+
+    /// The client of a seat has been heard.
+    pub(super) fn confirm(&mut self, id: u32, place: &Place) {
+        if self.half_open.remove(&(place.entry.due, id)) {
+            self.hosts.confirm(place.host());
+        }
+    }
+
+    /// Takes a seat out of everything but its id, which another may [enter](Self::enter) at.
+    pub(super) fn leave(&mut self, id: u32) -> Option<Seat<M>> {
+        let mut seat = self.table.lift(id)?;
+        let place = seat.place_mut();
+        self.agenda.leave(&mut place.entry);
+        let place = *place;
+        self.confirm(id, &place);
+        self.hosts.leave(place.host());
+        self.by_attempt.remove(&place.attempt);
+        if let Seat::Session(peer) = &seat {
+            self.memory.dismiss(peer);
+        }
+        Some(seat)
+    }
+
+    /// Gives an id back. The attempt that had it is remembered for a while.
+    pub(super) fn give_back(&mut self, now: Time, id: u32, attempt: Name) {
+        self.table.give_back(id);
+        self.bury(now, attempt);
+    }
+
+    /// Keeps an attempt from coming back for a while.
+    pub(super) fn bury(&mut self, now: Time, attempt: Name) {
+        self.graves.insert(now, attempt);
+    }
+
+    /// The way out.
+    pub(super) fn free(&mut self, now: Time, id: u32) -> Option<Seat<M>> {
+        let seat = self.leave(id)?;
+        self.give_back(now, id, seat.place().attempt);
+        Some(seat)
+    }
+
+    /// Seats of an address, and those of them that are not confirmed.
+    pub(super) fn of_host(&self, host: IpAddr) -> HostSeats {
+        self.hosts.of(host)
+    }
+
+    /// Those of all that are not confirmed.
+    pub(super) fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// The oldest that is not confirmed, of one address or of all.
+    pub(super) fn oldest(&self, host: Option<IpAddr>) -> Option<u32> {
+        let is_of = |id: &u32| {
+            host.is_none_or(|host| self.table.get(*id).is_some_and(|seat| seat.place().host() == host))
+        };
+        self.half_open.iter().map(|(_, id)| *id).find(is_of)
+    }
+
+    /// Whether one was let in and has not been heard for longer than an answer takes: where there is no other room, it goes.
+    pub(super) fn has_ghost(&self, now: Time) -> bool {
+        let given_up_first = self.half_open.first().filter(|(_, id)| self.peer(*id).is_some());
+        given_up_first.is_some_and(|(until, _)| *until <= now + (TIME_WAIT - ANSWER_MAX))
+    }
+
+    /// A session that is up goes to the application, which may send and read. It counts down itself what it takes; what it gives back is
+    /// seen when it is counted anew, which is when it has been polled.
+    pub(super) fn lend(&mut self, id: u32) -> Option<&mut Connection<M>> {
+        if self.lent.is_none_or(|(lent, _)| lent != id) {
+            self.end_loan();
+        }
+        let Self { table, memory, agenda, lent, .. } = self;
+        let Seat::Session(peer) = table.get_mut(id)? else { return None };
+        if peer.half_open.is_some() {
+            return None;
+        }
+        if lent.is_none() {
+            *lent = Some((id, memory.grant(peer)));
+        }
+        agenda.list(id, &mut peer.place.entry);
+        Some(&mut peer.connection)
+    }
+
+    /// Takes out timers that are nobody's.
+    pub(super) fn tidy(&mut self) {
+        let Self { table, agenda, .. } = self;
+        agenda.tidy(|id| Some(&table.get(id)?.place().entry));
+    }
+
+    /// Counts what the session has taken that was lent last.
+    pub(super) fn end_loan(&mut self) {
+        if let Some((id, granted)) = self.lent.take()
+            && let Some(Seat::Session(peer)) = self.table.get_mut(id)
+        {
+            self.memory.spend(peer, granted);
+        }
+    }
+}
+
+impl<M: Message> Server<M> {
+    /// A seat is given back whose time is out, or which others need; what it is of a session is returned.
+    pub(super) fn dismiss(&mut self, now: Time, id: u32) -> Option<Box<Peer<M>>> {
+        let (peer, is_told) = match self.seats.free(now, id)? {
+            Seat::Asked(asked) => {
+                self.count(now, asked.place.attempt.0, Refusal::Unanswered);
+                (None, true)
+            }
+            Seat::Session(peer) => {
+                if let (Some(tokens), Some(pass)) = (&mut self.tokens, &peer.pass) {
+                    tokens.leave(pass, id);
+                }
+                self.stats.unconfirmed += u64::from(peer.half_open.is_some());
+                let is_told = peer.half_open.as_ref().is_some_and(|half_open| half_open.is_told);
+                (Some(peer), is_told)
+            }
+        };
+        if is_told {
+            // The application knows of a client that will not come in.
+            let closed =
+                Event::Closed { reason: CloseReason::ConnectTimeout, undelivered: Undelivered::default() };
+            self.notices.push_back((SessionId(id), closed));
+        }
+        peer
+    }
+}
+
+/// How long a client has to be heard, and how long an attempt is remembered that is over: as long as a cookie lives at most.
+pub(super) const TIME_WAIT: Duration = Duration::from_secs(10);
+/// Least time between two ACCEPTs of one attempt.
+pub(super) const ACCEPT_EACH: Duration = Duration::from_millis(50);
+/// What a client that was let in takes to be heard over most paths. Who asks again each second in the name of others does not hold a place.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+/// Attempts that are kept from coming back, for each session that there may be.
+const GRAVES_EACH: usize = 4;
