@@ -21,8 +21,8 @@ struct Handshake {
 }
 
 /// The CRC-32 of the salts of both ends and the protocol id: each packet's checksum goes on from there, so that only who has seen the
-/// handshake can make one.
-struct Checksum(u32);
+/// handshake can make one. A hasher and not its four bytes: to make one of those asks what the processor can do, for each packet.
+struct Checksum(Hasher);
 
 impl Exchange for Plain {
     fn begin(
@@ -89,14 +89,14 @@ impl Keys {
         let secret = u128::from(salt) | u128::from(protocol_id) << 64;
         let mut begun = Hasher::new();
         begun.update(&secret.to_le_bytes());
-        Self(Box::new(Checksum(begun.finalize())))
+        Self(Box::new(Checksum(begun)))
     }
 }
 
 impl Checksum {
     /// CRC-32 of IEEE 802.3 over the secret and `bytes`.
     fn sum(&self, bytes: &[u8]) -> [u8; SUM_LEN] {
-        let mut hasher = Hasher::new_with_initial(self.0);
+        let mut hasher = self.0.clone();
         hasher.update(bytes);
         hasher.finalize().to_le_bytes()
     }
