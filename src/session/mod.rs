@@ -2,16 +2,17 @@
 //!
 //! [`Session`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
 //! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
-//! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::Machine). A [`Connection`] is what both have of a session that is up: reliable lanes
-//! (each a [`Kcp`](crate::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
+//! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::Machine). A [`Connection`] is what both have of
+//! a session that is up: reliable lanes (each a [`Kcp`](crate::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
 //!
 //! ```
+//! use std::net::SocketAddr;
 //! use whitewater::rand_core::UnwrapErr;
 //! use whitewater::session::{ClientConfig, Event, Server, ServerConfig, Session, Target};
 //! use whitewater::{Machine, Time};
 //!
 //! let rng = UnwrapErr(getrandom::SysRng); // in a test, one with a seed, such as that of the crate `whitewater-sim`
-//! let (here, there) = ("10.0.0.1:1000".parse()?, "10.0.0.2:4000".parse()?);
+//! let (here, there) = (SocketAddr::from(([10, 0, 0, 1], 1000)), SocketAddr::from(([10, 0, 0, 2], 4000)));
 //! let mut server: Server = Server::new(&ServerConfig::insecure(), rng)?;
 //! let mut client: Session = Session::new(&ClientConfig::default(), rng)?;
 //! let (mut now, mut buf) = (Time::ZERO, Vec::new());
