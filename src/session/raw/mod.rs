@@ -333,23 +333,26 @@ impl Machine for Peers {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        while let Some(id) = self.agenda.first() {
+        'seats: while let Some(id) = self.agenda.first() {
             let Some(peer) = self.peers.get_mut(&id) else {
                 self.agenda.end_turn(None);
                 continue;
             };
-            if std::mem::take(&mut peer.is_touched) {
-                self.update(now, id);
-            } else if let Some(datagram) = peer.pop() {
+            while std::mem::take(&mut peer.is_touched) || peer.has_left_more() {
+                if let Some(reason) =
+                    peer.serve(now, id, &self.config, self.shared_envelope.as_deref_mut(), &mut self.events)
+                {
+                    self.end(id, reason);
+                    continue 'seats;
+                }
+            }
+            if let Some(datagram) = peer.pop() {
                 out.extend_from_slice(datagram);
                 self.agenda.sent(datagram.len());
                 return Some(peer.address().into());
-            } else if peer.has_left_more() {
-                peer.is_touched = true;
-            } else {
-                self.agenda.end_turn(Some(&mut peer.entry));
-                self.agenda.put_off(id, &mut peer.entry);
             }
+            self.agenda.end_turn(Some(&mut peer.entry));
+            self.agenda.put_off(id, &mut peer.entry);
         }
         None
     }

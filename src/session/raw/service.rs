@@ -1,38 +1,49 @@
 //! What is due for a peer: its flush, timer and events, and its end.
 
-use super::Peers;
-use super::peer::{CloseReason, Event, PeerId};
+use super::envelope::SharedEnvelope;
+use super::peer::{CloseReason, Event, Peer, PeerId};
+use super::{Config, Peers};
 use crate::time::Time;
+use std::collections::VecDeque;
 use std::time::Duration;
 
-impl Peers {
-    /// Does what is due for a peer: is it gone, can it be written to, when does it need care again?
-    pub(super) fn update(&mut self, now: Time, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(&id) else { return };
-        let flush = std::mem::take(&mut peer.flush) || self.config.eager;
-        peer.update(now, flush);
-        if let Some(shared_envelope) = &mut self.shared_envelope {
-            peer.wrap(now, shared_envelope);
+impl Peer {
+    /// Does what is due: is it gone, and why, can it be written to, when does it need care again?
+    pub(super) fn serve(
+        &mut self,
+        now: Time,
+        id: PeerId,
+        config: &Config,
+        shared_envelope: Option<&mut SharedEnvelope>,
+        events: &mut VecDeque<Event>,
+    ) -> Option<CloseReason> {
+        let flush = std::mem::take(&mut self.flush) || config.eager;
+        self.update(now, flush);
+        if let Some(shared_envelope) = shared_envelope {
+            self.wrap(now, shared_envelope);
         }
-        let idle_at = peer.heard + self.config.idle_timeout;
-        if peer.kcp().is_dead() {
-            return self.end(id, CloseReason::DeadLink);
+        let idle_at = self.heard + config.idle_timeout;
+        if self.kcp().is_dead() {
+            return Some(CloseReason::DeadLink);
         }
         if now >= idle_at {
-            return self.end(id, CloseReason::Idle);
+            return Some(CloseReason::Idle);
         }
-        if peer.take_writable() && !std::mem::replace(&mut peer.told_writable, true) {
-            self.events.push_back(Event::Writable(id));
+        if self.take_writable() && !std::mem::replace(&mut self.told_writable, true) {
+            events.push_back(Event::Writable(id));
         }
-        let quiet_at = peer.heard + QUIET;
-        if !peer.shrunk && now >= quiet_at && peer.kcp().is_idle() {
-            peer.shrink();
+        let quiet_at = self.heard + QUIET;
+        if !self.shrunk && now >= quiet_at && self.kcp().is_idle() {
+            self.shrink();
         }
-        let due = peer.check(now).map_or(idle_at, |at| at.min(idle_at));
-        peer.entry.due = if !peer.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
+        let due = self.check(now).map_or(idle_at, |at| at.min(idle_at));
+        self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
+        None
     }
+}
 
-    fn end(&mut self, id: PeerId, reason: CloseReason) {
+impl Peers {
+    pub(super) fn end(&mut self, id: PeerId, reason: CloseReason) {
         let Some(peer) = self.remove(id) else { return };
         match reason {
             CloseReason::Idle => self.stats.closed_idle += 1,
