@@ -70,6 +70,8 @@ pub struct Peer {
     pub(super) entry: Entry,
     /// It has to be served before its datagrams leave.
     pub(super) is_touched: bool,
+    /// A datagram has left since it was asked whether there is more.
+    has_sent: bool,
     /// Flush when it is served next.
     pub(super) flush: bool,
     /// What is sent, and what has come, is flushed when it is served next.
@@ -106,6 +108,7 @@ impl Peer {
             heard: now,
             entry: Entry::at(now),
             is_touched: true,
+            has_sent: false,
             flush: false,
             flushes_sends: false,
             flushes_acks: false,
@@ -290,6 +293,9 @@ impl Peer {
 
     /// Whether there is more to send now that what was ready has left; once.
     pub(super) fn has_left_more(&mut self) -> bool {
+        if self.may_send() || !std::mem::take(&mut self.has_sent) {
+            return false;
+        }
         let waits = !self.kcp.output().is_empty();
         if let Some(peer_envelope) = &mut self.peer_envelope {
             return peer_envelope.out().is_empty() && (waits || self.kcp.output_mut().clear_full());
@@ -302,6 +308,7 @@ impl Peer {
         if !self.may_send() {
             return None;
         }
+        self.has_sent = true;
         if let Some(peer_envelope) = &mut self.peer_envelope {
             return peer_envelope.out_mut().pop();
         }
