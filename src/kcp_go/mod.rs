@@ -56,6 +56,7 @@ mod fec;
 mod key;
 mod nonce;
 mod shield;
+#[cfg(feature = "net")]
 mod socket;
 mod stats;
 #[cfg(test)]
@@ -66,5 +67,6 @@ pub use crypt::{Crypt, UnknownCrypt};
 pub(crate) use datagram::{Inner, Shard};
 pub(crate) use envelope::{Envelope, PeerEnvelope};
 pub use key::Key;
+#[cfg(feature = "net")]
 pub(crate) use socket::SocketEnvelope;
 pub use stats::Stats;

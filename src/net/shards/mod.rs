@@ -4,9 +4,9 @@
 //! it moves, its datagrams arrive at any: the id of its session, which they begin with, names the shard that owns it, and who got them hands
 //! them on. What is sent leaves from the owner's socket, which has the same port.
 
-mod strays;
+pub(super) mod strays;
 
-pub(super) use strays::{Handed, Neighbours, Stray, meet};
+pub(super) use strays::{Handed, Neighbours, meet};
 
 use super::error::Error;
 use super::os::shared;

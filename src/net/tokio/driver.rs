@@ -3,7 +3,7 @@
 use super::super::batch::Datagram;
 use super::super::clock::Clock;
 use super::super::driver::{as_v4, way};
-use super::super::shards::Stray;
+use super::super::shards::strays::Stray;
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
