@@ -6,10 +6,11 @@
 use crate::common;
 
 use allocation_counter::{AllocationInfo, measure};
-use common::{Link, LinkConfig, Raw, kcp, numbered};
+use common::{Raw, kcp, lossy, numbered};
 use std::time::Duration;
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
+use whitewater_sim::{Link, LinkConfig};
 
 /// A sender that always has more to send, a receiver, and what their calls allocated. Only what
 /// happens inside of the control blocks is counted.
@@ -33,14 +34,14 @@ impl Flow {
             snd_queue: window.into(),
             ..Config::turbo().classic()
         };
-        let link = LinkConfig::lossy(loss);
+        let link = lossy(loss);
         let bob = grown(&config, len);
         let snd = bob.stats().rcv_nxt;
         Self {
             alice: Kcp::starting_at(bob.conv(), &config, DatagramQueue::new(), snd, Sn(0)).unwrap(),
             bob,
-            there: Link::new(link, 1, 1),
-            back: Link::new(link, 1, 2),
+            there: Link::new(link.clone(), 1, 1).unwrap(),
+            back: Link::new(link, 1, 2).unwrap(),
             now: Time::ZERO,
             message: numbered(1, len),
             buf: vec![0; 1400],
@@ -54,12 +55,10 @@ impl Flow {
         let Self { alice, bob, there, back, now, message, buf, received, allocations } = self;
         let mut count = |call: &mut dyn FnMut()| *allocations += measure(call).count_total;
         while let Some(datagram) = there.arrive(*now) {
-            count(&mut || bob.input(*now, &datagram).unwrap());
-            there.recycle(datagram);
+            count(&mut || bob.input(*now, datagram).unwrap());
         }
         while let Some(datagram) = back.arrive(*now) {
-            count(&mut || alice.input(*now, &datagram).unwrap());
-            back.recycle(datagram);
+            count(&mut || alice.input(*now, datagram).unwrap());
         }
         count(&mut || {
             while bob.recv(buf).is_ok() {
@@ -79,7 +78,7 @@ impl Flow {
 
     /// Lets `time` pass on such a link to bob.
     fn run(&mut self, time: Duration, link: LinkConfig) {
-        self.there.set(link);
+        self.there.set(link).unwrap();
         for _ in 0..time.as_millis() {
             self.step();
         }
@@ -109,10 +108,10 @@ fn a_message_allocates_nothing_in_a_steady_state() {
         for loss in [0.0, 0.1] {
             let mut flow = Flow::new(window, len, loss);
             // With breaks in which the whole window is sent again.
-            let link = LinkConfig::lossy(loss);
+            let link = lossy(loss);
             for _ in 0..5 {
-                flow.run(Duration::from_millis(300), LinkConfig { loss: (10.0 * loss).min(1.0), ..link });
-                flow.run(Duration::from_millis(700), link);
+                flow.run(Duration::from_millis(300), lossy((10.0 * loss).min(1.0)));
+                flow.run(Duration::from_millis(700), link.clone());
             }
             let (before, received) = (flow.allocations, flow.received);
             flow.run(Duration::from_secs(4), link);

@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use common::{LinkConfig, Pair, Raw, drain, flushed, kcp, numbered};
+use common::{Raw, Talk, drain, flushed, kcp, lossy, numbered, pair};
 use std::time::Duration;
 use whitewater::{Config, DatagramQueue, InputError, Kcp, SendError, Time};
 
@@ -150,7 +150,7 @@ fn a_sender_that_waits_when_the_queue_is_full_gets_everything_through() {
     for seed in 1..=5 {
         let config =
             Config { snd_queue: 20, snd_queue_bytes: 8000, snd_wnd: 64, ..Config::turbo().classic() };
-        let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
+        let mut pair = pair(config, lossy(0.1), seed);
         let (mut number, mut refused) = (0, 0);
         while number < 1000 {
             match pair.alice.send(numbered(number, number % 700)) {

@@ -3,9 +3,10 @@
 use crate::common;
 
 use bytes::Bytes;
-use common::{Drive, LinkConfig, Pair, Raw, Setup, flushed, kcp, numbered, presets};
+use common::{Raw, Setup, Talk, flushed, kcp, lossy, numbered, pair, presets, rough};
 use std::time::Duration;
 use whitewater::{Config, Time};
+use whitewater_sim::Drive;
 
 /// What can be seen of a run: the bytes on both ways, and when every message was read.
 fn run(setup: Setup, lens: &[usize]) -> (u64, u64, Vec<Time>) {
@@ -24,7 +25,7 @@ fn run(setup: Setup, lens: &[usize]) -> (u64, u64, Vec<Time>) {
     } else {
         pair.assert_delivered()
     }
-    (pair.alice.link.digest(), pair.bob.link.digest(), pair.bob.received_at.clone())
+    (pair.links[0].digest(), pair.links[1].digest(), pair.bob.received_at.clone())
 }
 
 #[test]
@@ -32,9 +33,12 @@ fn shared_buffers_send_the_same_bytes_at_the_same_times() {
     // Around the 256 bytes from which on it pays to share, and around the mss.
     let lens = [0, 1, 100, 255, 256, 257, 1000, 1376, 1377, 1632, 3000, 20_000];
     for (name, config) in presets() {
-        for (drive, seed) in [(Drive::Check, 1), (Drive::Tick, 2), (Drive::Flush, 3)] {
-            let setup = Setup { drive, ..Setup::new(config, LinkConfig::mobile(), seed) };
-            assert!(run(setup, &lens) == run(Setup { shares: true, ..setup }, &lens), "{name}");
+        for (drive, seed) in [(Drive::CHECK, 1), (Drive::BEAT, 2), (Drive::CHECK.flushing(), 3)] {
+            let setup = Setup { drive, ..Setup::new(config, rough(), seed) };
+            assert!(
+                run(setup.clone(), &lens) == run(Setup { shares: true, ..setup.clone() }, &lens),
+                "{name}"
+            );
         }
     }
 }
@@ -43,16 +47,16 @@ fn shared_buffers_send_the_same_bytes_at_the_same_times() {
 fn a_stream_delivers_its_bytes_from_shared_buffers_too() {
     let config = Config { stream: true, snd_wnd: 128, ..Config::turbo().classic() };
     for seed in 1..=5 {
-        let setup = Setup::new(config, LinkConfig::lossy(0.1), seed);
+        let setup = Setup::new(config, lossy(0.1), seed);
         let lens = [3, 300, 1, 5000, 255, 256, 0, 1376];
-        run(Setup { shares: true, ..setup }, &lens);
+        run(Setup { shares: true, ..setup.clone() }, &lens);
     }
 }
 
 #[test]
 fn mixed_calls_keep_the_order() {
     for seed in 1..=5 {
-        let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::lossy(0.1), seed);
+        let mut pair = pair(Config::turbo().classic(), lossy(0.1), seed);
         let messages: Vec<_> = (0..100).map(|number| numbered(number, 200 + number * 13)).collect();
         for (number, message) in messages.iter().enumerate() {
             if number % 2 == 0 {

@@ -5,16 +5,18 @@
 
 use crate::common;
 
-use common::{Drive, LinkConfig, Pair, Raw, Rng, Setup, drain, kcp, numbered, presets, raw_segments};
+use common::{Pair, Raw, Setup, Talk, clean, drain, kcp, numbered, pair, presets, raw_segments};
 use proptest::prelude::*;
+use rand::RngExt;
 use std::time::Duration;
 use whitewater::{Config, Modern, Recovery, Sn, Time};
+use whitewater_sim::{Drive, LinkConfig, Loss, SimRng};
 
 /// Any knobs, any link, any beginning; two ends that recover by time, or none.
 fn setup(seed: u64, is_by_time: bool) -> Setup {
-    let mut rng = Rng::new(seed, 77);
+    let mut rng = SimRng::new(seed, 77);
     let recoveries = [1, 2].map(|end| if is_by_time { by_time(seed, end) } else { Recovery::Classic });
-    let mut any = |end| rng.below(end);
+    let mut any = |end| rng.random_range(0..end);
     let configs = recoveries.map(|recovery| Config {
         mtu: [50, 300, 1400][any(3)],
         snd_wnd: [1, 8, 32, 256][any(4)],
@@ -31,10 +33,11 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
     let links = [(); 2].map(|()| LinkConfig {
         delay: Duration::from_millis([0, 3, 40][any(3)]),
         jitter: Duration::from_millis([0, 0, 20][any(3)]),
-        loss: chance([0, 0, 10, 25][any(4)]),
+        loss: Loss::Random(chance([0, 0, 10, 25][any(4)])),
         reorder: chance([0, 10][any(2)]),
         late: Duration::from_millis(30),
         duplicate: chance([0, 10][any(2)]),
+        ..LinkConfig::default()
     });
     let clock = |any: &mut dyn FnMut(usize) -> usize| {
         Time::from_micros([0, 1 << 40, (1 << 31) * 1000 - 300_000, (1 << 32) * 1000 - 300_001][any(4)])
@@ -42,20 +45,15 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
     let clocks = [clock(&mut any), clock(&mut any)];
     let start = |any: &mut dyn FnMut(usize) -> usize| Sn([0, u32::MAX - 5, (1 << 31) - 5][any(3)]);
     let starts = [start(&mut any), start(&mut any)];
-    Setup {
-        configs,
-        links,
-        starts,
-        clocks,
-        ..Setup::new(Config::default().classic(), LinkConfig::clean(), seed)
-    }
+    Setup { configs, links, starts, clocks, ..Setup::new(Config::default().classic(), clean(), seed) }
 }
 
 /// Any parts of it.
 fn by_time(seed: u64, end: u64) -> Recovery {
-    let mut rng = Rng::new(seed, 78 + end);
-    let [at_once, by_time, thin_acks, repeat_acks, early_probes] = [(); 5].map(|()| rng.below(4) > 0);
-    let repairs = [0, 10, 100, 200][rng.below(4)];
+    let mut rng = SimRng::new(seed, 78 + end);
+    let [at_once, by_time, thin_acks, repeat_acks, early_probes] =
+        [(); 5].map(|()| rng.random_range(0..4) > 0);
+    let repairs = [0, 10, 100, 200][rng.random_range(0..4)];
     Recovery::Modern(Modern {
         at_once,
         by_time,
@@ -68,19 +66,19 @@ fn by_time(seed: u64, end: u64) -> Recovery {
 }
 
 /// Sends, waits and pauses of the reader in any order; then everything arrives.
-fn traffic(pair: &mut Pair, seed: u64, mut between: impl FnMut(&mut Pair, &mut Rng)) {
-    let mut rng = Rng::new(seed, 78);
+fn traffic(pair: &mut Pair, seed: u64, mut between: impl FnMut(&mut Pair, &mut SimRng)) {
+    let mut rng = SimRng::new(seed, 78);
     for number in 0..40 {
-        let len = rng.below(700);
-        if rng.below(3) == 0 {
+        let len = rng.random_range(0..700);
+        if rng.random_range(0..3) == 0 {
             pair.reply(numbered(number, len));
         } else {
             pair.send(numbered(number, len));
         }
-        pair.bob.reads = rng.below(10) > 0;
-        pair.read(rng.below(4));
+        pair.bob.reads = rng.random_range(0..10) > 0;
+        pair.read(rng.random_range(0..4));
         between(pair, &mut rng);
-        pair.run_for(Duration::from_micros(rng.below(60_000) as u64));
+        pair.run_for(Duration::from_micros(rng.random_range(0..60_000)));
     }
     pair.bob.reads = true;
     pair.read(usize::MAX);
@@ -104,7 +102,7 @@ proptest! {
                     Some(at) => usize::try_from(at.since(time).as_micros()).unwrap(),
                 };
                 if ahead > 0 {
-                    let early = rng.below(ahead) as u64;
+                    let early = rng.random_range(0..ahead) as u64;
                     let early = if is_by_time { early } else { early / 1000 * 1000 };
                     end.kcp.update(time + Duration::from_micros(early));
                     assert_eq!(drain(&mut end.kcp), Vec::<Vec<u8>>::new(), "{ahead} µs early, and it had work");
@@ -124,7 +122,7 @@ proptest! {
 
     #[test]
     fn what_check_drives_delivers_what_ticking_delivers(seed: u64, is_by_time: bool) {
-        let [check, tick, flush] = [Drive::Check, Drive::Tick, Drive::Flush].map(|drive| {
+        let [check, tick, flush] = [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()].map(|drive| {
             let mut pair = Setup { drive, ..setup(seed, is_by_time) }.pair();
             traffic(&mut pair, seed, |_, _| ());
             (pair.bob.received.clone(), pair.alice.received.clone())
@@ -141,7 +139,7 @@ fn an_idle_session_is_never_woken() {
         fresh.update(Time::ZERO);
         assert_eq!(fresh.check(Time::ZERO), None, "{name}");
 
-        let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+        let mut pair = pair(config, clean(), 1);
         pair.send_numbered(50);
         assert!(pair.run_until_idle(Duration::from_secs(10)), "{name}: never went quiet");
         let updates = (pair.alice.updates, pair.bob.updates);

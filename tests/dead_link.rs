@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use common::{LinkConfig, Pair, Raw, drain, flushed, kcp, numbered, presets, raw_segments};
+use common::{Raw, Talk, clean, drain, flushed, kcp, lossy, numbered, pair, presets, raw_segments};
 use std::time::Duration;
 use whitewater::{Config, Time};
 
@@ -67,12 +67,12 @@ fn the_back_off_ends() {
 #[test]
 fn a_dead_link_goes_on_and_delivers_but_stays_dead() {
     for (name, config) in presets() {
-        let mut pair = Pair::new(Config { dead_link: 4, ..config }, LinkConfig::clean(), 1);
-        pair.alice.link.set(LinkConfig::lossy(1.0));
+        let mut pair = pair(Config { dead_link: 4, ..config }, clean(), 1);
+        pair.links[0].set(lossy(1.0)).unwrap();
         pair.send_numbered(20);
         pair.run_for(Duration::from_secs(5));
         assert!(pair.alice.kcp.is_dead(), "{name}");
-        pair.alice.link.set(LinkConfig::clean());
+        pair.links[0].set(clean()).unwrap();
         pair.send_numbered(20);
         assert!(pair.run_until_idle(Duration::from_secs(30)), "{name}: never went quiet");
         pair.assert_delivered();
@@ -84,7 +84,7 @@ fn a_dead_link_goes_on_and_delivers_but_stays_dead() {
 fn a_peer_that_answers_anything_is_not_dead_at_30_percent_loss() {
     for (name, config) in presets() {
         for seed in 1..=5 {
-            let mut pair = Pair::new(config, LinkConfig::lossy(0.3), seed);
+            let mut pair = pair(config, lossy(0.3), seed);
             pair.send_numbered(100);
             assert!(pair.run_until_idle(Duration::from_secs(1000)), "{name}: never went quiet");
             assert!(!pair.alice.kcp.is_dead(), "{name}");

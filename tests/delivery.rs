@@ -5,11 +5,12 @@
 
 use crate::common;
 
-use common::{Drive, LinkConfig, Pair, Setup, numbered, presets};
+use common::{Pair, Setup, Talk, clean, lossy, numbered, pair, presets, rough};
 use std::time::Duration;
 use whitewater::{Config, Recovery, Time};
+use whitewater_sim::{Drive, LinkConfig};
 
-const DRIVES: [Drive; 3] = [Drive::Check, Drive::Tick, Drive::Flush];
+const DRIVES: [Drive; 3] = [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()];
 
 /// Both ends send 60 messages of 100 bytes a second, for 5 s; the largest delay of one of them.
 fn play(pair: &mut Pair) -> Duration {
@@ -31,7 +32,7 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
     for ((name, config), drive) in
         presets().into_iter().flat_map(|preset| DRIVES.map(|drive| (preset, drive)))
     {
-        let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::clean(), 1) }.pair();
+        let mut pair = Setup { drive, ..Setup::new(config, clean(), 1) }.pair();
         pair.send_numbered(200);
         assert!(pair.run_until_idle(Duration::from_secs(10)), "{name}: never went quiet");
         pair.assert_delivered();
@@ -39,8 +40,8 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert_eq!((pair.resends(), alice.duplicates, bob.duplicates), (0, 0, 0), "{name}");
         let acks = if config.recovery == Recovery::Classic { 200 } else { bob.segments_sent };
-        assert!(acks == 200 || acks <= 100, "{name}: {acks} for what una says");
         let repairs = u64::from(alice.repairs_sent); // until it is seen that nothing gets lost
+        assert!(acks == 200 || acks <= 100 + repairs, "{name}: {acks} for what una says");
         assert!(repairs <= if name == "repairs" { 2 } else { 0 }, "{name}: {repairs} repairs");
         assert_eq!((alice.segments_sent, bob.segments_sent), (200 + repairs, acks), "{name}");
         let most = payload as u64 + 200 * 24 + repairs * 1400;
@@ -57,8 +58,8 @@ fn loss_costs_resends_but_no_message() {
             let (mut messages, mut resends) = (0, 0);
             for (drive, seed) in DRIVES.into_iter().flat_map(|drive| (1..=10).map(move |seed| (drive, seed)))
             {
-                let link = LinkConfig::lossy(f64::from(loss) / 100.0);
-                let mut pair = Setup { drive, ..Setup::new(config, link, seed) }.pair();
+                let link = lossy(f64::from(loss) / 100.0);
+                let mut pair = Setup { drive, ..Setup::new(config, link.clone(), seed) }.pair();
                 pair.send_numbered(200);
                 let limit = if config.nc { 30 } else { 400 };
                 assert!(
@@ -77,11 +78,12 @@ fn loss_costs_resends_but_no_message() {
 
 #[test]
 fn reordering_costs_a_few_resends_but_no_message() {
-    let link = LinkConfig { reorder: 0.2, late: Duration::from_millis(25), ..LinkConfig::clean() };
+    let link = LinkConfig { reorder: 0.2, late: Duration::from_millis(25), ..clean() };
     for ((name, config), seed) in
         presets().into_iter().flat_map(|preset| (1..=5).map(move |seed| (preset, seed)))
     {
-        let mut pair = Setup { drive: Drive::Flush, ..Setup::new(config, link, seed) }.pair();
+        let mut pair =
+            Setup { drive: Drive::CHECK.flushing(), ..Setup::new(config, link.clone(), seed) }.pair();
         play(&mut pair);
         pair.assert_delivered();
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
@@ -96,11 +98,11 @@ fn reordering_costs_a_few_resends_but_no_message() {
 
 #[test]
 fn copies_are_delivered_once_and_cost_an_ack_each() {
-    let link = LinkConfig { duplicate: 0.3, ..LinkConfig::clean() };
+    let link = LinkConfig { duplicate: 0.3, ..clean() };
     for ((name, config), seed) in
         presets().into_iter().flat_map(|preset| (1..=5).map(move |seed| (preset, seed)))
     {
-        let setup = Setup { links: [link, LinkConfig::clean()], ..Setup::new(config, link, seed) };
+        let setup = Setup { links: [link.clone(), clean()], ..Setup::new(config, link.clone(), seed) };
         let mut pair = setup.pair();
         pair.send_numbered(200);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "{name}: never went quiet");
@@ -119,7 +121,7 @@ fn copies_are_delivered_once_and_cost_an_ack_each() {
 fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst() {
     for (name, config) in presets() {
         for (drive, seed) in DRIVES.into_iter().flat_map(|drive| (1..=10).map(move |seed| (drive, seed))) {
-            let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::mobile(), seed) }.pair();
+            let mut pair = Setup { drive, ..Setup::new(config, rough(), seed) }.pair();
             let worst = play(&mut pair);
             pair.assert_delivered();
             let limit = if config.nc { Duration::from_millis(500) } else { Duration::from_secs(15) };
@@ -133,8 +135,8 @@ fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst()
 #[test]
 fn updating_when_check_says_delivers_as_well_as_ticking_and_wakes_less() {
     for (name, config) in presets() {
-        let [(check, wakes), (tick, ticks)] = [Drive::Check, Drive::Tick].map(|drive| {
-            let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::lossy(0.02), 3) }.pair();
+        let [(check, wakes), (tick, ticks)] = [Drive::CHECK, Drive::BEAT].map(|drive| {
+            let mut pair = Setup { drive, ..Setup::new(config, lossy(0.02), 3) }.pair();
             for number in 0..30 {
                 pair.send(numbered(number, 100));
                 pair.run_for(Duration::from_secs(1));
@@ -162,11 +164,11 @@ fn a_break_of_three_seconds_costs_time_but_no_message() {
     for ((name, config), seed) in
         presets().into_iter().flat_map(|preset| (1..=3).map(move |seed| (preset, seed)))
     {
-        let mut pair = Pair::new(config, LinkConfig::clean(), seed);
+        let mut pair = pair(config, clean(), seed);
         pair.send_numbered(20);
         for loss in [0.0, 1.0, 0.0] {
-            for end in [&mut pair.alice, &mut pair.bob] {
-                end.link.set(LinkConfig::lossy(loss));
+            for link in &mut pair.links {
+                link.set(lossy(loss)).unwrap();
             }
             pair.send_numbered(10);
             pair.run_for(Duration::from_secs(3));
@@ -180,14 +182,14 @@ fn a_break_of_three_seconds_costs_time_but_no_message() {
 #[test]
 fn the_same_seed_sends_the_same_bytes() {
     let run = |seed| {
-        let mut pair = Pair::new(Config::fast().classic(), LinkConfig::mobile(), seed);
+        let mut pair = pair(Config::fast().classic(), rough(), seed);
         play(&mut pair);
         (
             pair.now(),
             pair.alice.kcp.stats(),
             pair.bob.kcp.stats(),
-            pair.alice.link.digest(),
-            pair.bob.link.digest(),
+            pair.links[0].digest(),
+            pair.links[1].digest(),
         )
     };
     assert_eq!(run(5), run(5));

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{LinkConfig, Pair, Raw, flushed, kcp, numbered, presets, raw_segments};
+use common::{Raw, Talk, clean, flushed, kcp, lossy, numbered, pair, presets, raw_segments};
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, RecvError, SendError, Time};
@@ -17,7 +17,7 @@ const MSS: usize = 26;
 
 #[test]
 fn messages_of_1_to_127_fragments_arrive_whole_and_cost_a_header_a_fragment() {
-    let mut pair = Pair::new(small(), LinkConfig::clean(), 1);
+    let mut pair = pair(small(), clean(), 1);
     let mut segments = 0;
     for count in 1..=127 {
         for len in [(count - 1) * MSS + 1, count * MSS - 1, count * MSS] {
@@ -60,7 +60,7 @@ fn messages_of_every_size_arrive_whole_under_loss() {
     for (name, config) in presets() {
         for seed in 1..=3 {
             let config = Config { snd_wnd: 128, ..config };
-            let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
+            let mut pair = pair(config, lossy(0.1), seed);
             let mss = usize::from(config.mss());
             let edges = [mss - 1, mss, mss + 1, 2 * mss - 1, 2 * mss, 2 * mss + 1];
             let lens = [0, 1].into_iter().chain(edges).chain([40_000, 0, 127 * mss, 5]);
@@ -78,7 +78,7 @@ fn messages_of_every_size_arrive_whole_under_loss() {
 #[test]
 fn the_largest_message_gets_through_the_smallest_windows() {
     let config = Config { snd_wnd: 1, rcv_wnd: 128, ..small() };
-    let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+    let mut pair = pair(config, clean(), 1);
     for number in 0..3 {
         pair.send(numbered(number, 127 * MSS));
     }
@@ -89,7 +89,7 @@ fn the_largest_message_gets_through_the_smallest_windows() {
 
 #[test]
 fn an_empty_message_is_a_message_and_costs_a_header() {
-    let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::clean(), 1);
+    let mut pair = pair(Config::turbo().classic(), clean(), 1);
     for len in [0, 3, 0, 0] {
         pair.send(numbered(1, len));
     }
@@ -130,7 +130,7 @@ fn an_incomplete_message_is_no_message() {
 #[test]
 fn a_stream_shares_segments_and_its_bytes_arrive_as_sent() {
     let config = Config { stream: true, ..Config::turbo().classic() };
-    let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+    let mut pair = pair(config, clean(), 1);
     for number in 0..1000 {
         pair.send(numbered(number, 10));
     }
@@ -149,7 +149,7 @@ fn a_stream_of_any_sends_arrives_as_sent_under_loss() {
     for (name, config) in presets() {
         for seed in 1..=3 {
             let config = Config { stream: true, snd_wnd: 128, ..config };
-            let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
+            let mut pair = pair(config, lossy(0.1), seed);
             for number in 0..60 {
                 pair.send(numbered(number, number * 379 % 5000));
                 pair.reply(numbered(number, number % 3));
@@ -193,7 +193,7 @@ fn a_stream_that_is_sent_too_much_takes_what_fills_the_last_segment() {
 fn a_sender_that_repeats_what_was_not_taken_streams_everything() {
     let config = Config { stream: true, snd_queue: 40, ..small() };
     for seed in 1..=3 {
-        let mut pair = Pair::new(config, LinkConfig::lossy(0.05), seed);
+        let mut pair = pair(config, lossy(0.05), seed);
         let data = numbered(1, 30_000);
         let mut at = 0;
         while at < data.len() {

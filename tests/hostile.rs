@@ -5,10 +5,12 @@
 
 use crate::common;
 
-use common::{LinkConfig, Pair, Raw, Rng, drain, flushed, kcp, numbered, numbers, repairing};
+use common::{Raw, Talk, drain, flushed, kcp, lossy, numbered, numbers, pair, repairing};
+use rand::{Rng, RngExt};
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, InputError, Kcp, Rejected, Sn, Stats, Time};
+use whitewater_sim::SimRng;
 
 /// When everything happens that does not say otherwise.
 const NOW: Time = Time::from_millis(5_000_100);
@@ -144,14 +146,14 @@ fn recoveries() -> [Config; 3] {
 #[test]
 fn noise_panics_nowhere_and_changes_nothing_where_it_is_refused() {
     for config in recoveries() {
-        let mut rng = Rng::new(1, 1);
+        let mut rng = SimRng::new(1, 1);
         let mut kcp = busy_with(config);
         for round in 0..20_000 {
             let mut datagram = honest();
             datagram.extend(Raw { sn: 2, data: vec![2, 7, 0, 9, 0, 1], ..Raw::wins(9) }.bytes());
-            for _ in 0..=rng.below(4) {
-                let at = rng.below(datagram.len());
-                datagram[at] = rng.next().to_le_bytes()[0];
+            for _ in 0..=rng.random_range(0..4) {
+                let at = rng.random_range(0..datagram.len());
+                datagram[at] = rng.next_u64().to_le_bytes()[0];
             }
             let before = state(&kcp);
             if kcp.input(NOW, &datagram).is_err() {
@@ -497,12 +499,12 @@ fn a_window_of_any_size_is_only_a_bound() {
 #[test]
 fn an_honest_pair_goes_on_while_a_third_forges_datagrams_that_are_refused() {
     for (config, seed) in recoveries().into_iter().flat_map(|config| [1, 2, 3].map(|seed| (config, seed))) {
-        let mut pair = Pair::new(config, LinkConfig::lossy(0.05), seed);
+        let mut pair = pair(config, lossy(0.05), seed);
         let clean = {
-            let mut pair = Pair::new(config, LinkConfig::lossy(0.05), seed);
+            let mut pair = common::pair(config, lossy(0.05), seed);
             pair.send_numbered(300);
             assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
-            (pair.now(), pair.alice.link.digest(), pair.bob.link.digest())
+            (pair.now(), pair.links[0].digest(), pair.links[1].digest())
         };
         pair.send_numbered(300);
         while !pair.is_idle() {
@@ -521,6 +523,6 @@ fn an_honest_pair_goes_on_while_a_third_forges_datagrams_that_are_refused() {
             pair.run_for(next.since(now));
         }
         pair.assert_delivered();
-        assert_eq!((pair.now(), pair.alice.link.digest(), pair.bob.link.digest()), clean);
+        assert_eq!((pair.now(), pair.links[0].digest(), pair.links[1].digest()), clean);
     }
 }

@@ -4,12 +4,13 @@
 
 use crate::common;
 
-use common::{CONV, Link, LinkConfig, Raw, kcp, numbered, presets, raw_segments, repairing};
+use common::{CONV, Raw, clean, kcp, lossy, numbered, presets, raw_segments, repairing, rough};
 use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater_sim::{Link, LinkConfig};
 
 /// Where the other end writes its datagrams.
 struct Out(mpsc::Sender<Vec<u8>>);
@@ -57,8 +58,8 @@ impl Match {
             ours: kcp(config),
             theirs,
             from_theirs,
-            there: Link::new(link, seed, 1),
-            back: Link::new(link, seed, 2),
+            there: Link::new(link.clone(), seed, 1).unwrap(),
+            back: Link::new(link, seed, 2).unwrap(),
             now: 0,
             seed,
             reads: true,
@@ -72,10 +73,10 @@ impl Match {
         self.now += 1;
         let now = Time::from_millis(self.now.into());
         while let Some(datagram) = self.there.arrive(now) {
-            assert_eq!(self.theirs.input(&datagram).unwrap(), datagram.len());
+            assert_eq!(self.theirs.input(datagram).unwrap(), datagram.len());
         }
         while let Some(datagram) = self.back.arrive(now) {
-            assert_eq!(self.ours.input(now, &datagram), Ok(()), "an honest datagram");
+            assert_eq!(self.ours.input(now, datagram), Ok(()), "an honest datagram");
         }
         if self.reads {
             self.read();
@@ -174,7 +175,7 @@ fn everything_is_exchanged_with_the_crate_kcp_at_10_percent_loss_with_every_pres
     for (name, config) in presets() {
         for seed in 1..=3 {
             let config = Config { snd_wnd: 128, ..config };
-            let (resends, segments) = exchange(&config, LinkConfig::lossy(0.1), seed);
+            let (resends, segments) = exchange(&config, lossy(0.1), seed);
             assert!((10..=segments / 2).contains(&resends), "{name}: {resends} resends of {segments}");
         }
     }
@@ -185,7 +186,7 @@ fn streams_are_exchanged_with_the_crate_kcp_at_10_percent_loss_with_every_preset
     for (name, config) in presets() {
         for seed in 1..=3 {
             let config = Config { snd_wnd: 128, stream: true, ..config };
-            let (resends, segments) = exchange(&config, LinkConfig::lossy(0.1), seed);
+            let (resends, segments) = exchange(&config, lossy(0.1), seed);
             assert!((10..=segments / 2).contains(&resends), "{name}: {resends} resends of {segments}");
         }
     }
@@ -196,7 +197,7 @@ fn nothing_is_resent_to_the_crate_kcp_on_a_clean_link() {
     for (name, config) in presets() {
         for stream in [false, true] {
             let config = Config { snd_wnd: 128, stream, ..config };
-            assert_eq!(exchange(&config, LinkConfig::clean(), 1).0, 0, "{name}");
+            assert_eq!(exchange(&config, clean(), 1).0, 0, "{name}");
         }
     }
 }
@@ -204,7 +205,7 @@ fn nothing_is_resent_to_the_crate_kcp_on_a_clean_link() {
 #[test]
 fn the_crate_kcp_takes_no_notice_of_a_repair() {
     let config = Config { snd_wnd: 128, ..repairing(100) };
-    let mut game = Match::new(&config, LinkConfig::lossy(0.1), 1);
+    let mut game = Match::new(&config, lossy(0.1), 1);
     game.is_lied_to = true;
     let (to_theirs, to_ours) = (messages(200, 0), messages(200, 1000));
     for (message, reply) in to_theirs.iter().zip(&to_ours) {
@@ -224,7 +225,7 @@ fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
         recoveries().into_iter().flat_map(|config| [(1, 50), (2, 576), (3, 1500)].map(|mtu| (config, mtu)))
     {
         let config = Config { snd_wnd: 128, rcv_wnd: 256, mtu, snd_queue: 1 << 16, ..recovery };
-        let mut game = Match::new(&config, LinkConfig::mobile(), seed);
+        let mut game = Match::new(&config, rough(), seed);
         let sent: Vec<_> = (0..100).map(|number| numbered(number, number * 31 % 2600)).collect();
         for message in &sent {
             game.ours.send(message).unwrap();
@@ -239,17 +240,17 @@ fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
 /// Bursts, reordering and copies, and half a minute in which nothing comes through.
 #[test]
 fn the_worst_paths_to_the_crate_kcp_deliver() {
-    let late = LinkConfig { reorder: 0.3, late: Duration::from_millis(40), ..LinkConfig::lossy(0.05) };
+    let late = LinkConfig { reorder: 0.3, late: Duration::from_millis(40), ..lossy(0.05) };
     for (config, seed) in recoveries().into_iter().flat_map(|config| [1, 2].map(|seed| (config, seed))) {
         let config = Config { snd_wnd: 128, ..config };
-        exchange(&config, LinkConfig { duplicate: 0.2, ..late }, seed);
-        exchange(&config, LinkConfig::lossy(0.4), seed);
-        let mut game = Match::new(&config, LinkConfig::mobile(), seed);
+        exchange(&config, LinkConfig { duplicate: 0.2, ..late.clone() }, seed);
+        exchange(&config, lossy(0.4), seed);
+        let mut game = Match::new(&config, rough(), seed);
         let (to_theirs, to_ours) = (messages(60, 0), messages(60, 1000));
         for (number, (message, reply)) in to_theirs.iter().zip(&to_ours).enumerate() {
             let loss = if (20..30).contains(&number) { 1.0 } else { 0.05 };
-            game.there.set(LinkConfig::lossy(loss));
-            game.back.set(LinkConfig::lossy(loss));
+            game.there.set(lossy(loss)).unwrap();
+            game.back.set(lossy(loss)).unwrap();
             game.ours.send(message).unwrap();
             game.theirs.send(reply).unwrap();
             (0..if loss < 1.0 { 20 } else { 3000 }).for_each(|_| game.step());
@@ -266,7 +267,7 @@ fn a_window_that_closed_at_either_end_opens_for_the_other() {
         recoveries().into_iter().flat_map(|config| [true, false].map(|ours| (config, ours)))
     {
         let config = Config { snd_wnd: 256, ..config };
-        let mut game = Match::new(&config, LinkConfig::clean(), 1);
+        let mut game = Match::new(&config, clean(), 1);
         game.reads = false;
         for message in &sent {
             if ours_sends {

@@ -5,12 +5,14 @@
 
 use crate::common;
 
-use common::{Raw, Rng, drain, kcp, numbers, raw_segments};
+use common::{Raw, drain, kcp, numbers, raw_segments};
 use proptest::prelude::*;
+use rand::RngExt;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater_sim::SimRng;
 
 /// The sending half as ikcp.c has it; times in ms.
 struct Model {
@@ -122,8 +124,8 @@ impl Model {
     }
 }
 
-fn any_config(rng: &mut Rng) -> Config {
-    let mut any = |end| rng.below(end);
+fn any_config(rng: &mut SimRng) -> Config {
+    let mut any = |end| rng.random_range(0..end);
     let pick = |values: &[u16], at: usize| values.iter().copied().nth(at).unwrap();
     Config {
         snd_wnd: pick(&[1, 8, 64, 500], any(4)),
@@ -146,27 +148,30 @@ fn window(alice: &Kcp<DatagramQueue>) -> u32 {
 
 /// A datagram that acknowledges some of what is in flight, echoing its last time, and some of what
 /// was acknowledged before.
-fn acknowledge(model: &mut Model, alice: &mut Kcp<DatagramQueue>, rng: &mut Rng, now: u64) {
+fn acknowledge(model: &mut Model, alice: &mut Kcp<DatagramQueue>, rng: &mut SimRng, now: u64) {
     if model.nxt == 0 {
         return;
     }
     let una = model.una();
     let mut acks = Vec::new();
-    for _ in 0..=rng.below(5) {
-        let sn = u32::try_from(rng.below(model.nxt as usize)).unwrap();
-        let sn = if rng.below(4) > 0 { sn.max(una.min(model.nxt - 1)) } else { sn };
+    for _ in 0..=rng.random_range(0..5) {
+        let sn = u32::try_from(rng.random_range(0..model.nxt as usize)).unwrap();
+        let sn = if rng.random_range(0..4) > 0 { sn.max(una.min(model.nxt - 1)) } else { sn };
         let sent_at = model.in_flight.get(&sn).map_or(now, |segment| segment.sent_at);
-        acks.push((sn, if rng.below(5) > 0 { sent_at } else { now - now.min(rng.below(300) as u64) }));
+        acks.push((
+            sn,
+            if rng.random_range(0..5) > 0 { sent_at } else { now - now.min(rng.random_range(0..300u64)) },
+        ));
     }
-    let freed = u32::try_from(rng.below((model.nxt - una) as usize + 1)).unwrap();
-    let una = if rng.below(3) == 0 { una + freed } else { una };
+    let freed = u32::try_from(rng.random_range(0..(model.nxt - una) as usize + 1)).unwrap();
+    let una = if rng.random_range(0..3) == 0 { una + freed } else { una };
     let segments = acks.iter().map(|&(sn, ts)| Raw { una, ..Raw::ack(sn, u32::try_from(ts).unwrap()) });
     alice.input(Time::from_millis(now), &Raw::datagram(&segments.collect::<Vec<_>>())).unwrap();
     model.input(una, &acks);
 }
 
 fn compare(seed: u64) {
-    let mut rng = Rng::new(seed, 5);
+    let mut rng = SimRng::new(seed, 5);
     let config = any_config(&mut rng);
     let mut alice = kcp(&config);
     let mut model = Model {
@@ -182,18 +187,18 @@ fn compare(seed: u64) {
     let mut now = 1000;
     alice.update(Time::from_millis(now));
     for _ in 0..400 {
-        match rng.below(10) {
+        match rng.random_range(0..10) {
             0..3 => {
-                for _ in 0..rng.below(60) {
+                for _ in 0..rng.random_range(0..60) {
                     model.waiting += u32::from(alice.send(b"payload").is_ok());
                 }
             }
             3..7 => {
-                for _ in 0..rng.below(4) {
+                for _ in 0..rng.random_range(0..4) {
                     acknowledge(&mut model, &mut alice, &mut rng, now);
                 }
             }
-            7 if rng.below(10) == 0 => {
+            7 if rng.random_range(0..10) == 0 => {
                 let Config { snd_wnd, interval, .. } = config;
                 model.config = Config { snd_wnd, interval, ..any_config(&mut rng) };
                 model.config.nodelay = config.nodelay;
@@ -208,14 +213,14 @@ fn compare(seed: u64) {
             latest.is_none_or(|at| wake.is_some_and(|wake| wake <= at.max(now))),
             "{wake:?}, not {latest:?}"
         );
-        now = match rng.below(4) {
+        now = match rng.random_range(0..4) {
             0 => wake.unwrap_or(now).max(now),
-            1 => now + rng.below(300) as u64,
-            _ => now + rng.below(20) as u64,
+            1 => now + rng.random_range(0..300u64),
+            _ => now + rng.random_range(0..20u64),
         };
         let time = Time::from_millis(now);
         let (rto, window) = (u64::try_from(alice.stats().rto.as_millis()).unwrap(), window(&alice));
-        let flushes = if rng.below(5) == 0 {
+        let flushes = if rng.random_range(0..5) == 0 {
             alice.flush(time);
             true
         } else {

@@ -4,10 +4,11 @@
 
 use crate::common;
 
-use common::{LinkConfig, Pair, ms, presets};
+use common::{Talk, clean, ms, pair, presets, rough};
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, Copa, Cubic, GoodBad};
 use whitewater::pace::PaceConfig;
+use whitewater_sim::{LinkConfig, Loss};
 
 type Control = Option<fn() -> Box<dyn CongestionControl>>;
 
@@ -26,8 +27,8 @@ fn round_trips_and_windows_begin_anew_and_everything_arrives_once() {
     for (name, config) in presets() {
         for (number, control) in controls().into_iter().enumerate() {
             for loss in [0.0, 0.2] {
-                let link = LinkConfig { loss, ..LinkConfig::mobile() };
-                let mut pair = Pair::new(config, link, 7);
+                let link = LinkConfig { loss: Loss::Random(loss), ..rough() };
+                let mut pair = pair(config, link, 7);
                 if let Some(control) = control {
                     pair.alice.kcp.set_congestion(control());
                 }
@@ -45,7 +46,7 @@ fn round_trips_and_windows_begin_anew_and_everything_arrives_once() {
                 if control.is_none() {
                     assert_eq!(after.cwnd, 1, "{name}");
                 }
-                let is_idle = pair.run_until(Duration::from_secs(60), Pair::is_idle);
+                let is_idle = pair.run_until(Duration::from_secs(60), |pair| pair.is_idle());
                 assert!(is_idle, "{name} with controller {number}");
                 pair.assert_delivered();
                 assert!(pair.alice.kcp.stats().srtt > Duration::ZERO, "{name}: it is measured again");
@@ -58,7 +59,7 @@ fn round_trips_and_windows_begin_anew_and_everything_arrives_once() {
 #[test]
 fn a_change_alone_costs_no_more_than_the_flight() {
     for (name, config) in presets() {
-        let mut pair = Pair::new(config, LinkConfig::clean(), 7);
+        let mut pair = pair(config, clean(), 7);
         pair.send_numbered(100);
         pair.run_for(ms(2_000));
         pair.send_numbered(20);

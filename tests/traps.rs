@@ -13,7 +13,7 @@
 
 use crate::common;
 
-use common::{CONV, LinkConfig, Pair, Raw, drain, flushed, kcp, numbered, numbers, presets, raw_segments};
+use common::{CONV, Raw, Talk, clean, drain, flushed, kcp, numbered, numbers, pair, presets, raw_segments};
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, KcpControl};
 use whitewater::wire::{Command, conv_of};
@@ -63,7 +63,7 @@ fn acks_of_one_datagram_count_as_one_from_the_first() {
 #[test]
 fn the_window_of_the_peer_is_taken_from_any_segment_however_old() {
     // T9. A reordered datagram closes it until the probe after 5 s.
-    let mut pair = Pair::new(Config::turbo().classic(), LinkConfig::clean(), 1);
+    let mut pair = pair(Config::turbo().classic(), clean(), 1);
     pair.send_numbered(5);
     assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
     let stale = Raw { una: 1, wnd: 0, ..Raw::ack(0, 0) };

@@ -2,10 +2,11 @@
 
 use crate::common;
 
-use common::{Drive, LinkConfig, Pair, Raw, Setup, flushed, kcp, numbered, numbers};
+use common::{Raw, Setup, Talk, clean, flushed, kcp, lossy, numbered, numbers, pair};
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater_sim::Drive;
 
 #[test]
 fn no_more_than_the_send_window_is_in_flight() {
@@ -70,22 +71,22 @@ fn an_end_whose_window_has_opened_is_not_idle_before_it_has_told_so_four_times()
 #[test]
 fn a_large_window_is_one_flight_and_one_round_trip() {
     let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
-    let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+    let mut pair = pair(config, clean(), 1);
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(8192).bytes()).unwrap();
     for number in 0..8192 {
         pair.send(numbered(number, 64));
     }
     assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
     pair.assert_delivered();
-    assert_eq!((pair.resends(), pair.alice.link.sent), (0, 8192 / 15 + 1));
+    assert_eq!((pair.resends(), pair.links[0].stats().sent), (0, 8192 / 15 + 1));
     assert!(pair.now() <= Time::from_millis(80), "{}", pair.now());
 }
 
 #[test]
 fn what_is_ready_to_be_read_closes_the_window_and_holds_no_more_than_two_of_them() {
-    for drive in [Drive::Check, Drive::Tick, Drive::Flush] {
+    for drive in [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()] {
         let config = Config { snd_wnd: 1024, ..Config::turbo().classic() };
-        let mut pair = Setup { drive, ..Setup::new(config, LinkConfig::lossy(0.05), 2) }.pair();
+        let mut pair = Setup { drive, ..Setup::new(config, lossy(0.05), 2) }.pair();
         pair.bob.reads = false;
         for number in 0..600 {
             pair.send(numbered(number, 100));
@@ -125,8 +126,7 @@ fn a_closed_window_is_probed_after_5_s_and_then_each_time_half_as_long_again_up_
 #[test]
 fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
     for (read, wins) in [(1, 1), (128, 128)] {
-        let mut pair =
-            Pair::new(Config { snd_wnd: 128, ..Config::turbo().classic() }, LinkConfig::clean(), 1);
+        let mut pair = pair(Config { snd_wnd: 128, ..Config::turbo().classic() }, clean(), 1);
         pair.bob.reads = false;
         for number in 0..200 {
             pair.send(numbered(number, 100));
@@ -147,17 +147,17 @@ fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
 
 #[test]
 fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
-    let mut pair = Pair::new(Config { snd_wnd: 128, ..Config::turbo().classic() }, LinkConfig::clean(), 1);
+    let mut pair = pair(Config { snd_wnd: 128, ..Config::turbo().classic() }, clean(), 1);
     pair.bob.reads = false;
     for number in 0..200 {
         pair.send(numbered(number, 100));
     }
     pair.run_for(Duration::from_secs(1));
     assert_eq!((pair.alice.kcp.stats().rmt_wnd, pair.alice.kcp.wait_snd()), (0, 72));
-    pair.bob.link.set(LinkConfig::lossy(1.0));
+    pair.links[1].set(lossy(1.0)).unwrap();
     pair.read(128);
     pair.run_for(Duration::from_secs(1));
-    pair.bob.link.set(LinkConfig::clean());
+    pair.links[1].set(clean()).unwrap();
     pair.bob.reads = true;
     assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
     pair.assert_delivered();
@@ -169,7 +169,7 @@ fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
 fn a_slow_reader_gets_everything_and_is_never_sent_more_than_it_has_room_for() {
     for (seed, loss) in [(1, 0.0), (2, 0.1)] {
         let config = Config { snd_wnd: 256, ..Config::turbo().classic() };
-        let mut pair = Pair::new(config, LinkConfig::lossy(loss), seed);
+        let mut pair = pair(config, lossy(loss), seed);
         pair.bob.reads = false;
         for number in 0..1000 {
             pair.send(numbered(number, 100));
@@ -193,7 +193,7 @@ fn a_slow_reader_gets_everything_and_is_never_sent_more_than_it_has_room_for() {
 fn windows_may_change_while_running() {
     for seed in 1..=10 {
         let config = Config { snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() };
-        let mut pair = Pair::new(config, LinkConfig::lossy(0.1), seed);
+        let mut pair = pair(config, lossy(0.1), seed);
         let windows = [(8, 128), (300, 1024), (1, 200), (64, 4096), (32, 128), (256, 256)];
         for (step, (snd_wnd, rcv_wnd)) in windows.into_iter().enumerate() {
             for number in 0..100 {
@@ -228,7 +228,7 @@ fn a_smaller_send_window_holds_back_until_the_flight_fits_it() {
 #[test]
 fn a_smaller_receive_window_keeps_what_has_arrived() {
     let config = Config { snd_wnd: 512, rcv_wnd: 512, ..Config::turbo().classic() };
-    let mut pair = Pair::new(config, LinkConfig::clean(), 1);
+    let mut pair = pair(config, clean(), 1);
     pair.bob.reads = false;
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(512).bytes()).unwrap();
     for number in 0..600 {

@@ -4,10 +4,11 @@
 
 use crate::common;
 
-use common::{Drive, LinkConfig, Pair, Raw, Setup, drain, kcp, numbered, raw_segments, repairing};
+use common::{Pair, Raw, Setup, Talk, drain, kcp, lossy, numbered, raw_segments, repairing, rough};
 use std::time::Duration;
 use whitewater::wire::Command;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
+use whitewater_sim::Drive;
 
 /// Where a run of some hundred numbers or some seconds meets an edge of the 32 bits.
 const EDGES: [u64; 4] = [1 << 31, 1 << 32, (1 << 32) + (1 << 31), 3 << 32];
@@ -37,13 +38,13 @@ fn run(setup: Setup) -> (Time, Vec<Time>, Vec<Time>, [u32; 6], [u64; 4]) {
 
 #[test]
 fn a_run_across_the_edge_of_the_segment_numbers_is_like_any_other() {
-    for (drive, seed) in [(Drive::Check, 1), (Drive::Tick, 2), (Drive::Flush, 3)] {
-        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), LinkConfig::mobile(), seed) };
-        let want = run(setup);
+    for (drive, seed) in [(Drive::CHECK, 1), (Drive::BEAT, 2), (Drive::CHECK.flushing(), 3)] {
+        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), rough(), seed) };
+        let want = run(setup.clone());
         for before in [1, 40, 100, 299] {
             for edge in [0, 1 << 31] {
                 let starts = [Sn(edge).sub(before), Sn(edge).sub(before / 2)];
-                assert!(run(Setup { starts, ..setup }) == want, "{starts:?}");
+                assert!(run(Setup { starts, ..setup.clone() }) == want, "{starts:?}");
             }
         }
     }
@@ -51,12 +52,12 @@ fn a_run_across_the_edge_of_the_segment_numbers_is_like_any_other() {
 
 #[test]
 fn a_run_across_the_edge_of_the_clock_is_like_any_other() {
-    for (drive, seed) in [(Drive::Check, 1), (Drive::Tick, 2), (Drive::Flush, 3)] {
-        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), LinkConfig::mobile(), seed) };
-        let want = run(setup);
+    for (drive, seed) in [(Drive::CHECK, 1), (Drive::BEAT, 2), (Drive::CHECK.flushing(), 3)] {
+        let setup = Setup { drive, ..Setup::new(Config::turbo().classic(), rough(), seed) };
+        let want = run(setup.clone());
         for (edge, before) in EDGES.into_iter().flat_map(|edge| [1, 30, 1000, 2399].map(|ms| (edge, ms))) {
             let clocks = [Time::from_millis(edge - before), Time::from_millis(edge / 2 + 7)];
-            assert!(run(Setup { clocks, ..setup }) == want, "{clocks:?}");
+            assert!(run(Setup { clocks, ..setup.clone() }) == want, "{clocks:?}");
         }
     }
 }
@@ -65,11 +66,11 @@ fn a_run_across_the_edge_of_the_clock_is_like_any_other() {
 fn both_may_wrap_at_once_with_every_preset() {
     for (name, config) in common::presets() {
         let clocks = [Time::from_millis(1 << 20), Time::from_millis(1 << 21)]; // far from any edge
-        let setup = Setup { clocks, ..Setup::new(config, LinkConfig::lossy(0.1), 4) };
+        let setup = Setup { clocks, ..Setup::new(config, lossy(0.1), 4) };
         let edges = Setup {
             starts: [Sn(u32::MAX - 60), Sn(1 << 31).sub(60)],
             clocks: [Time::from_millis((1 << 32) - 700), Time::from_millis((1 << 31) - 700)],
-            ..setup
+            ..setup.clone()
         };
         assert!(run(edges) == run(setup), "{name}");
     }
@@ -81,18 +82,18 @@ fn tokens_and_repairs_may_wrap_anywhere_in_a_run() {
     for (config, seed) in [0, 10, 100].into_iter().zip(1..).map(|(percent, seed)| (repairing(percent), seed))
     {
         let far = [Time::from_millis(1 << 20), Time::from_millis(1 << 21)];
-        let setup = Setup { clocks: far, ..Setup::new(config, LinkConfig::mobile(), seed) };
-        let want = run(setup);
+        let setup = Setup { clocks: far, ..Setup::new(config, rough(), seed) };
+        let want = run(setup.clone());
         for before in [1, 30, 100, 299] {
             let starts = [Sn(0).sub(before), Sn(1 << 31).sub(before / 2)];
-            assert!(run(Setup { starts, ..setup }) == want, "{starts:?}");
+            assert!(run(Setup { starts, ..setup.clone() }) == want, "{starts:?}");
         }
         for (edge, before) in [1 << 31, 1 << 32, 7 << 32]
             .into_iter()
             .flat_map(|edge| [1, 30_001, 1_000_000, 2_399_999].map(move |before| (edge, before)))
         {
             let clocks = [Time::from_micros(edge - before), Time::from_micros(edge - before / 2)];
-            assert!(run(Setup { clocks, ..setup }) == want, "{clocks:?}");
+            assert!(run(Setup { clocks, ..setup.clone() }) == want, "{clocks:?}");
         }
     }
 }

@@ -1,26 +1,23 @@
 //! Two control blocks joined by a bad link, in virtual time: same seed, same bytes.
 //!
-//! [`link`] is one direction of the path, [`pair`] drives both ends from event to event, [`wire`]
-//! writes and reads datagrams by hand.
+//! [`talk`] is what both ends say, [`wire`] writes and reads datagrams by hand.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(unused_imports, reason = "each test binary uses its part")]
 
 pub(crate) mod beat;
-mod link;
 pub(crate) mod machine;
 mod packets;
-mod pair;
 pub(crate) mod rogue;
 pub(crate) mod sessions;
+mod talk;
 #[cfg(feature = "crypto")]
 pub(crate) mod tokens;
 mod wire;
 
-pub(crate) use link::{Link, LinkConfig, Rng};
 pub(crate) use packets::{PacketEnd, packet_pair, payload};
-pub(crate) use pair::{Drive, End, Pair, Setup, kcp, numbered};
 use std::time::Duration;
+pub(crate) use talk::{End, Pair, Setup, Talk, clean, kcp, lossy, numbered, pair, rough};
 use whitewater::{Config, Modern, Recovery, Time};
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
