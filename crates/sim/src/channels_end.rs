@@ -1,23 +1,21 @@
-//! Channels over packets as a peer: when packets leave.
+//! Channels over packets as a peer, whose bytes are counted.
 
 use super::pair::Peer;
 use super::stats::IP_AND_UDP;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
+use whitewater::machine::Machine;
 use whitewater::message::Message;
-use whitewater::message::channel::{Channels, ChannelsConfig};
+use whitewater::message::channel::{ChannelPeer, Channels, ChannelsConfig};
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::{ConfigError, DatagramQueue, Time};
 
-/// [`Channels`] over an [`Endpoint`]: one end of a [`Pair`](super::Pair). A packet leaves when something is due or the peer waits for
-/// an acknowledgement, at most one each `spacing`.
+/// A [`ChannelPeer`] as one end of a [`Pair`](super::Pair), where there are no addresses.
 #[derive(Debug)]
 pub struct ChannelsEnd<M> {
-    channels: Channels<M>,
-    endpoint: Endpoint<DatagramQueue>,
-    spacing: Duration,
-    /// When the last packet may be followed by the next.
-    free_at: Time,
-    owes_ack: bool,
+    peer: ChannelPeer<M>,
+    /// The datagram being handed in, which may be changed there.
+    arrived: Vec<u8>,
     datagrams: u64,
     bytes: u64,
 }
@@ -33,32 +31,25 @@ impl<M: Message> ChannelsEnd<M> {
         packets: &PacketConfig,
         spacing: Duration,
     ) -> Result<Self, ConfigError> {
-        Ok(Self {
-            channels: Channels::new(channels)?,
-            endpoint: Endpoint::new(packets, DatagramQueue::with_limit(usize::MAX))?,
-            spacing,
-            free_at: Time::ZERO,
-            owes_ack: false,
-            datagrams: 0,
-            bytes: 0,
-        })
+        let peer = ChannelPeer::new(NOWHERE, channels, packets, spacing)?;
+        Ok(Self { peer, arrived: Vec::new(), datagrams: 0, bytes: 0 })
     }
 
     /// The channels.
     #[must_use]
     pub const fn channels(&self) -> &Channels<M> {
-        &self.channels
+        self.peer.channels()
     }
 
     /// The channels, to send and to receive.
     pub const fn channels_mut(&mut self) -> &mut Channels<M> {
-        &mut self.channels
+        self.peer.channels_mut()
     }
 
     /// The endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &Endpoint<DatagramQueue> {
-        &self.endpoint
+        self.peer.endpoint()
     }
 
     /// Bytes sent, with [`IP_AND_UDP`] for each datagram.
@@ -72,63 +63,31 @@ impl<M: Message> ChannelsEnd<M> {
     pub const fn datagrams(&self) -> u64 {
         self.datagrams
     }
-
-    /// When a packet is due.
-    fn packet_at(&self, now: Time) -> Option<Time> {
-        let due = if self.owes_ack { Some(now) } else { self.channels.check(now, self.endpoint.stats().rtt) };
-        due.map(|at| at.max(self.free_at))
-    }
-
-    fn send_packet(&mut self, now: Time) {
-        let rtt = self.endpoint.stats().rtt;
-        let Ok(payload) = self.channels.write(now, rtt) else { return };
-        if payload.is_empty() && !self.owes_ack {
-            return; // what was due has expired, or been acknowledged
-        }
-        if let Ok(sequence) = self.endpoint.send(now, payload) {
-            self.channels.on_sent(now, sequence);
-        }
-        self.owes_ack = false;
-        self.free_at = now + self.spacing;
-    }
 }
 
 impl<M: Message> Peer for ChannelsEnd<M> {
     fn input(&mut self, now: Time, datagram: &[u8]) {
-        let Self { channels, endpoint, owes_ack, .. } = self;
-        // What is refused has been counted, and is not acknowledged.
-        let _ = endpoint.receive_if(now, datagram, |payload| {
-            let is_taken = channels.read(payload).is_ok();
-            *owes_ack |= is_taken;
-            is_taken
-        });
-        while let Some(sequence) = endpoint.pop_acked() {
-            channels.on_acked(sequence);
-        }
-        while let Some(sequence) = endpoint.pop_lost() {
-            channels.on_lost(sequence);
-        }
+        self.arrived.clear();
+        self.arrived.extend_from_slice(datagram);
+        self.peer.handle_datagram(now, NOWHERE.into(), &mut self.arrived);
     }
 
     fn poll(&mut self, now: Time) {
-        self.endpoint.update(now);
-        if self.packet_at(now).is_some_and(|at| at <= now) {
-            self.send_packet(now);
-        }
+        self.peer.handle_timeout(now);
     }
 
-    fn next_wake(&self, now: Time) -> Option<Time> {
-        self.packet_at(now).into_iter().chain(self.endpoint.check(now)).min()
+    fn next_wake(&self, _: Time) -> Option<Time> {
+        self.peer.poll_timeout()
     }
 
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
-        let Some(next) = self.endpoint.output_mut().pop() else {
-            return false;
-        };
         datagram.clear();
-        datagram.extend_from_slice(next);
-        self.datagrams += 1;
-        self.bytes += next.len() as u64;
-        true
+        let has_left = self.peer.poll_transmit(Time::ZERO, datagram).is_some();
+        self.datagrams += u64::from(has_left);
+        self.bytes += datagram.len() as u64;
+        has_left
     }
 }
+
+/// Where all datagrams go and come from.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
