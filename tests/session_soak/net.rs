@@ -9,7 +9,7 @@ use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::wire::kind;
 use whitewater::session::{
-    ClientConfig, Connection, Event, Server, ServerConfig, Session, SessionId, Target,
+    Blob, ClientConfig, Connection, Event, Server, ServerConfig, Session, SessionId, Target,
 };
 use whitewater_sim::{Link, LinkConfig};
 
@@ -25,6 +25,8 @@ pub(crate) struct Net {
     /// Sessions that came up at the server, and what it told of them; what the client told.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) server_events: Vec<(Time, SessionId, Event)>,
+    /// The server's sessions that are over, to be read to the end.
+    over: BTreeMap<SessionId, Connection<Blob>>,
     pub(crate) client_events: Vec<(Time, Event)>,
     /// Datagrams of the past, to come again.
     pub(crate) past: Vec<(bool, SocketAddr, Vec<u8>)>,
@@ -96,6 +98,7 @@ impl Net {
             frozen: [false; 2],
             sessions: Vec::new(),
             server_events: Vec::new(),
+            over: BTreeMap::new(),
             client_events: Vec::new(),
             past: Vec::new(),
             given: (0, [0; 2]),
@@ -117,6 +120,7 @@ impl Net {
         (self.clocks[SERVER], self.given.0) = (Clock::starting_at(self.start), 0);
         self.sessions.clear();
         self.server_events.clear();
+        self.over.clear();
     }
 
     /// Another process of the client, which connects.
@@ -134,6 +138,7 @@ impl Net {
     /// Forgets what was told of sessions that are over.
     pub(crate) fn forget(&mut self) {
         self.server_events = Vec::new();
+        self.over.clear();
         self.past.clear();
     }
 
@@ -264,6 +269,7 @@ impl Net {
             }
             self.digest = self.digest.rotate_left(5) ^ now.as_micros();
             self.server_events.push((now, id, event));
+            self.over.extend(self.server.pop_ended().map(|connection| (id, connection)));
         }
         let time = self.clocks[CLIENT].tell(now);
         while !self.frozen[CLIENT]
@@ -283,13 +289,22 @@ impl Net {
 
     /// No address that is not proven gets more bytes than came from it.
     fn check_sent(&mut self, to: SocketAddr, len: u64) {
-        let peer = |id: &SessionId| self.server.session(*id).map(Connection::peer);
+        let peer = |id: &SessionId| self.session(*id).map(Connection::peer);
         if self.sessions.iter().rev().filter_map(peer).any(|peer| peer == to) {
             return;
         }
         let (received, sent) = self.account.entry(to).or_default();
         *sent += len;
         assert!(*sent <= *received, "{sent} bytes to {to}, which sent {received}");
+    }
+
+    /// A session of the server, which may be over.
+    pub(crate) fn session(&self, id: SessionId) -> Option<&Connection<Blob>> {
+        self.server.session(id).or_else(|| self.over.get(&id))
+    }
+
+    pub(crate) fn session_mut(&mut self, id: SessionId) -> Option<&mut Connection<Blob>> {
+        self.server.session_mut(id).or_else(|| self.over.get_mut(&id))
     }
 
     /// Each datagram that the server was given is in one of its counters, and so is each session.

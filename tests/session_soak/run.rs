@@ -218,7 +218,7 @@ impl Run {
             }
             up.ask(client);
         }
-        if let Some(server) = id.and_then(|id| net.server.session_mut(id)) {
+        if let Some(server) = id.and_then(|id| net.session_mut(id)) {
             if sends {
                 down.send(times[SERVER], draw, server);
             }
@@ -234,7 +234,7 @@ impl Run {
     fn look(&mut self) {
         let Self { net, generation, .. } = self;
         let is_ours =
-            |id: &&SessionId| net.server.session(**id).is_some_and(|server| server.user() == [*generation]);
+            |id: &&SessionId| net.session(**id).is_some_and(|server| server.user() == [*generation]);
         self.known = self.known.or_else(|| net.sessions.iter().rev().find(is_ours).copied());
     }
 
@@ -254,7 +254,7 @@ impl Run {
     }
 
     fn is_up(&self) -> bool {
-        let server = self.known.and_then(|id| self.net.server.session(id)).is_some_and(Connection::is_up);
+        let server = self.known.and_then(|id| self.net.session(id)).is_some_and(Connection::is_up);
         server && self.net.client.connection().is_some_and(Connection::is_up)
     }
 
@@ -384,7 +384,7 @@ impl Run {
                         sent += 1;
                     }
                 }
-            } else if let Some(server) = id.and_then(|id| net.server.session_mut(id)) {
+            } else if let Some(server) = id.and_then(|id| net.session_mut(id)) {
                 while sent < 80 && down.send_on(0, 3, server) {
                     sent += 1;
                 }
@@ -524,7 +524,7 @@ impl Run {
     }
 
     fn longest_rto(&self) -> Duration {
-        let server = self.known.and_then(|id| self.net.server.session(id));
+        let server = self.known.and_then(|id| self.net.session(id));
         let ends = [self.net.client.connection(), server].into_iter().flatten();
         let lanes = ends.flat_map(|end| (0..LANES).filter_map(|lane| end.lane_stats(lane)));
         lanes.map(|stats| stats.rto).max().unwrap_or_default()
