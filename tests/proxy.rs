@@ -210,14 +210,16 @@ fn ask_all(players: &mut [Player]) -> Vec<&'static str> {
     players.iter().map(|player| if player.answer.as_deref() == Some("A") { "A" } else { "B" }).collect()
 }
 
-/// Pumps until it holds for all.
+/// Pumps until it has held for each; whoever has what they want is pumped on, or their session would end.
 fn wait<'a>(players: impl IntoIterator<Item = &'a mut Player>, mut holds: impl FnMut(&mut Player) -> bool) {
-    let mut waiting: Vec<_> = players.into_iter().collect();
+    let mut players: Vec<_> = players.into_iter().map(|player| (player, false)).collect();
     let start = Instant::now();
-    while !waiting.is_empty() {
-        assert!(start.elapsed() < PATIENCE, "{} are still waiting", waiting.len());
-        waiting.iter_mut().for_each(|player| player.pump());
-        waiting.retain_mut(|player| !holds(player));
+    while let waiting @ 1.. = players.iter().filter(|(_, held)| !held).count() {
+        assert!(start.elapsed() < PATIENCE, "{waiting} are still waiting");
+        for (player, held) in &mut players {
+            player.pump();
+            *held = *held || holds(player);
+        }
         thread::sleep(Duration::from_millis(2));
     }
 }
