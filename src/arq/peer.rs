@@ -17,7 +17,6 @@ pub struct KcpPeer {
     /// What is around it, if anything is.
     envelope: Option<Box<dyn Envelope>>,
     address: SocketAddr,
-    is_eager: bool,
     /// Something was sent or has come that is to be flushed.
     flush_due: bool,
     now: Time,
@@ -65,18 +64,7 @@ impl KcpPeer {
     pub fn new(address: SocketAddr, conv: Conv, config: &Config) -> Result<Self, ConfigError> {
         let kcp = Kcp::new(conv, config, config.datagram_queue())?;
         let counts = KcpPeerCounts::default();
-        Ok(Self { kcp, envelope: None, address, is_eager: false, flush_due: false, now: Time::ZERO, counts })
-    }
-
-    /// Whether each [`handle_timeout`](Machine::handle_timeout) flushes instead of only those after an interval. Off unless set.
-    pub const fn set_eager(&mut self, is_eager: bool) {
-        self.is_eager = is_eager;
-    }
-
-    /// Whether that is set.
-    #[must_use]
-    pub const fn is_eager(&self) -> bool {
-        self.is_eager
+        Ok(Self { kcp, envelope: None, address, flush_due: false, now: Time::ZERO, counts })
     }
 
     /// The same with something around KCP, to which the config has left room. It refuses empty messages.
@@ -100,12 +88,6 @@ impl KcpPeer {
     pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_sends());
         self.kcp.send(message)
-    }
-
-    /// Takes the only datagram that is ready, for who sends it from where it is; `None`: there is none, or there are others behind it.
-    pub fn pop_only(&mut self, now: Time) -> Option<&[u8]> {
-        let queue = self.ready(now);
-        if queue.len() == 1 { queue.pop() } else { None }
     }
 
     /// What can leave.
@@ -173,7 +155,7 @@ impl Machine for KcpPeer {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         self.kcp.update(now);
-        if std::mem::take(&mut self.flush_due) || self.is_eager {
+        if std::mem::take(&mut self.flush_due) {
             self.kcp.flush(now);
         }
     }

@@ -1,9 +1,10 @@
 //! One session, and its UDP socket.
 
+use super::batch::Socket;
 use super::clock::Clock;
-use super::driver::{Driver, farewell, socket_for, within};
+use super::driver::{Driver, farewell, within};
 use super::error::Error;
-use super::port::{Port, Purpose};
+use super::port::{Port, Purpose, socket_for};
 use super::random::random;
 use crate::arq::RecvError;
 use crate::message::Message;
@@ -68,7 +69,7 @@ impl<M: Message> Client<M> {
             })
         });
         let mut client = Self::from_socket(socket?, target, config)?;
-        client.set_own();
+        client.port.is_own = true;
         Ok(client)
     }
 
@@ -79,11 +80,7 @@ impl<M: Message> Client<M> {
     /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), the socket fails,
     /// or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, target: Target, config: &ClientConfig) -> io::Result<Self> {
-        let port = Port::new(socket, Purpose { slots: Purpose::ONE_PEER, ..Purpose::SESSIONS })?;
-        let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
-        let config = &ClientConfig { session, ..config.clone() };
-        let mut session = Session::new(config, random()?).map_err(Error::from)?;
-        session.connect(clock.now(), target).map_err(Error::from)?;
+        let (port, clock, session) = client(socket, target, config)?;
         Ok(Self::over(port, clock, session))
     }
 
@@ -220,4 +217,18 @@ impl<M: Message> Client<M> {
     pub const fn session_mut(&mut self) -> &mut Session<M> {
         &mut self.machine
     }
+}
+
+/// A session that begins to connect, on a socket of any kind.
+pub(super) fn client<S: Socket, M: Message>(
+    socket: UdpSocket,
+    target: Target,
+    config: &ClientConfig,
+) -> io::Result<(Port<S>, Clock, Session<M>)> {
+    let port = Port::new(socket, Purpose::SESSION)?;
+    let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
+    let config = &ClientConfig { session, ..config.clone() };
+    let mut session = Session::new(config, random()?).map_err(Error::from)?;
+    session.connect(clock.now(), target).map_err(Error::from)?;
+    Ok((port, clock, session))
 }

@@ -11,6 +11,8 @@ pub(super) trait End: Machine + Send + 'static {
     type Id: Copy + Ord + Send + 'static;
     type Message: Message + Send + 'static;
 
+    /// Which of the servers on one port has a session.
+    fn shard(id: Self::Id) -> usize;
     fn config(&self) -> &SessionConfig;
     fn next_event(&mut self) -> Option<(Self::Id, Event)>;
     fn connection(&mut self, id: Self::Id) -> Option<&mut Connection<Self::Message>>;
@@ -22,6 +24,10 @@ pub(super) trait End: Machine + Send + 'static {
 impl<M: Message + Send + 'static> End for Server<M> {
     type Id = SessionId;
     type Message = M;
+
+    fn shard(id: SessionId) -> usize {
+        id.shard().into()
+    }
 
     fn config(&self) -> &SessionConfig {
         self.session_config()
@@ -47,6 +53,10 @@ impl<M: Message + Send + 'static> End for Server<M> {
 impl<M: Message + Send + 'static> End for Session<M> {
     type Id = ();
     type Message = M;
+
+    fn shard((): ()) -> usize {
+        0
+    }
 
     fn config(&self) -> &SessionConfig {
         self.session_config()

@@ -1,10 +1,11 @@
 //! Many bare KCP peers on one UDP socket.
 
 use super::clock::Clock;
-use super::driver::{Driver, as_v4};
+use super::driver::Driver;
 use super::error::Error;
-use super::port::{Port, Purpose};
+use super::port::{Port, Purpose, as_v4};
 use super::random::random;
+use super::shards::sockets;
 use crate::seq::Conv;
 use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
 use std::io;
@@ -65,8 +66,17 @@ impl KcpListener {
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, config: &Config) -> io::Result<Self> {
         let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
-        let port = Port::new(socket, Purpose { slots: Purpose::MANY_PEERS, ..Purpose::BARE })?;
-        Ok(Self::over(port, Clock::new(), peers))
+        Ok(Self::over(Port::new(socket, Purpose::BARE_PEERS)?, Clock::new(), peers))
+    }
+
+    /// So many listeners on one port, 1 to 64, each for a thread of its own. A bare KCP peer is its address, so whoever stays where it is stays
+    /// with one of them, and none has to know the others. Every limit of `config` is of each.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Server::bind_shards`](super::Server::bind_shards).
+    pub fn bind_shards(addr: impl ToSocketAddrs, config: &Config, count: usize) -> io::Result<Vec<Self>> {
+        sockets(addr, count)?.into_iter().map(|socket| Self::wrap(socket, config)).collect()
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns
@@ -107,13 +117,9 @@ impl KcpListener {
     /// Ends a peer after a last flush, without an event. Bare KCP cannot tell it; what it
     /// sends from now on is dropped. Returns whether there was one.
     pub fn close(&mut self, id: PeerId) -> bool {
-        let Some(mut peer) = self.machine.close(self.clock.now(), id) else { return false };
-        let to = peer.address();
-        while let Some(datagram) = peer.pop() {
-            self.put_out(datagram, to);
-        }
-        self.port.flush();
-        true
+        let is_closed = self.machine.close(self.clock.now(), id);
+        self.transmit();
+        is_closed
     }
 
     /// What was accepted, ended and dropped.

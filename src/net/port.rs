@@ -1,13 +1,15 @@
-//! One UDP socket as the blocking drivers use it: reads and writes never block, waiting is a call of its own, and errors are sorted
-//! into loss and failure.
+//! One UDP socket as all drivers use it: reads and writes never block, waiting is a call of its own, and errors are sorted into loss
+//! and failure. A machine's datagrams go through it both ways.
 
-use super::batch::{Datagram, Fragments, Inbox, Offload, Outbox};
+use super::batch::{Datagram, Fragments, Inbox, Offload, Outbox, Socket};
 use super::buffers::SocketBuffers;
 use super::os::{Bell, Waiter};
-use super::tally::{SocketStats, SocketTraffic, Tally};
-use crate::machine::Ecn;
+use super::shards::{Handed, Neighbours};
+use super::tally::Tally;
+use crate::machine::{Arrival, Ecn, Machine, Transmit};
+use crate::time::Time;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,32 +29,41 @@ impl Purpose {
     /// Of bare KCP. It has no way to find out what the path takes, and a usual mtu of 1400: what is too long goes in fragments.
     pub(super) const BARE: Self =
         Self { is_connected: false, fragments: Fragments::Allowed, slots: Self::ONE_PEER, replies: false };
-    /// Of sessions.
+    /// Of many bare peers.
+    pub(super) const BARE_PEERS: Self = Self { slots: Self::MANY_PEERS, ..Self::BARE };
+    /// Of many sessions.
     pub(super) const SESSIONS: Self =
-        Self { fragments: Fragments::Forbidden, slots: Self::MANY_PEERS, replies: true, ..Self::BARE };
+        Self { fragments: Fragments::Forbidden, replies: true, ..Self::BARE_PEERS };
+    /// Of one.
+    pub(super) const SESSION: Self = Self { slots: Self::ONE_PEER, ..Self::SESSIONS };
     /// A socket of one peer: its datagrams arrive joined.
-    pub(super) const ONE_PEER: usize = 4;
+    const ONE_PEER: usize = 4;
     /// A socket of many: theirs do not.
-    pub(super) const MANY_PEERS: usize = 32;
+    const MANY_PEERS: usize = 32;
 }
 
 /// A non-blocking socket, connected or not, with what came from it and what goes there.
 #[derive(Debug)]
-pub(super) struct Port {
-    socket: UdpSocket,
+pub(super) struct Port<S = UdpSocket> {
+    pub(super) socket: S,
     purpose: Purpose,
     offload: Offload,
     inbox: Inbox,
     outbox: Outbox,
     /// Whether the socket had no room for what the outbox has.
     is_full: bool,
+    is_v6: bool,
+    /// Whether the socket is ours to replace by one of the other address family.
+    pub(super) is_own: bool,
     waiter: Waiter,
     /// What ends a wait beside the socket.
     bell: Option<Arc<Bell>>,
-    tally: Tally,
+    /// The others on this port, if there are any.
+    pub(super) neighbours: Option<Neighbours>,
+    pub(super) tally: Tally,
 }
 
-impl Port {
+impl<S: Socket> Port<S> {
     /// Takes over a socket.
     pub(super) fn new(socket: UdpSocket, purpose: Purpose) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -61,31 +72,32 @@ impl Port {
         Ok(Self {
             inbox: Inbox::new(offload.slots(purpose.slots)),
             waiter: Waiter::new(&socket)?,
-            bell: None,
-            socket,
+            is_v6: socket.local_addr().is_ok_and(|address| address.is_ipv6()),
+            socket: S::over(socket)?,
             purpose,
             offload,
             outbox: Outbox::default(),
             is_full: false,
+            is_own: false,
+            bell: None,
+            neighbours: None,
             tally: Tally::default(),
         })
     }
 
-    /// Goes on with another socket, that is not connected. What waits for room in the old one is lost; what is on the
-    /// [stage](Self::stage) stays there.
-    pub(super) fn replace(&mut self, socket: UdpSocket) -> io::Result<()> {
+    /// Goes on with another socket, that is not connected. What waits for room in the old one is lost; what is on the stage of the
+    /// outbox stays there.
+    fn replace(&mut self, socket: UdpSocket) -> io::Result<()> {
         self.flush();
-        let mut new = Self::new(socket, Purpose { is_connected: false, ..self.purpose })?;
+        if let Some(bell) = &self.bell {
+            bell.moved(&socket);
+        }
+        let new = Self::new(socket, Purpose { is_connected: false, ..self.purpose })?;
+        let old = std::mem::replace(self, new);
+        (self.is_own, self.bell, self.neighbours) = (old.is_own, old.bell, old.neighbours);
+        (self.outbox, self.tally) = (old.outbox, old.tally);
         self.outbox.clear();
-        std::mem::swap(&mut self.outbox, &mut new.outbox);
-        std::mem::swap(&mut self.tally, &mut new.tally);
-        *self = new;
         Ok(())
-    }
-
-    /// Whether its addresses are of IPv6.
-    pub(super) fn is_v6(&self) -> bool {
-        self.local_addr().is_ok_and(|address| address.is_ipv6())
     }
 
     /// Whether what is answered leaves between datagrams that are read.
@@ -93,93 +105,104 @@ impl Port {
         self.purpose.replies
     }
 
-    /// From now on a wait ends when `bell` rings, as well.
-    pub(super) fn set_bell(&mut self, bell: Arc<Bell>) {
-        self.bell = Some(bell);
-    }
-
-    pub(super) const fn traffic_mut(&mut self) -> &mut SocketTraffic {
-        &mut self.tally.traffic
-    }
-
-    /// The same socket once more.
-    pub(super) fn try_clone(&self) -> io::Result<UdpSocket> {
-        self.socket.try_clone()
-    }
-
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-
     /// Whether a datagram that is too long for its way may be cut.
     pub(super) fn may_fragment(&self) -> bool {
         self.offload.may_fragment()
     }
 
-    pub(super) const fn stats(&self) -> SocketStats {
-        self.tally.stats
+    /// Whether there is a datagram to [hand in](Self::hand_in): one that was read, or that the system has now. It need not be asked for
+    /// more than that many, if a call of the system for each is what is cheapest.
+    pub(super) fn has_next(&mut self, most: usize) -> io::Result<bool> {
+        Ok(!self.inbox.is_empty() || (!self.inbox.take_last() && self.read(most)?))
     }
 
-    pub(super) const fn traffic(&self) -> SocketTraffic {
-        self.tally.traffic
-    }
-
-    pub(super) const fn stats_mut(&mut self) -> &mut SocketStats {
-        &mut self.tally.stats
-    }
-
-    /// The next datagram that has arrived; `None`: there was no other when the system was last asked. It need not be asked for more than
-    /// that many, if a call of the system for each is what is cheapest.
-    pub(super) fn recv(&mut self, most: usize) -> io::Result<Option<Datagram<'_>>> {
-        if self.inbox.is_empty() && (self.inbox.take_last() || !self.fill(most)?) {
-            return Ok(None);
-        }
-        let datagram = self.inbox.pop();
-        let is_marked = datagram.as_ref().is_some_and(|datagram| datagram.ecn == Some(Ecn::Congested));
-        self.tally.traffic.received += u64::from(datagram.is_some());
-        self.tally.traffic.congestion_marks += u64::from(is_marked);
-        Ok(datagram)
-    }
-
-    /// Whether there is a datagram that [`recv`](Self::recv) need not ask the system for.
+    /// Whether there is a datagram that was read.
     pub(super) const fn has_read(&self) -> bool {
         !self.inbox.is_empty()
     }
 
-    /// A buffer to write the next datagram behind what is in it, which [`commit`](Self::commit) sends.
-    pub(super) fn stage(&mut self) -> &mut Vec<u8> {
-        self.outbox.stage()
-    }
-
-    /// Sends the datagram that was written into the [stage](Self::stage), now or with the next [flush](Self::flush).
-    pub(super) fn commit(&mut self, to: SocketAddr, ecn: Option<Ecn>) {
-        self.outbox.commit(to, ecn);
-        self.flush_if_due();
-    }
-
-    /// Sends one datagram, which may be lost, now or with the next [flush](Self::flush). When the send buffer is full what was to be
-    /// sent is kept: then the port [is full](Self::is_full) and should get no other until there is room.
-    pub(super) fn send(&mut self, datagram: &[u8], to: SocketAddr) {
-        self.outbox.push(datagram, to);
-        self.flush_if_due();
-    }
-
-    /// Sends one datagram behind which there is no other: now, and without a copy when none waits before it.
-    pub(super) fn send_last(&mut self, datagram: &[u8], to: SocketAddr) {
-        if self.outbox.is_empty() {
-            let sent = self.outbox.send_now(datagram, to, &mut self.offload, &self.socket, &mut self.tally);
-            self.is_full = sent.is_err();
-        } else {
-            self.outbox.push(datagram, to);
-            self.flush();
+    /// Asks the system for datagrams; returns whether there was one. An error that is loss is counted, and there may be a datagram
+    /// behind it.
+    pub(super) fn read(&mut self, most: usize) -> io::Result<bool> {
+        let Self { socket, offload, inbox, tally, .. } = self;
+        for _ in 0..FAULTS_PER_DATAGRAM {
+            let read = socket.reading(|| {
+                offload.recv(socket, inbox, most)?;
+                if inbox.is_last() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            match read {
+                Err(error) if inbox.is_empty() => match tally.receiving(error) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                    Err(error) => return Err(error),
+                },
+                _ => {
+                    tally.traffic.receive_calls += 1;
+                    return Ok(true);
+                }
+            }
         }
+        Ok(false)
     }
 
-    /// Sends what is kept, as far as there is room.
+    /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
+    pub(super) fn hand_in(&mut self, now: Time, machine: &mut impl Machine) -> bool {
+        let Some(Datagram { bytes, from, ecn }) = self.inbox.pop() else { return false };
+        let Tally { traffic, stats, .. } = &mut self.tally;
+        traffic.received += 1;
+        traffic.congestion_marks += u64::from(ecn == Some(Ecn::Congested));
+        if bytes.is_empty() && self.bell.as_ref().is_some_and(|bell| bell.is_at(from)) {
+            return true;
+        }
+        let from = Arrival { address: as_v4(from), ecn };
+        match self.neighbours.as_ref().map_or(Handed::Mine, |others| others.hand_on(from, bytes)) {
+            Handed::Mine => machine.handle_datagram(now, from, bytes),
+            Handed::On => traffic.handed_on += 1,
+            Handed::Lost => stats.not_handed_on += 1,
+        }
+        true
+    }
+
+    /// Hands in what other shards have handed on, at most so much; returns whether there may be more.
+    pub(super) fn hand_in_strays(&self, now: Time, machine: &mut impl Machine) -> bool {
+        let Some(neighbours) = &self.neighbours else { return false };
+        for _ in 0..STRAYS_PER_PUMP {
+            let Some(mut stray) = neighbours.pop() else { return false };
+            machine.handle_datagram(now, stray.from, &mut stray.bytes);
+        }
+        true
+    }
+
+    /// Gathers what is due, until it is time to [flush](Self::flush), and at most what is `left` to send; returns whether that was all.
+    pub(super) fn gather(&mut self, now: Time, machine: &mut impl Machine, left: &mut usize) -> bool {
+        while *left > 0 && !self.outbox.is_due() {
+            let Some(Transmit { address, ecn }) = machine.poll_transmit(now, self.outbox.stage()) else {
+                return true;
+            };
+            *left -= 1;
+            if address.is_ipv6() != self.is_v6 && self.is_own {
+                // Where there is none, sending fails and is counted.
+                if let Err(error) = socket_for(address).and_then(|socket| self.replace(socket)) {
+                    log::warn!("no socket that can send to {address}: {error}");
+                }
+            }
+            self.outbox.commit(self.way(address), ecn);
+        }
+        false
+    }
+
+    /// Sends what is gathered, as far as there is room. When the send buffer is full the rest is kept: then the port
+    /// [is full](Self::is_full) and should get no other until there is room.
     pub(super) fn flush(&mut self) {
-        if !self.outbox.is_empty() {
-            self.is_full = self.outbox.flush(&mut self.offload, &self.socket, &mut self.tally).is_err();
+        let Self { socket, offload, outbox, tally, .. } = self;
+        if !outbox.is_empty() {
+            self.is_full = socket.writing(|| outbox.flush(offload, socket, tally)).is_err();
         }
+    }
+
+    /// Whether anything waits to be sent.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     /// Whether datagrams wait for room in the send buffer.
@@ -187,9 +210,27 @@ impl Port {
         self.is_full
     }
 
+    /// The next read of the socket reports this.
+    #[cfg(test)]
+    pub(super) fn fail(&mut self, fault: io::Error) {
+        self.inbox.fail(fault);
+    }
+
+    /// The address as the socket wants it, of IPv6 or not.
+    const fn way(&self, address: SocketAddr) -> SocketAddr {
+        match address {
+            SocketAddr::V4(v4) if self.is_v6 => {
+                SocketAddr::new(IpAddr::V6(v4.ip().to_ipv6_mapped()), v4.port())
+            }
+            address => address,
+        }
+    }
+}
+
+impl Port {
     /// `wait`, but not longer than a full send buffer should be left alone by who does not [wait](Self::wait) here.
     pub(super) fn limit(&self, wait: Option<Duration>) -> Option<Duration> {
-        if self.is_full() { Some(wait.map_or(RETRY, |wait| wait.min(RETRY))) } else { wait }
+        if self.is_full { Some(wait.map_or(RETRY, |wait| wait.min(RETRY))) } else { wait }
     }
 
     /// Waits until a datagram has arrived, or for `wait`. It may return earlier.
@@ -205,109 +246,64 @@ impl Port {
         }
     }
 
-    pub(super) fn buffers(&self) -> io::Result<SocketBuffers> {
-        SocketBuffers::of(&self.socket)
+    /// What ends a wait, from another thread.
+    pub(super) fn bell(&mut self) -> io::Result<Arc<Bell>> {
+        let bell = match self.bell.take() {
+            Some(bell) => bell,
+            None => Arc::new(Bell::new(&self.socket)?),
+        };
+        Ok(Arc::clone(self.bell.insert(bell)))
     }
+}
 
-    pub(super) fn set_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
-        wanted.set(&self.socket)?;
-        self.buffers()
+/// A socket of the family of `peer`, on a port that the system chooses. It is not connected: it survives a change of the way to the peer.
+pub(super) fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
+    match peer {
+        SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
     }
+}
 
-    /// The next read of the socket reports this.
-    #[cfg(test)]
-    pub(super) fn fail(&mut self, fault: io::Error) {
-        self.inbox.fail(fault);
-    }
-
-    fn flush_if_due(&mut self) {
-        if self.outbox.is_due() {
-            self.flush();
-        }
-    }
-
-    /// Asks the system for datagrams; returns whether there was one. An error that is loss is counted, and there may be a datagram
-    /// behind it.
-    fn fill(&mut self, most: usize) -> io::Result<bool> {
-        for _ in 0..FAULTS_PER_DATAGRAM {
-            match self.offload.recv(&self.socket, &mut self.inbox, most) {
-                Ok(()) => {
-                    self.tally.traffic.receive_calls += 1;
-                    return Ok(true);
-                }
-                Err(error) => match self.tally.receiving(error) {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                    Err(error) => return Err(error),
-                },
-            }
-        }
-        Ok(false)
+/// The address without what a socket of IPv6 makes of IPv4.
+pub(super) fn as_v4(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::from((ip, address.port())),
+        IpAddr::V6(_) => address, // with its scope
     }
 }
 
 /// Between two attempts to write to a full send buffer: a Gbit/s drains 128 KiB of it.
 const RETRY: Duration = Duration::from_millis(1);
-
 /// Errors in a row that are taken for loss before one call gives up looking for a datagram.
 const FAULTS_PER_DATAGRAM: usize = 16;
+/// Datagrams that one pump takes from the other shards: fewer than it reads.
+const STRAYS_PER_PUMP: usize = 256;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(5);
-
     fn port() -> (Port, SocketAddr) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap();
-        let purpose = Purpose { slots: 2, ..Purpose::SESSIONS };
-        (Port::new(socket, purpose).unwrap(), to)
-    }
-
-    fn next(port: &mut Port) -> Vec<u8> {
-        port.wait(Some(PATIENCE)).unwrap();
-        port.recv(usize::MAX).unwrap().unwrap().bytes.to_vec()
-    }
-
-    #[test]
-    fn a_datagram_longer_than_udp_carries_is_counted_and_not_fatal() {
-        let (mut port, to) = port();
-        port.send_last(&vec![0; 70_000], to);
-        assert_eq!((port.stats().too_long, port.is_full()), (1, false));
-        port.send_last(b"short", to);
-        assert_eq!(next(&mut port), b"short");
-    }
-
-    #[test]
-    fn all_ways_to_send_keep_the_order() {
-        let (mut port, to) = port();
-        port.send(b"1", to);
-        port.stage().extend_from_slice(b"2");
-        port.commit(to, None);
-        port.send_last(b"3 and the last", to);
-        port.send(b"4", to);
-        assert!(port.limit(None).is_none());
-        port.flush();
-        for expected in [&b"1"[..], b"2", b"3 and the last", b"4"] {
-            assert_eq!(next(&mut port), expected);
-        }
-        assert_eq!(port.recv(usize::MAX).unwrap(), None);
-        assert_eq!((port.traffic().sent, port.traffic().received), (4, 4));
+        (Port::new(socket, Purpose::SESSION).unwrap(), to)
     }
 
     #[test]
     fn another_socket_sends_what_was_written_for_it() {
         let (mut port, to) = port();
         let (mut peer, to_peer) = self::port();
-        port.send(b"by the old one", to_peer);
-        port.stage().extend_from_slice(b"by the new one");
+        port.outbox.push(b"by the old one", to_peer);
+        port.outbox.stage().extend_from_slice(b"by the new one");
         port.replace(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
-        port.commit(to_peer, None);
+        port.outbox.commit(to_peer, None);
         port.flush();
-        assert_ne!(port.local_addr().unwrap(), to);
-        assert_eq!(next(&mut peer), b"by the old one");
-        assert_eq!(next(&mut peer), b"by the new one");
-        assert_eq!(port.traffic().sent, 2);
+        assert_ne!(port.socket.local_addr().unwrap(), to);
+        for expected in [b"by the old one", b"by the new one"] {
+            peer.wait(Some(Duration::from_secs(5))).unwrap();
+            assert!(peer.has_next(usize::MAX).unwrap());
+            assert_eq!(peer.inbox.pop().unwrap().bytes, expected);
+        }
+        assert_eq!(port.tally.traffic.sent, 2);
     }
 }

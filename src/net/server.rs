@@ -1,10 +1,12 @@
 //! Many sessions on one UDP socket.
 
+use super::batch::Socket;
 use super::clock::Clock;
 use super::driver::{Driver, farewell, within};
 use super::error::Error;
 use super::port::{Port, Purpose};
 use super::random::random;
+use super::shards::{Wake, meet, sockets};
 use crate::arq::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
@@ -15,6 +17,7 @@ use crate::session::{
 };
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The server's end of sessions on a UDP socket, driven by calls: see [the module](super) for a game loop.
@@ -70,11 +73,41 @@ impl<M: Message> Server<M> {
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let port = Port::new(socket, Purpose::SESSIONS)?;
-        let session = within(&config.session, port.may_fragment());
-        let config = &ServerConfig { session, ..config.clone() };
-        let sessions = session::Server::new(config, random()?).map_err(Error::from)?;
+        let (port, sessions) = server(socket, config)?;
         Ok(Self::over(port, Clock::new(), sessions))
+    }
+
+    /// So many servers on one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
+    /// [`ServerThreads`](super::ServerThreads) has them. Sessions stay with the one that let them in, which [`SessionId::shard`] names,
+    /// wherever their clients move.
+    ///
+    /// Every limit of `config` is of each of them: together they have so many times as much. Its `shard` does not count. One
+    /// address is usually spread over all of them, by its ports.
+    ///
+    /// Connect tokens: give `require_tokens` of each server a `Verifier::share` of one verifier, or one could be used once at each. Of two sessions of
+    /// one client the newer one stays, if both are of one shard; an older one of another shard ends by silence.
+    ///
+    /// Linux, with the feature `batch`, which shares a port out among sockets (`SO_REUSEPORT`). Who runs as the same user can join them.
+    ///
+    /// # Errors
+    ///
+    /// `addr` does not resolve or is in use, `count` or `config` is out of range ([`Error::Config`]), the system has no random bytes, or
+    /// ([`Unsupported`](io::ErrorKind::Unsupported)) does not share out ports and `count` is more than 1.
+    pub fn bind_shards(
+        addr: impl ToSocketAddrs,
+        config: &ServerConfig,
+        count: usize,
+    ) -> io::Result<Vec<Self>> {
+        let shard = |(shard, socket)| Self::from_socket(socket, &ServerConfig { shard, ..config.clone() });
+        let mut servers = (0..).zip(sockets(addr, count)?).map(shard).collect::<io::Result<Vec<_>>>()?;
+        if count > 1 {
+            let bells = servers.iter_mut().map(|server| Ok(server.port.bell()? as Arc<dyn Wake>));
+            let neighbours = meet(bells.collect::<io::Result<Vec<_>>>()?);
+            for (server, neighbours) in servers.iter_mut().zip(neighbours) {
+                server.port.neighbours = Some(neighbours);
+            }
+        }
+        Ok(servers)
     }
 
     /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
@@ -267,4 +300,15 @@ impl<M: Message> Server<M> {
     pub const fn sessions_mut(&mut self) -> &mut session::Server<M> {
         &mut self.machine
     }
+}
+
+/// Sessions of a server, on a socket of any kind.
+pub(super) fn server<S: Socket, M: Message>(
+    socket: UdpSocket,
+    config: &ServerConfig,
+) -> io::Result<(Port<S>, session::Server<M>)> {
+    let port = Port::new(socket, Purpose::SESSIONS)?;
+    let session = within(&config.session, port.may_fragment());
+    let config = &ServerConfig { session, ..config.clone() };
+    Ok((port, session::Server::new(config, random()?).map_err(Error::from)?))
 }

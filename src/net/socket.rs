@@ -3,9 +3,9 @@
 mod blocking;
 
 use super::clock::Clock;
-use super::driver::{Driver, way};
+use super::driver::Driver;
 use super::error::Error;
-use super::port::{Port, Purpose};
+use super::port::{Port, Purpose, socket_for};
 use super::silence::{LONGEST_STEP, Silence};
 use super::tally::SocketStats;
 use crate::arq::{Config, Envelope, Kcp, KcpPeer, KcpPeerCounts, Stats};
@@ -14,7 +14,7 @@ use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::DatagramQueue;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::time::Duration;
@@ -52,6 +52,7 @@ pub struct KcpSocket {
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     silence: Silence,
+    is_eager: bool,
     late_acks: bool,
     /// Whether what was received last is acknowledged by the next call.
     acks_wait: bool,
@@ -75,7 +76,7 @@ impl KcpSocket {
     pub fn connect(peer: impl ToSocketAddrs, conv: Conv, config: &Config) -> io::Result<Self> {
         let mut error = io::Error::new(io::ErrorKind::InvalidInput, "the peer's name has no address");
         for address in peer.to_socket_addrs()? {
-            match connected(address) {
+            match socket_for(address).and_then(|socket| socket.connect(address).map(|()| socket)) {
                 Ok(socket) => return Self::wrap(socket, conv, config),
                 Err(failed) => error = failed,
             }
@@ -112,6 +113,7 @@ impl KcpSocket {
             read_timeout: None,
             write_timeout: None,
             silence: Silence::new(),
+            is_eager: false,
             late_acks: false,
             acks_wait: false,
             has_sent: false,
@@ -196,7 +198,7 @@ impl KcpSocket {
     pub fn flush(&mut self) {
         let now = self.driver.now();
         self.kcp_mut().flush(now);
-        self.transmit(now);
+        self.driver.transmit();
     }
 
     /// Most time that [`recv`](Self::recv) waits; `None`, the default, is for ever.
@@ -219,7 +221,7 @@ impl KcpSocket {
     /// Whether every pump flushes instead of only those after an interval: new messages and
     /// acknowledgements leave at once, for more and smaller datagrams. Off unless set.
     pub const fn set_eager(&mut self, eager: bool) {
-        self.driver.machine.set_eager(eager);
+        self.is_eager = eager;
     }
 
     /// Whether [`recv`](Self::recv) returns a message before it sends what acknowledges it. That leaves with the next call then: in one
@@ -254,7 +256,7 @@ impl KcpSocket {
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
         let KcpPeerCounts { strangers, rejected, .. } = self.driver.machine.counts();
-        SocketStats { strangers, rejected, ..self.driver.port.stats() }
+        SocketStats { strangers, rejected, ..self.driver.port.tally.stats }
     }
 
     /// The control block.
@@ -291,19 +293,8 @@ impl KcpSocket {
     fn update(&mut self, now: Time) -> bool {
         self.acks_wait = false;
         self.driver.machine.handle_timeout(now);
-        self.transmit(now)
-    }
-
-    /// Hands what the control block has put out to the socket, as far as it has room: a datagram behind which there is no other from
-    /// where it is.
-    fn transmit(&mut self, now: Time) -> bool {
-        let Driver { port, machine, is_v6, .. } = &mut self.driver;
-        let to = way(machine.address(), *is_v6);
-        port.flush();
-        if !port.is_full()
-            && let Some(only) = machine.pop_only(now)
-        {
-            port.send_last(only, to);
+        if self.is_eager {
+            self.kcp_mut().flush(now);
         }
         self.driver.transmit()
     }
@@ -334,8 +325,7 @@ impl KcpSocket {
     /// How long calls that need not wait may go on without a pump.
     fn patience(&self) -> Duration {
         let config = self.kcp().config();
-        let interval =
-            if self.driver.machine.is_eager() || config.is_at_once() { 0 } else { config.interval };
+        let interval = if self.is_eager || config.is_at_once() { 0 } else { config.interval };
         Duration::from_millis(interval.into())
     }
 }
@@ -347,17 +337,6 @@ impl Deref for KcpSocket {
     fn deref(&self) -> &Driver<KcpPeer> {
         &self.driver
     }
-}
-
-/// A socket of the right family, connected to `peer`.
-fn connected(peer: SocketAddr) -> io::Result<UdpSocket> {
-    let any = match peer {
-        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
-    };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(peer)?;
-    Ok(socket)
 }
 
 /// Datagrams that one pump reads: eight default windows, well under a millisecond of work.

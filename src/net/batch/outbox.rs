@@ -57,30 +57,10 @@ impl Outbox {
     }
 
     /// Puts a copy of the datagram behind those that wait.
+    #[cfg(test)]
     pub(in crate::net) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
         self.stage().extend_from_slice(datagram);
         self.commit(to, None);
-    }
-
-    /// Sends a datagram from where it is, before which none waits. What the socket does not take is kept.
-    ///
-    /// # Errors
-    ///
-    /// `WouldBlock` and no other: the socket has no room.
-    pub(in crate::net) fn send_now(
-        &mut self,
-        datagram: &[u8],
-        to: SocketAddr,
-        offload: &mut Offload,
-        socket: &impl Socket,
-        tally: &mut Tally,
-    ) -> io::Result<()> {
-        offload.will_send(socket, 1);
-        let sent = send_one(datagram, to, offload, socket, tally);
-        if sent.is_err() {
-            self.push(datagram, to);
-        }
-        sent
     }
 
     /// Whether nothing waits.

@@ -5,9 +5,12 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
 /// A UDP socket that does not block: std's, or a runtime's.
-pub(in crate::net) trait Socket {
+pub(in crate::net) trait Socket: Sized {
     /// What the system knows it by.
     type Handle: AsHandle;
+
+    /// Takes over a socket of std.
+    fn over(socket: UdpSocket) -> io::Result<Self>;
 
     fn handle(&self) -> &Self::Handle;
 
@@ -19,10 +22,24 @@ pub(in crate::net) trait Socket {
 
     /// Sends one to the address that the socket is connected to.
     fn send(&self, datagram: &[u8]) -> io::Result<usize>;
+
+    /// Makes calls that receive. `WouldBlock` of them tells a runtime that there is nothing more.
+    fn reading<T>(&self, calls: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        calls()
+    }
+
+    /// The same with calls that send, and room.
+    fn writing<T>(&self, calls: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        calls()
+    }
 }
 
 impl Socket for UdpSocket {
     type Handle = Self;
+
+    fn over(socket: UdpSocket) -> io::Result<Self> {
+        Ok(socket)
+    }
 
     fn handle(&self) -> &Self {
         self

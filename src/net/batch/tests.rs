@@ -168,6 +168,10 @@ struct Full<'a> {
 impl Socket for Full<'_> {
     type Handle = UdpSocket;
 
+    fn over(_: UdpSocket) -> std::io::Result<Self> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
     fn handle(&self) -> &UdpSocket {
         self.socket
     }

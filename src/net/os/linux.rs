@@ -1,6 +1,7 @@
 //! What Linux can do, by rustix.
 
 use crate::net::batch::Socket;
+use crate::net::shards::Wake;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg as _;
@@ -9,7 +10,7 @@ use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmm
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// Waits for a socket by `poll`: exact, and it wakes for room in the send buffer as well.
@@ -36,11 +37,15 @@ impl Waiter {
         let socket = PollFd::new(socket, events);
         let polled = match bell {
             None => poll(&mut [socket], timeout.as_ref()),
-            Some(bell) => poll(&mut [socket, PollFd::new(bell, PollFlags::IN)], timeout.as_ref()),
+            Some(bell) => {
+                let mut both = [socket, PollFd::new(&bell.0, PollFlags::IN)];
+                let polled = poll(&mut both, timeout.as_ref());
+                if !both[1].revents().is_empty() {
+                    let _ = rustix::io::read(&bell.0, &mut [0; 8]); // it was heard
+                }
+                polled
+            }
         };
-        if let Some(bell) = bell {
-            bell.hush();
-        }
         match polled {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -48,29 +53,25 @@ impl Waiter {
     }
 }
 
-/// Wakes a thread that waits for its socket: a descriptor that is readable when it has been rung. A datagram to the port would do, if only
-/// one socket were on it.
+/// Wakes a thread that waits for its socket: a descriptor that is readable when it has been rung.
 #[derive(Debug)]
 pub(in crate::net) struct Bell(OwnedFd);
 
 impl Bell {
-    pub(in crate::net) fn new() -> io::Result<Self> {
+    pub(in crate::net) fn new(_: &UdpSocket) -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
-    pub(in crate::net) fn ring(&self) {
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // full, and it rings anyway
-    }
+    pub(in crate::net) const fn moved(&self, _: &UdpSocket) {}
 
-    /// It was heard.
-    pub(in crate::net) fn hush(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0; 8]); // or it was silent
+    pub(in crate::net) const fn is_at(&self, _: SocketAddr) -> bool {
+        false
     }
 }
 
-impl AsFd for Bell {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+impl Wake for Bell {
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // full, and it rings anyway
     }
 }
 

@@ -1,23 +1,48 @@
 //! What there is where [`linux`](super) is not: std's calls.
 
 use crate::net::batch::Socket;
+use crate::net::shards::Wake;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(in crate::net) use super::by_std::Waiter;
 
-/// There is one socket on a port here, and nobody to ring.
+/// Wakes a thread that waits for its socket: by an empty datagram from there to itself. There is one socket on a port here.
 #[derive(Debug)]
-pub(in crate::net) struct Bell;
+pub(in crate::net) struct Bell(Mutex<(UdpSocket, SocketAddr)>);
 
 impl Bell {
-    #[expect(clippy::unnecessary_wraps, reason = "as where there is one")]
-    pub(in crate::net) const fn new() -> io::Result<Self> {
-        Ok(Self)
+    pub(in crate::net) fn new(socket: &UdpSocket) -> io::Result<Self> {
+        let mut to = socket.local_addr()?;
+        if to.ip().is_unspecified() {
+            to.set_ip(if to.is_ipv6() { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
+        }
+        Ok(Self(Mutex::new((socket.try_clone()?, to))))
     }
 
-    #[expect(clippy::unused_self, reason = "as where there is one")]
-    pub(in crate::net) const fn ring(&self) {}
+    /// From now on it wakes who waits for this one. Where the system has no descriptor to spare, that is the longest sleep's to do.
+    pub(in crate::net) fn moved(&self, socket: &UdpSocket) {
+        if let Ok(Self(new)) = Self::new(socket) {
+            std::mem::swap(&mut *self.lock(), &mut *new.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Whether an empty datagram from there is one of its own.
+    pub(in crate::net) fn is_at(&self, from: SocketAddr) -> bool {
+        self.lock().1 == from
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (UdpSocket, SocketAddr)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(&self) {
+        let (socket, to) = &*self.lock();
+        let _ = socket.send_to(&[], to); // who waits does not wait for ever
+    }
 }
 
 pub(in crate::net) fn shared(_: SocketAddr) -> io::Result<UdpSocket> {

@@ -1,4 +1,4 @@
-//! The program's end of a thread.
+//! The program's end of a thread, or of the threads of all shards of a server.
 
 use super::outbox::Outgoing;
 use super::shared::{Budgets, Shared};
@@ -16,11 +16,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// A thread with a server or a client. Dropped, it ends the sessions and the thread.
+/// Threads with a server or a client each, and one queue of what comes. Dropped, it ends the sessions and the threads.
 pub(super) struct Handle<E: End> {
+    /// By shard; one at least.
+    pub(super) threads: Vec<Thread<E>>,
+    parcels: Receiver<Parcel<E>>,
+}
+
+pub(super) struct Thread<E: End> {
     commands: Sender<Command<E>>,
-    /// What the thread gives, unless somebody takes that of several.
-    parcels: Option<Receiver<Parcel<E>>>,
     shared: Arc<Shared>,
     config: ThreadConfig,
     /// What waits for each session that takes anything.
@@ -30,110 +34,124 @@ pub(super) struct Handle<E: End> {
 }
 
 impl<E: End> Handle<E> {
-    pub(super) fn spawn(end: Driver<E>, config: &ThreadConfig) -> io::Result<Self> {
-        let (gives, parcels) = channel();
-        let mut handle = Self::spawn_for(end, config, gives)?;
-        handle.parcels = Some(parcels);
-        Ok(handle)
-    }
-
-    /// The same for one who takes what several threads give, and has it [opened](Self::open).
-    pub(super) fn spawn_for(
-        mut end: Driver<E>,
+    pub(super) fn spawn(
+        ends: impl IntoIterator<Item = Driver<E>>,
         config: &ThreadConfig,
-        gives: Sender<Parcel<E>>,
     ) -> io::Result<Self> {
-        let local_addr = end.local_addr()?;
-        let (commands, takes) = channel();
-        let shared = Arc::new(Shared::default());
-        if let Some(call) = end.call()? {
-            shared.set_call(call);
-        }
-        let worker = Worker::new(end, *config, takes, gives, Arc::clone(&shared));
-        let thread = Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?;
-        let (config, thread) = (*config, Some(thread));
-        Ok(Self { commands, parcels: None, shared, config, budgets: BTreeMap::new(), thread, local_addr })
+        let (gives, parcels) = channel();
+        let spawn = |end| Thread::spawn(end, config, gives.clone());
+        Ok(Self { threads: ends.into_iter().map(spawn).collect::<io::Result<_>>()?, parcels })
     }
 
     pub(super) fn try_recv(&mut self) -> Option<(E::Id, Incoming<E::Message>)> {
-        let parcel = self.parcels.as_ref()?.try_recv().ok()?;
-        Some(self.open(parcel))
+        let parcel = self.parcels.try_recv().ok()?;
+        self.open(parcel)
     }
 
     pub(super) fn recv(&mut self, timeout: Duration) -> Option<(E::Id, Incoming<E::Message>)> {
-        let parcel = self.parcels.as_ref()?.recv_timeout(timeout).ok()?;
-        Some(self.open(parcel))
+        let parcel = self.parcels.recv_timeout(timeout).ok()?;
+        self.open(parcel)
     }
 
-    /// What is in a parcel of this thread.
-    pub(super) fn open(&mut self, parcel: Parcel<E>) -> (E::Id, Incoming<E::Message>) {
+    fn open(&mut self, parcel: Parcel<E>) -> Option<(E::Id, Incoming<E::Message>)> {
         let Parcel { id, incoming, cost, budgets } = parcel;
-        let before = self.shared.incoming.take_away(cost);
-        if before >= self.config.incoming {
-            self.shared.wake(); // it may have waited for room
+        let thread = self.of_mut(id)?;
+        let before = thread.shared.incoming.take_away(cost);
+        if before >= thread.config.incoming {
+            thread.shared.wake(); // it may have waited for room
         }
         if let Some(budgets) = budgets {
-            self.budgets.insert(id, budgets);
+            thread.budgets.insert(id, budgets);
         }
         if matches!(incoming, Incoming::Event(Event::Closed { .. })) {
-            self.budgets.remove(&id);
+            thread.budgets.remove(&id);
         }
-        (id, incoming)
+        Some((id, incoming))
     }
 
     /// Bytes that may be sent to a session on a way now.
     pub(super) fn room(&self, id: E::Id, way: Way) -> usize {
-        self.budgets.get(&id).map_or(0, |budgets| budgets.room(way, self.config.outgoing))
+        let of = |thread: &Thread<E>| Some(thread.budgets.get(&id)?.room(way, thread.config.outgoing));
+        self.of(id).and_then(of).unwrap_or_default()
     }
 
     pub(super) fn send(&self, id: E::Id, outgoing: Outgoing<E::Message>) -> Result<(), NotSent> {
-        let budgets = self.budgets.get(&id).ok_or(NotSent::Gone)?;
+        let thread = self.of(id).ok_or(NotSent::Gone)?;
+        let budgets = thread.budgets.get(&id).ok_or(NotSent::Gone)?;
         let (way, cost) = (outgoing.way(), outgoing.cost());
-        if !budgets.has_room(way, cost, self.config.outgoing) {
+        if !budgets.has_room(way, cost, thread.config.outgoing) {
             return Err(NotSent::Full);
         }
         budgets.add(way, cost);
-        self.command(Command::Send(id, outgoing))
+        thread.command(Command::Send(id, outgoing))
     }
 
     /// Returns whether there was such a session, and it was not closed before.
     pub(super) fn close(&mut self, id: E::Id, code: u16) -> bool {
-        let is_open = self.budgets.remove(&id).is_some();
+        let Some(thread) = self.of_mut(id) else { return false };
+        let is_open = thread.budgets.remove(&id).is_some();
         if is_open {
-            let _ = self.command(Command::Close(id, code)); // or all of them are over
+            let _ = thread.command(Command::Close(id, code)); // or all of them are over
         }
         is_open
     }
 
-    pub(super) fn run(&self, run: impl FnOnce(&mut Driver<E>) + Send + 'static) -> Result<(), NotSent> {
-        if !self.shared.runs.has_room(1, RUNS) {
+    pub(super) fn run(
+        &self,
+        shard: usize,
+        run: impl FnOnce(&mut Driver<E>) + Send + 'static,
+    ) -> Result<(), NotSent> {
+        let thread = self.threads.get(shard).ok_or(NotSent::Gone)?;
+        if !thread.shared.runs.has_room(1, RUNS) {
             return Err(NotSent::Full);
         }
-        self.shared.runs.add(1);
-        self.command(Command::Run(Box::new(run)))
+        thread.shared.runs.add(1);
+        thread.command(Command::Run(Box::new(run)))
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.threads.iter().any(|thread| thread.thread.as_ref().is_none_or(JoinHandle::is_finished))
     }
 
-    pub(super) const fn local_addr(&self) -> SocketAddr {
-        self.local_addr
+    pub(super) fn local_addr(&self) -> SocketAddr {
+        let unspecified = SocketAddr::from(([0; 4], 0));
+        self.threads.first().map_or(unspecified, |thread| thread.local_addr) // there is one
     }
 
-    /// Has all sessions end, and then the thread.
-    pub(super) fn begin_shutdown(&self, code: u16) {
-        let _ = self.command(Command::Shutdown(code)); // or it has ended by itself
-    }
-
-    /// The same, and waits for it.
+    /// Has all sessions end, and then the threads, and waits for them: all begin to end before one is waited for.
     pub(super) fn shutdown(&mut self, code: u16) -> io::Result<()> {
-        self.begin_shutdown(code);
-        match self.thread.take().map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(ended)) => ended,
-            Some(Err(_)) => Err(io::Error::other("the thread of the sessions panicked")),
+        for thread in &self.threads {
+            let _ = thread.command(Command::Shutdown(code)); // or it has ended by itself
         }
+        let ended = self.threads.iter_mut().filter_map(|thread| thread.thread.take()).map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the sessions panicked")))
+        });
+        ended.fold(Ok(()), io::Result::and)
+    }
+
+    fn of(&self, id: E::Id) -> Option<&Thread<E>> {
+        self.threads.get(self.index(id))
+    }
+
+    fn of_mut(&mut self, id: E::Id) -> Option<&mut Thread<E>> {
+        let index = self.index(id);
+        self.threads.get_mut(index)
+    }
+
+    fn index(&self, id: E::Id) -> usize {
+        if self.threads.len() == 1 { 0 } else { E::shard(id) }
+    }
+}
+
+impl<E: End> Thread<E> {
+    fn spawn(mut end: Driver<E>, config: &ThreadConfig, gives: Sender<Parcel<E>>) -> io::Result<Self> {
+        let local_addr = end.local_addr()?;
+        let (commands, takes) = channel();
+        let shared = Arc::new(Shared::new(end.port.bell()?));
+        let worker = Worker::new(end, *config, takes, gives, Arc::clone(&shared));
+        let thread = Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?;
+        let (config, thread) = (*config, Some(thread));
+        Ok(Self { commands, shared, config, budgets: BTreeMap::new(), thread, local_addr })
     }
 
     fn command(&self, command: Command<E>) -> Result<(), NotSent> {
@@ -145,11 +163,7 @@ impl<E: End> Handle<E> {
 
 impl<E: End> fmt::Debug for Handle<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (local_addr, sessions) = (self.local_addr, self.budgets.len());
-        f.debug_struct("Handle")
-            .field("local_addr", &local_addr)
-            .field("sessions", &sessions)
-            .finish_non_exhaustive()
+        f.debug_struct("Handle").field("local_addr", &self.local_addr()).finish_non_exhaustive()
     }
 }
 

@@ -1,18 +1,14 @@
 //! Sessions behind a thread of their own, for a program whose loop must not do I/O, or is called too seldom.
 //!
-//! `worker` is the thread, `handle` the program's end of it, `outbox` what a session does not take yet, `shared` what both look at.
+//! `worker` is a thread, `handle` the program's end of one or several, `threads` what a program has, `outbox` what a session does not take yet, `shared` what both look at.
 
-mod client;
 mod handle;
 mod outbox;
-mod server;
-mod shards;
 mod shared;
+mod threads;
 mod worker;
 
-pub use client::ClientThread;
-pub use server::ServerThread;
-pub use shards::ServerThreads;
+pub use threads::{ClientThread, ServerThread, ServerThreads};
 
 use crate::message::channel::Received;
 use crate::session::{Event, SendError};

@@ -1,16 +1,17 @@
 //! What a thread and its handle look at together.
 
 use super::Way;
-use crate::net::driver::Call;
+use crate::net::os::Bell;
+use crate::net::shards::Wake as _;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
     is_asleep: AtomicBool,
-    call: Mutex<Option<Call>>,
+    bell: Arc<Bell>,
     /// What was delivered and not yet taken.
     pub(super) incoming: Budget,
     /// Closures that wait to be run.
@@ -18,12 +19,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn new(bell: Arc<Bell>) -> Self {
+        let is_asleep = AtomicBool::new(false);
+        Self { is_asleep, bell, incoming: Budget::default(), runs: Budget::default() }
+    }
+
     /// Has the thread look at what is new, if it sleeps. Whatever is new has to be there already.
     pub(super) fn wake(&self) {
-        if self.is_asleep.swap(false, SeqCst)
-            && let Some(call) = &*self.call.lock().unwrap_or_else(PoisonError::into_inner)
-        {
-            call.send();
+        if self.is_asleep.swap(false, SeqCst) {
+            self.bell.wake();
         }
     }
 
@@ -31,21 +35,13 @@ impl Shared {
     pub(super) fn set_asleep(&self, is_asleep: bool) {
         self.is_asleep.store(is_asleep, SeqCst);
     }
-
-    pub(super) fn set_call(&self, call: Call) {
-        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
-    }
 }
 
-/// Bytes between two threads: one adds, the other takes away. Whoever has the same budget has a copy.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Budget(Arc<AtomicUsize>);
+/// Bytes between two threads: one adds, the other takes away.
+#[derive(Debug, Default)]
+pub(super) struct Budget(AtomicUsize);
 
 impl Budget {
-    pub(super) fn used(&self) -> usize {
-        self.0.load(SeqCst)
-    }
-
     pub(super) fn add(&self, cost: usize) {
         self.0.fetch_add(cost, SeqCst);
     }
@@ -57,7 +53,7 @@ impl Budget {
 
     /// Whether so much more is within `limit`. Something always is when there is nothing.
     pub(super) fn has_room(&self, cost: usize, limit: usize) -> bool {
-        let used = self.used();
+        let used = self.0.load(SeqCst);
         used == 0 || used.saturating_add(cost) <= limit
     }
 }

@@ -81,10 +81,6 @@ impl<E: End> Worker<E> {
     /// Until the sessions are over, or the socket has failed.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
-            // The socket may be another one since; where the system has no descriptor to spare, commands wait for the longest sleep.
-            if let Ok(Some(call)) = self.end.call() {
-                self.shared.set_call(call);
-            }
             let mut is_busy = self.take_commands();
             is_busy |= self.send();
             let wait = self.end.pump()?;
@@ -105,7 +101,7 @@ impl<E: End> Worker<E> {
         let is_new = self.take_commands() || (was_full && self.has_room());
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
-            self.end.wait(wait)?;
+            self.end.port.wait(Some(wait))?;
         }
         self.shared.set_asleep(false);
         Ok(())

@@ -1,8 +1,7 @@
 //! Bare KCP peers on a socket of their own, for the driver.
 
-use super::super::batch::Fragments;
 use super::super::error::Error;
-use super::core::{Closed, Core, Notice};
+use super::core::{Closed, Core, Member, Notice};
 use crate::arq::RecvError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::session::raw::{CloseReason, Config, Event, Peer, PeerId, Peers};
@@ -20,8 +19,6 @@ pub(super) struct Bare {
     leaving: HashSet<PeerId>,
     /// When each of them is given up; they all have the same time.
     deadlines: VecDeque<(Time, PeerId)>,
-    /// Peers that are closed and have datagrams to send.
-    last_words: VecDeque<Peer>,
 }
 
 impl Bare {
@@ -32,13 +29,12 @@ impl Bare {
             dead_link: config.kcp.dead_link,
             leaving: HashSet::new(),
             deadlines: VecDeque::new(),
-            last_words: VecDeque::new(),
         }
     }
 
     fn close(&mut self, now: Time, id: PeerId) {
         self.leaving.remove(&id);
-        self.last_words.extend(self.peers.close(now, id));
+        self.peers.close(now, id);
     }
 
     /// Whether a peer has left: then it is not talked about any more.
@@ -50,13 +46,6 @@ impl Bare {
             self.close(now, id);
         }
         true
-    }
-
-    const fn error(&self, reason: CloseReason) -> Error {
-        match reason {
-            CloseReason::DeadLink => Error::DeadLink { sends: self.dead_link },
-            CloseReason::Idle => Error::PeerSilent { waited: self.idle_timeout },
-        }
     }
 }
 
@@ -76,13 +65,6 @@ impl Machine for Bare {
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        while let Some(peer) = self.last_words.front_mut() {
-            if let Some(datagram) = peer.pop() {
-                out.extend_from_slice(datagram);
-                return Some(peer.address().into());
-            }
-            self.last_words.pop_front();
-        }
         self.peers.poll_transmit(now, out)
     }
 
@@ -98,12 +80,9 @@ impl Machine for Bare {
 
 impl Core for Bare {
     type Id = PeerId;
-    type Remains = Option<Peer>;
-    const HAS_END: bool = false;
-    const HAS_FLUSH: bool = true;
-    const FRAGMENTS: Fragments = Fragments::Allowed;
+    type Member = Peer;
 
-    fn poll_notice(&mut self, now: Time) -> Option<(PeerId, Notice<Option<Peer>>)> {
+    fn poll_notice(&mut self, now: Time) -> Option<(PeerId, Notice<Peer>)> {
         loop {
             let (id, notice) = match self.peers.poll_event()? {
                 Event::Accepted(id) => (id, Notice::Up),
@@ -111,11 +90,14 @@ impl Core for Bare {
                 Event::Writable(id) => (id, Notice::Writable),
                 Event::Closed { id, reason } => {
                     self.leaving.remove(&id);
-                    let remains = self.peers.pop_ended();
-                    let segments = remains.as_ref().map_or(0, |peer| peer.kcp().wait_snd());
+                    let error = match reason {
+                        CloseReason::DeadLink => Error::DeadLink { sends: self.dead_link },
+                        CloseReason::Idle => Error::PeerSilent { waited: self.idle_timeout },
+                    };
+                    let ended = self.peers.pop_ended().map(Box::new);
+                    let segments = ended.as_ref().map_or(0, |peer| peer.kcp().wait_snd());
                     let undelivered = Undelivered { segments, ..Undelivered::default() };
-                    let closed = Closed { error: self.error(reason), undelivered };
-                    return Some((id, Notice::Closed(closed, remains)));
+                    return Some((id, Notice::Closed(Closed { error, undelivered, ended })));
                 }
             };
             if !self.has_left(id, now) {
@@ -124,31 +106,8 @@ impl Core for Bare {
         }
     }
 
-    fn send(&mut self, id: PeerId, _: usize, message: &[u8]) -> Result<usize, SendError> {
-        Ok(self.peers.peer(id).ok_or(SendError::Closed)?.send(message)?)
-    }
-
-    fn send_end(&mut self, _: PeerId, _: usize) -> Result<(), SendError> {
-        Ok(())
-    }
-
-    fn recv(&mut self, id: PeerId, _: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.peers.peer(id).ok_or(RecvError::NoMessage)?.recv(buf)
-    }
-
-    fn is_readable(&mut self, id: PeerId, _: usize) -> bool {
-        self.peers.peer(id).is_some_and(|peer| peer.kcp().peek_size().is_some())
-    }
-
-    fn unacked(&mut self, id: PeerId, _: usize) -> usize {
-        let Some(peer) = self.peers.peer(id) else { return 0 };
-        if peer.is_delivered() { 0 } else { peer.kcp().wait_snd() }
-    }
-
-    fn flush(&mut self, id: PeerId) {
-        if let Some(peer) = self.peers.peer(id) {
-            peer.flush();
-        }
+    fn member(&mut self, id: PeerId) -> Option<&mut Peer> {
+        self.peers.peer(id)
     }
 
     fn release(&mut self, now: Time, id: PeerId) {
@@ -162,13 +121,38 @@ impl Core for Bare {
     }
 
     fn is_idle(&self) -> bool {
-        self.peers.is_empty() && self.last_words.is_empty()
+        self.peers.is_idle()
+    }
+}
+
+impl Member for Peer {
+    const HAS_END: bool = false;
+
+    fn send(&mut self, _: usize, message: &[u8]) -> Result<usize, SendError> {
+        Ok(self.send(message)?)
     }
 
-    fn recv_remains(remains: &mut Option<Peer>, _: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        remains.as_mut().ok_or(RecvError::NoMessage)?.recv(buf)
+    fn send_end(&mut self, _: usize) -> Result<(), SendError> {
+        self.flush();
+        Ok(())
+    }
+
+    fn recv(&mut self, _: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv(buf)
+    }
+
+    fn is_readable(&self, _: usize) -> bool {
+        self.kcp().peek_size().is_some()
+    }
+
+    fn unacked(&mut self, _: usize) -> usize {
+        if self.is_delivered() { 0 } else { self.kcp().wait_snd() }
+    }
+
+    fn flush(&mut self) {
+        self.flush();
     }
 }
 
 /// How long what was sent to a peer may take to arrive when nobody uses the peer any more.
-pub(super) const LINGER: Duration = Duration::from_secs(5);
+const LINGER: Duration = Duration::from_secs(5);

@@ -1,16 +1,16 @@
 //! One session, and its UDP socket.
 
-use super::super::driver::socket_for;
+use super::super::client::client;
 use super::super::error::Error;
-use super::super::random::random;
+use super::super::port::socket_for;
+use super::core::Core as _;
 use super::driver::Driver;
 use super::session::Session;
-use super::sessions::{Sessions, within};
+use super::sessions::Sessions;
 use super::shared::Handle;
 use super::waiting::For;
 use crate::message::Message;
-use crate::net::Clock;
-use crate::session::{self, ClientConfig, ConnectError, Target};
+use crate::session::{ClientConfig, ConnectError, Target};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -72,16 +72,13 @@ impl Client {
         target: Target,
         config: &ClientConfig,
     ) -> io::Result<Session<M>> {
-        let clock = Clock::new();
-        let config = &ClientConfig { session: within(&socket, &config.session), ..config.clone() };
-        let mut session = session::Session::new(config, random()?).map_err(Error::from)?;
-        session.connect(clock.now(), target).map_err(Error::from)?;
-        let driver = Driver::new(socket, Sessions::Client(session), clock, false)?;
+        let (port, clock, session) = client(socket, target, config)?;
+        let driver = Driver::new(port, Sessions::Client(session), clock, false)?;
         let handle = Handle::of(&driver.shared, &mut driver.shared.lock(), None);
         ::tokio::spawn(driver);
         poll_fn(|cx| {
             let mut state = handle.shared.lock();
-            if state.core.look(None).is_some() {
+            if state.core.member(None).is_some() {
                 return Poll::Ready(Ok(()));
             }
             state.wait(None, For::Event, cx)

@@ -1,36 +1,28 @@
 //! The one task of a socket: datagrams in, time, datagrams out, and whoever waits is woken.
 
-use super::super::batch::Datagram;
 use super::super::clock::Clock;
-use super::super::driver::{as_v4, way};
-use super::super::shards::strays::Stray;
+use super::super::port::Port;
+use super::super::shards;
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
-use crate::machine::Arrival;
-use crate::session::shard_of;
 use crate::time::Time;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
-use std::net;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 /// Drives what is in `shared` over a socket, until nobody uses it any more or the socket fails.
 pub(super) struct Driver<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
-    socket: Socket,
-    is_v6: bool,
+    pub(super) port: Port<Socket>,
+    pub(super) doorbell: Arc<Doorbell>,
     sleep: Pin<Box<Sleep>>,
     /// When the sleep ends, if it is polled, and when that was last put off.
     sleeps_until: Option<Time>,
     put_off_at: Time,
-    /// The drivers of one port, by shard, and which of them this one is.
-    neighbours: Option<(All<C>, usize)>,
-    /// Datagrams that came here and are for another one.
-    strays: Vec<(usize, Stray)>,
     /// Tasks to wake when the mutex is free.
     woken: Vec<Waker>,
     /// Whether those that were woken last have had their turn.
@@ -39,8 +31,22 @@ pub(super) struct Driver<C: Core> {
     has_behind: bool,
 }
 
-/// What the drivers of one port share with the handles of their sessions.
-type All<C> = Arc<[Arc<Shared<C>>]>;
+/// Wakes the driver of a shard for what another one has handed on.
+#[derive(Debug, Default)]
+pub(super) struct Doorbell(Mutex<Option<Waker>>);
+
+impl Doorbell {
+    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl shards::Wake for Doorbell {
+    fn wake(&self) {
+        let driver = self.lock().take();
+        driver.into_iter().for_each(Waker::wake);
+    }
+}
 
 /// What is left to do after a round.
 enum Next {
@@ -55,51 +61,31 @@ enum Next {
 }
 
 impl<C: Core> Driver<C> {
-    /// A driver of `core` over a socket that is bound. Spawn it when what it drives has an owner.
-    pub(super) fn new(socket: net::UdpSocket, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
-        let local_addr = socket.local_addr()?;
+    /// A driver of `core` over a port. Spawn it when what it drives has an owner.
+    pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
         Ok(Self {
-            shared: Shared::new(core, clock, local_addr, is_accepting),
-            socket: Socket::new(socket, Socket::slots(is_accepting), C::FRAGMENTS)?,
-            is_v6: local_addr.is_ipv6(),
+            shared: Shared::new(core, clock, port.socket.local_addr()?, is_accepting),
+            port,
+            doorbell: Arc::default(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
             put_off_at: Time::ZERO,
-            neighbours: None,
-            strays: Vec::new(),
             woken: Vec::new(),
             has_waited: false,
             has_behind: false,
         })
     }
 
-    /// From now on it is one of several on its port.
-    pub(super) fn set_neighbours(&mut self, all: All<C>, own: usize) {
-        self.neighbours = Some((all, own));
-    }
-
-    /// Gives to the other drivers what came here and is theirs.
-    fn hand_on(&mut self) {
-        let Some((all, _)) = &self.neighbours else { return };
-        for (owner, Stray { from, mut bytes }) in self.strays.drain(..) {
-            let Some(owner) = all.get(owner) else { continue };
-            let now = owner.clock.now();
-            owner.change(|state| state.core.handle_datagram(now, from, &mut bytes));
-            self.socket.tally.traffic.handed_on += 1;
-        }
-    }
-
     /// A batch in, what is due, a batch out.
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
         // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
-        let is_full = self.socket.poll_write(cx)?.is_pending();
-        let received = self.socket.read(cx);
+        let is_full = self.port.poll_write(cx)?.is_pending();
+        let received = self.port.poll_read(cx);
         let now = self.shared.clock.now();
         // After those who were woken there is nothing to take in but what came meanwhile; what has become due is seen to in another round.
         let has_waited = std::mem::take(&mut self.has_waited);
-        if !has_waited || self.socket.has_read() {
+        if !has_waited || self.port.has_read() {
             self.take_in(now);
-            self.hand_on();
             let has_woken = !self.woken.is_empty();
             self.woken.drain(..).for_each(Waker::wake);
             if has_woken && !has_waited && received.is_ok() {
@@ -110,7 +96,7 @@ impl<C: Core> Driver<C> {
         let next = self.put_out(now, cx, is_full);
         self.woken.drain(..).for_each(Waker::wake);
         if !is_full {
-            let _ = self.socket.poll_write(cx)?; // when it is full, the task is woken
+            let _ = self.port.poll_write(cx)?; // when it is full, the task is woken
         }
         let has_more = received?; // what was due was done and sent all the same
         Ok(match next {
@@ -124,17 +110,7 @@ impl<C: Core> Driver<C> {
     /// What has come, and what is due.
     fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
-        while let Some(Datagram { bytes, from, ecn }) = self.socket.pop() {
-            let from = Arrival { address: as_v4(from), ecn };
-            let owner = self.neighbours.as_ref().and_then(|(all, own)| {
-                let owner = shard_of(bytes).map(usize::from)?;
-                (owner != *own && owner < all.len()).then_some(owner)
-            });
-            match owner {
-                Some(owner) => self.strays.push((owner, Stray { from, bytes: bytes.into() })),
-                None => state.core.handle_datagram(now, from, bytes),
-            }
-        }
+        while self.port.hand_in(now, &mut state.core) {}
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);
         self.has_behind = state.has_behind();
@@ -143,16 +119,19 @@ impl<C: Core> Driver<C> {
     /// What is to leave, as much as is sent at once.
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
-        let is_v6 = self.is_v6;
-        let way = |to| way(to, is_v6);
-        let is_all_out = !is_full && state.core.fill(now, &mut self.socket.outbox, way);
+        if self.port.neighbours.is_some() {
+            *self.doorbell.lock() = Some(cx.waker().clone()); // before a look at what it would ring for
+        }
+        let has_strays = self.port.hand_in_strays(now, &mut state.core);
+        let mut no_end = usize::MAX;
+        let is_all_out = !is_full && self.port.gather(now, &mut state.core, &mut no_end);
         state.tell(now, &mut self.woken);
         self.has_behind = state.has_behind();
-        (state.socket_stats, state.socket_traffic) = (self.socket.tally.stats, self.socket.tally.traffic);
+        (state.socket_stats, state.socket_traffic) = (self.port.tally.stats, self.port.tally.traffic);
         if state.is_over() {
             return Next::Over;
         }
-        if !is_all_out && !is_full {
+        if has_strays || (!is_all_out && !is_full) {
             return Next::More;
         }
         state.driver = Some(cx.waker().clone());
@@ -252,7 +231,7 @@ mod tests {
             })
             .await;
             stream.with(|peer| peer.send(b"to the peer").map(drop)).unwrap().unwrap();
-            driver.socket.fail(io::Error::other("no socket"));
+            driver.port.fail(io::Error::other("no socket"));
             there.send_to(b"is never read", to).unwrap();
             driver.await;
         });

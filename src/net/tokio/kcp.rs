@@ -1,7 +1,7 @@
 //! One conversation of bare KCP, as a stream or as messages.
 
-use super::super::driver::{as_v4, socket_for};
 use super::super::error::Error;
+use super::super::port::{Port, Purpose, as_v4, socket_for};
 use super::super::random::random;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::bare::Bare;
@@ -202,5 +202,8 @@ async_write!(KcpWriteHalf, writer);
 /// A driver of bare KCP over a socket.
 pub(super) fn drive(socket: UdpSocket, config: &Config, is_accepting: bool) -> io::Result<Driver<Bare>> {
     let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
-    Driver::new(socket, Bare::new(peers, config), Clock::new(), is_accepting)
+    let is_connected = socket.peer_addr().is_ok();
+    let purpose = if is_accepting { Purpose::BARE_PEERS } else { Purpose::BARE };
+    let port = Port::new(socket, Purpose { is_connected, ..purpose })?;
+    Driver::new(port, Bare::new(peers, config), Clock::new(), is_accepting)
 }

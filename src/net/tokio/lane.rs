@@ -1,6 +1,6 @@
 //! A lane as messages, and as a stream of bytes. A bare KCP peer is one lane.
 
-use super::core::Core;
+use super::core::{Core, Member};
 use super::shared::{Handle, State};
 use super::waiting::For;
 use crate::arq::{self, RecvError};
@@ -23,21 +23,33 @@ pub(super) struct Lane<C: Core> {
 impl<C: Core> Lane<C> {
     /// Queues a message, or in a stream what there is room for.
     pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll(|state, id, lane| match state.core.send(id, lane, message) {
-            Err(error) => refused(state, id, lane, cx, error),
-            Ok(len) => {
-                state.sent(id, lane, cx);
-                Poll::Ready(Ok(len))
-            }
-        })
+        self.poll_with(cx, |member, lane| member.send(lane, message))
     }
 
     /// Takes a message.
     pub(super) fn poll_recv(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.poll(|state, id, lane| match state.recv(id, lane, buf) {
+        self.poll(|state, id, lane| match recv(state, id, lane, buf) {
             Ok(len) => Poll::Ready(Ok(len)),
             Err(RecvError::NoMessage) => state.wait(id, For::Recv(lane), cx),
             Err(error) => Poll::Ready(Err(Error::from(error).into())),
+        })
+    }
+
+    /// Queues what `send` does.
+    fn poll_with(
+        &self,
+        cx: &Context<'_>,
+        send: impl FnOnce(&mut C::Member, usize) -> Result<usize, SendError>,
+    ) -> Poll<io::Result<usize>> {
+        self.poll(|state, id, lane| {
+            let sent = state.core.member(id).map_or(Err(SendError::Closed), |member| send(member, lane));
+            match sent {
+                Err(error) => refused(state, id, lane, cx, error),
+                Ok(len) => {
+                    state.sent(id, lane, cx);
+                    Poll::Ready(Ok(len))
+                }
+            }
         })
     }
 
@@ -98,15 +110,15 @@ impl<C: Core> Reader<C> {
         let Self { lane, rest, read, is_over } = self;
         let taken = lane.poll(|state, id, lane| {
             while buf.remaining() > 0 {
-                match state.recv(id, lane, buf.initialize_unfilled()) {
-                    Ok(0) if C::HAS_END => {
+                match recv(state, id, lane, buf.initialize_unfilled()) {
+                    Ok(0) if C::Member::HAS_END => {
                         *is_over = true;
                         return Poll::Ready(Ok(()));
                     }
                     Ok(len) => buf.advance(len),
                     Err(RecvError::BufferTooSmall { need, .. }) if buf.remaining() == before => {
                         rest.resize(need, 0);
-                        let _ = state.recv(id, lane, rest); // it fits now
+                        let _ = recv(state, id, lane, rest); // it fits now
                         *read = 0;
                         return Poll::Ready(Ok(()));
                     }
@@ -157,21 +169,15 @@ impl<C: Core> Writer<C> {
         if !matches!(self.shutdown, Shutdown::Open) {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        self.lane.poll(|state, id, lane| match write(&mut state.core, id, lane, data) {
-            Ok(len) => {
-                state.sent(id, lane, cx);
-                Poll::Ready(Ok(len))
-            }
-            Err(error) => refused(state, id, lane, cx, error),
-        })
+        self.lane.poll_with(cx, |member, lane| write(member, lane, data))
     }
 
     pub(super) fn poll_flush(&self) -> Poll<io::Result<()>> {
-        if !C::HAS_FLUSH {
+        if C::Member::HAS_END {
             return Poll::Ready(Ok(()));
         }
         self.lane.poll(|state, id, _| {
-            state.core.flush(id);
+            state.core.member(id).into_iter().for_each(Member::flush);
             Poll::Ready(Ok(()))
         })
     }
@@ -180,20 +186,13 @@ impl<C: Core> Writer<C> {
     pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { lane, shutdown, patience } = self;
         if let Shutdown::Open = shutdown {
-            let ended = lane.poll(|state, id, lane| match state.core.send_end(id, lane) {
-                Ok(()) => {
-                    state.core.flush(id);
-                    Poll::Ready(Ok(()))
-                }
-                Err(error) => refused(state, id, lane, cx, error),
-            });
-            ready!(ended)?;
+            ready!(lane.poll_with(cx, |member, lane| member.send_end(lane).map(|()| 0)))?;
             *shutdown = Shutdown::Draining { unacked: usize::MAX, sleep: Box::pin(sleep(*patience)) };
         }
         while let Shutdown::Draining { unacked, sleep } = shutdown {
             let mut left = 0;
             let drained = lane.poll(|state, id, lane| {
-                left = state.core.unacked(id, lane);
+                left = state.core.member(id).map_or(0, |member| member.unacked(lane));
                 if left > 0 { state.wait(id, For::Delivered, cx) } else { state.drained(id) }
             });
             if let Poll::Ready(drained) = drained {
@@ -217,13 +216,18 @@ impl<C: Core> State<C> {
     /// Nothing is under way: because it has arrived, or because the session is over.
     fn drained(&mut self, id: C::Id) -> Poll<io::Result<()>> {
         let closed = self.waiting(id).and_then(|waiting| waiting.closed.as_ref());
-        let is_lost = closed.is_none_or(|(closed, _)| closed.undelivered.segments > 0);
+        let is_lost = closed.is_none_or(|closed| closed.undelivered.segments > 0);
         Poll::Ready(self.error(id).filter(|_| is_lost).map_or(Ok(()), Err))
     }
 }
 
+/// Takes a message, of one that is over from what it has left.
+fn recv<C: Core>(state: &mut State<C>, id: C::Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+    state.source(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
+}
+
 /// Queues as much of `data` as there is room for.
-fn write<C: Core>(core: &mut C, id: C::Id, lane: usize, data: &[u8]) -> Result<usize, SendError> {
+fn write(member: &mut impl Member, lane: usize, data: &[u8]) -> Result<usize, SendError> {
     let (mut written, mut part) = (0, PART);
     loop {
         let rest = data.get(written..).unwrap_or_default();
@@ -231,7 +235,7 @@ fn write<C: Core>(core: &mut C, id: C::Id, lane: usize, data: &[u8]) -> Result<u
         if next.is_empty() {
             return Ok(written);
         }
-        match core.send(id, lane, next) {
+        match member.send(lane, next) {
             Ok(len) => written += len,
             Err(SendError::Lane(arq::SendError::TooLong { max, .. })) if max < next.len() => part = max,
             // The queue may have room for less than that.

@@ -1,12 +1,11 @@
 //! Many sessions on one UDP socket, or on several that share a port.
 
-use super::super::error::Error;
-use super::super::random::random;
-use super::super::shards::sockets;
+use super::super::server::server;
+use super::super::shards::{Wake, meet, sockets};
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
 use super::session::Session;
-use super::sessions::{Sessions, within};
+use super::sessions::Sessions;
 use super::shared::{Acceptor, State};
 use crate::machine::Machine;
 use crate::message::Message;
@@ -38,7 +37,7 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// # Errors
     ///
-    /// `addr` is in use, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
+    /// `addr` is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the system has no random bytes.
     ///
     /// # Panics
     ///
@@ -66,7 +65,7 @@ impl<M: Message + Send + 'static> Server<M> {
     ///
     /// # Errors
     ///
-    /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
+    /// The socket fails, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the system has no random bytes.
     ///
     /// # Panics
     ///
@@ -80,17 +79,13 @@ impl<M: Message + Send + 'static> Server<M> {
         let mut drivers = Vec::with_capacity(sockets.len());
         for (index, socket) in (0..).zip(sockets) {
             let shard = if is_one { config.shard } else { index };
-            let session = within(&socket, &config.session);
-            let config = ServerConfig { shard, session, ..config.clone() };
-            let server = session::Server::new(&config, random()?).map_err(Error::from)?;
-            drivers.push(Driver::new(socket, Sessions::Server(server), Clock::new(), true)?);
+            let (port, sessions) = server(socket, &ServerConfig { shard, ..config.clone() })?;
+            drivers.push(Driver::new(port, Sessions::Server(sessions), Clock::new(), true)?);
         }
-        let all: Arc<[_]> = drivers.iter().map(|driver| Arc::clone(&driver.shared)).collect();
-        let shards = all.iter().map(|shared| Acceptor::new(Arc::clone(shared))).collect();
-        for (own, mut driver) in drivers.into_iter().enumerate() {
-            if !is_one {
-                driver.set_neighbours(Arc::clone(&all), own);
-            }
+        let shards = drivers.iter().map(|driver| Acceptor::new(Arc::clone(&driver.shared))).collect();
+        let neighbours = meet(drivers.iter().map(|driver| Arc::clone(&driver.doorbell) as Arc<dyn Wake>));
+        for (mut driver, neighbours) in drivers.into_iter().zip(neighbours) {
+            driver.port.neighbours = Some(neighbours).filter(|_| !is_one);
             ::tokio::spawn(driver);
         }
         Ok(Self { shards, first: AtomicUsize::new(0) })

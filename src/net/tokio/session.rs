@@ -1,10 +1,10 @@
 //! A session that is up: lanes, datagrams, channels, events.
 
 use super::super::error::Error;
-use super::core::Closed;
+use super::core::{Closed, Core as _};
 use super::lane::Lane;
 use super::lane_stream::LaneStream;
-use super::sessions::{Remains, Sessions, take_first};
+use super::sessions::Sessions;
 use super::shared::{Handle, State};
 use super::waiting::For;
 use crate::arq::RecvError;
@@ -83,13 +83,7 @@ impl<M: Message + Send + 'static> Session<M> {
     ///
     /// It does not fit and stays ([`Error::Recv`]), or the session is over and every datagram was taken.
     pub async fn recv_datagram(&self, buf: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| {
-            self.poll_take(cx, |source| match source {
-                Source::Live(connection) => connection.recv_datagram(buf),
-                Source::Ended(remains) => take_first(&mut remains.datagrams, buf),
-            })
-        })
-        .await
+        poll_fn(|cx| self.poll_recv(cx, |source| source.recv_datagram(buf))).await
     }
 
     /// Stores a message of a channel, see [`Connection::send_message`].
@@ -117,16 +111,8 @@ impl<M: Message + Send + 'static> Session<M> {
     ///
     /// The session is over and every message was taken.
     pub async fn recv_message(&self, channel: usize) -> io::Result<Received<M>> {
-        poll_fn(|cx| {
-            self.poll_take(cx, |source| {
-                let taken = match source {
-                    Source::Live(connection) => connection.recv_message(channel),
-                    Source::Ended(remains) => remains.take_message(channel),
-                };
-                taken.ok_or(RecvError::NoMessage)
-            })
-        })
-        .await
+        poll_fn(|cx| self.poll_recv(cx, |source| source.recv_message(channel).ok_or(RecvError::NoMessage)))
+            .await
     }
 
     /// The next thing that happens to the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: it is over. Of those that nobody
@@ -152,7 +138,7 @@ impl<M: Message + Send + 'static> Session<M> {
         poll_fn(|cx| {
             self.poll_state(|state, id| {
                 let closed = state.waiting(id).and_then(|waiting| waiting.closed.as_ref());
-                if let Some((Closed { error: Error::Closed { reason }, undelivered }, _)) = closed {
+                if let Some(Closed { error: Error::Closed { reason }, undelivered, .. }) = closed {
                     return Poll::Ready(Ok((*reason, *undelivered)));
                 }
                 state.wait(id, For::Closed, cx)
@@ -176,13 +162,13 @@ impl<M: Message + Send + 'static> Session<M> {
     /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
     /// meanwhile.
     pub fn with<T>(&self, call: impl FnOnce(&mut Connection<M>) -> T) -> Option<T> {
-        self.handle.shared.change(|state| state.core.connection(self.handle.id).map(call))
+        self.handle.shared.change(|state| state.core.member(self.handle.id).map(call))
     }
 
     /// Where the peer is; `None`: the session is gone.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
-        self.handle.shared.lock().core.look(self.handle.id).map(Connection::peer)
+        self.handle.shared.lock().core.member(self.handle.id).map(|connection| connection.peer())
     }
 
     /// The address of this end.
@@ -208,25 +194,16 @@ impl<M: Message + Send + 'static> Session<M> {
         self.handle.shared.poll(|state| poll(state, self.handle.id))
     }
 
-    /// Takes what `take` finds in the session, or in what it has left.
-    fn poll_take<T>(
+    /// Takes what `recv` finds in the session, or in what it has left.
+    fn poll_recv<T>(
         &self,
         cx: &Context<'_>,
-        mut take: impl FnMut(Source<'_, M>) -> Result<T, RecvError>,
+        recv: impl FnOnce(&mut Connection<M>) -> Result<T, RecvError>,
     ) -> Poll<io::Result<T>> {
-        self.poll_state(|state, id| {
-            let live = state.core.connection(id);
-            let mut taken = live.map_or(Err(RecvError::NoMessage), |live| take(Source::Live(live)));
-            if let Err(RecvError::NoMessage) = taken
-                && let Some((_, remains)) = state.waiting(id).and_then(|waiting| waiting.closed.as_mut())
-            {
-                taken = take(Source::Ended(remains));
-            }
-            match taken {
-                Ok(taken) => Poll::Ready(Ok(taken)),
-                Err(RecvError::NoMessage) => state.wait(id, For::Other, cx),
-                Err(error) => Poll::Ready(Err(Error::from(error).into())),
-            }
+        self.poll_state(|state, id| match state.source(id).map_or(Err(RecvError::NoMessage), recv) {
+            Ok(received) => Poll::Ready(Ok(received)),
+            Err(RecvError::NoMessage) => state.wait(id, For::Other, cx),
+            Err(error) => Poll::Ready(Err(Error::from(error).into())),
         })
     }
 }
@@ -235,10 +212,4 @@ impl<M: Message + Send + 'static> Clone for Session<M> {
     fn clone(&self) -> Self {
         Self { handle: self.handle.clone() }
     }
-}
-
-/// Where messages are taken from.
-enum Source<'a, M> {
-    Live(&'a mut Connection<M>),
-    Ended(&'a mut Remains<M>),
 }

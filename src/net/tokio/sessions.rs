@@ -1,17 +1,12 @@
 //! The sessions of a server, or the one of a client, for the driver.
 
-use super::super::batch::{Fragments, Offload};
-use super::super::driver;
 use super::super::error::Error;
-use super::core::{Closed, Core, Notice};
+use super::core::{Closed, Core, Member, Notice};
 use crate::arq::RecvError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
-use crate::message::channel::Received;
-use crate::session::{ClientState, Connection, Event, SendError, Server, Session, SessionConfig, SessionId};
+use crate::session::{ClientState, Connection, Event, SendError, Server, Session, SessionId};
 use crate::time::Time;
-use std::collections::VecDeque;
-use std::net::UdpSocket;
 
 /// Either end of sessions.
 #[derive(Debug)]
@@ -24,43 +19,17 @@ pub(super) enum Sessions<M> {
 /// Which session: a client has but one.
 pub(super) type Id = Option<SessionId>;
 
-/// What had arrived and was not read when a session ended.
-pub(super) struct Remains<M> {
-    lanes: Vec<VecDeque<Vec<u8>>>,
-    pub(super) datagrams: VecDeque<Vec<u8>>,
-    messages: VecDeque<(usize, Received<M>)>,
-}
-
-impl<M> Remains<M> {
-    pub(super) fn take_message(&mut self, channel: usize) -> Option<Received<M>> {
-        let at = self.messages.iter().position(|(other, _)| *other == channel)?;
-        self.messages.remove(at).map(|(_, message)| message)
-    }
-}
-
-/// The knobs of a session on a socket.
-pub(super) fn within(socket: &UdpSocket, config: &SessionConfig) -> SessionConfig {
-    driver::within(config, Offload::new(socket, false, Fragments::Forbidden).may_fragment())
+/// The same call of either.
+macro_rules! either {
+    ($sessions:expr, $end:ident => $call:expr) => {
+        match $sessions {
+            Sessions::Server($end) => $call,
+            Sessions::Client($end) => $call,
+        }
+    };
 }
 
 impl<M: Message> Sessions<M> {
-    pub(super) fn connection(&mut self, id: Id) -> Option<&mut Connection<M>> {
-        match (self, id) {
-            (Self::Server(server), Some(id)) => server.session_mut(id),
-            (Self::Client(session), _) => session.connection_mut(),
-            (Self::Server(_), None) => None,
-        }
-    }
-
-    /// The same, to look at.
-    pub(super) fn look(&self, id: Id) -> Option<&Connection<M>> {
-        match (self, id) {
-            (Self::Server(server), Some(id)) => server.session(id),
-            (Self::Client(session), _) => session.connection(),
-            (Self::Server(_), None) => None,
-        }
-    }
-
     pub(super) fn close(&mut self, now: Time, id: Id, code: u16) {
         match (self, id) {
             (Self::Server(server), Some(id)) => server.close(now, id, code),
@@ -70,94 +39,41 @@ impl<M: Message> Sessions<M> {
     }
 
     pub(super) const fn server(&mut self) -> Option<&mut Server<M>> {
-        match self {
-            Self::Server(server) => Some(server),
-            Self::Client(_) => None,
-        }
+        if let Self::Server(server) = self { Some(server) } else { None }
     }
 
     pub(super) const fn client(&mut self) -> Option<&mut Session<M>> {
-        match self {
-            Self::Server(_) => None,
-            Self::Client(session) => Some(session),
-        }
-    }
-
-    fn remains(&mut self, id: Id) -> Remains<M> {
-        let mut remains =
-            Remains { lanes: Vec::new(), datagrams: VecDeque::new(), messages: VecDeque::new() };
-        let Some(connection) = self.connection(id) else { return remains };
-        let mut lane = 0;
-        while connection.lane_stats(lane).is_some() {
-            let mut messages = VecDeque::new();
-            while let Some(len) = connection.peek_size(lane) {
-                let mut message = vec![0; len];
-                if connection.recv(lane, &mut message).is_err() {
-                    break;
-                }
-                messages.push_back(message);
-            }
-            remains.lanes.push(messages);
-            lane += 1;
-        }
-        let mut buf = vec![0; usize::from(u16::MAX)];
-        while let Ok(len) = connection.recv_datagram(&mut buf) {
-            remains.datagrams.extend(buf.get(..len).map(<[_]>::to_vec));
-        }
-        for channel in 0..CHANNELS_MAX {
-            while let Some(message) = connection.recv_message(channel) {
-                remains.messages.push_back((channel, message));
-            }
-        }
-        remains
+        if let Self::Client(session) = self { Some(session) } else { None }
     }
 }
 
 impl<M: Message> Machine for Sessions<M> {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
-        match self {
-            Self::Server(server) => server.handle_datagram(now, from, datagram),
-            Self::Client(session) => session.handle_datagram(now, from, datagram),
-        }
+        either!(self, end => end.handle_datagram(now, from, datagram));
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        match self {
-            Self::Server(server) => server.handle_timeout(now),
-            Self::Client(session) => session.handle_timeout(now),
-        }
+        either!(self, end => end.handle_timeout(now));
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        match self {
-            Self::Server(server) => server.poll_transmit(now, out),
-            Self::Client(session) => session.poll_transmit(now, out),
-        }
+        either!(self, end => end.poll_transmit(now, out))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        match self {
-            Self::Server(server) => server.poll_timeout(),
-            Self::Client(session) => session.poll_timeout(),
-        }
+        either!(self, end => end.poll_timeout())
     }
 
     fn shutdown(&mut self, now: Time, code: u16) -> bool {
-        match self {
-            Self::Server(server) => server.shutdown(now, code),
-            Self::Client(session) => session.shutdown(now, code),
-        }
+        either!(self, end => end.shutdown(now, code))
     }
 }
 
 impl<M: Message + Send + 'static> Core for Sessions<M> {
     type Id = Id;
-    type Remains = Remains<M>;
-    const HAS_END: bool = true;
-    const HAS_FLUSH: bool = false;
-    const FRAGMENTS: Fragments = Fragments::Forbidden;
+    type Member = Connection<M>;
 
-    fn poll_notice(&mut self, _: Time) -> Option<(Id, Notice<Remains<M>>)> {
+    fn poll_notice(&mut self, _: Time) -> Option<(Id, Notice<Connection<M>>)> {
         let (id, event) = match self {
             Self::Server(server) => server.poll_event().map(|(id, event)| (Some(id), event))?,
             Self::Client(session) => (None, session.poll_event()?),
@@ -167,39 +83,20 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
             Event::Readable => Notice::Readable,
             Event::Writable => Notice::Writable,
             Event::Closed { reason, undelivered } => {
-                let closed = Closed { error: Error::Closed { reason }, undelivered };
-                Notice::Closed(closed, self.remains(id))
+                let ended = self.server().and_then(Server::pop_ended).map(Box::new); // that of a client stays
+                Notice::Closed(Closed { error: Error::Closed { reason }, undelivered, ended })
             }
             event => Notice::Told(event),
         };
         Some((id, notice))
     }
 
-    fn send(&mut self, id: Id, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        self.connection(id).ok_or(SendError::Closed)?.send(lane, message)
-    }
-
-    fn send_end(&mut self, id: Id, lane: usize) -> Result<(), SendError> {
-        self.connection(id).ok_or(SendError::Closed)?.send_end(lane)
-    }
-
-    fn recv(&mut self, id: Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.connection(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
-    }
-
-    fn is_readable(&mut self, id: Id, lane: usize) -> bool {
-        self.look(id).is_some_and(|connection| connection.peek_size(lane).is_some())
-    }
-
-    fn unacked(&mut self, id: Id, lane: usize) -> usize {
-        let Some(connection) = self.connection(id) else { return 0 };
-        if connection.is_delivered(lane) {
-            return 0;
+    fn member(&mut self, id: Id) -> Option<&mut Connection<M>> {
+        match self {
+            Self::Server(server) => server.session_mut(id?),
+            Self::Client(session) => session.connection_mut(),
         }
-        connection.lane_stats(lane).map_or(0, |stats| stats.in_flight as usize + stats.snd_queue as usize)
     }
-
-    fn flush(&mut self, _: Id) {}
 
     fn release(&mut self, now: Time, id: Id) {
         self.close(now, id, 0);
@@ -213,21 +110,33 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
             Self::Client(session) => session.state() == ClientState::Closed,
         }
     }
+}
 
-    fn recv_remains(remains: &mut Remains<M>, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        let messages = remains.lanes.get_mut(lane).ok_or(RecvError::NoMessage)?;
-        take_first(messages, buf)
+impl<M: Message + Send + 'static> Member for Connection<M> {
+    const HAS_END: bool = true;
+
+    fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        self.send(lane, message)
     }
-}
 
-/// Moves the first message to `buf`, if it fits.
-pub(super) fn take_first(messages: &mut VecDeque<Vec<u8>>, buf: &mut [u8]) -> Result<usize, RecvError> {
-    let message = messages.front().ok_or(RecvError::NoMessage)?;
-    let (have, need) = (buf.len(), message.len());
-    buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?.copy_from_slice(message);
-    messages.pop_front();
-    Ok(need)
-}
+    fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
+        self.send_end(lane)
+    }
 
-/// Channels of a session at most.
-const CHANNELS_MAX: usize = 64;
+    fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv(lane, buf)
+    }
+
+    fn is_readable(&self, lane: usize) -> bool {
+        self.peek_size(lane).is_some()
+    }
+
+    fn unacked(&mut self, lane: usize) -> usize {
+        if self.is_delivered(lane) {
+            return 0;
+        }
+        self.lane_stats(lane).map_or(0, |stats| stats.in_flight as usize + stats.snd_queue as usize)
+    }
+
+    fn flush(&mut self) {}
+}

@@ -6,9 +6,8 @@
 
 use super::super::clock::Clock;
 use super::super::tally::{SocketStats, SocketTraffic};
-use super::core::{Core, Notice};
+use super::core::{Core, Member as _, Notice};
 use super::waiting::{For, Waiting};
-use crate::arq::RecvError;
 use crate::hash::Given;
 use crate::time::Time;
 use std::collections::{HashMap, VecDeque};
@@ -26,7 +25,7 @@ pub(super) struct Shared<C: Core> {
 
 pub(super) struct State<C: Core> {
     pub(super) core: C,
-    waiting: HashMap<C::Id, Waiting<C::Remains>, Given>,
+    waiting: HashMap<C::Id, Waiting<C::Member>, Given>,
     /// Those that came and nobody has accepted.
     incoming: VecDeque<C::Id>,
     /// Who waits for one to come.
@@ -97,6 +96,12 @@ impl<C: Core> Shared<C> {
     }
 }
 
+impl<C: Core> fmt::Debug for Shared<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("local_addr", &self.local_addr).finish_non_exhaustive()
+    }
+}
+
 impl<C: Core> State<C> {
     /// Tells everybody what has happened. Who has to be woken is left in `woken`, for when the mutex is free.
     pub(super) fn tell(&mut self, now: Time, woken: &mut Vec<Waker>) {
@@ -112,7 +117,7 @@ impl<C: Core> State<C> {
                 }
                 (Notice::Up, Some(known)) => known.wake(woken, |what| what == For::Event),
                 (Notice::Readable, Some(known)) => known.wake(woken, |what| match what {
-                    For::Recv(lane) => core.is_readable(id, lane),
+                    For::Recv(lane) => core.member(id).is_some_and(|member| member.is_readable(lane)),
                     what => what == For::Other,
                 }),
                 (Notice::Writable, Some(known)) => {
@@ -125,14 +130,14 @@ impl<C: Core> State<C> {
                     known.tell(event);
                     known.wake(woken, |what| what == For::Event);
                 }
-                (Notice::Closed(..), Some(Waiting { handles: 0, .. }))
+                (Notice::Closed(_), Some(Waiting { handles: 0, .. }))
                     if self.incoming.len() > INCOMING_MAX =>
                 {
                     waiting.remove(&id);
                     self.incoming.retain(|incoming| *incoming != id);
                 }
-                (Notice::Closed(closed, remains), Some(known)) => {
-                    known.closed = Some((closed, remains));
+                (Notice::Closed(closed), Some(known)) => {
+                    known.closed = Some(closed);
                     known.wake(woken, |_| true);
                 }
                 (_, None) => {}
@@ -178,15 +183,10 @@ impl<C: Core> State<C> {
         }
     }
 
-    /// Takes a message, of one that is over from what it has left.
-    pub(super) fn recv(&mut self, id: C::Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        match self.core.recv(id, lane, buf) {
-            Err(RecvError::NoMessage) => {
-                let closed = self.waiting.get_mut(&id).and_then(|waiting| waiting.closed.as_mut());
-                closed.map_or(Err(RecvError::NoMessage), |(_, remains)| C::recv_remains(remains, lane, buf))
-            }
-            taken => taken,
-        }
+    /// One to read from: if it is over, what is left of it.
+    pub(super) fn source(&mut self, id: C::Id) -> Option<&mut C::Member> {
+        let Self { core, waiting, .. } = self;
+        core.member(id).or_else(|| waiting.get_mut(&id)?.closed.as_mut()?.ended.as_deref_mut())
     }
 
     /// Has a task woken, unless there is nothing to wait for.
@@ -201,7 +201,7 @@ impl<C: Core> State<C> {
     }
 
     /// The session as its users see it.
-    pub(super) fn waiting(&mut self, id: C::Id) -> Option<&mut Waiting<C::Remains>> {
+    pub(super) fn waiting(&mut self, id: C::Id) -> Option<&mut Waiting<C::Member>> {
         self.waiting.get_mut(&id)
     }
 
@@ -210,8 +210,16 @@ impl<C: Core> State<C> {
         if let Some((kind, error)) = &self.failed {
             return Some(io::Error::new(*kind, error.clone()));
         }
-        let (closed, _) = self.waiting.get(&id)?.closed.as_ref()?;
-        Some(closed.error.clone().into())
+        Some(self.waiting.get(&id)?.closed.as_ref()?.error.clone().into())
+    }
+
+    /// From now on who comes is released, as who has come and was not accepted.
+    pub(super) fn refuse(&mut self, now: Time) {
+        self.is_accepting = false;
+        for id in self.incoming.drain(..) {
+            self.waiting.remove(&id);
+            self.core.release(now, id);
+        }
     }
 
     pub(super) fn failure(&self) -> Option<io::Error> {
@@ -220,6 +228,7 @@ impl<C: Core> State<C> {
 }
 
 /// A use of a session. The last one that is dropped releases it.
+#[derive(Debug)]
 pub(super) struct Handle<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
     pub(super) id: C::Id,
@@ -255,13 +264,8 @@ impl<C: Core> Drop for Handle<C> {
     }
 }
 
-impl<C: Core> fmt::Debug for Handle<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Handle({:?} on {})", self.id, self.shared.local_addr)
-    }
-}
-
 /// Accepts those that come. When it is dropped, those that were not accepted are released, and nobody else comes.
+#[derive(Debug)]
 pub(super) struct Acceptor<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
 }
@@ -304,17 +308,6 @@ fn wait(tasks: &mut Vec<Waker>, cx: &Context<'_>) {
     }
 }
 
-impl<C: Core> State<C> {
-    /// From now on who comes is released, as who has come and was not accepted.
-    pub(super) fn refuse(&mut self, now: Time) {
-        self.is_accepting = false;
-        for id in self.incoming.drain(..) {
-            self.waiting.remove(&id);
-            self.core.release(now, id);
-        }
-    }
-}
-
 impl<C: Core> Drop for Acceptor<C> {
     fn drop(&mut self) {
         let now = self.shared.clock.now();
@@ -322,12 +315,6 @@ impl<C: Core> Drop for Acceptor<C> {
             state.owners -= 1;
             state.refuse(now);
         });
-    }
-}
-
-impl<C: Core> fmt::Debug for Acceptor<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Acceptor(on {})", self.shared.local_addr)
     }
 }
 

@@ -28,11 +28,10 @@ impl For {
 }
 
 /// One session, as its users see it.
-pub(super) struct Waiting<R> {
+pub(super) struct Waiting<T> {
     /// Handles of it; without any it is released.
     pub(super) handles: usize,
-    /// How it has ended, and what can still be read.
-    pub(super) closed: Option<(Closed, R)>,
+    pub(super) closed: Option<Closed<T>>,
     tasks: Vec<Task>,
     /// Tasks that were woken for room and have not come yet: they keep their turn.
     woken: Vec<Task>,
@@ -55,7 +54,7 @@ impl Task {
     }
 }
 
-impl<R> Waiting<R> {
+impl<T> Waiting<T> {
     pub(super) const fn new(handles: usize) -> Self {
         Self { handles, closed: None, tasks: Vec::new(), woken: Vec::new(), next: 0, events: VecDeque::new() }
     }

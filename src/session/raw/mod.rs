@@ -82,6 +82,8 @@ pub struct Peers {
     /// Peers whose end was not told yet, oldest first, and then the one whose end was told last.
     ended: VecDeque<Peer>,
     told: Option<Peer>,
+    /// Peers that were closed here and have datagrams to send.
+    last_words: VecDeque<Peer>,
     rate: AddressRate,
     quarantine: Graves,
     stats: Stats,
@@ -113,6 +115,7 @@ impl Peers {
             events: VecDeque::new(),
             ended: VecDeque::new(),
             told: None,
+            last_words: VecDeque::new(),
             rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
             quarantine: Graves::new(config.quarantine, config.max_peers),
             stats: Stats::default(),
@@ -216,10 +219,10 @@ impl Peers {
         self.len() == 0
     }
 
-    /// Ends a peer without an event; the peer itself cannot be told. Returns it after a last flush, `None` when it was gone.
-    pub fn close(&mut self, now: Time, id: PeerId) -> Option<Peer> {
+    /// Ends a peer after a last flush, without an event; the peer itself cannot be told. Returns whether there was one.
+    pub fn close(&mut self, now: Time, id: PeerId) -> bool {
         self.now = now;
-        let mut peer = self.remove(id)?;
+        let Some(mut peer) = self.remove(id) else { return false };
         peer.update(now, true);
         if let Some(shared_envelope) = &mut self.shared_envelope {
             peer.wrap(now, shared_envelope);
@@ -227,7 +230,17 @@ impl Peers {
         self.quarantine.insert(now, name(peer.address(), peer.conv()));
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.address());
-        Some(peer)
+        if self.last_words.len() >= LAST_WORDS_MAX {
+            self.last_words.pop_front();
+        }
+        self.last_words.push_back(peer);
+        true
+    }
+
+    /// Whether there is nobody to send anything to.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_empty() && self.last_words.is_empty()
     }
 
     /// What was accepted, ended and dropped.
@@ -333,6 +346,13 @@ impl Machine for Peers {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
+        while let Some(peer) = self.last_words.front_mut() {
+            if let Some(datagram) = peer.pop() {
+                out.extend_from_slice(datagram);
+                return Some(peer.address().into());
+            }
+            self.last_words.pop_front();
+        }
         'seats: while let Some(id) = self.agenda.first() {
             let Some(peer) = self.peers.get_mut(&id) else {
                 self.agenda.end_turn(None);
@@ -358,12 +378,12 @@ impl Machine for Peers {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.agenda.poll_timeout(self.now)
+        if self.last_words.is_empty() { self.agenda.poll_timeout(self.now) } else { Some(self.now) }
     }
 
     /// Bare KCP has no goodbye: it is over when all that was sent has arrived.
     fn shutdown(&mut self, _: Time, _: u16) -> bool {
-        self.peers.values().all(|peer| peer.kcp().wait_snd() == 0)
+        self.last_words.is_empty() && self.peers.values().all(|peer| peer.kcp().wait_snd() == 0)
     }
 }
 
@@ -377,6 +397,9 @@ fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<Event>, id: PeerId
         events.push_back(Event::Readable(id));
     }
 }
+
+/// Closed peers whose last datagrams wait; beyond, those of the oldest are lost.
+const LAST_WORDS_MAX: usize = 256;
 
 /// What a bare KCP peer is known by.
 fn name(address: SocketAddr, conv: Conv) -> Name {

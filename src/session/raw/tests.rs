@@ -136,7 +136,7 @@ fn limits_hold_and_a_closed_session_makes_room() {
     }
     assert_eq!((peers.len(), peers.stats.refused_full), (4, 1));
     let ids = accepted(&mut peers);
-    assert!(peers.close(Time::ZERO, ids[0]).is_some() && peers.close(Time::ZERO, ids[0]).is_none());
+    assert!(peers.close(Time::ZERO, ids[0]) && !peers.close(Time::ZERO, ids[0]));
     assert!(peers.peer(ids[0]).is_none());
     peers.give(Time::ZERO, address(1, 2), &hello(1));
     assert_eq!(peers.len(), 4);
