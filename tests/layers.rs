@@ -79,6 +79,38 @@ fn every_kind_of_violation_is_seen() {
     }
 }
 
+/// The picture of the layers shows each module in its layer, and no type that there is not.
+#[test]
+fn the_picture_shows_the_layers_as_they_are() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = fs::read_to_string(src.join("lib.rs")).unwrap();
+    let lines: Vec<&str> = root.lines().filter_map(|line| line.strip_prefix("//!")).collect();
+    let picture = lines.join("\n").split("```").nth(1).expect("a picture in lib.rs").to_string();
+    let mut bands: Vec<&str> = picture
+        .split(&"─".repeat(10))
+        .filter(|band| !band.trim_matches(['─', '\n', ' ']).is_empty())
+        .collect();
+    let game = bands.remove(0);
+    assert!(game.contains("your game"), "the picture begins with who uses it: {game}");
+    bands.reverse();
+    assert_eq!(bands.len(), LAYERS.len(), "a band for each layer");
+    for (band, modules) in bands.iter().zip(LAYERS) {
+        for module in modules.iter().filter(|module| **module != "inside") {
+            assert!(tokens(band).contains(module), "{module} is not in its band:{band}");
+        }
+    }
+    let code: String = sources(&src, "").into_iter().map(|(_, text)| text).collect();
+    let declared = |name: &str| {
+        ["struct", "enum", "trait", "type"].iter().any(|kind| code.contains(&format!("{kind} {name}")))
+    };
+    let is_type = |word: &&str| {
+        word.len() > 2 && word.starts_with(char::is_uppercase) && word[1..].contains(char::is_lowercase)
+    };
+    for word in picture.split(|c: char| !c.is_alphanumeric()).filter(is_type) {
+        assert!(declared(word), "the picture names {word}, which is no type");
+    }
+}
+
 /// A file of tests that no program has is never run.
 #[test]
 fn every_file_of_tests_is_part_of_a_program() {

@@ -113,6 +113,40 @@ fn every_command_names_what_there_is() {
     assert!(count > 30, "only {count} commands were found");
 }
 
+/// Whoever looks for a datagram finds the functions where the page says, and few of them.
+#[test]
+fn a_datagram_passes_at_most_ten_functions_each_way_and_they_are_where_the_page_says() {
+    let page = fs::read_to_string(root().join("docs/CODE.md")).unwrap();
+    let tables: Vec<_> =
+        page.split("\n## ").skip(1).map(|section| hops(section)).filter(|hops| !hops.is_empty()).collect();
+    assert_eq!(tables.len(), 2, "a way out and a way in");
+    for hops in tables {
+        assert!(hops.len() <= 10, "{} hops", hops.len());
+        for (owner, function, file) in hops {
+            let code = fs::read_to_string(root().join(file)).unwrap();
+            let has = |start: String| {
+                code.match_indices(&start).any(|(at, _)| {
+                    !code[at + start.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '_')
+                })
+            };
+            assert!(has(format!("fn {function}")), "{file} has no {owner}::{function}");
+            let is_its = code.lines().any(|line| line.starts_with("impl") && line.contains(owner));
+            assert!(is_its, "{file} implements nothing of {owner}");
+        }
+    }
+}
+
+/// The rows of a table of functions: whose, which, in which file.
+fn hops(section: &str) -> Vec<(&str, &str, &str)> {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | `"));
+    rows.filter_map(|(_, row)| {
+        let (function, rest) = row.split_once("` | ")?;
+        let (owner, function) = function.split_once("::")?;
+        Some((owner, function, rest.split_once(" |")?.0))
+    })
+    .collect()
+}
+
 /// The folder and the manifest of the package that a command is about.
 fn package(words: &[&str], at: &str) -> (PathBuf, String) {
     let named = words.iter().position(|word| *word == "-p").and_then(|flag| words.get(flag + 1));
