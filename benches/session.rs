@@ -42,9 +42,10 @@ fn seals(criterion: &mut Criterion) {
                     (client, server) = ends(name);
                 }
                 sealed += 1;
+                datagram.clear();
                 Seal::begin(&mut datagram);
                 datagram.extend_from_slice(black_box(&body));
-                let pn = client.seal(Time::ZERO, 7, &mut datagram);
+                let pn = client.seal(Time::ZERO, 7, &mut datagram, 0);
                 assert!(pn.is_ok() && black_box(server.open(Time::ZERO, &mut datagram)).is_ok());
             });
         });

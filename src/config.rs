@@ -35,3 +35,69 @@ pub(crate) fn in_range<T: Copy + PartialOrd + Into<u64>>(
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// What a setting is checked by: numbers as they are, times in ms, lists by their length; `None`: not at all.
+pub(crate) trait Setting {
+    fn number(&self) -> Option<u64>;
+}
+
+macro_rules! integers {
+    ($($int:ty)*) => {$(
+        impl Setting for $int {
+            fn number(&self) -> Option<u64> {
+                Some((*self).into())
+            }
+        }
+    )*};
+}
+integers! { u8 u16 u32 u64 }
+
+impl Setting for Duration {
+    fn number(&self) -> Option<u64> {
+        Some(millis(*self))
+    }
+}
+
+impl<T> Setting for Vec<T> {
+    fn number(&self) -> Option<u64> {
+        Some(self.len() as u64)
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    fn number(&self) -> Option<u64> {
+        self.as_ref()?.number()
+    }
+}
+
+/// Declares settings: each field with its default, and with its range if it has one, which `check_ranges` looks at.
+macro_rules! settings {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[doc = $doc:literal])* pub $field:ident: $type:ty = $default:expr $(, $range:expr)?;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[expect(clippy::exhaustive_structs, reason = "made with `..Default::default()`")]
+        pub struct $name {
+            $($(#[doc = $doc])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $name {
+            fn check_ranges(&self) -> Result<(), $crate::config::ConfigError> {
+                $($(if let Some(number) = $crate::config::Setting::number(&self.$field) {
+                    $crate::config::in_range(stringify!($field), number, $range)?;
+                })?)*
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use settings;

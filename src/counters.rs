@@ -192,7 +192,8 @@ macro_rules! stats {
 }
 pub(crate) use stats;
 
-/// Declares what was refused, by reason: counters of one kind. `by Error` has a reason for each variant of an error, and counts them.
+/// Declares what was refused, by reason: counters of one kind. `by Error` has a reason for each variant of an error, and counts them;
+/// `each a Reason` declares that enum.
 macro_rules! reasons {
     (
         $(#[$meta:meta])*
@@ -228,6 +229,28 @@ macro_rules! reasons {
                 for (reason, count) in self.by_reason() {
                     let (label, value) = (Some(("reason", reason)), $crate::counters::Value::Counter(count));
                     each($crate::counters::Measure { label, value, ..measure });
+                }
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: $int:ty, each a $kind:ident {
+            $($(#[$doc:meta])* $reason:ident: $variant:ident,)*
+        }
+    ) => {
+        crate::counters::reasons! {
+            $(#[$meta])*
+            pub struct $name: $int { $($(#[$doc])* $reason,)* }
+        }
+
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub(super) enum $kind { $($variant,)* }
+
+        impl $name {
+            const fn counter(&mut self, reason: $kind) -> &mut $int {
+                match reason {
+                    $($kind::$variant => &mut self.$reason,)*
                 }
             }
         }

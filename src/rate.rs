@@ -26,14 +26,14 @@ impl Limit {
         Self { token, bucket: token.saturating_mul(burst) }
     }
 
-    /// Takes a token of the bucket that is full at `full_at`, if there is one.
-    fn take(&self, now: Time, full_at: &mut Time) -> bool {
+    /// Spends a token of the bucket that is full at `full_at`, if there is one.
+    fn spend(&self, now: Time, full_at: &mut Time) -> bool {
         let next = now.max(*full_at) + self.token;
-        let taken = next.since(now) <= self.bucket;
-        if taken {
+        let is_there = next.since(now) <= self.bucket;
+        if is_there {
             *full_at = next;
         }
-        taken
+        is_there
     }
 }
 
@@ -43,8 +43,8 @@ impl Rate {
         Self { full_at: Time::ZERO, limit: Limit::new(per_second, burst) }
     }
 
-    pub(crate) fn take(&mut self, now: Time) -> bool {
-        self.limit.take(now, &mut self.full_at)
+    pub(crate) fn spend(&mut self, now: Time) -> bool {
+        self.limit.spend(now, &mut self.full_at)
     }
 }
 
@@ -66,10 +66,10 @@ impl AddressRate {
         }
     }
 
-    /// Takes a token of `host`, if there is one.
-    pub(crate) fn take(&mut self, now: Time, host: IpAddr) -> bool {
+    /// Spends a token of `host`, if there is one.
+    pub(crate) fn spend(&mut self, now: Time, host: IpAddr) -> bool {
         let slot = usize::try_from(self.hash.hash_one(host) % BUCKETS as u64).unwrap_or(0);
-        self.full_at.get_mut(slot).is_some_and(|full_at| self.limit.take(now, full_at))
+        self.full_at.get_mut(slot).is_some_and(|full_at| self.limit.spend(now, full_at))
     }
 }
 
@@ -97,16 +97,16 @@ mod tests {
     #[test]
     fn a_burst_and_then_so_many_a_second() {
         let mut rate = Rate::new(4, 3);
-        let mut taken = |ms| (0..9).filter(|_| rate.take(Time::from_millis(ms))).count();
+        let mut taken = |ms| (0..9).filter(|_| rate.spend(Time::from_millis(ms))).count();
         assert_eq!([taken(0), taken(249), taken(250), taken(60_000)], [3, 0, 1, 3]);
         let mut never = Rate::new(0, 2);
-        assert_eq!((0..9).filter(|&s| never.take(Time::from_millis(s * 1_000_000))).count(), 2);
+        assert_eq!((0..9).filter(|&s| never.spend(Time::from_millis(s * 1_000_000))).count(), 2);
     }
 
     #[test]
     fn each_address_has_its_own_and_one_host_is_one_address() {
         let mut rate = AddressRate::new(4, 3, [1, 2]);
-        let mut taken = |text| (0..9).filter(|_| rate.take(Time::ZERO, host(address(text)))).count();
+        let mut taken = |text| (0..9).filter(|_| rate.spend(Time::ZERO, host(address(text)))).count();
         assert_eq!(taken("10.0.0.1:1"), 3);
         assert_eq!(taken("[::ffff:10.0.0.1]:9"), 0);
         assert_eq!(taken("10.0.0.2:1"), 3);

@@ -71,16 +71,7 @@ fn exchange(suite: Suite, token: &[u8]) -> Exchanged {
     assert_eq!(Msg1::decode(&read), Ok(client));
     payload.clear();
     let reset_token = reset_token();
-    let server = Msg2 {
-        server_sid: SERVER_SID,
-        features: 0,
-        max_datagram: 1200,
-        rcv_wnd: 128,
-        keepalive_ms: 500,
-        rejected: None,
-        reset_token,
-        user: b"",
-    };
+    let server = Msg2 { server_sid: SERVER_SID, said: client, rejected: None, reset_token };
     server.encode(&mut payload).unwrap();
     let of_server = responder.write_msg2(&payload, &mut msg2).unwrap();
     let of_client = initiator.read_msg2(&msg2, &mut read).unwrap();
@@ -102,7 +93,7 @@ fn data(seal: &mut Seal, sid: u32, frame: Frame<'_>) -> Vec<u8> {
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);
     FrameWriter::new(&mut datagram, 1200).push(&frame).unwrap();
-    seal.seal(Time::ZERO, sid, &mut datagram).unwrap();
+    seal.seal(Time::ZERO, sid, &mut datagram, 0).unwrap();
     datagram
 }
 

@@ -99,7 +99,7 @@ proptest! {
         payload.clear();
         let server_sid = if rejected.is_some() { 0 } else { sid };
         let msg2 =
-            Msg2 { server_sid, features, max_datagram, rcv_wnd, keepalive_ms, rejected, reset_token, user: &user };
+            Msg2 { server_sid, said: msg1, rejected, reset_token };
         msg2.encode(&mut payload).unwrap();
         prop_assert_eq!(payload.len(), 32 + rejected.map_or(0, |_| 2) + user.len());
         prop_assert_eq!(Msg2::decode(&payload), Ok(msg2));
@@ -189,16 +189,8 @@ fn what_cannot_be_said_is_not_written() {
     let user = [0; USER_MAX + 1];
     let msg1 = Msg1 { features: 0, max_datagram: 0, rcv_wnd: 0, keepalive_ms: 0, user: &user };
     assert_eq!(msg1.encode(&mut out), Err(PacketError::Field { field: "user" }));
-    let msg2 = |server_sid, rejected| Msg2 {
-        server_sid,
-        features: 0,
-        max_datagram: 0,
-        rcv_wnd: 0,
-        keepalive_ms: 0,
-        rejected,
-        reset_token: [0; 16],
-        user: &[],
-    };
+    let said = Msg1 { user: &[], ..msg1 };
+    let msg2 = |server_sid, rejected| Msg2 { server_sid, said, rejected, reset_token: [0; 16] };
     for (sid, rejected) in [(0, None), (1, Some(0))] {
         assert_eq!(msg2(sid, rejected).encode(&mut out), Err(PacketError::Field { field: "server_sid" }));
     }

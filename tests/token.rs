@@ -191,7 +191,7 @@ fn nothing_secret_is_printed() {
     for secret in ["2, 2, 2", "[2,", "1, 1, 1", "psk", "sealed"] {
         assert!(!printed.contains(secret), "{secret}: {printed}");
     }
-    assert!(printed.contains("client_id: 99") && printed.contains("FleetKey(..)"));
+    assert!(printed.contains("client_id: 99") && printed.contains("FleetKey { .. }"));
 }
 
 fn public() -> impl Strategy<Value = PublicToken> {

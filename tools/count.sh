@@ -15,6 +15,6 @@ say "$(types | wc -l)" "public types, as rustdoc shows them"
 say "$(types | sed 's/.*\.\([A-Za-z0-9]*\)\.html"/\1/' | sort | uniq -d | wc -l)" "names that several of them have:" \
     && types | sed 's/.*\.\([A-Za-z0-9]*\)\.html"/\1/' | sort | uniq -d | tr '\n' ' ' && echo
 say "$(sources | xargs grep -hE '^ *pub (const |async |unsafe )*fn ' | wc -l)" "public functions, as they are written"
-say "$(sources | xargs grep -hE '^pub struct [A-Za-z]*Config\b' | wc -l)" "public structs of settings"
-say "$(sources | xargs awk '/^pub struct [A-Za-z]*Config( |<|\{)/ { inside = 1 } /^}/ { inside = 0 } inside && /^    pub [a-z_0-9]+:/' | wc -l)" "settings in them"
+say "$(sources | xargs grep -hE '^ *pub struct [A-Za-z]*Config\b' | wc -l)" "public structs of settings"
+say "$(sources | xargs awk '/^ *pub struct [A-Za-z]*Config( |<|\{)/ { inside = 1 } /^ ? ? ? ?}/ { inside = 0 } inside && /^ +pub [a-z_0-9]+:/' | wc -l)" "settings in them"
 say "$(grep -rnE '#!?\[cfg|cfg!|cfg_attr' src --include='*.rs' | grep -vc 'cfg(test)')" "lines that ask for a feature or a system, outside tests"

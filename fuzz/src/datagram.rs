@@ -103,13 +103,9 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             let mut payload = Vec::new();
             let msg2 = Msg2 {
                 server_sid: u32::from(rejected.is_none()),
-                features: 1,
-                max_datagram: 1200,
-                rcv_wnd: 128,
-                keepalive_ms: 500,
+                said: msg1,
                 rejected,
                 reset_token: [9; 16],
-                user,
             };
             msg2.encode(&mut payload).expect("it is short");
             add(&format!("msg2-{}-{}", user.len(), rejected.unwrap_or_default()), payload);

@@ -1,7 +1,7 @@
 //! The knobs of a session: plain fields, checked once. Nothing is clamped.
 
 use crate::arq;
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, in_range, millis, settings};
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::packet::AckConfig;
@@ -9,95 +9,69 @@ use crate::session::repair::{REPAIR_ROOM, RepairConfig};
 use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
 
-/// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
-/// the same channels. docs/TUNING.md says when to change what.
-///
-/// ```
-/// use whitewater::session::SessionConfig;
-///
-/// // Longer datagrams where the path carries them, if the other end looks for them as well.
-/// let config = SessionConfig { path_mtu: Some(1472), ..SessionConfig::default() };
-/// assert!(config.check().is_ok());
-/// // An error says what is wrong: here, that the windows of the lanes need more memory for datagrams of 9000 bytes.
-/// let config = SessionConfig { path_mtu: Some(9000), ..SessionConfig::default() };
-/// assert_eq!(config.check().unwrap_err().field, "receive_memory");
-/// ```
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `SessionConfig { .., ..SessionConfig::default() }`")]
-pub struct SessionConfig {
-    /// The application and its version: any number, the same at both ends. Datagrams of another one are dropped.
-    pub protocol_id: u64,
-    /// Largest datagram sent and taken, bytes of UDP payload: 576 to 1200. What is sent is the least of both ends.
-    pub max_datagram: u16,
-    /// Look for a path that carries longer datagrams, up to so many bytes of UDP payload: 1200 to 9000, 1472 on most paths of IPv4
-    /// and 1452 on most of IPv6. What is found is used for lanes; unreliable datagrams and channels keep to `max_datagram`, which has
-    /// to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
-    pub path_mtu: Option<u16>,
-    /// Say of datagrams that they heed the marks of queues that fill (ECN), and heed them, if the peer does as well and the path leaves the
-    /// marks alone. Marks count as loss does, and nothing is sent again. There has to be something that slows down: `pacing`, or lanes
-    /// without `nc`. Off by default.
-    pub ecn: bool,
-    /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
-    /// nothing here: the session sets them.
-    pub lanes: Vec<arq::Config>,
-    /// Channels of packed messages, the most urgent first: 0 to 64.
-    pub channels: Vec<ChannelConfig>,
-    /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.
-    pub datagrams_out: u32,
-    /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
-    pub datagrams_in: u32,
-    /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is shared out
-    /// evenly among the lanes, and no other lane takes from that; the rest is for whoever asks first.
-    pub send_memory: u32,
-    /// Bytes of segments that lanes hold until they are read: 200,000 to 2^30. A quarter is shared out evenly among the lanes; the
-    /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200.
-    pub receive_memory: u32,
-    /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
-    pub unacked: u16,
-    /// How many datagrams with data leave a second, lanes, channels and unreliable datagrams together, by good and bad mode:
-    /// [`pace`](crate::pace). `None`: as many as there are; each lane then has its own congestion control, and nothing else any.
-    pub pacing: Option<PaceConfig>,
-    /// Protect packets by repairs, of which what is lost is rebuilt without a round trip, if the peer does as well: lanes, channels and
-    /// unreliable datagrams. Their payloads have 18 bytes less then. `None`, the default: nothing is protected.
-    pub repairs: Option<RepairConfig>,
-    /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
-    pub ack_delay: Duration,
-    /// A ping is sent when nothing was for so long, or nothing that tells how the path is: 100 ms to 10 s.
-    pub keepalive: Duration,
-    /// The session ends when nothing was received for so long: 2 to 120 s, at least four times `keepalive`.
-    pub timeout: Duration,
-    /// How long a close waits for what was sent to arrive: up to 60 s.
-    pub drain: Duration,
-    /// How long the peer's window may be closed while something waits for it: 1 s to 1 h.
-    pub slow_peer: Duration,
-    /// Packets in either direction after which a client updates the keys: 64 to 2^20.
-    pub key_update: u32,
-}
-
-impl Default for SessionConfig {
-    /// One fast lane, no channels, datagrams of 1200 bytes, 20 s of silence.
-    fn default() -> Self {
-        Self {
-            protocol_id: 0,
-            max_datagram: 1200,
-            path_mtu: None,
-            ecn: false,
-            lanes: vec![arq::Config { snd_wnd: 128, snd_queue: 1024, ..arq::Config::turbo() }],
-            channels: Vec::new(),
-            datagrams_out: 64 << 10,
-            datagrams_in: 64 << 10,
-            send_memory: 256 << 10,
-            receive_memory: 256 << 10,
-            unacked: 1024,
-            pacing: None,
-            repairs: None,
-            ack_delay: Duration::from_millis(10),
-            keepalive: Duration::from_millis(500),
-            timeout: Duration::from_secs(20),
-            drain: Duration::from_secs(5),
-            slow_peer: Duration::from_secs(30),
-            key_update: 1 << 20,
-        }
+settings! {
+    /// What both ends of a session have. Lanes and channels are part of the application's protocol: both ends need the same number, and
+    /// the same channels. docs/TUNING.md says when to change what.
+    ///
+    /// ```
+    /// use whitewater::session::SessionConfig;
+    ///
+    /// // Longer datagrams where the path carries them, if the other end looks for them as well.
+    /// let config = SessionConfig { path_mtu: Some(1472), ..SessionConfig::default() };
+    /// assert!(config.check().is_ok());
+    /// // An error says what is wrong: here, that the windows of the lanes need more memory for datagrams of 9000 bytes.
+    /// let config = SessionConfig { path_mtu: Some(9000), ..SessionConfig::default() };
+    /// assert_eq!(config.check().unwrap_err().field, "receive_memory");
+    /// ```
+    #[derive(Clone, Debug, Eq, PartialEq)]
+    pub struct SessionConfig {
+        /// The application and its version: any number, the same at both ends. Datagrams of another one are dropped.
+        pub protocol_id: u64 = 0;
+        /// Largest datagram sent and taken, bytes of UDP payload: 576 to 1200. What is sent is the least of both ends.
+        pub max_datagram: u16 = 1200, DATAGRAM_MIN.into()..=DATAGRAM_MAX.into();
+        /// Look for a path that carries longer datagrams, up to so many bytes of UDP payload: 1200 to 9000, 1472 on most paths of IPv4
+        /// and 1452 on most of IPv6. What is found is used for lanes; unreliable datagrams and channels keep to `max_datagram`, which has
+        /// to be 1200 then. Only as far as both ends look. `None`: nothing is looked for.
+        pub path_mtu: Option<u16> = None, DATAGRAM_MAX.into()..=9000;
+        /// Say of datagrams that they heed the marks of queues that fill (ECN), and heed them, if the peer does as well and the path leaves the
+        /// marks alone. Marks count as loss does, and nothing is sent again. There has to be something that slows down: `pacing`, or lanes
+        /// without `nc`. Off by default.
+        pub ecn: bool = false;
+        /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
+        /// nothing here: the session sets them.
+        pub lanes: Vec<arq::Config> = vec![arq::Config { snd_wnd: 128, snd_queue: 1024, ..arq::Config::turbo() }], 0..=16;
+        /// Channels of packed messages, the most urgent first: 0 to 64.
+        pub channels: Vec<ChannelConfig> = Vec::new(), 0..=64;
+        /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.
+        pub datagrams_out: u32 = 64 << 10, 1500..=1 << 24;
+        /// Bytes of unreliable datagrams that may wait to be read: 1500 to 2^24. Those that find no room are not acknowledged.
+        pub datagrams_in: u32 = 64 << 10, 1500..=1 << 24;
+        /// Bytes that messages on lanes may take until they are acknowledged, with 32 for each segment: 1500 to 2^30. A quarter is shared out
+        /// evenly among the lanes, and no other lane takes from that; the rest is for whoever asks first.
+        pub send_memory: u32 = 256 << 10, 1500..=1 << 30;
+        /// Bytes of segments that lanes hold until they are read: 200,000 to 2^30. A quarter is shared out evenly among the lanes; the
+        /// rest is for whoever comes first. The windows that are told have room for full segments: raise it for an `rcv_wnd` above 200.
+        pub receive_memory: u32 = 256 << 10;
+        /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768.
+        pub unacked: u16 = 1024, 64..=1 << 15;
+        /// How many datagrams with data leave a second, lanes, channels and unreliable datagrams together, by good and bad mode:
+        /// [`pace`](crate::pace). `None`: as many as there are; each lane then has its own congestion control, and nothing else any.
+        pub pacing: Option<PaceConfig> = None;
+        /// Protect packets by repairs, of which what is lost is rebuilt without a round trip, if the peer does as well: lanes, channels and
+        /// unreliable datagrams. Their payloads have 18 bytes less then. `None`, the default: nothing is protected.
+        pub repairs: Option<RepairConfig> = None;
+        /// How long an acknowledgement may wait for something to ride with: up to 100 ms.
+        pub ack_delay: Duration = Duration::from_millis(10), 0..=100;
+        /// A ping is sent when nothing was for so long, or nothing that tells how the path is: 100 ms to 10 s.
+        pub keepalive: Duration = Duration::from_millis(500), 100..=10_000;
+        /// The session ends when nothing was received for so long: 2 to 120 s, at least four times `keepalive`.
+        pub timeout: Duration = Duration::from_secs(20);
+        /// How long a close waits for what was sent to arrive: up to 60 s.
+        pub drain: Duration = Duration::from_secs(5), 0..=60_000;
+        /// How long the peer's window may be closed while something waits for it: 1 s to 1 h.
+        pub slow_peer: Duration = Duration::from_secs(30), 1000..=3_600_000;
+        /// Packets in either direction after which a client updates the keys: 64 to 2^20.
+        pub key_update: u32 = 1 << 20, 64..=1 << 20;
     }
 }
 
@@ -108,59 +82,25 @@ impl SessionConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self {
-            protocol_id: _,
-            max_datagram,
-            path_mtu,
-            ecn,
-            lanes,
-            channels,
-            datagrams_out,
-            datagrams_in,
-            send_memory,
-            receive_memory,
-            unacked,
-            pacing,
-            repairs,
-            ack_delay,
-            keepalive,
-            timeout,
-            drain,
-            slow_peer,
-            key_update,
-        } = self; // a new field fails to compile until it is handled
-        in_range("max_datagram", *max_datagram, DATAGRAM_MIN..=DATAGRAM_MAX)?;
-        in_range("lanes", lanes.len() as u64, 0..=LANES_MAX)?;
-        if let Some(path_mtu) = *path_mtu {
-            in_range("path_mtu", path_mtu, DATAGRAM_MAX..=PATH_MTU_MAX)?;
-            in_range("max_datagram", *max_datagram, DATAGRAM_MAX..=DATAGRAM_MAX)?;
+        self.check_ranges()?;
+        if self.path_mtu.is_some() {
+            in_range("max_datagram", self.max_datagram, DATAGRAM_MAX..=DATAGRAM_MAX)?;
         }
-        for lane in lanes {
+        for lane in &self.lanes {
             self.lane(lane, DATAGRAM_MIN - REPAIR_ROOM).check()?;
             self.lane(lane, self.datagram_taken()).check()?;
+            let has_to_slow_down = self.ecn && self.pacing.is_none();
+            in_range("nc of a lane with `ecn`", u8::from(lane.nc && has_to_slow_down), 0..=0)?;
         }
-        for lane in lanes.iter().filter(|_| *ecn && pacing.is_none()) {
-            in_range("nc of a lane with `ecn`", u8::from(lane.nc), 0..=0)?;
-        }
-        in_range("channels", channels.len() as u64, 0..=64)?;
         if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
             channels.check()?;
         }
-        in_range("datagrams_out", *datagrams_out, 1500..=1 << 24)?;
-        in_range("datagrams_in", *datagrams_in, 1500..=1 << 24)?;
-        in_range("send_memory", *send_memory, 1500..=1 << 30)?;
         let least = u64::from(RECEIVE_MIN) * u64::from(self.datagram_taken().max(DATAGRAM_MAX));
-        in_range("receive_memory", u64::from(*receive_memory), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
-        in_range("unacked", *unacked, 64..=1 << 15)?;
-        pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
-        repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
-        in_range("ack_delay", millis(*ack_delay), 0..=100)?;
-        in_range("keepalive", millis(*keepalive), 100..=10_000)?;
-        let least = millis(*keepalive).saturating_mul(4).max(2000);
-        in_range("timeout", millis(*timeout), least..=120_000)?;
-        in_range("drain", millis(*drain), 0..=60_000)?;
-        in_range("slow_peer", millis(*slow_peer), 1000..=3_600_000)?;
-        in_range("key_update", *key_update, 64..=1 << 20)
+        in_range("receive_memory", self.receive_memory.into(), least / u64::from(DATAGRAM_MAX)..=1 << 30)?;
+        self.pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
+        self.repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
+        let least = millis(self.keepalive).saturating_mul(4).max(2000);
+        in_range("timeout", millis(self.timeout), least..=120_000)
     }
 
     /// Longest datagram that is taken.
@@ -224,9 +164,6 @@ const fn room(max_datagram: u16) -> u16 {
 pub(super) const DATAGRAM_MIN: u16 = 576;
 /// Largest of a session on a path of which nothing is known, bytes. Who takes longer ones acknowledges them.
 pub(super) const DATAGRAM_MAX: u16 = 1200;
-/// Largest that is looked for, bytes: what a network of jumbo frames carries.
-const PATH_MTU_MAX: u16 = 9000;
-const LANES_MAX: u64 = 16;
 /// What a sealed datagram adds to its frames, bytes: kind, sid, packet number, tag.
 pub(super) const OVERHEAD_MAX: u16 = 25;
 /// Type and length of a frame, bytes.
@@ -248,7 +185,8 @@ mod tests {
         let default = SessionConfig::default();
         assert_eq!(default.check(), Ok(()));
         let second = Duration::from_secs(1);
-        let no_memory = RepairConfig { memory: 0, ..RepairConfig::default() };
+        let repairs = |repairs| SessionConfig { repairs: Some(repairs), ..SessionConfig::default() };
+        let fine = RepairConfig::default();
         for (config, field) in [
             (SessionConfig { max_datagram: 575, ..default.clone() }, "max_datagram"),
             (SessionConfig { max_datagram: 1201, ..default.clone() }, "max_datagram"),
@@ -263,7 +201,10 @@ mod tests {
             (SessionConfig { send_memory: 1499, ..default.clone() }, "send_memory"),
             (SessionConfig { receive_memory: 199_999, ..default.clone() }, "receive_memory"),
             (SessionConfig { unacked: 63, ..default.clone() }, "unacked"),
-            (SessionConfig { repairs: Some(no_memory), ..default.clone() }, "memory of `repairs`"),
+            (repairs(RepairConfig { percent: 101, ..fine }), "percent of `repairs`"),
+            (repairs(RepairConfig { min_loss: 0, ..fine }), "min_loss of `repairs`"),
+            (repairs(RepairConfig { min_loss: 501, ..fine }), "min_loss of `repairs`"),
+            (repairs(RepairConfig { memory: 16_383, ..fine }), "memory of `repairs`"),
             (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
             (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),
             (SessionConfig { timeout: second, ..default.clone() }, "timeout"),

@@ -1,10 +1,11 @@
 //! The handshake: two messages, which prove what the suite asks for and give both ends the same keys.
 //!
 //! The client writes the first message when it is made, and may read any number of second messages until one is right. The server
-//! reads the first message, decides, and answers.
+//! reads the first message, decides, and answers. What fails has appended and changed nothing.
+#![expect(clippy::missing_errors_doc, reason = "`HandshakeError` says it for all of them")]
 
 use super::Suite;
-use super::crypto::{Asked, Begun, Exchange, Secrets};
+use super::crypto::{Handshake, Provider, Secrets};
 use super::seal::Keys;
 use super::wire::{MESSAGE_MAX, VERSION};
 use thiserror::Error;
@@ -47,17 +48,16 @@ pub enum HandshakeError {
 }
 
 /// The client of a handshake. Dropped, it leaves no keys.
-pub struct Initiator(Box<dyn Begun>);
+pub struct Initiator(Box<dyn Handshake>);
+
+/// The server of a handshake, which has read the first message.
+pub struct Responder(Box<dyn Handshake>);
 
 impl Initiator {
     /// Begins: appends the first message with `payload` to `msg1`.
     ///
     /// `psk` and `server_key`, the public half, as the suite needs them; `random`: 32 bytes that nobody can guess, of which the key
     /// of this attempt is made, and no other.
-    ///
-    /// # Errors
-    ///
-    /// When the suite cannot be had with this. Nothing was appended.
     pub fn new(
         attempt: &Attempt<'_>,
         psk: Option<&[u8; 32]>,
@@ -70,11 +70,8 @@ impl Initiator {
         attempt.check(secrets, payload)?.begin(attempt, secrets, payload, msg1).map(Self)
     }
 
-    /// Reads the second message: gives the keys, and puts what it says into `payload`, which is emptied before.
-    ///
-    /// # Errors
-    ///
-    /// When it is not the answer. Nothing has changed, another message may be.
+    /// Reads the second message: gives the keys, and puts what it says into `payload`, which is emptied before. After an error another
+    /// message may be the answer.
     pub fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         payload.clear();
         if msg2.len() > MESSAGE_MAX {
@@ -84,17 +81,10 @@ impl Initiator {
     }
 }
 
-/// The server of a handshake, which has read the first message.
-pub struct Responder(Box<dyn Asked>);
-
 impl Responder {
     /// Reads the first message, and puts what it says into `payload`, which is emptied before.
     ///
     /// `psk` and `server_key`, the private half, as the suite needs them; `random` as for [`Initiator::new`].
-    ///
-    /// # Errors
-    ///
-    /// When it is no message of somebody who knows what the suite asks for.
     pub fn read_msg1(
         attempt: &Attempt<'_>,
         psk: Option<&[u8; 32]>,
@@ -105,18 +95,14 @@ impl Responder {
     ) -> Result<Self, HandshakeError> {
         payload.clear();
         let secrets = Secrets { psk, server_key, random: &random };
-        let exchange = attempt.check(secrets, &[])?;
+        let provider = attempt.check(secrets, &[])?;
         if msg1.len() > MESSAGE_MAX {
             return Err(HandshakeError::Length);
         }
-        exchange.read_msg1(attempt, secrets, msg1, payload).map(Self)
+        provider.read_msg1(attempt, secrets, msg1, payload).map(Self)
     }
 
     /// Appends the second message with `payload` to `msg2` and gives the keys.
-    ///
-    /// # Errors
-    ///
-    /// When the payload is too long. Nothing was appended.
     pub fn write_msg2(self, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         if payload.len() > PAYLOAD_MAX {
             return Err(HandshakeError::Length);
@@ -127,7 +113,7 @@ impl Responder {
 
 impl Attempt<'_> {
     /// Who makes the handshake, if these are the keys that the suite needs.
-    fn check(&self, secrets: Secrets<'_>, payload: &[u8]) -> Result<&'static dyn Exchange, HandshakeError> {
+    fn check(&self, secrets: Secrets<'_>, payload: &[u8]) -> Result<&'static dyn Provider, HandshakeError> {
         if secrets.psk.is_some() != self.suite.needs_psk() {
             return Err(HandshakeError::Psk);
         }
@@ -137,7 +123,7 @@ impl Attempt<'_> {
         if payload.len() > PAYLOAD_MAX {
             return Err(HandshakeError::Length);
         }
-        self.suite.exchange().ok_or(HandshakeError::Suite)
+        self.suite.provider().ok_or(HandshakeError::Suite)
     }
 
     /// What Noise mixes in before the first message, and the checksum without Noise: another of it, and no message is authentic.
@@ -155,31 +141,7 @@ impl Attempt<'_> {
     }
 }
 
-impl std::fmt::Debug for Attempt<'_> {
-    /// Without the token: who has it can use it.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { suite, protocol_id, cid, client_sid, token } = self;
-        f.debug_struct("Attempt")
-            .field("suite", suite)
-            .field("protocol_id", protocol_id)
-            .field("cid", cid)
-            .field("client_sid", client_sid)
-            .field("token_len", &token.len())
-            .finish()
-    }
-}
-
-impl std::fmt::Debug for Initiator {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Initiator(..)")
-    }
-}
-
-impl std::fmt::Debug for Responder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Responder(..)")
-    }
-}
+printed_without_secrets! { Attempt<'_> { suite, protocol_id, cid, client_sid }, Initiator {}, Responder {} }
 
 /// Most bytes of a payload: those of a message without the public key and the tag.
 const PAYLOAD_MAX: usize = MESSAGE_MAX - 32 - 16;

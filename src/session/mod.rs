@@ -61,6 +61,18 @@
 //!   timers      when each of many wants to be looked at, for server and raw
 //! ```
 
+/// `Debug` by these fields alone: the others are secrets, or long.
+macro_rules! printed_without_secrets {
+    ($($name:ident $(<$life:lifetime>)? { $($field:ident),* }),*) => {$(
+        impl std::fmt::Debug for $name $(<$life>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut printed = f.debug_struct(stringify!($name));
+                printed$(.field(stringify!($field), &self.$field))*.finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
 mod blob;
 mod client;
 mod config;
@@ -80,7 +92,6 @@ pub(crate) mod reset;
 pub(crate) mod seal;
 mod seats;
 mod server;
-mod shard;
 mod stats;
 mod suite;
 pub mod token;
@@ -99,8 +110,9 @@ pub use log_event::SessionEvent;
 #[cfg(all(feature = "kcp-go", feature = "net"))]
 pub(crate) use random::random;
 pub use repair::{RepairConfig, RepairStats};
-pub use server::{Pass, RejectedRequests, Request, Server, ServerConfig, ServerStats, SessionId};
-pub use shard::{SHARDS_MAX, shard_of};
+pub use server::{
+    Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerConfig, ServerStats, SessionId, shard_of,
+};
 pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
 

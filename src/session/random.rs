@@ -1,37 +1,11 @@
 //! Random numbers, from the owner.
 
 use rand_core::CryptoRng;
-use std::fmt;
-use std::ops::{Deref, DerefMut};
 
 /// What the owner draws from.
-pub(super) struct Random(Box<dyn CryptoRng + Send>);
+pub(super) struct Random(pub(super) Box<dyn CryptoRng + Send>);
 
-impl Random {
-    pub(super) fn new(rng: impl CryptoRng + Send + 'static) -> Self {
-        Self(Box::new(rng))
-    }
-}
-
-impl Deref for Random {
-    type Target = dyn CryptoRng + Send;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
-}
-
-impl DerefMut for Random {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut *self.0
-    }
-}
-
-impl fmt::Debug for Random {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Random(..)")
-    }
-}
+printed_without_secrets! { Random {} }
 
 /// Random bytes. Every number is made of these, so that it does not matter how a generator makes numbers.
 pub(crate) fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {

@@ -32,11 +32,7 @@ impl ResetKey {
     }
 }
 
-impl std::fmt::Debug for ResetKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ResetKey(..)")
-    }
-}
+printed_without_secrets! { ResetKey {} }
 
 /// Whether `found` is the token that the server gave; never for zeros, by which a server says that it will not reset. How far it
 /// agrees does not show in the time that this takes.
@@ -63,6 +59,6 @@ mod tests {
             assert!(!is_reset(&token, &forged));
         }
         assert!(!is_reset(&[0; 16], &[0; 16]), "zeros reset nothing");
-        assert_eq!(format!("{key:?}"), "ResetKey(..)");
+        assert_eq!(format!("{key:?}"), "ResetKey { .. }");
     }
 }

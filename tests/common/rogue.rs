@@ -65,13 +65,13 @@ impl Rogue {
         Seal::begin(&mut datagram);
         let mut writer = FrameWriter::new(&mut datagram, 1400);
         frames.iter().for_each(|frame| writer.push(frame).unwrap());
-        self.seal.seal(world.now, self.sid, &mut datagram).unwrap();
+        self.seal.seal(world.now, self.sid, &mut datagram, 0).unwrap();
         datagram
     }
 
     /// Sends a datagram that was begun with `Seal::begin`, whatever is in it.
     pub(crate) fn seal_raw(&mut self, world: &mut World, mut datagram: Vec<u8>) {
-        self.seal.seal(world.now, self.sid, &mut datagram).unwrap();
+        self.seal.seal(world.now, self.sid, &mut datagram, 0).unwrap();
         world.inject(self.address, &datagram);
     }
 

@@ -401,9 +401,10 @@ pub(crate) fn forger_of_numbers(world: &World) -> impl Fn(Toward, u64, &[u8]) ->
         let mut seal = Seal::new(Time::ZERO, Keys::checked(client, server, 0));
         let mut datagram = Vec::new();
         for _ in 0..=number {
+            datagram.clear();
             Seal::begin(&mut datagram);
             datagram.extend_from_slice(body);
-            seal.seal(Time::ZERO, sids[usize::from(toward == Toward::Server)], &mut datagram).unwrap();
+            seal.seal(Time::ZERO, sids[usize::from(toward == Toward::Server)], &mut datagram, 0).unwrap();
         }
         datagram
     }

@@ -174,7 +174,7 @@ fn sealed(seal: &mut Seal, body: &[u8]) -> Packet {
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);
     datagram.extend_from_slice(body);
-    let pn = seal.seal(Time::ZERO, SID, &mut datagram).unwrap();
+    let pn = seal.seal(Time::ZERO, SID, &mut datagram, 0).unwrap();
     Packet { pn, body: body.to_vec(), datagram }
 }
 

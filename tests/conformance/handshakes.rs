@@ -100,7 +100,7 @@ fn first_packet((keys, sid, body): (Keys, u32, &[u8])) -> Vec<u8> {
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);
     datagram.extend_from_slice(body);
-    Seal::new(Time::ZERO, keys).seal(Time::ZERO, sid, &mut datagram).unwrap();
+    Seal::new(Time::ZERO, keys).seal(Time::ZERO, sid, &mut datagram, 0).unwrap();
     datagram
 }
 
@@ -153,16 +153,8 @@ fn payloads() -> [Vec<u8>; 2] {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"Ada" }.encode(&mut first).unwrap();
     let (server_sid, rejected, reset_token) = (SERVER_SID, None, count(0xb0));
-    let msg2 = Msg2 {
-        server_sid,
-        features: 0,
-        max_datagram,
-        rcv_wnd,
-        keepalive_ms,
-        rejected,
-        reset_token,
-        user: b"hello Ada",
-    };
+    let said = Msg1 { features: 0, max_datagram, rcv_wnd, keepalive_ms, user: b"hello Ada" };
+    let msg2 = Msg2 { server_sid, said, rejected, reset_token };
     msg2.encode(&mut second).unwrap();
     [first, second]
 }

@@ -150,16 +150,8 @@ pub(crate) fn payloads() -> File {
         ("msg2: rejected, all that fits", 0, Some(0xff05), USER_MAX),
     ] {
         let (reset_token, user) = (count(0xb0), filled(0x61, user));
-        let msg2 = Msg2 {
-            server_sid,
-            features: 0,
-            max_datagram: 1472,
-            rcv_wnd,
-            keepalive_ms,
-            rejected,
-            reset_token,
-            user: &user,
-        };
+        let said = Msg1 { features: 0, max_datagram: 1472, rcv_wnd, keepalive_ms, user: &user };
+        let msg2 = Msg2 { server_sid, said, rejected, reset_token };
         let mut bytes = Vec::new();
         msg2.encode(&mut bytes).unwrap();
         lines.push(
@@ -184,8 +176,8 @@ fn of_msg1(Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user }: &Msg1<'
 }
 
 fn of_msg2(msg2: &Msg2<'_>) -> Line {
-    let Msg2 { server_sid, features, max_datagram, rcv_wnd, keepalive_ms, rejected, reset_token, user } =
-        msg2;
+    let Msg2 { server_sid, said, rejected, reset_token } = msg2;
+    let Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, user } = said;
     let line = Line::default().number("sid", *server_sid).number("features", *features);
     let line = line
         .number("max_datagram", *max_datagram)

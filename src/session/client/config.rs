@@ -1,11 +1,10 @@
 //! The knobs of a client, and whom it connects to.
 
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, settings};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::exchange::HandshakeError;
 use crate::session::wire::{HELLO_MIN, TOKEN_MAX, USER_MAX};
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -19,20 +18,14 @@ pub struct ClientConfig {
     pub connect: ConnectConfig,
 }
 
-/// How a client connects.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `ConnectConfig { .., ..ConnectConfig::default() }`")]
-pub struct ConnectConfig {
-    /// Bytes of a HELLO: 512 to 1200. A server answers with at most 0.07 of them, so that nobody can use it against others.
-    pub hello: u16,
-    /// How long one address of a server is tried: 100 ms to 120 s.
-    pub deadline: Duration,
-}
-
-impl Default for ConnectConfig {
-    /// 1200 bytes, 10 s.
-    fn default() -> Self {
-        Self { hello: 1200, deadline: Duration::from_secs(10) }
+settings! {
+    /// How a client connects.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub struct ConnectConfig {
+        /// Bytes of a HELLO: 512 to 1200. A server answers with at most 0.07 of them, so that nobody can use it against others.
+        pub hello: u16 = 1200, HELLO_MIN as u64..=1200;
+        /// How long one address of a server is tried: 100 ms to 120 s.
+        pub deadline: Duration = Duration::from_secs(10), 100..=120_000;
     }
 }
 
@@ -43,10 +36,8 @@ impl ClientConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { session, connect: ConnectConfig { hello, deadline } } = self;
-        session.check()?;
-        in_range("hello", u64::from(*hello), HELLO_MIN as u64..=1200)?;
-        in_range("deadline", millis(*deadline), 100..=120_000)
+        self.session.check()?;
+        self.connect.check_ranges()
     }
 }
 
@@ -103,15 +94,7 @@ impl Target {
     }
 }
 
-impl fmt::Debug for Target {
-    /// Without secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target")
-            .field("addresses", &self.addresses)
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
-    }
-}
+printed_without_secrets! { Target { addresses, suite } }
 
 /// Why a session does not begin to connect.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]

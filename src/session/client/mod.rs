@@ -91,7 +91,7 @@ impl<M: Message> Session<M> {
         config.check()?;
         Ok(Self {
             config: config.clone(),
-            random: Random::new(rng),
+            random: Random(Box::new(rng)),
             state: State::Idle,
             closed: None,
             rejection: Box::default(),
@@ -113,7 +113,7 @@ impl<M: Message> Session<M> {
         let now = self.tick(now);
         let address = *target.addresses.first().ok_or(ConnectError::NoAddress)?;
         let ClientConfig { session, connect } = &self.config;
-        let attempt = Box::new(Attempt::new(now, address, session, connect, &target, &mut self.random)?);
+        let attempt = Box::new(Attempt::new(now, address, session, connect, &target, &mut *self.random.0)?);
         self.state = State::Connecting { attempt, target: Box::new(target), next_address: 1 };
         Ok(())
     }
@@ -260,7 +260,7 @@ impl<M: Message> Session<M> {
         let Some(keys) = attempt.on_accept(target.suite.code(), accept, &mut payload) else { return false };
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
         if let Some(code) = msg2.rejected {
-            self.rejection = msg2.user.into();
+            self.rejection = msg2.said.user.into();
             self.fail(CloseReason::Rejected(code));
             return true;
         }
@@ -274,12 +274,12 @@ impl<M: Message> Session<M> {
             peer_sid: msg2.server_sid,
             peer: from,
             conv: msg2.server_sid,
-            max_datagram: msg2.max_datagram,
-            features: msg2.features,
+            max_datagram: msg2.said.max_datagram,
+            features: msg2.said.features,
             moves: false, // a server stays where it is
             is_client: true,
-            seed: hash_key(&mut self.random),
-            user: msg2.user.into(),
+            seed: hash_key(&mut *self.random.0),
+            user: msg2.said.user.into(),
         };
         let session = Arc::new(self.config.session.clone());
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };
@@ -316,7 +316,7 @@ impl<M: Message> Machine for Session<M> {
                 let reason = attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
                 let Some(&address) = target.addresses.get(*next_address) else { return self.fail(reason) };
                 let ClientConfig { session, connect } = &self.config;
-                match Attempt::new(now, address, session, connect, target, &mut self.random) {
+                match Attempt::new(now, address, session, connect, target, &mut *self.random.0) {
                     Ok(fresh) => **attempt = fresh,
                     Err(_) => return self.fail(reason),
                 }
@@ -332,7 +332,7 @@ impl<M: Message> Machine for Session<M> {
         match &mut self.state {
             State::Connecting { attempt, target, .. } => {
                 let (protocol_id, hello) = (self.config.session.protocol_id, self.config.connect.hello);
-                attempt.poll(now, protocol_id, hello, target, &mut self.random, out)?;
+                attempt.poll(now, protocol_id, hello, target, &mut *self.random.0, out)?;
                 Some(attempt.address.into())
             }
             State::Connected(connected) => match connected.connection.append_transmit(now, out) {

@@ -41,7 +41,7 @@ impl<M: Message> Connection<M> {
             return self.seal_one(now, buf, &Frame::Close(reason.code(), ""));
         };
         self.lanes.acknowledge(now);
-        let start = Seal::begin_behind(buf);
+        let start = Seal::begin(buf);
         let end = start + self.body_end();
         let mut writer = FrameWriter::new(buf, end - CLOSE_FRAME_MAX);
         let mut written = Written::default();

@@ -20,7 +20,7 @@ impl<M: Message> Connection<M> {
         let size = usize::from(self.mtu.poll(now, self.keepalive.heard(), patience)?);
         let end = size + DATA_HEADER_LEN - self.seal.overhead();
         let padding = end.checked_sub(PING_END)?;
-        let start = Seal::begin_behind(buf);
+        let start = Seal::begin(buf);
         let mut writer = FrameWriter::new(buf, start + end);
         let stamp = now.as_micros();
         writer.push(&Frame::Ping(stamp)).ok()?;

@@ -125,7 +125,7 @@ impl<M: Message> Connection<M> {
 
     /// A datagram of one frame.
     pub(super) fn seal_one(&mut self, now: Time, buf: &mut Vec<u8>, frame: &Frame<'_>) -> Option<()> {
-        let start = Seal::begin_behind(buf);
+        let start = Seal::begin(buf);
         let end = start + self.body_end();
         FrameWriter::new(buf, end).push(frame).ok()?;
         self.finish(now, buf, start, Written::default())
@@ -137,7 +137,7 @@ impl<M: Message> Connection<M> {
         if self.mtu.is_searched() && self.mtu.shrink_if_lost(now, self.patience()) {
             self.set_mtu();
         }
-        let start = Seal::begin_behind(buf);
+        let start = Seal::begin(buf);
         let end = start + self.body_end();
         let (frames_start, frames_end) = (buf.len(), end - usize::from(self.repair_room()));
         let mut first = None;
@@ -379,7 +379,7 @@ impl<M: Message> Connection<M> {
         start: usize,
         written: Written,
     ) -> Option<()> {
-        let Ok(pn) = self.seal.seal_from(now, self.peer_sid, buf, start) else {
+        let Ok(pn) = self.seal.seal(now, self.peer_sid, buf, start) else {
             self.end(CloseReason::Exhausted, self.undelivered());
             return None;
         };

@@ -13,19 +13,13 @@ use super::seal::{Keys, OpenError, SealError};
 use crate::time::Time;
 
 /// Ciphers, as far as they are built in.
-#[derive(Clone, Copy)]
-pub(super) struct Crypto {
-    exchange: &'static dyn Exchange,
-    pub(super) tokens: &'static dyn TokenCipher,
-}
-
 #[cfg(feature = "crypto")]
-pub(super) const CRYPTO: Option<Crypto> = Some(Crypto { exchange: &noise::Noise, tokens: &noise::Noise });
+pub(super) const CRYPTO: Option<&'static dyn Provider> = Some(&noise::Noise);
 #[cfg(not(feature = "crypto"))]
-pub(super) const CRYPTO: Option<Crypto> = None;
+pub(super) const CRYPTO: Option<&'static dyn Provider> = None;
 
-/// The handshakes of a family of suites.
-pub(super) trait Exchange: Sync {
+/// A family of suites.
+pub(super) trait Provider: Sync {
     /// Begins as the client: appends the first message with `payload` to `msg1`, which stays as it is when there is an error.
     fn begin(
         &self,
@@ -33,7 +27,7 @@ pub(super) trait Exchange: Sync {
         secrets: Secrets<'_>,
         payload: &[u8],
         msg1: &mut Vec<u8>,
-    ) -> Result<Box<dyn Begun>, HandshakeError>;
+    ) -> Result<Box<dyn Handshake>, HandshakeError>;
 
     /// Reads the first message as the server: appends what it says to `payload`.
     fn read_msg1(
@@ -42,7 +36,17 @@ pub(super) trait Exchange: Sync {
         secrets: Secrets<'_>,
         msg1: &[u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Box<dyn Asked>, HandshakeError>;
+    ) -> Result<Box<dyn Handshake>, HandshakeError>;
+
+    /// Encrypts a connect token in place; returns the tag over that and `associated`. `None`: it has no cipher for tokens.
+    fn seal_token(&self, _: &[u8; 32], _: &[u8; 24], _associated: &[u8], _: &mut [u8]) -> Option<[u8; 16]> {
+        None
+    }
+
+    /// Decrypts a connect token in place if the tag is right.
+    fn open_token(&self, _: &[u8; 32], _: &[u8; 24], _associated: &[u8], _: &mut [u8], _: &[u8; 16]) -> bool {
+        false
+    }
 }
 
 /// What one end has for a handshake: the keys that the suite needs, and random bytes of which its own key is made.
@@ -54,14 +58,12 @@ pub(super) struct Secrets<'a> {
     pub(super) random: &'a [u8; 32],
 }
 
-/// A client that waits for the second message.
-pub(super) trait Begun: Send + Sync {
-    /// Appends what the message says to `payload`. A message that is not the answer changes nothing.
+/// An end whose turn the second message is.
+pub(super) trait Handshake: Send + Sync {
+    /// At the client: appends what the message says to `payload`. A message that is not the answer changes nothing.
     fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
-}
 
-/// A server that has read the first message.
-pub(super) trait Asked: Send + Sync {
+    /// At the server.
     fn write_msg2(self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
 }
 
@@ -108,34 +110,17 @@ pub(super) trait Protection: Send + Sync {
     }
 }
 
-/// What seals connect tokens.
-pub(super) trait TokenCipher: Sync {
-    /// Encrypts in place; returns the tag over that and `associated`. `None` never is, for a token's bytes.
-    fn seal(&self, key: &[u8; 32], nonce: &[u8; 24], associated: &[u8], plain: &mut [u8])
-    -> Option<[u8; 16]>;
-
-    /// Decrypts in place if the tag is right.
-    fn open(
-        &self,
-        key: &[u8; 32],
-        nonce: &[u8; 24],
-        associated: &[u8],
-        sealed: &mut [u8],
-        tag: &[u8; 16],
-    ) -> bool;
-}
-
 impl Suite {
     /// Whether this program has what the suite takes: the feature `crypto`, but for [`Checked`](Self::Checked).
     #[must_use]
     pub fn is_built_in(self) -> bool {
-        self.exchange().is_some()
+        self.provider().is_some()
     }
 
-    pub(super) fn exchange(self) -> Option<&'static dyn Exchange> {
+    pub(super) fn provider(self) -> Option<&'static dyn Provider> {
         match self {
             Self::Checked => Some(&plain::Plain),
-            Self::Noise(..) => CRYPTO.map(|crypto| crypto.exchange),
+            Self::Noise(..) => CRYPTO,
         }
     }
 }

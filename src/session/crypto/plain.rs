@@ -1,7 +1,7 @@
 //! Sessions without encryption. The handshake is two salts in clear, and a checksum over all that both ends have to know alike, so
 //! that a message which the network has changed makes no session. Packets have a checksum with both salts mixed in.
 
-use super::{Asked, Begun, Exchange, Protection, Secrets};
+use super::{Handshake, Protection, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::{Keys, OpenError, SealError};
 use crate::time::Time;
@@ -10,7 +10,7 @@ use crc32fast::Hasher;
 pub(super) struct Plain;
 
 /// The client of a handshake, and a server that has read the first message.
-struct Handshake {
+struct Salted {
     /// CRC-32 over the prologue and the first message without its checksum: over a checksum as well, it would always be the same.
     transcript: Hasher,
     /// Of this end.
@@ -24,15 +24,15 @@ struct Handshake {
 /// handshake can make one. A hasher and not its four bytes: to make one of those asks what the processor can do, for each packet.
 struct Checksum(Hasher);
 
-impl Exchange for Plain {
+impl Provider for Plain {
     fn begin(
         &self,
         attempt: &Attempt<'_>,
         secrets: Secrets<'_>,
         payload: &[u8],
         msg1: &mut Vec<u8>,
-    ) -> Result<Box<dyn Begun>, HandshakeError> {
-        let mut handshake = Handshake::new(attempt, secrets);
+    ) -> Result<Box<dyn Handshake>, HandshakeError> {
+        let mut handshake = Salted::new(attempt, secrets);
         handshake.write(payload, msg1);
         Ok(Box::new(handshake))
     }
@@ -43,14 +43,14 @@ impl Exchange for Plain {
         secrets: Secrets<'_>,
         msg1: &[u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Box<dyn Asked>, HandshakeError> {
-        let mut handshake = Handshake::new(attempt, secrets);
+    ) -> Result<Box<dyn Handshake>, HandshakeError> {
+        let mut handshake = Salted::new(attempt, secrets);
         handshake.client_salt = read(&mut handshake.transcript, msg1, payload)?;
         Ok(Box::new(handshake))
     }
 }
 
-impl Handshake {
+impl Salted {
     fn new(attempt: &Attempt<'_>, secrets: Secrets<'_>) -> Self {
         let mut transcript = Hasher::new();
         transcript.update(&attempt.prologue());
@@ -67,14 +67,12 @@ impl Handshake {
     }
 }
 
-impl Begun for Handshake {
+impl Handshake for Salted {
     fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         let server_salt = read(&mut self.transcript.clone(), msg2, payload)?;
         Ok(Keys::checked(self.client_salt, server_salt, self.protocol_id))
     }
-}
 
-impl Asked for Handshake {
     fn write_msg2(mut self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         self.write(payload, msg2);
         Ok(Keys::checked(self.client_salt, self.salt, self.protocol_id))

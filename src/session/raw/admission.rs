@@ -75,7 +75,7 @@ impl Peers {
         if self.hosts.of(host).all >= self.config.max_peers_per_address {
             return Some(Refused::PerAddress);
         }
-        (!self.rate.take(now, host)).then_some(Refused::Rate)
+        (!self.rate.spend(now, host)).then_some(Refused::Rate)
     }
 
     fn accept(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<PeerId> {

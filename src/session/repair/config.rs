@@ -43,23 +43,3 @@ impl RepairConfig {
         in_range("memory of `repairs`", memory, 16 << 10..=1 << 20)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_names_field_value_and_range() {
-        let default = RepairConfig::default();
-        assert_eq!(default.check(), Ok(()));
-        for (config, field, value) in [
-            (RepairConfig { percent: 101, ..default }, "percent of `repairs`", 101),
-            (RepairConfig { min_loss: 0, ..default }, "min_loss of `repairs`", 0),
-            (RepairConfig { min_loss: 501, ..default }, "min_loss of `repairs`", 501),
-            (RepairConfig { memory: 16_383, ..default }, "memory of `repairs`", 16_383),
-        ] {
-            let error = config.check().unwrap_err();
-            assert_eq!((error.field, error.value), (field, value));
-        }
-    }
-}

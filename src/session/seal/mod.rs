@@ -12,15 +12,16 @@
 //! let (mut client, mut server) = (Seal::new(now, keys()), Seal::new(now, keys()));
 //!
 //! let mut datagram = Vec::new();
-//! Seal::begin(&mut datagram);
+//! let start = Seal::begin(&mut datagram);
 //! datagram.extend_from_slice(b"frames");
-//! client.seal(now, 7, &mut datagram)?;
+//! client.seal(now, 7, &mut datagram, start)?;
 //!
 //! let mut copy = datagram.clone();
 //! assert_eq!(server.open(now, &mut datagram)?.body, b"frames");
 //! assert!(server.open(now, &mut copy).is_err(), "it came before");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![expect(clippy::missing_errors_doc, reason = "the errors say when")]
 
 use super::crypto::Protection;
 use super::number::{expand, truncate};
@@ -30,7 +31,7 @@ use crate::time::Time;
 use thiserror::Error;
 
 #[cfg(all(fuzzing, feature = "crypto"))]
-pub use super::crypto::noise::null::replace_ciphers;
+pub use super::crypto::noise::replace_ciphers;
 
 /// Seals and opens the DATA packets of one end of one session.
 pub struct Seal {
@@ -104,14 +105,9 @@ impl Seal {
         Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0 }
     }
 
-    /// Makes `datagram` the beginning of a packet: empties it and leaves room for the header. The frames are to follow.
-    pub fn begin(datagram: &mut Vec<u8>) {
-        datagram.clear();
-        Self::begin_behind(datagram);
-    }
-
-    /// The same behind what is in the buffer; returns where it begins, which [`seal_from`](Self::seal_from) wants to know.
-    pub fn begin_behind(buffer: &mut Vec<u8>) -> usize {
+    /// Leaves room for the header of a packet behind what is in the buffer, which the frames are to follow. Returns where it begins,
+    /// which [`seal`](Self::seal) wants to know.
+    pub fn begin(buffer: &mut Vec<u8>) -> usize {
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
         start
@@ -123,22 +119,9 @@ impl Seal {
         DATA_HEADER_LEN + self.protection.tail()
     }
 
-    /// Makes what was [begun](Self::begin) a packet for the session that its receiver calls `sid`. Updates the key first if that is
-    /// due. Returns the number of the packet.
-    ///
-    /// # Errors
-    ///
-    /// When the session has to end; nothing has changed then.
-    pub fn seal(&mut self, now: Time, sid: u32, datagram: &mut Vec<u8>) -> Result<u64, SealError> {
-        self.seal_from(now, sid, datagram, 0)
-    }
-
-    /// The same of what was begun at `start` of the buffer.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`seal`](Self::seal).
-    pub fn seal_from(
+    /// Makes what was [begun](Self::begin) at `start` a packet for the session that its receiver calls `sid`. Updates the key first if
+    /// that is due. Returns the number of the packet. After an error nothing has changed, and the session has to end.
+    pub fn seal(
         &mut self,
         now: Time,
         sid: u32,
@@ -157,11 +140,8 @@ impl Seal {
         Ok(pn)
     }
 
-    /// Opens a packet in place. That it is of this session is for the caller to see, by the `sid`.
-    ///
-    /// # Errors
-    ///
-    /// When it is none, came before or is not authentic. Nothing but a counter has changed.
+    /// Opens a packet in place. That it is of this session is for the caller to see, by the `sid`. After an error nothing but a counter
+    /// has changed: it is none, came before or is not authentic.
     pub fn open<'a>(&mut self, now: Time, datagram: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
         let (header, _) = Data::decode(datagram)?;
         self.open_data(now, header, datagram)
@@ -197,11 +177,7 @@ impl Seal {
         Ok(Opened { pn, newest: ahead, body })
     }
 
-    /// Counts the packet `pn` as one that came: it was rebuilt of what is authentic.
-    ///
-    /// # Errors
-    ///
-    /// When it came before, or is too old. Nothing has changed.
+    /// Counts the packet `pn` as one that came, if it did not before: it was rebuilt of what is authentic.
     pub(in crate::session) fn mark_rebuilt(&mut self, pn: u64) -> Result<(), Replayed> {
         self.window.mark(pn)
     }
@@ -216,12 +192,6 @@ impl Seal {
     #[must_use]
     pub const fn newest(&self) -> Option<u64> {
         self.window.newest()
-    }
-
-    /// Packets whose checksum or tag was wrong.
-    #[must_use]
-    pub const fn forged(&self) -> u64 {
-        self.forged
     }
 
     /// How often the keys were updated: to send, to receive.
@@ -247,7 +217,6 @@ impl Seal {
         self.protection.rest();
     }
 
-    /// Prepares the keys for more packets than one.
     pub(in crate::session) fn wake(&mut self) {
         self.window.wake();
         self.protection.wake();
@@ -266,22 +235,7 @@ impl Seal {
     }
 }
 
-impl std::fmt::Debug for Seal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Seal")
-            .field("sealed", &self.next_pn)
-            .field("newest", &self.newest())
-            .field("forged", &self.forged)
-            .field("updates", &self.updates())
-            .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Keys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Keys(..)")
-    }
-}
+printed_without_secrets! { Seal { next_pn, forged }, Keys {} }
 
 /// Packet numbers end here. A billion packets a second take three days to get there.
 const PN_MAX: u64 = 1 << 48;

@@ -6,7 +6,7 @@ mod hosts;
 mod timers;
 
 pub(super) use graves::{Graves, Name};
-pub(super) use hosts::{HostSeats, Hosts};
+pub(super) use hosts::Hosts;
 
 use crate::time::Time;
 use std::collections::VecDeque;

@@ -1,25 +1,23 @@
 //! The way into a server: nothing is stored, allocated or multiplied before the address is proven, and nothing is kept before the
 //! client has shown that it may come in.
 
-use super::Server;
-use super::opening::{Guest, Secrets};
-use super::refusal::Refusal;
+use super::opening::{Guest, Letter, Secrets};
 use super::replies::Reply;
-use super::requests::Letter;
 use super::seat::ACCEPT_EACH;
+use super::stats::Refusal;
 use super::tokens::{Pass, Tokens};
+use super::{Server, Suite};
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
 use crate::rate::host;
-use crate::session::Suite;
 use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, epoch_of};
 use crate::session::event::code;
-use crate::session::exchange::{self, Responder};
+use crate::session::exchange::{Attempt, Responder};
 use crate::session::random::random;
 use crate::session::seats::Name;
-use crate::session::token::{Grant, TokenError, Verifier};
-use crate::session::wire::{Challenge, Connect, Deny, DenyReason, Hello, Msg1, VERSION};
+use crate::session::token::{TokenError, Verifier};
+use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1};
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
 use std::net::{IpAddr, SocketAddr};
@@ -27,33 +25,29 @@ use zeroize::Zeroizing;
 
 impl<M: Message> Server<M> {
     /// Answers a HELLO with a cookie, and forgets it.
-    pub(super) fn take_hello(&mut self, now: Time, from: SocketAddr, hello: &Hello) {
+    pub(super) fn on_hello(&mut self, now: Time, from: SocketAddr, hello: &Hello) {
         let &Hello { suite, protocol_id, cid, client_stamp, size: _ } = hello;
         if let Err(refusal) = self.check_offer(suite, protocol_id) {
             self.count(now, from, refusal);
             return match refusal {
                 Refusal::Suite => self.deny(now, from, cid, DenyReason::Suite),
-                Refusal::Protocol if self.config.deny_protocol => {
-                    self.deny(now, from, cid, DenyReason::Protocol);
-                }
+                _ if self.config.deny_protocol => self.deny(now, from, cid, DenyReason::Protocol),
                 _ => {}
             };
         }
-        if !self.rates.challenges.take(now) {
+        if !self.rates.challenges.spend(now) {
             return self.count(now, from, Refusal::ChallengeRate);
         }
         let epoch = epoch_of(now);
         let cookie = self.cookies.mint(epoch, &Claim { address: from, suite, protocol_id, cid });
+        self.stats.challenges += 1;
         let challenge = Challenge { suite, cid, client_stamp, epoch, cookie };
-        if let Some(reply) = Reply::short(from, &mut self.scratch, |buf| challenge.encode(buf)) {
-            self.stats.challenges += 1;
-            self.reply(now, reply);
-        }
+        self.reply_short(now, from, |buf| challenge.encode(buf));
     }
 
     /// Makes a session of a CONNECT, if all is well. Who has brought no good cookie is not answered: a CONNECT is shorter than a
     /// HELLO, and a client that needs the answer sends that as well.
-    pub(super) fn take_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) {
+    pub(super) fn on_connect(&mut self, now: Time, from: SocketAddr, connect: &Connect<'_>) {
         let Err(refusal) = self.try_connect(now, from, connect) else { return };
         self.count(now, from, refusal);
         if let Refusal::PerAddress | Refusal::Full = refusal {
@@ -65,13 +59,15 @@ impl<M: Message> Server<M> {
         let &Connect { suite: number, protocol_id, cid, epoch, ref cookie, .. } = connect;
         let suite = self.check_offer(number, protocol_id)?;
         let claim = Claim { address: from, suite: number, protocol_id, cid };
-        self.cookies.verify(now, epoch, cookie, &claim).map_err(|_| Refusal::Cookie)?;
+        if !self.cookies.verify(now, epoch, cookie, &claim) {
+            return Err(Refusal::Cookie);
+        }
         // From here on the client is where it says it is.
         let attempt = (from, cid);
         if let Some(id) = self.seats.of_attempt(&attempt) {
             return self.repeat_accept(now, id, from, connect.msg1);
         }
-        if self.seats.is_over(now, attempt) || self.rejections.get(&attempt).is_some() {
+        if self.seats.graves.holds(now, attempt) || self.rejections.get(&attempt).is_some() {
             return self.repeat_rejection(now, attempt, connect.msg1);
         }
         self.check_room(now, host(from))?;
@@ -101,7 +97,7 @@ impl<M: Message> Server<M> {
             Some(half_open) if half_open.msg1_hash == hash && half_open.again_from <= now => {
                 half_open.again_from = now + ACCEPT_EACH;
                 self.stats.accepts_repeated += 1;
-                self.reply(now, Reply::Accept(id, to));
+                self.reply(now, to, Reply::Accept(id, to));
                 Ok(())
             }
             _ => Err(Refusal::Repeated),
@@ -115,18 +111,18 @@ impl<M: Message> Server<M> {
             return Err(Refusal::Repeated);
         }
         self.stats.accepts_repeated += 1;
-        self.reply(now, Reply::Rejection(attempt));
+        self.reply(now, attempt.0, Reply::Rejection(attempt));
         Ok(())
     }
 
     /// Whether there is room for one more from `host`, or will be when the oldest that is not confirmed has gone. It does not go before
     /// the client has shown that it may come in.
     fn check_room(&mut self, now: Time, host: IpAddr) -> Result<(), Refusal> {
-        if !self.rates.accepts.take(now, host) {
-            return Err(Refusal::Rate);
+        if !self.rates.accepts.spend(now, host) {
+            return Err(Refusal::AcceptRate);
         }
         let (own_goes, one_goes) = self.who_goes(host);
-        let of_host = self.seats.of_host(host).all;
+        let of_host = self.seats.hosts.of(host).all;
         if of_host.saturating_sub(own_goes.into()) >= self.config.sessions_per_address.into() {
             return Err(Refusal::PerAddress);
         }
@@ -137,8 +133,8 @@ impl<M: Message> Server<M> {
 
     /// Whether one that is not confirmed has to go for one more from `host`: of the same address, of any.
     fn who_goes(&self, host: IpAddr) -> (bool, bool) {
-        let own = self.seats.of_host(host).half_open >= self.config.half_open_per_address.into();
-        (own, own || self.seats.half_open() >= self.config.half_open.into())
+        let own = self.seats.hosts.of(host).half_open >= self.config.half_open_per_address.into();
+        (own, own || self.seats.half_open.len() >= self.config.half_open.into())
     }
 
     /// Reads the client's message. Of strangers only who knows what the suite asks for comes through.
@@ -150,11 +146,15 @@ impl<M: Message> Server<M> {
         connect: &Connect<'_>,
     ) -> Result<(Guest, Responder, Secrets), Refusal> {
         let &Connect { protocol_id, cid, client_sid, token, msg1, .. } = connect;
-        let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
-        let grant = self.open_token(now, suite, token)?;
+        let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
+        let grant = match &self.tokens {
+            Some(tokens) => Some(tokens.open(now, suite, token).map_err(|_| Refusal::Token)?),
+            None if token.is_empty() => None,
+            None => return Err(Refusal::Token),
+        };
         let psk = grant.as_ref().map(|grant| grant.psk.clone());
         let psk = psk.or(self.config.psk.map(Zeroizing::new));
-        let secrets = Secrets { psk, random: Zeroizing::new(random(&mut self.random)) };
+        let secrets = Secrets { psk, random: Zeroizing::new(random(&mut *self.random.0)) };
         let mut payload = Vec::new();
         let responder = self.read_msg1(&attempt, &secrets, msg1, &mut payload).ok_or(Refusal::Handshake)?;
         let Msg1 { max_datagram, features, user, .. } =
@@ -162,7 +162,14 @@ impl<M: Message> Server<M> {
         if max_datagram < DATAGRAM_MIN {
             return Err(Refusal::Handshake);
         }
-        let is_outdated = self.use_token(now, grant.as_ref())?;
+        let mut is_outdated = false;
+        if let (Some(tokens), Some(grant)) = (&mut self.tokens, &grant) {
+            tokens.use_up(now, grant).map_err(|error| match error {
+                TokenError::Full => Refusal::Full,
+                _ => Refusal::Token,
+            })?;
+            is_outdated = tokens.is_outdated(grant.client_id, grant.created);
+        }
         let guest = Guest {
             attempt: (from, cid),
             suite,
@@ -184,12 +191,11 @@ impl<M: Message> Server<M> {
     /// Reads the first message of a handshake; `None`: it is by nobody who knows what the suite asks for.
     pub(super) fn read_msg1(
         &self,
-        attempt: &exchange::Attempt<'_>,
-        secrets: &Secrets,
+        attempt: &Attempt<'_>,
+        Secrets { psk, random }: &Secrets,
         msg1: &[u8],
         payload: &mut Vec<u8>,
     ) -> Option<Responder> {
-        let Secrets { psk, random } = secrets;
         let psk = psk.as_deref().filter(|_| attempt.suite.needs_psk());
         let server_key = self.config.server_key.as_ref().filter(|_| attempt.suite.needs_server_key());
         Responder::read_msg1(attempt, psk, server_key, **random, msg1, payload).ok()
@@ -219,19 +225,6 @@ impl<M: Message> Server<M> {
         }
     }
 
-    fn deny(&mut self, now: Time, to: SocketAddr, cid: u64, reason: DenyReason) {
-        if !self.rates.denials.take(now) {
-            return;
-        }
-        let deny = Deny { lowest: VERSION, highest: VERSION, reason, cid, retry_after_ms: RETRY_AFTER };
-        if let Some(reply) = Reply::short(to, &mut self.scratch, |buf| {
-            let _ = deny.encode(buf);
-        }) {
-            self.stats.denials += 1;
-            self.reply(now, reply);
-        }
-    }
-
     fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
     }
@@ -248,24 +241,4 @@ impl<M: Message> Server<M> {
         self.tokens = Some(Tokens::new(verifier, now, unix));
         Ok(())
     }
-
-    fn open_token(&self, now: Time, suite: Suite, token: &[u8]) -> Result<Option<Grant>, Refusal> {
-        let Some(tokens) = &self.tokens else {
-            return if token.is_empty() { Ok(None) } else { Err(Refusal::Token) };
-        };
-        tokens.open(now, suite, token).map(Some).map_err(|_| Refusal::Token)
-    }
-
-    /// Notes that a token was used; whether its client is in by a newer one.
-    fn use_token(&mut self, now: Time, grant: Option<&Grant>) -> Result<bool, Refusal> {
-        let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) else { return Ok(false) };
-        tokens.use_up(now, grant).map_err(|error| match error {
-            TokenError::Full => Refusal::Full,
-            _ => Refusal::Token,
-        })?;
-        Ok(tokens.is_outdated(grant.client_id, grant.created))
-    }
 }
-
-/// When a client that was refused may try again, ms.
-const RETRY_AFTER: u32 = 5000;

@@ -1,24 +1,19 @@
 //! What happens to sessions: their datagrams in and out, their timers, their end.
 
-use super::refusal::Refusal;
-use super::replies::Reply;
 use super::seat::{Peer, Seat, Seats};
+use super::stats::Refusal;
 use super::{Server, SessionId};
 use crate::machine::{Arrival, Transmit};
 use crate::message::Message;
 use crate::session::connection::Next;
-use crate::session::event::CloseReason;
-use crate::session::event::Event;
-use crate::session::wire::{Data, RESET_LEN, Reset};
+use crate::session::event::{CloseReason, Event};
+use crate::session::wire::Data;
 use crate::time::Time;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 impl<M: Message> Server<M> {
     /// Gives DATA to its session.
     pub(super) fn deliver(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
-        self.stats.datagrams += 1;
-        self.stats.bytes_received += datagram.len() as u64;
         if datagram.len() > self.config.session.datagram_taken().into() {
             return self.count(now, from.address, Refusal::Malformed);
         }
@@ -127,26 +122,6 @@ impl<M: Message> Server<M> {
             self.seats.eventful.pop_front();
         }
         None
-    }
-
-    /// Tells who sends to a session that is not there so, in fewer bytes than he sent.
-    fn reset(&mut self, now: Time, to: SocketAddr, id: u32, len: usize) {
-        let Some(key) = self.resets.as_ref().filter(|_| len > RESET_LEN && self.rates.resets.take(now))
-        else {
-            return;
-        };
-        let reset = Reset { sid: id, token: key.token(id, to.ip()) };
-        if let Some(reply) = Reply::short(to, &mut self.scratch, |buf| reset.encode(buf)) {
-            self.stats.resets += 1;
-            self.reply(now, reply);
-        }
-    }
-
-    pub(super) fn reply(&mut self, now: Time, reply: Reply) {
-        let to = reply.to();
-        if !self.replies.push(reply) {
-            self.count(now, to, Refusal::Replies);
-        }
     }
 }
 

@@ -1,30 +1,26 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
-//! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `requests` asks the
-//! application about it, `opening` gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, `rates` how often,
-//! `refusal` why they are not. `seat` is where a client is kept from its request to the end of its session: `table` finds seats by id, `memory` counts
-//! what they hold. `deliver` is what happens to a session that is up, and whose datagram leaves next.
+//! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `opening` asks the
+//! application about it and gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, and how often.
+//! `seat` is where a client is kept from its request to the end of its session: `table` finds seats by id, `memory` counts what they hold.
+//! `deliver` is what happens to a session that is up, and whose datagram leaves next.
 
 mod admission;
 mod config;
 mod deliver;
-mod id;
 mod memory;
 mod opening;
-mod rates;
-mod refusal;
 mod rejections;
 mod replies;
-mod requests;
 mod seat;
 mod stats;
 mod table;
 mod tokens;
 
 pub use config::ServerConfig;
-pub use id::SessionId;
-pub use requests::Request;
+pub use opening::Request;
 pub use stats::{RejectedRequests, ServerStats};
+pub use table::{SHARDS_MAX, SessionId, shard_of};
 pub use tokens::Pass;
 
 use super::connection::{Connection, check_text};
@@ -35,20 +31,18 @@ use super::random::{Random, random};
 use super::reset::ResetKey;
 use super::seats::TIMERS_EACH;
 use super::wire::{Packet, PacketError};
-use super::{Blob, SessionConfig};
+use super::{Blob, SessionConfig, Suite};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
 use memory::Memory;
 use rand_core::CryptoRng;
-use rates::Rates;
-use refusal::{Quiet, Refusal};
 use rejections::Rejections;
-use replies::{Replies, Reply};
+use replies::{REPLIES_MAX, Rates, Reply};
 use seat::{Peer, Seats};
+use stats::{Quiet, Refusal};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use table::Table;
 
@@ -69,7 +63,7 @@ pub struct Server<M = Blob> {
     /// The session whose end was told last.
     ended: Option<(SessionId, Box<Peer<M>>)>,
     rejections: Rejections,
-    replies: Replies,
+    replies: VecDeque<Reply>,
     rates: Rates,
     quiet: Quiet,
     tokens: Option<tokens::Tokens>,
@@ -87,30 +81,31 @@ impl<M: Message> Server<M> {
     pub fn new(config: &ServerConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         let max_sessions = config.max_sessions;
-        let mut rng = Random::new(rng);
-        let rates = Rates::new(config, &mut rng);
+        let mut random_source = Random(Box::new(rng));
+        let rng = &mut *random_source.0;
+        let rates = Rates::new(config, rng); // draws first
         Ok(Self {
             config: config.clone(),
             session: Arc::new(config.session.clone()),
-            cookies: CookieKey::new(random(&mut rng)),
+            cookies: CookieKey::new(random(rng)),
             resets: config.reset_key.map(ResetKey::new),
-            hash_key: random(&mut rng),
+            hash_key: random(rng),
             seats: Seats::new(
-                Table::new(max_sessions.into(), config.shard, u32::from_le_bytes(random(&mut rng))),
+                Table::new(max_sessions.into(), config.shard, u32::from_le_bytes(random(rng))),
                 Memory::new(config.memory, max_sessions),
                 max_sessions,
             ),
             notices: VecDeque::new(),
             ended: None,
             rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
-            replies: Replies::new(),
+            replies: VecDeque::with_capacity(REPLIES_MAX),
             rates,
             quiet: Quiet::default(),
             tokens: None,
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),
-            random: rng,
+            random: random_source,
         })
     }
 
@@ -238,48 +233,6 @@ impl<M: Message> Server<M> {
         ServerStats { sessions: self.len(), memory: self.seats.memory.used(), ..self.stats }
     }
 
-    /// Writes the next datagram behind what is in `buf`.
-    fn append_next(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Transmit> {
-        while let Some(reply) = self.replies.pop() {
-            match reply {
-                Reply::Short { to, len, bytes } => {
-                    buf.extend_from_slice(bytes.get(..len).unwrap_or_default());
-                    return Some(to.into());
-                }
-                Reply::Rejection(attempt) => {
-                    if let Some(accept) = self.rejections.get(&attempt) {
-                        buf.extend_from_slice(accept);
-                        return Some(attempt.0.into());
-                    }
-                }
-                Reply::Accept(id, _) => {
-                    if let Some(to) = self.write_accept(id, buf) {
-                        return Some(to.into());
-                    }
-                }
-            }
-        }
-        self.transmit(now, buf)
-    }
-
-    /// Takes what is no packet of a session that is up.
-    fn take(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        packet: Result<Packet<'_>, PacketError>,
-        datagram: &[u8],
-    ) {
-        self.stats.datagrams += 1;
-        self.stats.bytes_received += datagram.len() as u64;
-        match packet {
-            Ok(Packet::Hello(hello)) => self.take_hello(now, from, &hello),
-            Ok(Packet::Connect(connect)) => self.take_connect(now, from, &connect),
-            Err(PacketError::Version { .. }) => self.refuse_version(now, from, datagram),
-            _ => self.count(now, from, Refusal::Malformed),
-        }
-    }
-
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
@@ -288,10 +241,15 @@ impl<M: Message> Server<M> {
 
 impl<M: Message> Machine for Server<M> {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
-        let now = self.tick(now);
+        let (now, address) = (self.tick(now), from.address);
+        self.stats.datagrams += 1;
+        self.stats.bytes_received += datagram.len() as u64;
         match Packet::decode(datagram) {
             Ok(Packet::Data(header, _)) => self.deliver(now, from, header, datagram),
-            packet => self.take(now, from.address, packet, datagram),
+            Ok(Packet::Hello(hello)) => self.on_hello(now, address, &hello),
+            Ok(Packet::Connect(connect)) => self.on_connect(now, address, &connect),
+            Err(PacketError::Version { .. }) => self.refuse_version(now, address, datagram),
+            _ => self.count(now, address, Refusal::Malformed),
         }
     }
 
@@ -307,7 +265,8 @@ impl<M: Message> Machine for Server<M> {
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (now, start) = (self.tick(now), out.len());
         self.seats.end_loan();
-        let transmit = self.append_next(now, out)?;
+        let reply = self.append_reply(out).map(Transmit::from);
+        let transmit = reply.or_else(|| self.transmit(now, out))?;
         self.stats.datagrams_sent += 1;
         self.stats.bytes_sent += out.len().saturating_sub(start) as u64;
         Some(transmit)

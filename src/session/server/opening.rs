@@ -1,21 +1,37 @@
-//! A client gets its session, or is told that it gets none: the second message of the handshake.
+//! A client that may come in gets its session, or is told that it gets none: at once, or when the application has decided.
 
-use super::Server;
-use super::refusal::Refusal;
 use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, HalfOpen, Peer, Place, Seat};
+use super::stats::Refusal;
 use super::tokens::Pass;
+use super::{Server, SessionId, Suite};
 use crate::message::Message;
-use crate::session::Suite;
 use crate::session::connection::{Connection, Parts};
-use crate::session::exchange::Responder;
+use crate::session::error::DecisionError;
+use crate::session::event::Event;
+use crate::session::exchange::{Attempt, Responder};
 use crate::session::random::hash_key;
 use crate::session::seal::{Keys, Seal};
 use crate::session::seats::Name;
-use crate::session::wire::{Accept, Msg1, Msg2};
+use crate::session::wire::{Accept, Connect, Msg2, USER_MAX};
 use crate::time::Time;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use zeroize::Zeroizing;
+
+/// A client that asks to come in. Its address is proven, it knows what the suite asks for, and its connect token, if there has to be
+/// one, is good and used up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// How the session will be protected.
+    pub suite: Suite,
+    /// What its application says, at most 256 bytes.
+    pub user: &'a [u8],
+    /// What its connect token says.
+    pub pass: Option<&'a Pass>,
+}
 
 /// A client that has shown that it may come in, and all that is known of it.
 pub(super) struct Guest {
@@ -26,18 +42,106 @@ pub(super) struct Guest {
     pub(super) features: u32,
     pub(super) msg1_hash: u128,
     pub(super) user: Box<[u8]>,
-    /// What its connect token said.
     pub(super) pass: Option<Pass>,
 }
 
-/// What it takes to read its message, beside the server's key.
+/// A guest of whom the application is asked.
+pub(super) struct Asked {
+    pub(super) place: Place,
+    pub(super) guest: Guest,
+    letter: Letter,
+}
+
+printed_without_secrets! { Asked { place } }
+
+/// The client's message as it came. It is read again when the application has decided, for it takes half the room of what the first
+/// reading leaves.
+pub(super) struct Letter {
+    token: Box<[u8]>,
+    msg1: Box<[u8]>,
+    secrets: Secrets,
+}
+
+/// What it takes to read a client's message, beside the server's key.
 pub(super) struct Secrets {
     pub(super) psk: Option<Zeroizing<[u8; 32]>>,
     /// Of which our half of the keys is made.
     pub(super) random: Zeroizing<[u8; 32]>,
 }
 
+impl Letter {
+    pub(super) fn new(connect: &Connect<'_>, secrets: Secrets) -> Self {
+        Self { token: connect.token.into(), msg1: connect.msg1.into(), secrets }
+    }
+}
+
 impl<M: Message> Server<M> {
+    /// What a client wants that [asks to come in](Event::Requested); `None`: it does not, or not any more.
+    #[must_use]
+    pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
+        let Guest { attempt: (address, _), suite, user, .. } = &self.seats.asked(id.0)?.guest;
+        Some(Request { address: *address, suite: *suite, user, pass: self.pass(id) })
+    }
+
+    /// Lets a client in that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows when the client
+    /// has heard of it, or [`Event::Closed`] if it does not say so within 10 s.
+    ///
+    /// # Errors
+    ///
+    /// There is no such request any more, or `user` is too long. Then nothing has changed.
+    pub fn accept(&mut self, now: Time, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
+        let now = self.tick(now);
+        let responder = self.read_request(now, id, user)?;
+        let Some(Seat::Asked(asked)) = self.seats.leave(id.0) else { return Err(DecisionError::NoRequest) };
+        self.open(now, id.0, asked.guest, responder, user, true).map_err(|_| DecisionError::NoRequest)
+    }
+
+    /// Tells a client that [asks](Event::Requested) that it does not come in: why, by a code of the application's own, and `user`, which
+    /// [`Session::rejection`](crate::session::Session::rejection) has there. Nothing follows.
+    ///
+    /// # Errors
+    ///
+    /// There is no such request any more, or `user` is too long. Then nothing has changed.
+    pub fn reject(&mut self, now: Time, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
+        let now = self.tick(now);
+        let responder = self.read_request(now, id, user)?;
+        let Some(Seat::Asked(asked)) = self.seats.free(now, id.0) else {
+            return Err(DecisionError::NoRequest);
+        };
+        self.count(now, asked.guest.attempt.0, Refusal::Declined);
+        self.turn_away(now, &asked.guest, responder, code, user);
+        Ok(())
+    }
+
+    /// Has the application asked about a guest.
+    pub(super) fn ask(&mut self, now: Time, id: u32, guest: Guest, letter: Letter) {
+        let asked = Asked { place: Place::new(now, &guest), guest, letter };
+        self.seats.enter(id, Seat::Asked(Box::new(asked)));
+        self.stats.requested += 1;
+        self.notices.push_back((SessionId(id), Event::Requested));
+    }
+
+    /// Whether so much waits to be told that nobody else may ask.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.notices.len() >= NOTICES_EACH * usize::from(self.config.max_sessions)
+    }
+
+    /// Reads the message of a request again, which is about to be answered.
+    fn read_request(&self, now: Time, id: SessionId, user: &[u8]) -> Result<Responder, DecisionError> {
+        let len = user.len();
+        if len > USER_MAX {
+            return Err(DecisionError::TooLong { len, max: USER_MAX });
+        }
+        let asked = self.seats.asked(id.0).filter(|asked| asked.place.entry.due > now);
+        let Asked { guest, letter: Letter { token, msg1, secrets }, .. } =
+            asked.ok_or(DecisionError::NoRequest)?;
+        let Guest { suite, client_sid, attempt: (_, cid), .. } = *guest;
+        let protocol_id = self.config.session.protocol_id;
+        let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
+        let responder = self.read_msg1(&attempt, secrets, msg1, &mut Vec::new());
+        responder.ok_or(DecisionError::NoRequest)
+    }
+
     /// Makes the session of an id that was taken for it, and its answer: the client's application is told `user`. `is_told`: our
     /// application knows of it.
     pub(super) fn open(
@@ -56,7 +160,7 @@ impl<M: Message> Server<M> {
         };
         self.seats.enter(id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;
-        self.reply(now, Reply::Accept(id, attempt.0));
+        self.reply(now, attempt.0, Reply::Accept(id, attempt.0));
         Ok(())
     }
 
@@ -69,19 +173,18 @@ impl<M: Message> Server<M> {
         user: &[u8],
         is_told: bool,
     ) -> Option<Peer<M>> {
-        let (place, attempt) = (Place::new(now, &guest), guest.attempt);
-        let payload = self.msg2(attempt.0.ip(), Ok(id), user)?;
-        let (accept, keys) = answer(guest.suite, attempt, responder, &payload)?;
+        let (place, peer) = (Place::new(now, &guest), guest.attempt.0);
+        let (accept, keys) = self.answer(&guest, responder, Ok(id), user)?;
         let parts = Parts {
             seal: Seal::new(now, keys),
             peer_sid: guest.client_sid,
-            peer: attempt.0,
+            peer,
             conv: id,
             max_datagram: guest.max_datagram,
             features: guest.features,
             moves: self.config.migration && guest.suite != Suite::Checked,
             is_client: false,
-            seed: hash_key(&mut self.random),
+            seed: hash_key(&mut *self.random.0),
             user: guest.user,
         };
         let connection = Connection::new(now, &self.session, parts).ok()?;
@@ -108,48 +211,37 @@ impl<M: Message> Server<M> {
         code: u16,
         user: &[u8],
     ) {
-        let Guest { attempt, suite, msg1_hash, .. } = *guest;
-        let payload = self.msg2(guest.attempt.0.ip(), Err(code), user);
-        self.seats.bury(now, attempt);
-        if let Some((accept, _)) = payload.and_then(|payload| answer(suite, attempt, responder, &payload)) {
+        let Guest { attempt, msg1_hash, .. } = *guest;
+        let answer = self.answer(guest, responder, Err(code), user);
+        self.seats.graves.insert(now, attempt);
+        if let Some((accept, _)) = answer {
             self.rejections.insert(now, attempt, msg1_hash, accept);
-            self.reply(now, Reply::Rejection(attempt));
+            self.reply(now, attempt.0, Reply::Rejection(attempt));
         }
     }
 
-    /// What the server says in the handshake: which session it is, or why there is none.
-    fn msg2(&self, client: IpAddr, session: Result<u32, u16>, user: &[u8]) -> Option<Vec<u8>> {
-        let Msg1 { features, max_datagram, rcv_wnd, keepalive_ms, .. } = self.config.session.said(user);
-        let mut payload = Vec::new();
-        let said = Msg2 {
+    /// The ACCEPT of a guest, which says the id of its session, or why there is none; and the keys.
+    fn answer(
+        &self,
+        &Guest { attempt: (address, cid), suite, .. }: &Guest,
+        responder: Responder,
+        session: Result<u32, u16>,
+        user: &[u8],
+    ) -> Option<(Box<[u8]>, Keys)> {
+        let token = |id| Some(self.resets.as_ref()?.token(id, address.ip()));
+        let msg2 = Msg2 {
             server_sid: session.unwrap_or(0),
-            features,
-            max_datagram,
-            rcv_wnd,
-            keepalive_ms,
+            said: self.config.session.said(user),
             rejected: session.err(),
-            reset_token: session
-                .ok()
-                .and_then(|id| Some(self.resets.as_ref()?.token(id, client)))
-                .unwrap_or_default(),
-            user,
+            reset_token: session.ok().and_then(token).unwrap_or_default(),
         };
-        said.encode(&mut payload).ok()?;
-        Some(payload)
-    }
-
-    /// Writes the stored ACCEPT of a session that is still not confirmed.
-    pub(super) fn write_accept(&self, id: u32, buf: &mut Vec<u8>) -> Option<SocketAddr> {
-        let peer = self.seats.peer(id)?;
-        buf.extend_from_slice(&peer.half_open.as_ref()?.accept);
-        Some(peer.place.attempt.0)
+        let [mut payload, mut message, mut accept] = [const { Vec::new() }; 3];
+        msg2.encode(&mut payload).ok()?;
+        let keys = responder.write_msg2(&payload, &mut message).ok()?;
+        Accept { suite: suite.code(), cid, msg2: &message }.encode(&mut accept).ok()?;
+        Some((accept.into(), keys))
     }
 }
 
-/// The ACCEPT of an attempt, and the keys.
-fn answer(suite: Suite, (_, cid): Name, responder: Responder, payload: &[u8]) -> Option<(Box<[u8]>, Keys)> {
-    let (mut msg2, mut accept) = (Vec::new(), Vec::new());
-    let keys = responder.write_msg2(payload, &mut msg2).ok()?;
-    Accept { suite: suite.code(), cid, msg2: &msg2 }.encode(&mut accept).ok()?;
-    Some((accept.into(), keys))
-}
+/// Events of requests that wait to be told, for each session that there may be.
+const NOTICES_EACH: usize = 4;

@@ -1,15 +1,15 @@
-//! Answers that belong to no session, until they are sent: a few, each short.
+//! Answers that belong to no session: how often strangers get one, and a few that wait to be sent, each short.
 
+use super::stats::Refusal;
+use super::{Server, ServerConfig};
+use crate::message::Message;
+use crate::rate::{AddressRate, Rate};
+use crate::session::random::hash_key;
 use crate::session::seats::Name;
-use crate::session::wire::CHALLENGE_LEN;
-use std::collections::VecDeque;
+use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
+use crate::time::Time;
+use rand_core::CryptoRng;
 use std::net::SocketAddr;
-
-/// Answers in the order in which they were made. It does not grow.
-#[derive(Debug)]
-pub(super) struct Replies {
-    waiting: VecDeque<Reply>,
-}
 
 /// What is sent, and where to.
 #[derive(Clone, Debug)]
@@ -22,50 +22,86 @@ pub(super) enum Reply {
     Rejection(Name),
 }
 
-impl Replies {
-    pub(super) fn new() -> Self {
-        Self { waiting: VecDeque::with_capacity(REPLIES_MAX) }
-    }
+/// How often strangers are answered.
+#[derive(Debug)]
+pub(super) struct Rates {
+    pub(super) challenges: Rate,
+    denials: Rate,
+    resets: Rate,
+    pub(super) accepts: AddressRate,
+}
 
-    /// Whether there was room.
-    pub(super) fn push(&mut self, reply: Reply) -> bool {
-        let has_room = self.waiting.len() < REPLIES_MAX;
-        if has_room {
-            self.waiting.push_back(reply);
+impl Rates {
+    pub(super) fn new(config: &ServerConfig, rng: &mut dyn CryptoRng) -> Self {
+        let each = |per_second: u32| Rate::new(per_second, per_second.div_ceil(10).max(10));
+        let (accepts, burst) = (config.accepts_per_second, config.accept_burst);
+        Self {
+            challenges: each(config.challenges_per_second),
+            denials: each(config.refusals_per_second),
+            resets: each(config.refusals_per_second),
+            accepts: AddressRate::new(accepts, burst, hash_key(rng)),
         }
-        has_room
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Reply> {
-        self.waiting.pop_front()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
     }
 }
 
-impl Reply {
-    /// Where it goes.
-    pub(super) const fn to(&self) -> SocketAddr {
-        match self {
-            Self::Short { to, .. } | Self::Accept(_, to) | Self::Rejection((to, _)) => *to,
+impl<M: Message> Server<M> {
+    pub(super) fn deny(&mut self, now: Time, to: SocketAddr, cid: u64, reason: DenyReason) {
+        if self.rates.denials.spend(now) {
+            let deny = Deny { lowest: VERSION, highest: VERSION, reason, cid, retry_after_ms: RETRY_AFTER };
+            self.stats.denials += 1;
+            self.reply_short(now, to, |buf| _ = deny.encode(buf));
         }
     }
 
-    /// The bytes that `write` appends; `None`: too many.
-    pub(super) fn short(
-        to: SocketAddr,
-        scratch: &mut Vec<u8>,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) -> Option<Self> {
-        scratch.clear();
-        write(scratch);
-        let mut bytes = [0; CHALLENGE_LEN];
-        bytes.get_mut(..scratch.len())?.copy_from_slice(scratch);
-        Some(Self::Short { to, len: scratch.len(), bytes })
+    /// Tells who sends `len` bytes to a session that is not there so, in fewer bytes.
+    pub(super) fn reset(&mut self, now: Time, to: SocketAddr, sid: u32, len: usize) {
+        if let Some(key) = self.resets.as_ref().filter(|_| len > RESET_LEN && self.rates.resets.spend(now)) {
+            let reset = Reset { sid, token: key.token(sid, to.ip()) };
+            self.stats.resets += 1;
+            self.reply_short(now, to, |buf| reset.encode(buf));
+        }
+    }
+
+    /// Answers with what `write` appends, at most as many bytes as a CHALLENGE has.
+    pub(super) fn reply_short(&mut self, now: Time, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
+        self.scratch.clear();
+        write(&mut self.scratch);
+        let (len, mut bytes) = (self.scratch.len(), [0; CHALLENGE_LEN]);
+        for (to, from) in bytes.iter_mut().zip(&self.scratch) {
+            *to = *from;
+        }
+        self.reply(now, to, Reply::Short { to, len, bytes });
+    }
+
+    pub(super) fn reply(&mut self, now: Time, to: SocketAddr, reply: Reply) {
+        if self.replies.len() < REPLIES_MAX {
+            self.replies.push_back(reply);
+        } else {
+            self.count(now, to, Refusal::Replies);
+        }
+    }
+
+    /// Writes the next answer.
+    pub(super) fn append_reply(&mut self, buf: &mut Vec<u8>) -> Option<SocketAddr> {
+        while let Some(reply) = self.replies.pop_front() {
+            let (to, bytes) = match &reply {
+                Reply::Short { to, len, bytes } => (*to, bytes.get(..*len)),
+                Reply::Rejection(attempt) => (attempt.0, self.rejections.get(attempt)),
+                Reply::Accept(id, to) => {
+                    let half_open = self.seats.peer(*id).and_then(|peer| peer.half_open.as_ref());
+                    (*to, half_open.map(|half_open| &*half_open.accept))
+                }
+            };
+            if let Some(bytes) = bytes {
+                buf.extend_from_slice(bytes);
+                return Some(to);
+            }
+        }
+        None
     }
 }
 
 /// Answers that wait at most: who drains after each datagram has one.
-const REPLIES_MAX: usize = 64;
+pub(super) const REPLIES_MAX: usize = 64;
+/// When a client that was refused may try again, ms.
+const RETRY_AFTER: u32 = 5000;

@@ -1,16 +1,16 @@
 //! The seats of a server: a client that asks, or a session. One table, one way in, one way out, one account of memory.
 
 use super::memory::Memory;
-use super::opening::Guest;
-use super::refusal::Refusal;
-use super::requests::Letter;
+use super::opening::{Asked, Guest};
+use super::stats::Refusal;
 use super::table::Table;
+use super::tokens::Pass;
 use super::{Server, SessionId};
 use crate::message::Message;
 use crate::rate::host;
 use crate::session::connection::Connection;
 use crate::session::event::{CloseReason, Event, Undelivered};
-use crate::session::seats::{Agenda, Entry, Graves, HostSeats, Hosts, Name};
+use crate::session::seats::{Agenda, Entry, Graves, Hosts, Name};
 use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -21,10 +21,11 @@ use std::time::Duration;
 pub(super) struct Seats<M> {
     pub(super) table: Table<Seat<M>>,
     by_attempt: BTreeMap<Name, u32>,
-    hosts: Hosts,
+    pub(super) hosts: Hosts,
     /// Those that are not confirmed, with the time when they are given up, the oldest first.
-    half_open: BTreeSet<(Time, u32)>,
-    graves: Graves,
+    pub(super) half_open: BTreeSet<(Time, u32)>,
+    /// Attempts that are over, and must not come back.
+    pub(super) graves: Graves,
     pub(super) memory: Memory,
     /// The session that the application was given last, and how much it may take.
     lent: Option<(u32, u64)>,
@@ -50,13 +51,6 @@ pub(super) struct Place {
     pub(super) entry: Entry,
 }
 
-/// A request that is not answered yet.
-pub(super) struct Asked {
-    pub(super) place: Place,
-    pub(super) guest: Guest,
-    pub(super) letter: Letter,
-}
-
 /// A session, and what its server knows of it.
 #[derive(Debug)]
 pub(super) struct Peer<M> {
@@ -72,7 +66,7 @@ pub(super) struct Peer<M> {
     /// Whether it is on the list of those that have something to tell.
     pub(super) is_eventful: bool,
     /// What its connect token said.
-    pub(super) pass: Option<Box<super::tokens::Pass>>,
+    pub(super) pass: Option<Box<Pass>>,
 }
 
 /// What is kept of a handshake until the client is heard.
@@ -159,7 +153,6 @@ impl<M: Message> Seats<M> {
         self.table.iter().filter(move |(_, seat)| is_up(seat)).map(|(id, _)| id)
     }
 
-    /// The request of an id.
     pub(super) fn asked(&self, id: u32) -> Option<&Asked> {
         match self.table.get(id)? {
             Seat::Asked(asked) => Some(asked),
@@ -167,14 +160,8 @@ impl<M: Message> Seats<M> {
         }
     }
 
-    /// The seat of an attempt.
     pub(super) fn of_attempt(&self, attempt: &Name) -> Option<u32> {
         self.by_attempt.get(attempt).copied()
-    }
-
-    /// Whether an attempt is over, and must not come back.
-    pub(super) fn is_over(&mut self, now: Time, attempt: Name) -> bool {
-        self.graves.holds(now, attempt)
     }
 
     /// The way in: a seat at an id that the table has given.
@@ -215,11 +202,6 @@ impl<M: Message> Seats<M> {
     /// Gives an id back. The attempt that had it is remembered for a while.
     pub(super) fn give_back(&mut self, now: Time, id: u32, attempt: Name) {
         self.table.give_back(id);
-        self.bury(now, attempt);
-    }
-
-    /// Keeps an attempt from coming back for a while.
-    pub(super) fn bury(&mut self, now: Time, attempt: Name) {
         self.graves.insert(now, attempt);
     }
 
@@ -228,16 +210,6 @@ impl<M: Message> Seats<M> {
         let seat = self.leave(id)?;
         self.give_back(now, id, seat.place().attempt);
         Some(seat)
-    }
-
-    /// Seats of an address, and those of them that are not confirmed.
-    pub(super) fn of_host(&self, host: IpAddr) -> HostSeats {
-        self.hosts.of(host)
-    }
-
-    /// Those of all that are not confirmed.
-    pub(super) fn half_open(&self) -> usize {
-        self.half_open.len()
     }
 
     /// The oldest that is not confirmed, of one address or of all.

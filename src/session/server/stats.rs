@@ -1,6 +1,11 @@
 //! What a server counts.
 
+use super::Server;
 use crate::counters::{reasons, stats};
+use crate::message::Message;
+use crate::time::Time;
+use std::net::SocketAddr;
+use std::time::Duration;
 
 stats! {
     /// What a server has accepted, ended and dropped, by kind, beside what each [connection](crate::session::Connection::stats) counts.
@@ -43,40 +48,60 @@ stats! {
 
 reasons! {
     /// What a server has dropped without a session, by what was wrong.
-    pub struct RejectedRequests: u64 {
+    pub struct RejectedRequests: u64, each a Refusal {
         /// No packet of the protocol, or one that servers do not get.
-        malformed,
+        malformed: Malformed,
         /// Another version of the protocol.
-        version,
+        version: Version,
         /// A suite that the server does not have.
-        suite,
+        suite: Suite,
         /// Another application.
-        protocol,
+        protocol: Protocol,
         /// Cookies asked for too often.
-        challenge_rate,
+        challenge_rate: ChallengeRate,
         /// A cookie that is too old, or not ours, or another's.
-        cookie,
+        cookie: Cookie,
         /// A CONNECT of an attempt that is known: confirmed, over, changed, or answered a moment ago.
-        repeated,
+        repeated: Repeated,
         /// One address asks for too many sessions a second.
-        accept_rate,
+        accept_rate: AcceptRate,
         /// One address has too many sessions.
-        per_address,
+        per_address: PerAddress,
         /// There is no room for another session.
-        full,
+        full: Full,
         /// A connect token that is not good, or not any more.
-        token,
+        token: Token,
         /// A connect token older than the one by which its client is in.
-        outdated,
+        outdated: Outdated,
         /// The first message of a handshake is not authentic.
-        handshake,
+        handshake: Handshake,
         /// The application said no.
-        declined,
+        declined: Declined,
         /// The application said nothing for 10 s, or until others needed the room.
-        unanswered,
+        unanswered: Unanswered,
         /// DATA of no session that there is.
-        unknown,
+        unknown: Unknown,
         /// Answers that found no room: drain `poll_transmit` after each call.
-        replies,
+        replies: Replies,
     }
 }
+
+/// When each kind may be logged again: a flood must not fill a disk.
+#[derive(Debug, Default)]
+pub(super) struct Quiet([Time; Refusal::Replies as usize + 1]);
+
+impl<M: Message> Server<M> {
+    pub(super) fn count(&mut self, now: Time, from: SocketAddr, refusal: Refusal) {
+        let counter = self.stats.rejected.counter(refusal);
+        *counter += 1;
+        if log::log_enabled!(log::Level::Debug)
+            && let Some(quiet_until) = self.quiet.0.get_mut(refusal as usize).filter(|until| **until <= now)
+        {
+            *quiet_until = now + LINE_EACH;
+            log::debug!("dropped a datagram from {from}: {refusal:?}, {counter} so far");
+        }
+    }
+}
+
+/// Least time between two lines about one kind.
+const LINE_EACH: Duration = Duration::from_secs(2);

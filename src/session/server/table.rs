@@ -1,7 +1,57 @@
 //! Sessions by their ids: an index, no search, and an id that is out of date finds nothing.
 
-use crate::session::wire::is_reserved_conv;
+use crate::session::wire::{Data, is_reserved_conv};
 use std::collections::VecDeque;
+use std::fmt;
+
+/// A session of a server. The id of one that is gone finds nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SessionId(pub(super) u32);
+
+impl SessionId {
+    /// The id of that number, for what can keep no other: [`to_bits`](Self::to_bits) makes it. Any other number finds nothing, or somebody else.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// A number that no other session of this server has, until a few thousand more have been in its place.
+    #[must_use]
+    pub const fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// Which of the servers on one port it belongs to: [`ServerConfig::shard`](super::ServerConfig::shard).
+    #[must_use]
+    pub const fn shard(self) -> u8 {
+        (self.0 >> SHARD_SHIFT) as u8 // the top 6 bits fit
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// The shard that owns the session of a datagram from its client: [`ServerConfig::shard`](super::ServerConfig::shard), which the top 6 bits of
+/// the session's id have. `None`: it is of no session, and whoever got it answers it.
+///
+/// It is read and not verified: whoever sends it can write any.
+///
+/// ```
+/// use whitewater::session::shard_of;
+///
+/// let mut datagram = [0; 40];
+/// datagram[..5].copy_from_slice(&[0xa6, 7, 0, 0, 3 << 2]); // DATA of session 7 of shard 3
+/// assert_eq!(shard_of(&datagram), Some(3));
+/// assert_eq!(shard_of(b"hello"), None);
+/// ```
+#[must_use]
+pub fn shard_of(datagram: &[u8]) -> Option<u8> {
+    let (data, _) = Data::decode(datagram).ok()?;
+    Some(SessionId(data.sid).shard())
+}
 
 /// Values in slots. The id of one is `shard (6 bits) | slot (14) | generation (12)`, the last two xor a number drawn once a process: so a
 /// socket can tell shards apart without keys, and a stranger learns nothing else from an id.
@@ -40,7 +90,7 @@ impl<T> Table<T> {
         self.len() >= self.limit
     }
 
-    /// Takes an id, to [`insert`](Self::insert) a value at it or to [give it back](Self::give_back); `None`: all slots are taken.
+    /// An id to [`insert`](Self::insert) a value at or to [give back](Self::give_back); `None`: all slots are taken.
     pub(super) fn next_id(&mut self) -> Option<u32> {
         if self.is_full() {
             return None;
@@ -54,7 +104,8 @@ impl<T> Table<T> {
         loop {
             slot.generation = (slot.generation + 1) & GENERATION;
             let id = (shard | index << SLOT_SHIFT | slot.generation) ^ mask;
-            if is_legal(id) {
+            // An id is the conv of KCP segments.
+            if id != NONE && !is_reserved_conv(id) {
                 slot.id = id;
                 return Some(id);
             }
@@ -101,21 +152,17 @@ impl<T> Table<T> {
         self.slots.get_mut(index).filter(|slot| slot.id == id)
     }
 
-    /// Where the slot of an id is.
     const fn index(&self, id: u32) -> usize {
         ((id ^ self.mask) >> SLOT_SHIFT & SLOT) as usize
     }
-}
-
-/// An id is the conv of KCP segments.
-const fn is_legal(id: u32) -> bool {
-    id != NONE && !is_reserved_conv(id)
 }
 
 /// No id.
 const NONE: u32 = 0;
 const SLOT_SHIFT: u32 = 12;
 const SHARD_SHIFT: u32 = 26;
+/// Most shards on one port: as many as 6 bits of a session's id tell apart.
+pub const SHARDS_MAX: usize = 1 << (u32::BITS - SHARD_SHIFT);
 const GENERATION: u32 = (1 << SLOT_SHIFT) - 1;
 const SLOT: u32 = (1 << (SHARD_SHIFT - SLOT_SHIFT)) - 1;
 
@@ -130,7 +177,7 @@ mod tests {
             let (mut table, mut seen) = (Table::new(3, 5, mask), HashSet::new());
             for round in 0..3500 {
                 let id = table.next_id().unwrap();
-                assert!(is_legal(id) && seen.insert(id), "{id:#x} in round {round}");
+                assert!(id != NONE && !is_reserved_conv(id) && seen.insert(id), "{id:#x} in round {round}");
                 assert_eq!(id >> 26, 5, "the shard, whatever the mask");
                 table.insert(id, round);
                 assert_eq!((table.get(id), table.len()), (Some(&round), 1));
@@ -154,12 +201,9 @@ mod tests {
         });
         assert!(table.is_full() && table.next_id().is_none());
         table.give_back(ids[0]);
-        let unused = table.next_id().unwrap();
-        assert!(table.is_full() && table.get(unused).is_none());
-        table.give_back(unused);
         let again = table.next_id().unwrap();
+        assert!(again != ids[0] && table.is_full() && table.get(again).is_none());
         table.insert(again, 3);
-        assert_ne!(again, ids[0]);
         assert_eq!((table.get(ids[0]), table.get(again), table.get(ids[1])), (None, Some(&3), Some(&2)));
     }
 }

@@ -1,24 +1,17 @@
 //! Connect tokens: who may come in, and who is in already.
 
-use crate::session::Suite;
+use super::Suite;
 use crate::session::token::{Grant, TokenError, Verifier};
 use crate::time::Time;
 use std::collections::BTreeMap;
 
-/// What looks at tokens, and which clients are in.
+/// What looks at tokens, and which clients are in: when the token of each was made, and its session.
 #[derive(Debug)]
 pub(super) struct Tokens {
     verifier: Verifier,
     /// A moment, by our clock and in seconds since 1970.
     epoch: (Time, u64),
-    clients: BTreeMap<u64, In>,
-}
-
-/// The session of a client.
-#[derive(Clone, Copy, Debug)]
-struct In {
-    created: u64,
-    session: u32,
+    clients: BTreeMap<u64, (u64, u32)>,
 }
 
 /// What a matchmaker has said of the client of a session, in its connect token.
@@ -51,19 +44,18 @@ impl Tokens {
 
     /// Whether a client is in by a token newer than the one made at `created`.
     pub(super) fn is_outdated(&self, client_id: u64, created: u64) -> bool {
-        self.clients.get(&client_id).is_some_and(|other| other.created > created)
+        self.clients.get(&client_id).is_some_and(|(other, _)| *other > created)
     }
 
     /// The client is in; returns the session that it has left thereby.
     pub(super) fn enter(&mut self, pass: &Pass, session: u32) -> Option<u32> {
-        let created = pass.created;
-        let left = self.clients.insert(pass.client_id, In { created, session })?;
-        (left.session != session).then_some(left.session)
+        let (_, left) = self.clients.insert(pass.client_id, (pass.created, session))?;
+        (left != session).then_some(left)
     }
 
     /// A session has gone.
     pub(super) fn leave(&mut self, pass: &Pass, session: u32) {
-        if self.clients.get(&pass.client_id).is_some_and(|known| known.session == session) {
+        if self.clients.get(&pass.client_id).is_some_and(|(_, known)| *known == session) {
             self.clients.remove(&pass.client_id);
         }
     }

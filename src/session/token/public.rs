@@ -1,7 +1,6 @@
 //! The part of a token that the client gets.
 
-use super::sealed::SEALED_LEN;
-use super::{ADDRESSES_MAX, TokenError};
+use super::{ADDRESSES_MAX, SEALED_LEN, TokenError};
 use crate::session::Suite;
 use crate::session::wire::Reader;
 use std::net::SocketAddr;
@@ -92,18 +91,7 @@ impl PublicToken {
     }
 }
 
-impl std::fmt::Debug for PublicToken {
-    /// Without the pre-shared key and what is sealed.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PublicToken")
-            .field("protocol_id", &self.protocol_id)
-            .field("suite", &self.suite)
-            .field("created", &self.created)
-            .field("expires", &self.expires)
-            .field("addresses", &self.addresses)
-            .finish_non_exhaustive()
-    }
-}
+printed_without_secrets! { PublicToken { protocol_id, suite, created, expires, addresses } }
 
 fn address(reader: &mut Reader<'_>) -> Result<SocketAddr, TokenError> {
     let address = match reader.u8()? {

@@ -1,8 +1,136 @@
-//! The part of a token that only the server can read: bytes and values.
+//! The part of a token that only the server can read, the key that seals it, and how a matchmaker makes one.
 
-use super::TokenError;
+use super::{ADDRESSES_MAX, LIFE_MAX, MintError, PublicToken, TokenError};
+use crate::session::Suite;
+use crate::session::crypto::CRYPTO;
 use crate::session::wire::Reader;
+use std::net::SocketAddr;
 use zeroize::Zeroizing;
+
+/// The key of one server: who has it can make and read tokens for this server.
+pub struct ServerKey {
+    pub(super) server_id: u64,
+    pub(super) key_id: u8,
+    key: Zeroizing<[u8; 32]>,
+}
+
+/// What a token shall say.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "an order leaves nothing open")]
+pub struct Order<'a> {
+    /// The game and its own version of its protocol.
+    pub protocol_id: u64,
+    /// One of the suites with a pre-shared key, which take the feature `crypto`.
+    pub suite: Suite,
+    /// The client.
+    pub client_id: u64,
+    /// The match, or whatever the application likes.
+    pub match_id: [u8; 16],
+    /// Now, seconds since 1970.
+    pub created: u64,
+    /// When the token ends: after `created`, at most [`LIFE_MAX`] later. 45 s is plenty.
+    pub expires: u64,
+    /// Where the server is, the best address first; 1 to [`ADDRESSES_MAX`].
+    pub addresses: &'a [SocketAddr],
+    /// The public half of the server's own key, if the suite needs it.
+    pub server_key: Option<[u8; 32]>,
+    /// The application's own, at most [`USER_MAX`](super::USER_MAX) bytes. The client cannot read it.
+    pub user: &'a [u8],
+}
+
+impl ServerKey {
+    /// A key as a server gets it from the matchmaker, or as it makes it of random bytes for the matchmaker.
+    #[must_use]
+    pub fn new(server_id: u64, key_id: u8, key: [u8; 32]) -> Self {
+        Self { server_id, key_id, key: Zeroizing::new(key) }
+    }
+
+    /// The key itself, to be handed to the server, and to nobody else.
+    #[must_use]
+    pub fn secret(&self) -> &[u8; 32] {
+        &self.key
+    }
+
+    /// Makes a token. `psk` and `nonce` are random bytes for this token alone.
+    ///
+    /// # Errors
+    ///
+    /// When no server would take it.
+    pub fn mint(
+        &self,
+        order: &Order<'_>,
+        psk: [u8; 32],
+        nonce: [u8; NONCE_LEN],
+    ) -> Result<PublicToken, MintError> {
+        order.check()?;
+        let &Order { protocol_id, suite, client_id, match_id, created, expires, addresses, .. } = order;
+        let psk = Zeroizing::new(psk);
+        let user = order.user.to_vec();
+        let grant = Grant { client_id, psk, created, expires, match_id, user, nonce };
+        let head = Head { key_id: self.key_id, suite: suite.code(), server_id: self.server_id, expires };
+        let sealed = self.seal(protocol_id, &head, &grant).ok_or(MintError { field: "user" })?;
+        Ok(PublicToken {
+            protocol_id,
+            suite,
+            created,
+            expires,
+            psk: grant.psk,
+            server_key: order.server_key,
+            addresses: addresses.to_vec(),
+            sealed,
+        })
+    }
+
+    fn seal(&self, protocol_id: u64, head: &Head, grant: &Grant) -> Option<[u8; SEALED_LEN]> {
+        let mut plain = grant.encode()?;
+        let head = head.encode();
+        let associated = Head::associated(&head, protocol_id);
+        let tag = CRYPTO?.seal_token(&self.key, &grant.nonce, &associated, &mut *plain)?;
+        Some(concat(&[&head, &grant.nonce, &*plain, &tag]))
+    }
+
+    /// The grant in a sealed token, whose head is looked at by the caller.
+    pub(super) fn open(
+        &self,
+        protocol_id: u64,
+        head: &[u8; HEAD_LEN],
+        rest: &[u8],
+        expires: u64,
+    ) -> Result<Result<Grant, TokenError>, TokenError> {
+        let cipher = CRYPTO.ok_or(TokenError::NotBuiltIn)?;
+        let (nonce, rest) = rest.split_first_chunk::<NONCE_LEN>().ok_or(TokenError::Forged)?;
+        let (plain, tag) = rest.split_first_chunk::<PLAIN_LEN>().ok_or(TokenError::Forged)?;
+        let tag: &[u8; 16] = tag.try_into().map_err(|_| TokenError::Forged)?;
+        let mut plain = Zeroizing::new(*plain);
+        let associated = Head::associated(head, protocol_id);
+        if !cipher.open_token(&self.key, nonce, &associated, &mut *plain, tag) {
+            return Err(TokenError::Forged);
+        }
+        Ok(Grant::decode(&plain, expires, *nonce))
+    }
+}
+
+impl Order<'_> {
+    fn check(&self) -> Result<(), MintError> {
+        let wrong = |field| Err(MintError { field });
+        if !self.suite.needs_psk() || !self.suite.is_built_in() {
+            return wrong("suite");
+        }
+        if self.server_key.is_some() != self.suite.needs_server_key() {
+            return wrong("server_key");
+        }
+        if self.expires <= self.created || self.expires - self.created > LIFE_MAX {
+            return wrong("expires");
+        }
+        let addresses = self.addresses;
+        if !(1..=ADDRESSES_MAX).contains(&addresses.len()) || addresses.iter().any(|at| at.port() == 0) {
+            return wrong("addresses");
+        }
+        Ok(())
+    }
+}
+
+printed_without_secrets! { ServerKey { server_id, key_id } }
 
 /// What a matchmaker grants a client.
 #[derive(Clone, Eq, PartialEq)]
@@ -34,7 +162,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    pub(super) fn encode(&self) -> [u8; HEAD_LEN] {
+    fn encode(&self) -> [u8; HEAD_LEN] {
         let Self { key_id, suite, server_id, expires } = *self;
         concat(&[&[VERSION, key_id], &suite.to_le_bytes(), &server_id.to_le_bytes(), &expires.to_le_bytes()])
     }
@@ -51,14 +179,14 @@ impl Head {
     }
 
     /// What the tag is over beside the ciphertext.
-    pub(super) fn associated(head: &[u8; HEAD_LEN], protocol_id: u64) -> [u8; LABEL.len() + 8 + HEAD_LEN] {
+    fn associated(head: &[u8; HEAD_LEN], protocol_id: u64) -> [u8; LABEL.len() + 8 + HEAD_LEN] {
         concat(&[LABEL, &protocol_id.to_le_bytes(), head])
     }
 }
 
 impl Grant {
     /// The bytes that are sealed. `None`: `user` is too long.
-    pub(super) fn encode(&self) -> Option<Zeroizing<[u8; PLAIN_LEN]>> {
+    fn encode(&self) -> Option<Zeroizing<[u8; PLAIN_LEN]>> {
         let Self { client_id, psk, created, expires: _, match_id, user, nonce: _ } = self;
         let user_len = u16::try_from(user.len()).ok().filter(|_| user.len() <= USER_MAX)?;
         let [client_id, created] = [client_id, created].map(|number| number.to_le_bytes());
@@ -73,11 +201,7 @@ impl Grant {
         ])))
     }
 
-    pub(super) fn decode(
-        bytes: &[u8; PLAIN_LEN],
-        expires: u64,
-        nonce: [u8; NONCE_LEN],
-    ) -> Result<Self, TokenError> {
+    fn decode(bytes: &[u8; PLAIN_LEN], expires: u64, nonce: [u8; NONCE_LEN]) -> Result<Self, TokenError> {
         let mut reader = Reader::new(bytes);
         let (client_id, psk, created) = (reader.u64()?, Zeroizing::new(reader.array()?), reader.u64()?);
         let (match_id, flags, user_len) = (reader.array()?, reader.u16()?, reader.u16()?);
@@ -89,21 +213,10 @@ impl Grant {
     }
 }
 
-impl std::fmt::Debug for Grant {
-    /// Without the pre-shared key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Grant")
-            .field("client_id", &self.client_id)
-            .field("created", &self.created)
-            .field("expires", &self.expires)
-            .field("match_id", &self.match_id)
-            .field("user_len", &self.user.len())
-            .finish_non_exhaustive()
-    }
-}
+printed_without_secrets! { Grant { client_id, created, expires, match_id } }
 
 /// The parts one after another, and zeros behind.
-pub(super) fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut bytes = [0; N];
     for (to, from) in bytes.iter_mut().zip(parts.iter().copied().flatten()) {
         *to = *from;
@@ -119,6 +232,6 @@ pub const USER_MAX: usize = 256;
 const VERSION: u8 = 1;
 /// Keeps the keys and tags of tokens apart from all others.
 pub(in crate::session) const LABEL: &[u8; 10] = b"ww/1 token";
-pub(super) const HEAD_LEN: usize = 20;
+const HEAD_LEN: usize = 20;
 pub(super) const NONCE_LEN: usize = 24;
-pub(super) const PLAIN_LEN: usize = 8 + 32 + 8 + 16 + 2 + 2 + USER_MAX;
+const PLAIN_LEN: usize = 8 + 32 + 8 + 16 + 2 + 2 + USER_MAX;

@@ -1,9 +1,9 @@
-//! How a server looks at a token.
+//! How a server looks at a token, and which ones were used: none counts twice, however the clock goes and however many come.
 
-use super::sealed::{Grant, Head, SEALED_LEN};
-use super::used::Used;
-use super::{LIFE_MAX, SKEW, ServerKey, TokenError};
+use super::sealed::{Head, NONCE_LEN};
+use super::{Grant, LIFE_MAX, SEALED_LEN, SKEW, ServerKey, TokenError};
 use crate::session::Suite;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Looks at the tokens that clients bring, and remembers which were used.
@@ -15,6 +15,23 @@ pub struct Verifier {
     /// When this process was started, seconds since 1970.
     started: u64,
     used: Arc<Mutex<Used>>,
+}
+
+/// Two generations of used tokens: one that is filled, and the one before, which is forgotten as a whole when the last of its
+/// tokens is over.
+#[derive(Clone, Debug, Default)]
+struct Used {
+    young: Generation,
+    old: Generation,
+    /// Tokens that end no later than this may have been used and forgotten.
+    forgotten: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Generation {
+    nonces: BTreeSet<[u8; NONCE_LEN]>,
+    /// When the last of them ends, seconds since 1970.
+    expires: u64,
 }
 
 impl Verifier {
@@ -29,14 +46,8 @@ impl Verifier {
     /// A key that one of them [rotates](Self::rotate) in afterwards is not the others'.
     #[must_use]
     pub fn share(&self) -> Self {
-        let Self { protocol_id, ref key, ref previous, started, ref used } = *self;
-        Self {
-            protocol_id,
-            key: Arc::clone(key),
-            previous: previous.clone(),
-            started,
-            used: Arc::clone(used),
-        }
+        let (key, previous, used) = (Arc::clone(&self.key), self.previous.clone(), Arc::clone(&self.used));
+        Self { key, previous, used, ..*self }
     }
 
     /// From now on tokens are sealed with `key`; those of the last key hold for as long as they hold.
@@ -88,11 +99,37 @@ impl Verifier {
 
     fn key_of(&self, head: &Head) -> Result<&ServerKey, TokenError> {
         let mut known = [Some(&*self.key), self.previous.as_deref()].into_iter().flatten();
-        if !known.clone().any(|key| key.server_id() == head.server_id) {
+        if !known.clone().any(|key| key.server_id == head.server_id) {
             return Err(TokenError::Server { found: head.server_id });
         }
-        let of = |key: &&ServerKey| (key.server_id(), key.key_id()) == (head.server_id, head.key_id);
+        let of = |key: &&ServerKey| (key.server_id, key.key_id) == (head.server_id, head.key_id);
         known.find(of).ok_or(TokenError::Key { found: head.key_id })
+    }
+}
+
+impl Used {
+    /// Whether a token may be used.
+    fn check(&self, nonce: &[u8; NONCE_LEN], expires: u64) -> Result<(), TokenError> {
+        let known = |generation: &Generation| generation.nonces.contains(nonce);
+        if expires <= self.forgotten || known(&self.young) || known(&self.old) {
+            return Err(TokenError::Used);
+        }
+        Ok(())
+    }
+
+    /// Remembers that a token was used.
+    fn insert(&mut self, now: u64, nonce: [u8; NONCE_LEN], expires: u64) -> Result<(), TokenError> {
+        self.check(&nonce, expires)?;
+        if self.young.nonces.len() >= GENERATION_MAX {
+            if !self.old.nonces.is_empty() && now < self.old.expires.saturating_add(SKEW) {
+                return Err(TokenError::Full);
+            }
+            self.forgotten = self.forgotten.max(self.old.expires);
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.nonces.insert(nonce);
+        self.young.expires = self.young.expires.max(expires);
+        Ok(())
     }
 }
 
@@ -100,3 +137,6 @@ impl Verifier {
 fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
     used.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Tokens of a generation: 200 KiB of nonces.
+const GENERATION_MAX: usize = 8192;

@@ -1,13 +1,13 @@
 //! What the two messages of the handshake carry.
 
+use super::packet::in_length;
 use super::reader::Value;
-use super::{PacketError, Reader, in_length};
+use super::{PacketError, Reader, USER_MAX};
 
-/// What the client says in the first message.
+/// What the client says in the first message, and the server in the second of itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Msg1<'a> {
-    /// What the client can do beyond the protocol, a bit each.
+    /// What its sender can do beyond the protocol, a bit each.
     pub features: u32,
     /// Longest datagram that it takes, bytes.
     pub max_datagram: u16,
@@ -21,45 +21,31 @@ pub struct Msg1<'a> {
 
 /// What the server says in the second message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
 pub struct Msg2<'a> {
     /// What the client has to write into its packets, and the `conv` of KCP in both directions; 0 if and only if it was rejected.
     pub server_sid: u32,
-    /// What the server can do beyond the protocol, a bit each.
-    pub features: u32,
-    /// Longest datagram that it takes, bytes.
-    pub max_datagram: u16,
-    /// Its receive window, segments.
-    pub rcv_wnd: u16,
-    /// It says something at least so often, ms.
-    pub keepalive_ms: u16,
+    /// Of the server itself.
+    pub said: Msg1<'a>,
     /// Why the client was rejected; `None`: it was not.
     pub rejected: Option<u16>,
     /// With this in a [`Reset`](super::Reset) the server may end the session when it has forgotten it; zeros: it never will.
     pub reset_token: [u8; 16],
-    /// The application's own, at most [`USER_MAX`] bytes.
-    pub user: &'a [u8],
 }
 
 impl<'a> Msg1<'a> {
-    /// Appends the payload.
     pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        let Self { features, max_datagram, rcv_wnd, keepalive_ms, user } = self;
-        in_length("user", user, 0..=USER_MAX)?;
-        let user_len = u16::try_from(user.len()).unwrap_or_default(); // at most `USER_MAX`
-        features.write(payload);
-        for number in [*max_datagram, *rcv_wnd, *keepalive_ms, 0, user_len, 0] {
+        self.write_head(payload)?;
+        let user_len = u16::try_from(self.user.len()).unwrap_or_default(); // at most `USER_MAX`
+        for number in [0, user_len, 0] {
             number.write(payload);
         }
-        payload.extend_from_slice(user);
+        payload.extend_from_slice(self.user);
         Ok(())
     }
 
-    /// The values of a payload.
     pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(payload);
-        let features = reader.u32()?;
-        let (max_datagram, rcv_wnd, keepalive_ms) = (reader.u16()?, reader.u16()?, reader.u16()?);
+        let head = Self::read_head(&mut reader)?;
         let (reserved, user_len, also_reserved) = (reader.u16()?, reader.u16()?, reader.u16()?);
         let user = reader.bytes(user_len)?;
         reader.finish()?;
@@ -67,48 +53,55 @@ impl<'a> Msg1<'a> {
         if reserved | also_reserved != 0 {
             return Err(PacketError::Reserved);
         }
-        Ok(Self { features, max_datagram, rcv_wnd, keepalive_ms, user })
+        Ok(Self { user, ..head })
+    }
+
+    /// What both messages say before their flags.
+    fn write_head(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
+        in_length("user", self.user, 0..=USER_MAX)?;
+        self.features.write(payload);
+        for number in [self.max_datagram, self.rcv_wnd, self.keepalive_ms] {
+            number.write(payload);
+        }
+        Ok(())
+    }
+
+    fn read_head(reader: &mut Reader<'a>) -> Result<Self, PacketError> {
+        let (features, max_datagram) = (reader.u32()?, reader.u16()?);
+        Ok(Self { features, max_datagram, rcv_wnd: reader.u16()?, keepalive_ms: reader.u16()?, user: &[] })
     }
 }
 
 impl<'a> Msg2<'a> {
-    /// Appends the payload.
     pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
-        let Self { server_sid, features, max_datagram, rcv_wnd, keepalive_ms, rejected, reset_token, user } =
-            self;
-        in_length("user", user, 0..=USER_MAX)?;
+        let Self { server_sid, said, rejected, reset_token } = self;
         self.check()?;
         server_sid.write(payload);
-        features.write(payload);
-        for number in [*max_datagram, *rcv_wnd, *keepalive_ms, rejected.map_or(0, |_| REJECTED)] {
-            number.write(payload);
-        }
+        said.write_head(payload)?;
+        rejected.map_or(0, |_| REJECTED).write(payload);
         if let Some(reason) = rejected {
             reason.write(payload);
         }
         payload.extend_from_slice(reset_token);
-        payload.extend_from_slice(user);
+        payload.extend_from_slice(said.user);
         Ok(())
     }
 
-    /// The values of a payload.
     pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(payload);
-        let (server_sid, features) = (reader.u32()?, reader.u32()?);
-        let (max_datagram, rcv_wnd, keepalive_ms) = (reader.u16()?, reader.u16()?, reader.u16()?);
+        let (server_sid, head) = (reader.u32()?, Msg1::read_head(&mut reader)?);
         let rejected = match reader.u16()? {
             0 => None,
             REJECTED => Some(reader.u16()?),
             _ => return Err(PacketError::Reserved),
         };
-        let (reset_token, user) = (reader.array()?, reader.take_rest());
-        in_length("user", user, 0..=USER_MAX)?;
-        let msg2 =
-            Self { server_sid, features, max_datagram, rcv_wnd, keepalive_ms, rejected, reset_token, user };
+        let reset_token = reader.array()?;
+        let msg2 = Self { server_sid, said: Msg1 { user: reader.rest(), ..head }, rejected, reset_token };
         msg2.check().map(|()| msg2)
     }
 
     fn check(&self) -> Result<(), PacketError> {
+        in_length("user", self.said.user, 0..=USER_MAX)?;
         if self.rejected.is_some() == (self.server_sid == 0) {
             return Ok(());
         }
@@ -116,7 +109,5 @@ impl<'a> Msg2<'a> {
     }
 }
 
-/// Most bytes that the application may add to a message of the handshake.
-pub const USER_MAX: usize = 256;
 /// The flag of a rejection; the others are reserved.
 const REJECTED: u16 = 1;

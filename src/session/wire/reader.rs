@@ -14,7 +14,6 @@ pub(super) trait Value<'a>: Sized {
 macro_rules! values {
     ($($(#[$on:meta])* $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$on])*
-        #[expect(clippy::exhaustive_structs, reason = "it is what it is: the next version has another")]
         pub struct $name $(<$life>)? { $($(#[$doc])* pub $field: $type,)* }
 
         impl<'a> Value<'a> for $name $(<$life>)? {

@@ -1,4 +1,5 @@
-//! A cipher with its key: authenticated encryption by packet number.
+//! A cipher with its key: authenticated encryption in place, by packet number. Whichever of `pure` and `fast` is built in returns no tag
+//! for bodies of 64 GiB and more, and leaves bytes of no use where a tag is wrong.
 
 use super::Key;
 #[cfg(feature = "ring")]
@@ -6,17 +7,8 @@ use super::fast::Fast as Any;
 #[cfg(not(feature = "ring"))]
 use super::pure::Pure as Any;
 use crate::session::Cipher;
-
-/// Authenticated encryption in place, by one key.
-pub(super) trait Aead {
-    fn new(cipher: Cipher, key: &[u8; 32]) -> Self;
-
-    /// Encrypts `body`; returns the tag over it and `header`. `None` never is, for bodies of less than 64 GiB.
-    fn seal(&self, nonce: [u8; 12], header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]>;
-
-    /// Decrypts what stands before the tag in `sealed` if the tag is right. If it is not, the bytes of `sealed` are of no use.
-    fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool;
-}
+#[cfg(fuzzing)]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A key, ready for use, or at rest.
 pub(super) struct Keyed {
@@ -55,7 +47,7 @@ impl Keyed {
         #[cfg(test)]
         super::record::used(&self.key, pn);
         #[cfg(fuzzing)]
-        if super::null::is_on() {
+        if REPLACED.load(Relaxed) {
             return Some([0; TAG_LEN]);
         }
         self.encrypt(pn, header, body)
@@ -71,7 +63,7 @@ impl Keyed {
 
     pub(super) fn open(&self, pn: u64, header: &[u8], sealed: &mut [u8]) -> bool {
         #[cfg(fuzzing)]
-        if super::null::is_on() {
+        if REPLACED.load(Relaxed) {
             return sealed.ends_with(&[0; TAG_LEN]);
         }
         let nonce = nonce(self.which, pn);
@@ -111,3 +103,12 @@ fn nonce(cipher: Cipher, pn: u64) -> [u8; 12] {
 const AES_GCM: usize = 1024;
 /// Bytes of a tag.
 pub(super) const TAG_LEN: usize = 16;
+
+/// A fuzzer gets past the tag: from now on no cipher of sessions encrypts in this process, and each tag is zeros.
+#[cfg(fuzzing)]
+pub fn replace_ciphers() {
+    REPLACED.store(true, Relaxed);
+}
+
+#[cfg(fuzzing)]
+static REPLACED: AtomicBool = AtomicBool::new(false);

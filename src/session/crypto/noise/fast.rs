@@ -1,14 +1,14 @@
 //! The ciphers by ring: assembler for most machines.
 
-use super::cipher::{Aead, TAG_LEN};
+use super::cipher::TAG_LEN;
 use crate::session::Cipher;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 /// `None` never is: a key of either cipher has 32 bytes.
 pub(super) struct Fast(Option<Box<LessSafeKey>>);
 
-impl Aead for Fast {
-    fn new(cipher: Cipher, key: &[u8; 32]) -> Self {
+impl Fast {
+    pub(super) fn new(cipher: Cipher, key: &[u8; 32]) -> Self {
         let algorithm = match cipher {
             Cipher::ChaChaPoly => &CHACHA20_POLY1305,
             Cipher::AesGcm => &AES_256_GCM,
@@ -16,13 +16,13 @@ impl Aead for Fast {
         Self(UnboundKey::new(algorithm, key).ok().map(|key| Box::new(LessSafeKey::new(key))))
     }
 
-    fn seal(&self, nonce: [u8; 12], header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
+    pub(super) fn seal(&self, nonce: [u8; 12], header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self.0.as_ref()?.seal_in_place_separate_tag(nonce, Aad::from(header), body).ok()?;
         tag.as_ref().try_into().ok()
     }
 
-    fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
+    pub(super) fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
         let nonce = Nonce::assume_unique_for_key(nonce);
         self.0.as_ref().is_some_and(|key| key.open_in_place(nonce, Aad::from(header), sealed).is_ok())
     }

@@ -5,22 +5,24 @@
 mod cipher;
 #[cfg(feature = "ring")]
 mod fast;
-#[cfg(fuzzing)]
-pub(in crate::session) mod null;
+mod fleet;
 mod phase;
 #[cfg(any(test, not(feature = "ring")))]
 mod pure;
 #[cfg(test)]
 pub(in crate::session) mod record;
-mod tokens;
 
-pub use tokens::FleetKey;
+#[cfg(fuzzing)]
+pub use cipher::replace_ciphers;
+pub use fleet::FleetKey;
 
-use super::{Asked, Begun, Exchange, Secrets};
+use super::{Handshake, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::Keys;
 use crate::session::wire::MESSAGE_MAX;
 use crate::session::{Cipher, Pattern, Suite};
+use chacha20poly1305::XChaCha20Poly1305;
+use chacha20poly1305::aead::{AeadInPlace, KeyInit};
 use phase::Phases;
 use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
@@ -34,19 +36,19 @@ type Key = Zeroizing<[u8; 32]>;
 pub(super) struct Noise;
 
 /// The client of a handshake, and a server that has read the first message.
-struct Handshake {
+struct Shaking {
     state: HandshakeState,
     cipher: Cipher,
 }
 
-impl Exchange for Noise {
+impl Provider for Noise {
     fn begin(
         &self,
         attempt: &Attempt<'_>,
         secrets: Secrets<'_>,
         payload: &[u8],
         msg1: &mut Vec<u8>,
-    ) -> Result<Box<dyn Begun>, HandshakeError> {
+    ) -> Result<Box<dyn Handshake>, HandshakeError> {
         let prologue = attempt.prologue();
         let (mut builder, cipher) = builder(attempt.suite, &prologue, secrets)?;
         if let Some(server_key) = secrets.server_key {
@@ -54,7 +56,7 @@ impl Exchange for Noise {
         }
         let mut state = builder.build_initiator().map_err(|_| HandshakeError::ServerKey)?;
         write(&mut state, payload, msg1)?;
-        Ok(Box::new(Handshake { state, cipher }))
+        Ok(Box::new(Shaking { state, cipher }))
     }
 
     fn read_msg1(
@@ -63,7 +65,7 @@ impl Exchange for Noise {
         secrets: Secrets<'_>,
         msg1: &[u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Box<dyn Asked>, HandshakeError> {
+    ) -> Result<Box<dyn Handshake>, HandshakeError> {
         let prologue = attempt.prologue();
         let (mut builder, cipher) = builder(attempt.suite, &prologue, secrets)?;
         if let Some(server_key) = secrets.server_key {
@@ -71,19 +73,40 @@ impl Exchange for Noise {
         }
         let mut state = builder.build_responder().map_err(|_| HandshakeError::ServerKey)?;
         read(&mut state, msg1, payload)?;
-        Ok(Box::new(Handshake { state, cipher }))
+        Ok(Box::new(Shaking { state, cipher }))
+    }
+
+    fn seal_token(
+        &self,
+        key: &[u8; 32],
+        nonce: &[u8; 24],
+        associated: &[u8],
+        plain: &mut [u8],
+    ) -> Option<[u8; 16]> {
+        let cipher = XChaCha20Poly1305::new(key.into());
+        cipher.encrypt_in_place_detached(nonce.into(), associated, plain).ok().map(Into::into)
+    }
+
+    fn open_token(
+        &self,
+        key: &[u8; 32],
+        nonce: &[u8; 24],
+        associated: &[u8],
+        sealed: &mut [u8],
+        tag: &[u8; 16],
+    ) -> bool {
+        let cipher = XChaCha20Poly1305::new(key.into());
+        cipher.decrypt_in_place_detached(nonce.into(), associated, sealed, tag.into()).is_ok()
     }
 }
 
-impl Begun for Handshake {
+impl Handshake for Shaking {
     fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         read(&mut self.state, msg2, payload)?;
         let (to_server, to_client) = self.state.dangerously_get_raw_split();
         Ok(Keys::of_client(self.cipher, to_server, to_client))
     }
-}
 
-impl Asked for Handshake {
     fn write_msg2(mut self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError> {
         write(&mut self.state, payload, msg2)?;
         let (to_server, to_client) = self.state.dangerously_get_raw_split();
@@ -123,7 +146,7 @@ fn builder<'a>(
 ) -> Result<(Builder<'a>, Cipher), HandshakeError> {
     let Suite::Noise(pattern, cipher) = suite else { return Err(HandshakeError::Suite) };
     let params: NoiseParams = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
-    let resolver = Box::new(Resolver(Zeroizing::new(*secrets.random)));
+    let resolver = Box::new(Resolver(Key::new(*secrets.random)));
     let builder = Builder::with_resolver(params, resolver);
     let mut builder = builder.prologue(prologue).map_err(|_| HandshakeError::Suite)?;
     if let Some(psk) = secrets.psk {
@@ -164,7 +187,7 @@ fn read(state: &mut HandshakeState, message: &[u8], payload: &mut Vec<u8>) -> Re
 }
 
 /// The primitives in Rust, and the caller's random bytes instead of the system's.
-struct Resolver(Zeroizing<[u8; 32]>);
+struct Resolver(Key);
 
 impl CryptoResolver for Resolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
@@ -185,7 +208,7 @@ impl CryptoResolver for Resolver {
 }
 
 /// 32 random bytes, once: one key is all that these patterns draw.
-struct Once(Option<Zeroizing<[u8; 32]>>);
+struct Once(Option<Key>);
 
 impl Random for Once {
     fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), snow::Error> {

@@ -1,6 +1,6 @@
 //! The ciphers in Rust alone.
 
-use super::cipher::{Aead, TAG_LEN};
+use super::cipher::TAG_LEN;
 use crate::session::Cipher;
 use aes_gcm::Aes256Gcm;
 use chacha20poly1305::ChaCha20Poly1305;
@@ -12,15 +12,15 @@ pub(super) enum Pure {
     AesGcm(Box<Aes256Gcm>),
 }
 
-impl Aead for Pure {
-    fn new(cipher: Cipher, key: &[u8; 32]) -> Self {
+impl Pure {
+    pub(super) fn new(cipher: Cipher, key: &[u8; 32]) -> Self {
         match cipher {
             Cipher::ChaChaPoly => Self::ChaChaPoly(ChaCha20Poly1305::new(key.into())),
             Cipher::AesGcm => Self::AesGcm(Box::new(Aes256Gcm::new(key.into()))),
         }
     }
 
-    fn seal(&self, nonce: [u8; 12], header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
+    pub(super) fn seal(&self, nonce: [u8; 12], header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
         let tag = match self {
             Self::ChaChaPoly(aead) => aead.encrypt_in_place_detached(&nonce.into(), header, body),
             Self::AesGcm(aead) => aead.encrypt_in_place_detached(&nonce.into(), header, body),
@@ -28,7 +28,7 @@ impl Aead for Pure {
         tag.ok().map(Into::into)
     }
 
-    fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
+    pub(super) fn open(&self, nonce: [u8; 12], header: &[u8], sealed: &mut [u8]) -> bool {
         match self {
             Self::ChaChaPoly(aead) => open(aead, nonce, header, sealed),
             Self::AesGcm(aead) => open(&**aead, nonce, header, sealed),

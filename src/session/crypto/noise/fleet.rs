@@ -1,13 +1,9 @@
-//! What seals connect tokens, and the key of a fleet.
+//! The key of a fleet of servers, of which that of each is derived.
 
-use super::{Key, Noise};
-use crate::session::crypto::TokenCipher;
-use crate::session::token::ServerKey;
-use crate::session::token::sealed::LABEL;
+use super::Key;
+use crate::session::token::{LABEL, ServerKey};
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit as _, Update};
-use chacha20poly1305::XChaCha20Poly1305;
-use chacha20poly1305::aead::AeadInPlace;
 
 /// The key of a fleet: 32 random bytes that only matchmakers have.
 ///
@@ -43,6 +39,8 @@ use chacha20poly1305::aead::AeadInPlace;
 /// ```
 pub struct FleetKey(Key);
 
+printed_without_secrets! { FleetKey {} }
+
 impl FleetKey {
     /// The key of these random bytes.
     #[must_use]
@@ -59,36 +57,5 @@ impl FleetKey {
         mac.update(&server_id.to_le_bytes());
         mac.update(&[key_id]);
         ServerKey::new(server_id, key_id, mac.finalize_fixed().into())
-    }
-}
-
-impl std::fmt::Debug for FleetKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FleetKey(..)")
-    }
-}
-
-impl TokenCipher for Noise {
-    fn seal(
-        &self,
-        key: &[u8; 32],
-        nonce: &[u8; 24],
-        associated: &[u8],
-        plain: &mut [u8],
-    ) -> Option<[u8; 16]> {
-        let cipher = XChaCha20Poly1305::new(key.into());
-        cipher.encrypt_in_place_detached(nonce.into(), associated, plain).ok().map(Into::into)
-    }
-
-    fn open(
-        &self,
-        key: &[u8; 32],
-        nonce: &[u8; 24],
-        associated: &[u8],
-        sealed: &mut [u8],
-        tag: &[u8; 16],
-    ) -> bool {
-        let cipher = XChaCha20Poly1305::new(key.into());
-        cipher.decrypt_in_place_detached(nonce.into(), associated, sealed, tag.into()).is_ok()
     }
 }

@@ -1,0 +1,354 @@
+//! The datagrams of a session.
+
+use super::reader::{Reader, Short, Value, values};
+use super::{
+    CHALLENGE_LEN, COOKIE_LEN, DATA_HEADER_LEN, DATA_MAX, DATAGRAM_MAX, HELLO_MIN, MESSAGE_MAX, MESSAGE_MIN,
+    TOKEN_MAX, VERSION, kind,
+};
+use std::ops::RangeInclusive;
+use thiserror::Error;
+
+/// A datagram of a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Packet<'a> {
+    Hello(Hello),
+    Challenge(Challenge),
+    Connect(Connect<'a>),
+    Accept(Accept<'a>),
+    Deny(Deny),
+    /// The header, and what is sealed.
+    Data(Data, &'a [u8]),
+    Reset(Reset),
+}
+
+/// A client asks for a cookie. It is padded, so that the answer is the smaller one: nobody can have a server multiply what he
+/// sends to somebody else.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Hello {
+    /// Number of the suite that is asked for, see [`Suite::from_code`](crate::session::Suite::from_code).
+    pub suite: u16,
+    /// The game and its own version of its protocol.
+    pub protocol_id: u64,
+    /// The attempt, chosen at random by the client.
+    pub cid: u64,
+    /// Any number; it comes back, so that the client can tell the round trip.
+    pub client_stamp: u32,
+    /// Bytes of the whole datagram, [`HELLO_MIN`] to [`DATAGRAM_MAX`].
+    pub size: u16,
+}
+
+values! {
+    /// The answer to a [`Hello`].
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    Challenge {
+        suite: u16,
+        cid: u64,
+        client_stamp: u32,
+        /// When the cookie was made, in periods of the server.
+        epoch: u32,
+        /// What the client has to bring back.
+        cookie: [u8; COOKIE_LEN],
+    }
+
+    /// The client brings the cookie back and begins the handshake.
+    #[derive(Clone, Copy, Eq, PartialEq)]
+    Connect<'a> {
+        suite: u16,
+        protocol_id: u64,
+        cid: u64,
+        epoch: u32,
+        cookie: [u8; COOKIE_LEN],
+        /// What the server has to write into the packets that it sends to this client.
+        client_sid: u32,
+        /// A sealed connect token, or nothing; at most [`TOKEN_MAX`] bytes.
+        token: &'a [u8],
+        /// The first message of the handshake, [`MESSAGE_MIN`] to [`MESSAGE_MAX`] bytes.
+        msg1: &'a [u8],
+    }
+
+    /// The server ends the handshake.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    Accept<'a> {
+        suite: u16,
+        cid: u64,
+        /// The second message of the handshake, [`MESSAGE_MIN`] to [`MESSAGE_MAX`] bytes.
+        msg2: &'a [u8],
+    }
+
+    /// The server has no such session and says so, by a token that only the two of them know.
+    #[derive(Clone, Copy, Eq, PartialEq)]
+    Reset {
+        /// The session, as the client called it in its DATA.
+        sid: u32,
+        /// As in [`Msg2`](super::Msg2).
+        token: [u8; 16],
+    }
+}
+
+printed_without_secrets! { Connect<'_> { suite, cid, client_sid }, Reset { sid } }
+
+/// The server refuses, or somebody says so: it is not authenticated. A hint, while a valid answer may still come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Deny {
+    /// Lowest version of the protocol that the server speaks, 1 to 15.
+    pub lowest: u8,
+    /// Highest version, from the lowest to 15.
+    pub highest: u8,
+    pub reason: DenyReason,
+    pub cid: u64,
+    /// Do not try again before, ms.
+    pub retry_after_ms: u32,
+}
+
+/// Why a server refuses before it knows who asks.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum DenyReason {
+    /// The server does not speak this version of the protocol.
+    Version = 1,
+    /// It does not have this suite.
+    Suite = 2,
+    /// It is a server of another game, or of another version of it.
+    Protocol = 3,
+    /// It has no room.
+    Busy = 4,
+}
+
+/// What stands in clear before what is sealed of DATA.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Data {
+    /// The key phase: whether the key was updated an odd number of times.
+    pub phase: bool,
+    /// The session, by the number that the receiver of this packet chose.
+    pub sid: u32,
+    /// The low half of the packet number.
+    pub pn: u32,
+}
+
+/// Why a datagram, or a payload of the handshake, is none; and why one cannot be written.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// Its first byte is of no packet, or of another than was asked for.
+    #[error("{found:#04x} is not the kind")]
+    Kind { found: u8 },
+    #[error("version {found} is not ours")]
+    Version { found: u8 },
+    /// It is shorter or longer than it says, or than its kind can be.
+    #[error("{have} bytes are not its length")]
+    Length { have: usize },
+    #[error("a reserved bit is set")]
+    Reserved,
+    #[error("{field} has a value that it cannot have")]
+    Field { field: &'static str },
+}
+
+impl From<Short> for PacketError {
+    fn from(Short { have }: Short) -> Self {
+        Self::Length { have }
+    }
+}
+
+impl<'a> Packet<'a> {
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        match datagram.first().copied().unwrap_or_default() {
+            kind::HELLO => Hello::decode(datagram).map(Self::Hello),
+            kind::CHALLENGE => Challenge::decode(datagram).map(Self::Challenge),
+            kind::CONNECT => Connect::decode(datagram).map(Self::Connect),
+            kind::ACCEPT => Accept::decode(datagram).map(Self::Accept),
+            kind::DENY => Deny::decode(datagram).map(Self::Deny),
+            kind::DATA | 0xa7 => Data::decode(datagram).map(|(data, sealed)| Self::Data(data, sealed)),
+            kind::RESET => Reset::decode(datagram).map(Self::Reset),
+            found => Err(PacketError::Kind { found }),
+        }
+    }
+}
+
+impl Hello {
+    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
+        let Self { suite, protocol_id, cid, client_stamp, size } = *self;
+        let size = usize::from(size);
+        if !(HELLO_MIN..=DATAGRAM_MAX).contains(&size) {
+            return Err(PacketError::Field { field: "size" });
+        }
+        let end = datagram.len() + size;
+        datagram.extend_from_slice(&[kind::HELLO, VERSION]);
+        suite.write(datagram);
+        protocol_id.write(datagram);
+        cid.write(datagram);
+        client_stamp.write(datagram);
+        datagram.resize(end, 0);
+        Ok(())
+    }
+
+    pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
+        let mut reader = begin(kind::HELLO, datagram)?;
+        let have = datagram.len();
+        let size = u16::try_from(have).ok().filter(|_| have >= HELLO_MIN);
+        let size = size.ok_or(PacketError::Length { have })?;
+        let (suite, protocol_id, cid) = (reader.u16()?, reader.u64()?, reader.u64()?);
+        let client_stamp = reader.u32()?;
+        if reader.rest().iter().any(|byte| *byte != 0) {
+            return Err(PacketError::Reserved);
+        }
+        Ok(Self { suite, protocol_id, cid, client_stamp, size })
+    }
+
+    /// The attempt, of a HELLO of any version: it stands in the same place in all of them, so that a server can tell the client that
+    /// it does not speak its version. `None`: no HELLO, or one that is too short to be answered.
+    #[must_use]
+    pub fn cid_of_any_version(datagram: &[u8]) -> Option<u64> {
+        let mut reader = of_kind(kind::HELLO, datagram).ok().filter(|_| datagram.len() >= HELLO_MIN)?;
+        reader.bytes(11_usize).ok()?;
+        reader.u64().ok()
+    }
+}
+
+impl Challenge {
+    pub fn encode(&self, datagram: &mut Vec<u8>) {
+        append(kind::CHALLENGE, self, datagram);
+    }
+
+    pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
+        Ok(begin(kind::CHALLENGE, datagram)?.whole()?)
+    }
+}
+
+impl<'a> Connect<'a> {
+    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
+        self.check().map(|()| append(kind::CONNECT, self, datagram))
+    }
+
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let packet: Self = begin(kind::CONNECT, datagram)?.whole()?;
+        packet.check().map(|()| packet)
+    }
+
+    fn check(&self) -> Result<(), PacketError> {
+        in_length("token", self.token, 0..=TOKEN_MAX)?;
+        in_length("msg1", self.msg1, MESSAGE_MIN..=MESSAGE_MAX)
+    }
+}
+
+impl<'a> Accept<'a> {
+    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
+        self.check().map(|()| append(kind::ACCEPT, self, datagram))
+    }
+
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let packet: Self = begin(kind::ACCEPT, datagram)?.whole()?;
+        packet.check().map(|()| packet)
+    }
+
+    fn check(&self) -> Result<(), PacketError> {
+        in_length("msg2", self.msg2, MESSAGE_MIN..=MESSAGE_MAX)
+    }
+}
+
+impl Deny {
+    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
+        let Self { lowest, highest, reason, cid, retry_after_ms } = *self;
+        if !(1..=highest).contains(&lowest) || highest > 0xf {
+            return Err(PacketError::Field { field: "versions" });
+        }
+        datagram.extend_from_slice(&[kind::DENY, lowest << 4 | highest]);
+        (reason as u16).write(datagram);
+        cid.write(datagram);
+        retry_after_ms.write(datagram);
+        Ok(())
+    }
+
+    /// Whatever version its server speaks.
+    pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
+        let mut reader = of_kind(kind::DENY, datagram)?;
+        let (versions, reason) = (reader.u8()?, reader.u16()?);
+        let (cid, retry_after_ms) = (reader.u64()?, reader.u32()?);
+        reader.finish()?;
+        let (lowest, highest) = (versions >> 4, versions & 0xf);
+        if !(1..=highest).contains(&lowest) {
+            return Err(PacketError::Field { field: "versions" });
+        }
+        let reason = DenyReason::ALL.into_iter().find(|known| *known as u16 == reason);
+        let reason = reason.ok_or(PacketError::Field { field: "reason" })?;
+        Ok(Self { lowest, highest, reason, cid, retry_after_ms })
+    }
+}
+
+impl DenyReason {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [Self::Version, Self::Suite, Self::Protocol, Self::Busy];
+}
+
+impl Data {
+    /// The header and what follows it.
+    pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
+        let phase = datagram.first() == Some(&(kind::DATA | PHASE));
+        let mut reader = of_kind(kind::DATA | if phase { PHASE } else { 0 }, datagram)?;
+        let (sid, pn) = (reader.u32()?, reader.u32()?);
+        if reader.rest().len() < SEALED_MIN {
+            return Err(PacketError::Length { have: datagram.len() });
+        }
+        Ok((Self { phase, sid, pn }, reader.rest()))
+    }
+
+    /// The bytes of the header.
+    #[must_use]
+    pub const fn encode(&self) -> [u8; DATA_HEADER_LEN] {
+        let Self { phase, sid, pn } = *self;
+        let [s0, s1, s2, s3] = sid.to_le_bytes();
+        let [p0, p1, p2, p3] = pn.to_le_bytes();
+        [kind::DATA | if phase { PHASE } else { 0 }, s0, s1, s2, s3, p0, p1, p2, p3]
+    }
+}
+
+impl Reset {
+    pub fn encode(&self, datagram: &mut Vec<u8>) {
+        datagram.push(kind::RESET);
+        self.write(datagram);
+    }
+
+    pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
+        Ok(of_kind(kind::RESET, datagram)?.whole()?)
+    }
+}
+
+/// Takes the kind and the version off the front of a packet of the handshake.
+fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
+    let mut reader = of_kind(kind, datagram)?;
+    match reader.u8()? {
+        VERSION => Ok(reader),
+        found => Err(PacketError::Version { found }),
+    }
+}
+
+fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
+    let mut reader = Reader::new(datagram);
+    let most = if kind & !1 == kind::DATA { DATA_MAX } else { DATAGRAM_MAX };
+    if datagram.len() > most {
+        return Err(PacketError::Length { have: datagram.len() });
+    }
+    match datagram.first().copied().unwrap_or_default() {
+        found if found != kind => Err(PacketError::Kind { found }),
+        _ => reader.u8().map(|_| reader).map_err(Into::into),
+    }
+}
+
+fn append<'a>(kind: u8, packet: &impl Value<'a>, datagram: &mut Vec<u8>) {
+    datagram.extend_from_slice(&[kind, VERSION]);
+    packet.write(datagram);
+}
+
+pub(super) fn in_length(
+    field: &'static str,
+    bytes: &[u8],
+    range: RangeInclusive<usize>,
+) -> Result<(), PacketError> {
+    if range.contains(&bytes.len()) { Ok(()) } else { Err(PacketError::Field { field }) }
+}
+
+const _: () = assert!(CHALLENGE_LEN == 2 + <Challenge as Value<'_>>::LEN);
+/// What makes the kind that of key phase 1: 0xa6 has this bit clear.
+const PHASE: u8 = 1;
+/// Fewest bytes after the header: the checksum of an empty body.
+const SEALED_MIN: usize = 4;
