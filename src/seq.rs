@@ -7,112 +7,72 @@ use std::fmt;
 #[expect(clippy::exhaustive_structs, reason = "a number with a name")]
 pub struct Conv(pub u32);
 
-impl fmt::Display for Conv {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+/// Numbers that wrap, so that they have a distance and no order: `Ord` on wrapping numbers is not transitive.
+macro_rules! wrapping {
+    ($($(#[$doc:meta])* $name:ident: $int:ident, $signed:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+        #[expect(clippy::exhaustive_structs, reason = "a number with a name")]
+        pub struct $name(pub $int);
+
+        impl $name {
+            /// The number `count` after this one.
+            #[inline]
+            #[must_use]
+            pub const fn add(self, count: $int) -> Self {
+                Self(self.0.wrapping_add(count))
+            }
+
+            /// The number `count` before this one.
+            #[inline]
+            #[must_use]
+            pub const fn sub(self, count: $int) -> Self {
+                Self(self.0.wrapping_sub(count))
+            }
+
+            /// How far `self` lies after `earlier`; negative when it lies before. Source: ikcp.c `_itimediff`.
+            #[inline]
+            #[must_use]
+            pub const fn distance(self, earlier: Self) -> $signed {
+                self.0.wrapping_sub(earlier.0).cast_signed()
+            }
+
+            /// Whether `self` lies before `other`, seen over the shorter way round. Two numbers half of the range apart lie before each
+            /// other.
+            #[inline]
+            #[must_use]
+            pub const fn is_before(self, other: Self) -> bool {
+                self.distance(other) < 0
+            }
+
+            /// Slot of `self` in the window `[start, start + len)`, or `None` when it is outside.
+            #[inline]
+            #[must_use]
+            pub const fn offset_in(self, start: Self, len: $int) -> Option<$int> {
+                let offset = self.0.wrapping_sub(start.0);
+                if offset < len { Some(offset) } else { None }
+            }
+        }
+    )*};
 }
 
-/// A segment number. It wraps at 2^32, so it has a distance and no order: `Ord` on wrapping
-/// numbers is not transitive.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "a number with a name")]
-pub struct Sn(pub u32);
-
-impl Sn {
-    /// The number `count` after this one.
-    #[inline]
-    #[must_use]
-    pub const fn add(self, count: u32) -> Self {
-        Self(self.0.wrapping_add(count))
-    }
-
-    /// The number `count` before this one.
-    #[inline]
-    #[must_use]
-    pub const fn sub(self, count: u32) -> Self {
-        Self(self.0.wrapping_sub(count))
-    }
-
-    /// How far `self` lies after `earlier`; negative when it lies before. Source: ikcp.c
-    /// `_itimediff`.
-    #[inline]
-    #[must_use]
-    pub const fn distance(self, earlier: Self) -> i32 {
-        self.0.wrapping_sub(earlier.0).cast_signed()
-    }
-
-    /// Whether `self` lies before `other`, seen over the shorter way round.
-    #[inline]
-    #[must_use]
-    pub const fn is_before(self, other: Self) -> bool {
-        self.distance(other) < 0
-    }
-
-    /// Slot of `self` in the window `[start, start + len)`, or `None` when it is outside.
-    #[inline]
-    #[must_use]
-    pub const fn offset_in(self, start: Self, len: u32) -> Option<u32> {
-        let offset = self.0.wrapping_sub(start.0);
-        if offset < len { Some(offset) } else { None }
-    }
+wrapping! {
+    /// A segment number. It wraps at 2^32, so it has a distance and no order.
+    Sn: u32, i32;
+    /// A packet number, or a message id. It wraps at 2^16, so it has a distance and no order, as [`Sn`].
+    Seq16: u16, i16;
 }
 
-impl fmt::Display for Sn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+macro_rules! displayed {
+    ($($name:ident)*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
 }
-
-/// A packet number, or a message id. It wraps at 2^16, so it has a distance and no order, as [`Sn`].
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "a number with a name")]
-pub struct Seq16(pub u16);
-
-impl Seq16 {
-    /// The number `count` after this one.
-    #[inline]
-    #[must_use]
-    pub const fn add(self, count: u16) -> Self {
-        Self(self.0.wrapping_add(count))
-    }
-
-    /// The number `count` before this one.
-    #[inline]
-    #[must_use]
-    pub const fn sub(self, count: u16) -> Self {
-        Self(self.0.wrapping_sub(count))
-    }
-
-    /// How far `self` lies after `earlier`; negative when it lies before.
-    #[inline]
-    #[must_use]
-    pub const fn distance(self, earlier: Self) -> i16 {
-        self.0.wrapping_sub(earlier.0).cast_signed()
-    }
-
-    /// Whether `self` lies before `other`: `other` is 1 to 2^15 further on. Two numbers 2^15 apart lie
-    /// before each other.
-    #[inline]
-    #[must_use]
-    pub const fn is_before(self, other: Self) -> bool {
-        self.distance(other) < 0
-    }
-
-    /// Slot of `self` in the window `[start, start + len)`, or `None` when it is outside.
-    #[inline]
-    #[must_use]
-    pub const fn offset_in(self, start: Self, len: u16) -> Option<u16> {
-        let offset = self.0.wrapping_sub(start.0);
-        if offset < len { Some(offset) } else { None }
-    }
-}
-
-impl fmt::Display for Seq16 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+displayed! { Conv Sn Seq16 }
 
 #[cfg(test)]
 mod tests {

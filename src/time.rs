@@ -56,7 +56,6 @@ impl Time {
     }
 
     /// The low half of the µs, which names a transmission: it wraps at 2^32 (71 minutes).
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a name needs no more")]
     pub(crate) const fn token(self) -> Millis {
         Millis(self.0 as u32)
@@ -64,21 +63,18 @@ impl Time {
 
     /// µs since `earlier`; 0 when that lies ahead.
     #[inline]
-    #[must_use]
     pub(crate) const fn micros_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// The moment `micros` µs later.
     #[inline]
-    #[must_use]
     pub(crate) const fn after(self, micros: u64) -> Self {
         Self(self.0.saturating_add(micros))
     }
 
     /// The moment `micros` µs earlier.
     #[inline]
-    #[must_use]
     pub(crate) const fn before(self, micros: u64) -> Self {
         Self(self.0.saturating_sub(micros))
     }
@@ -88,13 +84,11 @@ impl Time {
 
     /// `None` for [`NEVER`](Self::NEVER).
     #[inline]
-    #[must_use]
     pub(crate) const fn ever(self) -> Option<Self> {
         if self.0 == Self::NEVER.0 { None } else { Some(self) }
     }
 
     /// The first moment at which the wire's clock shows `at`, or `self` when it already has.
-    #[must_use]
     pub(crate) fn when(self, at: Millis) -> Self {
         match u64::try_from(at.since(self.wire())) {
             Ok(ahead) if ahead > 0 => Self::from_millis(self.as_millis().saturating_add(ahead)),

@@ -2,11 +2,13 @@
 //!
 //! `cargo run --release --example bottleneck` prints the whole table.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 use std::time::Duration;
-use whitewater::Modern;
 use whitewater::arq::congestion::{CongestionControl, Copa, Cubic};
+use whitewater::{Config, Conv, Modern, Time};
 use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
-use whitewater_sim::{Bottleneck, LinkConfig, Loss};
+use whitewater_sim::{Bottleneck, Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 
@@ -154,4 +156,64 @@ fn both_ways_of_kcp_are_as_bad_as_is_known() {
     let (without, with) = (run(&fast), run(&cwnd));
     assert!(without.goodput() < 7e6 && without.wire_per_payload() > 3.5, "{}", without.goodput());
     assert!(with.goodput() < 1.5e6, "{}", with.goodput());
+}
+
+/// One that sends to another over a path that may change.
+fn pair_over(link: &LinkConfig, control: Box<dyn CongestionControl>) -> Pair<KcpEnd, KcpEnd> {
+    let config = Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::fast() };
+    let [mut alice, bob] = [(); 2].map(|()| KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap());
+    alice.kcp_mut().set_congestion(control);
+    Pair::new(alice, bob, [1, 2].map(|stream| Link::new(link.clone(), 7, stream).unwrap()))
+}
+
+/// Sends so many bytes each 10 ms, or as many as a full queue takes; returns the bits that arrived a second.
+fn run(pair: &mut Pair<KcpEnd, KcpEnd>, seconds: u64, app: Option<usize>) -> f64 {
+    let (mut arrived, mut message) = (0, Vec::new());
+    for _ in 0..100 * seconds {
+        let now = pair.now();
+        match app {
+            Some(len) => drop(pair.alice.send(now, &vec![0; len])),
+            None => while pair.alice.kcp().wait_snd() < 3000 && pair.alice.send(now, &[0; 1376]).is_ok() {},
+        }
+        pair.run_for(ms(10));
+        while pair.bob.recv(&mut message) {
+            arrived += 8 * message.len();
+        }
+    }
+    arrived as f64 / seconds as f64
+}
+
+#[test]
+fn copa_follows_a_path_that_narrows_widens_and_gets_longer() {
+    let link = |rate, rtt| LinkConfig {
+        bottleneck: Some(Bottleneck { rate, queue: 150_000 }),
+        ..LinkConfig::with_rtt(ms(rtt))
+    };
+    let mut pair = pair_over(&link(20_000_000, 60), Box::new(Copa::new()));
+    run(&mut pair, 5, None);
+    for (rate, rtt, settles) in [(4_000_000, 60, 5), (20_000_000, 60, 5), (20_000_000, 75, 10)] {
+        pair.links[0].set(link(rate, rtt)).unwrap();
+        run(&mut pair, settles, None);
+        let goodput = run(&mut pair, 3, None) / rate as f64;
+        assert!((0.75..=1.0).contains(&goodput), "{goodput} of {rate} at {rtt} ms");
+    }
+}
+
+#[test]
+fn an_application_that_sends_little_leaves_the_window_of_a_controller_alone() {
+    let controls: [fn() -> Box<dyn CongestionControl>; 2] =
+        [|| Box::new(Copa::new()), || Box::new(Cubic::new())];
+    for control in controls {
+        let mut pair = pair_over(&narrow(0.0), control());
+        run(&mut pair, 30, Some(1000));
+        let cwnd = pair.alice.kcp().stats().cwnd;
+        assert!((8..=24).contains(&cwnd), "{cwnd} segments");
+    }
+    let mut pair = pair_over(&narrow(0.0), Box::new(Copa::new()));
+    run(&mut pair, 5, None);
+    run(&mut pair, 3, Some(1000)); // what waits leaves
+    let before = pair.alice.kcp().stats().cwnd;
+    run(&mut pair, 30, Some(1000));
+    let after = pair.alice.kcp().stats().cwnd;
+    assert!(after.abs_diff(before) <= before / 10, "{before}, then {after}");
 }

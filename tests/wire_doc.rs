@@ -4,11 +4,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 use std::time::Duration;
+use whitewater::inside::code::Encoder;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::wire::{Segment, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Seq16, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, Seq16, Sn, Time};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
 const CONV: Conv = Conv(0x1122_3344);
@@ -28,6 +29,18 @@ fn an_exchange_of_three_messages() {
     assert_eq!(flush_one(&mut alice, 80), *last);
     bob.input(Time::from_millis(115), last).unwrap();
     assert!(alice.is_idle() && bob.is_idle());
+}
+
+#[test]
+fn a_repair_of_two_segments_is_what_the_document_says() {
+    let mut encoder = Encoder::new();
+    encoder.begin(1);
+    for (sn, data) in [(5, b"hi".as_slice()), (7, b"kcp")] {
+        assert!(encoder.add(Sn(sn), 0, u16::try_from(data.len()).unwrap(), |to| to.copy_from_slice(data)));
+    }
+    let mut payload = vec![0; encoder.payload_len()];
+    encoder.finish(&mut payload).unwrap();
+    assert_eq!([payload], datagrams("repair")[..]);
 }
 
 #[test]

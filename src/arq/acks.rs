@@ -88,31 +88,3 @@ impl AckList {
 
 /// Least count of segments behind the window that count as late rather than stale, halved.
 const STALE_MIN: u32 = 256;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_flush_owes_at_most_two_windows_and_one_stale_ack() {
-        let mut acks = AckList::default();
-        let stale = Sn(0).sub(513);
-        assert!(acks.try_push(stale, Millis(1), Sn(0), 128));
-        assert!(!acks.try_push(stale, Millis(2), Sn(0), 128));
-        let taken = (0..1000).filter(|&i| acks.try_push(Sn(i % 128), Millis(i), Sn(0), 128)).count();
-        assert_eq!(taken, 255);
-        assert_eq!(acks.len(), 256);
-    }
-
-    #[test]
-    fn what_una_says_is_left_out_but_for_the_last() {
-        let mut acks = AckList::default();
-        for sn in [3, 7, 4, 5, 9] {
-            acks.push(Sn(sn), Millis(sn));
-        }
-        acks.thin(Sn(6));
-        assert_eq!(acks.list, [7, 5, 9].map(|sn| (Sn(sn), Millis(sn))));
-        acks.thin(Sn(0));
-        assert_eq!(acks.len(), 3);
-    }
-}

@@ -197,7 +197,6 @@ impl Config {
     }
 
     /// Least RTO in force, ms. Source: ikcp.c `ikcp_nodelay`.
-    #[must_use]
     pub(super) fn rto_min(&self) -> u32 {
         match (self.min_rto, self.nodelay) {
             (Some(ms), _) => ms,

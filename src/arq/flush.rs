@@ -1,9 +1,9 @@
 //! A flush: what is due leaves in datagrams; and when the next one is due.
 
 use super::config::Recovery;
-use super::outgoing::Flight;
 use super::packer::Packer;
 use super::probe::Patience;
+use super::transmit::Flight;
 use super::transmit::Transmit;
 use super::{Kcp, Work};
 use crate::seq::Sn;
@@ -91,7 +91,7 @@ impl<O: Output> Kcp<O> {
         let acks_leave = says_something || ride.as_ref().is_none_or(|ride| ride.due_at(now) <= now);
         if let Some(observer) = observer {
             let leaving = if acks_leave { acks.len() } else { 0 };
-            observer.before_flush(now, &header, leaving, (self.probe.ask, self.probe.tell));
+            observer.before_flush(now, &header, leaving, &self.probe);
         }
         header.frg = rebuild.as_ref().map_or(0, |rebuild| rebuild.mark());
         if acks_leave {
@@ -110,6 +110,8 @@ impl<O: Output> Kcp<O> {
             config: &self.config,
             sender: &mut self.sender,
             congestion: &mut self.congestion,
+            rtt: &self.rtt,
+            rmt_wnd: self.rmt_wnd,
             prior_window,
             most_sent: 0,
             observer,
@@ -117,7 +119,7 @@ impl<O: Output> Kcp<O> {
         let mut repairs = 0;
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {
             by_time.peer_delay = ride.as_ref().map(|ride| ride.peer_delay());
-            let (resent, sent) = by_time.flush(&mut transmit, self.rmt_wnd, &self.rtt, modern);
+            let (resent, sent) = by_time.flush(&mut transmit, modern);
             repairs = sent;
             if let Some(ride) = ride {
                 let new = transmit.sender.nxt.0.wrapping_sub(first.0);
@@ -127,7 +129,7 @@ impl<O: Output> Kcp<O> {
         } else {
             let resent = classic.resend(&mut transmit, self.rtt.rto);
             let flight = Flight::first(now.wire(), self.rtt.rto, self.config.nodelay);
-            transmit.send_new(self.rmt_wnd, &flight, u32::MAX);
+            transmit.send_new(&flight, u32::MAX);
             if transmit.sender.nxt != first {
                 classic.deadlines.sent(first, flight.resend_at, transmit.sender.una());
             }
@@ -229,3 +231,39 @@ impl<O: Output> Kcp<O> {
         may_be && self.congestion.control().window() == 0 && self.rmt_wnd > 0
     }
 }
+
+/// The beat of the flushes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timer {
+    /// When `update` flushes next; `None`: it has not been called. Source: ikcp.c `ts_flush`.
+    pub(super) flush: Option<Millis>,
+}
+
+impl Timer {
+    /// Whether `update` flushes now, and then when next. Source: ikcp.c `ikcp_update`.
+    pub(super) fn tick(&mut self, now: Millis, interval: u16) -> bool {
+        let mut at = self.flush.filter(|at| is_near(now, *at)).unwrap_or(now);
+        let due = at.is_due(now);
+        if due {
+            at = at.add(interval.into());
+            if at.is_due(now) {
+                at = now.add(interval.into());
+            }
+        }
+        self.flush = Some(at);
+        due
+    }
+
+    /// When `update` flushes next; `None`: whenever it is called.
+    pub(super) fn flush_at(&self, now: Time) -> Option<Time> {
+        self.flush.filter(|at| is_near(now.wire(), *at)).map(|at| now.when(at))
+    }
+}
+
+/// Whether the clock did not jump between the two. Source: ikcp.c `ikcp_update`, `slap`.
+fn is_near(now: Millis, at: Millis) -> bool {
+    (-JUMP..JUMP).contains(&now.since(at))
+}
+
+/// A clock this far from the next flush, ms, has jumped.
+const JUMP: i32 = 10_000;

@@ -12,14 +12,10 @@ mod config;
 pub mod congestion;
 mod empty;
 mod error;
-mod event;
 mod flush;
 mod input;
-mod memory;
 pub(crate) mod modern;
 mod observe;
-mod outgoing;
-mod pacing;
 mod packer;
 mod path;
 mod peer;
@@ -28,14 +24,13 @@ mod recv;
 mod rtt;
 mod send;
 mod stats;
-mod timer;
 mod trace;
 mod transmit;
 
 pub use config::{Config, Recovery};
 pub use error::{ConfigError, InputError, RecvError, SendError};
-pub use event::{Cause, KcpEvent};
 pub use modern::Modern;
+pub use observe::{Cause, KcpEvent};
 pub use peer::{Envelope, KcpPeer, KcpPeerCounts};
 pub use stats::{Rejected, Stats};
 
@@ -46,6 +41,7 @@ use acks::AckList;
 use bytes::Bytes;
 use classic::Classic;
 use congestion::{Congestion, CongestionControl, KcpControl};
+use flush::Timer;
 use modern::{ByTime, Rebuild, Ride};
 use observe::Observer;
 use probe::Probe;
@@ -54,7 +50,6 @@ use rtt::Rtt;
 use send::{Message, Sender};
 use stats::Counters;
 use std::time::Duration;
-use timer::Timer;
 
 /// A KCP control block: one end of a session.
 ///
@@ -233,7 +228,7 @@ impl<O: Output> Kcp<O> {
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
         let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
         self.receiver.read(room);
-        self.after_read(was_closed);
+        self.made_room(was_closed);
         Ok(need)
     }
 
@@ -256,7 +251,7 @@ impl<O: Output> Kcp<O> {
         let need = self.peek_size()?;
         let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
         let message = self.receiver.read_bytes(need);
-        self.after_read(was_closed);
+        self.made_room(was_closed);
         Some(message)
     }
 
@@ -417,9 +412,9 @@ impl<O: Output> Kcp<O> {
         stats
     }
 
-    /// Queues what a read has made room for, and tells the peer when this opens the window.
+    /// Queues what there is room for now, and tells the peer when this opens the window.
     #[inline]
-    fn after_read(&mut self, was_closed: bool) {
+    fn made_room(&mut self, was_closed: bool) {
         self.receiver.deliver(self.config.rcv_wnd);
         if was_closed && self.receiver.window(self.config.rcv_wnd) > 0 {
             self.probe.opened(self.config.parts().is_some_and(|modern| modern.early_probes));

@@ -3,28 +3,22 @@
 //! Where something was sent again, or is about to be acknowledged, the log is told; everything else follows from how the control block
 //! stands after a call and how it stood before, so that a log that is off costs a look at whether there is one.
 
-use super::event::{Cause, KcpEvent};
-use super::outgoing::Outgoing;
-use super::stats::{Counters, Rejected};
+use super::probe::Probe;
+use super::stats::{Rejected, Stats};
+use super::transmit::Outgoing;
 use super::{Kcp, Work};
-use crate::events::{EventLog, Logged, write_lines};
-use crate::seq::Sn;
+use crate::events::{EventLog, Field, Line, Logged, events, write_lines};
+use crate::seq::{Conv, Sn};
 use crate::time::Time;
 use crate::wire::{Header, Output};
-use std::io;
+use std::{fmt, io};
 
 /// A log, and how its control block stood when it was last looked at.
 #[derive(Debug)]
 pub(super) struct Observer {
     log: EventLog<KcpEvent>,
-    snd_una: Sn,
-    snd_nxt: Sn,
-    rcv_nxt: Sn,
-    in_flight: u32,
-    counters: Counters,
-    window: Option<KcpEvent>,
-    queue: Option<KcpEvent>,
-    dead: bool,
+    before: Stats,
+    was_dead: bool,
 }
 
 impl Observer {
@@ -33,16 +27,11 @@ impl Observer {
     }
 
     /// A flush begins that sends so many ACKs, and the probes that are due.
-    pub(super) fn before_flush(
-        &mut self,
-        now: Time,
-        header: &Header,
-        acks: usize,
-        (ask, tell): (bool, bool),
-    ) {
+    pub(super) fn before_flush(&mut self, now: Time, header: &Header, acks: usize, probe: &Probe) {
         if let Some(n) = u32::try_from(acks).ok().filter(|n| *n > 0) {
             self.log.push(now, KcpEvent::Acks { n, una: header.una, wnd: header.wnd });
         }
+        let Probe { ask, tell, .. } = *probe;
         if ask || tell {
             self.log.push(now, KcpEvent::Probe { ask, tell });
         }
@@ -60,13 +49,32 @@ impl Observer {
 
     /// Tells what was refused since it was last looked.
     fn reject(&mut self, now: Time, rejected: &Rejected) {
-        let before = std::mem::replace(&mut self.counters.rejected, *rejected);
+        let before = std::mem::replace(&mut self.before.rejected, *rejected);
         for ((reason, after), (_, before)) in rejected.by_reason().into_iter().zip(before.by_reason()) {
             if after > before {
                 self.log.push(now, KcpEvent::Reject { reason, n: after - before });
             }
         }
     }
+
+    /// Tells of windows and queues what has changed, and notes how all stands.
+    fn note(&mut self, now: Time, after: Stats) {
+        for event in [window, queue] {
+            if event(&after) != event(&self.before) {
+                self.log.push(now, event(&after));
+            }
+        }
+        self.before = after;
+    }
+}
+
+const fn window(stats: &Stats) -> KcpEvent {
+    KcpEvent::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, rmt_wnd: stats.rmt_wnd }
+}
+
+const fn queue(stats: &Stats) -> KcpEvent {
+    let Stats { snd_queue, in_flight, rcv_queue, rcv_buf, .. } = *stats;
+    KcpEvent::Queue { snd_queue, in_flight, rcv_queue, rcv_buf }
 }
 
 impl<O: Output> Kcp<O> {
@@ -84,15 +92,12 @@ impl<O: Output> Kcp<O> {
         if let Some(observer) = self.observer() {
             return observer.log.set_most(most);
         }
-        let (snd_una, snd_nxt, rcv_nxt) = (self.sender.una(), self.sender.nxt, self.receiver.nxt);
-        let mut log = EventLog::new(most);
-        let (conv, mss) = (self.conv, self.config.mss());
-        log.push(now, KcpEvent::Start { conv, snd_una, snd_nxt, rcv_nxt, mss });
-        let (in_flight, counters, dead) = (self.sender.in_flight, self.counters, self.dead);
-        let (window, queue) = (None, None);
-        let observer = Observer { log, snd_una, snd_nxt, rcv_nxt, in_flight, counters, window, queue, dead };
+        let (before, mut log) = (self.stats(), EventLog::new(most));
+        let Stats { snd_una, snd_nxt, rcv_nxt, .. } = before;
+        log.push(now, KcpEvent::Start { conv: self.conv, snd_una, snd_nxt, rcv_nxt, mss: self.config.mss() });
+        [window, queue].into_iter().for_each(|event| log.push(now, event(&before)));
+        let observer = Observer { log, before, was_dead: self.dead };
         self.work.get_or_insert_default().observer = Some(Box::new(observer));
-        self.log_state(now);
     }
 
     /// Whether events are logged.
@@ -133,14 +138,14 @@ impl<O: Output> Kcp<O> {
     #[cold]
     pub(super) fn log_input(&mut self, now: Time, acked_bytes: u32, sample: Option<u32>) {
         let unit = if self.config.is_by_time() { 1 } else { 1000 };
-        let (una, in_flight, rcv_nxt) = (self.sender.una(), self.sender.in_flight, self.receiver.nxt);
-        let (rtt, counters) = (self.rtt, self.counters);
+        let (rtt, after) = (self.rtt, self.stats());
         let Some(observer) = self.observer() else { return };
-        let Observer { log, counters: before, .. } = observer;
-        let segments = counters.segments_received - before.segments_received;
-        log.push(now, KcpEvent::In { segments, bytes: counters.bytes_received - before.bytes_received });
-        if una != observer.snd_una || in_flight != observer.in_flight {
-            let n = observer.in_flight.saturating_sub(in_flight);
+        let Observer { log, before, .. } = &mut *observer;
+        let segments = after.segments_received - before.segments_received;
+        log.push(now, KcpEvent::In { segments, bytes: after.bytes_received - before.bytes_received });
+        let (una, in_flight) = (after.snd_una, after.in_flight);
+        if (una, in_flight) != (before.snd_una, before.in_flight) {
+            let n = before.in_flight.saturating_sub(in_flight);
             log.push(now, KcpEvent::Ack { una, n, bytes: acked_bytes });
         }
         if let Some(sample) = sample {
@@ -148,63 +153,154 @@ impl<O: Output> Kcp<O> {
             let [rtt, srtt, rttvar, rto] = times.map(|time| time.saturating_mul(unit));
             log.push(now, KcpEvent::Rtt { rtt, srtt, rttvar, rto });
         }
-        if rcv_nxt != observer.rcv_nxt {
-            log.push(now, KcpEvent::Recv { rcv_nxt, n: rcv_nxt.0.wrapping_sub(observer.rcv_nxt.0) });
+        let (rcv_nxt, n) = (after.rcv_nxt, after.rcv_nxt.0.wrapping_sub(before.rcv_nxt.0));
+        if n > 0 {
+            log.push(now, KcpEvent::Recv { rcv_nxt, n });
         }
-        let more = |after: u32, before: u32| Some(after.saturating_sub(before)).filter(|n| *n > 0);
-        if let Some(n) = more(counters.duplicates, before.duplicates) {
-            log.push(now, KcpEvent::Duplicate { n });
+        if after.duplicates > before.duplicates {
+            log.push(now, KcpEvent::Duplicate { n: after.duplicates - before.duplicates });
         }
-        if let Some(n) = more(counters.rebuilt, before.rebuilt) {
-            log.push(now, KcpEvent::Rebuilt { n });
+        if after.rebuilt > before.rebuilt {
+            log.push(now, KcpEvent::Rebuilt { n: after.rebuilt - before.rebuilt });
         }
-        observer.reject(now, &counters.rejected);
-        self.log_state(now);
+        observer.reject(now, &after.rejected);
+        observer.note(now, after);
     }
 
     /// A flush has ended.
     #[cold]
     pub(super) fn log_flush(&mut self, now: Time) {
-        let (nxt, dead, counters) = (self.sender.nxt, self.dead, self.counters);
+        let (after, dead) = (self.stats(), self.dead);
         let Some(Work { observer: Some(observer), .. }) = self.work.as_deref_mut() else { return };
-        let (first, before) = (observer.snd_nxt, observer.counters);
-        let n = nxt.0.wrapping_sub(first.0);
+        let Observer { log, before, was_dead } = &mut **observer;
+        let (first, n) = (before.snd_nxt, after.snd_nxt.0.wrapping_sub(before.snd_nxt.0));
         if n > 0 {
             let len = |offset| self.sender.ring.get(first.add(offset)).map_or(0, |one| u64::from(one.len));
-            observer.log.push(now, KcpEvent::Send { sn: first, n, bytes: (0..n).map(len).sum() });
+            log.push(now, KcpEvent::Send { sn: first, n, bytes: (0..n).map(len).sum() });
         }
-        if counters.repairs_sent > before.repairs_sent {
-            let n = counters.repairs_sent - before.repairs_sent;
-            observer.log.push(now, KcpEvent::Repair { n });
+        if after.repairs_sent > before.repairs_sent {
+            log.push(now, KcpEvent::Repair { n: after.repairs_sent - before.repairs_sent });
         }
-        if counters.segments_sent > before.segments_sent {
-            let segments = counters.segments_sent - before.segments_sent;
-            let bytes = counters.bytes_sent - before.bytes_sent;
-            observer.log.push(now, KcpEvent::Out { segments, bytes });
+        let (segments, bytes) =
+            (after.segments_sent - before.segments_sent, after.bytes_sent - before.bytes_sent);
+        if segments > 0 {
+            log.push(now, KcpEvent::Out { segments, bytes });
         }
-        if dead && !observer.dead {
-            observer.log.push(now, KcpEvent::Dead);
+        if dead && !std::mem::replace(was_dead, dead) {
+            log.push(now, KcpEvent::Dead);
         }
-        observer.dead = dead;
-        self.log_state(now);
+        observer.note(now, after);
     }
+}
 
-    /// Tells of windows and queues what has changed, and notes how all stands.
-    fn log_state(&mut self, now: Time) {
-        let control = self.congestion.control();
-        let (cwnd, ssthresh) = (control.window(), control.ssthresh());
-        let window = KcpEvent::Window { cwnd, ssthresh, rmt_wnd: self.rmt_wnd };
-        let queue = KcpEvent::Queue {
-            snd_queue: self.sender.waiting(),
-            in_flight: self.sender.in_flight,
-            rcv_queue: self.receiver.queued(),
-            rcv_buf: self.receiver.parked,
+events! {
+    /// Something that a control block did, from [`Kcp::poll_log`](super::Kcp::poll_log). Displayed, it is the fields of its line: docs/EVENTS.md
+    /// has them with their meaning.
+    KcpEvent {
+        /// The log begins here.
+        "start" Start {
+            conv: Conv = "The conversation.",
+            snd_una: Sn = "The oldest number not acknowledged.",
+            snd_nxt: Sn = "The number that the next new segment gets.",
+            rcv_nxt: Sn = "The number expected next from the peer.",
+            mss: u16 = "Largest payload of a segment, bytes.",
+        },
+        /// Segments were sent for the first time: `n` from `sn` on, `bytes` of payload in all.
+        "send" Send { sn: Sn = "The first.", n: u32 = "How many.", bytes: u64 = "Their payload.", },
+        /// A segment was sent again.
+        "resend" Resend {
+            sn: Sn = "Which.",
+            bytes: u16 = "Its payload.",
+            xmit: u16 = "How often it has been sent now.",
+            cause: Cause = "Why.",
+        },
+        /// Repairs were sent, or copies to a peer that does not rebuild.
+        "repair" Repair { n: u32 = "How many.", },
+        /// A flush acknowledges segments.
+        "acks" Acks {
+            n: u32 = "ACKs that leave.",
+            una: Sn = "All before this have come.",
+            wnd: u16 = "The window that the peer is told, segments.",
+        },
+        /// A flush asks for the peer's window, or tells ours.
+        "probe" Probe { ask: bool = "It asks.", tell: bool = "It tells.", },
+        /// A flush handed out datagrams.
+        "out" Out { segments: u64 = "Segments in them, of every command.", bytes: u64 = "Their length in all.", },
+        /// A good datagram came.
+        "in" In { segments: u64 = "Segments in it, of every command.", bytes: u64 = "Its length.", },
+        /// What came goes on from what is there.
+        "recv" Recv { rcv_nxt: Sn = "The number expected next now.", n: u32 = "Segments more in order.", },
+        /// Segments came that had come before.
+        "duplicate" Duplicate { n: u32 = "How many.", },
+        /// Segments were rebuilt from repairs.
+        "rebuilt" Rebuilt { n: u32 = "How many.", },
+        /// A datagram or a segment was refused or ignored.
+        "reject" Reject {
+            reason: &'static str = "The field of [`Rejected`](super::Rejected) that counts it.",
+            n: u64 = "How many.",
+        },
+        /// Segments were acknowledged.
+        "ack" Ack {
+            una: Sn = "The oldest number not acknowledged now.",
+            n: u32 = "Segments that are no more in flight.",
+            bytes: u32 = "Their payload.",
+        },
+        /// A round trip was measured. All in µs.
+        "rtt" Rtt {
+            rtt: u32 = "This one.",
+            srtt: u32 = "Smoothed.",
+            rttvar: u32 = "Mean deviation.",
+            rto: u32 = "The timeout that follows.",
+        },
+        /// A window is another one. All in segments.
+        "window" Window {
+            cwnd: u32 = "Congestion window.",
+            rmt_wnd: u16 = "The peer's, as last heard.",
+            ssthresh: Option<u32> = "Window above which `cwnd` grows slowly, if the controller has one.",
+        },
+        /// A queue is longer or shorter than before. All in segments.
+        "queue" Queue {
+            snd_queue: u32 = "Waiting to be sent.",
+            in_flight: u32 = "Sent and not acknowledged.",
+            rcv_queue: u32 = "In order and not read.",
+            rcv_buf: u32 = "Waiting for earlier ones.",
+        },
+        /// What was measured of the path was forgotten, for it is another one.
+        "path" Path,
+        /// The peer acknowledges nothing: see [`Kcp::is_dead`](super::Kcp::is_dead).
+        "dead" Dead,
+    }
+}
+
+impl Field for KcpEvent {
+    fn write(&self, _name: &str, line: &mut Line<'_, '_>) -> fmt::Result {
+        line.fields(self)
+    }
+}
+
+/// Why a segment was sent again. The first two are counted in [`Stats::resends_timeout`](super::Stats::resends_timeout), the others in
+/// [`Stats::resends_fast`](super::Stats::resends_fast).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Its time was out.
+    Timeout,
+    /// Nothing has been acknowledged for long: the oldest, to see whether the path is up.
+    Silence,
+    /// Enough datagrams acknowledged later segments.
+    FastAck,
+    /// A transmission that left later has arrived.
+    Overtaken,
+}
+
+impl Field for Cause {
+    fn write(&self, name: &str, line: &mut Line<'_, '_>) -> fmt::Result {
+        let cause = match self {
+            Self::Timeout => "timeout",
+            Self::Silence => "silence",
+            Self::FastAck => "fastack",
+            Self::Overtaken => "overtaken",
         };
-        let Some(Work { observer: Some(observer), .. }) = self.work.as_deref_mut() else { return };
-        observer.log.tell(now, &mut observer.window, window);
-        observer.log.tell(now, &mut observer.queue, queue);
-        (observer.snd_una, observer.snd_nxt) = (self.sender.una(), self.sender.nxt);
-        (observer.rcv_nxt, observer.in_flight) = (self.receiver.nxt, self.sender.in_flight);
-        observer.counters = self.counters;
+        line.quoted(name, cause)
     }
 }

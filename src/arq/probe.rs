@@ -124,23 +124,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probes_start_at_5_s_and_slow_down_to_2_minutes() {
-        let mut probe = Probe::default();
-        let (mut asked, mut last) = (Vec::new(), 0);
-        for ms in 0..600_000 {
-            probe.tick(Millis(ms), 0, Patience::KCP);
-            if std::mem::take(&mut probe.ask) {
-                asked.push(ms - last);
-                last = ms;
-            }
-        }
-        assert_eq!(asked[..4], [5000, 7500, 11_250, 16_875]);
-        assert_eq!(asked.last(), Some(&120_000));
-        probe.tick(Millis(600_000), 1, Patience::KCP);
-        assert_eq!(probe.wait, 0);
-    }
-
-    #[test]
     fn a_clock_that_is_set_back_by_more_than_the_longest_wait_asks_at_once() {
         for (patience, back) in [(Patience::EARLY, 3000), (Patience::KCP, 130_000)] {
             let mut probe = Probe::default();

@@ -55,37 +55,3 @@ const RTO_DEFAULT: u32 = 200;
 /// Largest round trip that is believed, ms: two of the largest RTO. An older echo is forged, or from
 /// before the clock jumped.
 pub(super) const SAMPLE_MAX: i32 = 2 * RTO_MAX as i32;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_first_samples_match_ikcp() {
-        let mut rtt = Rtt::new();
-        let mut states = Vec::new();
-        for sample in [0, 50, 50, 52, 48, 100] {
-            rtt.sample(sample);
-            rtt.update_rto(&Config::default().classic());
-            states.push((rtt.srtt, rtt.rttvar, rtt.rto));
-        }
-        // tests/vectors: rto-samples-default
-        let want = [(0, 0, 100), (50, 25, 150), (50, 18, 150), (50, 14, 150), (49, 11, 149), (55, 21, 155)];
-        assert_eq!(states, want);
-        assert_eq!(rtt.min(), Some(0));
-    }
-
-    proptest! {
-        #[test]
-        fn the_rto_stays_in_its_bounds(samples in prop::collection::vec(0..=120_000u32, 1..200)) {
-            let mut rtt = Rtt::new();
-            for sample in samples {
-                rtt.sample(sample);
-                rtt.update_rto(&Config::fast().classic());
-                prop_assert!((30..=60_000).contains(&rtt.rto));
-                prop_assert!(rtt.srtt <= SAMPLE_MAX.cast_unsigned());
-            }
-        }
-    }
-}

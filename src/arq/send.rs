@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::error::SendError;
-use super::outgoing::{Flight, Outgoing};
+use super::transmit::{Flight, Outgoing};
 use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
 use crate::seq::Sn;
 use bytes::Bytes;

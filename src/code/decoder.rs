@@ -1,11 +1,10 @@
 //! Segments and repairs in, missing segments out.
 
 use super::history::{History, Limits};
-use super::rebuild::{Recovered, rebuild};
-use super::repair::{Cover, RepairError, SYMBOL_HEAD};
-use super::solver::Solver;
-use super::stats::DecoderStats;
-use super::sum::Sum;
+use super::repair::{COVER_MAX, Cover, RepairError, SYMBOL_HEAD};
+use super::solver::{Row, Solver};
+use super::sum::{Sum, mul};
+use crate::counters::reasons;
 use crate::seq::Sn;
 use crate::time::Millis;
 
@@ -49,7 +48,6 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder that owns no memory yet.
-    #[must_use]
     pub fn new(config: &DecoderConfig) -> Self {
         let DecoderConfig { segments, bytes, mss } = *config;
         let limits = Limits { segments: segments.into(), bytes: bytes.try_into().unwrap_or(usize::MAX) };
@@ -148,7 +146,6 @@ impl Decoder {
     }
 
     /// What became of the repairs so far.
-    #[must_use]
     pub const fn stats(&self) -> DecoderStats {
         self.stats
     }
@@ -196,5 +193,152 @@ impl Decoder {
             missing |= 1 << sn.0.wrapping_sub(cover.first.0);
         }
         Ok(missing)
+    }
+}
+
+/// A segment that did not arrive, rebuilt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Recovered<'a> {
+    /// Its number.
+    pub sn: Sn,
+    /// Fragments of the message that follow it.
+    pub frg: u8,
+    /// Its data.
+    pub data: &'a [u8],
+    /// The latest `ts` of the repairs that it was rebuilt from, to acknowledge it with.
+    pub ts: Millis,
+}
+
+/// Why a row does not give a segment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    /// What comes out is no symbol: a repair was not made of the segments that it covers.
+    Contradiction,
+    /// It takes a segment that is no longer remembered.
+    Stale,
+}
+
+/// Computes the missing segment `sn` as `row` says: its repairs, without the known segments that
+/// they cover. The other missing segments cancel out.
+pub(super) fn rebuild<'a>(
+    sn: Sn,
+    row: &Row,
+    solver: &Solver,
+    history: &History,
+    sum: &'a mut Sum,
+) -> Result<Recovered<'a>, Fault> {
+    sum.clear();
+    let mut covered = Covered::from_first(sn, solver.parts(row).map(|(_, repair)| repair.cover));
+    let mut latest = None;
+    for (factor, repair) in solver.parts(row) {
+        sum.add(factor, repair.body.len(), |to| to.copy_from_slice(&repair.body));
+        covered.add(factor, repair.cover)?;
+        latest = Some(latest.map_or(repair.ts, |latest| repair.ts.later(latest)));
+    }
+    if covered.remove(sn) != 1 {
+        return Err(Fault::Stale); // it arrived after one of the repairs, and was forgotten before another
+    }
+    for (known, coefficient) in covered.segments() {
+        let held = history.find(known).ok_or(Fault::Stale)?;
+        sum.add(coefficient, held.symbol_len(), |to| history.copy_symbol(held, to));
+    }
+    let (frg, data) = read_symbol(sum.result()).ok_or(Fault::Contradiction)?;
+    Ok(Recovered { sn, frg, data, ts: latest.unwrap_or_default() })
+}
+
+/// The coefficients of the segments that a sum of repairs covers.
+struct Covered {
+    first: Sn,
+    coefficients: [u8; SPAN_MAX],
+    /// Segments from the first to the last covered.
+    span: usize,
+}
+
+impl Covered {
+    /// Nothing yet, from the first segment that `covers` cover. All are seen from `sn`.
+    fn from_first(sn: Sn, covers: impl Iterator<Item = Cover>) -> Self {
+        let first = covers.map(|cover| cover.first).min_by_key(|first| first.distance(sn)).unwrap_or(sn);
+        Self { first, coefficients: [0; SPAN_MAX], span: 0 }
+    }
+
+    /// Adds `factor` times a repair.
+    fn add(&mut self, factor: u8, cover: Cover) -> Result<(), Fault> {
+        let most = SPAN_MAX - usize::from(COVER_MAX);
+        let start = cover.first.0.wrapping_sub(self.first.0) as usize;
+        let rest = self.coefficients.get_mut(start..).filter(|_| start <= most).ok_or(Fault::Stale)?;
+        for sn in cover.segments() {
+            if let Some(coefficient) = rest.get_mut(sn.0.wrapping_sub(cover.first.0) as usize) {
+                *coefficient ^= mul(factor, cover.coefficient(sn));
+            }
+        }
+        self.span = self.span.max(start + usize::from(cover.span()));
+        Ok(())
+    }
+
+    /// Takes a segment out and returns its coefficient.
+    fn remove(&mut self, sn: Sn) -> u8 {
+        let at = sn.0.wrapping_sub(self.first.0) as usize;
+        self.coefficients.get_mut(at).map_or(0, std::mem::take)
+    }
+
+    /// The segments whose coefficient is not 0, with it.
+    fn segments(&self) -> impl Iterator<Item = (Sn, u8)> {
+        let coefficients = self.coefficients.iter().copied().take(self.span);
+        let segments = (0..).map(|offset| self.first.add(offset));
+        segments.zip(coefficients).filter(|&(_, coefficient)| coefficient != 0)
+    }
+}
+
+/// `frg` and data of a symbol; `None`: it is none, or there is more than zeros behind it.
+fn read_symbol(bytes: &[u8]) -> Option<(u8, &[u8])> {
+    let (&[low, high, frg], rest) = bytes.split_first_chunk()?;
+    let (data, padding) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
+    padding.iter().all(|&byte| byte == 0).then_some((frg, data))
+}
+
+/// Most segments from the first to the last that the repairs of a row cover. With more, some of them
+/// are older than what is remembered.
+const SPAN_MAX: usize = 1024;
+
+/// What became of the repairs that a [`Decoder`](super::Decoder) was told of.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct DecoderStats {
+    /// Repairs that were taken, the needless ones included.
+    pub repairs: u64,
+    /// Repairs of which nothing was missing.
+    pub needless: u64,
+    /// Segments rebuilt.
+    pub recovered: u64,
+    /// What was refused.
+    pub rejected: RejectedRepairs,
+}
+
+reasons! {
+    /// Repairs refused, by the reason.
+    pub struct RejectedRepairs: u64, by RepairError {
+        truncated: Truncated,
+        span: Span,
+        holes: Holes,
+        too_long: TooLong,
+        beyond_window: BeyondWindow,
+        forgotten: Forgotten,
+        too_many_missing: TooManyMissing,
+        ;
+        /// Times that repairs together gave no possible segment; all that were kept were dropped.
+        contradictory,
+        /// Times that a repair was solved after a segment that it covers had been forgotten; all that
+        /// were kept were dropped.
+        stale,
+    }
+}
+
+impl RejectedRepairs {
+    pub(super) fn count_fault(&mut self, fault: Fault) {
+        *match fault {
+            Fault::Contradiction => &mut self.contradictory,
+            Fault::Stale => &mut self.stale,
+        } += 1;
     }
 }

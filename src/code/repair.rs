@@ -93,7 +93,6 @@ impl Cover {
 
 /// Bytes of a repair's payload before the coded ones, if it covers the segments of `set`: bit i for
 /// the i-th after the first.
-#[must_use]
 pub const fn head_len(set: u64) -> usize {
     let span = span_of(set);
     if set == row_of(span) { REPAIR_HEAD } else { REPAIR_HEAD + set_len(span) }

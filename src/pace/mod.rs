@@ -11,12 +11,10 @@
 //!
 //! Source: G. Fiedler, "Reliability and congestion avoidance over UDP".
 
-mod loss;
-mod reordering;
 mod rtt;
 pub(crate) mod rule;
 
-pub(crate) use reordering::Reordering;
+pub(crate) use rtt::Reordering;
 pub(crate) use rule::{Conditions, Loss, Pace, Rtt};
 
 use crate::config::{ConfigError, in_range, millis};
@@ -89,4 +87,11 @@ pub struct PaceState {
     pub since: Option<Time>,
     /// How long conditions must have been good for bad mode to end: `t`.
     pub patience: Duration,
+}
+
+impl Default for PaceState {
+    /// Good mode, before anything is told.
+    fn default() -> Self {
+        Self { mode: Mode::Good, since: None, patience: rule::PATIENCE }
+    }
 }

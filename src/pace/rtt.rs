@@ -34,7 +34,6 @@ impl Rtt {
 
     /// Smoothed: each round trip moves it by 10 % of the difference, or by more where they are seldom: by all of it if what was answered
     /// left 125 ms or longer after the one before. So it follows a path that changes within a second, also by two pings a second.
-    #[must_use]
     pub fn smoothed(&self) -> Duration {
         duration(self.smoothed)
     }
@@ -50,25 +49,21 @@ impl Rtt {
     }
 
     /// Mean distance of a round trip from the smoothed one, smoothed in the same way, but each makes half of the difference at most.
-    #[must_use]
     pub fn jitter(&self) -> Duration {
         duration(self.jitter)
     }
 
     /// The shortest.
-    #[must_use]
     pub fn min(&self) -> Duration {
         duration(self.min)
     }
 
     /// The longest.
-    #[must_use]
     pub fn max(&self) -> Duration {
         duration(self.max)
     }
 
     /// How many were measured.
-    #[must_use]
     pub const fn samples(&self) -> u64 {
         self.samples
     }
@@ -102,6 +97,84 @@ const JITTER_MOST: f64 = 0.5;
 fn weight(gap: Duration) -> f64 {
     (gap.as_secs_f64() / ALL_AFTER).clamp(WEIGHT, 1.0)
 }
+
+/// The share of packets that get lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Loss {
+    share: f64,
+    lost: u64,
+    judged: u64,
+    /// Of them, those of paths before this one.
+    before: u64,
+}
+
+impl Loss {
+    /// Takes one packet, of which it is now decided.
+    pub fn sample(&mut self, lost: bool) {
+        self.judged += 1;
+        self.lost += u64::from(lost);
+        let weight = 1.0 / (self.judged - self.before).min(MEMORY) as f64;
+        self.share += weight * (f64::from(u8::from(lost)) - self.share);
+    }
+
+    /// Packets take another path from now on: the share begins anew, and what was counted stays.
+    pub(crate) const fn path_changed(&mut self) {
+        (self.share, self.before) = (0.0, self.judged);
+    }
+
+    /// The share that gets lost, 0 to 1: the mean of the first 64 packets, then each counts 1/64.
+    pub const fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Packets that got lost.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Packets of which it is decided.
+    pub const fn judged(&self) -> u64 {
+        self.judged
+    }
+}
+
+/// One by the weight of a packet.
+const MEMORY: u64 = 64;
+
+/// By how much, µs, has been overtaken what arrived all the same: what is overtaken by no more is late perhaps, by more it is lost.
+///
+/// Source: RFC 8985 (6.2, step 4), with what was seen in place of a share of the round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reordering {
+    allowance: u64,
+    /// Losses found until the allowance is halved, if nothing comes late in between.
+    keep: u8,
+}
+
+impl Reordering {
+    /// What has not arrived is lost when what was sent later than it by more than this has.
+    #[inline]
+    pub(crate) const fn allowance(&self) -> u64 {
+        self.allowance
+    }
+
+    /// Something has arrived later than it should by so much. An allowance above the shortest round trip would not find anything in time.
+    pub(crate) fn came_late(&mut self, by: u64, rtt_min: u64) {
+        self.allowance = self.allowance.max(by + by / 8).min(rtt_min);
+        self.keep = KEEP;
+    }
+
+    /// Something was found lost.
+    pub(crate) const fn found_lost(&mut self) {
+        self.keep = self.keep.saturating_sub(1);
+        if self.keep == 0 {
+            (self.allowance, self.keep) = (self.allowance / 2, KEEP);
+        }
+    }
+}
+
+/// Losses for which an allowance is kept.
+const KEEP: u8 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -143,5 +216,30 @@ mod tests {
             .into_iter()
             .for_each(|time| rtt.sample(Time::ZERO, time));
         assert!(rtt.smoothed() > Duration::MAX / 2 && rtt.jitter() > Duration::ZERO);
+    }
+
+    #[test]
+    fn another_path_has_a_share_of_its_own_and_counts_go_on() {
+        let mut loss = Loss::default();
+        (0..100).for_each(|_| loss.sample(true));
+        loss.path_changed();
+        assert_eq!((loss.share(), loss.lost(), loss.judged()), (0.0, 100, 100));
+        [true, false].into_iter().for_each(|lost| loss.sample(lost));
+        assert_eq!((loss.share(), loss.lost(), loss.judged()), (0.5, 101, 102));
+    }
+
+    #[test]
+    fn what_was_seen_is_allowed_until_it_is_not_seen_any_more() {
+        let mut reordering = Reordering::default();
+        reordering.came_late(16, 50);
+        assert_eq!(reordering.allowance(), 18);
+        (0..15).for_each(|_| reordering.found_lost());
+        reordering.came_late(8, 50);
+        (0..15).for_each(|_| reordering.found_lost());
+        assert_eq!(reordering.allowance(), 18, "16 losses from the last one on");
+        reordering.found_lost();
+        assert_eq!(reordering.allowance(), 9);
+        reordering.came_late(200, 50);
+        assert_eq!(reordering.allowance(), 50);
     }
 }

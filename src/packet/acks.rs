@@ -54,13 +54,11 @@ pub struct Acked {
 
 impl Acked {
     /// Their bytes, as they were sent.
-    #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The round trip that was measured, if one was, and when it began.
-    #[must_use]
     pub const fn round_trip(&self) -> Option<(Time, Duration)> {
         self.round_trip
     }
@@ -127,7 +125,6 @@ struct Sent {
 
 impl AckTracker {
     /// A tracker that owns no memory yet.
-    #[must_use]
     pub fn new(config: &AckConfig) -> Self {
         let (sent, received) = (SequenceBuffer::new(config.sent), SequenceBuffer::new(config.received));
         Self {
@@ -180,7 +177,6 @@ impl AckTracker {
     }
 
     /// What to tell the peer; `None`: nothing was received, or it is too long ago.
-    #[must_use]
     pub fn acks(&self) -> Option<Acks> {
         let ack = self.received.newest()?;
         let has = |age: u16| u32::from(self.received.get(ack.sub(1 + age)).is_some());
@@ -189,7 +185,6 @@ impl AckTracker {
     }
 
     /// Whether the peer may tell this: it acknowledges nothing newer than what was sent.
-    #[must_use]
     pub fn is_possible(&self, acks: Acks) -> bool {
         self.sent.newest().is_some_and(|newest| !newest.is_before(acks.ack))
     }
@@ -255,7 +250,6 @@ impl AckTracker {
     }
 
     /// When [`update`](Self::update) has something to count next; `None`: nothing is under way.
-    #[must_use]
     pub fn check_loss(&self) -> Option<Time> {
         self.sent.get(self.unjudged).map(|sent| sent.at + self.config.lost_after)
     }
@@ -281,19 +275,16 @@ impl AckTracker {
     }
 
     /// When something was last received; `None`: nothing was, or that is forgotten.
-    #[must_use]
     pub const fn heard(&self) -> Option<Time> {
         self.heard
     }
 
     /// The round trips.
-    #[must_use]
     pub const fn rtt(&self) -> &Rtt {
         &self.rtt
     }
 
     /// What was lost: not acknowledged within `lost_after`, or before `sent` more packets were sent.
-    #[must_use]
     pub const fn loss(&self) -> &Loss {
         &self.loss
     }

@@ -255,17 +255,6 @@ mod tests {
         assert_eq!((reassembly.abandoned(), add(&mut reassembly, 12, [1, 1], b"er")), (3, Ok(None)));
     }
 
-    #[test]
-    fn what_a_packet_would_have_at_least_is_bounded() {
-        let mut reassembly = Reassembly::new(4, 100);
-        let too_long = |len| Err(ReceiveError::TooLong { len, max: 100 });
-        assert_eq!(add(&mut reassembly, 1, [0, 2], &[0; 50]), too_long(101));
-        assert_eq!(add(&mut reassembly, 1, [2, 2], &[0; 34]), too_long(102), "the others are no shorter");
-        assert_eq!(add(&mut reassembly, 1, [0, 2], &[0; 49]), Ok(None));
-        assert_eq!(add(&mut reassembly, 1, [2, 2], &[0; 3]), too_long(101));
-        assert_eq!(add(&mut reassembly, 1, [2, 2], &[0; 2]), Ok(None));
-    }
-
     proptest! {
         #[test]
         fn any_order_with_any_copies_gives_the_packet_once(

@@ -180,31 +180,6 @@ mod tests {
         assert_eq!(encoded(part(0, acks(0, 0))).len(), usize::from(HEADER_MAX));
     }
 
-    #[test]
-    fn what_is_no_header_has_its_reason() {
-        let whole = encoded(Header { sequence: Seq16(1), fragment: None, acks: acks(0x8000, 0) });
-        for have in 0..whole.len() {
-            assert_eq!(Header::decode(PROTOCOL, &whole[..have]), Err(ReceiveError::Truncated { have }));
-        }
-        assert_eq!(Header::decode(7, &whole), Err(ReceiveError::Protocol { found: PROTOCOL }));
-        let refused = |bytes: &[u8]| Header::decode(PROTOCOL, &[&[1, 2, 3, 4], bytes].concat()).unwrap_err();
-        for prefix in
-            (0..=u8::MAX).filter(|prefix| prefix & 0x80 != 0 || (prefix & 2 == 0 && prefix & !1 != 0))
-        {
-            let error = refused(&[prefix, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
-            assert_eq!(error, ReceiveError::Prefix { found: prefix });
-        }
-        assert_eq!(
-            refused(&[0b11, 0, 0, 1, 1, 0]),
-            ReceiveError::Prefix { found: 0b11 },
-            "acks in the second"
-        );
-        assert_eq!(refused(&[1, 0, 0, 0, 0]), ReceiveError::Fragment { id: 0, last: 0 });
-        assert_eq!(refused(&[1, 0, 0, 3, 2]), ReceiveError::Fragment { id: 3, last: 2 });
-        assert_eq!(refused(&[0b110, 9, 1, 10, 0, 0]), ReceiveError::NotShortest, "255 is near");
-        assert_eq!(refused(&[0b1010, 9, 1, 0, 0xff]), ReceiveError::NotShortest, "all ones are left out");
-    }
-
     fn header() -> impl Strategy<Value = Header> {
         let bits = prop::array::uniform4(prop_oneof![Just(ALL), any::<u8>()]).prop_map(u32::from_le_bytes);
         let acks = prop::option::of((prop_oneof![0..300u16, any::<u16>()], bits));

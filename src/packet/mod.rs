@@ -41,7 +41,6 @@ mod config;
 mod error;
 mod fragment;
 mod header;
-mod rate;
 mod stats;
 
 pub use acks::NotNew;
@@ -57,7 +56,7 @@ use crate::time::Time;
 use crate::wire::Output;
 pub(crate) use fragment::Reassembly;
 use header::{Fragment, Header};
-use rate::Rate;
+use stats::{Counts, Rate};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -80,25 +79,12 @@ pub struct Endpoint<O> {
     /// When a packet was last sent, or the first one received; `None`: neither yet.
     spoke: Option<Time>,
     pace: Pace,
+    /// What is counted here.
     counts: Counts,
+    /// Bytes sent, received and acknowledged.
+    rates: [Rate; 3],
     /// The datagram that is being made.
     datagram: Vec<u8>,
-}
-
-/// What is counted here.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    sent: u64,
-    keepalives: u64,
-    datagrams_sent: u64,
-    received: u64,
-    acked: u64,
-    acked_unread: u64,
-    overtaken: u64,
-    rejected: Rejected,
-    sent_bytes: Rate,
-    received_bytes: Rate,
-    acked_bytes: Rate,
 }
 
 impl<O: Output> Endpoint<O> {
@@ -129,6 +115,7 @@ impl<O: Output> Endpoint<O> {
             spoke: None,
             pace: Pace::new(&config.pace)?,
             counts: Counts::default(),
+            rates: <[Rate; 3]>::default(),
             datagram: Vec::new(),
         })
     }
@@ -255,29 +242,25 @@ impl<O: Output> Endpoint<O> {
     /// What it counted and measured, as of the last call.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let (rtt, loss, counts) = (self.acks.rtt(), self.acks.loss(), &self.counts);
-        Stats {
+        let (rtt, loss) = (self.acks.rtt(), self.acks.loss());
+        let [sent_bandwidth, received_bandwidth, acked_bandwidth] = self.rates.map(|rate| rate.per_second());
+        let mut stats = Stats {
             rtt: rtt.smoothed(),
             rtt_min: rtt.min(),
             rtt_max: rtt.max(),
             jitter: rtt.jitter(),
             loss: loss.share(),
-            sent_bandwidth: counts.sent_bytes.per_second(),
-            received_bandwidth: counts.received_bytes.per_second(),
-            acked_bandwidth: counts.acked_bytes.per_second(),
-            sent: counts.sent,
-            keepalives: counts.keepalives,
-            datagrams_sent: counts.datagrams_sent,
-            received: counts.received,
-            acked: counts.acked,
+            sent_bandwidth,
+            received_bandwidth,
+            acked_bandwidth,
             lost: loss.lost(),
-            acked_unread: counts.acked_unread,
-            overtaken: counts.overtaken,
             abandoned: self.reassembly.abandoned(),
             heard: self.acks.heard(),
             pace: self.pace.state(),
-            rejected: counts.rejected,
-        }
+            ..Stats::default()
+        };
+        self.counts.show(&mut stats);
+        stats
     }
 
     /// Checks a datagram and takes its acknowledgements; returns the number of the packet if it is complete, and its payload if it
@@ -297,7 +280,8 @@ impl<O: Output> Endpoint<O> {
             }
         };
         self.spoke.get_or_insert(now);
-        self.counts.received_bytes.add(now, datagram.len() as u64);
+        let [_, received, _] = &mut self.rates;
+        received.add(now, datagram.len() as u64);
         self.acks.on_heard(now);
         if let Some(acks) = acks {
             self.apply_acks(now, acks);
@@ -318,10 +302,7 @@ impl<O: Output> Endpoint<O> {
         if self.acks.heard().is_none() {
             self.reassembly.clear();
         }
-        let Counts { sent_bytes, received_bytes, acked_bytes, .. } = &mut self.counts;
-        for rate in [sent_bytes, received_bytes, acked_bytes] {
-            rate.update(now);
-        }
+        self.rates.iter_mut().for_each(|rate| rate.update(now));
     }
 
     fn choose_mode(&mut self, now: Time) {
@@ -346,7 +327,8 @@ impl<O: Output> Endpoint<O> {
     fn apply_acks(&mut self, now: Time, acks: Acks) {
         let acked = self.acks.on_acks(now, acks, Duration::ZERO);
         let most = usize::from(self.config.sent);
-        self.counts.acked_bytes.add(now, acked.bytes());
+        let [_, _, acknowledged] = &mut self.rates;
+        acknowledged.add(now, acked.bytes());
         for sequence in acked.lost() {
             self.counts.overtaken += 1;
             push_newest(&mut self.lost, sequence, most);
@@ -368,7 +350,8 @@ impl<O: Output> Endpoint<O> {
         };
         self.acks.on_sent(now, sequence, bytes);
         self.counts.sent += 1;
-        self.counts.sent_bytes.add(now, bytes.into());
+        let [rate, ..] = &mut self.rates;
+        rate.add(now, bytes.into());
         self.spoke = Some(now);
         sequence
     }

@@ -16,21 +16,18 @@ pub struct ByteRing {
 impl ByteRing {
     /// Position of the oldest byte held.
     #[inline]
-    #[must_use]
     pub const fn start(&self) -> u32 {
         self.start
     }
 
     /// Position of the byte that is pushed next.
     #[inline]
-    #[must_use]
     pub const fn end(&self) -> u32 {
         self.start.wrapping_add(self.len)
     }
 
     /// Bytes held.
     #[inline]
-    #[must_use]
     pub const fn len(&self) -> u32 {
         self.len
     }
@@ -40,7 +37,6 @@ impl ByteRing {
     }
 
     /// Whether no byte is held.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -75,7 +71,6 @@ impl ByteRing {
 
     /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.
     #[inline]
-    #[must_use]
     pub fn front<const N: usize>(&self) -> Option<&[u8; N]> {
         if (self.len as usize) < N {
             return None;
@@ -91,7 +86,6 @@ impl ByteRing {
 
     /// A reader of the bytes from `position` on, which are held or the end.
     #[inline]
-    #[must_use]
     pub fn reader(&self, position: u32) -> Reader<'_> {
         Reader { buf: &self.buf, at: self.index(position) }
     }
@@ -120,7 +114,6 @@ impl ByteRing {
 
     /// Whether the oldest byte held is at `position`.
     #[inline]
-    #[must_use]
     pub const fn starts_at(&self, position: u32) -> bool {
         self.offset(position) == 0
     }
@@ -232,7 +225,6 @@ impl Reader<'_> {
 
     /// Takes the next `N` bytes, which must be held.
     #[inline(always)]
-    #[must_use]
     pub fn next_chunk<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.copy_next(&mut bytes);

@@ -24,28 +24,24 @@ pub struct Ring<T> {
 
 impl<T> Ring<T> {
     /// An empty ring whose first number is `start`. It owns no memory yet.
-    #[must_use]
     pub fn new(start: Sn) -> Self {
         Self { slots: Box::default(), start, span: 0 }
     }
 
     /// The oldest number of the span.
     #[inline]
-    #[must_use]
     pub const fn start(&self) -> Sn {
         self.start
     }
 
     /// The number after the newest of the span.
     #[inline]
-    #[must_use]
     pub const fn end(&self) -> Sn {
         self.start.add(self.span)
     }
 
     /// Numbers in the span, held or not.
     #[inline]
-    #[must_use]
     pub const fn span(&self) -> u32 {
         self.span
     }
@@ -56,14 +52,12 @@ impl<T> Ring<T> {
 
     /// Whether another number takes more memory.
     #[inline]
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         self.span as usize == self.slots.len()
     }
 
     /// The value held at `sn`.
     #[inline]
-    #[must_use]
     pub fn get(&self, sn: Sn) -> Option<&T> {
         sn.offset_in(self.start, self.span)?;
         self.slots.get(self.index(sn))?.as_ref()
@@ -71,7 +65,6 @@ impl<T> Ring<T> {
 
     /// The value held at `sn`, to change.
     #[inline]
-    #[must_use]
     pub fn get_mut(&mut self, sn: Sn) -> Option<&mut T> {
         sn.offset_in(self.start, self.span)?;
         let index = self.index(sn);
@@ -105,8 +98,8 @@ impl<T> Ring<T> {
     fn slot(&mut self, sn: Sn) -> Option<&mut Option<T>> {
         let offset = sn.offset_in(self.start, 1 << 31)?;
         if offset >= self.span {
-            while offset as usize >= self.slots.len() {
-                self.grow();
+            if offset as usize >= self.slots.len() {
+                self.grow(offset as usize + 1);
             }
             self.span = offset + 1;
         }
@@ -118,7 +111,7 @@ impl<T> Ring<T> {
     #[inline]
     pub fn push_back(&mut self, value: T) {
         if self.is_full() {
-            self.grow();
+            self.grow(self.slots.len() + 1);
         }
         let index = self.index(self.end());
         if let Some(slot) = self.slots.get_mut(index) {
@@ -136,14 +129,25 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
-    /// Moves the start past its number, whether or not there is a span; lets go of the value.
+    /// Moves the start past its number, whether or not there is a span; takes the value.
     #[inline]
-    pub fn step(&mut self) {
+    pub fn step(&mut self) -> Option<T> {
         if self.span > 0 {
-            self.pop_front();
-        } else {
-            self.start = self.start.add(1);
+            return self.pop_front();
         }
+        self.start = self.start.add(1);
+        None
+    }
+
+    /// The values held, in no order; looks at every slot.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().flatten()
+    }
+
+    /// Lets go of all values and ends the span at its start; keeps the memory.
+    pub fn clear(&mut self) {
+        self.slots.fill_with(|| None);
+        self.span = 0;
     }
 
     /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
@@ -209,10 +213,10 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Doubles the capacity.
+    /// Makes room for a span of `need`.
     #[cold]
-    fn grow(&mut self) {
-        let count = (2 * self.slots.len()).max(SLOTS_MIN);
+    fn grow(&mut self, need: usize) {
+        let count = need.next_power_of_two().max(SLOTS_MIN);
         let fresh = std::iter::repeat_with(|| None).take(count).collect();
         let mut old = std::mem::replace(&mut self.slots, fresh);
         let first = self.start.0 as usize & old.len().wrapping_sub(1);

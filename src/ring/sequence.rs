@@ -1,6 +1,7 @@
 //! What is remembered of the newest packets, by their numbers.
 
-use crate::seq::Seq16;
+use super::Ring;
+use crate::seq::{Seq16, Sn};
 
 /// Values keyed by packet number, of the newest `size` numbers. A value is found by its number
 /// modulo the capacity, never by a search.
@@ -10,8 +11,8 @@ use crate::seq::Seq16;
 /// packets were lost in between.
 #[derive(Clone, Debug)]
 pub struct SequenceBuffer<T> {
-    /// None, or a power of two of them, `size` at least. All outside of the window are empty.
-    slots: Box<[Option<T>]>,
+    /// Starts at the oldest of the newest `size` numbers.
+    ring: Ring<T>,
     size: u16,
     newest: Option<Seq16>,
 }
@@ -24,7 +25,7 @@ impl<T> SequenceBuffer<T> {
     /// [`SIZE_MAX`](Self::SIZE_MAX) when it is more. It owns no memory yet.
     #[must_use]
     pub fn new(size: u16) -> Self {
-        Self { slots: Box::default(), size: size.clamp(1, Self::SIZE_MAX), newest: None }
+        Self { ring: Ring::new(Sn(0)), size: size.clamp(1, Self::SIZE_MAX), newest: None }
     }
 
     /// How many numbers are remembered.
@@ -45,28 +46,21 @@ impl<T> SequenceBuffer<T> {
     #[inline]
     #[must_use]
     pub fn is_stale(&self, seq: Seq16) -> bool {
-        self.newest.is_some_and(|newest| !newest.is_before(seq) && !self.is_in_window(seq))
+        self.newest.is_some_and(|newest| !newest.is_before(seq) && self.sn(seq).is_none())
     }
 
     /// The value held at `seq`.
     #[inline]
     #[must_use]
     pub fn get(&self, seq: Seq16) -> Option<&T> {
-        if !self.is_in_window(seq) {
-            return None;
-        }
-        self.slots.get(self.index(seq))?.as_ref()
+        self.ring.get(self.sn(seq)?)
     }
 
     /// The value held at `seq`, to change.
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, seq: Seq16) -> Option<&mut T> {
-        if !self.is_in_window(seq) {
-            return None;
-        }
-        let index = self.index(seq);
-        self.slots.get_mut(index)?.as_mut()
+        self.ring.get_mut(self.sn(seq)?)
     }
 
     /// Holds `value` at `seq`. Returns what was held there, or the refused value when `seq` is
@@ -74,82 +68,56 @@ impl<T> SequenceBuffer<T> {
     #[inline]
     pub fn insert(&mut self, seq: Seq16, value: T) -> Option<T> {
         self.advance(seq, drop);
-        if !self.is_in_window(seq) {
-            return Some(value);
+        match self.sn(seq) {
+            Some(sn) => self.ring.insert(sn, value),
+            None => Some(value),
         }
-        if self.slots.is_empty() {
-            self.slots = std::iter::repeat_with(|| None).take(self.size.next_power_of_two().into()).collect();
-        }
-        let index = self.index(seq);
-        self.slots.get_mut(index)?.replace(value)
     }
 
     /// Takes the value held at `seq`.
     #[inline]
     pub fn remove(&mut self, seq: Seq16) -> Option<T> {
-        if !self.is_in_window(seq) {
-            return None;
-        }
-        let index = self.index(seq);
-        self.slots.get_mut(index)?.take()
+        self.ring.remove(self.sn(seq)?)
     }
 
     /// Makes `seq` the newest number if it is newer; `each` gets the values that are too old then,
     /// the oldest first.
     #[inline]
-    pub fn advance(&mut self, seq: Seq16, mut each: impl FnMut(T)) {
-        let Some(newest) = self.newest else {
-            self.newest = Some(seq);
-            return;
+    pub fn advance(&mut self, seq: Seq16, each: impl FnMut(T)) {
+        let ahead = match self.newest {
+            Some(newest) if !newest.is_before(seq) => return,
+            newest => newest.map_or(0, |newest| seq.0.wrapping_sub(newest.0)),
         };
-        if !newest.is_before(seq) {
-            return;
-        }
-        let ahead = seq.0.wrapping_sub(newest.0);
-        for offset in 0..ahead.min(self.size) {
-            let index = self.index(self.oldest(newest).add(offset));
-            if let Some(value) = self.slots.get_mut(index).and_then(Option::take) {
-                each(value);
-            }
-        }
         self.newest = Some(seq);
+        (0..ahead.min(self.size)).filter_map(|_| self.ring.step()).for_each(each);
     }
 
     pub(crate) const fn memory(&self) -> usize {
-        self.slots.len() * size_of::<Option<T>>()
+        self.ring.memory()
     }
 
     /// The values held, in no order; looks at every slot.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().flatten()
+        self.ring.values()
     }
 
     /// Forgets all values and the newest number, and gives the memory back.
     pub fn reset(&mut self) {
-        *self = Self { slots: Box::default(), newest: None, ..*self };
+        *self = Self::new(self.size);
     }
 
     /// Forgets all values and the newest number; keeps the memory.
     pub fn clear(&mut self) {
         if self.newest.take().is_some() {
-            self.slots.fill_with(|| None);
+            self.ring.clear();
         }
     }
 
+    /// Where in the ring `seq` is, if it is remembered.
     #[inline]
-    fn is_in_window(&self, seq: Seq16) -> bool {
-        self.newest.is_some_and(|newest| seq.offset_in(self.oldest(newest), self.size).is_some())
-    }
-
-    /// The oldest number remembered.
-    #[inline]
-    const fn oldest(&self, newest: Seq16) -> Seq16 {
-        newest.sub(self.size - 1)
-    }
-
-    #[inline]
-    const fn index(&self, seq: Seq16) -> usize {
-        seq.0 as usize & self.slots.len().wrapping_sub(1)
+    fn sn(&self, seq: Seq16) -> Option<Sn> {
+        let age = self.newest?.0.wrapping_sub(seq.0);
+        (age < self.size).then(|| self.ring.start().add(u32::from(self.size - 1 - age)))
     }
 }
 
@@ -158,35 +126,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-
-    #[test]
-    fn an_unused_buffer_owns_no_memory() {
-        assert!(SequenceBuffer::<u64>::new(1024).slots.is_empty());
-    }
-
-    /// At 99 % loss whole stretches of slots are not written between two wraps.
-    #[test]
-    fn nothing_from_before_a_wrap_comes_alive_again() {
-        for size in [64, 300] {
-            let (mut buffer, mut random) = (SequenceBuffer::new(size), 1u32);
-            let mut arrived = Vec::new();
-            for number in 0..20 * (1 << 16) {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let seq = Seq16(u16::try_from(number & 0xffff).unwrap());
-                if random < u32::MAX / 100 {
-                    buffer.insert(seq, number);
-                    arrived.push(number);
-                } else if number % 512 == 0 {
-                    let in_window =
-                        arrived.iter().rev().take_while(|old| arrived.last().unwrap() - **old < size.into());
-                    assert_eq!(buffer.slots.iter().flatten().count(), in_window.count());
-                }
-                let held = buffer.get(seq);
-                assert!(held.is_none_or(|held| *held == number), "{held:?} at {number}");
-            }
-            assert!(arrived.len() > 12_000, "20 wraps");
-        }
-    }
 
     #[derive(Clone, Debug)]
     enum Op {
@@ -252,7 +191,7 @@ mod tests {
                     _ => prop_assert_eq!(buffer.insert(seq(number), value), model.insert(number, value)),
                 }
                 prop_assert_eq!(buffer.newest(), any.then(|| seq(newest)));
-                prop_assert_eq!(buffer.slots.iter().flatten().count(), model.len());
+                prop_assert_eq!(buffer.values().count(), model.len());
                 prop_assert!(model.iter().all(|(number, value)| buffer.get(seq(*number)) == Some(value)));
             }
         }

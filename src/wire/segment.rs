@@ -338,16 +338,6 @@ mod tests {
     }
 
     #[test]
-    fn only_four_commands_exist() {
-        let mut bytes = Vec::new();
-        push(b"").encode(&mut bytes);
-        for found in 0..=u8::MAX {
-            bytes[4] = found;
-            assert_eq!(Segment::decode(&bytes).is_ok(), (81..=84).contains(&found));
-        }
-    }
-
-    #[test]
     fn a_tail_too_short_for_a_segment_is_left_alone() {
         let mut bytes = Vec::new();
         push(b"one").encode(&mut bytes);

@@ -1,7 +1,6 @@
-use super::noise::{Advice, Delays, Noise};
-use super::rounds::{Round, Rounds, micros};
 use super::window::Window;
-use super::windowed::WindowedMin;
+use super::window::WindowedMin;
+use super::window::{Round, Rounds, micros};
 use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
@@ -210,67 +209,127 @@ const PATIENCE: u32 = 3;
 /// Far more than any window has segments.
 const STEPS_MAX: u64 = 1 << 20;
 
-#[cfg(test)]
-mod tests {
-    use super::super::model::{Model, Path};
-    use super::*;
+/// Round trips, µs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delays {
+    /// Smoothed.
+    pub(super) srtt: u64,
+    /// Their mean deviation.
+    pub(super) rttvar: u64,
+    /// The shortest of the last while: without a queue.
+    pub(super) base: u64,
+    /// The shortest of the last half of one.
+    pub(super) standing: u64,
+}
 
-    const SECOND: Duration = Duration::from_secs(1);
+/// Delay that is no queue. Round trips vary for other reasons as well, such as radio: compared with
+/// the shortest one, that looks like a queue that never empties.
+///
+/// So when it does not empty for a while, the window is raised for a moment. A path that is full
+/// delivers no more than before; one that does was not, and as much delay as its round trips vary by
+/// is no queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noise {
+    /// µs by which a round trip may be longer than the shortest one without meaning a queue.
+    allowed: u64,
+    /// When half of that is taken back.
+    expires: Time,
+    /// Round trips since the queue was last empty.
+    crowded: u32,
+    /// Round trips until the path is asked; more each time it was full.
+    patience: u32,
+    question: Option<Question>,
+}
 
-    #[test]
-    fn it_fills_a_path_with_a_short_queue() {
-        for (rate, rtt) in [(50_000, 100), (1_000_000, 20), (2_500_000, 60), (12_500_000, 150)] {
-            let mut model = Model::new(Copa::new(), Path::new(rate, rtt));
-            model.run(5 * SECOND);
-            let outcome = model.run(10 * SECOND);
-            assert!(outcome.share > 0.95 && outcome.queued < 8.0, "{rate} at {rtt} ms: {outcome:?}");
+/// The window is raised.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    /// Bytes a second before.
+    rate: u64,
+    /// What is delivered now was sent with the raised window.
+    is_heard: bool,
+}
+
+/// What to do with the window.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Advice {
+    /// Nothing: there is no question, or no answer yet.
+    Leave,
+    /// Raise it by half.
+    Raise,
+    /// Take that back.
+    TakeBack,
+}
+
+impl Noise {
+    pub(super) const fn new() -> Self {
+        Self { allowed: 0, expires: Time::ZERO, crowded: 0, patience: ASK_AFTER, question: None }
+    }
+
+    /// Time that is spent in the queue, µs.
+    pub(super) fn queueing(&self, delays: Delays) -> u64 {
+        delays.standing.saturating_sub(delays.base).saturating_sub(self.allowed)
+    }
+
+    /// Whether the window is raised, and to be left alone.
+    pub(super) const fn is_asking(&self) -> bool {
+        self.question.is_some()
+    }
+
+    /// A round trip is over.
+    pub(super) fn on_round(&mut self, now: Time, round: &Round, delays: Delays) -> Advice {
+        if now >= self.expires {
+            (self.allowed, self.expires) = (self.allowed / 2, now + BELIEVED);
+        }
+        let rate = round.delivered.saturating_mul(1_000_000) / round.lasted;
+        match &mut self.question {
+            Some(question) if !question.is_heard => {
+                question.is_heard = true;
+                Advice::Leave
+            }
+            Some(question) => {
+                let delivers_more = rate / 7 >= question.rate / 5;
+                self.answer(now, delivers_more, delays)
+            }
+            None => self.look(rate, delays),
         }
     }
 
-    #[test]
-    fn it_slows_down_when_more_is_lost_than_arrives() {
-        let mut model = Model::new(Copa::new(), Path::new(2_500_000, 60));
-        model.run(5 * SECOND);
-        let before = model.control.window();
-        let (now, fast) = (model.now, 2 * before);
-        model.control.on_loss(&Loss { fast, ..Loss::none(now) });
-        model.run(Duration::from_millis(100));
-        assert!(model.control.window() < before * 8 / 10, "{before}, then {}", model.control.window());
-    }
-
-    #[test]
-    fn a_longer_path_slows_it_down_for_a_while_only() {
-        let mut model = Model::new(Copa::new(), Path::new(2_500_000, 60));
-        model.run(5 * SECOND);
-        model.path.base += Duration::from_millis(15);
-        model.run(10 * SECOND);
-        let outcome = model.run(4 * SECOND);
-        assert!(outcome.share > 0.95, "{outcome:?}");
-    }
-
-    #[test]
-    fn it_follows_a_path_that_narrows_and_widens() {
-        let mut model = Model::new(Copa::new(), Path::new(2_500_000, 60));
-        model.run(5 * SECOND);
-        for rate in [500_000, 2_500_000] {
-            model.path.rate = rate;
-            model.run(3 * SECOND);
-            let outcome = model.run(3 * SECOND);
-            assert!(outcome.share > 0.9 && outcome.queued < 8.0, "{rate}: {outcome:?}");
+    /// Asks when the queue has not been empty for too long.
+    fn look(&mut self, rate: u64, delays: Delays) -> Advice {
+        let is_crowded = self.queueing(delays) > delays.srtt / EMPTY;
+        self.crowded = if is_crowded { self.crowded + 1 } else { 0 };
+        if self.crowded < self.patience {
+            return Advice::Leave;
         }
+        self.question = Some(Question { rate, is_heard: false });
+        Advice::Raise
     }
 
-    #[test]
-    fn an_application_that_sends_little_leaves_the_window_alone() {
-        let mut model = Model::new(Copa::new(), Path::new(2_500_000, 60));
-        model.run(5 * SECOND);
-        let before = model.control.window();
-        model.path.app = Some(100_000);
-        model.run(30 * SECOND);
-        let after = model.control.window();
-        assert!(after.abs_diff(before) <= before / 10, "{before}, then {after}");
-        let mut model = Model::new(Copa::new(), Path { app: Some(100_000), ..Path::new(2_500_000, 60) });
-        model.run(30 * SECOND);
-        assert!((10..=20).contains(&model.control.window()), "{}", model.control.window());
+    /// With half as much again in flight, an empty path delivers 1.5 times as much; one shared evenly
+    /// with another flow that fills it 1.2 times.
+    fn answer(&mut self, now: Time, delivers_more: bool, delays: Delays) -> Advice {
+        (self.question, self.crowded) = (None, 0);
+        if !delivers_more {
+            self.patience = (2 * self.patience).min(ASK_SELDOM);
+            return Advice::TakeBack;
+        }
+        self.patience = ASK_AFTER;
+        let delay = delays.srtt.saturating_sub(delays.base);
+        (self.allowed, self.expires) = (delay.min(delays.rttvar * SPREAD), now + BELIEVED);
+        Advice::Leave
     }
 }
+
+/// Round trips without an empty queue until the path is asked. A queue of Copa's own is empty once in
+/// five.
+const ASK_AFTER: u32 = 8;
+/// Most of it.
+const ASK_SELDOM: u32 = 96;
+/// Part of a round trip that a queue is shorter than when it is empty.
+const EMPTY: u64 = 40;
+/// Mean deviations of the round trip that may be noise. More is a queue that others keep full, which
+/// changes slowly.
+const SPREAD: u64 = 4;
+/// How long an answer is believed.
+const BELIEVED: Duration = Duration::from_secs(10);

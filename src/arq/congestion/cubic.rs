@@ -1,5 +1,5 @@
-use super::rounds::{Round, Rounds, micros};
 use super::window::Window;
+use super::window::{Round, Rounds, micros};
 use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
@@ -201,43 +201,7 @@ const SAMPLES_MIN: u32 = 8;
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::{MSS, Model, Path};
     use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    #[test]
-    fn under_random_loss_it_has_the_rate_of_the_rfc() {
-        // RFC 9438 (5.1): 1.054 segments (RTT / 1 s)^(3/4) / loss^(3/4) a round trip, where that is
-        // more than Reno's 1.22 / loss^(1/2).
-        let mut model = Model::new(Cubic::new(), Path { loses: 1000, ..Path::new(100_000_000, 100) });
-        model.run(20 * SECOND);
-        let outcome = model.run(100 * SECOND);
-        let window = outcome.share * 100_000_000.0 * 0.1 / f64::from(MSS);
-        assert!((30.0..45.0).contains(&window), "{window} segments");
-    }
-
-    #[test]
-    fn it_is_reduced_once_a_round_trip_and_to_the_least_when_all_is_lost() {
-        let mut model = Model::new(Cubic::new(), Path::new(2_500_000, 60));
-        model.run(SECOND);
-        let before = model.control.window();
-        let flight = Loss { in_flight: before, ..Loss::none(model.now) };
-        let (mut control, one, all) =
-            (model.control, Loss { fast: 1, ..flight }, Loss { timeouts: before, ..flight });
-        control.on_loss(&one);
-        control.on_loss(&one);
-        assert_eq!((control.window(), control.ssthresh()), (before / 10 * 7, Some(before / 10 * 7)));
-        model.control.on_loss(&all);
-        assert_eq!(model.control.window(), 4);
-    }
-
-    #[test]
-    fn an_application_that_sends_little_does_not_grow_it() {
-        let mut model = Model::new(Cubic::new(), Path { app: Some(100_000), ..Path::new(2_500_000, 60) });
-        model.run(30 * SECOND);
-        assert!((10..=20).contains(&model.control.window()), "{}", model.control.window());
-    }
 
     #[test]
     fn the_curve_is_flat_at_the_last_maximum() {

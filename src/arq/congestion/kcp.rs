@@ -1,4 +1,4 @@
-use super::{Ack, CongestionControl, Loss};
+use super::{Ack, Congestion, CongestionControl, Loss};
 use crate::time::Time;
 
 /// The congestion control built into KCP: slow start up to a threshold that starts at 2, then
@@ -91,39 +91,99 @@ const THRESH_INIT: u32 = 2;
 /// Least slow start threshold, segments. Source: ikcp.c `IKCP_THRESH_MIN`.
 const THRESH_MIN: u32 = 2;
 
+/// How the built-in controller stood before a loss. Source: RFC 4015.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::arq) struct Undo {
+    before: KcpControl,
+    /// Segments of those then in flight that are not acknowledged yet; 0: there was no loss, or it is over.
+    left: u32,
+}
+
+impl Undo {
+    /// The controller is about to be told of a loss, with so many segments from `snd_una` to `snd_nxt`.
+    pub(in crate::arq) fn before_loss(&mut self, congestion: &Congestion, in_flight: u32) {
+        if let Congestion::Kcp(control) = congestion
+            && self.left == 0
+        {
+            *self = Self { before: *control, left: in_flight };
+        }
+    }
+
+    /// `snd_una` has moved by so many segments.
+    pub(in crate::arq) fn acknowledged(&mut self, segments: u32) {
+        self.left = self.left.saturating_sub(segments);
+    }
+
+    /// A segment had arrived before it was sent again: nothing was lost.
+    pub(in crate::arq) fn needless(&mut self, congestion: &mut Congestion, now: Time) {
+        match congestion {
+            Congestion::Kcp(control) if self.left > 0 => {
+                control.cwnd = control.cwnd.max(self.before.cwnd);
+                control.ssthresh = control.ssthresh.max(self.before.ssthresh);
+                control.incr = control.incr.max(self.before.incr);
+                self.left = 0;
+            }
+            Congestion::Kcp(_) => {}
+            Congestion::Custom(custom) => custom.control.on_needless(now),
+        }
+    }
+}
+
+/// No congestion control: only the windows of both ends limit what is in flight.
+///
+/// The knob `nc` has the same effect and keeps the built-in controller counting, as ikcp.c does, so
+/// that it can be switched back; this one has no state at all.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Unlimited;
+
+impl CongestionControl for Unlimited {
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arq::congestion::Loss;
 
-    fn ack(rmt_wnd: u16) -> Ack {
-        Ack { now: Time::ZERO, segments: 1, bytes: 0, in_flight: 1, rmt_wnd, mss: 1376 }
+    fn timeout(congestion: &mut Congestion, undo: &mut Undo) {
+        undo.before_loss(congestion, 30);
+        congestion.control_mut().on_loss(&Loss {
+            now: Time::ZERO,
+            timeouts: 1,
+            fast: 0,
+            in_flight: 30,
+            prior_window: 24,
+            fast_resend: 2,
+            mss: 1376,
+        });
     }
 
-    fn loss(timeouts: u32, fast: u32) -> Loss {
-        let now = Time::ZERO;
-        Loss { now, timeouts, fast, in_flight: 30, prior_window: 24, fast_resend: 2, mss: 1376 }
-    }
-
-    #[test]
-    fn it_starts_at_one_after_the_first_flush_and_stops_at_the_peer_window() {
-        let mut control = KcpControl::new();
-        assert_eq!(control.window(), 0);
-        control.on_tick(Time::ZERO, 1376);
-        let mut windows = vec![control.window()];
-        for _ in 0..300 {
-            control.on_ack(&ack(9));
-            windows.push(control.window());
-        }
-        windows.dedup();
-        assert_eq!(windows, [1, 2, 4, 6, 8, 9]); // in steps of two, as ikcp.c does
+    fn stands(congestion: &Congestion) -> (u32, Option<u32>) {
+        (congestion.control().window(), congestion.control().ssthresh())
     }
 
     #[test]
-    fn a_timeout_falls_to_one_and_a_fast_resend_to_half_the_flight() {
-        let mut control = KcpControl { cwnd: 24, ssthresh: 24, incr: 24 * 1376 };
-        control.on_loss(&loss(0, 1));
-        assert_eq!((control.cwnd, control.ssthresh), (17, 15));
-        control.on_loss(&loss(1, 0));
-        assert_eq!((control.cwnd, control.ssthresh, control.incr), (1, 12, 1376));
+    fn a_loss_that_was_none_leaves_the_window_as_it_was() {
+        let mut congestion = Congestion::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
+        let mut undo = Undo::default();
+        timeout(&mut congestion, &mut undo);
+        timeout(&mut congestion, &mut undo); // a second one does not count as where to go back to
+        assert_eq!(stands(&congestion), (1, Some(12)));
+        undo.acknowledged(29);
+        undo.needless(&mut congestion, Time::ZERO);
+        assert_eq!(stands(&congestion), (24, Some(20)));
+    }
+
+    #[test]
+    fn a_loss_is_final_once_all_that_was_in_flight_is_acknowledged() {
+        let mut congestion = Congestion::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
+        let mut undo = Undo::default();
+        timeout(&mut congestion, &mut undo);
+        undo.acknowledged(30);
+        undo.needless(&mut congestion, Time::ZERO);
+        assert_eq!(stands(&congestion), (1, Some(12)));
     }
 }

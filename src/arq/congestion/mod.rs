@@ -9,25 +9,16 @@ mod cubic;
 mod good_bad;
 mod kcp;
 #[cfg(test)]
-mod model;
-mod noise;
-mod rounds;
-#[cfg(test)]
 mod tests;
-mod undo;
-mod unlimited;
 mod window;
-mod windowed;
 
 pub use copa::Copa;
 pub use cubic::Cubic;
 pub use good_bad::GoodBad;
-pub use kcp::KcpControl;
-pub(super) use undo::Undo;
-pub use unlimited::Unlimited;
+pub(super) use kcp::Undo;
+pub use kcp::{KcpControl, Unlimited};
 
 use super::config::Config;
-use super::pacing::Pacer;
 use super::send::Sender;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -86,8 +77,6 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 }
-
-pub use super::pacing::PACING_BURST;
 
 /// Acknowledged segments, by one datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -283,4 +272,60 @@ impl Congestion {
 /// Segments for which the windows of both ends have room.
 fn window_room(config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
     u32::from(config.snd_wnd.min(rmt_wnd)).saturating_sub(sender.span())
+}
+
+/// Longest time whose budget is kept.
+pub const PACING_BURST: Duration = Duration::from_millis(20);
+
+/// Token bucket. A segment leaves when the budget is above zero and may overdraw it, so that no
+/// rate is too small for a segment; the debt is paid before the next one.
+#[derive(Debug, Default)]
+pub(super) struct Pacer {
+    /// Bytes that may leave, negative after an overdraft, in units of 1/1,000,000 byte.
+    budget: i64,
+    /// When it was filled last, with which rate; `None`: not paced.
+    filled: Option<Time>,
+}
+
+impl Pacer {
+    /// Adds what `rate` bytes/s are worth since the last call.
+    pub(super) fn refill(&mut self, now: Time, rate: Option<u64>) {
+        let Some(rate) = rate else {
+            self.filled = None;
+            return;
+        };
+        let rate = i64::try_from(rate).unwrap_or(i64::MAX);
+        let burst = rate.saturating_mul(micros(PACING_BURST));
+        self.budget = match self.filled {
+            None => burst,
+            Some(last) => self.budget.saturating_add(rate.saturating_mul(micros(now.since(last)))).min(burst),
+        };
+        self.filled = Some(now);
+    }
+
+    /// Whether a segment may leave.
+    pub(super) fn allows(&self) -> bool {
+        self.filled.is_none() || self.budget > 0
+    }
+
+    /// When a segment may leave at `rate`; `None`: not at this rate.
+    pub(super) fn allows_at(&self, now: Time, rate: Option<u64>) -> Option<Time> {
+        match (self.filled, rate) {
+            (Some(_), Some(0)) if !self.allows() => None,
+            (Some(filled), Some(rate)) if !self.allows() => {
+                let wait = self.budget.unsigned_abs() / rate + 1;
+                Some((filled + Duration::from_micros(wait)).max(now))
+            }
+            _ => Some(now),
+        }
+    }
+
+    /// Takes the bytes of a segment that leaves.
+    pub(super) fn spend(&mut self, len: u16) {
+        self.budget = self.budget.saturating_sub(i64::from(len) * 1_000_000);
+    }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

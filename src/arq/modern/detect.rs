@@ -1,7 +1,7 @@
 //! Whether a transmission is lost. [`Rack::due`] decides and changes nothing.
 
 use super::Modern;
-use crate::arq::outgoing::Due;
+use crate::arq::observe::Cause;
 use crate::arq::rtt::Rtt;
 use crate::pace::Reordering;
 use crate::seq::Sn;
@@ -121,12 +121,12 @@ impl Rack {
         u16::try_from(now.micros_since(self.progress) / 1_000_000).unwrap_or(u16::MAX)
     }
 
-    /// Whether a transmission is lost.
-    pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Due {
+    /// Whether and why a transmission is lost.
+    pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Cause> {
         if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {
-            return Due::FastResend;
+            return Some(Cause::Overtaken);
         }
-        if self.timeout_at(sent, rtt, modern) <= now { Due::Timeout } else { Due::NotYet }
+        (self.timeout_at(sent, rtt, modern) <= now).then_some(Cause::Timeout)
     }
 
     /// When it will be, if nothing arrives before.

@@ -1,7 +1,7 @@
 //! Transmissions in the order in which they left.
 
 use super::Sent;
-use crate::arq::outgoing::Outgoing;
+use crate::arq::transmit::Outgoing;
 use crate::ring::Ring;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -75,7 +75,7 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arq::outgoing::Flight;
+    use crate::arq::transmit::Flight;
 
     #[test]
     fn transmissions_come_out_in_the_order_in_which_they_left() {

@@ -4,28 +4,23 @@
 //! The wire stays KCP's. The `ts` of a PUSH is only ever echoed, so here it is a token: the µs at
 //! which it left, made unique, so that an ACK names the very transmission that arrived.
 
-mod arrivals;
-mod copies;
 mod detect;
 mod flights;
 mod floor;
-mod gap;
 mod hold;
 mod input;
 mod protect;
 mod rebuild;
-mod repairs;
 mod resend;
-mod ride;
 mod spread;
 mod waits;
 
-pub(super) use arrivals::Arrivals;
 use detect::{Rack, Sent};
 use flights::Flights;
+pub(super) use input::Arrivals;
 pub(super) use rebuild::Rebuild;
 pub(super) use resend::ByTime;
-pub(super) use ride::Ride;
+pub(super) use waits::Ride;
 
 /// The parts of [`Recovery::Modern`](super::Recovery::Modern), each of which can be switched off to
 /// see what it is worth. docs/TUNING.md has the figures.

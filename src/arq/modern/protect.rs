@@ -1,19 +1,19 @@
 //! What is in flight, protected ahead of its loss within a budget of bytes.
 
 use super::Modern;
-use super::copies::Copies;
 use super::floor::Floor;
-use super::gap::Gap;
-use super::repairs;
+use super::waits::Gap;
+use crate::arq::config::{OVERHEAD, REPAIR_OVERHEAD};
 use crate::arq::congestion::Congestion;
 use crate::arq::rtt::Rtt;
+use crate::arq::send::Sender;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
-use crate::code::budget::share;
-use crate::code::protect::Protector;
-use crate::code::share::{LossShare, WHOLE};
+use crate::code::Encoder;
+use crate::code::budget::{Budget, LossShare, WHOLE, share};
+use crate::code::protect::{Draft, Protector, Source};
 use crate::seq::Sn;
 use crate::time::Time;
-use crate::wire::{HEADER_LEN, Output};
+use crate::wire::{Command, HEADER_LEN, Header, Output};
 
 /// Protects what is in flight: by repairs towards a peer that rebuilds, by copies towards any other.
 ///
@@ -26,7 +26,8 @@ pub(in crate::arq) struct Protection {
     /// Transmissions that were resends.
     resent: LossShare,
     protector: Protector,
-    copies: Copies,
+    /// The first new segments of the last two flushes, the later one first, to copy from; `None`: there was none.
+    flushes: [Option<Sn>; 2],
     gap: Gap,
     pub(super) floor: Floor,
     /// The first segment of those that pacing left without protection.
@@ -51,7 +52,7 @@ impl Default for Protection {
             peer: Peer::Unknown,
             resent: LossShare::assumed(ASSUMED),
             protector: Protector::default(),
-            copies: Copies::default(),
+            flushes: [None; 2],
             gap: Gap::default(),
             floor: Floor::default(),
             unprotected: None,
@@ -91,10 +92,9 @@ impl Protection {
         transmit: &mut Transmit<'_, '_, O>,
         first: Sn,
         resent: u32,
-        rmt_wnd: u16,
-        rtt: &Rtt,
         modern: &Modern,
     ) -> u32 {
+        let rtt = transmit.rtt;
         (0..resent).for_each(|_| self.resent.judge(true));
         let new = transmit.sender.nxt.0.wrapping_sub(first.0);
         if new > 0 {
@@ -105,20 +105,68 @@ impl Protection {
             self.protector.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
         }
         let first = self.unprotected.take().unwrap_or(first);
-        let is_held_back = Congestion::holds_back(transmit.config, rmt_wnd, transmit.sender);
+        let is_held_back = Congestion::holds_back(transmit.config, transmit.rmt_wnd, transmit.sender);
         if is_held_back || first == transmit.sender.nxt {
             return 0; // what waits gains more from the room on the path
         }
         match self.peer {
             Peer::Unknown => 0,
-            Peer::Stock => self.copies.send(transmit, &mut self.protector.budget, first),
+            Peer::Stock => self.copy(transmit, first),
             Peer::Rebuilds { .. } => {
                 let patience = if modern.thin_acks { self.gap.patience(rtt) } else { 0 };
-                let sent = repairs::send(&mut self.protector, transmit, first, patience);
+                let sent = self.repair(transmit, first, patience);
                 self.unprotected = (!transmit.congestion.allows()).then_some(first);
                 sent
             }
         }
+    }
+
+    /// The segments from `first` on were just sent: sends small ones of the two flushes before that once more, unasked, as far as the budget
+    /// and the datagram go. Any KCP peer takes the copy that comes first. Returns how many. Source of the idea: G. Fiedler, "Reliable Ordered
+    /// Messages".
+    fn copy<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, first: Sn) -> u32 {
+        let (mut end, mut sent) = (first, 0);
+        for start in self.flushes.into_iter().flatten() {
+            sent += copy(transmit, &mut self.protector.budget, start, end);
+            end = start;
+        }
+        let [last, _] = self.flushes;
+        self.flushes = [Some(first), last];
+        sent
+    }
+
+    /// The segments from `first` on were just sent: sends repairs of what is in flight, as far as the
+    /// budget goes. Acknowledgements may wait for `patience` packets. Returns how many.
+    fn repair<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, first: Sn, patience: u8) -> u32 {
+        let protector = &mut self.protector;
+        if !protector.budget.affords(HEADER_LEN as u64 + u64::from(REPAIR_OVERHEAD)) {
+            return 0; // and nothing has to be looked for
+        }
+        let nxt = transmit.sender.nxt;
+        let new = nxt.0.wrapping_sub(first.0);
+        // A repair is of no use for what is lost together with it.
+        let together = new.min(transmit.packer.segments());
+        let before = draft(transmit, nxt.sub(together)).filter(|draft| transmit.packer.fits(draft.len));
+        let rides = before.is_some();
+        let Some(draft) = before.or_else(|| draft(transmit, nxt)) else { return 0 };
+        let most = if rides || new <= FEW { FEW } else { MANY };
+        let cost = u64::from(draft.len) + HEADER_LEN as u64 + if rides { 0 } else { IP_AND_UDP };
+        let mut sent = 0;
+        while sent < most
+            && (!rides || transmit.packer.fits(draft.len))
+            && transmit.congestion.allows()
+            && protector.budget.spend(cost)
+        {
+            if !rides {
+                transmit.packer.finish();
+            }
+            let (cmd, sn) = (Command::Wins, draft.first());
+            let header = Header { cmd, frg: patience, sn, ..transmit.header };
+            protector.write(transmit.sender, &draft, transmit.packer.push(&header, draft.len));
+            transmit.congestion.spend(draft.len);
+            sent += 1;
+        }
+        sent
     }
 
     /// What each byte earns, of 65,535.
@@ -145,6 +193,57 @@ fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
     bytes
 }
 
+/// Copies the segments from `start` up to `end`.
+fn copy<O: Output>(transmit: &mut Transmit<'_, '_, O>, budget: &mut Budget, start: Sn, end: Sn) -> u32 {
+    let una = transmit.sender.una();
+    let (mut sn, mut sent) = (if start.is_before(una) { una } else { start }, 0);
+    while sn.is_before(end) {
+        if let Some(&segment) = transmit.sender.ring.get(sn).filter(|segment| segment.len <= SMALL) {
+            if !transmit.packer.fits(segment.len)
+                || !transmit.congestion.allows()
+                || !budget.spend(u64::from(segment.len) + HEADER_LEN as u64)
+            {
+                break;
+            }
+            let header = Header { sn, frg: segment.frg, ..transmit.header };
+            let room = transmit.packer.push(&header, segment.len);
+            transmit.sender.copy_payload(sn, &segment, room);
+            transmit.congestion.spend(segment.len);
+            sent += 1;
+        }
+        sn = sn.add(1);
+    }
+    sent
+}
+
+/// A repair of the last segments in flight before `end`, of those behind a hole only if there is room to say so. `None`: there are none, or it
+/// is larger than a datagram.
+fn draft<O>(transmit: &Transmit<'_, '_, O>, end: Sn) -> Option<Draft> {
+    let (sender, mtu) = (&*transmit.sender, transmit.config.mtu);
+    let numbers = end.0.wrapping_sub(sender.una().0);
+    let of_last = |in_a_row| Draft::of_last(sender, numbers, end, in_a_row);
+    let fits = |draft: &Draft| draft.len.saturating_add(OVERHEAD) <= mtu;
+    [false, true].into_iter().find_map(|in_a_row| of_last(in_a_row).filter(fits))
+}
+
+impl Source for Sender {
+    fn len_of(&self, sn: Sn) -> Option<u16> {
+        self.ring.get(sn).map(|segment| segment.len)
+    }
+
+    fn add_to(&self, encoder: &mut Encoder, sn: Sn) {
+        if let Some(segment) = self.ring.get(sn) {
+            encoder.add(sn, segment.frg, segment.len, |to| self.copy_payload(sn, segment, to));
+        }
+    }
+}
+
+/// Repairs at once beside few segments.
+const FEW: u32 = 2;
+/// Repairs at once after a burst of segments.
+const MANY: u32 = 16;
+/// Largest segment that is copied, bytes.
+const SMALL: u16 = 400;
 /// Loss that is assumed before anything is known, of 65,535.
 const ASSUMED: u32 = WHOLE / 100;
 /// Share of resends, of 65,535, above which a timeout gives the next acknowledgement time to come: the

@@ -6,7 +6,7 @@ use crate::arq::config::OVERHEAD;
 use crate::arq::recv::Stored;
 use crate::arq::stats::count;
 use crate::arq::{Kcp, Work};
-use crate::code::share::LossShare;
+use crate::code::budget::LossShare;
 use crate::code::{Decoder, DecoderConfig};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};

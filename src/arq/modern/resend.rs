@@ -6,9 +6,9 @@ use super::protect::Protection;
 use super::spread::Spread;
 use super::{Flights, Modern, Rack};
 use crate::arq::congestion::Undo;
-use crate::arq::event::Cause;
-use crate::arq::outgoing::{Due, Flight, Outgoing};
+use crate::arq::observe::Cause;
 use crate::arq::rtt::Rtt;
+use crate::arq::transmit::{Flight, Outgoing};
 use crate::arq::transmit::{Resent, Transmit};
 use crate::seq::Sn;
 use crate::time::Time;
@@ -66,16 +66,13 @@ impl ByTime {
     pub(in crate::arq) fn flush<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
-        rmt_wnd: u16,
-        rtt: &Rtt,
         modern: &Modern,
     ) -> (Resent, u32) {
-        let (now, first) = (transmit.now, transmit.sender.nxt);
+        let (now, first, rtt) = (transmit.now, transmit.sender.nxt, transmit.rtt);
         if self.rack.was_set_back(now, SET_BACK / 2) {
             self.start_again(transmit, now);
         }
-        let is_few =
-            transmit.sender.waiting() <= transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
+        let is_few = transmit.sender.waiting() <= transmit.room();
         // Not after that: what is lost by a shorter timeout would want another flush at once.
         self.rack.is_open = transmit.congestion.is_open(transmit.config);
         let told = self.protection.ack_delay(rtt).or(self.peer_delay);
@@ -83,7 +80,7 @@ impl ByTime {
         self.rack.impatience = if is_few && told.is_none() { self.hold.impatience(now, rtt) } else { None };
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
-        let (resent, copies) = self.resend(transmit, token, rmt_wnd, rtt, modern);
+        let (resent, copies) = self.resend(transmit, token, modern);
         if resent != Resent::default() {
             self.undo.before_loss(transmit.congestion, transmit.sender.span());
         }
@@ -93,8 +90,8 @@ impl ByTime {
             self.rack.progress(now);
         }
         let flight = Flight { ts: token.token(), xmit: 1, ..Flight::default() };
-        let most = self.spread(transmit, rmt_wnd, rtt);
-        transmit.send_new(rmt_wnd, &flight, most);
+        let most = self.spread(transmit);
+        transmit.send_new(&flight, most);
         if transmit.sender.nxt != first {
             self.flights.push(first, transmit.sender.nxt, token);
             self.spread.sent(transmit.sender.nxt.0.wrapping_sub(first.0));
@@ -103,16 +100,16 @@ impl ByTime {
             return (resent, copies);
         }
         let again = resent.fast + resent.timeouts;
-        let protected = self.protection.send(transmit, first, again, rmt_wnd, rtt, modern);
+        let protected = self.protection.send(transmit, first, again, modern);
         (resent, copies + protected)
     }
 
     /// How many new segments may leave at once.
-    fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>, rmt_wnd: u16, rtt: &Rtt) -> u32 {
-        let Some(window) = transmit.congestion.window_of_kcp(transmit.config, rmt_wnd) else {
+    fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> u32 {
+        let Some(window) = transmit.congestion.window_of_kcp(transmit.config, transmit.rmt_wnd) else {
             return u32::MAX;
         };
-        let room = transmit.congestion.room(transmit.config, rmt_wnd, transmit.sender);
+        let (room, rtt) = (transmit.room(), transmit.rtt);
         let cycle = if rtt.srtt == 0 { 0 } else { u64::from(rtt.srtt) + self.hold.get(false) };
         self.spread.most(transmit.now, transmit.sender.waiting() > room, window, cycle)
     }
@@ -122,41 +119,34 @@ impl ByTime {
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
         token: Time,
-        rmt_wnd: u16,
-        rtt: &Rtt,
         modern: &Modern,
     ) -> (Resent, u32) {
+        let (now, rtt) = (transmit.now, transmit.rtt);
         // Where a queue overflows, copies are what it overflows with.
         let may_double = !self.protection.floor.may_be_under_queue(rtt.srtt);
         let Self { rack, flights, hold, .. } = self;
         let (mut resent, mut copies) = (Resent::default(), 0);
-        let now = transmit.now;
         while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {
             if oldest.at >= token {
                 break; // this flush has sent it
             }
-            let why = rack.due(oldest, now, rtt, modern);
-            if why == Due::NotYet || !transmit.congestion.allows() {
+            let Some(cause) = rack.due(oldest, now, rtt, modern).filter(|_| transmit.congestion.allows())
+            else {
                 break;
-            }
-            let is_silent = why == Due::Timeout && rack.is_silent(now, rtt, modern);
+            };
+            let is_silent = cause == Cause::Timeout && rack.is_silent(now, rtt, modern);
             // When the path may be down, the first is what the peer takes whatever else it has.
             let sn = if is_silent { transmit.sender.una() } else { oldest.sn };
             let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
             segment.flight.resend_by_time(token.token());
             let segment = *segment;
-            let cause = match why {
-                Due::FastResend => Cause::Overtaken,
-                _ if is_silent => Cause::Silence,
-                _ => Cause::Timeout,
-            };
-            transmit.send_again(sn, &segment, cause);
-            if !is_silent && may_double && blocks_a_full_window(transmit, rmt_wnd, sn, &segment) {
+            transmit.send_again(sn, &segment, if is_silent { Cause::Silence } else { cause });
+            if !is_silent && may_double && blocks_a_full_window(transmit, sn, &segment) {
                 transmit.copy(sn, &segment);
                 copies += 1;
             }
             flights.push(sn, sn.add(1), token);
-            if why == Due::FastResend {
+            if cause == Cause::Overtaken {
                 if resent.fast == 0 {
                     rack.reordering.found_lost(); // now, so that what this makes due leaves in this flush as well
                     hold.lost(now);
@@ -176,13 +166,13 @@ impl ByTime {
 /// Whether a full window has waited for this segment for two round trips and will for another one if it is lost again: then it leaves
 /// twice. It has been lost twice, is in the older half of what is in flight, and more waits than the windows let. Only one that has a
 /// datagram of its own, and only where no congestion window takes losses for a path that is full.
-fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, rmt_wnd: u16, sn: Sn, segment: &Outgoing) -> bool {
+fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, sn: Sn, segment: &Outgoing) -> bool {
     let Transmit { sender, config, congestion, .. } = transmit;
     segment.flight.xmit > 2
         && 2 * sn.0.wrapping_sub(sender.una().0) < sender.span()
         && 2 * u32::from(segment.len) > u32::from(config.mss())
         && congestion.is_open(config)
-        && sender.waiting() > congestion.room(config, rmt_wnd, sender)
+        && sender.waiting() > transmit.room()
 }
 
 /// A clock that was set back this far, µs, wakes for that; a flush sees half of it, so that its own token

@@ -1,6 +1,5 @@
 //! The receiving half: segments in, in any order, messages out.
 
-mod place;
 mod read;
 mod room;
 
@@ -10,8 +9,8 @@ use crate::seq::Sn;
 use crate::time::Millis;
 use crate::wire::RawHeader;
 use bytes::Bytes;
-use place::{Found, Place};
 use room::{Room, with_header};
+use std::num::NonZeroU32;
 
 /// Segments from the oldest unread one to the newest that arrived: up to `nxt` they are there
 /// without a gap (KCP's `rcv_queue`), from there on some are missing (`rcv_buf`).
@@ -295,3 +294,41 @@ impl Receiver {
         shared.insert(sn, data);
     }
 }
+
+/// Where a segment is that arrived. An `Option` of it has four bytes as well.
+#[derive(Clone, Copy, Debug)]
+struct Place(NonZeroU32);
+
+/// What a [`Place`] says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Found {
+    /// Its header is at this position of the log, of which 31 bits are enough.
+    InLog(u32),
+    /// Its data is part of a datagram's buffer.
+    Shared { frg: u8 },
+}
+
+impl Place {
+    /// `offset` bytes after `position` of the log.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "an offset within a datagram")]
+    fn in_log(position: u32, offset: usize) -> Self {
+        Self(IN_LOG | position.wrapping_add(offset as u32))
+    }
+
+    fn shared(frg: u8) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(frg.into()))
+    }
+
+    #[inline]
+    fn find(self) -> Found {
+        let bits = self.0.get();
+        if bits & IN_LOG.get() == 0 {
+            return Found::Shared { frg: u8::try_from(bits - 1).unwrap_or(0) };
+        }
+        Found::InLog(bits & !IN_LOG.get())
+    }
+}
+
+/// The bit that a count of fragments never has.
+const IN_LOG: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 31) - 1);

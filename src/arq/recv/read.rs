@@ -1,7 +1,6 @@
 //! Messages out: looked at and taken.
 
-use super::Receiver;
-use super::place::Found;
+use super::{Found, Receiver};
 use crate::seq::Sn;
 use crate::wire::{HEADER_LEN, RawHeader};
 use bytes::{Bytes, BytesMut};

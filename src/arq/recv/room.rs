@@ -23,7 +23,6 @@ impl Receiver {
     pub(in crate::arq) fn set_room(&mut self, limit: u32, segment_max: u16) {
         let promised = self.room().map_or(self.nxt, |room| room.promised);
         self.rare().room = Some(Room { limit, segment_max, promised });
-        self.was_full |= self.is_without_room();
     }
 
     /// Whether they are limited so already.

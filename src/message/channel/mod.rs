@@ -91,16 +91,15 @@ mod content;
 mod peer;
 mod receive;
 mod send;
-mod stats;
 
 pub use config::{BLOCK_MAX, ChannelConfig, ChannelsConfig, Delivery, Resend};
 pub use peer::ChannelPeer;
-pub use stats::{ChannelStats, RejectedPayloads};
 
 use super::Message;
 use super::bits::{Read, Stream, Write};
 use super::error::{BitsError, ReadError, SendError};
 use crate::config::ConfigError;
+use crate::counters::reasons;
 use crate::seq::Seq16;
 use crate::time::Time;
 use carried::Carried;
@@ -394,5 +393,38 @@ impl<M: Message> Channels<M> {
         }
         stream.finish()?;
         if is_empty { Err(ReadError::Empty) } else { Ok(()) }
+    }
+}
+
+/// What a channel has done since it was made.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ChannelStats {
+    /// Messages, slices and notices of expired messages sent for the first time.
+    pub sent: u64,
+    /// Sent again.
+    pub resends: u64,
+    /// Messages given up because they were too old.
+    pub expired: u64,
+    /// Messages delivered.
+    pub received: u64,
+    /// Blocks delivered.
+    pub blocks_received: u64,
+    /// Messages and slices that had come before.
+    pub duplicates: u64,
+    /// Messages that the peer gave up and that had not come.
+    pub skipped: u64,
+    /// Sequenced: messages older than one delivered before.
+    pub old: u64,
+    /// Unreliable: messages dropped because as many as `receive_buffer` were not read. Blocks too long to be honest.
+    pub overflowed: u64,
+}
+
+reasons! {
+    /// Payloads that were refused, by the [`ReadError`].
+    pub struct RejectedPayloads: u64, by ReadError {
+        bits: Bits,
+        empty: Empty,
+        no_room: NoRoom,
     }
 }

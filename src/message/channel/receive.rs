@@ -2,8 +2,7 @@
 
 use super::config::{ChannelConfig, Delivery};
 use super::content::{Content, serialize_count, serialize_id};
-use super::stats::ChannelStats;
-use super::{Message, ReadError, Received};
+use super::{ChannelStats, Message, ReadError, Received};
 use crate::message::bits::{Read, Stream};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;

@@ -1,8 +1,8 @@
 //! Messages on their way out: stored until they have left, or until they are known to have arrived.
 
+use super::ChannelStats;
 use super::config::ChannelConfig;
 use super::content::{Content, serialize_count, serialize_id};
-use super::stats::ChannelStats;
 use crate::message::bits::{Measure, Write};
 use crate::message::{BitsError, Message, SendError};
 use crate::ring::SequenceBuffer;

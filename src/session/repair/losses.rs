@@ -1,6 +1,6 @@
 //! How much of what the peer sends gets lost, by the numbers of its packets.
 
-use crate::code::share::{LossShare, WHOLE};
+use crate::code::budget::{LossShare, WHOLE};
 
 /// Judges each number when three higher ones have come. Whoever is later than that counts as lost, for a repair would have brought it
 /// sooner; who was rebuilt counts as lost as well.
