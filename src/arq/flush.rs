@@ -1,6 +1,7 @@
 //! A flush: what is due leaves in datagrams; and when the next one is due.
 
 use super::config::Recovery;
+use super::congestion::Congestion;
 use super::packer::Packer;
 use super::probe::Patience;
 use super::transmit::Flight;
@@ -150,11 +151,11 @@ impl<O: Output> Kcp<O> {
 
     /// Whether a flush would send or count anything.
     fn has_work(&self, now: Time) -> bool {
-        self.acks_at(now) <= now
+        self.send_at(self.work.as_deref()) <= now // first: that is quick, and mostly so
+            || self.acks_at(now) <= now
             || self.probe.ask
             || self.probe.tell
             || self.may_be_lost(now)
-            || self.send_at(self.work.as_deref()) <= now
     }
 
     /// When a flush would send or count anything.
@@ -180,6 +181,13 @@ impl<O: Output> Kcp<O> {
             return next;
         }
         next.min(self.congestion.allows_at(now).map_or(Time::NEVER, |from| from.max(data)))
+    }
+
+    /// Whether [`check`](Self::check) says now, at a glance: new segments may leave.
+    #[inline]
+    pub(super) fn sends_now(&self, now: Time) -> bool {
+        let is_simple = self.config.is_at_once() && matches!(self.congestion, Congestion::Kcp(_));
+        is_simple && self.send_at(self.work.as_deref()) <= now
     }
 
     /// When the acknowledgements that are owed leave.

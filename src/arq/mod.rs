@@ -268,8 +268,15 @@ impl<O: Output> Kcp<O> {
         self.update_ahead(now, &mut ());
     }
 
-    /// The same. The first datagram goes to `ahead`, if there is room for it.
-    pub(crate) fn update_ahead(&mut self, now: Time, ahead: &mut impl Ahead) {
+    /// The same, if [`check`](Self::check) says that there is something to do. The first datagram goes to `ahead`, if there is room for it.
+    #[inline]
+    pub(crate) fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) {
+        if self.sends_now(now) || self.check(now).is_some_and(|at| at <= now) {
+            self.update_ahead(now, ahead);
+        }
+    }
+
+    fn update_ahead(&mut self, now: Time, ahead: &mut impl Ahead) {
         if self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once() {
             self.flush_ahead(now, ahead);
         }

@@ -6,11 +6,11 @@ use crate::time::Time;
 use std::time::Duration;
 
 /// The newest packets received and whether the peer is still to be told.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     newest: Option<Newest>,
-    /// When the peer is to be told at the latest; `None`: it has been.
-    due: Option<Time>,
+    /// When the peer is to be told at the latest; never: it has been.
+    due: Time,
     /// The oldest packet of which it has not been told, and wants to know.
     untold: Option<u64>,
     /// Datagrams that may still tell it again, when they leave anyway: the first may have got lost.
@@ -23,6 +23,12 @@ struct Newest {
     /// Bit n: the packet `pn` - 1 - n has been received as well.
     bits: u32,
     at: Time,
+}
+
+impl Default for Received {
+    fn default() -> Self {
+        Self { newest: None, due: Time::NEVER, untold: None, repeats: 0 }
+    }
 }
 
 impl Received {
@@ -48,19 +54,19 @@ impl Received {
             let newest = self.newest.map_or(pn, |newest| newest.pn);
             // Before the bits do not reach it any more, whatever still comes in the meantime.
             let due = if newest - oldest >= REACH { now } else { due };
-            self.due = Some(self.due.map_or(due, |at| at.min(due)));
+            self.due = self.due.min(due);
             self.untold = Some(oldest);
             self.repeats = REPEATS;
         }
     }
 
-    pub(super) const fn due(&self) -> Option<Time> {
+    pub(super) const fn due(&self) -> Time {
         self.due
     }
 
     /// What a datagram that leaves now tells, with how long ago the newest came.
     pub(super) fn peek(&self, now: Time) -> Option<(Acks, Duration)> {
-        self.newest(now).filter(|_| self.due.is_some() || self.repeats > 0)
+        self.newest(now).filter(|_| self.due != Time::NEVER || self.repeats > 0)
     }
 
     /// The same, whether it is news or not.
@@ -69,9 +75,9 @@ impl Received {
         Some((Acks { ack: low(pn), bits }, now.since(at)))
     }
 
-    pub(super) const fn told(&mut self) {
+    pub(super) fn told(&mut self) {
         self.untold = None;
-        if self.due.take().is_none() {
+        if std::mem::replace(&mut self.due, Time::NEVER) == Time::NEVER {
             self.repeats = self.repeats.saturating_sub(1);
         }
     }
@@ -115,12 +121,12 @@ mod tests {
     fn an_ack_leaves_when_due_and_rides_twice_more() {
         let mut received = Received::default();
         received.add(Time::ZERO, 7, None);
-        assert_eq!((received.due(), received.peek(Time::ZERO)), (None, None), "nothing to tell");
+        assert_eq!((received.due(), received.peek(Time::ZERO)), (Time::NEVER, None), "nothing to tell");
         received.add(Time::ZERO, 8, Some(Time::from_millis(10)));
         for tells in 0..3 {
             assert!(received.peek(Time::ZERO).is_some(), "{tells}");
             received.told();
-            assert_eq!(received.due(), None);
+            assert_eq!(received.due(), Time::NEVER);
         }
         assert_eq!(received.peek(Time::ZERO), None);
     }
@@ -131,9 +137,9 @@ mod tests {
         for round in 0..3 {
             let first = 100 * round;
             (first..first + REACH).for_each(|pn| received.add(Time::ZERO, pn, Some(later)));
-            assert_eq!(received.due(), Some(later));
+            assert_eq!(received.due(), later);
             received.add(Time::ZERO, first + REACH, Some(later));
-            assert_eq!(received.due(), Some(Time::ZERO));
+            assert_eq!(received.due(), Time::ZERO);
             received.told();
         }
     }

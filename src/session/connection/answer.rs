@@ -49,11 +49,11 @@ impl<M: Message> Connection<M> {
     }
 
     /// When the answer leaves at the latest, if there is one.
-    pub(super) fn answer_due(&self, now: Time) -> Option<Time> {
+    pub(super) fn answer_due(&self, now: Time) -> Time {
         match self.answer {
-            Answer::None => None,
-            Answer::Plain => Some(now),
-            Answer::Full => self.in_use.as_ref().map(|in_use| in_use.arrived.at + WAIT),
+            Answer::None => Time::NEVER,
+            Answer::Plain => now,
+            Answer::Full => self.in_use.as_ref().map_or(Time::NEVER, |in_use| in_use.arrived.at + WAIT),
         }
     }
 
@@ -65,7 +65,8 @@ impl<M: Message> Connection<M> {
         rides: bool,
         written: &mut Written,
     ) {
-        if self.answer_due(now).is_none_or(|due| !rides && due > now)
+        if self.answer == Answer::None
+            || (!rides && self.answer_due(now) > now)
             || writer.room().is_none_or(|room| room < ANSWER)
         {
             return;

@@ -14,8 +14,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Marks {
     received: EcnFrame,
-    /// When the peer is to be told at the latest, and not before when.
-    due: Option<Time>,
+    /// When the peer is to be told at the latest, or never, and not before when.
+    due: Time,
     not_before: Time,
     /// Datagrams that may still tell it, when they leave anyway.
     repeats: u8,
@@ -50,7 +50,7 @@ impl Marks {
         (features & FEATURE_ECN != 0).then(|| {
             Box::new(Self {
                 received: EcnFrame::default(),
-                due: None,
+                due: Time::NEVER,
                 not_before: Time::ZERO,
                 repeats: 0,
                 path: PathMarks::Testing(TESTS),
@@ -89,22 +89,22 @@ impl Marks {
         *count = count.wrapping_add(1);
         self.repeats = REPEATS;
         if ecn == Some(Ecn::Congested) && !only_tells {
-            self.due = self.due.or(Some(self.not_before.max(now.after(delay.into()))));
+            self.due = self.due.min(self.not_before.max(now.after(delay.into())));
         }
     }
 
-    pub(super) const fn due(&self) -> Option<Time> {
+    pub(super) const fn due(&self) -> Time {
         self.due
     }
 
     /// Tells the peer which marks have come, if that is due, or else if it may ride along; `must`: only if it is due.
     pub(super) fn write(&mut self, now: Time, writer: &mut FrameWriter<'_>, must: bool) -> bool {
-        let is_due = self.due.is_some_and(|at| at <= now);
+        let is_due = self.due <= now;
         let tells = is_due || (!must && self.repeats > 0 && self.not_before <= now);
         if !tells || writer.push(&Frame::Ecn(self.received)).is_err() {
             return false;
         }
-        self.due = None;
+        self.due = Time::NEVER;
         self.repeats = self.repeats.saturating_sub(1);
         self.not_before = now + TELL_EACH;
         true

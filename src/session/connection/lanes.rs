@@ -21,6 +21,8 @@ pub(super) struct Lanes {
     conv: u32,
     /// Longest datagram; what is cut is cut for that.
     max_datagram: u16,
+    /// A lane may have made what has not left.
+    may_wait: bool,
     config: Arc<SessionConfig>,
     /// Made when the first of them is used: most sessions of a big server are idle.
     lanes: Vec<Lane>,
@@ -46,10 +48,12 @@ impl Lane {
         Ok(Self { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false, wait: None })
     }
 
-    fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) {
-        if self.kcp.output().is_empty() && self.kcp.check(now).is_some_and(|at| at <= now) {
-            self.kcp.update_ahead(now, ahead);
+    /// Makes what is due; whether something waits that has not left.
+    fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) -> bool {
+        if self.kcp.output().is_empty() {
+            self.kcp.update_if_due(now, ahead);
         }
+        !self.kcp.output().is_empty()
     }
 
     fn take_writable(&mut self) -> bool {
@@ -94,7 +98,7 @@ impl Lanes {
         for lane in &config.lanes {
             config.lane(lane, max_datagram).check()?;
         }
-        Ok(Self { conv, max_datagram, config: Arc::clone(config), lanes: Vec::new() })
+        Ok(Self { conv, max_datagram, may_wait: false, config: Arc::clone(config), lanes: Vec::new() })
     }
 
     /// The knobs of the session.
@@ -252,28 +256,35 @@ impl Lanes {
 
     /// Makes what is due now, of each lane when what it made before has left.
     pub(super) fn update(&mut self, now: Time) {
-        self.lanes.iter_mut().for_each(|lane| lane.update_if_due(now, &mut ()));
+        self.may_wait = false;
+        for lane in &mut self.lanes {
+            self.may_wait |= lane.update_if_due(now, &mut ());
+        }
     }
 
     /// The same where no lane has made anything before. The first frame of all goes into a packet, behind what is in `buffer`, which may
     /// become `end` bytes long; returns the lane that it is of, if it fits.
     pub(super) fn update_into(&mut self, now: Time, buffer: &mut Vec<u8>, end: usize) -> Option<usize> {
+        self.may_wait = false;
         let mut lanes = self.lanes.iter_mut().enumerate();
         let mut first = None;
         for (index, lane) in &mut lanes {
             let mut packet = InPacket::new(buffer, end);
-            lane.update_if_due(now, &mut packet);
+            self.may_wait = lane.update_if_due(now, &mut packet);
             first = packet.finish().then_some(index);
-            if first.is_some() || !lane.kcp.output().is_empty() {
+            if first.is_some() || self.may_wait {
                 break; // what is made from here on comes behind that
             }
         }
-        lanes.for_each(|(_, lane)| lane.update_if_due(now, &mut ()));
+        for (_, lane) in lanes {
+            self.may_wait |= lane.update_if_due(now, &mut ());
+        }
         first
     }
 
     /// Tells the peer now what has come on lanes that send nothing.
     pub(super) fn acknowledge(&mut self, now: Time) {
+        self.may_wait = true;
         for lane in &mut self.lanes {
             if lane.kcp.wait_snd() == 0 && !lane.kcp.is_idle() {
                 lane.kcp.acknowledge(now); // nothing comes any more that it could ride with
@@ -321,6 +332,9 @@ impl Lanes {
 
     /// Bytes of the next frame of the first lane that has one.
     pub(super) fn next_len(&self) -> Option<usize> {
+        if !self.may_wait {
+            return None;
+        }
         self.lanes.iter().find_map(|lane| lane.kcp.output().next_len())
     }
 

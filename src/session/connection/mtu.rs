@@ -203,11 +203,12 @@ impl PathMtu {
     }
 
     /// When [`poll`](Self::poll) has something next.
-    pub(super) fn check(&self) -> Option<Time> {
-        let search = self.search.as_ref().filter(|search| search.is_wanted)?;
+    pub(super) fn check(&self) -> Time {
+        let Some(search) = self.search.as_ref().filter(|search| search.is_wanted) else { return Time::NEVER };
         match search.tries.waits {
-            Some((_, until)) => Some(until),
-            None => search.next_size(self.current).map(|_| search.not_before),
+            Some((_, until)) => until,
+            None if search.next_size(self.current).is_some() => search.not_before,
+            None => Time::NEVER,
         }
     }
 }
@@ -353,11 +354,11 @@ mod tests {
             let now = Time::from_millis(ms);
             mtu.on_sent(now, Seq16(0), 1200, true, PATIENCE);
             assert_eq!(mtu.poll(now, Time::ZERO, PATIENCE), None);
-            assert!(mtu.check().unwrap() > now);
+            assert!(mtu.check() > now);
         }
         assert_eq!(mtu.counts().lost, 0);
         assert!(mtu.on_pong(Time::from_millis(20_000), 1));
-        assert_eq!((mtu.current(), mtu.check()), (1472, None));
+        assert_eq!((mtu.current(), mtu.check()), (1472, Time::NEVER));
     }
 
     #[test]

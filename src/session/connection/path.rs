@@ -131,10 +131,10 @@ impl Path {
     }
 
     /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
-    pub(super) fn check(&self, len: usize) -> Option<Time> {
-        let candidate = self.candidate()?;
+    pub(super) fn check(&self, len: usize) -> Time {
+        let Some(candidate) = self.candidate() else { return Time::NEVER };
         let can_pay = candidate.sent.saturating_add(len) <= candidate.received;
-        Some(if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at })
+        if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at }
     }
 
     pub(super) fn update(&mut self, now: Time) {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(packet(&mut path, 0, 2, true), Some(2));
         let now = Time::from_millis(0);
         assert_eq!(path.poll(now, 34), Some((address(2), [7; 8])));
-        assert_eq!(path.check(34), Some(Time::from_millis(750)), "it has to send more before it gets more");
+        assert_eq!(path.check(34), Time::from_millis(750), "it has to send more before it gets more");
         assert_eq!(path.poll(Time::from_millis(500), 34), None);
         packet(&mut path, 500, 2, true);
         assert_eq!(path.poll(Time::from_millis(500), 34), Some((address(2), [7; 8])));
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(path.on_response(now, address(2), [8; 8]), None);
         assert_eq!(path.address(), address(1));
         assert_eq!(path.on_response(now, address(2), [7; 8]), Some(address(1)));
-        assert_eq!((path.address(), path.check(34)), (address(2), None));
+        assert_eq!((path.address(), path.check(34)), (address(2), Time::NEVER));
     }
 
     #[test]

@@ -90,8 +90,8 @@ impl<M: Message> Connection<M> {
     }
 
     /// When the peer is to be told of what was rebuilt.
-    pub(super) fn tells_due(&self) -> Option<Time> {
-        self.repairs.as_ref()?.rebuild.due()
+    pub(super) fn tells_due(&self) -> Time {
+        self.repairs.as_ref().and_then(|repairs| repairs.rebuild.due()).unwrap_or(Time::NEVER)
     }
 
     /// The share of what is sent that gets lost, as the peer tells, 0 to 1.

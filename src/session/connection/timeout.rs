@@ -56,39 +56,42 @@ impl<M: Message> Connection<M> {
         match &self.life {
             Life::Closed => return self.farewell.then_some(now),
             Life::Closing(closing) => {
-                let mut next = Soonest(closing.check());
-                next.or(self.path_due());
-                return Some(next.0);
+                return Some(closing.check().min(self.path_due()));
             }
             Life::Up | Life::Draining { .. } => {}
         }
-        let mut data = Soonest(self.lanes.check(now));
-        if data.0 <= now && self.pacing.is_none() {
-            return Some(data.0); // nothing is sooner
+        let mut data = self.lanes.check(now);
+        if data <= now && self.pacing.is_none() {
+            return Some(data); // nothing is sooner
         }
-        let mut next = Soonest(self.keepalive.timeout_at());
-        next.or(Some(self.keepalive.ping_at()));
-        next.or(self.path_due());
+        let mut next = self.keepalive.timeout_at().min(self.keepalive.ping_at());
+        next = next.min(self.path_due()).min(self.control_due(now));
         if let Life::Draining { until, .. } = self.life {
-            next.or(Some(if self.is_drained() { now } else { until }));
+            next = next.min(if self.is_drained() { now } else { until });
         }
-        next.or(self.response.map(|_| now));
-        next.or(self.answer_due(now));
-        next.or(self.received.due());
-        next.or(self.marks.as_ref().and_then(|marks| marks.due()));
-        next.or(self.tells_due());
-        next.or(self.redirects.due());
-        data.or(self.lane_waits().then_some(now));
-        data.or((self.datagrams.waiting() > 0).then_some(now));
+        if self.lane_waits() || self.datagrams.next_len().is_some() || self.repair_is_due() {
+            data = now;
+        }
         if let Some(channels) = &self.channels {
-            data.or(channels.check(now, self.rtt()));
+            data = data.min(channels.check(now, self.rtt()).unwrap_or(Time::NEVER));
         }
-        data.or(self.mtu.check());
-        data.or(self.repair_is_due().then_some(now));
-        if data.0 != Time::NEVER {
-            next.or(Some(data.0.max(self.allows_at())));
+        data = data.min(self.mtu.check());
+        if data != Time::NEVER {
+            next = next.min(data.max(self.allows_at()));
         }
-        Some(next.0)
+        Some(next)
+    }
+
+    /// When the peer is told something that it is owed.
+    pub(super) fn control_due(&self, now: Time) -> Time {
+        if self.response.is_some() {
+            return now;
+        }
+        let mut due = self.received.due().min(self.answer_due(now)).min(self.redirects.due());
+        if let Some(marks) = &self.marks {
+            due = due.min(marks.due());
+        }
+        due.min(self.tells_due())
     }
 
     /// Whether a lane has made a datagram that has not left.
@@ -96,22 +99,12 @@ impl<M: Message> Connection<M> {
         self.lanes.next_len().is_some() || self.parts.next().is_some()
     }
 
-    fn path_due(&self) -> Option<Time> {
+    fn path_due(&self) -> Time {
         self.path.check(self.seal.overhead() + PATH_FRAME)
     }
 
     /// Whether everything sent is known to have arrived, or has at least left.
     fn is_drained(&self) -> bool {
         self.undelivered().is_empty() && !self.lane_waits()
-    }
-}
-
-/// The soonest of all that is asked.
-struct Soonest(Time);
-
-impl Soonest {
-    #[inline]
-    fn or(&mut self, at: Option<Time>) {
-        self.0 = self.0.min(at.unwrap_or(Time::NEVER));
     }
 }

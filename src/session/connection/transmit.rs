@@ -219,21 +219,17 @@ impl<M: Message> Connection<M> {
 
     /// Whether the first frame of what is due, if there is any, is one of a lane that has not made it yet.
     fn is_for_lanes(&self, now: Time) -> bool {
-        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        let waits = self.datagrams.next_len().is_some() || self.response.is_some() || self.lane_waits();
         self.turn != 0
             && self.channels.is_none()
             && self.marks.is_none()
-            && !waits
-            && !is_due(self.received.due())
-            && !is_due(self.answer_due(now))
-            && !is_due(self.tells_due())
-            && !is_due(self.redirects.due())
+            && !self.lane_waits()
+            && self.datagrams.next_len().is_none()
+            && self.control_due(now) > now
     }
 
     /// Where the peer is to go, first of all: then it fits.
     fn write_redirect(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.redirects.due().is_none_or(|at| at > now) {
+        if self.redirects.due() > now {
             return;
         }
         let rtt = self.rtt();
@@ -277,10 +273,10 @@ impl<M: Message> Connection<M> {
 
     /// What the peer is owed.
     fn write_control(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.received.due().is_some_and(|at| at <= now) {
+        if self.received.due() <= now {
             written.works |= self.write_acks(now, writer);
         }
-        if self.tells_due().is_some_and(|at| at <= now) {
+        if self.tells_due() <= now {
             written.any |= self.write_losses(now, writer);
         }
         written.any |= written.works;

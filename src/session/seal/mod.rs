@@ -41,6 +41,8 @@ pub struct Seal {
     window: ReplayWindow,
     /// Packets whose checksum or tag was wrong.
     forged: u64,
+    /// Bytes of a packet that are not its body.
+    overhead: usize,
 }
 
 /// What a handshake leaves: the keys of one session, as one of its ends has them. A [`Seal`] is made of them, once.
@@ -102,7 +104,8 @@ impl Seal {
     #[must_use]
     pub fn new(now: Time, Keys(mut protection): Keys) -> Self {
         protection.begin(now);
-        Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0 }
+        let overhead = DATA_HEADER_LEN + protection.tail();
+        Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0, overhead }
     }
 
     /// Leaves room for the header of a packet behind what is in the buffer, which the frames are to follow. Returns where it begins,
@@ -115,8 +118,8 @@ impl Seal {
 
     /// Bytes of a packet that are not its body.
     #[must_use]
-    pub fn overhead(&self) -> usize {
-        DATA_HEADER_LEN + self.protection.tail()
+    pub const fn overhead(&self) -> usize {
+        self.overhead
     }
 
     /// Makes what was [begun](Self::begin) at `start` a packet for the session that its receiver calls `sid`. Updates the key first if
@@ -158,8 +161,7 @@ impl Seal {
             return Err(OpenError::KeySpent);
         }
         let have = datagram.len();
-        let body_end = have.checked_sub(self.protection.tail()).filter(|end| *end >= DATA_HEADER_LEN);
-        let body_end = body_end.ok_or(PacketError::Length { have })?;
+        let body_len = have.checked_sub(self.overhead).ok_or(PacketError::Length { have })?;
         let newest = self.window.newest();
         let pn = expand(newest, pn);
         self.window.check(pn)?;
@@ -173,7 +175,7 @@ impl Seal {
         }
         opened?;
         self.window.mark(pn)?;
-        let body = datagram.get(DATA_HEADER_LEN..body_end).unwrap_or_default();
+        let body = datagram.get(DATA_HEADER_LEN..DATA_HEADER_LEN + body_len).unwrap_or_default();
         Ok(Opened { pn, newest: ahead, body })
     }
 
