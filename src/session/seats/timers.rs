@@ -69,8 +69,10 @@ impl<Id: Copy + Ord> Timers<Id> {
         }
         let mut due = std::mem::take(&mut self.due).into_vec();
         due.retain(|Reverse((at, id))| armed(*id) == Some(*at));
-        due.sort_unstable();
-        due.dedup();
+        if due.len() > self.armed {
+            due.sort_unstable(); // what was moved, and then moved back, is there twice
+            due.dedup();
+        }
         self.tidy_at = TIDY_MIN.max(2 * due.len());
         due.shrink_to(self.tidy_at);
         self.due = due.into();
