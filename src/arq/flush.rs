@@ -57,11 +57,16 @@ impl<O: Output> Kcp<O> {
     /// Source: ikcp.c `ikcp_check`, which answers within an interval always.
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
-        let due = self.next_work(now).ever()?;
-        if self.config.is_at_once() {
-            return Some(due);
+        self.due_at(now).ever()
+    }
+
+    /// The same; never: nothing to wake for.
+    pub(crate) fn due_at(&self, now: Time) -> Time {
+        let due = self.next_work(now);
+        if self.config.is_at_once() || due == Time::NEVER {
+            return due;
         }
-        Some(self.timer.flush_at(now).map_or(now, |flush| flush.max(due)))
+        self.timer.flush_at(now).map_or(now, |flush| flush.max(due))
     }
 
     /// The body of a flush that has something to send or to count.

@@ -262,6 +262,12 @@ impl<O: Output> Kcp<O> {
         self.receiver.peek_size()
     }
 
+    /// Whether there is a message to take.
+    #[inline]
+    pub(crate) fn is_readable(&self) -> bool {
+        self.receiver.is_readable()
+    }
+
     /// Flushes if the interval has passed since the last time. To be called at least every
     /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
@@ -271,7 +277,7 @@ impl<O: Output> Kcp<O> {
     /// The same, if [`check`](Self::check) says that there is something to do. The first datagram goes to `ahead`, if there is room for it.
     #[inline]
     pub(crate) fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) {
-        if self.sends_now(now) || self.check(now).is_some_and(|at| at <= now) {
+        if self.sends_now(now) || self.due_at(now) <= now {
             self.update_ahead(now, ahead);
         }
     }

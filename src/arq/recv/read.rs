@@ -31,6 +31,13 @@ impl Receiver {
         Some(self.message().map(|(_, part)| part.len).sum())
     }
 
+    /// Whether there is one.
+    #[inline]
+    pub(in crate::arq) fn is_readable(&self) -> bool {
+        // If the newest in turn ends a message, what is before it is whole messages.
+        self.queued() > 0 && (self.last_frg == 0 || self.peek_size().is_some())
+    }
+
     /// Copies the next message, which is all there, to `buf`, which is as long.
     pub(in crate::arq) fn peek(&self, mut buf: &mut [u8]) {
         for (sn, part) in self.message() {

@@ -23,6 +23,8 @@ pub(super) struct Lanes {
     max_datagram: u16,
     /// A lane may have made what has not left.
     may_wait: bool,
+    /// The user may wait for a lane to become [writable](Self::take_writable).
+    is_awaited: bool,
     config: Arc<SessionConfig>,
     /// Made when the first of them is used: most sessions of a big server are idle.
     lanes: Vec<Lane>,
@@ -98,7 +100,14 @@ impl Lanes {
         for lane in &config.lanes {
             config.lane(lane, max_datagram).check()?;
         }
-        Ok(Self { conv, max_datagram, may_wait: false, config: Arc::clone(config), lanes: Vec::new() })
+        Ok(Self {
+            conv,
+            max_datagram,
+            may_wait: false,
+            is_awaited: false,
+            config: Arc::clone(config),
+            lanes: Vec::new(),
+        })
     }
 
     /// The knobs of the session.
@@ -113,14 +122,6 @@ impl Lanes {
         Lane::new(conv, &config).inspect_err(|error| log::error!("lanes that were checked: {error}")).ok()
     }
 
-    /// A lane, to use.
-    fn get_mut(&mut self, lane: usize) -> Option<&mut Lane> {
-        if self.lanes.is_empty() {
-            self.make();
-        }
-        self.lanes.get_mut(lane)
-    }
-
     #[cold]
     fn make(&mut self) {
         let mut lanes = Vec::with_capacity(self.len());
@@ -130,9 +131,14 @@ impl Lanes {
     }
 
     pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, SendError>> {
-        let lane = self.get_mut(lane)?;
+        if self.lanes.is_empty() {
+            self.make();
+        }
+        let lane = self.lanes.get_mut(lane)?;
         let sent = lane.kcp.send(message);
-        lane.was_full |= matches!(sent, Err(SendError::QueueFull { .. }));
+        if let Err(SendError::QueueFull { .. }) = sent {
+            (lane.was_full, self.is_awaited) = (true, true);
+        }
         if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {
             lane.wait = None;
         }
@@ -140,9 +146,13 @@ impl Lanes {
     }
 
     pub(super) fn send_end(&mut self, lane: usize) -> Option<Result<(), SendError>> {
-        let lane = self.get_mut(lane)?;
+        if self.lanes.is_empty() {
+            self.make();
+        }
+        let lane = self.lanes.get_mut(lane)?;
         let sent = lane.kcp.send_end();
         lane.was_full |= sent.is_err();
+        self.is_awaited |= sent.is_err();
         Some(sent)
     }
 
@@ -150,12 +160,18 @@ impl Lanes {
     pub(super) fn is_delivered(&mut self, lane: usize) -> bool {
         let Some(lane) = self.lanes.get_mut(lane) else { return true };
         lane.is_asked = lane.kcp.wait_snd() > 0;
+        self.is_awaited |= lane.is_asked;
         !lane.is_asked
     }
 
     /// Whether a lane has become what its user waits for, once.
     pub(super) fn take_writable(&mut self) -> bool {
-        self.lanes.iter_mut().fold(false, |any, lane| lane.take_writable() | any)
+        if !self.is_awaited {
+            return false;
+        }
+        let any = self.lanes.iter_mut().fold(false, |any, lane| lane.take_writable() | any);
+        self.is_awaited = self.lanes.iter().any(|lane| lane.was_full || lane.is_asked);
+        any
     }
 
     pub(super) fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
@@ -183,7 +199,7 @@ impl Lanes {
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.kcp.peek_size().is_some())
+        self.lanes.iter().any(|lane| lane.kcp.is_readable())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -323,9 +339,9 @@ impl Lanes {
 
     /// When [`update`](Self::update) or [`judge`](Self::judge) has something to do.
     pub(super) fn check(&self, now: Time) -> Time {
-        let due = |lane: &Lane| {
-            let judged = lane.blocked.map_or(Time::NEVER, |(since, _)| since + self.config.slow_peer);
-            lane.kcp.check(now).map_or(judged, |at| at.min(judged))
+        let due = |lane: &Lane| match lane.blocked {
+            Some((since, _)) => lane.kcp.due_at(now).min(since + self.config.slow_peer),
+            None => lane.kcp.due_at(now),
         };
         self.lanes.iter().fold(Time::NEVER, |soonest, lane| soonest.min(due(lane)))
     }

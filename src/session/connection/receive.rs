@@ -120,7 +120,7 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn take_frames(&mut self, now: Time, from: SocketAddr, mut taken: Taken, frames: Frames<'_>) {
+    fn take_frames(&mut self, now: Time, from: SocketAddr, mut taken: Taken, mut frames: Frames<'_>) {
         if let Life::Closing(closing) = &mut self.life {
             closing.on_packet();
             let (reason, undelivered) = (closing.reason, closing.undelivered);
@@ -133,15 +133,18 @@ impl<M: Message> Connection<M> {
             }
             return;
         }
-        taken.elicits |= self.on_protected(now, from, taken.pn, frames);
-        if !matches!(self.life, Life::Up | Life::Draining { .. }) {
-            return; // what was rebuilt has ended the session
+        if self.repairs.is_some() {
+            taken.elicits |= self.on_protected(now, from, taken.pn, frames);
+            if !matches!(self.life, Life::Up | Life::Draining { .. }) {
+                return; // what was rebuilt has ended the session
+            }
         }
-        for frame in frames {
+        let has_more_than_signs = frames.has_more_than_signs();
+        for frame in &mut frames {
             if frame.has_data() {
                 self.be_busy(now);
             }
-            if let Err(reason) = self.take_frame(now, from, frame, &mut taken) {
+            if let Err(reason) = self.take_frame(now, from, &frame, &mut taken) {
                 return self.fail(now, reason);
             }
             if self.is_closed() {
@@ -155,7 +158,7 @@ impl<M: Message> Connection<M> {
             self.received.add(now, taken.pn, taken.elicits.then_some(now.after(self.ack_delay.into())));
         }
         if let Some(stamp) = taken.ping {
-            self.on_ping(now, taken.pn, stamp, frames.has_more_than_signs());
+            self.on_ping(now, taken.pn, stamp, has_more_than_signs);
         }
     }
 
@@ -163,10 +166,10 @@ impl<M: Message> Connection<M> {
         &mut self,
         now: Time,
         from: SocketAddr,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         taken: &mut Taken,
     ) -> Result<(), CloseReason> {
-        match frame {
+        match *frame {
             Frame::Kcp(segments) => {
                 self.lanes.input(now, segments, self.memory_left)?;
                 self.after_segments(segments.len());
@@ -260,7 +263,7 @@ impl<M: Message> Connection<M> {
     /// Segments were taken, of so many bytes.
     pub(super) fn after_segments(&mut self, len: usize) {
         self.take_memory(len);
-        self.events.readable |= self.lanes.is_readable();
+        self.events.readable = self.events.readable || self.lanes.is_readable();
         self.events.writable |= self.lanes.take_writable();
     }
 

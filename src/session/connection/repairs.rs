@@ -213,7 +213,7 @@ impl<M: Message> Connection<M> {
                 }
                 frame => frame,
             };
-            self.take_frame(now, from, frame, &mut taken)?;
+            self.take_frame(now, from, &frame, &mut taken)?;
         }
         Ok(taken.refused)
     }

@@ -10,6 +10,7 @@ mod plain;
 use super::Suite;
 use super::exchange::{Attempt, HandshakeError};
 use super::seal::{Keys, OpenError, SealError};
+use super::wire::Data;
 use crate::time::Time;
 
 /// Ciphers, as far as they are built in.
@@ -75,13 +76,15 @@ pub(super) trait Protection: Send + Sync {
     /// The keys are used from now on.
     fn begin(&mut self, _now: Time) {}
 
-    /// The phase bit of the packet that is sealed next. Updates the key first if that is due.
-    fn next_phase(&mut self, _now: Time) -> bool {
-        false
-    }
-
-    /// Seals the packet that begins at `start` of the buffer: header and body are there, the tail is to be appended.
-    fn seal(&mut self, pn: u64, buffer: &mut Vec<u8>, start: usize) -> Result<(), SealError>;
+    /// Seals the packet that begins at `start` of the buffer, with room for its header: writes that, with the phase of the key, and appends
+    /// the tail. Updates the key first if that is due.
+    fn seal(
+        &mut self,
+        now: Time,
+        number: (Data, u64),
+        buffer: &mut Vec<u8>,
+        start: usize,
+    ) -> Result<(), SealError>;
 
     /// Opens a packet in place, which has a header and a tail. Of the header: its phase, its number, and whether that is beyond all that
     /// were opened.

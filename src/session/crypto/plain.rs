@@ -4,6 +4,7 @@
 use super::{Handshake, Protection, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::{Keys, OpenError, SealError};
+use crate::session::wire::Data;
 use crate::time::Time;
 use crc32fast::Hasher;
 
@@ -105,8 +106,16 @@ impl Protection for Checksum {
         SUM_LEN
     }
 
-    fn seal(&mut self, _pn: u64, buffer: &mut Vec<u8>, start: usize) -> Result<(), SealError> {
-        let sum = self.sum(buffer.get(start..).ok_or(SealError::NoHeader)?);
+    fn seal(
+        &mut self,
+        _now: Time,
+        (header, _): (Data, u64),
+        buffer: &mut Vec<u8>,
+        start: usize,
+    ) -> Result<(), SealError> {
+        let packet = buffer.get_mut(start..).unwrap_or_default();
+        *packet.first_chunk_mut().ok_or(SealError::NoHeader)? = header.encode();
+        let sum = self.sum(packet);
         buffer.extend_from_slice(&sum);
         Ok(())
     }

@@ -42,7 +42,8 @@ pub struct Seal {
     /// Packets whose checksum or tag was wrong.
     forged: u64,
     /// Bytes of a packet that are not its body.
-    overhead: usize,
+    overhead: u16,
+    is_resting: bool,
 }
 
 /// What a handshake leaves: the keys of one session, as one of its ends has them. A [`Seal`] is made of them, once.
@@ -104,8 +105,8 @@ impl Seal {
     #[must_use]
     pub fn new(now: Time, Keys(mut protection): Keys) -> Self {
         protection.begin(now);
-        let overhead = DATA_HEADER_LEN + protection.tail();
-        Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0, overhead }
+        let overhead = u16::try_from(DATA_HEADER_LEN + protection.tail()).unwrap_or(u16::MAX);
+        Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0, overhead, is_resting: false }
     }
 
     /// Leaves room for the header of a packet behind what is in the buffer, which the frames are to follow. Returns where it begins,
@@ -119,7 +120,7 @@ impl Seal {
     /// Bytes of a packet that are not its body.
     #[must_use]
     pub const fn overhead(&self) -> usize {
-        self.overhead
+        self.overhead as usize
     }
 
     /// Makes what was [begun](Self::begin) at `start` a packet for the session that its receiver calls `sid`. Updates the key first if
@@ -135,10 +136,8 @@ impl Seal {
         if pn >= PN_MAX {
             return Err(SealError::NumbersSpent);
         }
-        let datagram = buffer.get_mut(start..).unwrap_or_default();
-        let header = datagram.first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
-        *header = Data { phase: self.protection.next_phase(now), sid, pn: truncate(pn) }.encode();
-        self.protection.seal(pn, buffer, start)?;
+        let header = Data { phase: false, sid, pn: truncate(pn) };
+        self.protection.seal(now, (header, pn), buffer, start)?;
         self.next_pn += 1;
         Ok(pn)
     }
@@ -161,7 +160,7 @@ impl Seal {
             return Err(OpenError::KeySpent);
         }
         let have = datagram.len();
-        let body_len = have.checked_sub(self.overhead).ok_or(PacketError::Length { have })?;
+        let body_len = have.checked_sub(self.overhead()).ok_or(PacketError::Length { have })?;
         let newest = self.window.newest();
         let pn = expand(newest, pn);
         self.window.check(pn)?;
@@ -215,13 +214,17 @@ impl Seal {
 
     /// Gives the memory back that makes packets cheap: each takes the time to prepare its key from now on.
     pub(in crate::session) fn rest(&mut self) {
+        self.is_resting = true;
         self.window.rest();
         self.protection.rest();
     }
 
+    #[inline]
     pub(in crate::session) fn wake(&mut self) {
-        self.window.wake();
-        self.protection.wake();
+        if std::mem::take(&mut self.is_resting) {
+            self.window.wake();
+            self.protection.wake();
+        }
     }
 
     /// Whether nobody else can read what is sealed.

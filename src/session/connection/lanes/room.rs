@@ -98,11 +98,15 @@ impl Lanes {
     /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
     /// peer that the window is closed.
     pub(super) fn make_room(&mut self, index: usize, left: u64) {
-        let (own, limit) = self.shares(self.config.receive_memory);
-        let [own, mut limit] = [own, limit].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
-        for (other, lane) in self.lanes.iter().enumerate() {
-            if other != index {
-                limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
+        let mut limit = self.config.receive_memory;
+        if self.lanes.len() > 1 {
+            let (own, most) = self.shares(limit);
+            let [own, most] = [own, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+            limit = most;
+            for (other, lane) in self.lanes.iter().enumerate() {
+                if other != index {
+                    limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
+                }
             }
         }
         if let Some(lane) = self.lanes.get_mut(index) {

@@ -8,7 +8,7 @@ use super::cipher::{Keyed, TAG_LEN};
 use crate::session::Cipher;
 use crate::session::crypto::Protection;
 use crate::session::seal::{OpenError, SealError};
-use crate::session::wire::DATA_HEADER_LEN;
+use crate::session::wire::{DATA_HEADER_LEN, Data};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -45,6 +45,16 @@ impl Phases {
         }
     }
 
+    /// Updates the key, if this end is the one to do so.
+    fn update_if_due(&mut self, now: Time) {
+        let Some(after) = self.update_after else { return };
+        let answered = self.generation.0 == self.generation.1;
+        let (sealed, opened) = self.packets;
+        if answered && (sealed.max(opened) >= after || now.since(self.since) >= UPDATE_AGE) {
+            self.update_send(now);
+        }
+    }
+
     fn update_send(&mut self, now: Time) {
         self.send = Keyed::new(self.send.which(), self.send.next());
         self.generation.0 += 1;
@@ -72,25 +82,22 @@ impl Protection for Phases {
         self.since = now;
     }
 
-    fn next_phase(&mut self, now: Time) -> bool {
-        if let Some(after) = self.update_after {
-            let answered = self.generation.0 == self.generation.1;
-            let (sealed, opened) = self.packets;
-            if answered && (sealed.max(opened) >= after || now.since(self.since) >= UPDATE_AGE) {
-                self.update_send(now);
-            }
-        }
-        self.generation.0 % 2 == 1
-    }
-
-    fn seal(&mut self, pn: u64, buffer: &mut Vec<u8>, start: usize) -> Result<(), SealError> {
+    fn seal(
+        &mut self,
+        now: Time,
+        (header, pn): (Data, u64),
+        buffer: &mut Vec<u8>,
+        start: usize,
+    ) -> Result<(), SealError> {
+        let packet = buffer.get_mut(start..).unwrap_or_default();
+        let (head, body) = packet.split_first_chunk_mut().ok_or(SealError::NoHeader)?;
+        self.update_if_due(now);
+        *head = Data { phase: self.generation.0 % 2 == 1, ..header }.encode();
         let (sealed, _) = self.packets;
         if matches!(self.send.which(), Cipher::AesGcm) && sealed >= AES_GCM_PACKETS {
             return Err(SealError::KeySpent);
         }
-        let packet = buffer.get_mut(start..).unwrap_or_default();
-        let (header, body) = packet.split_first_chunk_mut::<DATA_HEADER_LEN>().ok_or(SealError::NoHeader)?;
-        let tag = self.send.seal(pn, header, body).ok_or(SealError::KeySpent)?;
+        let tag = self.send.seal(pn, head, body).ok_or(SealError::KeySpent)?;
         buffer.extend_from_slice(&tag);
         self.packets.0 += 1;
         Ok(())
@@ -179,7 +186,8 @@ mod tests {
         for (cipher, is_limited) in [(Cipher::AesGcm, true), (Cipher::ChaChaPoly, false)] {
             let mut phases = phases(cipher);
             phases.packets.0 = (1 << 23) - 1;
-            let mut seal = |pn| phases.seal(pn, &mut vec![0; DATA_HEADER_LEN], 0);
+            let header = Data { phase: false, sid: 1, pn: 0 };
+            let mut seal = |pn| phases.seal(Time::ZERO, (header, pn), &mut vec![0; DATA_HEADER_LEN], 0);
             assert_eq!(seal(1), Ok(()));
             assert_eq!(seal(2).is_err(), is_limited);
         }
