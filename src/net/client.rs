@@ -6,13 +6,9 @@ use super::driver::{Driver, farewell, within};
 use super::error::Error;
 use super::port::{Port, Purpose, socket_for};
 use super::random::random;
-use crate::arq::RecvError;
 use crate::message::Message;
-use crate::message::channel::Received;
-use crate::seq::Seq16;
 use crate::session::{
-    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, DatagramId, Event, SendError,
-    Session, Target,
+    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event, Session, Target,
 };
 use std::io;
 use std::net::UdpSocket;
@@ -98,66 +94,6 @@ impl<M: Message> Client<M> {
     /// Takes the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.machine.poll_event()
-    }
-
-    /// Queues a message on a reliable lane, see [`Connection::send`].
-    ///
-    /// # Errors
-    ///
-    /// Enough waits already, the message is too long, there is no such lane, or the session is not up.
-    pub fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        self.connection_mut().ok_or(SendError::Closed)?.send(lane, message)
-    }
-
-    /// Takes the next message of a reliable lane and returns its length.
-    ///
-    /// # Errors
-    ///
-    /// There is none yet, or it does not fit and stays.
-    pub fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.connection_mut().ok_or(RecvError::NoMessage)?.recv(lane, buf)
-    }
-
-    /// Queues an unreliable datagram, see [`Connection::send_datagram`].
-    ///
-    /// # Errors
-    ///
-    /// Too many bytes wait, it is too long, or the session is not up.
-    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
-        self.connection_mut().ok_or(SendError::Closed)?.send_datagram(datagram)
-    }
-
-    /// Takes the next unreliable datagram and returns its length.
-    ///
-    /// # Errors
-    ///
-    /// There is none, or it does not fit and stays.
-    pub fn recv_datagram(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.connection_mut().ok_or(RecvError::NoMessage)?.recv_datagram(buf)
-    }
-
-    /// Stores a message of a channel, see [`Connection::send_message`].
-    ///
-    /// # Errors
-    ///
-    /// The channel has no room for it, now or ever, or the session is not up.
-    pub fn send_message(&mut self, channel: usize, message: M) -> Result<Seq16, SendError> {
-        let now = self.now();
-        self.connection_mut().ok_or(SendError::Closed)?.send_message(channel, now, message)
-    }
-
-    /// Stores a block of a channel, see [`Connection::send_block`].
-    ///
-    /// # Errors
-    ///
-    /// The channel carries none of that length, or has no room now, or the session is not up.
-    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendError> {
-        self.connection_mut().ok_or(SendError::Closed)?.send_block(channel, block)
-    }
-
-    /// Takes the next message or block of a channel.
-    pub fn recv_message(&mut self, channel: usize) -> Option<Received<M>> {
-        self.connection_mut()?.recv_message(channel)
     }
 
     /// The session's data, once it has been up.

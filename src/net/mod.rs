@@ -149,6 +149,7 @@ mod tally;
 mod thread;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod verbs;
 
 pub use buffers::SocketBuffers;
 pub use client::Client;

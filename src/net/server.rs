@@ -7,13 +7,10 @@ use super::error::Error;
 use super::port::{Port, Purpose};
 use super::random::random;
 use super::shards::{Wake, meet, sockets};
-use crate::arq::RecvError;
 use crate::message::Message;
-use crate::message::channel::Received;
-use crate::seq::Seq16;
 use crate::session::{
-    self, Blob, CloseTextError, Connection, DatagramId, DecisionError, Event, RedirectError, Request,
-    SendError, ServerConfig, ServerStats, SessionId,
+    self, Blob, CloseTextError, Connection, DecisionError, Event, RedirectError, Request, ServerConfig,
+    ServerStats, SessionId,
 };
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
@@ -140,66 +137,6 @@ impl<M: Message> Server<M> {
     /// The session that the last event told the end of, see [`session::Server::pop_ended`].
     pub fn pop_ended(&mut self) -> Option<Connection<M>> {
         self.machine.pop_ended()
-    }
-
-    /// Queues a message on a reliable lane, see [`Connection::send`].
-    ///
-    /// # Errors
-    ///
-    /// Enough waits already, the message is too long, there is no such lane, or no such session.
-    pub fn send(&mut self, id: SessionId, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        self.session_mut(id).ok_or(SendError::Closed)?.send(lane, message)
-    }
-
-    /// Takes the next message of a reliable lane and returns its length.
-    ///
-    /// # Errors
-    ///
-    /// There is none yet, or no such session, or it does not fit and stays.
-    pub fn recv(&mut self, id: SessionId, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.session_mut(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
-    }
-
-    /// Queues an unreliable datagram, see [`Connection::send_datagram`].
-    ///
-    /// # Errors
-    ///
-    /// Too many bytes wait, it is too long, or there is no such session.
-    pub fn send_datagram(&mut self, id: SessionId, datagram: &[u8]) -> Result<DatagramId, SendError> {
-        self.session_mut(id).ok_or(SendError::Closed)?.send_datagram(datagram)
-    }
-
-    /// Takes the next unreliable datagram and returns its length.
-    ///
-    /// # Errors
-    ///
-    /// There is none, or no such session, or it does not fit and stays.
-    pub fn recv_datagram(&mut self, id: SessionId, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.session_mut(id).ok_or(RecvError::NoMessage)?.recv_datagram(buf)
-    }
-
-    /// Stores a message of a channel, see [`Connection::send_message`].
-    ///
-    /// # Errors
-    ///
-    /// The channel has no room for it, now or ever, or there is no such session.
-    pub fn send_message(&mut self, id: SessionId, channel: usize, message: M) -> Result<Seq16, SendError> {
-        let now = self.now();
-        self.session_mut(id).ok_or(SendError::Closed)?.send_message(channel, now, message)
-    }
-
-    /// Stores a block of a channel, see [`Connection::send_block`].
-    ///
-    /// # Errors
-    ///
-    /// The channel carries none of that length, or has no room now, or there is no such session.
-    pub fn send_block(&mut self, id: SessionId, channel: usize, block: &[u8]) -> Result<(), SendError> {
-        self.session_mut(id).ok_or(SendError::Closed)?.send_block(channel, block)
-    }
-
-    /// Takes the next message or block of a channel.
-    pub fn recv_message(&mut self, id: SessionId, channel: usize) -> Option<Received<M>> {
-        self.session_mut(id)?.recv_message(channel)
     }
 
     /// A session that is up, or whose end was told just now.

@@ -1,7 +1,7 @@
 //! The datagrams of one call.
 
 use super::SLOT;
-use super::one::{BATCH_SIZE, Headers, Many};
+use super::one::{BATCH_SIZE, Many};
 use super::socket::Socket;
 use crate::machine::Ecn;
 use std::io;
@@ -13,8 +13,6 @@ pub(in crate::net) struct Inbox {
     /// A [`SLOT`] an arrival. What no datagram was ever written to is no memory in use.
     bytes: Box<[u8]>,
     arrivals: Box<[Arrival]>,
-    /// What the call writes, before it is an arrival.
-    headers: Headers,
     /// Arrivals of the last call, and those that it had room for.
     filled: usize,
     asked: usize,
@@ -53,7 +51,6 @@ impl Inbox {
         Self {
             bytes: vec![0; slots * SLOT].into_boxed_slice(),
             arrivals: vec![nothing; slots].into_boxed_slice(),
-            headers: Headers::new(slots),
             filled: 0,
             asked: 0,
             fault: None,
@@ -140,10 +137,10 @@ impl Inbox {
     }
 
     /// The same with a call that fills as many slots as it can.
-    pub(super) fn fill(&mut self, many: &Many, socket: &impl Socket) -> io::Result<()> {
+    pub(super) fn fill(&mut self, many: &mut Many, socket: &impl Socket) -> io::Result<()> {
         self.clear();
         self.asked = self.arrivals.len();
-        self.filled = many.recv(socket, &mut self.bytes, &mut self.arrivals, &mut self.headers)?;
+        self.filled = many.recv(socket, &mut self.bytes, &mut self.arrivals)?;
         Ok(())
     }
 }

@@ -11,43 +11,36 @@ use std::net::SocketAddr;
 /// Most arrivals of a call.
 pub(super) use quinn_udp::BATCH_SIZE;
 
-/// The calls for one socket.
+/// The calls for one socket, and what one tells of each arrival.
 #[derive(Debug)]
-pub(super) struct Many(UdpSocketState);
-
-/// What a call tells of each arrival.
-#[derive(Debug)]
-pub(super) struct Headers(Box<[RecvMeta]>);
-
-impl Headers {
-    pub(super) fn new(slots: usize) -> Self {
-        Self(vec![RecvMeta::default(); slots].into_boxed_slice())
-    }
+pub(super) struct Many {
+    calls: UdpSocketState,
+    headers: Vec<RecvMeta>,
 }
 
 impl Many {
     /// Makes the socket non-blocking, and forbids fragments. `None`: there are no such calls for it.
     pub(super) fn new(socket: &impl Socket) -> Option<Self> {
-        let state = UdpSocketState::new(socket.handle().into()).inspect_err(|error| {
+        let calls = UdpSocketState::new(socket.handle().into()).inspect_err(|error| {
             log::debug!("datagrams are sent and received one by one: {error}");
         });
-        state.ok().map(Self)
+        Some(Self { calls: calls.ok()?, headers: Vec::new() })
     }
 
     /// Receives into the slots of `bytes`; returns how many arrivals there are.
     pub(super) fn recv(
-        &self,
+        &mut self,
         socket: &impl Socket,
         bytes: &mut [u8],
         arrivals: &mut [Arrival],
-        headers: &mut Headers,
     ) -> io::Result<usize> {
+        self.headers.resize(arrivals.len(), RecvMeta::default());
         let mut slots = bytes.chunks_exact_mut(SLOT);
         let mut bufs: [_; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(slots.next().unwrap_or_default()));
         let bufs = bufs.get_mut(..arrivals.len()).unwrap_or_default();
-        let filled = self.0.recv(socket.handle().into(), bufs, &mut headers.0)?;
-        for (arrival, meta) in arrivals.iter_mut().zip(&headers.0).take(filled) {
+        let filled = self.calls.recv(socket.handle().into(), bufs, &mut self.headers)?;
+        for (arrival, meta) in arrivals.iter_mut().zip(&self.headers).take(filled) {
             let RecvMeta { addr, len, stride, ecn, .. } = *meta;
             let ecn = ecn.map(|codepoint| match codepoint {
                 EcnCodepoint::Ect0 => Ecn::Capable,
@@ -60,11 +53,11 @@ impl Many {
     }
 
     pub(super) fn may_fragment(&self) -> bool {
-        self.0.may_fragment()
+        self.calls.may_fragment()
     }
 
     pub(super) fn most_joined(&self) -> usize {
-        self.0.max_gso_segments()
+        self.calls.max_gso_segments()
     }
 
     pub(super) fn send_joined(
@@ -82,6 +75,6 @@ impl Many {
         });
         let transmit =
             Transmit { destination: to, ecn, contents: datagrams, segment_size: Some(size), src_ip: None };
-        self.0.try_send(socket.handle().into(), &transmit)
+        self.calls.try_send(socket.handle().into(), &transmit)
     }
 }

@@ -34,38 +34,23 @@ impl Offload {
         Self { is_connected, many: None, is_late: false }
     }
 
-    /// std's calls for as long as datagrams go one at a time, then the best ones: a call for many costs more than one for one. For
-    /// sockets that may send fragments; nobody is told of the marks (ECN) of what comes by std's calls.
-    pub(in crate::net) fn late(socket: &impl Socket, is_connected: bool) -> Self {
-        Self { is_late: os::can_allow_fragments(socket), ..Self::none(is_connected) }
-    }
-
-    /// What is best for a socket whose datagrams may be cut, or not.
+    /// What is best for a socket whose datagrams may be cut, or not; it becomes non-blocking. Where they may be cut it is std's calls for
+    /// as long as datagrams go one at a time: a call for many costs more than one for one. By those nobody is told of the marks (ECN) of
+    /// what comes.
     pub(in crate::net) fn suited(socket: &impl Socket, is_connected: bool, fragments: Fragments) -> Self {
+        let none = Self::none(is_connected);
         match fragments {
-            Fragments::Allowed => Self::late(socket, is_connected),
-            Fragments::Forbidden => Self::new(socket, is_connected, fragments),
+            Fragments::Allowed => Self { is_late: os::can_allow_fragments(socket), ..none },
+            Fragments::Forbidden => Self { many: Many::new(socket), ..none },
         }
     }
 
-    /// So many datagrams are about to be sent.
-    pub(super) fn will_send(&mut self, socket: &impl Socket, count: usize) {
+    /// So many datagrams were moved at once, or are about to be.
+    pub(super) fn moves(&mut self, socket: &impl Socket, count: usize) {
         if self.is_late && count >= MANY {
-            *self = Self::new(socket, self.is_connected, Fragments::Allowed);
+            (self.many, self.is_late) = (Many::new(socket), false);
+            os::allow_fragments(socket);
         }
-    }
-
-    /// The best calls that there are for the socket, which becomes non-blocking.
-    pub(in crate::net) fn new(socket: &impl Socket, is_connected: bool, fragments: Fragments) -> Self {
-        if fragments == Fragments::Forbidden {
-            return Self { many: Many::new(socket), ..Self::none(is_connected) };
-        }
-        if !os::can_allow_fragments(socket) {
-            return Self::none(is_connected);
-        }
-        let many = Many::new(socket);
-        os::allow_fragments(socket);
-        Self { many, ..Self::none(is_connected) }
     }
 
     /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten; by calls for one, `most` datagrams and not
@@ -76,14 +61,12 @@ impl Offload {
         inbox: &mut Inbox,
         most: usize,
     ) -> io::Result<()> {
-        if let Some(many) = &self.many {
+        if let Some(many) = &mut self.many {
             return inbox.fill(many, socket);
         }
         let most = if self.is_late { most.min(MANY) } else { 1 };
         let count = inbox.fill_each(most, |buf| socket.recv_from(buf))?;
-        if self.is_late && count >= MANY {
-            *self = Self::new(socket, self.is_connected, Fragments::Allowed);
-        }
+        self.moves(socket, count);
         Ok(())
     }
 

@@ -12,26 +12,16 @@ pub(super) const BATCH_SIZE: usize = usize::MAX;
 #[derive(Debug)]
 pub(super) enum Many {}
 
-#[derive(Debug)]
-pub(super) struct Headers;
-
-impl Headers {
-    pub(super) const fn new(_slots: usize) -> Self {
-        Self
-    }
-}
-
 impl Many {
     pub(super) const fn new(_: &impl Socket) -> Option<Self> {
         None
     }
 
     pub(super) const fn recv(
-        &self,
+        &mut self,
         _: &impl Socket,
         _: &mut [u8],
         _: &mut [Arrival],
-        _: &mut Headers,
     ) -> io::Result<usize> {
         match *self {}
     }

@@ -91,7 +91,7 @@ impl Outbox {
         socket: &impl Socket,
         tally: &mut Tally,
     ) -> io::Result<()> {
-        offload.will_send(socket, self.runs.iter().map(|run| run.count).sum());
+        offload.moves(socket, self.runs.iter().map(|run| run.count).sum());
         while let Some(run) = self.runs.front_mut() {
             let joined = run.count.min(offload.most_joined());
             if joined > 1 {

@@ -12,6 +12,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl<E: End> Handle<E> {
     fn open(&mut self, parcel: Parcel<E>) -> Option<(E::Id, Incoming<E::Message>)> {
         let Parcel { id, incoming, cost, budgets } = parcel;
         let thread = self.of_mut(id)?;
-        let before = thread.shared.incoming.take_away(cost);
+        let before = thread.shared.incoming.fetch_sub(cost, SeqCst);
         if before >= thread.config.incoming {
             thread.shared.wake(); // it may have waited for room
         }
@@ -102,10 +103,10 @@ impl<E: End> Handle<E> {
         run: impl FnOnce(&mut Driver<E>) + Send + 'static,
     ) -> Result<(), NotSent> {
         let thread = self.threads.get(shard).ok_or(NotSent::Gone)?;
-        if !thread.shared.runs.has_room(1, RUNS) {
+        if thread.shared.runs.load(SeqCst) >= RUNS {
             return Err(NotSent::Full);
         }
-        thread.shared.runs.add(1);
+        thread.shared.runs.fetch_add(1, SeqCst);
         thread.command(Command::Run(Box::new(run)))
     }
 

@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 pub(super) struct Shared {
     is_asleep: AtomicBool,
     bell: Arc<Bell>,
-    /// What was delivered and not yet taken.
-    pub(super) incoming: Budget,
+    /// Bytes that were delivered and not yet taken.
+    pub(super) incoming: AtomicUsize,
     /// Closures that wait to be run.
-    pub(super) runs: Budget,
+    pub(super) runs: AtomicUsize,
 }
 
 impl Shared {
     pub(super) fn new(bell: Arc<Bell>) -> Self {
         let is_asleep = AtomicBool::new(false);
-        Self { is_asleep, bell, incoming: Budget::default(), runs: Budget::default() }
+        Self { is_asleep, bell, incoming: AtomicUsize::new(0), runs: AtomicUsize::new(0) }
     }
 
     /// Has the thread look at what is new, if it sleeps. Whatever is new has to be there already.
@@ -34,27 +34,6 @@ impl Shared {
     /// Says that the thread is about to sleep, or is awake. Between the first and its sleep it has to look once more for what is new.
     pub(super) fn set_asleep(&self, is_asleep: bool) {
         self.is_asleep.store(is_asleep, SeqCst);
-    }
-}
-
-/// Bytes between two threads: one adds, the other takes away.
-#[derive(Debug, Default)]
-pub(super) struct Budget(AtomicUsize);
-
-impl Budget {
-    pub(super) fn add(&self, cost: usize) {
-        self.0.fetch_add(cost, SeqCst);
-    }
-
-    /// Returns what was used before.
-    pub(super) fn take_away(&self, cost: usize) -> usize {
-        self.0.fetch_sub(cost, SeqCst)
-    }
-
-    /// Whether so much more is within `limit`. Something always is when there is nothing.
-    pub(super) fn has_room(&self, cost: usize, limit: usize) -> bool {
-        let used = self.0.load(SeqCst);
-        used == 0 || used.saturating_add(cost) <= limit
     }
 }
 

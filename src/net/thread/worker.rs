@@ -11,6 +11,7 @@ use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
@@ -135,7 +136,7 @@ impl<E: End> Worker<E> {
                 }
             }
             Command::Run(run) => {
-                self.shared.runs.take_away(1);
+                self.shared.runs.fetch_sub(1, SeqCst);
                 run(&mut self.end);
             }
             Command::Shutdown(code) => {
@@ -293,7 +294,8 @@ struct Read {
 }
 
 fn has_room(shared: &Shared, config: &ThreadConfig) -> bool {
-    shared.incoming.has_room(1, config.incoming)
+    let used = shared.incoming.load(SeqCst);
+    used == 0 || used < config.incoming
 }
 
 fn tell<E: End>(
@@ -310,7 +312,7 @@ fn tell<E: End>(
         Incoming::Event(_) | Incoming::Refused(_) => 0,
     };
     let cost = bytes + size_of::<Parcel<E>>();
-    shared.incoming.add(cost);
+    shared.incoming.fetch_add(cost, SeqCst);
     let _ = parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
 }
 

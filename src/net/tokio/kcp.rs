@@ -8,7 +8,7 @@ use super::bare::Bare;
 use super::driver::Driver;
 use super::lane::{Lane, Reader, Writer};
 use super::shared::{Handle, Shared};
-use super::stream::{async_read, async_write};
+use super::stream::stream;
 use crate::arq;
 use crate::net::Clock;
 use crate::seq::Conv;
@@ -16,34 +16,34 @@ use crate::session::raw::{Config, Peer, Peers, RegisterError, Strangers};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// One conversation of bare KCP: any KCP program with the same `conv` can be the peer.
-///
-/// As a stream of bytes it is [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best with
-/// [`Config::stream`](arq::Config::stream), which packs small writes together. As messages it has [`send`](Self::send) and
-/// [`recv`](Self::recv). Do not read both ways: a stream keeps what did not fit its buffer.
-///
-/// # The end
-///
-/// Bare KCP has none: no handshake, no end of stream, no goodbye.
-///
-/// - `shutdown` waits until the peer has acknowledged all that was written, and fails with `TimedOut` if for
-///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer does not notice. Reading goes on.
-/// - Dropped, it has in the background what was sent acknowledged, for at most 5 s and while the runtime lives. What comes then is not read.
-/// - A read never returns 0. When the peer is gone and what had arrived was read, it fails with `TimedOut`: [`Error::PeerSilent`] after
-///   `idle_timeout` without a datagram, or [`Error::DeadLink`]. So say something now and then.
-///
-/// A program that has to know where a stream ends says so itself, or uses [sessions](super::Session), which do.
-///
-/// # Cancelling
-///
-/// All that is done is done in one poll: a future that is dropped before it is ready has done nothing, and nothing is lost or doubled.
-#[derive(Debug)]
-pub struct KcpStream {
-    reader: Reader<Bare>,
-    writer: Writer<Bare>,
+stream! {
+    /// One conversation of bare KCP: any KCP program with the same `conv` can be the peer.
+    ///
+    /// As a stream of bytes it is [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best with
+    /// [`Config::stream`](arq::Config::stream), which packs small writes together. As messages it has [`send`](Self::send) and
+    /// [`recv`](Self::recv). Do not read both ways: a stream keeps what did not fit its buffer.
+    ///
+    /// # The end
+    ///
+    /// Bare KCP has none: no handshake, no end of stream, no goodbye.
+    ///
+    /// - `shutdown` waits until the peer has acknowledged all that was written, and fails with `TimedOut` if for
+    ///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer does not notice. Reading goes on.
+    /// - Dropped, it has in the background what was sent acknowledged, for at most 5 s and while the runtime lives. What comes then is not read.
+    /// - A read never returns 0. When the peer is gone and what had arrived was read, it fails with `TimedOut`: [`Error::PeerSilent`] after
+    ///   `idle_timeout` without a datagram, or [`Error::DeadLink`]. So say something now and then.
+    ///
+    /// A program that has to know where a stream ends says so itself, or uses [sessions](super::Session), which do.
+    ///
+    /// # Cancelling
+    ///
+    /// All that is done is done in one poll: a future that is dropped before it is ready has done nothing, and nothing is lost or doubled.
+    KcpStream, KcpReadHalf, KcpWriteHalf of Bare
 }
 
 impl KcpStream {
@@ -90,12 +90,7 @@ impl KcpStream {
         let id = state.core.peers.register(now, as_v4(peer), conv)?;
         let handle = Handle::of(shared, &mut state, id);
         drop(state);
-        Ok(Self::new(handle))
-    }
-
-    pub(super) fn new(handle: Handle<Bare>) -> Self {
-        let lane = Lane { handle, lane: 0 };
-        Self { reader: Reader::new(lane.clone()), writer: Writer::new(lane) }
+        Ok(Self::new(Lane { handle, lane: 0 }))
     }
 
     /// Sends a message: waits for room in the send queue. Returns the bytes queued: all of them, but for a stream, which may take less.
@@ -114,17 +109,6 @@ impl KcpStream {
     /// It does not fit and stays ([`Error::Recv`]), or the peer is gone and every message it sent was taken.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
-    }
-
-    /// Two halves, for two tasks. When both are dropped, that is as if the whole were.
-    #[must_use]
-    pub fn into_split(self) -> (KcpReadHalf, KcpWriteHalf) {
-        (KcpReadHalf { reader: self.reader }, KcpWriteHalf { writer: self.writer })
-    }
-
-    /// How long a shutdown goes on while nothing more is acknowledged; 5 s unless set.
-    pub const fn set_shutdown_timeout(&mut self, timeout: Duration) {
-        self.writer.patience = timeout;
     }
 
     /// Uses the peer as it is: statistics, many messages at a time. `None`: it is gone.
@@ -158,15 +142,6 @@ impl KcpStream {
     }
 }
 
-async_read!(KcpStream, reader);
-async_write!(KcpStream, writer);
-
-/// The half of a [`KcpStream`] that reads.
-#[derive(Debug)]
-pub struct KcpReadHalf {
-    reader: Reader<Bare>,
-}
-
 impl KcpReadHalf {
     /// Takes the next message, see [`KcpStream::recv`].
     ///
@@ -176,14 +151,6 @@ impl KcpReadHalf {
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
     }
-}
-
-async_read!(KcpReadHalf, reader);
-
-/// The half of a [`KcpStream`] that writes.
-#[derive(Debug)]
-pub struct KcpWriteHalf {
-    writer: Writer<Bare>,
 }
 
 impl KcpWriteHalf {
@@ -196,8 +163,6 @@ impl KcpWriteHalf {
         poll_fn(|cx| self.writer.lane.poll_send(cx, message)).await
     }
 }
-
-async_write!(KcpWriteHalf, writer);
 
 /// A driver of bare KCP over a socket.
 pub(super) fn drive(socket: UdpSocket, config: &Config, is_accepting: bool) -> io::Result<Driver<Bare>> {

@@ -4,6 +4,7 @@ use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::bare::Bare;
 use super::kcp::{KcpStream, drive};
+use super::lane::Lane;
 use super::shared::Acceptor;
 use crate::seq::Conv;
 use crate::session::raw::{Config, RegisterError, Stats};
@@ -72,7 +73,8 @@ impl KcpListener {
     /// The socket has failed.
     pub async fn accept(&self) -> io::Result<(KcpStream, SocketAddr)> {
         loop {
-            let stream = KcpStream::new(poll_fn(|cx| self.acceptor.poll_accept(cx)).await?);
+            let handle = poll_fn(|cx| self.acceptor.poll_accept(cx)).await?;
+            let stream = KcpStream::new(Lane { handle, lane: 0 });
             if let Some(address) = stream.peer_addr() {
                 return Ok((stream, address));
             }

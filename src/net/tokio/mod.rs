@@ -58,7 +58,6 @@ mod core;
 mod driver;
 mod kcp;
 mod lane;
-mod lane_stream;
 mod listener;
 mod server;
 mod session;
@@ -70,7 +69,6 @@ mod waiting;
 
 pub use client::Client;
 pub use kcp::{KcpReadHalf, KcpStream, KcpWriteHalf};
-pub use lane_stream::{LaneReadHalf, LaneStream, LaneWriteHalf};
 pub use listener::KcpListener;
 pub use server::Server;
-pub use session::Session;
+pub use session::{LaneReadHalf, LaneStream, LaneWriteHalf, Session};

@@ -2,10 +2,10 @@
 
 use super::super::error::Error;
 use super::core::{Closed, Core as _};
-use super::lane::Lane;
-use super::lane_stream::LaneStream;
+use super::lane::{Lane, Reader, Writer};
 use super::sessions::Sessions;
 use super::shared::{Handle, State};
+use super::stream::stream;
 use super::waiting::For;
 use crate::arq::RecvError;
 use crate::message::Message;
@@ -15,7 +15,9 @@ use crate::session::{Blob, CloseReason, Connection, DatagramId, Event, SendError
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// A session, of a [`Server`](super::Server) or a [`Client`](super::Client). Clones are the same session, for as many tasks.
@@ -212,4 +214,20 @@ impl<M: Message + Send + 'static> Clone for Session<M> {
     fn clone(&self) -> Self {
         Self { handle: self.handle.clone() }
     }
+}
+
+stream! {
+    /// A reliable lane as a stream of bytes: [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best a lane
+    /// with [`Config::stream`](crate::Config::stream), which packs small writes together.
+    ///
+    /// # The end
+    ///
+    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged; it fails with `TimedOut` if for
+    ///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer reads what was written, and then the end: 0 bytes. What the peer
+    ///   writes is read as before. On the wire the end is an empty message.
+    /// - Who reads the end and closes the session in the same moment may keep the peer's `shutdown` from hearing that all has arrived: it fails
+    ///   then. So let that end close, or drop, the session which was the last to shut down.
+    /// - Dropped without, there is no end. The session goes on while something else holds it; otherwise it closes, see
+    ///   [`Session`], and then the peer reads what was written, and then an error. So half of a file never looks like a whole one.
+    LaneStream, LaneReadHalf, LaneWriteHalf<M> of Sessions<M>
 }

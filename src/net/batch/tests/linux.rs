@@ -50,7 +50,8 @@ fn fragments_are_forbidden_where_they_are_not_allowed() {
         [(Fragments::Forbidden, Discovery::PROBE), (Fragments::Allowed, Discovery::WANT)]
     {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let offload = Offload::new(&socket, false, fragments);
+        let mut offload = Offload::suited(&socket, false, fragments);
+        offload.moves(&socket, 100);
         assert_eq!(ip_mtu_discover(&socket), Ok(expected));
         assert_eq!(offload.slots(8), 8, "batched all the same");
     }
