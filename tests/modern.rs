@@ -315,7 +315,7 @@ fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_an_eighteenth_more
             });
             assert!(is_through, "seed {seed}");
             took[which] += pair.now().since(Time::ZERO);
-            wire[which] += pair.alice.wire_bytes() + pair.bob.wire_bytes();
+            wire[which] += pair.links.iter().map(|link| link.stats().wire_bytes()).sum::<u64>();
         }
     }
     println!("{took:?} {wire:?}");

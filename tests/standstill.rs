@@ -121,8 +121,8 @@ impl Game {
             for (after, rto) in [ms(200), ms(2000)].into_iter().zip(&mut played.rto_after) {
                 *rto = if now <= free + after { stats.rto } else { *rto };
             }
-            if now < free || stats.in_flight == 0 || pair.alice.datagrams() > datagrams {
-                (last, datagrams) = (now, pair.alice.datagrams());
+            if now < free || stats.in_flight == 0 || pair.links[0].stats().sent > datagrams {
+                (last, datagrams) = (now, pair.links[0].stats().sent);
             }
         }
         played.resends[1] -= played.resends[0];

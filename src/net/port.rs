@@ -49,7 +49,7 @@ pub(super) struct Port<S = UdpSocket> {
     purpose: Purpose,
     offload: Offload,
     inbox: Inbox,
-    outbox: Outbox,
+    pub(super) outbox: Outbox,
     /// Whether the socket had no room for what the outbox has.
     is_full: bool,
     is_v6: bool,
@@ -198,11 +198,6 @@ impl<S: Socket> Port<S> {
         if !outbox.is_empty() {
             self.is_full = socket.writing(|| outbox.flush(offload, socket, tally)).is_err();
         }
-    }
-
-    /// Whether anything waits to be sent.
-    pub(super) fn has_waiting(&self) -> bool {
-        !self.outbox.is_empty()
     }
 
     /// Whether datagrams wait for room in the send buffer.

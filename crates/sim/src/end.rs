@@ -1,7 +1,6 @@
 //! A control block as a peer: who calls `update`, and when.
 
 use super::pair::Peer;
-use super::stats::IP_AND_UDP;
 use std::time::Duration;
 use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, SendError, Time};
 
@@ -48,8 +47,6 @@ pub struct KcpEnd {
     first: Time,
     /// When anything was last called; `None`: the first update is still to come.
     called: Option<Time>,
-    datagrams: u64,
-    bytes: u64,
 }
 
 impl KcpEnd {
@@ -61,7 +58,7 @@ impl KcpEnd {
     /// When a field of `config` is out of range.
     pub fn new(conv: Conv, config: &Config, drive: Drive, first: Time) -> Result<Self, ConfigError> {
         let kcp = Kcp::new(conv, config, DatagramQueue::with_limit(usize::MAX))?;
-        Ok(Self { kcp, drive, first, called: None, datagrams: 0, bytes: 0 })
+        Ok(Self { kcp, drive, first, called: None })
     }
 
     /// Sends a message and returns the bytes taken; see [`Kcp::send`].
@@ -93,18 +90,6 @@ impl KcpEnd {
     /// The control block, to change.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         &mut self.kcp
-    }
-
-    /// Bytes sent, with [`IP_AND_UDP`] for each datagram.
-    #[must_use]
-    pub const fn wire_bytes(&self) -> u64 {
-        self.bytes + self.datagrams * IP_AND_UDP as u64
-    }
-
-    /// Datagrams sent.
-    #[must_use]
-    pub const fn datagrams(&self) -> u64 {
-        self.datagrams
     }
 
     /// Segments sent again.
@@ -155,8 +140,6 @@ impl Peer for KcpEnd {
         };
         datagram.clear();
         datagram.extend_from_slice(next);
-        self.datagrams += 1;
-        self.bytes += next.len() as u64;
         true
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck
 //!   with its queue, an mtu, marks of ECN, outages, standstills. [`LinkConfig`] says how much of each.
-//! - [`Pair`] runs two [`Peer`]s over two links from event to event; [`KcpEnd`] is a control block as a
-//!   peer, [`ChannelsEnd`] channels of messages over packets, [`Group`] several of them on one path.
+//! - [`Pair`] runs two [`Peer`]s over two links from event to event. Each [`Machine`](whitewater::Machine) is one: sessions, channels of
+//!   messages, control blocks. [`KcpEnd`] is a control block whose calls are timed as a program's are, [`Group`] several peers on one path.
 //! - [`scenario`] sends known traffic and measures latencies, bytes and resends.
 //!
 //! # Presets
@@ -39,7 +39,6 @@
 //! ```
 
 mod bottleneck;
-mod channels_end;
 mod config;
 mod corruption;
 mod end;
@@ -52,7 +51,6 @@ pub mod scenario;
 mod stats;
 
 pub use bottleneck::Bottleneck;
-pub use channels_end::ChannelsEnd;
 pub use config::{EcnPath, LinkConfig, LinkError};
 pub use corruption::Corruption;
 pub use end::{Clock, Drive, KcpEnd};

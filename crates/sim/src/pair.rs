@@ -1,11 +1,11 @@
 //! Two peers and the path between them, run from event to event.
 
 use super::link::Link;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use whitewater::Time;
+use whitewater::{Machine, Time};
 
-/// One end of a path, without I/O: a control block, a session, or anything else that takes
-/// datagrams and the time and gives datagrams.
+/// One end of a path, where there are no addresses. Every [`Machine`] is one.
 pub trait Peer {
     /// Takes a datagram from the other end. It may be damaged.
     fn input(&mut self, now: Time, datagram: &[u8]);
@@ -20,6 +20,25 @@ pub trait Peer {
     /// Writes the next datagram for the other end to `datagram`, in place of what is there; `false`:
     /// there is none.
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool;
+}
+
+impl<M: Machine> Peer for M {
+    fn input(&mut self, now: Time, datagram: &[u8]) {
+        self.handle_datagram(now, NOWHERE.into(), &mut datagram.to_vec());
+    }
+
+    fn poll(&mut self, now: Time) {
+        self.handle_timeout(now);
+    }
+
+    fn next_wake(&self, _: Time) -> Option<Time> {
+        self.poll_timeout()
+    }
+
+    fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
+        datagram.clear();
+        self.poll_transmit(Time::ZERO, datagram).is_some() // it knows the time from the other calls
+    }
 }
 
 /// Two peers, the links between them and a virtual clock that jumps from event to event.
@@ -155,5 +174,7 @@ fn carry(link: &mut Link, peer: &mut impl Peer, now: Time) {
     }
 }
 
+/// Where all datagrams of machines go and come from.
+pub(super) const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 /// Most steps before the clock goes on by a µs whatever the peers say.
 const STEPS_AT_ONCE: u32 = 1000;

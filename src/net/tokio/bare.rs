@@ -121,7 +121,7 @@ impl Core for Bare {
     }
 
     fn is_idle(&self) -> bool {
-        self.peers.is_idle()
+        self.peers.is_empty() && self.peers.poll_timeout().is_none() // and nothing is left to say
     }
 }
 

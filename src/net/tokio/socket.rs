@@ -31,7 +31,7 @@ impl Port<Socket> {
 
     /// Sends what is gathered; `Pending` when the send buffer is full, and then the task is woken when it has room again.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.has_waiting() {
+        while !self.outbox.is_empty() {
             ready!(self.socket.0.poll_send_ready(cx))?;
             self.flush();
         }

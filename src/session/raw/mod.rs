@@ -237,12 +237,6 @@ impl Peers {
         true
     }
 
-    /// Whether there is nobody to send anything to.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.is_empty() && self.last_words.is_empty()
-    }
-
     /// What was accepted, ended and dropped.
     #[must_use]
     pub const fn stats(&self) -> Stats {

@@ -1,19 +1,44 @@
 //! What a flow runs over: a control block, or a channel of messages over packets.
 
 use super::mode::{ChannelMode, EndMode};
-use crate::{ChannelsEnd, KcpEnd, Peer};
+use crate::pair::NOWHERE;
+use crate::{IP_AND_UDP, KcpEnd, Peer};
 use thiserror::Error;
 use whitewater::arq;
-use whitewater::message::channel::{ChannelsConfig, Received};
+use whitewater::message::channel::{ChannelPeer, ChannelsConfig, Received};
 use whitewater::message::{self, BitsError, Message, Serialize, Stream};
 use whitewater::packet::PacketConfig;
 use whitewater::{ConfigError, Conv, Time};
 
-/// One end of a flow.
+/// One end of a flow, and what it has sent.
 #[derive(Debug)]
-pub(super) enum FlowEnd {
+pub(super) struct FlowEnd {
+    kind: Kind,
+    pub(super) datagrams: u64,
+    /// With [`IP_AND_UDP`] for each datagram.
+    pub(super) wire_bytes: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
     Kcp(Box<KcpEnd>),
-    Channel(Box<ChannelsEnd<Payload>>),
+    Channel(Box<ChannelPeer<Payload>>),
+}
+
+impl Kind {
+    fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
+        if let Some(ChannelMode { channel, spacing }) = mode.channel {
+            let channels = ChannelsConfig { channels: vec![channel], ..ChannelsConfig::default() };
+            // The first four bytes of a packet are little-endian as those of a segment: the group finds the end by them.
+            let packets = PacketConfig { protocol_id: conv.0, keepalive: None, ..PacketConfig::default() };
+            return Ok(Self::Channel(Box::new(ChannelPeer::new(NOWHERE, &channels, &packets, spacing)?)));
+        }
+        let mut end = KcpEnd::new(conv, &mode.config, mode.drive, beat)?;
+        if let Some(make) = mode.congestion {
+            end.kcp_mut().set_congestion(make());
+        }
+        Ok(Self::Kcp(Box::new(end)))
+    }
 }
 
 /// Why an end took no message.
@@ -31,32 +56,22 @@ pub enum EndError {
 impl FlowEnd {
     /// An end of conversation `conv`, whose first beat, if it has one, is at `beat`.
     pub(super) fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
-        if let Some(ChannelMode { channel, spacing }) = mode.channel {
-            let channels = ChannelsConfig { channels: vec![channel], ..ChannelsConfig::default() };
-            // The first four bytes of a packet are little-endian as those of a segment: the group finds the end by them.
-            let packets = PacketConfig { protocol_id: conv.0, keepalive: None, ..PacketConfig::default() };
-            return Ok(Self::Channel(Box::new(ChannelsEnd::new(&channels, &packets, spacing)?)));
-        }
-        let mut end = KcpEnd::new(conv, &mode.config, mode.drive, beat)?;
-        if let Some(make) = mode.congestion {
-            end.kcp_mut().set_congestion(make());
-        }
-        Ok(Self::Kcp(Box::new(end)))
+        Ok(Self { kind: Kind::new(conv, mode, beat)?, datagrams: 0, wire_bytes: 0 })
     }
 
     pub(super) fn send(&mut self, now: Time, message: &[u8]) -> Result<(), EndError> {
-        match self {
-            Self::Kcp(end) => end.send(now, message).map(drop)?,
-            Self::Channel(end) => end.channels_mut().send(0, now, Payload(message.to_vec())).map(drop)?,
+        match &mut self.kind {
+            Kind::Kcp(end) => end.send(now, message).map(drop)?,
+            Kind::Channel(end) => end.channels_mut().send(0, now, Payload(message.to_vec())).map(drop)?,
         }
         Ok(())
     }
 
     /// Writes the next message to `message`, in place of what is there; `false`: there is none.
     pub(super) fn recv(&mut self, message: &mut Vec<u8>) -> bool {
-        match self {
-            Self::Kcp(end) => end.recv(message),
-            Self::Channel(end) => match end.channels_mut().recv(0) {
+        match &mut self.kind {
+            Kind::Kcp(end) => end.recv(message),
+            Kind::Channel(end) => match end.channels_mut().recv(0) {
                 Some(Received::Message(Payload(bytes)) | Received::Block(bytes)) => {
                     *message = bytes;
                     true
@@ -66,39 +81,25 @@ impl FlowEnd {
         }
     }
 
-    pub(super) const fn wire_bytes(&self) -> u64 {
-        match self {
-            Self::Kcp(end) => end.wire_bytes(),
-            Self::Channel(end) => end.wire_bytes(),
-        }
-    }
-
-    pub(super) const fn datagrams(&self) -> u64 {
-        match self {
-            Self::Kcp(end) => end.datagrams(),
-            Self::Channel(end) => end.datagrams(),
-        }
-    }
-
     /// Segments or messages sent again.
     pub(super) fn resends(&self) -> u64 {
-        match self {
-            Self::Kcp(end) => end.resends(),
-            Self::Channel(end) => end.channels().stats(0).resends,
+        match &self.kind {
+            Kind::Kcp(end) => end.resends(),
+            Kind::Channel(end) => end.channels().stats(0).resends,
         }
     }
 
     fn peer(&self) -> &dyn Peer {
-        match self {
-            Self::Kcp(end) => &**end,
-            Self::Channel(end) => &**end,
+        match &self.kind {
+            Kind::Kcp(end) => &**end,
+            Kind::Channel(end) => &**end,
         }
     }
 
     fn peer_mut(&mut self) -> &mut dyn Peer {
-        match self {
-            Self::Kcp(end) => &mut **end,
-            Self::Channel(end) => &mut **end,
+        match &mut self.kind {
+            Kind::Kcp(end) => &mut **end,
+            Kind::Channel(end) => &mut **end,
         }
     }
 }
@@ -117,7 +118,12 @@ impl Peer for FlowEnd {
     }
 
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
-        self.peer_mut().pop_datagram(datagram)
+        let has_left = self.peer_mut().pop_datagram(datagram);
+        if has_left {
+            self.datagrams += 1;
+            self.wire_bytes += (datagram.len() + IP_AND_UDP) as u64;
+        }
+        has_left
     }
 }
 

@@ -80,8 +80,8 @@ impl Running {
             let (Some(alice), Some(bob)) = (pair.alice.get(index), pair.bob.get(index)) else { continue };
             let sent = flow.wanted();
             let run = Run {
-                bytes: [alice.wire_bytes(), bob.wire_bytes()],
-                datagrams: [alice.datagrams(), bob.datagrams()],
+                bytes: [alice.wire_bytes, bob.wire_bytes],
+                datagrams: [alice.datagrams, bob.datagrams],
                 links: [pair.links[0].stats(), pair.links[1].stats()],
                 ..flow.into_run()
             };
