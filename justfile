@@ -3,7 +3,7 @@
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
 # Together with the default features these are all there are: what is built for one step is there for the next.
-most := "ring,tokio,metrics,kcp-go"
+most := "ring,tokio,metrics"
 
 _list:
     @just --list --unsorted
@@ -56,14 +56,14 @@ package:
 
 # What the ciphers in Rust are in: sessions themselves run on those of ring.
 test-ciphers:
-    cargo test --release --features crypto --lib --test conformance --test token --test seal_alloc
+    cargo test --release -p whitewater --features crypto --lib --test conformance --test token --test seal_alloc
 
 # Sessions, streams and sockets with all features; against an implementation in Python, dissectors in tshark, and nginx.
 test-features:
-    SESSION_SOAK=10000 cargo test --release --features {{ most }} --lib --examples \
+    SESSION_SOAK=10000 cargo test --release -p whitewater --features {{ most }} --lib --examples \
       --test sessions --test conformance --test session_fec --test session_limits --test session_log --test session_soak \
       --test sockets --test net --test net_session --test token --test seal_alloc --test regressions --test exhaustion \
-      --test socket_errors --test metrics --test kcp_go --test independent --test dissector --test proxy
+      --test socket_errors --test metrics --test independent --test dissector --test proxy
 
 # Sockets on systems without batches.
 test-one-by-one:

@@ -19,7 +19,12 @@ pub struct ConfigError {
     pub max: u64,
 }
 
-pub(crate) fn in_range<T: Copy + PartialOrd + Into<u64>>(
+/// Checks a field of a config.
+///
+/// # Errors
+///
+/// It is outside the range.
+pub fn in_range<T: Copy + PartialOrd + Into<u64>>(
     field: &'static str,
     value: T,
     range: RangeInclusive<T>,

@@ -27,7 +27,6 @@
 //!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets
 //!                                             of which it is known whether they arrived
-//!   kcp_go   what kcp-go puts around KCP       ciphers, checksums, parity (feature `kcp-go`)
 //!  ─────────────────────────────────────────────────────────────────────
 //!   arq      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
@@ -83,7 +82,6 @@ mod book {
         #[cfg(feature = "net")] channels "../docs/CHANNELS.md"
         #[cfg(feature = "net")] from_enet "../docs/migrate/enet.md"
         from_ikcp "../docs/migrate/ikcp.md"
-        #[cfg(all(feature = "kcp-go", feature = "net"))] from_kcp_go "../docs/migrate/kcp-go.md"
         #[cfg(feature = "net")] from_renet "../docs/migrate/renet.md"
         #[cfg(feature = "tokio")] from_tokio_kcp "../docs/migrate/tokio_kcp.md"
     }
@@ -97,8 +95,6 @@ pub mod events;
 mod hash;
 #[doc(hidden)]
 pub mod inside;
-#[cfg(feature = "kcp-go")]
-pub mod kcp_go;
 pub mod machine;
 pub mod message;
 pub mod metrics;

@@ -13,6 +13,7 @@ mod check;
 mod congestion;
 mod dead_link;
 mod delivery;
+mod envelope;
 mod events;
 mod faults;
 mod hostile;

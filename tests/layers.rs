@@ -8,7 +8,7 @@ const LAYERS: [&[&str]; 7] = [
     &["seq", "time", "ring", "config", "counters", "hash", "events"],
     &["wire", "code", "pace", "rate", "machine"],
     &["arq", "packet"],
-    &["message", "kcp_go"],
+    &["message"],
     &["session"],
     &["net"],
     &["metrics", "inside"],

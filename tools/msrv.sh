@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the library with the oldest Rust that Cargo.toml promises, and that no dependency needs a newer one. Needs python3. Where rustup cannot
+# Checks the library and its envelopes with the oldest Rust that Cargo.toml promises, and that no dependency needs a newer one. Needs python3. Where rustup cannot
 # get that Rust it says so, and fails if WHITEWATER_NO_SKIP is 1.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ import json, sys
 metadata = json.load(sys.stdin)
 packages = {package["id"]: package for package in metadata["packages"]}
 nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-rest = [id for id, package in packages.items() if package["name"] == "whitewater"]
+rest = [id for id, package in packages.items() if package["name"] in ("whitewater", "whitewater-kcp-go")]
 seen = set()
 while rest:
     id = rest.pop()

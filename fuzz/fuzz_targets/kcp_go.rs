@@ -1,5 +1,9 @@
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+#[path = "../kcp_go.rs"]
+mod kcp_go;
 
-fuzz_target!(|script: &[u8]| whitewater_fuzz::kcp_go::kcp_go(script));
+use libfuzzer_sys::fuzz_target;
+use whitewater_fuzz::script;
+
+fuzz_target!(|bytes: &[u8]| kcp_go::kcp_go(bytes));

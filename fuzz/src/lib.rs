@@ -10,8 +10,6 @@ pub mod fragment;
 pub mod frames;
 pub mod inbox;
 pub mod input;
-#[cfg(feature = "kcp-go")]
-pub mod kcp_go;
 pub mod knobs;
 mod log;
 pub mod packet;
@@ -28,7 +26,7 @@ pub mod token;
 /// A property and the name of its fuzz target.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Every property.
+/// Every property of the library.
 pub const TARGETS: &[Target] = &[
     ("segment_decode", segment::segment_decode),
     ("kcp_input", input::kcp_input),
@@ -45,8 +43,6 @@ pub const TARGETS: &[Target] = &[
     ("server_endpoint", endpoint::server_endpoint),
     ("client_endpoint", endpoint::client_endpoint),
     ("session_script", session::session_script),
-    #[cfg(feature = "kcp-go")]
-    ("kcp_go", kcp_go::kcp_go),
     #[cfg(feature = "crypto")]
     ("token_open", token::token_open),
 ];

@@ -51,8 +51,6 @@ pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
         ("dgram_decode", datagram::seeds()),
         ("frames_decode", frames::seeds()),
         ("replay_window", replay::seeds()),
-        #[cfg(feature = "kcp-go")]
-        ("kcp_go", super::kcp_go::seeds()),
         #[cfg(feature = "crypto")]
         ("token_open", token::seeds()),
     ] {

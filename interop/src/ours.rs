@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use whitewater::kcp_go;
 use whitewater::net::{KcpListener, KcpSocket};
 use whitewater::session::raw::{self, Event};
 use whitewater::{Config, Conv, Stats};
+use whitewater_kcp_go as kcp_go;
 
 /// Sends all messages and collects what comes back, until it is as many bytes.
 ///
@@ -128,7 +128,7 @@ impl Echo {
                 }
             }
             let peers = ids.into_iter().filter_map(|id| Some(listener.peer(id)?.stats())).collect();
-            Counted { all: listener.stats(), peers, kcp_go: listener.kcp_go_stats() }
+            Counted { all: listener.stats(), peers, kcp_go: kcp_go::Stats::of(listener.peers().envelope()) }
         };
         Self { address, stop, thread: Some(thread::spawn(serve)) }
     }

@@ -6,12 +6,13 @@ use interop::ours::Echo;
 use interop::{PATIENCE, cases, smux, tcp};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use whitewater::kcp_go::{self, Key};
 use whitewater::net::KcpSocket;
 use whitewater::session::raw;
 use whitewater::{Config, Conv};
+use whitewater_kcp_go::{self as kcp_go, Key};
 
 /// What follows can only be as good as the harness.
 #[test]
@@ -59,11 +60,12 @@ fn a_stream_of_smux_from_our_socket_is_echoed_through_their_server() {
         let (mut server, address) = kcptun::server(target.address, case);
         let relay = case.relay(address);
         let mut socket =
-            KcpSocket::connect_kcp_go(relay.address, Conv(CONV), &case.config(), &case.wire()).unwrap();
+            KcpSocket::connect_with_envelope(relay.address, Conv(CONV), &case.config(), &case.wire())
+                .unwrap();
         let sent = case.random();
         let back = ask(&mut socket, &sent);
         assert!(back == sent, "something else came back");
-        let ours = case.ours(&socket.stats(), socket.kcp_go_stats().unwrap());
+        let ours = case.ours(&socket.stats(), kcp_go::Stats::of(socket.envelope()).unwrap());
         format!("{ours}; theirs {}", case.theirs(&mut server))
     });
 }
@@ -118,10 +120,11 @@ fn their_server_takes_messages_of_several_segments() {
         let target = tcp::Echo::start();
         let (mut server, address) = kcptun::server(target.address, case);
         let (relay, kcp) = (case.relay(address), Config { stream: false, ..case.config() });
-        let mut socket = KcpSocket::connect_kcp_go(relay.address, Conv(CONV), &kcp, &case.wire()).unwrap();
+        let mut socket =
+            KcpSocket::connect_with_envelope(relay.address, Conv(CONV), &kcp, &case.wire()).unwrap();
         let sent = case.random();
         assert!(ask(&mut socket, &sent) == sent, "something else came back");
-        let ours = case.ours(&socket.stats(), socket.kcp_go_stats().unwrap());
+        let ours = case.ours(&socket.stats(), kcp_go::Stats::of(socket.envelope()).unwrap());
         format!("{ours}; theirs {}", case.theirs(&mut server))
     });
 }
@@ -134,7 +137,7 @@ fn shards_of_their_client_come_through_to_a_listener_that_has_none() {
     }
     cases::run(&Case::all(&["xor"])[2..], |case| {
         let wire = kcp_go::Config { shards: None, ..case.wire() };
-        let server = Echo::start(&raw::Config { kcp_go: Some(wire), ..case.limits() });
+        let server = Echo::start(&raw::Config { envelope: Some(Arc::new(wire)), ..case.limits() });
         let relay = case.relay(server.address);
         let (_client, address) = kcptun::client(relay.address, case);
         let sent = case.random();
@@ -153,7 +156,7 @@ fn their_client_with_another_key_is_nobody() {
     }
     cases::run(&Case::all(&["xor", "aes-128", "salsa20"]), |case| {
         let wire = kcp_go::Config { key: Key::kcptun("another key"), ..case.wire() };
-        let server = Echo::start(&raw::Config { kcp_go: Some(wire), ..case.limits() });
+        let server = Echo::start(&raw::Config { envelope: Some(Arc::new(wire)), ..case.limits() });
         let (_client, address) = kcptun::client(server.address, case);
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"hello").unwrap();

@@ -11,6 +11,7 @@ mod classic;
 mod config;
 pub mod congestion;
 mod empty;
+mod envelope;
 mod error;
 mod flush;
 mod input;
@@ -27,11 +28,13 @@ mod stats;
 mod trace;
 mod transmit;
 
+pub use crate::config::in_range;
 pub use config::{Config, Recovery};
+pub use envelope::{Envelope, EnvelopeConfig, Opened};
 pub use error::{ConfigError, InputError, RecvError, SendError};
 pub use modern::Modern;
 pub use observe::{Cause, KcpEvent};
-pub use peer::{Envelope, KcpPeer, KcpPeerCounts};
+pub use peer::{KcpPeer, KcpPeerCounts};
 pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};

@@ -1,12 +1,11 @@
 //! A control block and where its peer is: bare KCP of two ends, as a machine.
 
-use super::{Config, ConfigError, InputError, Kcp, SendError};
+use super::{Config, ConfigError, Envelope, EnvelopeConfig, InputError, Kcp, SendError};
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::seq::Conv;
 use crate::time::Time;
-use crate::wire::DatagramQueue;
-use std::any::Any;
-use std::fmt::Debug;
+use crate::wire::{DatagramQueue, Output};
+use rand_core::CryptoRng;
 use std::net::SocketAddr;
 
 /// A [`Kcp`] whose datagrams go to one address and come from there: what `net::KcpSocket` has a socket for, and a [`Machine`] for whoever
@@ -16,6 +15,8 @@ pub struct KcpPeer {
     kcp: Kcp<DatagramQueue>,
     /// What is around it, if anything is.
     envelope: Option<Box<dyn Envelope>>,
+    /// What is ready to leave with that around it.
+    wrapped: DatagramQueue,
     address: SocketAddr,
     /// Something was sent or has come that is to be flushed.
     flush_due: bool,
@@ -35,26 +36,6 @@ pub struct KcpPeerCounts {
     pub rejected: u64,
 }
 
-/// What another program puts around the datagrams of KCP, and takes off them: ciphers, checksums, parity.
-pub trait Envelope: Any + Debug + Send {
-    /// Takes a datagram with what is around it, and gives the control block what is inside. `None`: nothing of it is for KCP.
-    fn input(
-        &mut self,
-        now: Time,
-        kcp: &mut Kcp<DatagramQueue>,
-        datagram: &[u8],
-    ) -> Option<Result<(), InputError>>;
-
-    /// Puts on what is around the datagrams that are ready, and returns all that can leave.
-    fn wrap(&mut self, now: Time, kcp: &mut Kcp<DatagramQueue>) -> &mut DatagramQueue;
-
-    /// Whether what was sent is flushed at once.
-    fn flushes_sends(&self) -> bool;
-
-    /// Whether what has come is acknowledged at once.
-    fn flushes_acks(&self) -> bool;
-}
-
 impl KcpPeer {
     /// A control block for what is sent to `address` and comes from there.
     ///
@@ -63,15 +44,33 @@ impl KcpPeer {
     /// When a field of `config` is out of range.
     pub fn new(address: SocketAddr, conv: Conv, config: &Config) -> Result<Self, ConfigError> {
         let kcp = Kcp::new(conv, config, config.datagram_queue())?;
-        let counts = KcpPeerCounts::default();
-        Ok(Self { kcp, envelope: None, address, flush_due: false, now: Time::ZERO, counts })
+        Ok(Self {
+            kcp,
+            envelope: None,
+            wrapped: config.datagram_queue(),
+            address,
+            flush_due: false,
+            now: Time::ZERO,
+            counts: KcpPeerCounts::default(),
+        })
     }
 
-    /// The same with something around KCP, to which the config has left room. It refuses empty messages.
-    #[must_use]
-    pub fn with_envelope(mut self, envelope: Box<dyn Envelope>) -> Self {
-        self.kcp.refuse_empty();
-        Self { envelope: Some(envelope), ..self }
+    /// The same with something around KCP: `config.mtu` is that of whole datagrams. What `rng` gives nobody may guess.
+    ///
+    /// # Errors
+    ///
+    /// When a field of `config` or `envelope` is out of range.
+    pub fn with_envelope(
+        address: SocketAddr,
+        conv: Conv,
+        config: &Config,
+        envelope: &dyn EnvelopeConfig,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self, ConfigError> {
+        let mut peer = Self::new(address, conv, &envelope.inside(config)?)?;
+        peer.kcp.refuse_empty();
+        peer.envelope = Some(envelope.envelope(rng));
+        Ok(peer)
     }
 
     /// What is around KCP.
@@ -92,10 +91,13 @@ impl KcpPeer {
 
     /// What can leave.
     fn ready(&mut self, now: Time) -> &mut DatagramQueue {
-        match &mut self.envelope {
-            None => self.kcp.output_mut(),
-            Some(envelope) => envelope.wrap(now, &mut self.kcp),
+        let Some(envelope) = &mut self.envelope else { return self.kcp.output_mut() };
+        while !self.wrapped.is_full()
+            && let Some(datagram) = self.kcp.output_mut().pop()
+        {
+            envelope.wrap(now, ONLY, true, datagram, &mut self.wrapped);
         }
+        &mut self.wrapped
     }
 
     /// Where the peer is.
@@ -121,6 +123,21 @@ impl KcpPeer {
         self.counts
     }
 
+    /// Takes a datagram of the peer. `None`: nothing of it is for KCP.
+    fn input(&mut self, now: Time, datagram: &mut [u8]) -> Option<Result<(), InputError>> {
+        let Some(envelope) = &mut self.envelope else { return Some(self.kcp.input(now, datagram)) };
+        let opened = envelope.open(datagram)?;
+        let taken = opened.kcp.map(|datagram| self.kcp.input(now, datagram));
+        if let Some(shard) = opened.shard
+            && !matches!(taken, Some(Err(_)))
+            && envelope.handle_shard(self.address, Some(ONLY), shard).is_some()
+            && envelope.rebuild(now, ONLY, &mut self.kcp)
+        {
+            return Some(Ok(()));
+        }
+        taken
+    }
+
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
@@ -135,11 +152,7 @@ impl Machine for KcpPeer {
             log::trace!("dropped a datagram from {}, a stranger", from.address);
             return;
         }
-        let taken = match &mut self.envelope {
-            None => Some(self.kcp.input(now, datagram)),
-            Some(envelope) => envelope.input(now, &mut self.kcp, datagram),
-        };
-        match taken {
+        match self.input(now, datagram) {
             None => {}
             Some(Ok(())) => {
                 self.counts.taken += 1;
@@ -187,3 +200,6 @@ impl Machine for KcpPeer {
 fn is_same(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
 }
+
+/// The number of the peer where there is no other.
+const ONLY: u64 = 0;

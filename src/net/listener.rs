@@ -127,13 +127,6 @@ impl KcpListener {
     pub const fn stats(&self) -> Stats {
         self.machine.stats()
     }
-
-    /// What was counted of what is around KCP; `None`: nothing is.
-    #[cfg(feature = "kcp-go")]
-    #[must_use]
-    pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
-        self.machine.kcp_go_stats()
-    }
 }
 
 #[cfg(test)]

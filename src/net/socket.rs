@@ -6,9 +6,10 @@ use super::clock::Clock;
 use super::driver::Driver;
 use super::error::Error;
 use super::port::{Port, Purpose, socket_for};
+use super::random::random;
 use super::silence::{LONGEST_STEP, Silence};
 use super::tally::SocketStats;
-use crate::arq::{Config, Envelope, Kcp, KcpPeer, KcpPeerCounts, Stats};
+use crate::arq::{Config, Envelope, EnvelopeConfig, Kcp, KcpPeer, KcpPeerCounts, Stats};
 use crate::machine::Machine;
 use crate::seq::Conv;
 use crate::time::Time;
@@ -123,32 +124,27 @@ impl KcpSocket {
         })
     }
 
-    /// The same as [`connect`](Self::connect) with what kcp-go puts around KCP; `config.mtu` is of whole datagrams then.
+    /// The same as [`connect`](Self::connect) with something around KCP; `config.mtu` is that of whole datagrams then.
     ///
     /// # Errors
     ///
     /// Those of [`connect`](Self::connect).
-    #[cfg(feature = "kcp-go")]
-    pub fn connect_kcp_go(
+    pub fn connect_with_envelope(
         peer: impl ToSocketAddrs,
         conv: Conv,
         config: &Config,
-        wire: &crate::kcp_go::Config,
+        envelope: &dyn EnvelopeConfig,
     ) -> io::Result<Self> {
-        let seed = crate::session::random(&mut super::random::random()?);
-        let (envelope, inside) =
-            crate::kcp_go::SocketEnvelope::new(wire, config, seed).map_err(Error::from)?;
-        let mut socket = Self::connect(peer, conv, &inside)?;
-        socket.driver.machine = socket.driver.machine.with_envelope(Box::new(envelope));
+        let mut socket = Self::connect(peer, conv, config)?;
+        let machine = KcpPeer::with_envelope(socket.peer_addr(), conv, config, envelope, &mut random()?);
+        socket.driver.machine = machine.map_err(Error::from)?;
         Ok(socket)
     }
 
-    /// What was counted of what is around KCP; `None`: nothing is.
-    #[cfg(feature = "kcp-go")]
+    /// What is around KCP, if anything is.
     #[must_use]
-    pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
-        let envelope: &dyn std::any::Any = self.driver.machine.envelope()?;
-        Some(envelope.downcast_ref::<crate::kcp_go::SocketEnvelope>()?.stats())
+    pub fn envelope(&self) -> Option<&dyn Envelope> {
+        self.driver.machine.envelope()
     }
 
     /// Reads the datagrams that wait, feeds them in, updates and sends what is due. Returns how
@@ -179,7 +175,7 @@ impl KcpSocket {
     /// message can be.
     pub fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
         let sent = self.driver.machine.send(message);
-        if self.driver.machine.envelope().is_some_and(Envelope::flushes_sends) {
+        if self.envelope().is_some_and(Envelope::flushes_sends) {
             self.pump_due = Time::ZERO;
         }
         Ok(sent.map_err(Error::from)?)

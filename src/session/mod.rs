@@ -107,8 +107,6 @@ pub use error::{CloseTextError, DecisionError, RedirectError, SendError};
 pub use event::{CloseReason, DatagramId, Event, Undelivered, code};
 pub use exchange::HandshakeError;
 pub use log_event::SessionEvent;
-#[cfg(all(feature = "kcp-go", feature = "net"))]
-pub(crate) use random::random;
 pub use repair::{RepairConfig, RepairStats};
 pub use server::{
     Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerConfig, ServerStats, SessionId, shard_of,

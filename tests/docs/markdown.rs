@@ -18,6 +18,8 @@ pub(crate) fn all() -> Vec<Document> {
         "examples",
         "examples/tower_defence",
         "capi",
+        "crates/kcp-go",
+        "crates/sim",
         "interop",
         "tools/wireshark",
         "",

@@ -6,9 +6,10 @@ use crate::relay::{Relay, network};
 use rand::Rng;
 use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
-use whitewater::kcp_go::{self, Key, Mode, Shards};
+use std::sync::Arc;
 use whitewater::session::raw;
 use whitewater::{Config, Stats};
+use whitewater_kcp_go::{self as kcp_go, Key, Mode, Shards};
 use whitewater_sim::SimRng;
 
 /// One conversation.
@@ -71,7 +72,7 @@ impl Case {
     /// Both, for a listener or a stream.
     #[must_use]
     pub fn limits(&self) -> raw::Config {
-        raw::Config { kcp: self.config(), kcp_go: Some(self.wire()), ..raw::Config::open() }
+        raw::Config { kcp: self.config(), envelope: Some(Arc::new(self.wire())), ..raw::Config::open() }
     }
 
     /// Bytes of which no two places look alike.

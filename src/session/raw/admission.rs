@@ -81,7 +81,7 @@ impl Peers {
     fn accept(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<PeerId> {
         let kcp = self.control_block(conv).ok()?;
         let (host, proof) = (host(from), (self.config.strangers == Strangers::Proven).then(Box::default));
-        let mut peer = self.with_envelope(Peer::new(now, kcp, from, Some(host), self.clock(), proof));
+        let mut peer = Peer::new(now, kcp, from, Some(host), self.clock(), proof, self.envelope());
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
             return None;

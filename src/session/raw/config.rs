@@ -1,12 +1,13 @@
 //! The limits of bare KCP peers, and what is counted of them.
 
-use crate::arq;
+use crate::arq::{self, EnvelopeConfig};
 use crate::config::{ConfigError, in_range, millis};
 use crate::counters::stats;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How bare KCP peers are treated, and how many there are.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made with `..Config::registered()` or `..Config::open()`")]
 pub struct Config {
     /// The config of every control block.
@@ -31,9 +32,8 @@ pub struct Config {
     /// Whether a peer with new datagrams or messages is flushed at once instead of after its
     /// interval: lower latency for more and smaller datagrams. Off by default.
     pub eager: bool,
-    /// What is around KCP, for peers that are kcp-go or kcptun; nothing by default.
-    #[cfg(feature = "kcp-go")]
-    pub kcp_go: Option<crate::kcp_go::Config>,
+    /// What is around KCP, as for peers that are kcp-go or kcptun; nothing by default. `kcp.mtu` is that of whole datagrams then.
+    pub envelope: Option<Arc<dyn EnvelopeConfig>>,
 }
 
 /// What a peer can do that nobody has [registered](super::Peers::register). Bare KCP has no handshake, and a source address may be
@@ -66,8 +66,7 @@ impl Config {
             idle_timeout: Duration::from_secs(30),
             quarantine: Duration::from_secs(10),
             eager: false,
-            #[cfg(feature = "kcp-go")]
-            kcp_go: None,
+            envelope: None,
         }
     }
 
@@ -85,9 +84,8 @@ impl Config {
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.kcp.check()?;
-        #[cfg(feature = "kcp-go")]
-        if let Some(wire) = &self.kcp_go {
-            wire.inside(&self.kcp)?;
+        if let Some(envelope) = &self.envelope {
+            envelope.inside(&self.kcp)?;
         }
         in_range("idle_timeout", millis(self.idle_timeout), 1..=u64::MAX)
     }

@@ -31,7 +31,6 @@
 
 mod admission;
 mod config;
-mod envelope;
 mod error;
 mod peer;
 mod proof;
@@ -45,7 +44,7 @@ pub use peer::{CloseReason, Event, Peer, PeerId};
 
 use super::random::hash_key;
 use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
-use crate::arq::Kcp;
+use crate::arq::{Envelope, Kcp, Opened};
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
 use crate::machine::{Arrival, Machine, Transmit};
@@ -53,7 +52,6 @@ use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
 use crate::wire::{DatagramQueue, conv_of};
-use envelope::SharedEnvelope;
 use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -64,7 +62,7 @@ use std::net::SocketAddr;
 pub struct Peers {
     config: Config,
     /// What is around KCP, if anything is.
-    shared_envelope: Option<Box<SharedEnvelope>>,
+    envelope: Option<Box<dyn Envelope>>,
     /// Says how far the clock of each control block is ahead.
     clocks: Keyed,
     /// Each by itself: half of a large table may be empty.
@@ -98,11 +96,11 @@ impl Peers {
     /// When a field of `config` is out of range.
     pub fn new(config: &Config, rng: &mut impl CryptoRng) -> Result<Self, ConfigError> {
         config.check()?;
-        let shared_envelope = SharedEnvelope::new(config, rng);
         let mut config = config.clone();
-        if let Some(shared_envelope) = &shared_envelope {
-            config.kcp = shared_envelope.inside(&config.kcp)?;
+        if let Some(envelope) = &config.envelope {
+            config.kcp = envelope.inside(&config.kcp)?;
         }
+        let envelope = config.envelope.as_ref().map(|config| config.envelope(rng));
         let mut key = || hash_key(rng);
         Ok(Self {
             peers: HashMap::default(),
@@ -121,7 +119,7 @@ impl Peers {
             stats: Stats::default(),
             now: Time::ZERO,
             config,
-            shared_envelope,
+            envelope,
             clocks: Keyed(key()),
         })
     }
@@ -139,7 +137,7 @@ impl Peers {
         }
         let kcp = self.control_block(conv).ok().filter(|_| self.registered < max);
         let kcp = kcp.ok_or(RegisterError::Full { max })?;
-        let peer = self.with_envelope(Peer::new(now, kcp, address, None, self.clock(), None));
+        let peer = Peer::new(now, kcp, address, None, self.clock(), None, self.envelope());
         Ok(self.insert(name, peer))
     }
 
@@ -224,8 +222,9 @@ impl Peers {
         self.now = now;
         let Some(mut peer) = self.remove(id) else { return false };
         peer.update(now, true);
-        if let Some(shared_envelope) = &mut self.shared_envelope {
-            peer.wrap(now, shared_envelope);
+        if let Some(envelope) = &mut self.envelope {
+            peer.wrap(now, id, &mut **envelope);
+            envelope.forget(id.0);
         }
         self.quarantine.insert(now, name(peer.address(), peer.conv()));
         self.stats.closed_here += 1;
@@ -243,11 +242,10 @@ impl Peers {
         self.stats
     }
 
-    /// What was counted of what is around KCP; `None`: nothing is.
-    #[cfg(feature = "kcp-go")]
+    /// What is around KCP: see [`Config::envelope`].
     #[must_use]
-    pub fn kcp_go_stats(&self) -> Option<crate::kcp_go::Stats> {
-        self.shared_envelope.as_ref().map(|shared_envelope| shared_envelope.stats())
+    pub fn envelope(&self) -> Option<&dyn Envelope> {
+        self.envelope.as_deref()
     }
 
     /// A datagram of a peer.
@@ -263,15 +261,37 @@ impl Peers {
         Some(id)
     }
 
-    /// A new peer, with what is around its KCP.
-    fn with_envelope(&self, peer: Peer) -> Peer {
-        match &self.shared_envelope {
-            Some(shared_envelope) => peer.with(
-                shared_envelope.peer_envelope(&self.config.kcp),
-                shared_envelope.flushes(),
-                shared_envelope.around(),
-            ),
-            None => peer,
+    /// Takes a datagram with what is around it, if anything is.
+    #[inline]
+    fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
+        let Some(envelope) = &mut self.envelope else {
+            self.route(now, from, datagram);
+            return;
+        };
+        let Some(Opened { kcp, shard }) = envelope.open(datagram) else {
+            return log::trace!("dropped a datagram from {from}: the envelope refuses it");
+        };
+        let taken_by = kcp.and_then(|datagram| self.route(now, from, datagram));
+        if let Some(shard) = shard
+            && (taken_by.is_some() || kcp.is_none())
+        {
+            self.rebuild(now, from, taken_by, shard);
+        }
+    }
+
+    /// Gives a peer what a shard makes possible to rebuild.
+    fn rebuild(&mut self, now: Time, from: SocketAddr, taken_by: Option<PeerId>, shard: &[u8]) {
+        if taken_by.and_then(|id| self.peers.get(&id)).is_some_and(|peer| !peer.is_proven()) {
+            return; // few bytes of shards can take much memory and work, and who sends them is not known to be there
+        }
+        let Some(envelope) = &mut self.envelope else { return };
+        let Some(id) = envelope.handle_shard(from, taken_by.map(|id| id.0), shard).map(PeerId) else {
+            return;
+        };
+        if let Some(peer) = self.peers.get_mut(&id)
+            && peer.rebuild(now, id, &mut **envelope)
+        {
+            changed(&mut self.agenda, &mut self.events, id, peer);
         }
     }
 
@@ -301,9 +321,6 @@ impl Peers {
         let mut peer = *self.peers.remove(&id)?;
         self.by_name.remove(&name(peer.address(), peer.conv()));
         self.last = None;
-        if let Some(shared_envelope) = &mut self.shared_envelope {
-            shared_envelope.forget(peer.address(), id);
-        }
         self.agenda.leave(&mut peer.entry);
         match peer.host {
             Some(host) => self.hosts.leave(host),
@@ -317,11 +334,7 @@ impl Machine for Peers {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         self.now = now;
         self.stats.datagrams += 1;
-        if self.shared_envelope.is_some() {
-            self.input_wrapped(now, from.address, datagram);
-        } else {
-            self.route(now, from.address, datagram);
-        }
+        self.open(now, from.address, datagram);
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -354,7 +367,7 @@ impl Machine for Peers {
             };
             while std::mem::take(&mut peer.is_touched) || peer.has_left_more() {
                 if let Some(reason) =
-                    peer.serve(now, id, &self.config, self.shared_envelope.as_deref_mut(), &mut self.events)
+                    peer.serve(now, id, &self.config, self.envelope.as_deref_mut(), &mut self.events)
                 {
                     self.end(id, reason);
                     continue 'seats;

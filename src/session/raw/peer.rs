@@ -1,13 +1,12 @@
 //! One bare KCP peer.
 
-use super::envelope::{PeerEnvelope, SharedEnvelope};
 use super::proof::Proof;
-use crate::arq::{Kcp, KcpEvent, RecvError, SendError, Stats};
+use crate::arq::{Envelope, Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::events::{Logged, write_lines};
 use crate::seq::Conv;
 use crate::session::seats::Entry;
 use crate::time::Time;
-use crate::wire::DatagramQueue;
+use crate::wire::{DatagramQueue, Output};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -56,8 +55,8 @@ pub enum CloseReason {
 #[derive(Debug)]
 pub struct Peer {
     kcp: Kcp<DatagramQueue>,
-    /// What is around it, if anything is.
-    pub(super) peer_envelope: Option<Box<PeerEnvelope>>,
+    /// What is ready to leave with what is around it, if anything is.
+    wrapped: Option<Box<DatagramQueue>>,
     address: SocketAddr,
     /// What it counts against; `None`: it was registered.
     pub(super) host: Option<IpAddr>,
@@ -90,17 +89,24 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub(super) const fn new(
+    pub(super) fn new(
         now: Time,
-        kcp: Kcp<DatagramQueue>,
+        mut kcp: Kcp<DatagramQueue>,
         address: SocketAddr,
         host: Option<IpAddr>,
         clock: u64,
-        proof: Option<Box<Proof>>,
+        mut proof: Option<Box<Proof>>,
+        envelope: Option<&dyn Envelope>,
     ) -> Self {
+        if let Some(envelope) = envelope {
+            kcp.refuse_empty();
+            if let Some(proof) = &mut proof {
+                proof.around = envelope.overhead().into();
+            }
+        }
         Self {
+            wrapped: envelope.map(|_| Box::new(kcp.config().datagram_queue())),
             kcp,
-            peer_envelope: None,
             address,
             host,
             clock,
@@ -110,29 +116,14 @@ impl Peer {
             is_touched: true,
             has_sent: false,
             flush: false,
-            flushes_sends: false,
-            flushes_acks: false,
+            flushes_sends: envelope.is_some_and(Envelope::flushes_sends),
+            flushes_acks: envelope.is_some_and(Envelope::flushes_acks),
             told_readable: false,
             told_writable: false,
             blocked: false,
             is_asked: false,
             shrunk: false,
         }
-    }
-
-    /// With something of so many bytes `around` its KCP, which asks for flushes.
-    pub(super) fn with(
-        mut self,
-        peer_envelope: Box<PeerEnvelope>,
-        flushes: (bool, bool),
-        around: u16,
-    ) -> Self {
-        (self.flushes_sends, self.flushes_acks) = flushes;
-        if let Some(proof) = &mut self.proof {
-            proof.around = around.into();
-        }
-        self.kcp.refuse_empty();
-        Self { peer_envelope: Some(peer_envelope), ..self }
     }
 
     /// Queues a message for the next flush.
@@ -234,28 +225,23 @@ impl Peer {
         result.is_ok()
     }
 
-    /// The same of a datagram that was rebuilt.
-    #[cfg(feature = "kcp-go")]
-    pub(super) fn input_rebuilt(&mut self, now: Time, datagram: &[u8]) -> bool {
-        let result = self.kcp.input_rebuilt(now.after(self.clock), datagram);
-        if let Err(error) = &result {
-            log::trace!("rejected what was rebuilt of {}: {error}", self.address);
-        }
-        result.is_ok()
+    /// Takes what an envelope has rebuilt; whether that changed anything.
+    pub(super) fn rebuild(&mut self, now: Time, id: PeerId, envelope: &mut dyn Envelope) -> bool {
+        envelope.rebuild(now.after(self.clock), id.0, &mut self.kcp)
     }
 
     /// Puts what is around KCP on what is ready to leave, as far as it may.
-    pub(super) fn wrap(&mut self, now: Time, shared_envelope: &mut SharedEnvelope) {
-        let Some(peer_envelope) = &mut self.peer_envelope else { return };
+    pub(super) fn wrap(&mut self, now: Time, id: PeerId, envelope: &mut dyn Envelope) {
+        let Some(wrapped) = &mut self.wrapped else { return };
         while let Some(len) = self.kcp.output().next_len() {
-            if peer_envelope.is_full() || self.proof.as_ref().is_some_and(|proof| !proof.allows(len)) {
+            if wrapped.is_full() || self.proof.as_ref().is_some_and(|proof| !proof.allows(len)) {
                 break;
             }
             let Some(datagram) = self.kcp.output_mut().pop() else { break };
             if let Some(proof) = &mut self.proof {
                 proof.on_sent(datagram);
             }
-            shared_envelope.wrap(now, peer_envelope, datagram, self.proof.is_none());
+            envelope.wrap(now, id.0, self.proof.is_none(), datagram, wrapped);
         }
     }
 
@@ -284,8 +270,8 @@ impl Peer {
 
     /// Whether there is a datagram that may leave.
     pub(super) fn may_send(&self) -> bool {
-        if let Some(peer_envelope) = &self.peer_envelope {
-            return !peer_envelope.out().is_empty();
+        if let Some(wrapped) = &self.wrapped {
+            return !wrapped.is_empty();
         }
         let next = self.kcp.output().next_len();
         next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
@@ -297,8 +283,8 @@ impl Peer {
             return false;
         }
         let waits = !self.kcp.output().is_empty();
-        if let Some(peer_envelope) = &mut self.peer_envelope {
-            return peer_envelope.out().is_empty() && (waits || self.kcp.output_mut().clear_full());
+        if let Some(wrapped) = &self.wrapped {
+            return wrapped.is_empty() && (waits || self.kcp.output_mut().clear_full());
         }
         !waits && self.kcp.output_mut().clear_full()
     }
@@ -309,8 +295,8 @@ impl Peer {
             return None;
         }
         self.has_sent = true;
-        if let Some(peer_envelope) = &mut self.peer_envelope {
-            return peer_envelope.out_mut().pop();
+        if let Some(wrapped) = &mut self.wrapped {
+            return wrapped.pop();
         }
         let datagram = self.kcp.output_mut().pop()?;
         if let Some(proof) = &mut self.proof {
@@ -322,8 +308,8 @@ impl Peer {
     pub(super) fn shrink(&mut self) {
         self.kcp.shrink();
         self.kcp.output_mut().shrink();
-        if let Some(peer_envelope) = &mut self.peer_envelope {
-            peer_envelope.shrink();
+        if let Some(wrapped) = &mut self.wrapped {
+            wrapped.shrink();
         }
         self.shrunk = true;
     }

@@ -1,8 +1,8 @@
 //! What is due for a peer: its flush, timer and events, and its end.
 
-use super::envelope::SharedEnvelope;
 use super::peer::{CloseReason, Event, Peer, PeerId};
 use super::{Config, Peers};
+use crate::arq::Envelope;
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,13 +14,13 @@ impl Peer {
         now: Time,
         id: PeerId,
         config: &Config,
-        shared_envelope: Option<&mut SharedEnvelope>,
+        mut envelope: Option<&mut dyn Envelope>,
         events: &mut VecDeque<Event>,
     ) -> Option<CloseReason> {
         let flush = std::mem::take(&mut self.flush) || config.eager;
         self.update(now, flush);
-        if let Some(shared_envelope) = shared_envelope {
-            self.wrap(now, shared_envelope);
+        if let Some(envelope) = &mut envelope {
+            self.wrap(now, id, &mut **envelope);
         }
         let idle_at = self.heard + config.idle_timeout;
         if self.kcp().is_dead() {
@@ -35,6 +35,9 @@ impl Peer {
         let quiet_at = self.heard + QUIET;
         if !self.shrunk && now >= quiet_at && self.kcp().is_idle() {
             self.shrink();
+            if let Some(envelope) = envelope {
+                envelope.shrink(id.0);
+            }
         }
         let due = self.check(now).map_or(idle_at, |at| at.min(idle_at));
         self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
@@ -45,6 +48,9 @@ impl Peer {
 impl Peers {
     pub(super) fn end(&mut self, id: PeerId, reason: CloseReason) {
         let Some(peer) = self.remove(id) else { return };
+        if let Some(envelope) = &mut self.envelope {
+            envelope.forget(id.0);
+        }
         match reason {
             CloseReason::Idle => self.stats.closed_idle += 1,
             CloseReason::DeadLink => self.stats.closed_dead += 1,

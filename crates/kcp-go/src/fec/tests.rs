@@ -6,9 +6,9 @@ use super::super::config::Shards;
 use super::super::datagram::{Inner, Shard};
 use super::super::stats::Stats;
 use super::{Decoder, Encoder, code, groups};
-use crate::time::Time;
 use rand::Rng;
 use std::collections::HashMap;
+use whitewater::Time;
 use whitewater_sim::SimRng;
 
 /// A number below `most`.
@@ -54,7 +54,7 @@ fn take(decoder: &mut Decoder, datagram: &[u8], stats: &mut Stats) -> Vec<Vec<u8
         panic!("{datagram:x?} is no shard")
     };
     decoder.take(&shard, stats);
-    std::iter::from_fn(|| decoder.pop(stats).map(|rebuilt| rebuilt.map(<[u8]>::to_vec))).flatten().collect()
+    std::iter::from_fn(|| decoder.pop(stats).map(<[u8]>::to_vec)).collect()
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::kcp_go::{Config as Wire, Key, Mode, Shards};
 use whitewater::{Config, Conv};
+use whitewater_kcp_go::{Config as Wire, Key, Mode, Shards};
 
 pub(crate) const USAGE: &str = "\
 kcp_go server|client|pipe ADDRESS [--option VALUE]..

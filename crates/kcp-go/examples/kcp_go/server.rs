@@ -7,6 +7,7 @@ use std::io;
 use whitewater::SendError;
 use whitewater::net::KcpListener;
 use whitewater::session::raw::{Event, PeerId};
+use whitewater_kcp_go::Stats;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
     let mut listener = KcpListener::bind(args.address, &limits(args.config, args.wire.clone()))?;
@@ -19,7 +20,10 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
                 Event::Readable(id) | Event::Writable(id) => echo.go_on(&mut listener, id),
                 Event::Closed { id, reason } => {
                     echo.held.remove(&id);
-                    println!("{id}: {reason:?}, {:?}", listener.kcp_go_stats().unwrap_or_default());
+                    println!(
+                        "{id}: {reason:?}, {:?}",
+                        Stats::of(listener.peers().envelope()).unwrap_or_default()
+                    );
                 }
                 other => println!("{other:?}"),
             }

@@ -5,15 +5,16 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::KcpSocket;
+use whitewater_kcp_go::Stats;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let mut socket = KcpSocket::connect_kcp_go(args.address, args.conv, &args.config, &args.wire)?;
+    let mut socket = KcpSocket::connect_with_envelope(args.address, args.conv, &args.config, &args.wire)?;
     let sent: Vec<u8> = (0..args.bytes as u64).map(noise).collect();
     let (mut queued, mut back, mut buf) = (0, 0, vec![0; 1 << 16]);
     let start = Instant::now();
     while back < sent.len() {
         if start.elapsed() > args.patience {
-            let stats = socket.kcp_go_stats().unwrap_or_default();
+            let stats = Stats::of(socket.envelope()).unwrap_or_default();
             return Err(io::Error::other(format!("{back} of {} bytes came back, {stats:?}", sent.len())));
         }
         while queued < sent.len() {
@@ -33,7 +34,11 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         }
         thread::sleep(wait.unwrap_or(STEP).min(STEP));
     }
-    println!("{back} bytes intact in {:?}, {:?}", start.elapsed(), socket.kcp_go_stats().unwrap_or_default());
+    println!(
+        "{back} bytes intact in {:?}, {:?}",
+        start.elapsed(),
+        Stats::of(socket.envelope()).unwrap_or_default()
+    );
     socket.drain(Duration::from_secs(1))
 }
 

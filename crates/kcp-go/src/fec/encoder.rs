@@ -3,8 +3,8 @@
 use super::super::config::Shards;
 use super::super::datagram::{DATA, HEAD, PARITY, SIZE};
 use super::{Code, groups};
-use crate::time::Time;
 use std::time::Duration;
+use whitewater::Time;
 
 /// Adds each datagram to the parity of its group as it leaves, so that the last of a group has no more work than the others.
 ///

@@ -1,13 +1,17 @@
 //! What kcp-go puts around KCP: without lies every message arrives whatever is lost; with them limits hold and the rest goes on.
+//! A part of the fuzz target, of what makes its seeds, and of the tests of `crates/kcp-go`.
+
+#![allow(dead_code, reason = "each uses its part")]
 
 use super::script::{Script, payload};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Machine as _;
-use whitewater::kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater::session::raw::{Config, Event, PeerId, Peers};
 use whitewater::{Conv, Time, arq};
+use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater_sim::SimRng;
 
 /// The operations of a script, behind its shape: cipher u8, data shards u8, parity shards u8, flags u8.
@@ -82,8 +86,8 @@ impl World {
         let kcp = arq::Config { dead_link: 10_000, ..arq::Config::turbo() };
         let kcp = if flags & CLASSIC == 0 { kcp } else { kcp.classic() };
         let idle_timeout = Duration::from_secs(3600);
-        let limits =
-            Config { kcp, kcp_go: Some(wire.clone()), max_peers: PEERS_MAX, idle_timeout, ..Config::open() };
+        let envelope = Some(Arc::new(wire.clone()) as _);
+        let limits = Config { kcp, envelope, max_peers: PEERS_MAX, idle_timeout, ..Config::open() };
         let mut fill = 0;
         let mut peers = || {
             fill += 1;

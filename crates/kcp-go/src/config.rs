@@ -4,8 +4,10 @@ use super::crypt::Crypt;
 use super::datagram::{HEAD, MOST, SIZE};
 use super::key::Key;
 use super::shield;
-use crate::arq::{self, Modern, Recovery};
-use crate::config::{ConfigError, in_range};
+use crate::envelope::Envelope;
+use whitewater::ConfigError;
+use whitewater::arq::{self, EnvelopeConfig, Modern, Recovery, in_range};
+use whitewater::rand_core::CryptoRng;
 
 /// What is around KCP between two ends of kcp-go, and when they send. `crypt` and `key` have to be the same at both ends. So have the shards: an end
 /// of ours without any takes the data of one that has them, but kcptun without takes parity for data, and breaks its stream.
@@ -79,8 +81,21 @@ impl Config {
         Ok(())
     }
 
-    /// The config of a control block whose datagrams are to be inside.
-    pub(crate) fn inside(&self, kcp: &arq::Config) -> Result<arq::Config, ConfigError> {
+    /// Whether nothing waits for a beat.
+    pub(super) const fn is_at_once(&self) -> bool {
+        self.ack_no_delay && !self.write_delay
+    }
+
+    /// Bytes around KCP.
+    const fn around(&self) -> u16 {
+        #[expect(clippy::cast_possible_truncation, reason = "8")]
+        let shard = if self.shards.is_some() { (HEAD + SIZE) as u16 } else { 0 };
+        shield::overhead(self.crypt) + shard
+    }
+}
+
+impl EnvelopeConfig for Config {
+    fn inside(&self, kcp: &arq::Config) -> Result<arq::Config, ConfigError> {
         self.check()?;
         kcp.check()?;
         let around = self.around();
@@ -95,16 +110,10 @@ impl Config {
         Ok(arq::Config { mtu: kcp.mtu - around, recovery, ..*kcp })
     }
 
-    /// Whether nothing waits for a beat.
-    pub(super) const fn is_at_once(&self) -> bool {
-        self.ack_no_delay && !self.write_delay
-    }
-
-    /// Bytes around KCP.
-    const fn around(&self) -> u16 {
-        #[expect(clippy::cast_possible_truncation, reason = "8")]
-        let shard = if self.shards.is_some() { (HEAD + SIZE) as u16 } else { 0 };
-        shield::overhead(self.crypt) + shard
+    fn envelope(&self, rng: &mut dyn CryptoRng) -> Box<dyn arq::Envelope> {
+        let mut seed = [0; 16];
+        rng.fill_bytes(&mut seed);
+        Box::new(Envelope::new(self, seed))
     }
 }
 

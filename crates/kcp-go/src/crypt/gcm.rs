@@ -4,24 +4,24 @@ use super::Key;
 use aes_gcm::aead::{AeadInPlace, KeyInit};
 use aes_gcm::{Aes128Gcm, Tag};
 
-pub(in crate::kcp_go) const NONCE: usize = 12;
-pub(in crate::kcp_go) const TAG: usize = 16;
+pub(crate) const NONCE: usize = 12;
+pub(crate) const TAG: usize = 16;
 
-pub(in crate::kcp_go) struct Gcm(Aes128Gcm);
+pub(crate) struct Gcm(Aes128Gcm);
 
 impl Gcm {
-    pub(in crate::kcp_go) fn new(key: &Key) -> Self {
+    pub(crate) fn new(key: &Key) -> Self {
         Self(Aes128Gcm::new(&key.first::<16>().into()))
     }
 
     /// Hides the bytes and returns their tag.
-    pub(in crate::kcp_go) fn seal(&self, nonce: [u8; NONCE], bytes: &mut [u8]) -> [u8; TAG] {
+    pub(crate) fn seal(&self, nonce: [u8; NONCE], bytes: &mut [u8]) -> [u8; TAG] {
         // It refuses only what is longer than 64 GiB.
         self.0.encrypt_in_place_detached(&nonce.into(), &[], bytes).map(Into::into).unwrap_or_default()
     }
 
     /// Shows the bytes, if nobody has changed them.
-    pub(in crate::kcp_go) fn open<'a>(&self, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn open<'a>(&self, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let (nonce, rest) = datagram.split_first_chunk_mut::<NONCE>()?;
         let (bytes, tag) = rest.split_last_chunk_mut::<TAG>()?;
         self.0.decrypt_in_place_detached((&*nonce).into(), &[], bytes, Tag::from_slice(tag)).ok()?;

@@ -4,18 +4,19 @@
 
 #[path = "../examples/kcp_go/limits.rs"]
 mod example;
-#[path = "common/machine.rs"]
+#[path = "../../../tests/common/machine.rs"]
 mod machine;
 
 use machine::Whole as _;
 use rand::Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Machine as _;
-use whitewater::kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
-use whitewater::{Conv, DatagramQueue, Kcp, SendError, Time, arq};
+use whitewater::{Conv, DatagramQueue, Kcp, KcpPeer, SendError, Time, arq};
+use whitewater_kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
 
 const CONV: Conv = Conv(0x1122_3344);
@@ -34,7 +35,7 @@ fn wire(crypt: Crypt, shards: Option<(u8, u8)>) -> Wire {
 }
 
 fn limits(kcp: arq::Config, wire: Wire) -> Config {
-    Config { kcp, kcp_go: Some(wire), ..Config::open() }
+    Config { kcp, envelope: Some(Arc::new(wire)), ..Config::open() }
 }
 
 fn peers(config: &Config, seed: u64) -> Peers {
@@ -128,7 +129,7 @@ impl World {
     }
 
     fn stats(&self) -> [Stats; 2] {
-        [self.client.kcp_go_stats().unwrap(), self.server.kcp_go_stats().unwrap()]
+        [Stats::of(self.client.envelope()).unwrap(), Stats::of(self.server.envelope()).unwrap()]
     }
 }
 
@@ -368,7 +369,7 @@ fn the_guide_has_the_limits_of_the_example() {
     let knobs = example.lines().map(str::trim).filter(|line| line.ends_with("1024,"));
     let knobs: Vec<_> = knobs.collect();
     assert_eq!(knobs.len(), 4);
-    let guide = include_str!("../docs/migrate/kcp-go.md");
+    let guide = include_str!("../../../docs/migrate/kcp-go.md");
     assert!(knobs.iter().all(|knob| guide.contains(knob)), "{knobs:?}");
 }
 
@@ -379,7 +380,7 @@ fn nothing_is_rebuilt_for_who_is_not_proven() {
         for datagram in [&sent[0], &sent[2]] {
             server.give(Time::from_millis(2), client_address(), datagram);
         }
-        let stats = server.kcp_go_stats().unwrap();
+        let stats = Stats::of(server.envelope()).unwrap();
         assert_eq!((server.len(), [stats.recovered, stats.parity_unused]), (1, counts), "{strangers:?}");
     }
 }
@@ -394,7 +395,7 @@ fn who_is_not_proven_takes_no_parity_from_another_at_the_same_address() {
     for datagram in [&sent[0], &forged, &sent[2]] {
         server.give(now, client_address(), datagram);
     }
-    assert_eq!((server.len(), server.kcp_go_stats().unwrap().recovered), (2, 1));
+    assert_eq!((server.len(), Stats::of(server.envelope()).unwrap().recovered), (2, 1));
 }
 
 #[test]
@@ -402,7 +403,7 @@ fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_
     let (sent, mut server) = shards_for(Strangers::Trusted);
     let mut take = |datagram: &[u8]| {
         server.give(Time::from_millis(2), client_address(), datagram);
-        (server.stats().rejected, server.kcp_go_stats().unwrap())
+        (server.stats().rejected, Stats::of(server.envelope()).unwrap())
     };
     take(&sent[0]);
     let mut forged = sent[1].clone();
@@ -420,8 +421,28 @@ fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_
     for datagram in [&sent[0], &parity] {
         server.give(Time::from_millis(2), client_address(), datagram);
     }
-    let stats = server.kcp_go_stats().unwrap();
+    let stats = Stats::of(server.envelope()).unwrap();
     assert_eq!((stats.recovered, stats.refused), (1, 1));
+}
+
+#[test]
+fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
+    let (sent, _) = shards_for(Strangers::Trusted);
+    let [_, second, parity] = &sent[..] else { panic!("{} datagrams", sent.len()) };
+    let wire = wire(Crypt::Null, Some((2, 1)));
+    let mut peer =
+        KcpPeer::with_envelope(client_address(), CONV, &arq::Config::turbo(), &wire, &mut SimRng::new(1, 9))
+            .unwrap();
+    let mut forged = parity.clone();
+    forged[0] = 5; // the parity of the next group
+    let mut take = |datagram: &[u8]| {
+        peer.give(Time::from_millis(2), client_address(), datagram);
+        (peer.counts().taken, Stats::of(peer.envelope()).unwrap().recovered)
+    };
+    assert_eq!(take(&forged), (0, 0), "anybody can make one");
+    assert_eq!(take(second), (1, 0));
+    assert_eq!(take(parity), (2, 1));
+    assert_eq!(take(parity), (2, 1), "it came before");
 }
 
 #[test]
@@ -458,31 +479,6 @@ fn delays_are_those_that_were_asked_for() {
             assert!(client.contains(&world.sent[0].0), "{told}: {:?}", world.sent);
             assert!(server.contains(&world.sent[1].0), "{told}: {:?}", world.sent);
         }
-    }
-}
-
-#[test]
-fn what_was_rebuilt_changes_no_round_trip_and_no_window() {
-    for classic in [false, true] {
-        let config = if classic { arq::Config::turbo().classic() } else { arq::Config::turbo() };
-        let mut ends = [0, 1].map(|_| Kcp::new(CONV, &config, DatagramQueue::new()).unwrap());
-        ends[0].send(b"question").unwrap();
-        ends[0].flush(Time::from_millis(10));
-        let question = ends[0].output_mut().pop().unwrap().to_vec();
-        ends[1].input(Time::from_millis(20), &question).unwrap();
-        ends[1].flush(Time::from_millis(20));
-        let answer = ends[1].output_mut().pop().unwrap().to_vec();
-        let before = ends[0].stats();
-        // The same with a window of 1, long after.
-        let mut old = answer.clone();
-        old[6..8].copy_from_slice(&1u16.to_le_bytes());
-        ends[0].input_rebuilt(Time::from_millis(2000), &old).unwrap();
-        let after = ends[0].stats();
-        assert_eq!(ends[0].wait_snd(), 0, "it acknowledges all the same");
-        assert_eq!((after.srtt, after.rto, after.rmt_wnd), (before.srtt, before.rto, before.rmt_wnd));
-        // And what is no datagram of this conversation is refused as ever.
-        old[0] ^= 1;
-        assert!(ends[0].input_rebuilt(Time::from_millis(2000), &old).is_err());
     }
 }
 

@@ -1,11 +1,13 @@
-//! What kcp-go and kcptun put around KCP: ciphers, checksums and parity. Feature `kcp-go`.
+//! What kcp-go and kcptun put around KCP, for [`whitewater`]: ciphers, checksums and parity.
 //!
-//! A [`Config`] says what; [`raw::Config::kcp_go`](crate::session::raw::Config) gives it to a listener or a stream of tokio, and
-//! `net::KcpSocket::connect_kcp_go` to a socket. All else is as with bare KCP.
+//! A [`Config`] says what. It is the settings of an [envelope](whitewater::arq::Envelope):
+//! [`raw::Config::envelope`](whitewater::session::raw::Config) gives it to a listener or a stream of tokio,
+//! `net::KcpSocket::connect_with_envelope` to a socket. All else is as with bare KCP. What is counted is in [`Stats`].
 //!
 //! ```
-//! use whitewater::kcp_go::{Config, Crypt, Key, Mode, Shards};
+//! use std::sync::Arc;
 //! use whitewater::session::raw;
+//! use whitewater_kcp_go::{Config, Crypt, Key, Mode, Shards};
 //!
 //! // As kcptun-server --key "our secret" --crypt salsa20 --mode fast2 --datashard 5 --parityshard 2
 //! let wire = Config {
@@ -13,7 +15,7 @@
 //!     shards: Some(Shards { data: 5, parity: 2 }),
 //!     ..Config::kcptun(Key::kcptun("our secret"))
 //! };
-//! let server = raw::Config { kcp: Mode::Fast2.config(), kcp_go: Some(wire), ..raw::Config::open() };
+//! let server = raw::Config { kcp: Mode::Fast2.config(), envelope: Some(Arc::new(wire)), ..raw::Config::open() };
 //! # server.check().unwrap();
 //! ```
 //!
@@ -36,11 +38,11 @@
 //! # What is different here
 //!
 //! - A peer is an address and a conv. In kcp-go it is an address, and whoever sends one datagram in its name, with another conv and the number 0,
-//!   ends its session. Here that is another peer, under the [limits](crate::session::raw::Config) of strangers.
+//!   ends its session. Here that is another peer, under the [limits](whitewater::session::raw::Config) of strangers.
 //! - What is rebuilt counts as received at once, and says nothing of round trips or windows: it is old. An end without parity of its own takes data
 //!   shards of the other.
-//! - Shards of a stranger who is not [proven](crate::session::raw::Strangers::Proven) yet are of no use but for the KCP in them.
-//! - An empty message is [refused](crate::SendError::Empty): the reader of kcp-go never gets past one.
+//! - Shards of a stranger who is not [proven](whitewater::session::raw::Strangers::Proven) yet are of no use but for the KCP in them.
+//! - An empty message is [refused](whitewater::SendError::Empty): the reader of kcp-go never gets past one.
 //! - A shard from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all are so, as after a
 //!   restart of the other, the groups begin anew.
 //! - kcp-go tries to find out how many shards the other has. Here both ends have to be told. A shard in the wrong place says that they were not
@@ -56,17 +58,16 @@ mod fec;
 mod key;
 mod nonce;
 mod shield;
-#[cfg(feature = "net")]
-mod socket;
 mod stats;
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, Mode, Shards};
 pub use crypt::{Crypt, UnknownCrypt};
-pub(crate) use datagram::{Inner, Shard};
-pub(crate) use envelope::{Envelope, PeerEnvelope};
 pub use key::Key;
-#[cfg(feature = "net")]
-pub(crate) use socket::SocketEnvelope;
 pub use stats::Stats;
+
+/// The code of the guide is a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/migrate/kcp-go.md")]
+mod guide {}

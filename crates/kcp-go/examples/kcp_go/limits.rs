@@ -1,14 +1,15 @@
 //! What strangers may do.
 
-use whitewater::kcp_go::Config as Wire;
+use std::sync::Arc;
 use whitewater::session::raw;
+use whitewater_kcp_go::Config as Wire;
 
 /// For a server of kcptun: one client is one address with many sessions, and behind a NAT there are many clients, so an address is limited
 /// as all are together. Who is not one of them is kept out by the key: with `Crypt::Null` or `None`, say fewer.
 pub(crate) fn limits(kcp: whitewater::Config, wire: Wire) -> raw::Config {
     raw::Config {
         kcp,
-        kcp_go: Some(wire),
+        envelope: Some(Arc::new(wire)),
         max_peers: 1024,
         max_peers_per_address: 1024,
         accept_burst: 1024,

@@ -63,11 +63,9 @@ impl Decoder {
         self.rebuilt = slot;
     }
 
-    /// The next datagram of KCP that was rebuilt; inside, `None` where one is no datagram.
-    pub(crate) fn pop(&mut self, stats: &mut Stats) -> Option<Option<&[u8]>> {
-        let rebuilt = self.groups.get_mut(self.rebuilt)?.pop()?;
-        *(if rebuilt.is_some() { &mut stats.recovered } else { &mut stats.not_recovered }) += 1;
-        Some(rebuilt)
+    /// The next datagram of KCP that was rebuilt.
+    pub(crate) fn pop(&mut self, stats: &mut Stats) -> Option<&[u8]> {
+        self.groups.get_mut(self.rebuilt)?.pop(stats)
     }
 
     /// The other has other shards than we were told. Some of its groups look like ours all the same, and what would be rebuilt of those passes for

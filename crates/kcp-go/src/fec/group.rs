@@ -2,6 +2,7 @@
 
 use super::super::config::Shards;
 use super::super::datagram::{Shard, kcp_of};
+use super::super::stats::Stats;
 use reed_solomon_erasure::galois_8::ReedSolomon;
 
 /// As many of a group as it takes to rebuild the rest, and that only once.
@@ -67,9 +68,15 @@ impl Group {
         }
     }
 
-    /// The next datagram of KCP that was rebuilt; inside, `None` where its size is wrong: then a shard was none of this group.
-    pub(super) fn pop(&mut self) -> Option<Option<&[u8]>> {
-        let at = self.rebuilt.pop()?;
-        Some(self.shards.get(at).and_then(|(bytes, _)| kcp_of(bytes)))
+    /// The next datagram of KCP that was rebuilt. One whose size is wrong is counted: a shard was none of this group.
+    pub(super) fn pop(&mut self, stats: &mut Stats) -> Option<&[u8]> {
+        while let Some(at) = self.rebuilt.pop() {
+            if self.shards.get(at).is_some_and(|(bytes, _)| kcp_of(bytes).is_some()) {
+                stats.recovered += 1;
+                return self.shards.get(at).and_then(|(bytes, _)| kcp_of(bytes));
+            }
+            stats.not_recovered += 1;
+        }
+        None
     }
 }

@@ -2,8 +2,8 @@
 //! output. The server takes 1024 sessions, from one host or many; what `raw::Config::open()` takes from one host is for players, 16 (`limits.rs`).
 //!
 //! ```text
-//! cargo run --release --features kcp-go --example kcp_go -- server 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3
-//! cargo run --release --features kcp-go --example kcp_go -- client 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3
+//! cargo run --release -p whitewater-kcp-go --example kcp_go -- server 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3
+//! cargo run --release -p whitewater-kcp-go --example kcp_go -- client 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3
 //! ```
 //!
 //! A plain echo is a peer of kcptun's multiplexer too, so this gives an echo over TCP on port 5000, with the same server:

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use whitewater::net::KcpSocket;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let mut socket = KcpSocket::connect_kcp_go(args.address, args.conv, &args.config, &args.wire)?;
+    let mut socket = KcpSocket::connect_with_envelope(args.address, args.conv, &args.config, &args.wire)?;
     let input = input();
     let mut out = io::stdout().lock();
     let (mut part, mut has_ended, mut buf) = (Vec::new(), false, vec![0; 1 << 16]);

@@ -1,7 +1,7 @@
 //! The ciphers of kcp-go by their names, and what each does to a datagram.
 
 mod feedback;
-pub(super) mod gcm;
+pub(crate) mod gcm;
 mod salsa;
 mod xor;
 mod xtea;
@@ -28,7 +28,7 @@ use xtea::Xtea;
 /// Only [`Aes128Gcm`](Self::Aes128Gcm) tells a forged datagram from a good one. All the others with a key hide what a datagram says, from
 /// whoever does not have it, and let anybody change it: the checksum inside is none that needs a key. None of them refuses a datagram
 /// that was sent before. A key is good for 2^32 datagrams of all that use it together: nonces are random, of 12 bytes for `aes-128-gcm`
-/// (NIST SP 800-38D, section 8.3) and of 8 for `salsa20`. Sessions of this crate ([`session`](crate::session)) do all of that.
+/// (NIST SP 800-38D, section 8.3) and of 8 for `salsa20`. Sessions of whitewater ([`session`](whitewater::session)) do all of that.
 ///
 /// | | key, bytes | bytes more | is |
 /// |---|---:|---:|---|

@@ -1,5 +1,9 @@
 //! What is counted around KCP.
 
+use crate::envelope::Envelope;
+use std::any::Any;
+use whitewater::arq;
+
 /// What was counted on a socket of what is around KCP, of all peers together.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -32,4 +36,13 @@ pub struct Stats {
     pub late: u64,
     /// Shards that had come before.
     pub duplicates: u64,
+}
+
+impl Stats {
+    /// Those of the envelope of a socket or listener; `None`: it has none, or that of another crate.
+    #[must_use]
+    pub fn of(envelope: Option<&dyn arq::Envelope>) -> Option<Self> {
+        let envelope: &dyn Any = envelope?;
+        envelope.downcast_ref().map(Envelope::stats)
+    }
 }
