@@ -101,7 +101,9 @@ fn the_picture_shows_the_layers_as_they_are() {
     }
     let code: String = sources(&src, "").into_iter().map(|(_, text)| text).collect();
     let declared = |name: &str| {
-        ["struct", "enum", "trait", "type"].iter().any(|kind| code.contains(&format!("{kind} {name}")))
+        let by_keyword =
+            ["struct", "enum", "trait", "type"].iter().any(|kind| code.contains(&format!("{kind} {name}")));
+        by_keyword || code.contains(&format!("\n    {name}: u")) // by the macro of seq.rs
     };
     let is_type = |word: &&str| {
         word.len() > 2 && word.starts_with(char::is_uppercase) && word[1..].contains(char::is_lowercase)

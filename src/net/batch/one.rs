@@ -17,6 +17,7 @@ impl Many {
         None
     }
 
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there are such calls")]
     pub(super) const fn recv(
         &mut self,
         _: &impl Socket,
