@@ -31,11 +31,11 @@
 //!   arq      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
 //!              acks  probe                    what the peer is owed and asked
-//!              rtt  timer                     round trips, the beat of the flushes
+//!              rtt                            round trips
 //!              classic                        what is lost as ikcp.c finds it
 //!              modern                         what is lost by time; repairs out and in
-//!              congestion  pacing             how much may leave
-//!              flush  transmit  packer        all of that into datagrams
+//!              congestion                     how much may leave, and how fast
+//!              flush  transmit  packer        all of that into datagrams, and when
 //!              config  error  stats           what is set, refused, counted
 //!   packet   Endpoint: send receive update check: acked, never resent
 //!              acks                           which packets arrived, both ways

@@ -29,7 +29,6 @@ impl AckList {
         (2 * usize::from(rcv_wnd)).saturating_sub(self.list.len())
     }
 
-    /// The last one.
     pub(super) fn last(&self) -> Option<(Sn, Millis)> {
         self.list.last().copied()
     }

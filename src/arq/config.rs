@@ -3,60 +3,62 @@
 use super::error::ConfigError;
 use super::modern::Modern;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
-use crate::config::in_range;
+use crate::config::{in_range, settings};
 use crate::wire::{DatagramQueue, HEADER_LEN};
 
-/// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
-/// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
-///
-/// docs/TUNING.md says what each knob does to latency and bytes, measured.
-///
-/// ```
-/// use whitewater::Config;
-/// let config = Config { mtu: 1200, snd_wnd: 256, rcv_wnd: 256, ..Config::fast() };
-/// # config.check().unwrap();
-/// ```
-///
-/// [`Kcp::new`]: super::Kcp::new
-/// [`Kcp::configure`]: super::Kcp::configure
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `Config { .., ..Config::fast() }`")]
-pub struct Config {
-    /// Largest datagram sent, bytes, headers included: 50 to 65,507.
-    pub mtu: u16,
-    /// Largest datagram accepted from the peer, bytes: `mtu` to 65,507. With `rcv_wnd` it bounds
-    /// the memory that a peer can fill: less than 3 x `rcv_wnd` x `rcv_mtu` bytes of messages.
-    pub rcv_mtu: u16,
-    /// Segments that may be in flight: 1 to 65,535.
-    pub snd_wnd: u16,
-    /// Segments that the receive queue holds, and how far ahead of the next expected one a segment
-    /// may arrive: 128 to 65,535. No message of more fragments than this can be received.
-    pub rcv_wnd: u16,
-    /// 0: the retransmission timeout (RTO) doubles at each timeout of a segment, is at least
-    /// 100 ms, and the first has 1/8 on top. 1: it grows by half, from 30 ms. 2: it grows by half
-    /// of the connection's RTO, from 30 ms.
-    pub nodelay: u8,
-    /// Time between two flushes by [`Kcp::update`](super::Kcp::update), ms: 10 to 5000.
-    pub interval: u16,
-    /// Resend a segment when this many datagrams have acknowledged later ones; 0: never.
-    pub fast_resend: u16,
-    /// No congestion window: only `snd_wnd` and the peer's window limit what is in flight.
-    pub nc: bool,
-    /// A stream of bytes instead of messages: small sends share segments.
-    pub stream: bool,
-    /// Least RTO, ms, at most 60,000. `None`: 100, or 30 with `nodelay`.
-    pub min_rto: Option<u16>,
-    /// Sends of one segment up to which fast resend applies to it; 0: no limit.
-    pub fast_limit: u16,
-    /// Sends of one segment after which the link counts as dead: 1 to 65,535. By time, the seconds in
-    /// which nothing in flight is acknowledged.
-    pub dead_link: u16,
-    /// Segments that may wait to be sent: 1 to 2^24.
-    pub snd_queue: u32,
-    /// Bytes of messages that may wait to be sent: `mtu` to 2^30.
-    pub snd_queue_bytes: u32,
-    /// How loss is found and answered.
-    pub recovery: Recovery,
+settings! {
+    /// What a control block is made from: plain fields, checked once by [`Kcp::new`] and
+    /// [`Kcp::configure`]. Nothing is clamped: a value out of range is a [`ConfigError`].
+    ///
+    /// The default has the values of `ikcp_create`, limits where ikcp.c has none, and recovery by time. docs/TUNING.md says what each knob
+    /// does to latency and bytes, measured.
+    ///
+    /// ```
+    /// use whitewater::Config;
+    /// let config = Config { mtu: 1200, snd_wnd: 256, rcv_wnd: 256, ..Config::fast() };
+    /// # config.check().unwrap();
+    /// ```
+    ///
+    /// [`Kcp::new`]: super::Kcp::new
+    /// [`Kcp::configure`]: super::Kcp::configure
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub struct Config {
+        /// Largest datagram sent, bytes, headers included: 50 to 65,507.
+        pub mtu: u16 = 1400, 50..=MTU_MAX.into();
+        /// Largest datagram accepted from the peer, bytes: `mtu` to 65,507. With `rcv_wnd` it bounds
+        /// the memory that a peer can fill: less than 3 x `rcv_wnd` x `rcv_mtu` bytes of messages.
+        pub rcv_mtu: u16 = 1500;
+        /// Segments that may be in flight: 1 to 65,535.
+        pub snd_wnd: u16 = 32, 1..=u16::MAX.into();
+        /// Segments that the receive queue holds, and how far ahead of the next expected one a segment
+        /// may arrive: 128 to 65,535. No message of more fragments than this can be received.
+        pub rcv_wnd: u16 = WND_RCV_MIN, WND_RCV_MIN.into()..=u16::MAX.into();
+        /// 0: the retransmission timeout (RTO) doubles at each timeout of a segment, is at least
+        /// 100 ms, and the first has 1/8 on top. 1: it grows by half, from 30 ms. 2: it grows by half
+        /// of the connection's RTO, from 30 ms.
+        pub nodelay: u8 = 0, 0..=2;
+        /// Time between two flushes by [`Kcp::update`](super::Kcp::update), ms: 10 to 5000.
+        pub interval: u16 = 100, 10..=5000;
+        /// Resend a segment when this many datagrams have acknowledged later ones; 0: never.
+        pub fast_resend: u16 = 0;
+        /// No congestion window: only `snd_wnd` and the peer's window limit what is in flight.
+        pub nc: bool = false;
+        /// A stream of bytes instead of messages: small sends share segments.
+        pub stream: bool = false;
+        /// Least RTO, ms, at most 60,000. `None`: 100, or 30 with `nodelay`.
+        pub min_rto: Option<u16> = None, 0..=RTO_MAX.into();
+        /// Sends of one segment up to which fast resend applies to it; 0: no limit.
+        pub fast_limit: u16 = 5;
+        /// Sends of one segment after which the link counts as dead: 1 to 65,535. By time, the seconds in
+        /// which nothing in flight is acknowledged.
+        pub dead_link: u16 = 20, 1..=u16::MAX.into();
+        /// Segments that may wait to be sent: 1 to 2^24.
+        pub snd_queue: u32 = 4096, 1..=1 << 24;
+        /// Bytes of messages that may wait to be sent: `mtu` to 2^30.
+        pub snd_queue_bytes: u32 = 4 << 20;
+        /// How loss is found and answered.
+        pub recovery: Recovery = Recovery::default();
+    }
 }
 
 /// How loss is found and answered. It changes what an end decides, never what the bytes mean.
@@ -108,40 +110,12 @@ impl Config {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self {
-            mtu,
-            rcv_mtu,
-            snd_wnd,
-            rcv_wnd,
-            nodelay,
-            interval,
-            fast_resend: _,
-            nc: _,
-            stream: _,
-            min_rto,
-            fast_limit: _,
-            dead_link,
-            snd_queue,
-            snd_queue_bytes,
-            recovery,
-        } = *self; // a new field fails to compile until it is handled
-        in_range("mtu", mtu, 50..=MTU_MAX)?;
-        in_range("rcv_mtu", rcv_mtu, mtu..=MTU_MAX)?;
-        in_range("snd_wnd", snd_wnd, 1..=u16::MAX)?;
-        in_range("rcv_wnd", rcv_wnd, WND_RCV_MIN..=u16::MAX)?;
-        in_range("nodelay", nodelay, 0..=2)?;
-        in_range("interval", interval, 10..=5000)?;
-        in_range("min_rto", min_rto.unwrap_or_default(), 0..=RTO_MAX)?;
-        in_range("dead_link", dead_link, 1..=u16::MAX)?;
-        in_range("snd_queue", snd_queue, 1..=1 << 24)?;
-        in_range("snd_queue_bytes", snd_queue_bytes, mtu.into()..=1 << 30)?;
-        match recovery {
-            Recovery::Classic => Ok(()),
-            Recovery::Modern(modern) => {
-                in_range("deviations", modern.deviations, 1..=8)?;
-                in_range("repairs", modern.repairs, 0..=200)
-            }
-        }
+        self.check_ranges()?;
+        in_range("rcv_mtu", self.rcv_mtu, self.mtu..=MTU_MAX)?;
+        in_range("snd_queue_bytes", self.snd_queue_bytes, self.mtu.into()..=1 << 30)?;
+        let Some(modern) = self.parts() else { return Ok(()) };
+        in_range("deviations", modern.deviations, 1..=8)?;
+        in_range("repairs", modern.repairs, 0..=200)
     }
 
     /// Largest payload of a segment, bytes.
@@ -174,7 +148,6 @@ impl Config {
         self.parts().is_some()
     }
 
-    /// Whether repairs are sent and taken.
     #[inline]
     pub(super) const fn has_repairs(&self) -> bool {
         match &self.recovery {
@@ -204,29 +177,6 @@ impl Config {
             (None, _) => RTO_NODELAY,
         }
         .into()
-    }
-}
-
-impl Default for Config {
-    /// The values of `ikcp_create`, limits where ikcp.c has none, and recovery by time.
-    fn default() -> Self {
-        Self {
-            mtu: 1400,
-            rcv_mtu: 1500,
-            snd_wnd: 32,
-            rcv_wnd: WND_RCV_MIN,
-            nodelay: 0,
-            interval: 100,
-            fast_resend: 0,
-            nc: false,
-            stream: false,
-            min_rto: None,
-            fast_limit: 5,
-            dead_link: 20,
-            snd_queue: 4096,
-            snd_queue_bytes: 4 << 20,
-            recovery: Recovery::default(),
-        }
     }
 }
 

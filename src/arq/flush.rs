@@ -201,7 +201,6 @@ impl<O: Output> Kcp<O> {
         self.work.as_ref().and_then(|work| work.acks_at(now)).unwrap_or(Time::NEVER)
     }
 
-    /// How patient questions for a closed window are.
     fn patience(&self) -> Patience {
         let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
         if is_early { Patience::EARLY } else { Patience::KCP }
@@ -215,7 +214,6 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// When a segment in flight may count as lost.
     fn resend_at(&self, now: Time) -> Time {
         let at = self.work.as_ref().and_then(|work| match &self.config.recovery {
             Recovery::Classic => work.classic.deadlines.due_at(now.wire()).map(|at| now.when(at)),
@@ -224,7 +222,6 @@ impl<O: Output> Kcp<O> {
         at.unwrap_or(Time::NEVER)
     }
 
-    /// When a flush would send new segments.
     fn send_at(&self, work: Option<&Work>) -> Time {
         if self.sender.waiting() == 0 || self.room() == 0 {
             return Time::NEVER;
@@ -232,7 +229,6 @@ impl<O: Output> Kcp<O> {
         work.map_or(Time::ZERO, |work| work.by_time.spread.at())
     }
 
-    /// Segments that may still be taken into flight.
     fn room(&self) -> u32 {
         self.congestion.room(&self.config, self.rmt_wnd, &self.sender)
     }

@@ -3,8 +3,7 @@
 //! Each verb of [`Kcp`] is a short list of calls into the parts: `send` and `recv` keep the
 //! segments, `input` takes a datagram apart, `flush` and `transmit` put them together with the
 //! `packer`. `rtt` estimates; `classic` finds what is lost as ikcp.c does, `modern` by time;
-//! [`congestion`] and `pacing` say how much may leave; `acks` and `probe` are what the peer is owed and
-//! asked.
+//! [`congestion`] says how much may leave; `acks` and `probe` are what the peer is owed and asked.
 
 mod acks;
 mod classic;
@@ -112,7 +111,6 @@ struct Work {
     rebuild: Option<Box<Rebuild>>,
     /// Made for the first segment that comes, if acknowledgements may wait for one of ours.
     ride: Option<Box<Ride>>,
-    /// Room for the datagram being packed, where the output has none.
     spare: Vec<u8>,
     /// Until when marks of the path say nothing new.
     marked_until: Time,

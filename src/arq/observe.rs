@@ -37,7 +37,6 @@ impl Observer {
         }
     }
 
-    /// A segment was sent again.
     pub(super) fn resent(&mut self, now: Time, sn: Sn, segment: &Outgoing, cause: Cause) {
         let (bytes, xmit) = (segment.len, segment.flight.xmit);
         self.log.push(now, KcpEvent::Resend { sn, bytes, xmit, cause });
@@ -125,7 +124,6 @@ impl<O: Output> Kcp<O> {
         self.work.as_mut()?.observer.as_deref_mut()
     }
 
-    /// A datagram was refused.
     #[cold]
     pub(super) fn log_refused(&mut self, now: Time) {
         let rejected = self.counters.rejected;
@@ -167,7 +165,6 @@ impl<O: Output> Kcp<O> {
         observer.note(now, after);
     }
 
-    /// A flush has ended.
     #[cold]
     pub(super) fn log_flush(&mut self, now: Time) {
         let (after, dead) = (self.stats(), self.dead);

@@ -44,7 +44,6 @@ impl Sender {
         Self { ring, nxt: start, in_flight: 0, waiting_bytes: 0, bytes, shared: None }
     }
 
-    /// The oldest number not acknowledged.
     #[inline]
     pub(super) fn una(&self) -> Sn {
         self.ring.start()
@@ -55,7 +54,6 @@ impl Sender {
         self.nxt.0.wrapping_sub(self.una().0)
     }
 
-    /// Segments that wait.
     #[inline]
     #[expect(clippy::cast_sign_loss, reason = "the ring ends at or after nxt")]
     pub(super) fn waiting(&self) -> u32 {
@@ -338,7 +336,6 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Length of the data of a segment, which fits a datagram.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "a datagram has less than 65,536 bytes")]
 pub(super) fn segment_len(data: &[u8]) -> u16 {

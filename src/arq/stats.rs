@@ -93,7 +93,6 @@ reasons! {
 
 /// Figures of [`Stats`] for who asks often: all of them take long to gather.
 impl<O: Output> Kcp<O> {
-    /// `snd_una`.
     pub(crate) fn snd_una(&self) -> Sn {
         self.sender.una()
     }
@@ -103,12 +102,10 @@ impl<O: Output> Kcp<O> {
         self.sender.ring.end()
     }
 
-    /// `rmt_wnd`.
     pub(crate) const fn rmt_wnd(&self) -> u16 {
         self.rmt_wnd
     }
 
-    /// `snd_queue`.
     pub(crate) fn waiting(&self) -> u32 {
         self.sender.waiting()
     }

@@ -39,7 +39,6 @@ pub(super) struct Resent {
 }
 
 impl<O> Transmit<'_, '_, O> {
-    /// Segments that may still be taken into flight.
     #[inline]
     pub(super) fn room(&self) -> u32 {
         self.congestion.room(self.config, self.rmt_wnd, self.sender)
@@ -55,7 +54,6 @@ impl<O: Output> Transmit<'_, '_, O> {
         self.copy(sn, segment);
     }
 
-    /// Puts the segment `sn` out as it was sent last.
     pub(super) fn copy(&mut self, sn: Sn, segment: &Outgoing) {
         (self.header.sn, self.header.frg) = (sn, segment.frg);
         let room = self.packer.push(&self.header, segment.len);

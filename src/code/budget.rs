@@ -14,7 +14,6 @@ impl Budget {
         self.earned = (self.earned + share * bytes.min(BUCKET)).min(share * BUCKET);
     }
 
-    /// Whether there are so many bytes.
     pub(crate) fn affords(&self, bytes: u64) -> bool {
         self.earned >= bytes * u64::from(WHOLE)
     }
@@ -69,7 +68,6 @@ impl LossShare {
         Self { share, over: OVER_FIRST }
     }
 
-    /// One more was sent.
     pub(crate) fn judge(&mut self, is_lost: bool) {
         let lost = if is_lost { WHOLE + self.over - 1 } else { 0 };
         self.share = ((self.over - 1) * self.share + lost).min(self.over * WHOLE) / self.over;

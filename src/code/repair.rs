@@ -169,18 +169,6 @@ mod tests {
     const LAST_OF_INDEX_255: [u8; 8] = [21, 212, 167, 175, 131, 198, 213, 134];
 
     #[test]
-    fn coefficients_are_even_over_their_range() {
-        let mut counts = [0; 256];
-        for index in 0..=u8::MAX {
-            for sn in 0..1000 {
-                counts[usize::from(Cover { first: Sn(0), set: 1, index }.coefficient(Sn(sn)))] += 1;
-            }
-        }
-        assert_eq!(counts[0], 0);
-        assert!(counts[1..].iter().all(|count| (850..1160).contains(count)), "{counts:?}");
-    }
-
-    #[test]
     fn every_way_to_be_no_repair_has_its_name() {
         for have in 0..5 {
             let payload = &[1, 0, 0, 0, 0][..have];

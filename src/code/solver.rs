@@ -129,12 +129,10 @@ impl Solver {
         row.repairs.nonzero().filter_map(|(column, factor)| Some((factor, self.repairs.get(column)?)))
     }
 
-    /// Whether a segment before `sn` is held to be missing.
     pub(super) fn misses_before(&self, sn: Sn) -> bool {
         self.missing.iter().any(|missing| missing.is_before(sn))
     }
 
-    /// Lets go of all repairs.
     pub(super) fn clear(&mut self) {
         self.missing.clear();
         self.rows.clear();
@@ -250,7 +248,6 @@ impl Default for Line {
 }
 
 impl Line {
-    /// The coefficient of a column.
     pub(super) fn at(&self, column: usize) -> u8 {
         self.0.get(column).copied().unwrap_or(0)
     }

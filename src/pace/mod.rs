@@ -17,24 +17,26 @@ pub(crate) mod rule;
 pub(crate) use rtt::Reordering;
 pub(crate) use rule::{Conditions, Loss, Pace, Rtt};
 
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, in_range, settings};
 use crate::time::Time;
 use std::time::Duration;
 
-/// When conditions are called bad, and what it sends in each mode.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `PaceConfig { .., ..PaceConfig::default() }`")]
-pub struct PaceConfig {
-    /// Packets a second in good mode: 1 to 10,000.
-    pub good_rate: u16,
-    /// Packets a second in bad mode: 1 to `good_rate`.
-    pub bad_rate: u16,
-    /// Conditions are bad while the smoothed round trip is above this: 1 ms to 60 s.
-    pub rtt: Duration,
-    /// They are bad as well while more than so many % of the packets get lost: 0 to 100.
-    pub loss: Option<u8>,
-    /// They are bad as well while the jitter is above this: at most 60 s.
-    pub jitter: Option<Duration>,
+settings! {
+    /// When conditions are called bad, and what it sends in each mode: by default 30 packets a second while the round trip is at most
+    /// 250 ms, else 10.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub struct PaceConfig {
+        /// Packets a second in good mode: 1 to 10,000.
+        pub good_rate: u16 = 30, 1..=10_000;
+        /// Packets a second in bad mode: 1 to `good_rate`.
+        pub bad_rate: u16 = 10;
+        /// Conditions are bad while the smoothed round trip is above this: 1 ms to 60 s.
+        pub rtt: Duration = Duration::from_millis(250), 1..=60_000;
+        /// They are bad as well while more than so many % of the packets get lost: 0 to 100.
+        pub loss: Option<u8> = None, 0..=100;
+        /// They are bad as well while the jitter is above this: at most 60 s.
+        pub jitter: Option<Duration> = None, 0..=60_000;
+    }
 }
 
 impl PaceConfig {
@@ -44,26 +46,14 @@ impl PaceConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        // A new field fails to compile until it is handled.
-        let Self { good_rate, bad_rate, rtt, loss, jitter } = *self;
-        in_range("good_rate", good_rate, 1..=10_000)?;
-        in_range("bad_rate", bad_rate, 1..=good_rate)?;
-        in_range("rtt", millis(rtt), 1..=60_000)?;
-        in_range("loss", loss.unwrap_or_default(), 0..=100)?;
-        in_range("jitter", millis(jitter.unwrap_or_default()), 0..=60_000)
+        self.check_ranges()?;
+        in_range("bad_rate", self.bad_rate, 1..=self.good_rate)
     }
 
     fn are_bad(&self, conditions: &Conditions) -> bool {
         conditions.rtt > self.rtt
             || self.loss.is_some_and(|percent| conditions.loss > f64::from(percent) / 100.0)
             || self.jitter.is_some_and(|jitter| conditions.jitter > jitter)
-    }
-}
-
-impl Default for PaceConfig {
-    /// 30 packets a second while the round trip is at most 250 ms, else 10.
-    fn default() -> Self {
-        Self { good_rate: 30, bad_rate: 10, rtt: Duration::from_millis(250), loss: None, jitter: None }
     }
 }
 

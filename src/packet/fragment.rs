@@ -76,7 +76,6 @@ impl Reassembly {
         self.check_len(len)
     }
 
-    /// Whether a packet may have so many bytes.
     pub(super) fn check_len(&self, len: usize) -> Result<(), ReceiveError> {
         if len > to_usize(self.payload_max) {
             return Err(ReceiveError::TooLong { len, max: self.payload_max });

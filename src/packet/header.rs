@@ -7,7 +7,6 @@ use crate::seq::Seq16;
 /// What is between the protocol id and the payload of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Header {
-    /// The packet.
     pub(super) sequence: Seq16,
     /// Which part of the packet; `None`: all of it.
     pub(super) fragment: Option<Fragment>,

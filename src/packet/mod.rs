@@ -51,6 +51,7 @@ pub use stats::{Rejected, Stats};
 
 use crate::config::ConfigError;
 use crate::pace::{Conditions, Pace};
+use crate::ring::push_newest;
 use crate::seq::Seq16;
 use crate::time::Time;
 use crate::wire::Output;
@@ -68,7 +69,6 @@ use std::time::Duration;
 pub struct Endpoint<O> {
     config: PacketConfig,
     output: O,
-    /// The number of the next packet.
     next: Seq16,
     acks: AckTracker,
     reassembly: Reassembly,
@@ -83,7 +83,6 @@ pub struct Endpoint<O> {
     counts: Counts,
     /// Bytes sent, received and acknowledged.
     rates: [Rate; 3],
-    /// The datagram that is being made.
     datagram: Vec<u8>,
 }
 
@@ -369,7 +368,6 @@ impl<O: Output> Endpoint<O> {
         bytes
     }
 
-    /// Sends one datagram and returns its length.
     fn send_datagram(&mut self, header: Header, data: &[u8]) -> u32 {
         self.datagram.clear();
         header.encode(self.config.protocol_id, &mut self.datagram);
@@ -382,14 +380,4 @@ impl<O: Output> Endpoint<O> {
     fn keepalive_at(&self) -> Option<Time> {
         Some(self.spoke? + self.config.keepalive?)
     }
-}
-
-/// Appends a number to at most `most`; `true`: the oldest is gone for it.
-fn push_newest(numbers: &mut VecDeque<Seq16>, sequence: Seq16, most: usize) -> bool {
-    let is_full = numbers.len() >= most;
-    if is_full {
-        numbers.pop_front();
-    }
-    numbers.push_back(sequence);
-    is_full
 }

@@ -8,7 +8,8 @@ mod sequence;
 pub use bytes::{BYTES_MAX, ByteRing, Reader};
 pub use sequence::SequenceBuffer;
 
-use crate::seq::Sn;
+use crate::seq::{Seq16, Sn};
+use std::collections::VecDeque;
 
 /// Values keyed by segment number, some missing. The numbers lie in one span `[start, end)`; a value
 /// is found by its number modulo the capacity, never by a search.
@@ -235,6 +236,16 @@ impl<T> Ring<T> {
     const fn index(&self, sn: Sn) -> usize {
         sn.0 as usize & self.slots.len().wrapping_sub(1)
     }
+}
+
+/// Appends a number to at most `most`; `true`: the oldest is gone for it.
+pub(crate) fn push_newest(numbers: &mut VecDeque<Seq16>, sequence: Seq16, most: usize) -> bool {
+    let is_full = numbers.len() >= most;
+    if is_full {
+        numbers.pop_front();
+    }
+    numbers.push_back(sequence);
+    is_full
 }
 
 /// Slots of the smallest ring that owns memory.

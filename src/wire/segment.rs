@@ -87,14 +87,12 @@ impl Header {
 pub(crate) struct RawHeader<'a>(&'a [u8; HEADER_LEN]);
 
 impl<'a> RawHeader<'a> {
-    /// Takes a header off the front.
     #[inline]
     pub(crate) fn split(input: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (head, rest) = input.split_first_chunk()?;
         Some((Self(head), rest))
     }
 
-    /// The header in these bytes.
     #[inline]
     pub(crate) fn of(bytes: &'a [u8; HEADER_LEN]) -> Self {
         Self(bytes)
@@ -158,7 +156,6 @@ impl<'a> RawHeader<'a> {
         self.word(5)
     }
 
-    /// All of it; `Err`: the byte in place of the command.
     #[inline]
     pub(crate) fn header(self) -> Result<Header, u8> {
         let (cmd, frg, wnd) = (self.cmd()?, self.frg(), self.wnd());

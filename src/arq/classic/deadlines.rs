@@ -86,7 +86,6 @@ impl Deadlines {
         self.look = true;
     }
 
-    /// Nothing is in flight.
     #[inline]
     pub(in crate::arq) fn clear(&mut self) {
         if !self.young.is_empty() {

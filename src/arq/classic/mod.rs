@@ -30,7 +30,6 @@ pub(super) struct Classic {
 }
 
 impl Classic {
-    /// Whether something is to be counted or may be lost.
     pub(super) fn has_work(&self, now: Millis) -> bool {
         self.deadlines.is_due(now) || self.has_passes()
     }
@@ -40,7 +39,6 @@ impl Classic {
         !self.passes.is_empty()
     }
 
-    /// Nothing is in flight.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.deadlines.clear();
@@ -79,7 +77,6 @@ impl Classic {
         resent
     }
 
-    /// Counts the datagrams that passed segments over, and forgets them.
     #[cold]
     fn count_passes(&mut self, sender: &mut Sender) {
         let una = sender.una();
@@ -95,7 +92,6 @@ impl Classic {
     }
 }
 
-/// A look at the suspects.
 struct Look<'l, 'a, 'p, O> {
     transmit: &'l mut Transmit<'a, 'p, O>,
     deadlines: &'l mut Deadlines,

@@ -95,11 +95,11 @@ impl Copa {
                 let path = round.delivered.saturating_mul(delays.base) / round.lasted;
                 self.window.set(path.min(bytes), mss);
             }
-            Phase::Steady => match self.noise.on_round(now, round, delays) {
-                Advice::Leave => {}
-                Advice::Raise => self.window.set(bytes / 2 * 3, mss),
-                Advice::TakeBack => self.window.set(bytes / 3 * 2, mss),
-            },
+            Phase::Steady => {
+                if let Some(bytes) = self.noise.on_round(now, round, delays, bytes) {
+                    self.window.set(bytes, mss);
+                }
+            }
         }
     }
 
@@ -250,17 +250,6 @@ struct Question {
     is_heard: bool,
 }
 
-/// What to do with the window.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Advice {
-    /// Nothing: there is no question, or no answer yet.
-    Leave,
-    /// Raise it by half.
-    Raise,
-    /// Take that back.
-    TakeBack,
-}
-
 impl Noise {
     pub(super) const fn new() -> Self {
         Self { allowed: 0, expires: Time::ZERO, crowded: 0, patience: ASK_AFTER, question: None }
@@ -276,8 +265,8 @@ impl Noise {
         self.question.is_some()
     }
 
-    /// A round trip is over.
-    pub(super) fn on_round(&mut self, now: Time, round: &Round, delays: Delays) -> Advice {
+    /// A round trip is over with so many bytes in the window. Returns those of another one, if it is to be raised or lowered.
+    fn on_round(&mut self, now: Time, round: &Round, delays: Delays, bytes: u64) -> Option<u64> {
         if now >= self.expires {
             (self.allowed, self.expires) = (self.allowed / 2, now + BELIEVED);
         }
@@ -285,39 +274,39 @@ impl Noise {
         match &mut self.question {
             Some(question) if !question.is_heard => {
                 question.is_heard = true;
-                Advice::Leave
+                None
             }
             Some(question) => {
                 let delivers_more = rate / 7 >= question.rate / 5;
-                self.answer(now, delivers_more, delays)
+                self.answer(now, delivers_more, delays, bytes)
             }
-            None => self.look(rate, delays),
+            None => self.look(rate, delays, bytes),
         }
     }
 
     /// Asks when the queue has not been empty for too long.
-    fn look(&mut self, rate: u64, delays: Delays) -> Advice {
+    fn look(&mut self, rate: u64, delays: Delays, bytes: u64) -> Option<u64> {
         let is_crowded = self.queueing(delays) > delays.srtt / EMPTY;
         self.crowded = if is_crowded { self.crowded + 1 } else { 0 };
         if self.crowded < self.patience {
-            return Advice::Leave;
+            return None;
         }
         self.question = Some(Question { rate, is_heard: false });
-        Advice::Raise
+        Some(bytes / 2 * 3)
     }
 
     /// With half as much again in flight, an empty path delivers 1.5 times as much; one shared evenly
     /// with another flow that fills it 1.2 times.
-    fn answer(&mut self, now: Time, delivers_more: bool, delays: Delays) -> Advice {
+    fn answer(&mut self, now: Time, delivers_more: bool, delays: Delays, bytes: u64) -> Option<u64> {
         (self.question, self.crowded) = (None, 0);
         if !delivers_more {
             self.patience = (2 * self.patience).min(ASK_SELDOM);
-            return Advice::TakeBack;
+            return Some(bytes / 3 * 2);
         }
         self.patience = ASK_AFTER;
         let delay = delays.srtt.saturating_sub(delays.base);
         (self.allowed, self.expires) = (delay.min(delays.rttvar * SPREAD), now + BELIEVED);
-        Advice::Leave
+        None
     }
 }
 

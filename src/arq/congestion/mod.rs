@@ -233,7 +233,6 @@ impl Congestion {
         }
     }
 
-    /// The peer is reached by another path.
     pub(super) fn path_changed(&mut self, now: Time, mss: u16) {
         self.control_mut().on_path_change(now);
         self.control_mut().on_tick(now, mss);
@@ -303,7 +302,6 @@ impl Pacer {
         self.filled = Some(now);
     }
 
-    /// Whether a segment may leave.
     pub(super) fn allows(&self) -> bool {
         self.filled.is_none() || self.budget > 0
     }
@@ -320,7 +318,6 @@ impl Pacer {
         }
     }
 
-    /// Takes the bytes of a segment that leaves.
     pub(super) fn spend(&mut self, len: u16) {
         self.budget = self.budget.saturating_sub(i64::from(len) * 1_000_000);
     }

@@ -166,7 +166,6 @@ impl Rounds {
         self.round.least = self.round.least.min(rtt);
     }
 
-    /// Segments were sent again.
     pub(super) fn on_loss(&mut self, loss: &Loss) {
         self.round.lost = self.round.lost.saturating_add(loss.timeouts).saturating_add(loss.fast);
     }

@@ -116,7 +116,6 @@ impl Rack {
         self.probe_at = Time::ZERO;
     }
 
-    /// Seconds since anything was acknowledged.
     pub(super) fn silence(&self, now: Time) -> u16 {
         u16::try_from(now.micros_since(self.progress) / 1_000_000).unwrap_or(u16::MAX)
     }

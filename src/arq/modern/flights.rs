@@ -26,7 +26,6 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Its first transmission.
     pub(super) fn oldest(self) -> Sent {
         Sent { at: self.sent, sn: self.first }
     }
@@ -61,12 +60,10 @@ impl Flights {
         }
     }
 
-    /// The oldest transmission.
     pub(super) fn oldest(&self) -> Option<Sent> {
         self.rows.front().map(|row| row.oldest())
     }
 
-    /// Nothing is in flight.
     pub(in crate::arq) fn clear(&mut self) {
         self.rows.clear();
     }

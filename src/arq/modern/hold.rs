@@ -55,12 +55,10 @@ impl Hold {
         Some((path + path / 4 + IMPATIENCE).max((u64::from(rtt.srtt) + self.get(false)) / RESENDS))
     }
 
-    /// Something was lost.
     pub(super) fn lost(&mut self, now: Time) {
         self.lost = Some(now);
     }
 
-    /// Whether something was lost lately.
     fn is_lossy(&self, now: Time) -> bool {
         self.lost.is_some_and(|lost| now.micros_since(lost) < LOSSY)
     }

@@ -193,7 +193,6 @@ fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
     bytes
 }
 
-/// Copies the segments from `start` up to `end`.
 fn copy<O: Output>(transmit: &mut Transmit<'_, '_, O>, budget: &mut Budget, start: Sn, end: Sn) -> u32 {
     let una = transmit.sender.una();
     let (mut sn, mut sent) = (if start.is_before(una) { una } else { start }, 0);

@@ -104,7 +104,6 @@ impl ByTime {
         (resent, copies + protected)
     }
 
-    /// How many new segments may leave at once.
     fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> u32 {
         let Some(window) = transmit.congestion.window_of_kcp(transmit.config, transmit.rmt_wnd) else {
             return u32::MAX;

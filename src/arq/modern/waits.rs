@@ -142,7 +142,6 @@ impl Ride {
         self.calm_out = if again > 0 { 0 } else { self.calm_out.saturating_add(u16::from(new > 0)) };
     }
 
-    /// Those that were owed leave.
     pub(in crate::arq) fn left(&mut self) {
         self.owed.until = Time::ZERO;
     }
@@ -167,14 +166,12 @@ pub(super) struct Gap {
 }
 
 impl Gap {
-    /// A packet came or went.
     pub(super) fn packet(&mut self, now: Time) {
         let gap = self.last.map_or(0, |last| now.micros_since(last).min(GAP_MAX));
         self.average = if self.average == 0 { gap } else { (7 * self.average + gap) / 8 };
         self.last = Some(now);
     }
 
-    /// The average, µs.
     pub(super) fn average(self) -> u64 {
         self.average
     }

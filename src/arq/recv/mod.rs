@@ -83,7 +83,6 @@ impl Receiver {
         left.min(self.room_for_full())
     }
 
-    /// Whether the segment `sn` has arrived.
     pub(super) fn has(&self, sn: Sn) -> bool {
         sn.is_before(self.nxt) || self.index.get(sn).is_some()
     }
@@ -222,7 +221,6 @@ impl Receiver {
         self.index.memory() + self.log.memory()
     }
 
-    /// The window has changed.
     pub(super) fn set_window(&mut self, rcv_wnd: u16) {
         self.was_full |= self.queued() >= rcv_wnd.into();
     }

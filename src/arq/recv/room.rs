@@ -95,7 +95,6 @@ impl Receiver {
     }
 }
 
-/// Bytes of a segment with so much data.
 pub(super) const fn with_header(data: usize) -> usize {
     data + HEADER_LEN
 }

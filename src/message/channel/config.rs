@@ -1,6 +1,6 @@
 //! The knobs of a channel, and of the packets that channels share.
 
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, in_range, millis, settings};
 use std::time::Duration;
 
 /// How the messages of a channel arrive.
@@ -123,19 +123,8 @@ impl ChannelConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self {
-            delivery,
-            send_buffer,
-            receive_buffer,
-            messages_per_packet,
-            bits_per_packet,
-            resend,
-            resend_lost: _,
-            expire_after,
-            receipts: _,
-            block_max,
-            slice,
-        } = *self; // a new field fails to compile until it is handled
+        let Self { delivery, send_buffer, receive_buffer, messages_per_packet, bits_per_packet, .. } = *self;
+        let Self { resend, expire_after, block_max, slice, .. } = *self;
         in_range("send_buffer", send_buffer, 1..=BUFFER_MAX)?;
         in_range("receive_buffer", receive_buffer, 1..=BUFFER_MAX)?;
         in_range("messages_per_packet", messages_per_packet, 1..=MESSAGES_MAX)?;
@@ -168,17 +157,19 @@ impl ChannelConfig {
     }
 }
 
-/// The channels of a connection, and the packets that they share. Both ends need the same number of channels.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `ChannelsConfig { channels, ..default() }`")]
-pub struct ChannelsConfig {
-    /// One a channel, the most urgent first: 1 to 64. What a channel puts into a packet leaves less room for those after it.
-    pub channels: Vec<ChannelConfig>,
-    /// Most bytes of channels in a packet: 16 to 65,535. Below the `fragment_above` of the packets, or one lost fragment loses all.
-    pub payload_max: u16,
-    /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768 / `messages_per_packet` of the reliable channels,
-    /// so that the ids in them do not come round. What is acknowledged later than that is sent again.
-    pub packets: u16,
+settings! {
+    /// The channels of a connection, and the packets that they share. Both ends need the same number of channels. By default it is one
+    /// reliable channel, in datagrams of up to 1200 bytes with the header of a packet.
+    #[derive(Clone, Debug, Eq, PartialEq)]
+    pub struct ChannelsConfig {
+        /// One a channel, the most urgent first: 1 to 64. What a channel puts into a packet leaves less room for those after it.
+        pub channels: Vec<ChannelConfig> = vec![ChannelConfig::reliable_ordered()], 1..=64;
+        /// Most bytes of channels in a packet: 16 to 65,535. Below the `fragment_above` of the packets, or one lost fragment loses all.
+        pub payload_max: u16 = 1187, 16..=u16::MAX.into();
+        /// Packets whose acknowledgement is waited for, the newest ones: 64 to 32,768 / `messages_per_packet` of the reliable channels,
+        /// so that the ids in them do not come round. What is acknowledged later than that is sent again.
+        pub packets: u16 = 256;
+    }
 }
 
 impl ChannelsConfig {
@@ -188,13 +179,11 @@ impl ChannelsConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { channels, payload_max, packets } = self;
-        in_range("channels", channels.len() as u64, 1..=CHANNELS_MAX)?;
-        in_range("payload_max", *payload_max, 16..=u16::MAX)?;
-        for channel in channels {
+        self.check_ranges()?;
+        for channel in &self.channels {
             channel.check()?;
             let per_packet = if channel.is_tracked() { channel.messages_per_packet } else { 1 };
-            in_range("packets", *packets, 64..=IDS_MAX / per_packet)?;
+            in_range("packets", self.packets, 64..=IDS_MAX / per_packet)?;
             if channel.block_max > 0 {
                 let room = (self.room_for_one(channel) / 8).saturating_sub(SLICE_HEAD);
                 in_range("slice", u64::from(channel.slice), 1..=room as u64)?;
@@ -210,13 +199,6 @@ impl ChannelsConfig {
     }
 }
 
-impl Default for ChannelsConfig {
-    /// One reliable channel, in datagrams of up to 1200 bytes with the header of a packet.
-    fn default() -> Self {
-        Self { channels: vec![ChannelConfig::reliable_ordered()], payload_max: 1187, packets: 256 }
-    }
-}
-
 /// Most bytes of a block.
 pub const BLOCK_MAX: u32 = 256 << 10;
 /// The usual time until a message is sent again.
@@ -227,6 +209,5 @@ const MESSAGES_MAX: u16 = 256;
 /// Most ids in the packets that are remembered: with the buffers of both ends, less than there are.
 const IDS_MAX: u16 = 1 << 15;
 const SLICE_MAX: u16 = 1 << 14;
-const CHANNELS_MAX: u64 = 64;
 /// Bytes that a slice takes beside its data, at most: the count of messages, its id, what it is, its length.
 const SLICE_HEAD: usize = 8;

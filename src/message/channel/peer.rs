@@ -65,7 +65,6 @@ impl<M: Message> ChannelPeer<M> {
         &self.endpoint
     }
 
-    /// When a packet is due.
     fn packet_at(&self, now: Time) -> Option<Time> {
         let due = if self.owes_ack { Some(now) } else { self.channels.check(now, self.endpoint.stats().rtt) };
         due.map(|at| at.max(self.free_at))

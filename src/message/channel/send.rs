@@ -5,7 +5,7 @@ use super::config::ChannelConfig;
 use super::content::{Content, serialize_count, serialize_id};
 use crate::message::bits::{Measure, Write};
 use crate::message::{BitsError, Message, SendError};
-use crate::ring::SequenceBuffer;
+use crate::ring::{SequenceBuffer, push_newest};
 use crate::seq::Seq16;
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -46,10 +46,12 @@ struct Entry<M> {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It was never sent.
     New,
     /// It was sent, last in this packet.
-    UnderWay { sent: Time, packet: Seq16 },
+    UnderWay {
+        sent: Time,
+        packet: Seq16,
+    },
     /// That packet is lost.
     Lost,
 }
@@ -139,7 +141,7 @@ impl<M: Message> Sender<M> {
                     let (content, bits, state) = (Content::Dropped, DROPPED_BITS, State::New);
                     *entry = Entry { content, bits, state, expires: None };
                     stats.expired += 1;
-                    push_newest(&mut self.expired, id, self.config.send_buffer);
+                    push_newest(&mut self.expired, id, self.config.send_buffer.into());
                 }
                 expires => self.expires = earlier(self.expires, expires),
             }
@@ -232,7 +234,7 @@ impl<M: Message> Sender<M> {
             None => !self.config.delivery.is_reliable(),
         };
         if is_message && self.config.receipts {
-            push_newest(&mut self.delivered, id, self.config.send_buffer);
+            push_newest(&mut self.delivered, id, self.config.send_buffer.into());
         }
     }
 
@@ -321,14 +323,6 @@ fn ids(first: Seq16, count: u16) -> impl Iterator<Item = Seq16> {
 
 fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     one.into_iter().chain(other).min()
-}
-
-/// The oldest go where `most` are there.
-fn push_newest(ids: &mut VecDeque<Seq16>, id: Seq16, most: u16) {
-    if ids.len() == usize::from(most) {
-        ids.pop_front();
-    }
-    ids.push_back(id);
 }
 
 /// Bits of [`Content::Dropped`] at most.
