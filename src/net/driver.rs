@@ -3,6 +3,7 @@
 use super::buffers::SocketBuffers;
 use super::clock::Clock;
 use super::port::{Port, Purpose};
+use super::shards::Neighbours;
 use super::tally::{SocketStats, SocketTraffic};
 use crate::machine::Machine;
 use crate::session::SessionConfig;
@@ -22,6 +23,8 @@ pub struct Driver<M> {
     pub(super) machine: M,
     pub(super) port: Port,
     pub(super) clock: Clock,
+    /// The others on this port, if there are any.
+    pub(super) neighbours: Option<Neighbours<M>>,
     datagrams_per_pump: NonZeroUsize,
 }
 
@@ -37,7 +40,7 @@ impl<M: Machine> Driver<M> {
     }
 
     pub(super) const fn over(port: Port, clock: Clock, machine: M) -> Self {
-        Self { machine, port, clock, datagrams_per_pump: DATAGRAMS_PER_PUMP }
+        Self { machine, port, clock, neighbours: None, datagrams_per_pump: DATAGRAMS_PER_PUMP }
     }
 
     /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
@@ -162,8 +165,11 @@ impl<M: Machine> Driver<M> {
     /// Reads what waits, a bounded number of datagrams; returns whether there may be more. When it is enough the system need not be
     /// asked for more than `most`.
     pub(super) fn receive_up_to(&mut self, most: usize, is_enough: impl Fn(&M) -> bool) -> io::Result<bool> {
-        let has_more = self.port.hand_in_strays(self.clock.now(), &mut self.machine);
         let mut now = self.clock.now(); // of a few datagrams, which take less than a moment
+        let has_more = match &self.neighbours {
+            Some(others) => others.hand_in_strays(now, &mut self.machine),
+            None => false,
+        };
         for count in 1..=self.datagrams_per_pump.get() {
             if count > most && !self.port.has_read() && is_enough(&self.machine) {
                 break;
@@ -171,7 +177,7 @@ impl<M: Machine> Driver<M> {
             if !self.port.has_next(most)? {
                 return Ok(has_more);
             }
-            self.port.hand_in(now, &mut self.machine);
+            self.port.hand_in(now, &mut self.machine, self.neighbours.as_ref());
             if count.is_multiple_of(REPLY_EACH) {
                 if self.port.replies() {
                     self.send_up_to(REPLIES_PER_CALL);

@@ -58,8 +58,6 @@ pub(super) struct Port<S = UdpSocket> {
     waiter: Waiter,
     /// What ends a wait beside the socket.
     bell: Option<Arc<Bell>>,
-    /// The others on this port, if there are any.
-    pub(super) neighbours: Option<Neighbours>,
     pub(super) tally: Tally,
 }
 
@@ -80,7 +78,6 @@ impl<S: Socket> Port<S> {
             is_full: false,
             is_own: false,
             bell: None,
-            neighbours: None,
             tally: Tally::default(),
         })
     }
@@ -94,8 +91,7 @@ impl<S: Socket> Port<S> {
         }
         let new = Self::new(socket, Purpose { is_connected: false, ..self.purpose })?;
         let old = std::mem::replace(self, new);
-        (self.is_own, self.bell, self.neighbours) = (old.is_own, old.bell, old.neighbours);
-        (self.outbox, self.tally) = (old.outbox, old.tally);
+        (self.is_own, self.bell, self.outbox, self.tally) = (old.is_own, old.bell, old.outbox, old.tally);
         self.outbox.clear();
         Ok(())
     }
@@ -146,7 +142,12 @@ impl<S: Socket> Port<S> {
     }
 
     /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
-    pub(super) fn hand_in(&mut self, now: Time, machine: &mut impl Machine) -> bool {
+    pub(super) fn hand_in<M: Machine>(
+        &mut self,
+        now: Time,
+        machine: &mut M,
+        others: Option<&Neighbours<M>>,
+    ) -> bool {
         let Some(Datagram { bytes, from, ecn }) = self.inbox.pop() else { return false };
         let Tally { traffic, stats, .. } = &mut self.tally;
         traffic.received += 1;
@@ -155,20 +156,14 @@ impl<S: Socket> Port<S> {
             return true;
         }
         let from = Arrival { address: as_v4(from), ecn };
-        match self.neighbours.as_ref().map_or(Handed::Mine, |others| others.hand_on(from, bytes)) {
-            Handed::Mine => machine.handle_datagram(now, from, bytes),
+        let Some(others) = others else {
+            machine.handle_datagram(now, from, bytes);
+            return true;
+        };
+        match others.hand_in(now, machine, from, bytes) {
+            Handed::Mine => {}
             Handed::On => traffic.handed_on += 1,
             Handed::Lost => stats.not_handed_on += 1,
-        }
-        true
-    }
-
-    /// Hands in what other shards have handed on, at most so much; returns whether there may be more.
-    pub(super) fn hand_in_strays(&self, now: Time, machine: &mut impl Machine) -> bool {
-        let Some(neighbours) = &self.neighbours else { return false };
-        for _ in 0..STRAYS_PER_PUMP {
-            let Some(mut stray) = neighbours.pop() else { return false };
-            machine.handle_datagram(now, stray.from, &mut stray.bytes);
         }
         true
     }
@@ -271,8 +266,6 @@ pub(super) fn as_v4(address: SocketAddr) -> SocketAddr {
 const RETRY: Duration = Duration::from_millis(1);
 /// Errors in a row that are taken for loss before one call gives up looking for a datagram.
 const FAULTS_PER_DATAGRAM: usize = 16;
-/// Datagrams that one pump takes from the other shards: fewer than it reads.
-const STRAYS_PER_PUMP: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -99,9 +99,9 @@ impl<M: Message> Server<M> {
         let mut servers = (0..).zip(sockets(addr, count)?).map(shard).collect::<io::Result<Vec<_>>>()?;
         if count > 1 {
             let bells = servers.iter_mut().map(|server| Ok(server.port.bell()? as Arc<dyn Wake>));
-            let neighbours = meet(bells.collect::<io::Result<Vec<_>>>()?);
+            let neighbours = meet(bells.collect::<io::Result<Vec<_>>>()?, session::Server::handle_own);
             for (server, neighbours) in servers.iter_mut().zip(neighbours) {
-                server.port.neighbours = Some(neighbours);
+                server.neighbours = Some(neighbours);
             }
         }
         Ok(servers)

@@ -6,8 +6,9 @@
 
 use super::error::Error;
 use super::os::shared;
-use crate::machine::Arrival;
-use crate::session::{SHARDS_MAX, shard_of};
+use crate::machine::{Arrival, Machine};
+use crate::session::SHARDS_MAX;
+use crate::time::Time;
 use std::fmt::Debug;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -41,14 +42,17 @@ fn all_on(mut addr: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     Ok(sockets)
 }
 
-/// What a shard knows of the others.
+/// What a shard knows of the others, whose machines are alike.
 #[derive(Debug)]
-pub(super) struct Neighbours {
-    own: usize,
+pub(super) struct Neighbours<M> {
+    give: Give<M>,
     /// All of them, this one as well.
     doors: Arc<[Door]>,
     came: Receiver<Stray>,
 }
+
+/// Gives a datagram to the machine of one of so many shards, unless it is for another one: then returns which.
+pub(super) type Give<M> = fn(&mut M, Time, Arrival, &mut [u8], usize) -> Option<usize>;
 
 /// Where a shard takes what the others hand on.
 #[derive(Debug)]
@@ -65,9 +69,9 @@ pub(super) trait Wake: Debug + Send + Sync {
 
 /// A datagram, and where it came from.
 #[derive(Debug)]
-pub(super) struct Stray {
-    pub(super) from: Arrival,
-    pub(super) bytes: Box<[u8]>,
+struct Stray {
+    from: Arrival,
+    bytes: Box<[u8]>,
 }
 
 /// What became of a datagram.
@@ -81,7 +85,10 @@ pub(super) enum Handed {
 }
 
 /// Shards that know each other, by their drivers.
-pub(super) fn meet(owners: impl IntoIterator<Item = Arc<dyn Wake>>) -> Vec<Neighbours> {
+pub(super) fn meet<M>(
+    owners: impl IntoIterator<Item = Arc<dyn Wake>>,
+    give: Give<M>,
+) -> impl Iterator<Item = Neighbours<M>> {
     let (mut doors, mut boxes) = (Vec::new(), Vec::new());
     for owner in owners {
         let (strays, came) = sync_channel(STRAYS_MAX);
@@ -89,16 +96,15 @@ pub(super) fn meet(owners: impl IntoIterator<Item = Arc<dyn Wake>>) -> Vec<Neigh
         boxes.push(came);
     }
     let doors: Arc<[Door]> = doors.into();
-    let shard = |(own, came)| Neighbours { own, doors: Arc::clone(&doors), came };
-    boxes.into_iter().enumerate().map(shard).collect()
+    boxes.into_iter().map(move |came| Neighbours { give, doors: Arc::clone(&doors), came })
 }
 
-impl Neighbours {
-    /// Hands a datagram on if it is of a session that another shard owns.
-    pub(super) fn hand_on(&self, from: Arrival, datagram: &[u8]) -> Handed {
-        let owner = shard_of(datagram).map(usize::from).filter(|owner| *owner != self.own);
+impl<M> Neighbours<M> {
+    /// Gives a datagram to the machine, or hands it on to the shard that owns its session.
+    pub(super) fn hand_in(&self, now: Time, machine: &mut M, from: Arrival, datagram: &mut [u8]) -> Handed {
+        let owner = (self.give)(machine, now, from, datagram, self.doors.len());
         let Some(door) = owner.and_then(|owner| self.doors.get(owner)) else { return Handed::Mine };
-        match door.strays.try_send(Stray { from, bytes: datagram.into() }) {
+        match door.strays.try_send(Stray { from, bytes: (&*datagram).into() }) {
             Ok(()) => {
                 door.owner.wake();
                 Handed::On
@@ -107,14 +113,23 @@ impl Neighbours {
         }
     }
 
-    /// The oldest datagram that another shard has handed on.
-    pub(super) fn pop(&self) -> Option<Stray> {
-        self.came.try_recv().ok()
+    /// Hands in what the others have handed on, at most so much; returns whether there may be more.
+    pub(super) fn hand_in_strays(&self, now: Time, machine: &mut M) -> bool
+    where
+        M: Machine,
+    {
+        for _ in 0..STRAYS_PER_PUMP {
+            let Ok(mut stray) = self.came.try_recv() else { return false };
+            machine.handle_datagram(now, stray.from, &mut stray.bytes);
+        }
+        true
     }
 }
 
 /// Datagrams that wait for a shard at most: 1.5 MB of the usual 1500 bytes, 9 MB of the longest that a session takes.
 const STRAYS_MAX: usize = 1024;
+/// Those of them that one pump takes: fewer than it reads.
+const STRAYS_PER_PUMP: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -129,18 +144,21 @@ mod tests {
 
     #[test]
     fn what_is_of_another_shard_gets_there_as_far_as_there_is_room_and_all_else_stays() {
-        let shards = meet((0..3).map(|_| Arc::new(Nobody) as Arc<dyn Wake>));
+        // The first byte says whose it is.
+        let give: Give<usize> = |own, _, _, datagram, shards| {
+            Some(datagram[0].into()).filter(|owner| owner != own && *owner < shards)
+        };
+        let shards: Vec<_> = meet((0..3).map(|_| Arc::new(Nobody) as Arc<dyn Wake>), give).collect();
         let from = Arrival::from(SocketAddr::from(([10, 0, 0, 1], 7)));
-        let data =
-            |sid| [&crate::session::wire::Data { phase: false, sid, pn: 7 }.encode()[..], &[0; 30]].concat();
+        let hand_in = |mut at: usize, owner| shards[at].hand_in(Time::ZERO, &mut at, from, &mut [owner, 5]);
         for (owner, handed) in [(0, Handed::On), (1, Handed::Mine), (2, Handed::On), (3, Handed::Mine)] {
-            assert_eq!(shards[1].hand_on(from, &data(owner << 26 | 5)), handed, "{owner}");
+            assert_eq!(hand_in(1, owner), handed, "{owner}");
         }
-        assert_eq!(shards[1].hand_on(from, b"no packet"), Handed::Mine);
-        let stray = shards[2].pop().unwrap();
-        assert_eq!((stray.from, &stray.bytes[..]), (from, &data(2 << 26 | 5)[..]));
-        assert!(shards[2].pop().is_none() && shards[1].pop().is_none() && shards[0].pop().is_some());
-        let handed = (0..STRAYS_MAX + 3).map(|_| shards[0].hand_on(from, &data(1 << 26)));
+        let stray = shards[2].came.try_recv().unwrap();
+        assert_eq!((stray.from, &stray.bytes[..]), (from, &[2, 5][..]));
+        let rest: Vec<_> = shards.iter().map(|shard| shard.came.try_iter().count()).collect();
+        assert_eq!(rest, [1, 0, 0]);
+        let handed = (0..STRAYS_MAX + 3).map(|_| hand_in(0, 1));
         assert_eq!(handed.filter(|handed| *handed == Handed::Lost).count(), 3);
     }
 }

@@ -15,7 +15,7 @@ pub(super) trait Core: Machine + Send + 'static {
     type Member: Member;
 
     /// The next thing that has happened.
-    fn poll_notice(&mut self, now: Time) -> Option<(Self::Id, Notice<Self::Member>)>;
+    fn poll_notice(&mut self) -> Option<(Self::Id, Notice<Self::Member>)>;
 
     /// One that has not ended.
     fn member(&mut self, id: Self::Id) -> Option<&mut Self::Member>;

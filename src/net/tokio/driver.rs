@@ -2,7 +2,7 @@
 
 use super::super::clock::Clock;
 use super::super::port::Port;
-use super::super::shards;
+use super::super::shards::{self, Neighbours};
 use super::core::Core;
 use super::shared::Shared;
 use super::socket::Socket;
@@ -18,6 +18,8 @@ use std::time::Duration;
 pub(super) struct Driver<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
     pub(super) port: Port<Socket>,
+    /// The others on this port, if there are any, and what they ring for this one.
+    pub(super) neighbours: Option<Neighbours<C>>,
     pub(super) doorbell: Arc<Doorbell>,
     sleep: Pin<Box<Sleep>>,
     /// When the sleep ends, if it is polled, and when that was last put off.
@@ -66,6 +68,7 @@ impl<C: Core> Driver<C> {
         Ok(Self {
             shared: Shared::new(core, clock, port.socket.local_addr()?, is_accepting),
             port,
+            neighbours: None,
             doorbell: Arc::default(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
@@ -110,7 +113,7 @@ impl<C: Core> Driver<C> {
     /// What has come, and what is due.
     fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
-        while self.port.hand_in(now, &mut state.core) {}
+        while self.port.hand_in(now, &mut state.core, self.neighbours.as_ref()) {}
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);
         self.has_behind = state.has_behind();
@@ -119,10 +122,11 @@ impl<C: Core> Driver<C> {
     /// What is to leave, as much as is sent at once.
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
-        if self.port.neighbours.is_some() {
+        let mut has_strays = false;
+        if let Some(others) = &self.neighbours {
             *self.doorbell.lock() = Some(cx.waker().clone()); // before a look at what it would ring for
+            has_strays = others.hand_in_strays(now, &mut state.core);
         }
-        let has_strays = self.port.hand_in_strays(now, &mut state.core);
         let mut no_end = usize::MAX;
         let is_all_out = !is_full && self.port.gather(now, &mut state.core, &mut no_end);
         state.tell(now, &mut self.woken);

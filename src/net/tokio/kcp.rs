@@ -4,7 +4,6 @@ use super::super::error::Error;
 use super::super::port::{Port, Purpose, as_v4, socket_for};
 use super::super::random::random;
 use super::super::tally::{SocketStats, SocketTraffic};
-use super::bare::Bare;
 use super::driver::Driver;
 use super::lane::{Lane, Reader, Writer};
 use super::shared::{Handle, Shared};
@@ -43,7 +42,7 @@ stream! {
     /// # Cancelling
     ///
     /// All that is done is done in one poll: a future that is dropped before it is ready has done nothing, and nothing is lost or doubled.
-    KcpStream, KcpReadHalf, KcpWriteHalf of Bare
+    KcpStream, KcpReadHalf, KcpWriteHalf of Peers
 }
 
 impl KcpStream {
@@ -81,13 +80,13 @@ impl KcpStream {
     }
 
     pub(super) fn register(
-        shared: &Arc<Shared<Bare>>,
+        shared: &Arc<Shared<Peers>>,
         peer: SocketAddr,
         conv: Conv,
     ) -> Result<Self, RegisterError> {
         let now = shared.clock.now();
         let mut state = shared.lock();
-        let id = state.core.peers.register(now, as_v4(peer), conv)?;
+        let id = state.core.register(now, as_v4(peer), conv)?;
         let handle = Handle::of(shared, &mut state, id);
         drop(state);
         Ok(Self::new(Lane { handle, lane: 0 }))
@@ -114,7 +113,7 @@ impl KcpStream {
     /// Uses the peer as it is: statistics, many messages at a time. `None`: it is gone.
     pub fn with<T>(&self, call: impl FnOnce(&mut Peer) -> T) -> Option<T> {
         let handle = &self.writer.lane.handle;
-        handle.shared.change(|state| state.core.peers.peer(handle.id).map(call))
+        handle.shared.change(|state| state.core.peer(handle.id).map(call))
     }
 
     /// What the socket reported.
@@ -165,10 +164,10 @@ impl KcpWriteHalf {
 }
 
 /// A driver of bare KCP over a socket.
-pub(super) fn drive(socket: UdpSocket, config: &Config, is_accepting: bool) -> io::Result<Driver<Bare>> {
+pub(super) fn drive(socket: UdpSocket, config: &Config, is_accepting: bool) -> io::Result<Driver<Peers>> {
     let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
     let is_connected = socket.peer_addr().is_ok();
     let purpose = if is_accepting { Purpose::BARE_PEERS } else { Purpose::BARE };
     let port = Port::new(socket, Purpose { is_connected, ..purpose })?;
-    Driver::new(port, Bare::new(peers, config), Clock::new(), is_accepting)
+    Driver::new(port, peers, Clock::new(), is_accepting)
 }

@@ -2,12 +2,11 @@
 
 use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
-use super::bare::Bare;
 use super::kcp::{KcpStream, drive};
 use super::lane::Lane;
 use super::shared::Acceptor;
 use crate::seq::Conv;
-use crate::session::raw::{Config, RegisterError, Stats};
+use crate::session::raw::{Config, Peers, RegisterError, Stats};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -19,7 +18,7 @@ use std::sync::Arc;
 /// Those that nobody accepts count against `max_peers`. Dropped, it takes no others; those that were accepted go on.
 #[derive(Debug)]
 pub struct KcpListener {
-    acceptor: Acceptor<Bare>,
+    acceptor: Acceptor<Peers>,
 }
 
 impl KcpListener {
@@ -93,7 +92,7 @@ impl KcpListener {
     /// What was accepted, ended and dropped.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.acceptor.shared.lock().core.peers.stats()
+        self.acceptor.shared.lock().core.stats()
     }
 
     /// What the socket reported.

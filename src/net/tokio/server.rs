@@ -83,9 +83,13 @@ impl<M: Message + Send + 'static> Server<M> {
             drivers.push(Driver::new(port, Sessions::Server(sessions), Clock::new(), true)?);
         }
         let shards = drivers.iter().map(|driver| Acceptor::new(Arc::clone(&driver.shared))).collect();
-        let neighbours = meet(drivers.iter().map(|driver| Arc::clone(&driver.doorbell) as Arc<dyn Wake>));
+        let doorbells: Vec<_> =
+            drivers.iter().map(|driver| Arc::clone(&driver.doorbell) as Arc<dyn Wake>).collect();
+        let neighbours = meet(doorbells, |sessions: &mut Sessions<M>, now, from, datagram, shards| {
+            sessions.server()?.handle_own(now, from, datagram, shards)
+        });
         for (mut driver, neighbours) in drivers.into_iter().zip(neighbours) {
-            driver.port.neighbours = Some(neighbours).filter(|_| !is_one);
+            driver.neighbours = Some(neighbours).filter(|_| !is_one);
             ::tokio::spawn(driver);
         }
         Ok(Self { shards, first: AtomicUsize::new(0) })

@@ -73,7 +73,7 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
     type Id = Id;
     type Member = Connection<M>;
 
-    fn poll_notice(&mut self, _: Time) -> Option<(Id, Notice<Connection<M>>)> {
+    fn poll_notice(&mut self) -> Option<(Id, Notice<Connection<M>>)> {
         let (id, event) = match self {
             Self::Server(server) => server.poll_event().map(|(id, event)| (Some(id), event))?,
             Self::Client(session) => (None, session.poll_event()?),

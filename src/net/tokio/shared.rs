@@ -105,7 +105,7 @@ impl<C: Core> fmt::Debug for Shared<C> {
 impl<C: Core> State<C> {
     /// Tells everybody what has happened. Who has to be woken is left in `woken`, for when the mutex is free.
     pub(super) fn tell(&mut self, now: Time, woken: &mut Vec<Waker>) {
-        while let Some((id, notice)) = self.core.poll_notice(now) {
+        while let Some((id, notice)) = self.core.poll_notice() {
             let Self { core, waiting, .. } = self;
             let known = waiting.get_mut(&id);
             match (notice, known) {

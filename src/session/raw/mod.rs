@@ -56,6 +56,7 @@ use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Every peer, found by its id or by who sends.
 #[derive(Debug)]
@@ -236,6 +237,20 @@ impl Peers {
         true
     }
 
+    /// The same when all that was sent to it has arrived, or when so much time has passed.
+    pub fn close_within(&mut self, now: Time, id: PeerId, within: Duration) {
+        if let Some(peer) = self.peer(id) {
+            peer.flush();
+            peer.leaves_by = Some(now + within);
+        }
+    }
+
+    /// The limits, and the config of every control block.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// What was accepted, ended and dropped.
     #[must_use]
     pub const fn stats(&self) -> Stats {
@@ -353,14 +368,18 @@ impl Machine for Peers {
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
-        while let Some(peer) = self.last_words.front_mut() {
-            if let Some(datagram) = peer.pop() {
-                out.extend_from_slice(datagram);
-                return Some(peer.address().into());
+        'seats: loop {
+            while let Some(peer) = self.last_words.front_mut() {
+                if let Some(datagram) = peer.pop() {
+                    out.extend_from_slice(datagram);
+                    return Some(peer.address().into());
+                }
+                self.last_words.pop_front();
             }
-            self.last_words.pop_front();
-        }
-        'seats: while let Some(id) = self.agenda.first() {
+            let id = self.agenda.first()?;
+            if self.has_left(now, id) {
+                continue;
+            }
             let Some(peer) = self.peers.get_mut(&id) else {
                 self.agenda.end_turn(None);
                 continue;
@@ -381,7 +400,6 @@ impl Machine for Peers {
             self.agenda.end_turn(Some(&mut peer.entry));
             self.agenda.put_off(id, &mut peer.entry);
         }
-        None
     }
 
     fn poll_timeout(&self) -> Option<Time> {

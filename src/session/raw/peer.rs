@@ -86,6 +86,8 @@ pub struct Peer {
     pub(super) is_asked: bool,
     /// Its memory has been given back since it was last heard.
     pub(super) shrunk: bool,
+    /// It is closed when what was sent has arrived, and then at the latest.
+    pub(super) leaves_by: Option<Time>,
 }
 
 impl Peer {
@@ -123,6 +125,7 @@ impl Peer {
             blocked: false,
             is_asked: false,
             shrunk: false,
+            leaves_by: None,
         }
     }
 

@@ -39,13 +39,19 @@ impl Peer {
                 envelope.shrink(id.0);
             }
         }
-        let due = self.check(now).map_or(idle_at, |at| at.min(idle_at));
+        let due = [self.check(now), self.leaves_by].into_iter().flatten().fold(idle_at, Time::min);
         self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
         None
     }
 }
 
 impl Peers {
+    /// Closes a peer that is to leave and has nothing more to send, or no more time.
+    pub(super) fn has_left(&mut self, now: Time, id: PeerId) -> bool {
+        let leaves = |peer: &Peer| peer.leaves_by.is_some_and(|by| now >= by || peer.kcp().wait_snd() == 0);
+        self.peers.get(&id).is_some_and(|peer| leaves(peer)) && self.close(now, id)
+    }
+
     pub(super) fn end(&mut self, id: PeerId, reason: CloseReason) {
         let Some(peer) = self.remove(id) else { return };
         if let Some(envelope) = &mut self.envelope {

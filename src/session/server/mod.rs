@@ -239,18 +239,39 @@ impl<M: Message> Server<M> {
     }
 }
 
-impl<M: Message> Machine for Server<M> {
-    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
+impl<M: Message> Server<M> {
+    /// Takes a datagram, unless it is of a session that another one of so many servers on the port has: then returns which.
+    pub(crate) fn handle_own(
+        &mut self,
+        now: Time,
+        from: Arrival,
+        datagram: &mut [u8],
+        servers: usize,
+    ) -> Option<usize> {
+        let packet = Packet::decode(datagram);
+        if let Ok(Packet::Data(header, _)) = packet {
+            let owner = SessionId(header.sid).shard();
+            if usize::from(owner) < servers && owner != self.config.shard {
+                return Some(owner.into());
+            }
+        }
         let (now, address) = (self.tick(now), from.address);
         self.stats.datagrams += 1;
         self.stats.bytes_received += datagram.len() as u64;
-        match Packet::decode(datagram) {
+        match packet {
             Ok(Packet::Data(header, _)) => self.deliver(now, from, header, datagram),
             Ok(Packet::Hello(hello)) => self.on_hello(now, address, &hello),
             Ok(Packet::Connect(connect)) => self.on_connect(now, address, &connect),
             Err(PacketError::Version { .. }) => self.refuse_version(now, address, datagram),
             _ => self.count(now, address, Refusal::Malformed),
         }
+        None
+    }
+}
+
+impl<M: Message> Machine for Server<M> {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
+        self.handle_own(now, from, datagram, 0);
     }
 
     fn handle_timeout(&mut self, now: Time) {
