@@ -44,7 +44,7 @@ mod header;
 mod stats;
 
 pub use acks::NotNew;
-pub(crate) use acks::{AckConfig, AckTracker, Acked, Acks};
+pub(crate) use acks::{AckConfig, AckTracker, Acks};
 pub use config::PacketConfig;
 pub use error::{ReceiveError, SendError};
 pub use stats::{Rejected, Stats};

@@ -170,7 +170,7 @@ impl<M: Message> Session<M> {
     /// given there. Connect to it by another session, to `Target::of_token` of what `PublicToken::decode` makes of it, and close this
     /// one when that is up; until then nothing changes here. If another one comes, the newer holds.
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
-        self.connection_mut()?.take_redirect()
+        self.connection_mut()?.pop_redirect()
     }
 
     /// What the server's application said, at most 256 bytes, when it rejected us by [`CloseReason::Rejected`]; otherwise nothing.
@@ -364,7 +364,7 @@ impl<M: Message> Connected<M> {
     fn on_reset(&mut self, reset: &Reset) -> bool {
         let is_ours = reset.sid == self.server_sid && is_reset(&self.reset_token, &reset.token);
         if is_ours {
-            self.connection.forgotten();
+            self.connection.end_unless_ending(CloseReason::ServerForgot);
         }
         is_ours
     }

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::acks::low;
-use super::transmit::Written;
+use super::transmit::{Written, delay_units};
 use crate::message::Message;
 use crate::packet::Acks;
 use crate::seq::Seq16;
@@ -11,15 +11,16 @@ use crate::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use crate::time::Time;
 use std::time::Duration;
 
+/// How the last ping is to be answered, by the stamp that it has.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Answer {
     /// Not at all, any more.
     #[default]
     None,
     /// At once, and with nothing but what it asks.
-    Plain,
+    Plain(u64),
     /// With what had arrived.
-    Full,
+    Full(u64),
 }
 
 /// What had arrived when a ping came, and when the newest of that did: so whoever pinged knows how long the answer has waited.
@@ -41,19 +42,19 @@ impl<M: Message> Connection<M> {
     /// A ping has come. `rides`: with more than signs of life, so its answer may do so as well.
     pub(super) fn on_ping(&mut self, now: Time, pn: u64, stamp: u64, rides: bool) {
         let newest = self.received.newest(now).filter(|(acks, _)| rides && acks.ack == low(pn));
-        (self.ping, self.answer) = (stamp, Answer::Plain);
+        self.answer = Answer::Plain(stamp);
         let Some((acks, age)) = newest else { return };
-        self.answer = Answer::Full;
+        self.answer = Answer::Full(stamp);
         let (at, counts) = (now.before(micros(age).into()), self.packets_received());
-        self.in_use().arrived = Arrived { acks, at, counts };
+        self.measured.in_use().arrived = Arrived { acks, at, counts };
     }
 
     /// When the answer leaves at the latest, if there is one.
     pub(super) fn answer_due(&self, now: Time) -> Time {
         match self.answer {
             Answer::None => Time::NEVER,
-            Answer::Plain => now,
-            Answer::Full => self.in_use.as_ref().map_or(Time::NEVER, |in_use| in_use.arrived.at + WAIT),
+            Answer::Plain(_) => now,
+            Answer::Full(_) => self.measured.arrived().map_or(Time::NEVER, |arrived| arrived.at + WAIT),
         }
     }
 
@@ -71,14 +72,16 @@ impl<M: Message> Connection<M> {
         {
             return;
         }
-        if let Answer::Full = std::mem::take(&mut self.answer)
-            && let Some(Arrived { acks: Acks { ack, bits }, at, counts }) =
-                self.in_use.as_ref().map(|in_use| in_use.arrived)
+        let answer = std::mem::take(&mut self.answer);
+        if let Answer::Full(_) = answer
+            && let Some(&Arrived { acks: Acks { ack, bits }, at, counts }) = self.measured.arrived()
         {
-            let _ = writer.push(&Frame::Ack(AckFrame { ack, bits, delay: Self::delay(now.since(at)) }));
+            let _ = writer.push(&Frame::Ack(AckFrame { ack, bits, delay: delay_units(now.since(at)) }));
             let _ = writer.push(&Frame::Ecn(counts));
         }
-        written.any |= writer.push(&Frame::Pong(self.ping)).is_ok();
+        if let Answer::Plain(stamp) | Answer::Full(stamp) = answer {
+            written.any |= writer.push(&Frame::Pong(stamp)).is_ok();
+        }
     }
 }
 

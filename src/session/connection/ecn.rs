@@ -79,7 +79,7 @@ impl Marks {
 
     /// A packet has come. If it `only_tells` of others, its mark waits for what leaves anyway: or two ends whose packets are all marked would
     /// tell each other of that for ever.
-    pub(super) fn on_received(&mut self, now: Time, ecn: Option<Ecn>, only_tells: bool, delay: u32) {
+    pub(super) fn on_received(&mut self, ecn: Option<Ecn>, only_tells: bool, due: Time) {
         let EcnFrame { unmarked, capable, congested } = &mut self.received;
         let count = match ecn {
             Some(Ecn::Congested) => congested,
@@ -89,7 +89,7 @@ impl Marks {
         *count = count.wrapping_add(1);
         self.repeats = REPEATS;
         if ecn == Some(Ecn::Congested) && !only_tells {
-            self.due = self.due.min(self.not_before.max(now.after(delay.into())));
+            self.due = self.due.min(self.not_before.max(due));
         }
     }
 

@@ -31,8 +31,10 @@ pub(super) struct Keepalive {
     unasked: u8,
     /// Pings since one was answered.
     pings: u8,
-    /// When this was last called.
-    seen: Time,
+    /// The time of the last call.
+    now: Time,
+    /// When anything but signs of life was last sent or received.
+    pub(super) busy: Time,
     /// Not before this the peer counts as silent: we were not there to hear it.
     grace: Time,
     /// Nothing has been received yet: the peer may wait for a sign that we are there.
@@ -51,7 +53,8 @@ impl Keepalive {
             asked: now,
             unasked: 0,
             pings: 0,
-            seen: now,
+            now,
+            busy: now,
             grace: now,
             unheard: asks,
             ping_now: asks,
@@ -60,11 +63,15 @@ impl Keepalive {
 
     /// Notes that time has passed. After a gap in which nobody called, the peer gets time to be heard.
     pub(super) fn tick(&mut self, now: Time) {
-        if now.micros_since(self.seen) > GAP {
+        if now.micros_since(self.now) > GAP {
             self.grace = now.after(GRACE);
             self.ping_now = true;
         }
-        self.seen = self.seen.max(now);
+        self.now = self.now.max(now);
+    }
+
+    pub(super) const fn now(&self) -> Time {
+        self.now
     }
 
     pub(super) const fn heard(&self) -> Time {

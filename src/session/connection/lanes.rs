@@ -5,7 +5,7 @@ mod room;
 use super::super::config::SessionConfig;
 use super::super::event::CloseReason;
 use super::super::stats::LaneTotals;
-use crate::arq::{Config, InputError, Kcp, KcpEvent, RecvError, SendError, Stats};
+use crate::arq::{Config, InputError, Kcp, KcpEvent, RecvError, SendError};
 use crate::config::ConfigError;
 use crate::events::Logged;
 use crate::seq::{Conv, Sn};
@@ -23,7 +23,7 @@ pub(super) struct Lanes {
     max_datagram: u16,
     /// A lane may have made what has not left.
     may_wait: bool,
-    /// The user may wait for a lane to become [writable](Self::take_writable).
+    /// The user may wait for a lane to become [writable](Self::became_writable).
     is_awaited: bool,
     config: Arc<SessionConfig>,
     /// Made when the first of them is used: most sessions of a big server are idle.
@@ -58,36 +58,12 @@ impl Lane {
         !self.kcp.output().is_empty()
     }
 
-    fn take_writable(&mut self) -> bool {
+    fn became_writable(&mut self) -> bool {
         let has_room = self.was_full && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
         self.was_full &= !has_room;
         self.is_asked &= !is_delivered;
         has_room || is_delivered
-    }
-}
-
-/// What a lane has found wrong with the peer, or with the path.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum LaneError {
-    /// No segments of a lane, or some that no honest peer sends.
-    Protocol,
-    /// The fragments of a message do not go on from each other.
-    StreamCorrupt,
-    /// Nothing is acknowledged.
-    DeadLink,
-    /// The peer's window stays closed.
-    SlowPeer,
-}
-
-impl From<LaneError> for CloseReason {
-    fn from(error: LaneError) -> Self {
-        match error {
-            LaneError::Protocol => Self::Protocol,
-            LaneError::StreamCorrupt => Self::StreamCorrupt,
-            LaneError::DeadLink => Self::DeadLink,
-            LaneError::SlowPeer => Self::SlowPeer,
-        }
     }
 }
 
@@ -156,6 +132,11 @@ impl Lanes {
         Some(sent)
     }
 
+    /// Whether every peer's window is open.
+    pub(super) fn are_open(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.kcp.rmt_wnd() > 0)
+    }
+
     /// Whether nothing of a lane is under way; of a lane that is not there, nothing is.
     pub(super) fn is_delivered(&mut self, lane: usize) -> bool {
         let Some(lane) = self.lanes.get_mut(lane) else { return true };
@@ -165,11 +146,11 @@ impl Lanes {
     }
 
     /// Whether a lane has become what its user waits for, once.
-    pub(super) fn take_writable(&mut self) -> bool {
+    pub(super) fn became_writable(&mut self) -> bool {
         if !self.is_awaited {
             return false;
         }
-        let any = self.lanes.iter_mut().fold(false, |any, lane| lane.take_writable() | any);
+        let any = self.lanes.iter_mut().fold(false, |any, lane| lane.became_writable() | any);
         self.is_awaited = self.lanes.iter().any(|lane| lane.was_full || lane.is_asked);
         any
     }
@@ -182,16 +163,8 @@ impl Lanes {
         self.lanes.get(lane)?.kcp.peek_size()
     }
 
-    pub(super) fn sent_up_to(&self, lane: usize) -> Option<Sn> {
-        self.look(lane, |kcp| kcp.snd_end())
-    }
-
-    pub(super) fn acked_up_to(&self, lane: usize) -> Option<Sn> {
-        self.look(lane, |kcp| kcp.snd_una())
-    }
-
     /// Looks at a lane, used or not.
-    fn look<T>(&self, lane: usize, at: impl FnOnce(&Kcp<DatagramQueue>) -> T) -> Option<T> {
+    pub(super) fn look<T>(&self, lane: usize, at: impl FnOnce(&Kcp<DatagramQueue>) -> T) -> Option<T> {
         if self.lanes.is_empty() {
             return self.fresh(lane).map(|lane| at(&lane.kcp));
         }
@@ -204,10 +177,6 @@ impl Lanes {
 
     pub(super) fn len(&self) -> usize {
         self.config.lanes.len()
-    }
-
-    pub(super) fn stats(&self, lane: usize) -> Option<Stats> {
-        self.look(lane, Kcp::stats)
     }
 
     /// What all lanes have counted and hold.
@@ -225,8 +194,8 @@ impl Lanes {
         self.lanes.iter_mut().for_each(|lane| lane.kcp.log_events(now, most));
     }
 
-    /// Takes what the lanes have logged.
-    pub(super) fn take_logs(&mut self, mut each: impl FnMut(u16, Logged<KcpEvent>)) {
+    /// Gives what the lanes have logged.
+    pub(super) fn pop_logs(&mut self, mut each: impl FnMut(u16, Logged<KcpEvent>)) {
         for (index, lane) in (0..).zip(&mut self.lanes) {
             while let Some(logged) = lane.kcp.poll_log() {
                 each(index, logged);
@@ -248,24 +217,24 @@ impl Lanes {
     }
 
     /// Takes the segments of a frame, which may take `left` bytes of memory.
-    pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), LaneError> {
-        let conv = conv_of(segments).ok_or(LaneError::Protocol)?;
-        let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| LaneError::Protocol)?;
+    pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), CloseReason> {
+        let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
+        let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
         if index >= self.len() {
-            return Err(LaneError::Protocol);
+            return Err(CloseReason::Protocol);
         }
         if self.lanes.is_empty() {
             self.make();
         }
         self.make_room(index, left);
-        let lane = self.lanes.get_mut(index).ok_or(LaneError::Protocol)?;
+        let lane = self.lanes.get_mut(index).ok_or(CloseReason::Protocol)?;
         lane.kcp.input(now, segments).map_err(|error| match error {
-            InputError::Fragment { .. } => LaneError::StreamCorrupt, // a message that would never fit
-            _ => LaneError::Protocol,
+            InputError::Fragment { .. } => CloseReason::StreamCorrupt, // a message that would never fit
+            _ => CloseReason::Protocol,
         })?;
         let broken = lane.kcp.broken_chains();
         if std::mem::replace(&mut lane.fragment_chains, broken) < broken {
-            return Err(LaneError::StreamCorrupt);
+            return Err(CloseReason::StreamCorrupt);
         }
         Ok(())
     }
@@ -308,17 +277,12 @@ impl Lanes {
         }
     }
 
-    /// Whether every peer's window is open.
-    pub(super) fn are_open(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.kcp.rmt_wnd() > 0)
-    }
-
     /// What a lane has waited for in vain.
-    pub(super) fn judge(&mut self, now: Time) -> Result<(), LaneError> {
+    pub(super) fn judge(&mut self, now: Time) -> Result<(), CloseReason> {
         let slow_peer = self.config.slow_peer;
         for lane in &mut self.lanes {
             if lane.kcp.is_dead() {
-                return Err(LaneError::DeadLink);
+                return Err(CloseReason::DeadLink);
             }
             if lane.kcp.wait_snd() == 0 || lane.kcp.rmt_wnd() > 0 {
                 lane.blocked = None;
@@ -328,7 +292,7 @@ impl Lanes {
             // A peer that reads slowly opens its window for a moment each time, which may not be when we look.
             match lane.blocked.filter(|(_, una)| *una == snd_una) {
                 Some((since, _)) if now.since(since) >= slow_peer => {
-                    return Err(LaneError::SlowPeer);
+                    return Err(CloseReason::SlowPeer);
                 }
                 Some(_) => {}
                 None => lane.blocked = Some((now, snd_una)),

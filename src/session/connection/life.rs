@@ -1,6 +1,12 @@
 //! How a connection ends: what is still sent is waited for, then the peer is told until it says so as well.
 
-use super::super::event::{CloseReason, Undelivered};
+use super::Connection;
+use super::transmit::Written;
+use crate::message::Message;
+use crate::session::error::CloseTextError;
+use crate::session::event::{CloseReason, Undelivered};
+use crate::session::seal::Seal;
+use crate::session::wire::{CLOSE_TEXT_MAX, Frame, FrameWriter, is_close_text};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -14,7 +20,11 @@ pub(super) enum Life {
     },
     /// The peer is told.
     Closing(Box<Closing>),
-    Closed,
+    Closed {
+        by_peer: bool,
+        /// Whether the peer's CLOSE is to be answered.
+        owes_answer: bool,
+    },
 }
 
 /// CLOSE is sent a few times, and then in answer to whatever still comes.
@@ -70,6 +80,130 @@ impl Closing {
     }
 }
 
+impl<M: Message> Connection<M> {
+    /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
+    /// application's own. What did not arrive is told with [`Event::Closed`](crate::session::Event::Closed).
+    pub fn close(&mut self, now: Time, code: u16) {
+        let _ = self.close_with(now, code, ""); // there is nothing to say, so nothing wrong with it
+    }
+
+    /// [`close`](Self::close), and the peer is told `text` as well: at most [`CLOSE_TEXT_MAX`] bytes, for people to read.
+    ///
+    /// # Errors
+    ///
+    /// The text is too long, or has control characters. Then nothing has changed.
+    pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
+        check_text(text)?;
+        if self.is_up() {
+            self.close_text = text.into();
+            self.life =
+                Life::Draining { reason: CloseReason::Local(code), until: now + self.lanes.config().drain };
+            self.observe(now);
+        }
+        Ok(())
+    }
+
+    /// What the peer said when it closed the session, after [`CloseReason::Peer`]; empty if it said nothing. It has no control
+    /// characters; believe it as much as you believe the peer.
+    #[must_use]
+    pub fn close_text(&self) -> &str {
+        if let Life::Closed { by_peer: true, .. } = self.life { &self.close_text } else { "" }
+    }
+
+    /// Whether the session is up and takes what is sent.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        matches!(self.life, Life::Up)
+    }
+
+    /// Whether the session is over: nothing is sent any more, and nothing more arrives.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.life, Life::Closed { .. })
+    }
+
+    /// Whether frames are sent and taken.
+    pub(super) const fn is_open(&self) -> bool {
+        matches!(self.life, Life::Up | Life::Draining { .. })
+    }
+
+    /// Tells the peer at once that it is over, without waiting for anything.
+    pub(in crate::session) fn fail(&mut self, now: Time, reason: CloseReason) {
+        if self.is_open() {
+            self.life = Life::Closing(Box::new(Closing::new(now, reason, self.undelivered())));
+        }
+    }
+
+    /// It is over, and the peer is not told.
+    pub(super) fn end(&mut self, reason: CloseReason, undelivered: Undelivered) {
+        if !self.is_closed() {
+            self.life = Life::Closed { by_peer: false, owes_answer: false };
+            self.events.closed = Some(Box::new((reason, undelivered)));
+            self.observe(self.keepalive.now());
+        }
+    }
+
+    /// It is over, for this reason if it was not about to end for another.
+    pub(in crate::session) fn end_unless_ending(&mut self, reason: CloseReason) {
+        let reason = match &self.life {
+            Life::Closing(closing) => closing.reason,
+            Life::Draining { reason, .. } => *reason,
+            _ => reason,
+        };
+        self.end(reason, self.undelivered());
+    }
+
+    /// The peer has closed the session.
+    pub(super) fn on_close(&mut self, code: u16, text: &str) {
+        self.close_text = text.into();
+        self.end(CloseReason::Peer(code), self.undelivered());
+        self.life = Life::Closed { by_peer: true, owes_answer: true };
+    }
+
+    /// What is not known to have arrived.
+    pub(super) fn undelivered(&self) -> Undelivered {
+        Undelivered {
+            segments: self.lanes.unacked(),
+            messages: self.channels.as_ref().map_or(0, |channels| channels.unacked()),
+            datagrams: self.datagrams.waiting(),
+            redirect: self.redirects.is_pending(),
+        }
+    }
+
+    /// Whether everything sent is known to have arrived, or has at least left.
+    pub(super) fn is_drained(&self) -> bool {
+        self.undelivered().is_empty() && !self.lane_waits()
+    }
+
+    /// A datagram that says that the session ends. If the application ends it, in words, and after what the peer is still owed: it may
+    /// wait for nothing else but to hear that all has arrived.
+    pub(super) fn seal_close(&mut self, now: Time, buf: &mut Vec<u8>, reason: CloseReason) -> Option<()> {
+        let CloseReason::Local(code) = reason else {
+            return self.seal_one(now, buf, &Frame::Close(reason.code(), ""));
+        };
+        self.lanes.acknowledge(now);
+        let start = Seal::begin(buf);
+        let end = start + self.body_end();
+        let mut writer = FrameWriter::new(buf, end - CLOSE_FRAME_MAX);
+        let mut written = Written::default();
+        self.write_acks(now, &mut writer);
+        self.write_lanes(now, &mut writer, &mut written);
+        writer.set_end(end);
+        writer.push(&Frame::Close(code, &self.close_text)).ok()?;
+        self.finish(now, buf, start, written)
+    }
+}
+
+/// Whether a CLOSE can say this.
+pub(in crate::session) fn check_text(text: &str) -> Result<(), CloseTextError> {
+    if text.len() > CLOSE_TEXT_MAX {
+        return Err(CloseTextError::TooLong { len: text.len(), max: CLOSE_TEXT_MAX });
+    }
+    if is_close_text(text) { Ok(()) } else { Err(CloseTextError::Control) }
+}
+
+/// Most bytes of a CLOSE: its type, the code, the length of the text, the text; and two for the length of the frame before it.
+const CLOSE_FRAME_MAX: usize = 4 + CLOSE_TEXT_MAX + 2;
 /// How long the peer is told.
 pub(super) const CLOSING: Duration = Duration::from_secs(1);
 /// When CLOSE is sent, ms after the start.

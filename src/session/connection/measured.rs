@@ -3,8 +3,9 @@
 use super::answer::Arrived;
 use super::loss::{PathLoss, Told};
 use super::{Connection, Repairs};
-use crate::arq::Stats;
+use crate::arq::{Kcp, Stats};
 use crate::message::Message;
+use crate::pace::Rtt;
 use crate::seq::{Seq16, Sn};
 use crate::session::event::DatagramId;
 use crate::session::repair::RepairStats;
@@ -12,31 +13,102 @@ use crate::session::stats::ConnectionStats;
 use crate::time::Time;
 use std::time::Duration;
 
+/// Round trips and losses.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// By the handshake's end, by pings and by packets that are acknowledged.
+    pub(super) rtt: Rtt,
+    in_use: Option<Box<InUse>>,
+}
+
 /// What a session at rest need not know. Made when there is something of it.
 #[derive(Debug, Default)]
 pub(super) struct InUse {
     /// What gets lost of what is sent.
-    pub(super) loss: PathLoss,
+    loss: PathLoss,
     pub(super) arrived: Arrived,
     /// What left before then was held by a standstill, ours or of the path: what it took is no round trip.
-    pub(super) held: Time,
+    held: Time,
 }
 
-impl<M: Message> Connection<M> {
+impl Measured {
     pub(super) fn in_use(&mut self) -> &mut InUse {
         self.in_use.get_or_insert_default()
     }
 
+    pub(super) fn arrived(&self) -> Option<&Arrived> {
+        self.in_use.as_ref().map(|in_use| &in_use.arrived)
+    }
+
+    pub(super) fn rtt(&self) -> Duration {
+        self.rtt.smoothed()
+    }
+
+    /// How long an acknowledgement may take, if the peer lets it wait as long as we do, `ack_delay`.
+    pub(super) fn patience(&self, ack_delay: Duration) -> Duration {
+        let rtt = self.rtt.smoothed_micros();
+        Duration::from_micros(rtt.saturating_add(rtt / 2)) + ack_delay + SLACK
+    }
+
+    /// Takes the round trip of what left at a time, unless a standstill held it.
+    pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
+        if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
+            self.rtt.sample(left, rtt);
+        }
+    }
+
+    /// A standstill has ended.
+    pub(super) fn held(&mut self, now: Time) {
+        if let Some(in_use) = &mut self.in_use {
+            in_use.held = now;
+        }
+    }
+
+    /// What the peer tells of packets that were sent: by an ACK, and perhaps how many have come in all. `probes` are missing.
+    pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>, probes: u32) {
+        let loss = &mut self.in_use().loss;
+        loss.probes_missing(probes);
+        match packets {
+            Some(packets) => loss.on_count(now, told, packets),
+            None => loss.on_ack(now, told),
+        }
+    }
+
+    /// Packets take another path from this one on.
+    pub(super) fn path_changed(&mut self, next: u64) {
+        self.rtt = Rtt::default();
+        if let Some(in_use) = &mut self.in_use {
+            in_use.loss.path_changed(next);
+        }
+    }
+
+    /// The share of the newest packets that get lost, if they are enough.
+    pub(super) fn newest_loss(&self, now: Time) -> Option<f64> {
+        self.in_use.as_ref()?.loss.newest_share(now)
+    }
+
+    /// Packets of which it is decided whether they got lost, and those that did.
+    pub(super) fn judged(&self) -> [u64; 2] {
+        self.in_use.as_ref().map_or([0; 2], |in_use| [in_use.loss.judged(), in_use.loss.lost()])
+    }
+
+    pub(super) const fn memory(&self) -> usize {
+        if self.in_use.is_some() { size_of::<InUse>() } else { 0 }
+    }
+}
+
+impl<M: Message> Connection<M> {
     /// What was counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
-        let (rtt, [judged, lost], undelivered) = (&self.rtt, self.judged(), self.undelivered());
+        let (measured, undelivered) = (&self.measured, self.undelivered());
+        let (rtt, [judged, lost]) = (&measured.rtt, measured.judged());
         let probes = self.mtu.counts();
         let mut stats = ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
             rtt_min: rtt.min(),
-            loss: self.in_use.as_ref().and_then(|in_use| in_use.loss.share(self.now)),
+            loss: measured.in_use.as_ref().and_then(|in_use| in_use.loss.share(self.keepalive.now())),
             packets_judged: judged,
             packets_lost: lost,
             lanes: self.lanes.totals(),
@@ -50,7 +122,7 @@ impl<M: Message> Connection<M> {
             black_holes: probes.black_holes,
             ecn: self.marks.as_ref().is_some_and(|marks| marks.is_valid()),
             congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.told()),
-            mode: self.pacing.as_ref().map(|pacing| pacing.mode()),
+            mode: self.turns.mode(),
             repairs: self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats),
             ..ConnectionStats::default()
         };
@@ -62,7 +134,7 @@ impl<M: Message> Connection<M> {
     /// What a lane has counted and measured.
     #[must_use]
     pub fn lane_stats(&self, lane: usize) -> Option<Stats> {
-        self.lanes.stats(lane)
+        self.lanes.look(lane, Kcp::stats)
     }
 
     /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
@@ -75,13 +147,13 @@ impl<M: Message> Connection<M> {
     /// [`acked_up_to`](Self::acked_up_to) is not [before](Sn::is_before) it any more.
     #[must_use]
     pub fn sent_up_to(&self, lane: usize) -> Option<Sn> {
-        self.lanes.sent_up_to(lane)
+        self.lanes.look(lane, Kcp::snd_end)
     }
 
     /// The number before which all segments of a lane are known to have arrived.
     #[must_use]
     pub fn acked_up_to(&self, lane: usize) -> Option<Sn> {
-        self.lanes.acked_up_to(lane)
+        self.lanes.look(lane, Kcp::snd_una)
     }
 
     /// Takes the number of a message of a channel with `receipts` that is known to have arrived, as
@@ -95,31 +167,7 @@ impl<M: Message> Connection<M> {
     pub fn pop_expired_message(&mut self, channel: usize) -> Option<Seq16> {
         self.channels.as_mut()?.pop_expired(channel)
     }
-
-    pub(super) fn rtt(&self) -> Duration {
-        self.rtt.smoothed()
-    }
-
-    /// Takes the round trip of what left at a time, unless a standstill held it.
-    pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
-        if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
-            self.rtt.sample(left, rtt);
-        }
-    }
-
-    /// What the peer tells of packets that were sent: by an ACK, and perhaps how many have come in all.
-    pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
-        let probes = self.mtu.probes_missing();
-        let loss = &mut self.in_use().loss;
-        loss.probes_missing(probes);
-        match packets {
-            Some(packets) => loss.on_count(now, told, packets),
-            None => loss.on_ack(now, told),
-        }
-    }
-
-    /// Packets of which it is decided whether they got lost, and those that did.
-    pub(super) fn judged(&self) -> [u64; 2] {
-        self.in_use.as_ref().map_or([0; 2], |in_use| [in_use.loss.judged(), in_use.loss.lost()])
-    }
 }
+
+/// What a round trip may take longer than the last ones, and half of it.
+const SLACK: Duration = Duration::from_millis(20);

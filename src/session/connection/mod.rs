@@ -2,15 +2,14 @@
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
 //! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
-//! of packets, `answer` what whoever pings is, `path` the peer's address, `mtu` how long datagrams may be there, with `probing` and `parts`, `keepalive` the silence,
-//! `life` the end, `farewell` its words, `redirect` where it goes on, `repairs` what is rebuilt; `memory` what all of it takes,
+//! of packets, `answer` what whoever pings is, `path` the peer's address, `mtu` how long datagrams may be there, with `parts`, `keepalive` the
+//! clock and the silence, `life` the end, `redirect` where it goes on, `repairs` what is rebuilt; `memory` what all of it takes,
 //! `loss`, `measured` and `observe` what there is to know of all that, and of what has arrived.
 
 mod acks;
 mod answer;
 mod datagrams;
 mod ecn;
-mod farewell;
 mod keepalive;
 mod lanes;
 mod life;
@@ -22,17 +21,15 @@ mod observe;
 mod pacing;
 mod parts;
 mod path;
-mod probing;
 mod receive;
 mod redirect;
 mod repairs;
 mod timeout;
-mod tracked;
 mod transmit;
 #[cfg(test)]
 mod wraps;
 
-pub(in crate::session) use farewell::check_text;
+pub(in crate::session) use life::check_text;
 pub use observe::ConnectionState;
 pub(in crate::session) use transmit::Next;
 
@@ -45,7 +42,7 @@ use crate::arq::RecvError;
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
 use crate::message::channel::{Channels, Received};
-use crate::pace::Rtt;
+use crate::packet::AckTracker;
 use crate::seq::Seq16;
 use crate::time::Time;
 use answer::Answer;
@@ -53,86 +50,62 @@ use datagrams::Datagrams;
 use ecn::Marks;
 use keepalive::Keepalive;
 use lanes::Lanes;
-use life::{Closing, Life};
-use measured::InUse;
-use memory::SEGMENT;
+use life::Life;
+use measured::Measured;
+use memory::{Budget, SEGMENT};
 use mtu::PathMtu;
 use observe::Observer;
-use pacing::Pacing;
-use parts::Parts as FrameParts;
-use path::{Challenges, Path};
+use pacing::Turns;
+use parts::FrameParts;
+use path::Path;
 use redirect::Redirects;
 use repairs::Repairs;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tracked::Tracked;
 
 /// One end of a session that is up: data in and out. Its owner, a [`Session`](super::Session) or a [`Server`](super::Server), does the
 /// rest; after a call here, drain the owner's polls.
 #[derive(Debug)]
 pub struct Connection<M> {
     life: Life,
+    /// What our CLOSE says, or what the peer's has said: for people and their logs.
+    close_text: Box<str>,
     seal: Seal,
-    /// What the peer calls the session.
-    peer_sid: u32,
+    peer: Peer,
     path: Path,
-    /// A datagram that has left, to be sent to a candidate as well.
-    copy: Option<Box<(SocketAddr, Vec<u8>)>>,
-    /// Makes what a candidate is asked.
-    challenges: Challenges,
     keepalive: Keepalive,
     lanes: Lanes,
     channels: Option<Box<Channels<M>>>,
     datagrams: Datagrams,
-    /// How many datagrams with data may leave; `None`: as many as there are.
-    pacing: Option<Box<Pacing>>,
-    /// Datagrams with data that left while more waited; each so many begin with what is least urgent.
-    turn: u8,
-    /// What was in them since, a bit each.
-    served: u32,
+    turns: Turns,
     received: acks::Received,
-    sent: Tracked,
-    /// By the handshake's end, by pings and by packets that are acknowledged.
-    rtt: Rtt,
-    in_use: Option<Box<InUse>>,
-    /// What the last ping asks, and how it is to be answered.
-    ping: u64,
+    /// Packets of which the session wants to know whether they arrived: none, in a session of lanes alone, which have acknowledgements of
+    /// their own. Made for the first.
+    sent: Option<Box<AckTracker>>,
+    measured: Measured,
     answer: Answer,
-    /// The question of a path that has not been answered.
-    response: Option<[u8; 8]>,
-    /// Whether the peer's CLOSE is to be answered.
-    farewell: bool,
-    /// What our CLOSE says, or what the peer's has said.
-    close_text: Box<str>,
-    is_closed_by_peer: bool,
     redirects: Redirects,
-    is_client: bool,
-    /// Most bytes of a datagram on any path, for what cannot be cut up; and on this one.
-    max_datagram: u16,
     mtu: PathMtu,
     parts: FrameParts,
     /// If both ends heed marks.
     marks: Option<Box<Marks>>,
     /// If both ends use repairs.
     repairs: Option<Box<Repairs>>,
-    /// A lane found no room for its bytes, and waits for the event that there is some.
-    is_short: bool,
-    /// A lane was given something that may leave at once.
-    is_eager: bool,
-    /// Bytes that may be taken until the owner counts again.
-    memory_left: u64,
-    /// Tables were made since the owner counted.
-    has_grown: bool,
-    /// µs.
-    ack_delay: u32,
+    budget: Budget,
     events: Pending,
     stats: Counters,
-    now: Time,
-    /// When anything but signs of life was last sent or received.
-    busy: Time,
-    user: Box<[u8]>,
     /// While events are logged.
     observer: Option<Box<Observer>>,
+}
+
+/// The other end.
+#[derive(Debug)]
+struct Peer {
+    /// What it calls the session.
+    sid: u32,
+    is_server: bool,
+    /// What its application said in the handshake.
+    user: Box<[u8]>,
 }
 
 /// Events not yet asked for: one of each kind at most.
@@ -179,10 +152,9 @@ impl<M: Message> Connection<M> {
         in_range("max_datagram", max_datagram, DATAGRAM_MIN..=u16::MAX)?;
         let mtu =
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
-        let max_datagram = mtu.current();
         let features = config.features() & features;
         let repairs = Repairs::new(config, features);
-        let protected = max_datagram - Repairs::room(repairs.as_deref());
+        let protected = mtu.current() - Repairs::room(repairs.as_deref());
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(protected);
@@ -195,45 +167,27 @@ impl<M: Message> Connection<M> {
         };
         Ok(Self {
             life: Life::Up,
+            close_text: Box::default(),
             seal,
-            peer_sid,
-            path: Path::new(peer, moves),
-            copy: None,
-            challenges: Challenges { key: seed, count: 0 },
+            peer: Peer { sid: peer_sid, is_server: is_client, user },
+            path: Path::new(peer, moves, seed),
             keepalive: Keepalive::new(now, keepalive, timeout, is_client),
             lanes: Lanes::new(conv, config, protected)?,
             channels: channels.map(|channels| Channels::new(&channels).map(Box::new)).transpose()?,
             datagrams: Datagrams::new(datagram_limits),
-            pacing: config.pacing.map(|pace| Pacing::new(&pace).map(Box::new)).transpose()?,
-            turn: 0,
-            served: 0,
+            turns: Turns::new(config.pacing.as_ref())?,
             received: acks::Received::default(),
-            sent: Tracked::new(unacked),
-            rtt: Rtt::default(),
-            in_use: None,
-            ping: 0,
+            sent: None,
+            measured: Measured::default(),
             answer: Answer::None,
-            response: None,
-            farewell: false,
-            close_text: Box::default(),
-            is_closed_by_peer: false,
             redirects: Redirects::default(),
-            is_client,
-            max_datagram,
             mtu,
-            parts: FrameParts::new(SessionConfig::frame_max(config.datagram_taken())),
+            parts: FrameParts::default(),
             marks: Marks::new(features),
             repairs,
-            is_short: false,
-            is_eager: false,
-            memory_left: u64::MAX,
-            has_grown: false,
-            ack_delay: micros(config.ack_delay),
+            budget: Budget::NONE_SET,
             events: Pending { connected: true, ..Pending::default() },
             stats: Counters::default(),
-            now,
-            busy: now,
-            user,
             observer: None,
         })
     }
@@ -251,13 +205,13 @@ impl<M: Message> Connection<M> {
         let is_stream = self.lanes.is_stream(lane).ok_or(SendError::NoLane { lane, count })?;
         let room = self.within_memory(lane, message, is_stream);
         if let Err(SendError::Full { .. } | SendError::NoMemory) = room {
-            self.is_short = true;
-            self.lanes.wait_for_room(self.now, lane, if is_stream { 1 } else { message.len() });
+            self.budget.is_short = true;
+            self.lanes.wait_for_room(self.keepalive.now(), lane, if is_stream { 1 } else { message.len() });
         }
         let message = room?;
         let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
-        self.take_memory(taken + SEGMENT);
-        self.is_eager = self.lanes.are_open();
+        self.budget.spend(taken + SEGMENT);
+        self.turns.is_eager = self.lanes.are_open();
         Ok(taken)
     }
 
@@ -304,9 +258,9 @@ impl<M: Message> Connection<M> {
         if !self.is_up() {
             return Err(SendError::Closed);
         }
-        self.check_memory(datagram.len())?;
+        self.budget.check(datagram.len())?;
         let id = self.datagrams.send(datagram)?;
-        self.take_memory(datagram.len() + SEGMENT);
+        self.budget.spend(datagram.len() + SEGMENT);
         Ok(id)
     }
 
@@ -326,7 +280,7 @@ impl<M: Message> Connection<M> {
     /// The channel has no room for it, now or ever, or it is too late.
     pub fn send_message(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendError> {
         let id = self.open_channels(channel)?.send(channel, now, message)?;
-        self.take_memory(usize::from(self.max_datagram));
+        self.budget.spend(self.mtu.least().into());
         Ok(id)
     }
 
@@ -336,33 +290,15 @@ impl<M: Message> Connection<M> {
     ///
     /// The channel carries none of that length, or has no room now, or it is too late.
     pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendError> {
-        self.check_memory(block.len())?;
+        self.budget.check(block.len())?;
         self.open_channels(channel)?.send_block(channel, block)?;
-        self.take_memory(2 * block.len());
+        self.budget.spend(2 * block.len());
         Ok(())
     }
 
     /// Takes the next message or block of a channel.
     pub fn recv_message(&mut self, channel: usize) -> Option<Received<M>> {
         self.channels.as_mut()?.recv(channel)
-    }
-
-    /// Ends the session once what was sent has arrived, but `drain` later at the latest. The peer is told `code`, one of the
-    /// application's own. What did not arrive is told with [`Event::Closed`].
-    pub fn close(&mut self, now: Time, code: u16) {
-        let _ = self.close_with(now, code, ""); // there is nothing to say, so nothing wrong with it
-    }
-
-    /// Whether the session is up and takes what is sent.
-    #[must_use]
-    pub const fn is_up(&self) -> bool {
-        matches!(self.life, Life::Up)
-    }
-
-    /// Whether the session is over: nothing is sent any more, and nothing more arrives.
-    #[must_use]
-    pub const fn is_closed(&self) -> bool {
-        matches!(self.life, Life::Closed)
     }
 
     /// Where the peer is.
@@ -374,7 +310,7 @@ impl<M: Message> Connection<M> {
     /// What the peer's application said in the handshake.
     #[must_use]
     pub const fn user(&self) -> &[u8] {
-        &self.user
+        &self.peer.user
     }
 
     /// The channels, to look at.
@@ -408,42 +344,16 @@ impl<M: Message> Connection<M> {
         *connected || *readable || *writable || *redirected || moved.is_some() || closed.is_some()
     }
 
-    /// Tells the peer at once that it is over, without waiting for anything.
-    pub(in crate::session) fn fail(&mut self, now: Time, reason: CloseReason) {
-        if let Life::Up | Life::Draining { .. } = self.life {
-            self.life = Life::Closing(Box::new(Closing::new(now, reason, self.undelivered())));
-        }
-    }
-
-    /// It is over, and the peer is not told.
-    pub(in crate::session) fn end(&mut self, reason: CloseReason, undelivered: Undelivered) {
-        if !self.is_closed() {
-            self.life = Life::Closed;
-            self.events.closed = Some(Box::new((reason, undelivered)));
-            self.observe(self.now);
-        }
-    }
-
-    pub(in crate::session) fn undelivered(&self) -> Undelivered {
-        Undelivered {
-            segments: self.lanes.unacked(),
-            messages: self.channels.as_ref().map_or(0, |channels| channels.unacked()),
-            datagrams: self.datagrams.waiting(),
-            redirect: self.redirects.is_pending(),
-        }
-    }
-
     fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendError> {
         if !self.is_up() {
             return Err(SendError::Closed);
         }
-        self.check_memory(0)?;
+        self.budget.check(0)?;
         let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
         self.channels.as_deref_mut().ok_or(none.into())
     }
 
-    fn tick(&mut self, now: Time) {
-        self.now = now;
-        self.keepalive.tick(now);
+    fn ack_delay(&self) -> u64 {
+        micros(self.lanes.config().ack_delay).into()
     }
 }

@@ -3,7 +3,12 @@
 //! Source: RFC 8899 (packetization layer path MTU discovery). Probes are pings that are padded. What every path carries is the least,
 //! which is not probed itself: a path that does not carry that either carries no session.
 
+use super::Connection;
+use super::transmit::Written;
+use crate::message::Message;
 use crate::seq::Seq16;
+use crate::session::seal::Seal;
+use crate::session::wire::{DATA_HEADER_LEN, Frame, FrameWriter};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -74,6 +79,11 @@ impl PathMtu {
 
     pub(super) const fn current(&self) -> u16 {
         self.current
+    }
+
+    /// The longest that every path carries, for what cannot be cut up.
+    pub(super) fn least(&self) -> u16 {
+        self.search.as_ref().map_or(self.current, |search| search.base)
     }
 
     /// Whether longer datagrams are looked for.
@@ -213,6 +223,40 @@ impl PathMtu {
     }
 }
 
+impl<M: Message> Connection<M> {
+    /// A probe, if one is due: a ping that is padded.
+    pub(super) fn seal_probe(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
+        if !self.mtu.is_searched() || self.turns.allows_at() > now {
+            return None;
+        }
+        let patience = self.patience();
+        let size = usize::from(self.mtu.poll(now, self.keepalive.heard(), patience)?);
+        let end = size + DATA_HEADER_LEN - self.seal.overhead();
+        let padding = end.checked_sub(PING_END)?;
+        let start = Seal::begin(buf);
+        let mut writer = FrameWriter::new(buf, start + end);
+        let stamp = now.as_micros();
+        writer.push(&Frame::Ping(stamp)).ok()?;
+        writer.push(&Frame::Pad(padding)).ok()?;
+        self.on_data(now);
+        self.mtu.on_probe(now, stamp, patience);
+        self.finish(now, buf, start, Written::probe())
+    }
+
+    /// From now on datagrams have another length.
+    pub(super) fn set_mtu(&mut self) {
+        self.lanes.set_datagram(self.mtu.current() - self.repair_room());
+        if self.parts.next().is_some_and(|(_, part)| part.len() > self.part_max()) {
+            self.parts.drop_cut();
+        }
+    }
+
+    /// How long an acknowledgement may take.
+    pub(super) fn patience(&self) -> Duration {
+        self.measured.patience(self.lanes.config().ack_delay)
+    }
+}
+
 impl Search {
     fn new(base: u16, most: u16) -> Self {
         Self {
@@ -297,6 +341,8 @@ impl Unheard {
     }
 }
 
+/// Where the ping of a probe ends.
+const PING_END: usize = DATA_HEADER_LEN + 9;
 /// Probes of one size before it counts as too long. Source: RFC 8899 (5.1.2), MAX_PROBES.
 const MAX_PROBES: usize = 3;
 /// What usual paths carry: 1280 bytes of IP, WireGuard with its 1420, tunnels through IPv4 with 1480, PPPoE with 1492, Ethernet with

@@ -67,7 +67,7 @@ impl<M: Message> Connection<M> {
     ///
     /// Off, it costs a look at whether it is on for each datagram.
     pub fn log_events(&mut self, most: usize) {
-        self.lanes.log_events(self.now, most);
+        self.lanes.log_events(self.keepalive.now(), most);
         if most == 0 {
             self.observer = None;
             return;
@@ -77,19 +77,19 @@ impl<M: Message> Connection<M> {
         }
         let mut log = EventLog::new(most);
         let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
-        let end = if self.is_client { "client" } else { "server" };
-        log.push(self.now, SessionEvent::Start { end, lanes });
+        let end = if self.peer.is_server { "client" } else { "server" };
+        log.push(self.keepalive.now(), SessionEvent::Start { end, lanes });
         let mut last = self.state_events();
-        log.push(self.now, SessionEvent::Mtu { mtu: self.mtu.current() });
+        log.push(self.keepalive.now(), SessionEvent::Mtu { mtu: self.mtu.current() });
         last[3..].fill(None); // it is told at once
         self.observer = Some(Box::new(Observer {
             log,
             stats: self.stats.clone(),
-            packets: self.judged(),
+            packets: self.measured.judged(),
             repairs: self.repaired(),
             last,
         }));
-        self.observe(self.now);
+        self.observe(self.keepalive.now());
     }
 
     /// Whether events are logged.
@@ -123,12 +123,12 @@ impl<M: Message> Connection<M> {
 
     #[cold]
     fn observe_now(&mut self, now: Time) {
-        let (packets, repairs) = (self.judged(), self.repaired());
+        let (packets, repairs) = (self.measured.judged(), self.repaired());
         let mut states = self.state_events();
         let Self { observer: Some(observer), lanes, stats, .. } = self else { return };
         let observer: &mut Observer = observer;
         let log = &mut observer.log;
-        lanes.take_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
+        lanes.pop_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
         let before = std::mem::replace(&mut observer.stats, stats.clone());
         if stats.sent > before.sent {
             let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);
@@ -169,14 +169,16 @@ impl<M: Message> Connection<M> {
 
     /// How the session stands, of which each is told when it has changed.
     fn state_events(&self) -> [Option<SessionEvent>; 6] {
-        let rtt = &self.rtt;
+        let rtt = &self.measured.rtt;
         let undelivered = self.undelivered();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let (state, reason): (_, Option<CloseReason>) = match &self.life {
             Life::Up => (ConnectionState::Up, None),
             Life::Draining { reason, .. } => (ConnectionState::Draining, Some(*reason)),
             Life::Closing(closing) => (ConnectionState::Closing, Some(closing.reason)),
-            Life::Closed => (ConnectionState::Closed, self.events.closed.as_ref().map(|closed| closed.0)),
+            Life::Closed { .. } => {
+                (ConnectionState::Closed, self.events.closed.as_ref().map(|closed| closed.0))
+            }
         };
         [
             Some(SessionEvent::Moved { peer: self.path.address() }),

@@ -38,33 +38,66 @@ impl Pacing {
     }
 }
 
-impl<M: Message> Connection<M> {
+/// Whose turn it is where less may leave than there is.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// How many datagrams with data may leave; `None`: as many as there are.
+    pacing: Option<Box<Pacing>>,
+    /// Datagrams with data that left while more waited; each so many begin with what is least urgent.
+    turn: u8,
+    /// A lane was given something that may leave at once.
+    pub(super) is_eager: bool,
+    /// What was in them since, a bit each: by the number of its lane, and [`DATAGRAMS`].
+    pub(super) served: u32,
+}
+
+impl Turns {
+    pub(super) fn new(pace: Option<&PaceConfig>) -> Result<Self, ConfigError> {
+        let pacing = pace.map(|pace| Pacing::new(pace).map(Box::new)).transpose()?;
+        Ok(Self { pacing, turn: 0, is_eager: false, served: 0 })
+    }
+
+    pub(super) const fn is_paced(&self) -> bool {
+        self.pacing.is_some()
+    }
+
+    /// Whether the next datagram with data begins with what is least urgent of what none had.
+    pub(super) const fn is_of_last(&self) -> bool {
+        self.turn == 0
+    }
+
     /// When data may leave.
     pub(super) fn allows_at(&self) -> Time {
         self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.allows_at())
     }
 
-    /// A datagram has data.
-    pub(super) fn on_data(&mut self, now: Time) {
-        self.turn = (self.turn + 1) % TURNS;
-        if self.pacing.is_none() {
-            if self.datagrams.next_len().is_none() && self.lanes.next_len().is_none() {
-                (self.turn, self.served) = (1, 0); // all has left
-            }
-            return;
-        }
-        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
-        let measured =
-            self.in_use.as_ref().and_then(|in_use| in_use.loss.newest_share(now)).unwrap_or_default();
-        let loss = measured.max(marked).max(self.loss_told(now));
-        let conditions = Conditions { rtt: self.rtt(), jitter: self.rtt.jitter(), loss };
-        if let Some(pacing) = &mut self.pacing {
-            pacing.update(now, &conditions);
-            pacing.on_sent(now);
-        }
+    pub(super) fn mode(&self) -> Option<Mode> {
+        self.pacing.as_ref().map(|pacing| pacing.mode())
     }
 }
 
+impl<M: Message> Connection<M> {
+    /// A datagram has data.
+    pub(super) fn on_data(&mut self, now: Time) {
+        let turns = &mut self.turns;
+        turns.turn = (turns.turn + 1) % TURNS;
+        let Some(pacing) = &mut turns.pacing else {
+            if self.datagrams.next_len().is_none() && self.lanes.next_len().is_none() {
+                (turns.turn, turns.served) = (1, 0); // all has left
+            }
+            return;
+        };
+        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share());
+        let told = self.repairs.as_ref().map_or(0.0, |repairs| repairs.loss_told(now));
+        let loss = self.measured.newest_loss(now).unwrap_or_default().max(marked).max(told);
+        let rtt = &self.measured.rtt;
+        pacing.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
+        pacing.on_sent(now);
+    }
+}
+
+/// Of unreliable datagrams, what the bit of its number is of a lane.
+pub(super) const DATAGRAMS: u32 = 1 << 31;
 /// Of so many datagrams with data, one begins with what was in none of the others.
 const TURNS: u8 = 8;
 /// Time whose datagrams may leave at once, µs.

@@ -1,16 +1,19 @@
 //! Frames of lanes that are too long for the path, because it has become narrower since their segments were cut: they leave in parts
 //! and are put together.
 
+use super::Connection;
+use super::transmit::Written;
+use crate::message::Message;
 use crate::packet::Reassembly;
 use crate::seq::Seq16;
+use crate::session::config::{ACK_FRAME, SessionConfig};
 use crate::session::event::CloseReason;
-use crate::session::wire::KcpPart;
+use crate::session::wire::{Frame, FrameWriter, KcpPart, PART_HEAD};
+use crate::time::Time;
 
 /// The frame that is being cut up, and those that are being put together.
-#[derive(Debug)]
-pub(super) struct Parts {
-    /// Most bytes of a frame that is put together.
-    most: u16,
+#[derive(Debug, Default)]
+pub(super) struct FrameParts {
     /// Made for the first frame that is cut.
     cut: Option<Box<Cut>>,
     /// Made for the first part that comes.
@@ -30,11 +33,7 @@ struct Cut {
     count: u8,
 }
 
-impl Parts {
-    pub(super) fn new(most: u16) -> Self {
-        Self { most, cut: None, joining: None }
-    }
-
+impl FrameParts {
     /// Cuts a frame into parts of at most `most` bytes, as long as each other.
     pub(super) fn cut(&mut self, frame: &[u8], most: usize) {
         let count = frame.len().div_ceil(most.max(1));
@@ -70,9 +69,8 @@ impl Parts {
         }
     }
 
-    /// Takes a part of a frame; whether that completes it, which is [`joined`](Self::joined) then.
-    pub(super) fn join(&mut self, part: KcpPart, bytes: &[u8]) -> Result<bool, CloseReason> {
-        let most = self.most;
+    /// Takes a part of a frame of at most `most` bytes; whether that completes it, which is [`joined`](Self::joined) then.
+    pub(super) fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<bool, CloseReason> {
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
         joining.take(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)
@@ -97,6 +95,50 @@ impl Parts {
     }
 }
 
+impl<M: Message> Connection<M> {
+    /// Most bytes of the content of a KCP frame.
+    pub(super) fn frame_max(&self) -> usize {
+        SessionConfig::frame_max(self.mtu.current() - self.repair_room()).into()
+    }
+
+    /// Most bytes of a part of one: it fits behind an ACK.
+    pub(super) fn part_max(&self) -> usize {
+        self.frame_max() - PART_HEAD - usize::from(ACK_FRAME)
+    }
+
+    /// Writes parts of what is too long; whether none is left that does not fit.
+    pub(super) fn write_parts(
+        &mut self,
+        now: Time,
+        writer: &mut FrameWriter<'_>,
+        written: &mut Written,
+    ) -> bool {
+        while let Some((part, bytes)) = self.parts.next() {
+            if writer.room().is_none_or(|room| PART_HEAD + bytes.len() > room)
+                || writer.push(&Frame::KcpPart(part, bytes)).is_err()
+            {
+                return false;
+            }
+            self.parts.on_sent();
+            written.any = true;
+            self.be_busy(now);
+        }
+        true
+    }
+
+    /// Takes a part, and the frame if it is complete.
+    pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.budget.spend(bytes.len());
+        let is_whole =
+            self.parts.join(SessionConfig::frame_max(self.lanes.config().datagram_taken()), part, bytes)?;
+        if is_whole {
+            self.lanes.input(now, self.parts.joined(), self.budget.left())?;
+            self.after_segments(self.parts.joined().len());
+        }
+        Ok(())
+    }
+}
+
 /// Frames of which parts are missing, the newest ones, that are kept: of as many, parts may overtake each other.
 const PLACES: u16 = 16;
 
@@ -104,7 +146,7 @@ const PLACES: u16 = 16;
 mod tests {
     use super::*;
 
-    fn parts(sender: &mut Parts, frame: &[u8], most: usize) -> Vec<(KcpPart, Vec<u8>)> {
+    fn parts(sender: &mut FrameParts, frame: &[u8], most: usize) -> Vec<(KcpPart, Vec<u8>)> {
         sender.cut(frame, most);
         let mut parts = Vec::new();
         while let Some((part, bytes)) = sender.next() {
@@ -117,7 +159,7 @@ mod tests {
 
     #[test]
     fn parts_in_any_order_make_the_frame_and_a_frame_without_one_makes_nothing() {
-        let (mut sender, mut receiver) = (Parts::new(8000), Parts::new(8000));
+        let (mut sender, mut receiver) = (FrameParts::default(), FrameParts::default());
         for len in [1001, 1448, 2000, 2001, 8000] {
             let frame: Vec<u8> = (0..len).map(|at: usize| at.to_le_bytes()[0]).collect();
             let mut cut = parts(&mut sender, &frame, 1000);
@@ -125,10 +167,10 @@ mod tests {
             cut.reverse();
             let last = cut.pop().unwrap();
             for (part, bytes) in &cut {
-                assert_eq!(receiver.join(*part, bytes), Ok(false));
-                assert_eq!(receiver.join(*part, bytes), Ok(false), "it came before");
+                assert_eq!(receiver.join(8000, *part, bytes), Ok(false));
+                assert_eq!(receiver.join(8000, *part, bytes), Ok(false), "it came before");
             }
-            assert_eq!(receiver.join(last.0, &last.1), Ok(true));
+            assert_eq!(receiver.join(8000, last.0, &last.1), Ok(true));
             assert_eq!(receiver.joined(), frame);
             parts(&mut sender, &frame, 1000); // all lost
         }
@@ -136,10 +178,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_a_limit_and_is_given_back() {
-        let (mut sender, mut receiver) = (Parts::new(8000), Parts::new(8000));
+        let (mut sender, mut receiver) = (FrameParts::default(), FrameParts::default());
         for _ in 0..1000 {
             let cut = parts(&mut sender, &[7; 1448], 1000);
-            assert_eq!(receiver.join(cut[1].0, &cut[1].1), Ok(false));
+            assert_eq!(receiver.join(8000, cut[1].0, &cut[1].1), Ok(false));
         }
         assert!(receiver.memory() <= 20 * 1448, "{}", receiver.memory());
         receiver.shrink();
@@ -148,13 +190,13 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_go_together_are_refused() {
-        let mut receiver = Parts::new(1000);
+        let mut receiver = FrameParts::default();
         let part = |id, last| KcpPart { number: Seq16(5), id, last };
-        assert_eq!(receiver.join(part(0, 2), &[0; 100]), Ok(false));
-        assert_eq!(receiver.join(part(1, 2), &[0; 99]), Err(CloseReason::Protocol));
-        assert_eq!(receiver.join(part(1, 1), &[0; 100]), Err(CloseReason::Protocol));
-        assert_eq!(receiver.join(part(2, 2), &[0; 101]), Err(CloseReason::Protocol));
+        assert_eq!(receiver.join(1000, part(0, 2), &[0; 100]), Ok(false));
+        assert_eq!(receiver.join(1000, part(1, 2), &[0; 99]), Err(CloseReason::Protocol));
+        assert_eq!(receiver.join(1000, part(1, 1), &[0; 100]), Err(CloseReason::Protocol));
+        assert_eq!(receiver.join(1000, part(2, 2), &[0; 101]), Err(CloseReason::Protocol));
         let long = KcpPart { number: Seq16(6), id: 0, last: 9 };
-        assert_eq!(receiver.join(long, &[0; 112]), Err(CloseReason::Protocol));
+        assert_eq!(receiver.join(1000, long, &[0; 112]), Err(CloseReason::Protocol));
     }
 }

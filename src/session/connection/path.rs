@@ -1,27 +1,33 @@
 //! Where the peer is, and where it may be now: an address is not believed before it has answered.
 
+use crate::pace::Rtt;
 use crate::time::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The address of the peer, and one that its newest packets come from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Path {
     address: SocketAddr,
     moves: bool,
+    /// The answer to the peer's question.
+    response: Option<[u8; 8]>,
+    challenges: Challenges,
     /// Made when a packet first comes from another address.
     moving: Option<Box<Moving>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Moving {
     candidate: Option<Candidate>,
+    /// A datagram that has left, to be sent to a candidate as well.
+    copy: Option<(SocketAddr, Vec<u8>)>,
     /// When the last switches were, oldest first.
     switches: [Option<Time>; SWITCHES],
 }
 
 /// An address from which a fresh packet came, and which has not answered yet.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Candidate {
     address: SocketAddr,
     challenge: [u8; 8],
@@ -34,8 +40,9 @@ struct Candidate {
 }
 
 impl Path {
-    pub(super) const fn new(address: SocketAddr, moves: bool) -> Self {
-        Self { address, moves, moving: None }
+    /// `key` makes what candidates are asked.
+    pub(super) const fn new(address: SocketAddr, moves: bool, key: [u64; 2]) -> Self {
+        Self { address, moves, response: None, challenges: Challenges { key, count: 0 }, moving: None }
     }
 
     pub(super) const fn address(&self) -> SocketAddr {
@@ -46,27 +53,18 @@ impl Path {
         self.moves || from == self.address
     }
 
-    /// Notes an authenticated packet from where the peer is; `is_newest`: none with a higher number came before.
-    pub(super) fn on_own_packet(&mut self, is_newest: bool) {
-        if is_newest && let Some(moving) = &mut self.moving {
+    /// Notes an authenticated packet of `len` bytes; `is_newest`: none with a higher number came before. `rtt` is what decides how long a
+    /// candidate has to answer.
+    #[inline]
+    pub(super) fn on_packet(&mut self, now: Time, from: SocketAddr, is_newest: bool, len: usize, rtt: &Rtt) {
+        if from != self.address {
+            self.on_candidate(now, from, is_newest, len, rtt);
+        } else if is_newest && let Some(moving) = &mut self.moving {
             moving.candidate = None; // the peer is still where it was
         }
     }
 
-    /// Notes one of `len` bytes from anywhere; `patience` is how long a
-    /// candidate has to answer, `challenge` what a new one is asked.
-    pub(super) fn on_packet(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        is_newest: bool,
-        len: usize,
-        patience: Duration,
-        challenge: impl FnOnce() -> [u8; 8],
-    ) {
-        if from == self.address {
-            return self.on_own_packet(is_newest);
-        }
+    fn on_candidate(&mut self, now: Time, from: SocketAddr, is_newest: bool, len: usize, rtt: &Rtt) {
         self.update(now);
         let may_switch = is_newest && self.may_switch(now);
         let Moving { candidate, .. } = &mut **self.moving.get_or_insert_default();
@@ -77,15 +75,31 @@ impl Path {
             None if may_switch => {
                 *candidate = Some(Candidate {
                     address: from,
-                    challenge: challenge(),
+                    challenge: self.challenges.next(),
                     received: len,
                     sent: 0,
                     ask_at: now,
-                    dies_at: now + patience,
+                    dies_at: now + 3 * (2 * rtt.smoothed()).clamp(PATIENCE_MIN, PATIENCE_MAX),
                 });
             }
             _ => {}
         }
+    }
+
+    /// The peer asks whether this end is really there.
+    pub(super) fn on_challenge(&mut self, from: SocketAddr, challenge: [u8; 8]) {
+        if from == self.address {
+            self.response = Some(challenge);
+        }
+    }
+
+    /// Whether the peer waits for an answer.
+    pub(super) const fn owes_response(&self) -> bool {
+        self.response.is_some()
+    }
+
+    pub(super) const fn pop_response(&mut self) -> Option<[u8; 8]> {
+        self.response.take()
     }
 
     /// Takes the answer of a candidate; returns where the peer was if it has moved.
@@ -96,7 +110,7 @@ impl Path {
         response: [u8; 8],
     ) -> Option<SocketAddr> {
         self.update(now);
-        let Moving { candidate, switches } = self.moving.as_deref_mut()?;
+        let Moving { candidate, switches, .. } = self.moving.as_deref_mut()?;
         candidate.take_if(|candidate| candidate.address == from && candidate.challenge == response)?;
         switches.rotate_left(1);
         if let Some(last) = switches.last_mut() {
@@ -118,16 +132,27 @@ impl Path {
         Some((candidate.address, candidate.challenge))
     }
 
-    /// Where a copy of a datagram of `len` bytes may go as well: to the candidate, as far as it has paid for that and for one more
-    /// question of `question` bytes.
-    pub(super) fn pay_copy(&mut self, len: usize, question: usize) -> Option<SocketAddr> {
-        let candidate = self.moving.as_mut()?.candidate.as_mut()?;
-        let sent = candidate.sent.saturating_add(len);
-        if sent.saturating_add(question) > candidate.received {
-            return None;
+    /// A datagram has left: a copy goes to the candidate as well, as far as it has paid for that and for one more question of `question`
+    /// bytes.
+    #[inline]
+    pub(super) fn copy(&mut self, datagram: &[u8], question: usize) {
+        let Some(Moving { candidate: Some(candidate), copy, .. }) = self.moving.as_deref_mut() else {
+            return;
+        };
+        let sent = candidate.sent.saturating_add(datagram.len());
+        if sent.saturating_add(question) <= candidate.received {
+            candidate.sent = sent;
+            *copy = Some((candidate.address, datagram.into()));
         }
-        candidate.sent = sent;
-        Some(candidate.address)
+    }
+
+    pub(super) fn has_copy(&self) -> bool {
+        self.moving.as_ref().is_some_and(|moving| moving.copy.is_some())
+    }
+
+    /// That copy, and where it goes.
+    pub(super) fn pop_copy(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.moving.as_mut()?.copy.take()
     }
 
     /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
@@ -159,18 +184,18 @@ impl Path {
 
 /// What candidates are asked: nobody who does not have the key can know the next one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Challenges {
-    pub(super) key: [u64; 2],
-    pub(super) count: u64,
+struct Challenges {
+    key: [u64; 2],
+    count: u32,
 }
 
 impl Challenges {
-    pub(super) fn next(&mut self) -> [u8; 8] {
+    fn next(&mut self) -> [u8; 8] {
         use std::hash::Hasher;
         let [first, second] = self.key;
         let mut hasher = siphasher::sip::SipHasher24::new_with_keys(first, second);
-        hasher.write_u64(self.count);
-        self.count += 1;
+        hasher.write_u64(self.count.into());
+        self.count = self.count.wrapping_add(1);
         hasher.finish().to_le_bytes()
     }
 }
@@ -178,6 +203,10 @@ impl Challenges {
 /// Switches in [`SWITCH_SPAN`] at most.
 const SWITCHES: usize = 4;
 const SWITCH_SPAN: Duration = Duration::from_secs(10);
+/// A candidate is given three times this to answer, or three times twice the round trip.
+const PATIENCE_MIN: Duration = Duration::from_millis(250);
+/// A round trip may be measured far too long, by an end that was frozen; meanwhile the peer may have moved on.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
 /// A candidate is asked again after so long, if it has paid for it.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -185,68 +214,79 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_millis(750);
-
     fn address(port: u16) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, 1], port))
     }
 
     /// A packet comes; the port of the candidate after it.
     fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
-        path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, PATIENCE, || [7; 8]);
+        path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, &Rtt::default());
         path.candidate().map(|candidate| candidate.address.port())
+    }
+
+    /// The question to a candidate that is asked now.
+    fn asked(path: &mut Path, ms: u64, port: u16) -> Option<[u8; 8]> {
+        let (to, challenge) = path.poll(Time::from_millis(ms), 34)?;
+        assert_eq!(to, address(port));
+        Some(challenge)
     }
 
     #[test]
     fn a_new_address_is_asked_once_for_each_packet_it_paid_and_believed_when_it_answers() {
-        let mut path = Path::new(address(1), true);
+        let mut path = Path::new(address(1), true, [1, 2]);
         assert_eq!(packet(&mut path, 0, 2, true), Some(2));
         let now = Time::from_millis(0);
-        assert_eq!(path.poll(now, 34), Some((address(2), [7; 8])));
+        let challenge = asked(&mut path, 0, 2).unwrap();
         assert_eq!(path.check(34), Time::from_millis(750), "it has to send more before it gets more");
         assert_eq!(path.poll(Time::from_millis(500), 34), None);
         packet(&mut path, 500, 2, true);
-        assert_eq!(path.poll(Time::from_millis(500), 34), Some((address(2), [7; 8])));
-        assert_eq!(path.on_response(now, address(3), [7; 8]), None);
+        assert_eq!(asked(&mut path, 500, 2), Some(challenge));
+        assert_eq!(path.on_response(now, address(3), challenge), None);
         assert_eq!(path.on_response(now, address(2), [8; 8]), None);
         assert_eq!(path.address(), address(1));
-        assert_eq!(path.on_response(now, address(2), [7; 8]), Some(address(1)));
+        assert_eq!(path.on_response(now, address(2), challenge), Some(address(1)));
         assert_eq!((path.address(), path.check(34)), (address(2), Time::NEVER));
     }
 
     #[test]
     fn copies_leave_a_candidate_what_one_more_question_costs() {
-        let (mut path, now) = (Path::new(address(1), true), Time::ZERO);
+        let mut path = Path::new(address(1), true, [1, 2]);
         (0..3).for_each(|_| assert_eq!(packet(&mut path, 0, 2, true), Some(2)));
-        assert_eq!(path.pay_copy(69, 34), None, "102 bytes have come");
-        assert_eq!(path.pay_copy(68, 34), Some(address(2)));
-        assert_eq!(path.pay_copy(1, 34), None);
-        assert_eq!(path.poll(now, 34), Some((address(2), [7; 8])));
+        let mut copied = |len| {
+            path.copy(&vec![5; len], 34);
+            path.pop_copy()
+        };
+        assert_eq!(copied(69), None, "102 bytes have come");
+        assert_eq!(copied(68), Some((address(2), vec![5; 68])));
+        assert_eq!(copied(1), None);
+        assert!(asked(&mut path, 0, 2).is_some());
     }
 
     #[test]
     fn a_candidate_goes_when_the_old_address_speaks_or_its_time_is_out() {
-        let mut path = Path::new(address(1), true);
+        let mut path = Path::new(address(1), true, [1, 2]);
         packet(&mut path, 0, 2, true);
         assert_eq!(packet(&mut path, 1, 1, false), Some(2), "an older packet is no sign of life");
         assert_eq!(packet(&mut path, 1, 1, true), None);
         packet(&mut path, 2, 2, true);
+        let challenge = asked(&mut path, 2, 2).unwrap();
         assert_eq!(packet(&mut path, 3, 3, true), Some(2), "one at a time");
         path.update(Time::from_millis(752));
-        assert_eq!(path.on_response(Time::from_millis(752), address(2), [7; 8]), None);
+        assert_eq!(path.on_response(Time::from_millis(752), address(2), challenge), None);
         assert_eq!(packet(&mut path, 752, 3, false), None, "an old packet makes none");
     }
 
     #[test]
     fn a_peer_moves_four_times_in_ten_seconds_at_most_and_never_where_it_may_not() {
-        let mut path = Path::new(address(1), true);
+        let mut path = Path::new(address(1), true, [1, 2]);
         for port in 2..=5 {
             packet(&mut path, 0, port, true);
-            assert!(path.on_response(Time::ZERO, address(port), [7; 8]).is_some());
+            let challenge = asked(&mut path, 0, port).unwrap();
+            assert!(path.on_response(Time::ZERO, address(port), challenge).is_some());
         }
         assert_eq!(packet(&mut path, 9_999, 6, true), None);
         assert_eq!(packet(&mut path, 10_000, 6, true), Some(6));
-        let pinned = Path::new(address(1), false);
+        let pinned = Path::new(address(1), false, [1, 2]);
         assert!(pinned.may_be(address(1)) && !pinned.may_be(address(2)));
     }
 }

@@ -3,10 +3,9 @@
 use super::acks::low;
 use super::life::Life;
 use super::loss::Told;
-use super::{Connection, InUse, Pending};
+use super::{Connection, Pending};
 use crate::machine::Arrival;
 use crate::message::Message;
-use crate::pace::Rtt;
 use crate::packet::Acks;
 use crate::seq::Seq16;
 use crate::session::config::DATAGRAM_MAX;
@@ -20,21 +19,21 @@ use std::time::Duration;
 
 /// What the frames of a datagram come to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct Handled {
     /// The peer wants to know that it arrived.
     pub(super) elicits: bool,
     /// Something was refused: it must not be acknowledged.
     pub(super) refused: bool,
     /// The number of the packet.
     pub(super) pn: u64,
-    /// What it tells of packets that were sent, until that is taken.
+    /// What it tells of packets that were sent, until that is heeded.
     pub(super) told: Option<Told>,
     /// How long ago the newest of them had come.
     pub(super) delay: Duration,
     pub(super) ping: Option<u64>,
 }
 
-impl Taken {
+impl Handled {
     pub(super) const fn of(pn: u64) -> Self {
         Self { elicits: false, refused: false, pn, told: None, delay: Duration::ZERO, ping: None }
     }
@@ -56,7 +55,7 @@ impl<M: Message> Connection<M> {
 
     fn open_data(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) -> bool {
         let Arrival { address: from, ecn } = from;
-        self.tick(now);
+        self.keepalive.tick(now);
         if self.is_closed() {
             self.stats.rare_mut().rejected.late += 1;
             return false;
@@ -80,27 +79,20 @@ impl<M: Message> Connection<M> {
         }
         if self.stats.received == 1 {
             let left = self.keepalive.heard();
-            self.rtt.sample(left, now.since(left)); // what made this end has been answered
+            self.measured.rtt.sample(left, now.since(left)); // what made this end has been answered
         }
-        if self.keepalive.on_heard(now)
-            && let Some(in_use) = &mut self.in_use
-        {
-            in_use.held = now;
+        if self.keepalive.on_heard(now) {
+            self.measured.held(now);
         }
-        if from == self.path.address() {
-            self.path.on_own_packet(opened.newest);
-        } else {
-            let patience = 3 * (2 * self.rtt()).clamp(PATIENCE_MIN, PATIENCE_MAX);
-            let challenges = &mut self.challenges;
-            self.path.on_packet(now, from, opened.newest, len, patience, || challenges.next());
-        }
+        self.path.on_packet(now, from, opened.newest, len, &self.measured.rtt);
         match Frames::parse(opened.body) {
             Ok(frames) => {
+                let ack_due = now.after(self.ack_delay());
                 if let Some(marks) = &mut self.marks {
-                    marks.on_received(now, ecn, frames.only_tells(), self.ack_delay);
+                    marks.on_received(ecn, frames.only_tells(), ack_due);
                 }
-                let taken = Taken { elicits: len > DATAGRAM_MAX.into(), ..Taken::of(opened.pn) };
-                self.take_frames(now, from, taken, frames);
+                let handled = Handled { elicits: len > DATAGRAM_MAX.into(), ..Handled::of(opened.pn) };
+                self.handle_frames(now, from, handled, frames);
             }
             Err(_) => self.fail(now, CloseReason::Protocol),
         }
@@ -120,22 +112,22 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn take_frames(&mut self, now: Time, from: SocketAddr, mut taken: Taken, mut frames: Frames<'_>) {
+    fn handle_frames(&mut self, now: Time, from: SocketAddr, mut handled: Handled, mut frames: Frames<'_>) {
         if let Life::Closing(closing) = &mut self.life {
             closing.on_packet();
             let (reason, undelivered) = (closing.reason, closing.undelivered);
             for frame in frames {
                 match frame {
                     Frame::Close(..) => self.end(reason, undelivered),
-                    Frame::PathResponse(response) => self.take_response(now, from, response),
+                    Frame::PathResponse(response) => self.on_response(now, from, response),
                     _ => {}
                 }
             }
             return;
         }
         if self.repairs.is_some() {
-            taken.elicits |= self.on_protected(now, from, taken.pn, frames);
-            if !matches!(self.life, Life::Up | Life::Draining { .. }) {
+            handled.elicits |= self.on_protected(now, from, handled.pn, frames);
+            if !self.is_open() {
                 return; // what was rebuilt has ended the session
             }
         }
@@ -144,74 +136,75 @@ impl<M: Message> Connection<M> {
             if frame.has_data() {
                 self.be_busy(now);
             }
-            if let Err(reason) = self.take_frame(now, from, &frame, &mut taken) {
+            if let Err(reason) = self.handle_frame(now, from, &frame, &mut handled) {
                 return self.fail(now, reason);
             }
             if self.is_closed() {
                 return;
             }
         }
-        if let Some(told) = taken.told {
-            self.on_told(now, told, None);
+        if let Some(told) = handled.told {
+            self.measured.on_told(now, told, None, self.mtu.probes_missing());
         }
-        if !taken.refused {
-            self.received.add(now, taken.pn, taken.elicits.then_some(now.after(self.ack_delay.into())));
+        if !handled.refused {
+            let due = handled.elicits.then(|| now.after(self.ack_delay()));
+            self.received.add(now, handled.pn, due);
         }
-        if let Some(stamp) = taken.ping {
-            self.on_ping(now, taken.pn, stamp, has_more_than_signs);
+        if let Some(stamp) = handled.ping {
+            self.on_ping(now, handled.pn, stamp, has_more_than_signs);
         }
     }
 
-    pub(super) fn take_frame(
+    pub(super) fn handle_frame(
         &mut self,
         now: Time,
         from: SocketAddr,
         frame: &Frame<'_>,
-        taken: &mut Taken,
+        handled: &mut Handled,
     ) -> Result<(), CloseReason> {
         match *frame {
             Frame::Kcp(segments) => {
-                self.lanes.input(now, segments, self.memory_left)?;
+                self.lanes.input(now, segments, self.budget.left())?;
                 self.after_segments(segments.len());
             }
             Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
-                let has_room = self.check_memory(datagram.len()).is_ok() && self.datagrams.receive(datagram);
-                self.take_memory(datagram.len());
-                taken.elicits = true;
-                taken.refused |= !has_room;
+                let has_room = self.budget.check(datagram.len()).is_ok() && self.datagrams.receive(datagram);
+                self.budget.spend(datagram.len());
+                handled.elicits = true;
+                handled.refused |= !has_room;
                 self.events.readable |= has_room;
                 if !has_room {
                     self.stats.rare_mut().datagrams_refused += 1;
                 }
             }
             Frame::Packed(payload) => {
-                taken.elicits = true;
-                let has_memory = self.check_memory(payload.len()).is_ok();
-                self.take_memory(payload.len());
+                handled.elicits = true;
+                let has_memory = self.budget.check(payload.len()).is_ok();
+                self.budget.spend(payload.len());
                 let channels = self.channels.as_mut().ok_or(CloseReason::Protocol)?;
                 // What cannot be read yet may wait for just this.
                 if (has_memory || !channels.is_readable()) && channels.read(payload).is_ok() {
                     self.events.readable = true;
                 } else {
-                    taken.refused = true;
+                    handled.refused = true;
                     self.stats.rare_mut().messages_refused += 1;
                 }
             }
             Frame::Ack(ack) => {
-                taken.delay = Duration::from_micros(u64::from(ack.delay) * DELAY_UNIT);
-                taken.told = Some(self.take_acks(now, ack, taken.delay)?);
+                handled.delay = Duration::from_micros(u64::from(ack.delay) * DELAY_UNIT);
+                handled.told = Some(self.on_acks(now, ack, handled.delay)?);
             }
             Frame::Ecn(counts) => {
-                if let Some(told) = taken.told.take() {
-                    self.on_told(now, told, Some(counts.packets()));
+                if let Some(told) = handled.told.take() {
+                    self.measured.on_told(now, told, Some(counts.packets()), self.mtu.probes_missing());
                 }
-                if self.marks.as_mut().is_some_and(|marks| marks.on_counts(taken.pn, counts) > 0) {
+                if self.marks.as_mut().is_some_and(|marks| marks.on_counts(handled.pn, counts) > 0) {
                     self.lanes.congestion_marked(now);
                 }
             }
-            Frame::Loss(loss) => self.on_loss(now, taken.pn, loss)?,
-            Frame::Ping(stamp) => taken.ping = Some(stamp),
+            Frame::Loss(loss) => self.on_loss(now, handled.pn, loss)?,
+            Frame::Ping(stamp) => handled.ping = Some(stamp),
             Frame::Pong(stamp) => {
                 if self.mtu.on_pong(now, stamp) {
                     self.set_mtu();
@@ -219,19 +212,15 @@ impl<M: Message> Connection<M> {
                 let sent = Time::from_micros(stamp);
                 if sent <= now && now.since(sent) < PONG_MAX {
                     self.keepalive.on_answer();
-                    self.on_round_trip(sent, now.since(sent).saturating_sub(taken.delay));
+                    self.measured.on_round_trip(sent, now.since(sent).saturating_sub(handled.delay));
                 }
             }
-            Frame::PathChallenge(challenge) => {
-                if from == self.path.address() {
-                    self.response = Some(challenge);
-                }
-            }
-            Frame::PathResponse(response) => self.take_response(now, from, response),
+            Frame::PathChallenge(challenge) => self.path.on_challenge(from, challenge),
+            Frame::PathResponse(response) => self.on_response(now, from, response),
             Frame::Close(code, text) => self.on_close(code, text),
             Frame::Redirect(token) => {
-                taken.elicits = true;
-                self.on_redirect(taken.pn, token)?;
+                handled.elicits = true;
+                self.on_redirect(handled.pn, token)?;
             }
             Frame::Pad(_) | Frame::Repair(..) => {}
         }
@@ -239,7 +228,7 @@ impl<M: Message> Connection<M> {
     }
 
     /// The answer of an address. If it is the right one, the peer is there now.
-    fn take_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
+    fn on_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
         let Some(old) = self.path.on_response(now, from, response) else { return };
         self.stats.rare_mut().moves += 1;
         let Pending { moved, .. } = &mut self.events;
@@ -247,24 +236,23 @@ impl<M: Message> Connection<M> {
         *moved = Some(Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
             self.lanes.path_changed(now);
-            self.sent.path_changed();
+            if let Some(sent) = &mut self.sent {
+                sent.path_changed();
+            }
             self.mtu.path_changed();
             if let Some(marks) = &mut self.marks {
                 marks.path_changed();
             }
             self.set_mtu();
-            self.rtt = Rtt::default();
-            if let Some(InUse { loss, .. }) = self.in_use.as_deref_mut() {
-                loss.path_changed(self.seal.sealed());
-            }
+            self.measured.path_changed(self.seal.sealed());
         }
     }
 
-    /// Segments were taken, of so many bytes.
+    /// Segments were handled, of so many bytes.
     pub(super) fn after_segments(&mut self, len: usize) {
-        self.take_memory(len);
+        self.budget.spend(len);
         self.events.readable = self.events.readable || self.lanes.is_readable();
-        self.events.writable |= self.lanes.take_writable();
+        self.events.writable |= self.lanes.became_writable();
     }
 
     /// The number of a packet that was sent, of which the peer says the low 16 bits.
@@ -274,17 +262,18 @@ impl<M: Message> Connection<M> {
         age.and_then(|age| newest.checked_sub(age)).ok_or(CloseReason::Protocol) // or nothing of that number was sent
     }
 
-    fn take_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
+    fn on_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
         let AckFrame { ack, bits, .. } = acks;
         let newest = self.number_sent(ack)?;
         self.protected_arrived(newest, bits);
         let told = Told { newest, bits };
-        let Some(acked) = self.sent.on_acks(now, Acks { ack, bits }, delay) else { return Ok(told) };
+        let Some(sent) = &mut self.sent else { return Ok(told) };
+        let acked = sent.on_acks(now, Acks { ack, bits }, delay);
         if let Some((left, rtt)) = acked.round_trip() {
-            self.on_round_trip(left, rtt);
+            self.measured.on_round_trip(left, rtt);
         }
         for sequence in acked {
-            self.mtu.on_arrived(now, sequence, self.sent.bytes_sent(sequence));
+            self.mtu.on_arrived(now, sequence, sent.bytes_sent(sequence));
             self.datagrams.on_acked(sequence);
             self.redirects.on_acked(sequence);
             if let Some(channels) = &mut self.channels {
@@ -298,10 +287,6 @@ impl<M: Message> Connection<M> {
     }
 }
 
-/// A path is given three times this to answer, or three times twice the round trip.
-const PATIENCE_MIN: Duration = Duration::from_millis(250);
-/// A round trip may be measured far too long, by an end that was frozen; meanwhile the peer may have moved on.
-const PATIENCE_MAX: Duration = Duration::from_secs(1);
 /// A round trip that is longer is none.
 const PONG_MAX: Duration = Duration::from_secs(60);
 /// Unit of the delay of an ACK frame, µs.

@@ -116,7 +116,7 @@ impl<M: Message> Connection<M> {
         if !self.is_up() {
             return Err(RedirectError::Closed);
         }
-        let (len, max) = (token.len(), usize::from(self.max_datagram) - self.seal.overhead() - 1);
+        let (len, max) = (token.len(), usize::from(self.mtu.least()) - self.seal.overhead() - 1);
         if len > max {
             return Err(RedirectError::TooLong { len, max });
         }
@@ -127,13 +127,13 @@ impl<M: Message> Connection<M> {
         Ok(())
     }
 
-    pub(in crate::session) fn take_redirect(&mut self) -> Option<Token> {
+    pub(in crate::session) fn pop_redirect(&mut self) -> Option<Token> {
         self.redirects.pop()
     }
 
     /// Takes a REDIRECT: only a client gets any. What is no token is counted, and acknowledged, for it will not become one.
     pub(super) fn on_redirect(&mut self, pn: u64, token: &[u8]) -> Result<(), CloseReason> {
-        if !self.is_client {
+        if !self.peer.is_server {
             return Err(CloseReason::Protocol);
         }
         let arrival = if self.is_token(token) { self.redirects.receive(pn, token) } else { Arrival::Old };

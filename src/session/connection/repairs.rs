@@ -2,8 +2,7 @@
 
 use super::Connection;
 use super::acks::low;
-use super::life::Life;
-use super::receive::Taken;
+use super::receive::Handled;
 use crate::message::Message;
 use crate::pace::Mode;
 use crate::session::config::SessionConfig;
@@ -39,6 +38,11 @@ impl Repairs {
 
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.protection.memory() + self.rebuild.memory() + self.moved.capacity()
+    }
+
+    /// The share of what is sent that gets lost, as the peer tells, 0 to 1.
+    pub(super) fn loss_told(&self, now: Time) -> f64 {
+        self.protection.loss(now)
     }
 
     /// Gives back what can be done without for a while.
@@ -86,17 +90,12 @@ impl<M: Message> Connection<M> {
 
     /// Whether a repair is to leave without data.
     pub(super) fn repair_is_due(&self) -> bool {
-        self.repairs.as_ref().is_some_and(|repairs| repairs.protection.is_due(self.now))
+        self.repairs.as_ref().is_some_and(|repairs| repairs.protection.is_due(self.keepalive.now()))
     }
 
     /// When the peer is to be told of what was rebuilt.
     pub(super) fn tells_due(&self) -> Time {
         self.repairs.as_ref().and_then(|repairs| repairs.rebuild.due()).unwrap_or(Time::NEVER)
-    }
-
-    /// The share of what is sent that gets lost, as the peer tells, 0 to 1.
-    pub(super) fn loss_told(&self, now: Time) -> f64 {
-        self.repairs.as_ref().map_or(0.0, |repairs| repairs.protection.loss(now))
     }
 
     /// Tells the peer what gets lost.
@@ -141,7 +140,7 @@ impl<M: Message> Connection<M> {
     /// A packet has come: remembers it, and uses its repair. What can be rebuilt thereby is applied before its own frames. Returns whether the
     /// peer wants to know that it arrived.
     pub(super) fn on_protected(&mut self, now: Time, from: SocketAddr, pn: u64, frames: Frames<'_>) -> bool {
-        let has_memory = self.check_memory(frames.rest().len()).is_ok();
+        let has_memory = self.budget.check(frames.rest().len()).is_ok();
         let Some(Repairs { rebuild, .. }) = self.repairs.as_deref_mut() else { return false };
         rebuild.arrived(pn);
         let mut rest = frames;
@@ -173,7 +172,7 @@ impl<M: Message> Connection<M> {
     fn apply_rebuilt(&mut self, now: Time, from: SocketAddr) {
         let Some(mut repairs) = self.repairs.take() else { return };
         let Repairs { rebuild, moved, .. } = &mut *repairs;
-        while matches!(self.life, Life::Up | Life::Draining { .. })
+        while self.is_open()
             && let Some((pn, body)) = rebuild.recover()
         {
             let Some((pn, frames)) = pn.zip(repair::protected(body)) else {
@@ -185,7 +184,7 @@ impl<M: Message> Connection<M> {
                 continue;
             }
             match self.apply_rebuilt_packet(now, from, pn, frames, moved) {
-                Ok(refused) => rebuild.was_rebuilt(pn, !refused, now.after(self.ack_delay.into())),
+                Ok(refused) => rebuild.was_rebuilt(pn, !refused, now.after(self.ack_delay())),
                 Err(reason) => self.fail(now, reason),
             }
         }
@@ -201,7 +200,7 @@ impl<M: Message> Connection<M> {
         frames: Frames<'_>,
         moved: &mut Vec<u8>,
     ) -> Result<bool, CloseReason> {
-        let mut taken = Taken::of(pn);
+        let mut handled = Handled::of(pn);
         for frame in frames.filter(Frame::has_data) {
             self.be_busy(now);
             let frame = match frame {
@@ -213,20 +212,20 @@ impl<M: Message> Connection<M> {
                 }
                 frame => frame,
             };
-            self.take_frame(now, from, &frame, &mut taken)?;
+            self.handle_frame(now, from, &frame, &mut handled)?;
         }
-        Ok(taken.refused)
+        Ok(handled.refused)
     }
 
     /// What a repair has to know of the path.
     fn repair_path(&self) -> repair::Path {
-        let (rtt, is_bad) = (&self.rtt, self.pacing.as_ref().map(|pacing| pacing.mode()));
+        let rtt = &self.measured.rtt;
         repair::Path {
             rtt: rtt.smoothed(),
             rtt_min: rtt.min(),
             patience: self.patience(),
             overhead: self.seal.overhead(),
-            is_bad: is_bad == Some(Mode::Bad),
+            is_bad: self.turns.mode() == Some(Mode::Bad),
         }
     }
 
@@ -235,9 +234,9 @@ impl<M: Message> Connection<M> {
         let Some(repairs) = self.repairs.as_deref_mut() else { return };
         let before = repairs.memory();
         act(repairs);
-        let grown = repairs.memory().saturating_sub(before);
-        self.take_memory(grown);
-        self.has_grown |= grown > 0;
+        let after = repairs.memory();
+        self.budget.spend(after.saturating_sub(before));
+        self.budget.grow(before, after);
     }
 }
 

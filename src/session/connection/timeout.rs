@@ -15,7 +15,7 @@ impl<M: Message> Connection<M> {
     }
 
     fn do_what_is_due(&mut self, now: Time) {
-        self.tick(now);
+        self.keepalive.tick(now);
         self.path.update(now);
         if self.is_closed() {
             return;
@@ -32,36 +32,21 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    /// The server has no such session any more.
-    pub(in crate::session) fn forgotten(&mut self) {
-        self.end_unless_ending(CloseReason::ServerForgot);
-    }
-
-    /// It is over, for this reason if it was not about to end for another.
-    fn end_unless_ending(&mut self, reason: CloseReason) {
-        let reason = match &self.life {
-            Life::Closing(closing) => closing.reason,
-            Life::Draining { reason, .. } => *reason,
-            _ => reason,
-        };
-        self.end(reason, self.undelivered());
-    }
-
     /// When something is due.
     pub(in crate::session) fn poll_timeout(&self) -> Option<Time> {
-        let now = self.now;
-        if self.copy.is_some() {
+        let now = self.keepalive.now();
+        if self.path.has_copy() {
             return Some(now);
         }
         match &self.life {
-            Life::Closed => return self.farewell.then_some(now),
+            &Life::Closed { owes_answer, .. } => return owes_answer.then_some(now),
             Life::Closing(closing) => {
                 return Some(closing.check().min(self.path_due()));
             }
             Life::Up | Life::Draining { .. } => {}
         }
         let mut data = self.lanes.check(now);
-        if data <= now && self.pacing.is_none() {
+        if data <= now && !self.turns.is_paced() {
             return Some(data); // nothing is sooner
         }
         let mut next = self.keepalive.timeout_at().min(self.keepalive.ping_at());
@@ -73,18 +58,18 @@ impl<M: Message> Connection<M> {
             data = now;
         }
         if let Some(channels) = &self.channels {
-            data = data.min(channels.check(now, self.rtt()).unwrap_or(Time::NEVER));
+            data = data.min(channels.check(now, self.measured.rtt()).unwrap_or(Time::NEVER));
         }
         data = data.min(self.mtu.check());
         if data != Time::NEVER {
-            next = next.min(data.max(self.allows_at()));
+            next = next.min(data.max(self.turns.allows_at()));
         }
         Some(next)
     }
 
     /// When the peer is told something that it is owed.
     pub(super) fn control_due(&self, now: Time) -> Time {
-        if self.response.is_some() {
+        if self.path.owes_response() {
             return now;
         }
         let mut due = self.received.due().min(self.answer_due(now)).min(self.redirects.due());
@@ -101,10 +86,5 @@ impl<M: Message> Connection<M> {
 
     fn path_due(&self) -> Time {
         self.path.check(self.seal.overhead() + PATH_FRAME)
-    }
-
-    /// Whether everything sent is known to have arrived, or has at least left.
-    fn is_drained(&self) -> bool {
-        self.undelivered().is_empty() && !self.lane_waits()
     }
 }

@@ -4,9 +4,11 @@ use super::Connection;
 use super::acks::low;
 use super::keepalive::Sent;
 use super::life::Life;
+use super::pacing::DATAGRAMS;
 use super::receive::DELAY_UNIT;
 use crate::message::Message;
-use crate::packet::Acks;
+use crate::packet::{AckTracker, Acks};
+use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
@@ -57,9 +59,9 @@ impl Written {
 impl<M: Message> Connection<M> {
     /// Writes the next datagram that is due behind what is in `buf`, or says when there may be one.
     pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Next {
-        self.tick(now);
-        self.events.writable |= self.take_roomy();
-        let is_due = std::mem::take(&mut self.is_eager) && self.is_up(); // as good as certain, and not asked
+        self.keepalive.tick(now);
+        self.events.writable |= self.regains_room();
+        let is_due = std::mem::take(&mut self.turns.is_eager) && self.is_up(); // as good as certain, and not asked
         if !is_due {
             let due = self.poll_timeout();
             if due.is_none_or(|at| at > now) {
@@ -83,8 +85,7 @@ impl<M: Message> Connection<M> {
     /// Where a datagram goes of what is due; if there is none, there may be a beginning of one.
     fn append_due(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         let start = buf.len();
-        if let Some(waiting) = self.copy.take() {
-            let (candidate, copy) = *waiting;
+        if let Some((candidate, copy)) = self.path.pop_copy() {
             buf.extend_from_slice(&copy);
             self.stats.sent += 1;
             self.stats.bytes_sent += copy.len() as u64;
@@ -97,11 +98,12 @@ impl<M: Message> Connection<M> {
             return Some(candidate);
         }
         match &mut self.life {
-            Life::Closed if self.farewell => {
-                self.farewell = false;
+            Life::Closed { owes_answer, .. } => {
+                if !std::mem::take(owes_answer) {
+                    return None;
+                }
                 self.seal_one(now, buf, &Frame::Close(CLOSE_ANSWER, ""))?;
             }
-            Life::Closed => return None,
             Life::Closing(closing) => {
                 if !closing.poll(now) {
                     return None;
@@ -117,9 +119,7 @@ impl<M: Message> Connection<M> {
         }
         // The peer may not be any more where it was. A packet counts once, so a copy does no harm.
         let question = if self.is_closed() { 0 } else { question };
-        let datagram = buf.get(start..).unwrap_or_default();
-        let candidate = self.path.pay_copy(datagram.len(), question);
-        self.copy = candidate.map(|candidate| Box::new((candidate, datagram.into())));
+        self.path.copy(buf.get(start..).unwrap_or_default(), question);
         Some(self.path.address())
     }
 
@@ -133,7 +133,7 @@ impl<M: Message> Connection<M> {
 
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
-        let may_send = self.allows_at() <= now;
+        let may_send = self.turns.allows_at() <= now;
         if self.mtu.is_searched() && self.mtu.shrink_if_lost(now, self.patience()) {
             self.set_mtu();
         }
@@ -152,10 +152,10 @@ impl<M: Message> Connection<M> {
         }
         // Here and not when a timer goes off: who polls often enough has done what a timer was set for before it does.
         if let Err(error) = self.lanes.judge(now) {
-            self.fail(now, error.into());
+            self.fail(now, error);
             return None;
         }
-        self.events.writable |= self.lanes.take_writable();
+        self.events.writable |= self.lanes.became_writable();
         let mut writer = match first {
             Some(_) => FrameWriter::behind_kcp(buf, frames_start, frames_end),
             None => FrameWriter::new(buf, frames_end),
@@ -166,7 +166,7 @@ impl<M: Message> Connection<M> {
         let is_control = written.any;
         written.any = first.is_some();
         if let Some(index) = first {
-            self.served |= 1 << index;
+            self.turns.served |= 1 << index;
             self.be_busy(now);
         }
         if may_send {
@@ -219,7 +219,7 @@ impl<M: Message> Connection<M> {
 
     /// Whether the first frame of what is due, if there is any, is one of a lane that has not made it yet.
     fn is_for_lanes(&self, now: Time) -> bool {
-        self.turn != 0
+        !self.turns.is_of_last()
             && self.channels.is_none()
             && self.marks.is_none()
             && !self.lane_waits()
@@ -232,8 +232,7 @@ impl<M: Message> Connection<M> {
         if self.redirects.due() > now {
             return;
         }
-        let rtt = self.rtt();
-        if let Some(token) = self.redirects.poll(now, rtt) {
+        if let Some(token) = self.redirects.poll(now, self.measured.rtt()) {
             written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
             written.any |= written.is_redirect;
             self.be_busy(now); // or what carried it would be forgotten before it is acknowledged
@@ -243,30 +242,31 @@ impl<M: Message> Connection<M> {
     /// All that is due, the most urgent first; but where less leaves than there is, each eighth datagram begins with what is least
     /// urgent of what none had, so that nothing waits for ever.
     fn write_data(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.turn == 0 {
+        if self.turns.is_of_last() {
             self.write_passed_over(now, writer, written);
         }
         self.write_messages(now, writer, written);
-        self.write_datagrams(writer, written);
-        self.write_lanes(writer, written);
+        self.write_datagrams(now, writer, written);
+        self.write_lanes(now, writer, written);
     }
 
     /// The least urgent that waits and was in no datagram since all were in one; if all were again, they begin anew.
     fn write_passed_over(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
         let Some(room) = writer.room() else { return };
-        let mut last = self.lanes.pop_last(room, self.served);
+        let mut last = self.lanes.pop_last(room, self.turns.served);
         if last.is_none() {
-            if self.served & DATAGRAMS == 0 && self.datagrams.next_len().is_some_and(|len| len <= room) {
-                return self.write_datagrams(writer, written);
+            if self.turns.served & DATAGRAMS == 0 && self.datagrams.next_len().is_some_and(|len| len <= room)
+            {
+                return self.write_datagrams(now, writer, written);
             }
-            self.served = 0;
-            if self.pacing.is_some() {
+            self.turns.served = 0;
+            if self.turns.is_paced() {
                 last = self.lanes.pop_last(room, 0);
             }
         }
         if let Some((index, segments)) = last {
             written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
-            self.served |= 1 << index;
+            self.turns.served |= 1 << index;
             self.be_busy(now);
         }
     }
@@ -281,7 +281,7 @@ impl<M: Message> Connection<M> {
         }
         written.any |= written.works;
         written.any |= self.marks.as_mut().is_some_and(|marks| marks.write(now, writer, true));
-        if let Some(response) = self.response.take() {
+        if let Some(response) = self.path.pop_response() {
             written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
         }
         self.write_answer(now, writer, false, written);
@@ -295,7 +295,7 @@ impl<M: Message> Connection<M> {
 
     fn write_ack(&mut self, writer: &mut FrameWriter<'_>, tell: Option<(Acks, Duration)>) -> bool {
         let Some((acks, age)) = tell else { return false };
-        let delay = Self::delay(age);
+        let delay = delay_units(age);
         let is_written = writer.push(&Frame::Ack(AckFrame { ack: acks.ack, bits: acks.bits, delay })).is_ok();
         if is_written {
             self.received.told();
@@ -303,18 +303,10 @@ impl<M: Message> Connection<M> {
         is_written
     }
 
-    /// How long ago something was, as an ACK has it.
-    pub(super) fn delay(age: Duration) -> u16 {
-        u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX)
-    }
-
     /// What channels have to say, if it fits whatever it is.
     fn write_messages(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.channels.is_none() {
-            return;
-        }
-        let rtt = self.rtt();
         let Some(channels) = &mut self.channels else { return };
+        let rtt = self.measured.rtt();
         let room = writer.room().unwrap_or(0);
         if room < channels.payload_max() || channels.check(now, rtt).is_none_or(|at| at > now) {
             return;
@@ -333,32 +325,32 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn write_datagrams(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    fn write_datagrams(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
         while let Some(len) = self.datagrams.next_len()
             && writer.room().is_some_and(|room| len <= room)
             && let Some(datagram) = self.datagrams.pop()
         {
             written.any |= writer.push(&Frame::Dgram(datagram)).is_ok();
-            self.be_busy(self.now);
-            self.served |= DATAGRAMS;
+            self.be_busy(now);
+            self.turns.served |= DATAGRAMS;
             written.datagrams += 1;
         }
     }
 
-    pub(super) fn write_lanes(&mut self, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    pub(super) fn write_lanes(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
         let (frame_max, part_max) = (self.frame_max(), self.part_max());
-        while self.write_parts(writer, written)
+        while self.write_parts(now, writer, written)
             && let Some(len) = self.lanes.next_len()
             && (len > frame_max || writer.room().is_some_and(|room| len <= room))
             && let Some((index, segments)) = self.lanes.pop()
         {
-            self.served |= 1 << index;
+            self.turns.served |= 1 << index;
             if len > frame_max {
                 self.parts.cut(segments, part_max);
                 continue;
             }
             written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
-            self.be_busy(self.now);
+            self.be_busy(now);
         }
     }
 
@@ -375,7 +367,7 @@ impl<M: Message> Connection<M> {
         start: usize,
         written: Written,
     ) -> Option<()> {
-        let Ok(pn) = self.seal.seal(now, self.peer_sid, buf, start) else {
+        let Ok(pn) = self.seal.seal(now, self.peer.sid, buf, start) else {
             self.end(CloseReason::Exhausted, self.undelivered());
             return None;
         };
@@ -393,18 +385,23 @@ impl<M: Message> Connection<M> {
         let is_long = written.is_data && self.mtu.is_long(len);
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
         self.keepalive.on_sent(now, written.sent(is_tracked));
-        if is_tracked || (self.sent.remembers_sent() && !written.is_probe) {
+        let remembers = self.sent.as_ref().is_some_and(|sent| sent.remembers_sent());
+        if is_tracked || (remembers && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
             let held = self.tables();
-            self.sent.on_sent(now, low(pn), bytes);
+            let unacked = self.lanes.config().unacked;
+            let new = || Box::new(AckTracker::new(&SessionConfig::acks(unacked)));
+            let sent = self.sent.get_or_insert_with(new);
+            sent.update(now);
+            sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);
             self.redirects.on_sent(pn, written.is_redirect);
             if let Some(channels) = &mut self.channels {
                 channels.on_sent(now, low(pn));
             }
-            self.has_grown |= self.tables() > held;
+            self.budget.grow(held, self.tables());
         }
-        if now.since(self.busy) >= QUIET {
+        if now.since(self.keepalive.busy) >= QUIET {
             self.rest();
         }
         Some(())
@@ -412,7 +409,7 @@ impl<M: Message> Connection<M> {
 
     /// Something but a sign of life was sent or received.
     pub(super) fn be_busy(&mut self, now: Time) {
-        self.busy = now;
+        self.keepalive.busy = now;
         self.seal.wake();
     }
 
@@ -423,11 +420,14 @@ impl<M: Message> Connection<M> {
     }
 }
 
+/// How long ago something was, as an ACK has it.
+pub(super) fn delay_units(age: Duration) -> u16 {
+    u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX)
+}
+
 /// Bytes of a frame that asks a path.
 pub(super) const PATH_FRAME: usize = 9;
 /// The code of a CLOSE that answers one.
 const CLOSE_ANSWER: u16 = 0;
-/// Of unreliable datagrams, what the bit of its number is of a lane.
-const DATAGRAMS: u32 = 1 << 31;
 /// Who has sent and received nothing but signs of life for so long gives its memory back.
 const QUIET: Duration = Duration::from_secs(5);

@@ -75,7 +75,7 @@ impl Memory {
     pub(super) fn recount<M: Message>(&mut self, peer: &mut Peer<M>) {
         if self.is_short() {
             peer.connection.trim();
-        } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.take_grown() {
+        } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.clear_grown() {
             return; // it goes on, and counts for about what it holds meanwhile
         }
         let held = bytes(size_of::<Peer<M>>() + peer.connection.memory());

@@ -10,5 +10,12 @@ mod os;
 #[allow(dead_code, reason = "not all of it is measured")]
 mod tally;
 
+/// What its system calls wake by: nothing is woken here.
+mod shards {
+    pub(crate) trait Wake {
+        fn wake(&self);
+    }
+}
+
 mod bare;
 pub(crate) mod udp;

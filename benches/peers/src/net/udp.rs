@@ -148,7 +148,7 @@ impl<const BATCHED: bool> Mover for Ours<BATCHED> {
 
     fn new(from: &UdpSocket, to: &UdpSocket) -> Self {
         let [from, to] = [from, to].map(|socket| {
-            if BATCHED { Offload::new(socket, false, Fragments::Forbidden) } else { Offload::none(false) }
+            if BATCHED { Offload::suited(socket, false, Fragments::Forbidden) } else { Offload::none(false) }
         });
         let inbox = Inbox::new(to.slots(32));
         Self { from, to, inbox, outbox: Outbox::default(), tally: Tally::default() }
@@ -156,7 +156,8 @@ impl<const BATCHED: bool> Mover for Ours<BATCHED> {
 
     fn send(&mut self, socket: &UdpSocket, to: &[SocketAddr], datagram: &[u8]) {
         for to in to {
-            self.outbox.push(datagram, *to);
+            self.outbox.stage().extend_from_slice(datagram);
+            self.outbox.commit(*to, None);
             if self.outbox.is_due() {
                 self.outbox.flush(&mut self.from, socket, &mut self.tally).unwrap();
             }

@@ -62,7 +62,7 @@ impl Lanes {
     }
 
     /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
-    pub(in crate::session::connection) fn take_roomy(&mut self, now: Time, memory: u64) -> bool {
+    pub(in crate::session::connection) fn regain_room(&mut self, now: Time, memory: u64) -> bool {
         let mut any = false;
         for index in 0..self.lanes.len() {
             if self.lanes.get(index).is_none_or(|lane| lane.wait.is_none()) {
