@@ -2,8 +2,8 @@
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
-# Together with the default features these are all there are: what is built for one step is there for the next.
-most := "ring,tokio,metrics"
+# Packages that are tested by themselves.
+beside := "-p interop -p tower-defence -p whitewater-capi"
 
 _list:
     @just --list --unsorted
@@ -26,12 +26,12 @@ format:
 lint: && lint-beside
     cargo clippy --all-targets --no-default-features -- -D warnings
     for feature in $(sed -n '/^\[features\]/,/^\[/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' Cargo.toml | grep -v '^default$'); do \
-      cargo clippy --no-default-features --features "$feature" -- -D warnings; done
+      cargo clippy -p whitewater --no-default-features --features "$feature" -- -D warnings; done
     cargo clippy --all-targets --all-features -- -D warnings
 
-# Clippy for the workspace's other crates and the fuzzers.
+# Clippy for what cargo leaves out unless told: benchmarks, C, a game, other programs' tests, fuzzers.
 lint-beside:
-    cargo clippy --all-targets --workspace --exclude whitewater -- -D warnings
+    cargo clippy --all-targets {{ beside }} -p whitewater-benches -- -D warnings
     cargo clippy --all-targets --manifest-path fuzz/Cargo.toml -- -D warnings
 
 # Licences, sources and bans of dependencies.
@@ -56,32 +56,33 @@ package:
 
 # What the ciphers in Rust are in: sessions themselves run on those of ring.
 test-ciphers:
-    cargo test --release -p whitewater --features crypto --lib --test conformance --test token --test seal_alloc
+    cargo test --release -p whitewater --features crypto --test conformance --test token --test seal_alloc
 
 # Sessions, streams and sockets with all features; against an implementation in Python, dissectors in tshark, and nginx.
 test-features:
-    SESSION_SOAK=10000 cargo test --release -p whitewater --features {{ most }} --lib --examples \
+    SESSION_SOAK=10000 cargo test --release -p whitewater --all-features --lib \
       --test sessions --test conformance --test session_fec --test session_limits --test session_log --test session_soak \
-      --test sockets --test net --test net_session --test token --test seal_alloc --test regressions --test exhaustion \
+      --test sockets --test net_session --test token --test seal_alloc --test regressions --test exhaustion \
       --test socket_errors --test metrics --test independent --test dissector --test proxy
 
 # Sockets on systems without batches.
 test-one-by-one:
-    cargo test --release --no-default-features --features net --test net --test net_session --test socket_errors
+    cargo test --release -p whitewater --no-default-features --features net --test net --test net_session --test socket_errors
 
-# Programs that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
+# Examples: their tests, and programs that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
 examples:
-    cargo run -q --release --features {{ most }} --example matchmaker demo
-    cargo run -q --release --features {{ most }} --example arena -- --seconds 2
-    cargo run -q --release --features {{ most }} --example tunnel demo
+    cargo test --release -p whitewater-examples --all-features --examples
+    cargo run -q --release -p whitewater-examples --all-features --example matchmaker demo
+    cargo run -q --release -p whitewater-examples --all-features --example arena -- --seconds 2
+    cargo run -q --release -p whitewater-examples --all-features --example tunnel demo
 
 # Programs in C and C++.
 c:
     capi/tests/run.sh
 
-# The workspace's other crates; with `c` against ikcp.c as well, which needs libclang.
+# What is beside the library; with `c` against ikcp.c as well, which needs libclang.
 test-beside features="":
-    cargo test --release --workspace --exclude whitewater {{ if features == "" { "" } else { "--features interop/" + features } }}
+    cargo test --release {{ beside }} {{ if features == "" { "" } else { "--features interop/" + features } }}
 
 # Documentation, the book, and the code in both.
 docs:
@@ -104,10 +105,6 @@ tables:
 # Changes the source in every way that no test may miss, as `just mutants 'src/packet/**' --lib --test messages`; needs cargo-mutants.
 mutants files *tests:
     cargo mutants --jobs 1 --file '{{ files }}' -- {{ tests }}
-
-# Benchmarks build.
-benches:
-    cargo bench --no-run --profile release --features {{ most }}
 
 # Benchmarks against other libraries build; needs libclang.
 peers:
@@ -132,7 +129,7 @@ _fuzz name seconds:
 
 # Hundreds of real sockets.
 soak seconds="120":
-    SOCKET_SOAK={{ seconds }} cargo test --release --features {{ most }} --test socket_soak
+    SOCKET_SOAK={{ seconds }} cargo test --release -p whitewater --all-features --test socket_soak
 
 # All of it, from a fresh clone on.
 gate:

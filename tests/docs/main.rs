@@ -88,7 +88,8 @@ fn every_example_is_in_the_index() {
     let index = Document::read("examples/README.md");
     let commands: Vec<_> = index.commands().into_iter().map(|(_, command)| format!("{command} ")).collect();
     let entries = fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path());
-    let programs = entries.filter(|path| path.is_dir() || path.extension().is_some_and(|kind| kind == "rs"));
+    let has_code = |path: &PathBuf| path.join("main.rs").exists() || path.join("src").exists();
+    let programs = entries.filter(|path| has_code(path) || path.extension().is_some_and(|kind| kind == "rs"));
     for program in programs.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()) {
         let named = [format!("--example {program} "), format!("-p {} ", program.replace('_', "-"))];
         let is_listed = commands.iter().any(|command| named.iter().any(|name| command.contains(name)));
@@ -151,14 +152,21 @@ fn hops(section: &str) -> Vec<(&str, &str, &str)> {
 /// The folder and the manifest of the package that a command is about.
 fn package(words: &[&str], at: &str) -> (PathBuf, String) {
     let named = words.iter().position(|word| *word == "-p").and_then(|flag| words.get(flag + 1));
-    let folders =
-        ["", "capi", "crates/kcp-go", "examples/tower_defence", "interop"].map(|folder| root().join(folder));
+    let folders = ["", "benches", "capi", "crates/kcp-go", "examples/tower_defence", "interop"]
+        .map(|folder| root().join(folder));
     let mut all = folders.into_iter().filter_map(|folder| {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
         Some((folder, manifest))
     });
+    // What cargo takes as well without a name.
+    let examples = ["examples", "examples/simulated"]
+        .map(|folder| fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap())
+        .concat();
     let wanted = format!("\nname = \"{}\"\n", named.unwrap_or(&"whitewater"));
-    all.find(|(_, manifest)| manifest.contains(&wanted)).unwrap_or_else(|| panic!("{at}: no such package"))
+    let (folder, manifest) = all
+        .find(|(_, manifest)| manifest.contains(&wanted))
+        .unwrap_or_else(|| panic!("{at}: no such package"));
+    (folder, if named.is_some() { manifest } else { manifest + &examples })
 }
 
 /// A flag and what follows it, of a command about the package in that folder.
@@ -178,7 +186,7 @@ fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &st
             let is_found = !manifest.contains("\nautotests = false\n") && is_there(files);
             assert!(is_found || section(manifest, "test", name).is_some(), "{at}: no such test");
         }
-        "--bench" => assert!(folder.join(format!("benches/{name}.rs")).exists(), "{at}: no such benchmark"),
+        "--bench" => assert!(folder.join(format!("{name}.rs")).exists(), "{at}: no such benchmark"),
         "just" => {
             let steps = fs::read_to_string(root().join("justfile")).unwrap();
             let is_there = |line: &str| line.split([' ', ':']).next() == Some(name);

@@ -68,6 +68,6 @@ pub use key::Key;
 pub use stats::Stats;
 
 /// The code of the guide is a doc test.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "net"))]
 #[doc = include_str!("../../../docs/migrate/kcp-go.md")]
 mod guide {}
