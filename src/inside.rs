@@ -17,7 +17,6 @@ pub mod session {
     doors! {
         cookie crate::session::cookie;
         exchange crate::session::exchange;
-        number crate::session::number;
         replay crate::session::replay;
         reset crate::session::reset;
         seal crate::session::seal;

@@ -2,8 +2,7 @@
 
 use super::script::Script;
 use std::collections::BTreeSet;
-use whitewater::inside::session::number::{expand, truncate};
-use whitewater::inside::session::replay::{ReplayWindow, Replayed, WINDOW};
+use whitewater::inside::session::replay::{ReplayWindow, Replayed, WINDOW, expand, truncate};
 
 /// Operations of a script.
 pub mod op {
@@ -26,7 +25,7 @@ pub mod op {
 /// When the window answers otherwise than a set, or what is sent of a number does not give it back.
 pub fn replay_window(script: &[u8]) {
     let mut script = Script::new(script);
-    let mut window = ReplayWindow::new();
+    let mut window = ReplayWindow::default();
     let mut came = BTreeSet::new();
     while !script.is_done() {
         let newest: Option<u64> = came.last().copied();

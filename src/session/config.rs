@@ -103,7 +103,6 @@ impl SessionConfig {
         in_range("timeout", millis(self.timeout), least..=120_000)
     }
 
-    /// Longest datagram that is taken.
     pub(super) fn datagram_taken(&self) -> u16 {
         self.max_datagram.max(self.path_mtu.unwrap_or_default())
     }
@@ -119,7 +118,6 @@ impl SessionConfig {
         room(max_datagram) - FRAME_HEAD
     }
 
-    /// A lane in datagrams of so many bytes.
     pub(super) fn lane(&self, lane: &arq::Config, max_datagram: u16) -> arq::Config {
         let (mtu, rcv_mtu) = (Self::frame_max(max_datagram), Self::frame_max(self.datagram_taken()));
         arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
@@ -136,7 +134,6 @@ impl SessionConfig {
         AckConfig { sent: unacked, received: 1, ..AckConfig::default() }
     }
 
-    /// What either end says of itself in the handshake.
     pub(super) fn said<'a>(&self, user: &'a [u8]) -> Msg1<'a> {
         let rcv_wnd = self.lanes.first().map_or(0, |lane| lane.rcv_wnd);
         let keepalive_ms = u16::try_from(self.keepalive.as_millis()).unwrap_or(u16::MAX);

@@ -92,7 +92,6 @@ pub fn epoch_of(now: Time) -> u32 {
 
 /// Length of a period, µs: a cookie lives for 5 to 10 s.
 const EPOCH_US: u64 = 5_000_000;
-/// Bytes that are hashed.
 const CLAIM_LEN: usize = 1 + 16 + 2 + 1 + 2 + 8 + 8 + 4;
 
 #[cfg(test)]

@@ -3,46 +3,33 @@
 use crate::{arq, message};
 use thiserror::Error;
 
-/// Why a client is not sent to another server. Nothing has changed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum RedirectError {
-    /// It does not fit into one datagram of the session: give it fewer addresses.
-    #[error("a token of {len} bytes, where {max} is the most")]
-    TooLong { len: usize, max: usize },
-    /// It is not what `PublicToken::encode` gives, or it is empty.
-    #[error("these bytes are no connect token")]
-    NoToken,
-    /// There is no such session, or it is closing.
-    #[error("the session is closed")]
-    Closed,
+errors! {
+    /// Why a client is not sent to another server. Nothing has changed.
+    RedirectError {
+        /// It does not fit into one datagram of the session: give it fewer addresses.
+        "a token of {len} bytes, where {max} is the most" TooLong { len: usize, max: usize },
+        /// It is not what `PublicToken::encode` gives, or it is empty.
+        "these bytes are no connect token" NoToken,
+        /// There is no such session, or it is closing.
+        "the session is closed" Closed,
+    }
 }
 
-/// Why a client that asks to come in is neither accepted nor rejected. Nothing has changed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum DecisionError {
-    /// There is no such request: it was answered, or not for too long, or others needed its room.
-    #[error("nobody asks to come in by this number any more")]
-    NoRequest,
-    /// What the client shall be told is too long.
-    #[error("{len} bytes for the client, where {max} is the most")]
-    TooLong { len: usize, max: usize },
+errors! {
+    /// Why a client that asks to come in is neither accepted nor rejected. Nothing has changed.
+    DecisionError {
+        /// There is no such request: it was answered, or not for too long, or others needed its room.
+        "nobody asks to come in by this number any more" NoRequest,
+        "{len} bytes for the client, where {max} is the most" TooLong { len: usize, max: usize },
+    }
 }
 
-/// Why a session is not closed with a text. Nothing has changed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum CloseTextError {
-    /// It is too long.
-    #[error("a text of {len} bytes, where {max} is the most")]
-    TooLong { len: usize, max: usize },
-    /// It has control characters.
-    #[error("the text has control characters")]
-    Control,
+errors! {
+    /// Why a session is not closed with a text. Nothing has changed.
+    CloseTextError {
+        "a text of {len} bytes, where {max} is the most" TooLong { len: usize, max: usize },
+        "the text has control characters" Control,
+    }
 }
 
 /// Why a session did not take what was to be sent.

@@ -8,7 +8,6 @@ use super::Suite;
 use super::crypto::{Handshake, Provider, Secrets};
 use super::seal::Keys;
 use super::wire::{MESSAGE_MAX, VERSION};
-use thiserror::Error;
 
 /// What both ends know before the first message, and what the handshake proves that they know alike.
 #[derive(Clone, Copy)]
@@ -26,25 +25,20 @@ pub struct Attempt<'a> {
     pub token: &'a [u8],
 }
 
-/// Why there are no keys.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum HandshakeError {
-    /// The suite takes the feature `crypto`, which this program was built without.
-    #[error("the suite is not built in")]
-    Suite,
-    /// The suite needs a pre-shared key and there is none, or there is one that it does not use.
-    #[error("the suite and the pre-shared key do not go together")]
-    Psk,
-    /// The suite needs the key of the server and there is none, or there is one that it does not use.
-    #[error("the suite and the key of the server do not go together")]
-    ServerKey,
-    /// The message is too short or too long, or its payload is.
-    #[error("the message does not have its length")]
-    Length,
-    /// The message was not made by who it should be, or for another attempt.
-    #[error("the message is not authentic")]
-    Forged,
+errors! {
+    /// Why there are no keys.
+    HandshakeError {
+        /// The suite takes the feature `crypto`, which this program was built without.
+        "the suite is not built in" Suite,
+        /// The suite needs a pre-shared key and there is none, or there is one that it does not use.
+        "the suite and the pre-shared key do not go together" Psk,
+        /// The suite needs the key of the server and there is none, or there is one that it does not use.
+        "the suite and the key of the server do not go together" ServerKey,
+        /// The message is too short or too long, or its payload is.
+        "the message does not have its length" Length,
+        /// The message was not made by who it should be, or for another attempt.
+        "the message is not authentic" Forged,
+    }
 }
 
 /// The client of a handshake. Dropped, it leaves no keys.

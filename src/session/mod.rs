@@ -55,7 +55,7 @@
 //!   exchange    the two messages of the handshake, which give the keys
 //!   seal        what protects a DATA packet: checksum or cipher, packet numbers
 //!   crypto      what does it: plain, or noise with the feature `crypto`, which nothing else asks for
-//!   number      32 bits of a packet number -> 64      replay   every packet number once
+//!   replay      packet numbers: 32 bits -> 64, and each once
 //!   token       connect tokens: who may come in, sealed by a matchmaker
 //!   raw         no session at all: bare KCP, for peers that speak nothing else
 //!   timers      when each of many wants to be looked at, for server and raw
@@ -73,6 +73,28 @@ macro_rules! printed_without_secrets {
     )*};
 }
 
+/// Errors that are documented by their messages, and by what stands before those.
+macro_rules! errors {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident {
+            $($(#[$more:meta])* $message:literal $variant:ident $({ $($field:ident: $type:ty),* })?,)*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                #[doc = $message]
+                $(#[$more])*
+                #[error($message)]
+                $variant $({ $(#[doc = "As in the message."] $field: $type),* })?,
+            )*
+        }
+    )*};
+}
+
 mod blob;
 mod client;
 mod config;
@@ -82,8 +104,6 @@ mod crypto;
 mod error;
 mod event;
 pub(crate) mod exchange;
-mod log_event;
-pub(crate) mod number;
 mod random;
 pub mod raw;
 mod repair;
@@ -104,9 +124,8 @@ pub use connection::{Connection, ConnectionState};
 #[cfg(feature = "crypto")]
 pub use crypto::noise::public_key;
 pub use error::{CloseTextError, DecisionError, RedirectError, SendError};
-pub use event::{CloseReason, DatagramId, Event, Undelivered, code};
+pub use event::{CloseReason, DatagramId, Event, SessionEvent, Undelivered, code};
 pub use exchange::HandshakeError;
-pub use log_event::SessionEvent;
 pub use repair::{RepairConfig, RepairStats};
 pub use server::{
     Pass, RejectedRequests, Request, SHARDS_MAX, Server, ServerConfig, ServerStats, SessionId, shard_of,

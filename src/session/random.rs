@@ -14,7 +14,6 @@ pub(crate) fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
     bytes
 }
 
-/// A key for [`Keyed`](crate::hash::Keyed).
 pub(crate) fn hash_key(rng: &mut dyn CryptoRng) -> [u64; 2] {
     [u64::from_le_bytes(random(rng)), u64::from_le_bytes(random(rng))]
 }

@@ -121,18 +121,15 @@ impl Counters {
         self.rare.as_deref().copied().unwrap_or_default()
     }
 
-    /// The same, to count.
     pub(super) fn rare_mut(&mut self) -> &mut RareCounters {
         self.rare.get_or_insert_default()
     }
 
-    /// See [`ConnectionStats::refused`].
     pub(super) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let rare = self.rare();
         refused(&rare.rejected, [rare.datagrams_refused, rare.messages_refused, rare.redirects_refused])
     }
 
-    /// Bytes of the heap.
     pub(super) const fn memory(&self) -> usize {
         if self.rare.is_some() { size_of::<RareCounters>() } else { 0 }
     }

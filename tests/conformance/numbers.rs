@@ -5,8 +5,7 @@ use crate::{CID, PROTOCOL};
 use serde_json::Value;
 use std::net::SocketAddr;
 use whitewater::inside::session::cookie::{Claim, CookieKey};
-use whitewater::inside::session::number::expand;
-use whitewater::inside::session::replay::ReplayWindow;
+use whitewater::inside::session::replay::{ReplayWindow, expand};
 use whitewater::inside::session::reset::ResetKey;
 
 pub(crate) fn file() -> File {
@@ -38,7 +37,7 @@ pub(crate) fn file() -> File {
         ("1023 behind the highest, and 1024", vec![far, far - 1023, far - 1024, far - 1023]),
         ("a jump forgets what is too far behind", vec![0, 1, 2000, 1, 977, 976, 2000, 2001]),
     ] {
-        let mut window = ReplayWindow::new();
+        let mut window = ReplayWindow::default();
         let taken: Vec<_> = numbers
             .iter()
             .map(|number| window.check(*number).and_then(|()| window.mark(*number)).is_ok())
@@ -60,7 +59,7 @@ pub(crate) fn take(line: &Value) {
         assert_eq!(expand(highest, low), wide(&line["number"]), "{line}");
         return;
     }
-    let mut window = ReplayWindow::new();
+    let mut window = ReplayWindow::default();
     for (number, taken) in line["numbers"].as_array().unwrap().iter().zip(line["taken"].as_array().unwrap()) {
         let number = wide(number);
         let is_new = window.check(number).and_then(|()| window.mark(number)).is_ok();

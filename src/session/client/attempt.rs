@@ -16,17 +16,17 @@ use std::time::Duration;
 pub(super) struct Attempt {
     pub(super) address: SocketAddr,
     cid: u64,
-    client_sid: u32,
+    pub(super) client_sid: u32,
     initiator: Initiator,
     msg1: Vec<u8>,
     /// The newest; `None`: none has come, so HELLO is sent.
-    cookie: Option<(u32, [u8; COOKIE_LEN])>,
+    pub(super) cookie: Option<(u32, [u8; COOKIE_LEN])>,
     began: Time,
-    deadline: Time,
+    pub(super) deadline: Time,
     next_send: Time,
     /// Datagrams sent since the cookie came.
     sends: u32,
-    denied: Option<DenyReason>,
+    pub(super) denied: Option<DenyReason>,
 }
 
 impl Attempt {
@@ -59,19 +59,6 @@ impl Attempt {
             sends: 0,
             denied: None,
         })
-    }
-
-    pub(super) const fn client_sid(&self) -> u32 {
-        self.client_sid
-    }
-
-    pub(super) const fn denied(&self) -> Option<DenyReason> {
-        self.denied
-    }
-
-    /// Whether CONNECT is sent already.
-    pub(super) const fn has_cookie(&self) -> bool {
-        self.cookie.is_some()
     }
 
     /// Takes a cookie; whether it was one for this attempt. An old or doubled one does no harm: the next HELLO brings a fresh one.
@@ -112,15 +99,10 @@ impl Attempt {
         self.initiator.read_msg2(accept.msg2, payload).ok()
     }
 
-    pub(super) fn is_over(&self, now: Time) -> bool {
-        self.deadline <= now
-    }
-
     pub(super) fn check(&self) -> Time {
         self.next_send.min(self.deadline)
     }
 
-    /// Writes what is due behind what is in `buf`.
     pub(super) fn poll(
         &mut self,
         now: Time,
@@ -165,5 +147,4 @@ const FAST_FOR: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_millis(250);
 /// Of the datagrams with a cookie, each fourth asks for a fresh one.
 const HELLO_EACH: u32 = 4;
-/// How long an attempt goes on after it was denied.
 const DENIED_FOR: Duration = Duration::from_secs(1);

@@ -34,7 +34,6 @@ pub struct Session<M = Blob> {
     random: Random,
     state: State<M>,
     closed: Option<CloseReason>,
-    /// What the server said as it rejected us.
     rejection: Box<[u8]>,
     rejected: RejectedDatagrams,
     now: Time,
@@ -201,7 +200,7 @@ impl<M: Message> Session<M> {
     pub fn state(&self) -> ClientState {
         match &self.state {
             State::Idle => ClientState::Idle,
-            State::Connecting { attempt, .. } if attempt.has_cookie() => ClientState::Connect,
+            State::Connecting { attempt, .. } if attempt.cookie.is_some() => ClientState::Connect,
             State::Connecting { .. } => ClientState::Hello,
             State::Connected(connected) if connected.connection.is_up() => ClientState::Up,
             State::Connected(connected) if !connected.connection.is_closed() => ClientState::Closing,
@@ -230,7 +229,6 @@ impl<M: Message> Session<M> {
         }
     }
 
-    /// Any other packet, or none.
     fn on_packet(&mut self, now: Time, from: SocketAddr, packet: Result<Packet<'_>, PacketError>) {
         let is_ours = match (&mut self.state, packet) {
             (_, Err(PacketError::Version { .. })) => false,
@@ -264,7 +262,7 @@ impl<M: Message> Session<M> {
             self.fail(CloseReason::Rejected(code));
             return true;
         }
-        let client_sid = attempt.client_sid();
+        let client_sid = attempt.client_sid;
         self.go_up(now, from, client_sid, keys, &msg2)
     }
 
@@ -312,8 +310,8 @@ impl<M: Message> Machine for Session<M> {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         match &mut self.state {
-            State::Connecting { attempt, target, next_address } if attempt.is_over(now) => {
-                let reason = attempt.denied().map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
+            State::Connecting { attempt, target, next_address } if attempt.deadline <= now => {
+                let reason = attempt.denied.map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
                 let Some(&address) = target.addresses.get(*next_address) else { return self.fail(reason) };
                 let ClientConfig { session, connect } = &self.config;
                 match Attempt::new(now, address, session, connect, target, &mut *self.random.0) {

@@ -6,7 +6,7 @@ use super::{Connection, Repairs};
 use crate::events::{EventLog, Logged, write_lines};
 use crate::message::Message;
 use crate::session::event::CloseReason;
-use crate::session::log_event::SessionEvent;
+use crate::session::event::SessionEvent;
 use crate::session::repair::RepairStats;
 use crate::session::stats::Counters;
 use crate::time::{Time, micros};

@@ -44,7 +44,6 @@ pub(super) trait Provider: Sync {
         None
     }
 
-    /// Decrypts a connect token in place if the tag is right.
     fn open_token(&self, _: &[u8; 32], _: &[u8; 24], _associated: &[u8], _: &mut [u8], _: &[u8; 16]) -> bool {
         false
     }
@@ -64,7 +63,6 @@ pub(super) trait Handshake: Send + Sync {
     /// At the client: appends what the message says to `payload`. A message that is not the answer changes nothing.
     fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
 
-    /// At the server.
     fn write_msg2(self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
 }
 

@@ -14,7 +14,6 @@ pub(super) struct Plain;
 struct Salted {
     /// CRC-32 over the prologue and the first message without its checksum: over a checksum as well, it would always be the same.
     transcript: Hasher,
-    /// Of this end.
     salt: [u8; SALT_LEN],
     /// Of the client: at the server, it came with the first message.
     client_salt: [u8; SALT_LEN],
@@ -154,5 +153,4 @@ fn read(
 }
 
 const SALT_LEN: usize = 8;
-/// Bytes of the checksum.
 const SUM_LEN: usize = 4;

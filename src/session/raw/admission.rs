@@ -10,30 +10,13 @@ use crate::time::Time;
 use crate::wire::{self, Command, DecodeError};
 use std::net::SocketAddr;
 
-/// Why a datagram makes no peer.
-#[derive(Clone, Copy, Debug)]
-enum Refused {
-    Garbage,
-    Stray,
-    Stranger,
-    Quarantined,
-    Full,
-    PerAddress,
-    Rate,
-}
+/// Why a datagram makes no peer: a field of the statistics, and its name.
+type Refused = (&'static str, fn(&mut Stats) -> &mut u64);
 
-impl Refused {
-    const fn counter(self, stats: &mut Stats) -> &mut u64 {
-        match self {
-            Self::Garbage => &mut stats.garbage,
-            Self::Stray => &mut stats.strays,
-            Self::Stranger => &mut stats.refused_strangers,
-            Self::Quarantined => &mut stats.quarantined,
-            Self::Full => &mut stats.refused_full,
-            Self::PerAddress => &mut stats.refused_per_address,
-            Self::Rate => &mut stats.refused_rate,
-        }
-    }
+macro_rules! refused {
+    ($field:ident) => {
+        Some((stringify!($field), |stats| &mut stats.$field))
+    };
 }
 
 impl Peers {
@@ -48,34 +31,35 @@ impl Peers {
         let Some(refused) = self.refusal(now, from, conv, datagram) else {
             return self.accept(now, from, conv, datagram);
         };
-        *refused.counter(&mut self.stats) += 1;
-        log::trace!("dropped a datagram from {from} with conv {conv}: {refused:?}");
+        let (reason, counter) = refused;
+        *counter(&mut self.stats) += 1;
+        log::trace!("dropped a datagram from {from} with conv {conv}: {reason}");
         None
     }
 
     /// Why `datagram` makes no peer. The question that costs a token comes last.
     fn refusal(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<Refused> {
         if self.config.strangers == Strangers::Refused {
-            return Some(Refused::Stranger);
+            return refused!(refused_strangers);
         }
         let fits = datagram.len() <= self.config.kcp.rcv_mtu.into();
         match opens(datagram, conv, self.config.kcp.rcv_wnd.into()) {
             Ok(true) if fits => {}
-            Ok(_) if fits => return Some(Refused::Stray),
-            _ => return Some(Refused::Garbage),
+            Ok(_) if fits => return refused!(strays),
+            _ => return refused!(garbage),
         }
         let host = host(from);
         if self.quarantine.holds(now, name(from, conv)) {
-            return Some(Refused::Quarantined);
+            return refused!(quarantined);
         }
         let unheeded = self.events.len() / EVENTS_EACH;
         if (self.peers.len() - self.registered).max(unheeded) >= self.config.max_peers {
-            return Some(Refused::Full);
+            return refused!(refused_full);
         }
         if self.hosts.of(host).all >= self.config.max_peers_per_address {
-            return Some(Refused::PerAddress);
+            return refused!(refused_per_address);
         }
-        (!self.rate.spend(now, host)).then_some(Refused::Rate)
+        if self.rate.spend(now, host) { None } else { refused!(refused_rate) }
     }
 
     fn accept(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<PeerId> {

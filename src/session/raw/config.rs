@@ -1,8 +1,10 @@
-//! The limits of bare KCP peers, and what is counted of them.
+//! The limits of bare KCP peers, what is counted of them, and why one is not registered.
 
 use crate::arq::{self, EnvelopeConfig};
 use crate::config::{ConfigError, in_range, millis};
 use crate::counters::stats;
+use crate::seq::Conv;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,5 +124,13 @@ stats! {
         pub refused_per_address: u64 => "whitewater_listener_rejected_total" [reason: "per_address", "Datagrams dropped"],
         /// Strangers refused because their address brings too many a second.
         pub refused_rate: u64 => "whitewater_listener_rejected_total" [reason: "rate", "Datagrams dropped"],
+    }
+}
+
+errors! {
+    /// Why a peer is not registered.
+    RegisterError {
+        "conv {conv} of {address} is registered already" Taken { address: SocketAddr, conv: Conv },
+        "there are {max} peers, which is the most" Full { max: usize },
     }
 }

@@ -31,15 +31,11 @@
 
 mod admission;
 mod config;
-mod error;
 mod peer;
-mod proof;
-mod service;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Stats, Strangers};
-pub use error::RegisterError;
+pub use config::{Config, RegisterError, Stats, Strangers};
 pub use peer::{CloseReason, Event, Peer, PeerId};
 
 use super::random::hash_key;
@@ -342,6 +338,26 @@ impl Peers {
             None => self.registered -= 1,
         }
         Some(peer)
+    }
+
+    /// Closes a peer that is to leave and has nothing more to send, or no more time.
+    fn has_left(&mut self, now: Time, id: PeerId) -> bool {
+        let leaves = |peer: &Peer| peer.leaves_by.is_some_and(|by| now >= by || peer.kcp().wait_snd() == 0);
+        self.peers.get(&id).is_some_and(|peer| leaves(peer)) && self.close(now, id)
+    }
+
+    fn end(&mut self, id: PeerId, reason: CloseReason) {
+        let Some(peer) = self.remove(id) else { return };
+        if let Some(envelope) = &mut self.envelope {
+            envelope.forget(id.0);
+        }
+        match reason {
+            CloseReason::Idle => self.stats.closed_idle += 1,
+            CloseReason::DeadLink => self.stats.closed_dead += 1,
+        }
+        self.events.push_back(Event::Closed { id, reason });
+        log::debug!("peer {id} at {} gone: {reason:?}", peer.address());
+        self.ended.push_back(peer);
     }
 }
 

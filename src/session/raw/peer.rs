@@ -1,15 +1,17 @@
-//! One bare KCP peer.
+//! One bare KCP peer: what is due for it, and whether it receives what is sent to its address, or somebody else sends in its name.
 
-use super::proof::Proof;
+use super::Config;
 use crate::arq::{Envelope, Kcp, KcpEvent, RecvError, SendError, Stats};
 use crate::events::{Logged, write_lines};
 use crate::seq::Conv;
 use crate::session::seats::Entry;
 use crate::time::Time;
-use crate::wire::{DatagramQueue, Output};
+use crate::wire::{self, Command, DatagramQueue, Output};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// Names a peer. No two of one [`Peers`](super::Peers) ever have the same.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -76,14 +78,13 @@ pub struct Peer {
     /// What is sent, and what has come, is flushed when it is served next.
     flushes_sends: bool,
     pub(super) flushes_acks: bool,
-    /// An event that it is readable is on its way.
+    /// Events that are on their way.
     pub(super) told_readable: bool,
-    /// An event that it is writable is on its way.
     pub(super) told_writable: bool,
     /// A send found the queue full and waits for the event.
-    pub(super) blocked: bool,
+    blocked: bool,
     /// It was asked whether all has arrived, and it had not.
-    pub(super) is_asked: bool,
+    is_asked: bool,
     /// Its memory has been given back since it was last heard.
     pub(super) shrunk: bool,
     /// It is closed when what was sent has arrived, and then at the latest.
@@ -248,13 +249,50 @@ impl Peer {
         }
     }
 
-    /// Whether it has become what its user waits for, once.
-    pub(super) fn take_writable(&mut self) -> bool {
+    /// Does what is due: is it gone, and why, can it be written to, when does it need care again?
+    pub(super) fn serve(
+        &mut self,
+        now: Time,
+        id: PeerId,
+        config: &Config,
+        mut envelope: Option<&mut dyn Envelope>,
+        events: &mut VecDeque<Event>,
+    ) -> Option<CloseReason> {
+        let flush = std::mem::take(&mut self.flush) || config.eager;
+        self.update(now, flush);
+        if let Some(envelope) = &mut envelope {
+            self.wrap(now, id, &mut **envelope);
+        }
+        let idle_at = self.heard + config.idle_timeout;
+        if self.kcp.is_dead() {
+            return Some(CloseReason::DeadLink);
+        }
+        if now >= idle_at {
+            return Some(CloseReason::Idle);
+        }
         let has_room = self.blocked && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
         self.blocked &= !has_room;
         self.is_asked &= !is_delivered;
-        has_room || is_delivered
+        if (has_room || is_delivered) && !std::mem::replace(&mut self.told_writable, true) {
+            events.push_back(Event::Writable(id));
+        }
+        let quiet_at = self.heard + QUIET;
+        if !self.shrunk && now >= quiet_at && self.kcp.is_idle() {
+            self.kcp.shrink();
+            self.kcp.output_mut().shrink();
+            if let Some(wrapped) = &mut self.wrapped {
+                wrapped.shrink();
+            }
+            self.shrunk = true;
+            if let Some(envelope) = envelope {
+                envelope.shrink(id.0);
+            }
+        }
+        let check = self.kcp.check(now.after(self.clock)).map(|at| at.before(self.clock).max(now));
+        let due = [check, self.leaves_by].into_iter().flatten().fold(idle_at, Time::min);
+        self.entry.due = if !self.shrunk && quiet_at > now { due.min(quiet_at) } else { due };
+        None
     }
 
     /// Does what is due.
@@ -265,14 +303,8 @@ impl Peer {
         }
     }
 
-    /// When it wants to be updated.
-    pub(super) fn check(&self, now: Time) -> Option<Time> {
-        let at = self.kcp.check(now.after(self.clock))?;
-        Some(at.before(self.clock).max(now))
-    }
-
     /// Whether there is a datagram that may leave.
-    pub(super) fn may_send(&self) -> bool {
+    fn may_send(&self) -> bool {
         if let Some(wrapped) = &self.wrapped {
             return !wrapped.is_empty();
         }
@@ -307,13 +339,48 @@ impl Peer {
         }
         Some(datagram)
     }
+}
 
-    pub(super) fn shrink(&mut self) {
-        self.kcp.shrink();
-        self.kcp.output_mut().shrink();
-        if let Some(wrapped) = &mut self.wrapped {
-            wrapped.shrink();
+/// What has come from a peer that has proven nothing yet, and gone to it: no more than that.
+#[derive(Debug, Default)]
+pub(super) struct Proof {
+    received: u64,
+    sent: u64,
+    /// Bytes around each datagram.
+    around: u64,
+    /// Number and timestamp of the segments sent last. An ACK echoes both.
+    echoes: VecDeque<(u32, u32)>,
+}
+
+impl Proof {
+    /// Takes a good datagram of the peer; whether it proves that the peer has seen one of ours.
+    fn on_received(&mut self, datagram: &[u8]) -> bool {
+        self.received += datagram.len() as u64 + self.around;
+        wire::segments(datagram).map_while(Result::ok).any(|segment| {
+            let head = segment.header;
+            head.cmd == Command::Ack && self.echoes.contains(&(head.sn.0, head.ts.0))
+        })
+    }
+
+    fn allows(&self, len: usize) -> bool {
+        self.sent + len as u64 + self.around <= self.received
+    }
+
+    fn on_sent(&mut self, datagram: &[u8]) {
+        self.sent += datagram.len() as u64 + self.around;
+        for segment in wire::segments(datagram).map_while(Result::ok) {
+            let head = segment.header;
+            if head.cmd == Command::Push {
+                if self.echoes.len() == ECHOES {
+                    self.echoes.pop_front();
+                }
+                self.echoes.push_back((head.sn.0, head.ts.0));
+            }
         }
-        self.shrunk = true;
     }
 }
+
+/// Segments whose echo is waited for, the newest ones.
+const ECHOES: usize = 32;
+/// Quiet after which a peer gives memory back.
+const QUIET: Duration = Duration::from_secs(2);

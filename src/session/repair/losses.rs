@@ -1,6 +1,10 @@
-//! How much of what the peer sends gets lost, by the numbers of its packets.
+//! How much of what the peer sends gets lost, by the numbers of its packets; and what it is told of that, and when.
 
+use super::super::wire::LossFrame;
 use crate::code::budget::{LossShare, WHOLE};
+use crate::seq::Seq16;
+use crate::time::Time;
+use std::time::Duration;
 
 /// Judges each number when three higher ones have come. Whoever is later than that counts as lost, for a repair would have brought it
 /// sooner; who was rebuilt counts as lost as well.
@@ -11,7 +15,6 @@ pub(super) struct Losses {
     /// Bit i: `end` - 1 - i came, or is before all that are looked at.
     came: u64,
     share: LossShare,
-    /// Of 65,535.
     min_loss: u32,
     is_on: bool,
 }
@@ -23,7 +26,6 @@ impl Losses {
         Self { end: 0, came: u64::MAX, share: LossShare::assumed(0), min_loss, is_on: false }
     }
 
-    /// The packet `pn` has come, in whatever order.
     pub(super) fn arrived(&mut self, pn: u64) {
         if self.end == 0 {
             self.end = pn; // what was sent before is of no interest
@@ -43,7 +45,6 @@ impl Losses {
         self.is_on = self.share.get() >= least.max(1);
     }
 
-    /// The highest number that came.
     pub(super) const fn newest(&self) -> Option<u64> {
         self.end.checked_sub(1)
     }
@@ -59,13 +60,78 @@ impl Losses {
     }
 }
 
-/// A share of 65,535 in units of 1/255.
 fn of_255(share: u32) -> u8 {
     u8::try_from((share + 128) / 257).unwrap_or(u8::MAX)
 }
 
 /// Higher numbers that have come when one is judged.
 const JUDGED_AT: u32 = 3;
+
+/// The LOSS frames of one end: a packet that was rebuilt is told soon and twice more, the share when it has changed and again now and
+/// then, always with what leaves anyway.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tells {
+    newest: Option<u64>,
+    /// Bit i: `newest` - i was rebuilt.
+    rebuilt: u32,
+    due: Option<Time>,
+    /// Datagrams that may still tell it again.
+    repeats: u8,
+    /// The share that was told last, and not before when it is told again.
+    told: u8,
+    not_before: Time,
+}
+
+impl Tells {
+    /// The packet `pn` was rebuilt, and taken.
+    pub(super) fn rebuilt(&mut self, pn: u64, due: Time) {
+        let newest = *self.newest.get_or_insert(pn);
+        if let Some(ahead) = pn.checked_sub(newest) {
+            let bits = u32::try_from(ahead).ok().and_then(|ahead| self.rebuilt.checked_shl(ahead));
+            (self.newest, self.rebuilt) = (Some(pn), bits.unwrap_or(0) | 1);
+        } else {
+            let age = u32::try_from(newest - pn).ok();
+            self.rebuilt |= age.and_then(|age| 1_u32.checked_shl(age)).unwrap_or(0);
+        }
+        self.due = Some(self.due.map_or(due, |at| at.min(due)));
+        self.repeats = REPEATS;
+    }
+
+    pub(super) const fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// What a datagram that leaves now tells, where so many of 255 get lost.
+    pub(super) fn peek(&self, now: Time, share: u8) -> Option<LossFrame> {
+        let is_news = share != self.told || share > 0;
+        if self.repeats == 0 && !(is_news && self.not_before <= now) {
+            return None;
+        }
+        let newest = self.newest.unwrap_or_default();
+        let low = Seq16(u16::try_from(newest & 0xffff).unwrap_or_default());
+        Some(LossFrame { newest: low, rebuilt: self.rebuilt, share })
+    }
+
+    pub(super) fn told(&mut self, now: Time, share: u8) {
+        self.repeats = if self.due.take().is_some() || (share == 0) != (self.told == 0) {
+            REPEATS
+        } else {
+            self.repeats.saturating_sub(1)
+        };
+        if self.repeats == 0 {
+            // Only 16 bits of a number are told: later they would be those of another packet, or of one that was never sent.
+            (self.newest, self.rebuilt) = (None, 0);
+        }
+        let changed = share.abs_diff(self.told) > share / 4;
+        self.told = share;
+        self.not_before = now + if changed { CHANGES } else { REFRESH };
+    }
+}
+
+const REPEATS: u8 = 2;
+/// The share is told no sooner again when it changes much, and when it does not.
+const CHANGES: Duration = Duration::from_millis(100);
+const REFRESH: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
@@ -98,5 +164,38 @@ mod tests {
         losses.arrived(1 << 47);
         losses.arrived(5);
         assert!(losses.is_on() && losses.end == (1 << 47) + 1);
+    }
+
+    #[test]
+    fn what_was_rebuilt_is_told_three_times() {
+        let (mut tells, now) = (Tells::default(), Time::from_millis(10));
+        assert_eq!(tells.peek(now, 0), None);
+        [100, 98, 101, 60].into_iter().for_each(|pn| tells.rebuilt(65_536 + pn, now));
+        for _ in 0..3 {
+            let told = tells.peek(now, 0).unwrap();
+            assert_eq!((told.newest, told.rebuilt), (Seq16(101), 0b1011));
+            tells.told(now, 0);
+        }
+        assert_eq!((tells.peek(now, 0), tells.due()), (None, None));
+    }
+
+    #[test]
+    fn the_share_is_told_as_it_changes_and_each_half_second_but_not_that_there_is_none() {
+        let mut tells = Tells::default();
+        let mut told = |from: u64, share: u8| {
+            let times = (from..from + 1000).step_by(10).map(Time::from_millis).filter(|now| {
+                let is_told = tells.peek(*now, share).is_some();
+                if is_told {
+                    tells.told(*now, share);
+                }
+                is_told
+            });
+            times.count()
+        };
+        assert_eq!(told(0, 0), 0);
+        assert_eq!(told(1000, 10), 4, "three at once, and one 500 ms later");
+        assert_eq!(told(2000, 10), 2);
+        assert_eq!(told(3000, 0), 3);
+        assert_eq!(told(4000, 0), 0);
     }
 }

@@ -5,25 +5,98 @@
 //! gets lost and tells the other, which sends as many repairs as that asks for, and none where nothing gets lost. What was rebuilt is
 //! told apart from what has arrived, so that no loss is hidden from who has to slow down. Source for that: RFC 9265 (section 3).
 
-mod config;
 mod losses;
 mod protection;
 mod rebuild;
-mod stats;
-mod tells;
 #[cfg(test)]
 mod tests;
-
-pub use config::RepairConfig;
-pub use stats::RepairStats;
 
 pub(super) use protection::{Path, Protection};
 pub(super) use rebuild::Rebuild;
 
 use super::wire::{Frame, Frames, REPAIR_FIRST};
-use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
+use crate::code::{REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
+use crate::config::{ConfigError, in_range};
+use crate::counters::stats;
 use crate::seq::Sn;
 use crate::wire::{Command, segments};
+
+/// How much repairs may cost; see [`SessionConfig::repairs`](crate::session::SessionConfig::repairs).
+///
+/// ```
+/// use whitewater::session::{RepairConfig, SessionConfig};
+///
+/// let repairs = Some(RepairConfig { percent: 50, ..RepairConfig::default() });
+/// assert!(SessionConfig { repairs, ..SessionConfig::default() }.check().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "made for `RepairConfig { .., ..RepairConfig::default() }`")]
+pub struct RepairConfig {
+    /// Most bytes of repairs, in percent of those of the packets that they protect, both with the headers of IP and UDP: 0 to 100. How
+    /// many it is follows the loss. 0: none are sent, and those of the peer are used.
+    pub percent: u8,
+    /// The loss from which on the peer is asked for repairs, in units of 0.1 %: 1 to 500. They end when it is half of that.
+    pub min_loss: u16,
+    /// Most bytes of packets remembered in each direction while there are repairs: 16 KiB to 1 MiB. At most 128 packets received and 64
+    /// sent are.
+    pub memory: u32,
+}
+
+impl Default for RepairConfig {
+    /// At most 30 %, from 1 % of loss on, 128 KiB.
+    fn default() -> Self {
+        Self { percent: 30, min_loss: 10, memory: 128 << 10 }
+    }
+}
+
+impl RepairConfig {
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field out of range, its value and the range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Self { percent, min_loss, memory } = *self; // a new field fails to compile until it is handled
+        in_range("percent of `repairs`", percent, 0..=100)?;
+        in_range("min_loss of `repairs`", min_loss, 1..=500)?;
+        in_range("memory of `repairs`", memory, 16 << 10..=1 << 20)
+    }
+}
+
+stats! {
+    /// What became of the repairs of a session, in both directions.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct RepairStats {
+        /// Repairs of packets sent.
+        pub sent: u64 => "whitewater_session_packet_repairs_sent_total",
+        /// Of them, those that had a datagram of their own.
+        pub sent_alone: u64,
+        /// Bytes that repairs of packets took in datagrams, with the whole of the datagrams that they had for themselves.
+        pub bytes: u64 => "whitewater_session_packet_repairs_bytes_total",
+        /// Packets that the peer says it has rebuilt: lost on the path, and counted as lost.
+        pub rebuilt_by_peer: u64 => "whitewater_session_packets_rebuilt_total" [by: "peer", "Packets lost and rebuilt"],
+        /// Share of what we send that gets lost, of 255, as the peer has told last; 0: so little that no repairs are sent.
+        pub loss_told: u8,
+        /// Packets of the peer that were lost and rebuilt.
+        pub rebuilt: u64 => "whitewater_session_packets_rebuilt_total" [by: "here", "Packets lost and rebuilt"],
+        /// Repairs received of which nothing was missing.
+        pub needless: u64 => "whitewater_session_packet_repairs_unused_total" [reason: "needless", "Repairs received for nothing"],
+        /// Of what was rebuilt, what had come meanwhile or was too old to tell.
+        pub late: u64 => "whitewater_session_packet_repairs_unused_total" [reason: "late", "Repairs received for nothing"],
+        /// What was rebuilt and is nothing that a peer sends, and repairs for which there was no memory.
+        pub refused: u64 => "whitewater_session_packet_repairs_unused_total" [reason: "refused", "Repairs received for nothing"] by refused_total,
+        /// Repairs refused, by the reason.
+        pub rejected: RejectedRepairs,
+    }
+}
+
+impl RepairStats {
+    /// What was refused for any reason.
+    #[must_use]
+    pub fn refused_total(&self) -> u64 {
+        self.refused + self.rejected.total()
+    }
+}
 
 impl Frame<'_> {
     /// Whether it carries data, which is rebuilt; the rest of a lost packet is out of date by then.

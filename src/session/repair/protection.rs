@@ -40,7 +40,6 @@ struct Work {
 #[derive(Debug)]
 struct Window {
     packets: History,
-    /// When they left, by their numbers.
     left: [Time; COVER_MAX as usize],
     /// The number after the newest.
     end: Sn,
@@ -81,7 +80,6 @@ impl Protection {
         if self.is_told(now) { f64::from(self.told) / 255.0 } else { 0.0 }
     }
 
-    /// Whether packets are protected.
     pub(in crate::session) fn is_on(&self, now: Time) -> bool {
         self.config.percent > 0 && self.is_told(now)
     }
@@ -178,7 +176,6 @@ impl Protection {
         self.work.as_deref().map_or(0, work)
     }
 
-    /// Forgets what is under way and gives its memory back.
     pub(in crate::session) fn shrink(&mut self) {
         self.work = None;
     }
@@ -193,7 +190,6 @@ impl Work {
         Self { protector: Protector::default(), window, last: Time::ZERO, gap: 0, alone: 0 }
     }
 
-    /// A packet leaves.
     fn left(&mut self, now: Time) {
         if now > self.last {
             let gap = now.micros_since(self.last).min(GAP_MAX);
@@ -202,7 +198,6 @@ impl Work {
         }
     }
 
-    /// Writes a repair before the frames of a packet.
     fn write(&mut self, draft: &Draft, buffer: &mut Vec<u8>, start: usize) {
         let payload = insert_repair(buffer, start, draft.first().0, draft.len);
         self.protector.write(&self.window.packets, draft, payload);
@@ -210,7 +205,6 @@ impl Work {
 }
 
 impl Window {
-    /// Remembers a packet that leaves now.
     fn push(&mut self, now: Time, sn: Sn, body: &[u8]) {
         self.end = sn.add(1);
         self.packets.forget_before(self.end.sub(COVER_MAX.into()));
@@ -230,7 +224,6 @@ impl Window {
         }
     }
 
-    /// A repair of what left before `end`.
     fn draft(&self, end: Sn) -> Option<Draft> {
         Draft::of_last(&self.packets, COVER_MAX.into(), end, false)
     }
@@ -240,7 +233,6 @@ fn slot(sn: Sn) -> usize {
     sn.0 as usize % usize::from(COVER_MAX)
 }
 
-/// Bytes of a REPAIR that rides.
 fn cost_of(draft: &Draft) -> usize {
     RIDER + usize::from(draft.len)
 }

@@ -1,7 +1,6 @@
 //! Repairs that come in: what got lost is rebuilt of them.
 
-use super::losses::Losses;
-use super::tells::Tells;
+use super::losses::{Losses, Tells};
 use super::{REACH, RepairConfig, RepairStats, low};
 use crate::code::{Decoder, DecoderConfig};
 use crate::seq::Sn;
@@ -21,7 +20,6 @@ pub(in crate::session) struct Rebuild {
 }
 
 impl Rebuild {
-    /// For packets of at most so many bytes.
     pub(in crate::session) fn new(config: &RepairConfig, packet_max: u16) -> Self {
         let RepairConfig { min_loss, memory, .. } = *config;
         Self {
@@ -33,7 +31,6 @@ impl Rebuild {
         }
     }
 
-    /// The packet `pn` has come.
     pub(in crate::session) fn arrived(&mut self, pn: u64) {
         self.losses.arrived(pn);
         if !self.is_on() {
@@ -84,7 +81,6 @@ impl Rebuild {
         }
     }
 
-    /// When the peer is to be told of what was rebuilt.
     pub(in crate::session) const fn due(&self) -> Option<Time> {
         self.tells.due()
     }
@@ -94,12 +90,10 @@ impl Rebuild {
         self.tells.peek(now, self.losses.told())
     }
 
-    /// The peer has been told.
     pub(in crate::session) fn told(&mut self, now: Time) {
         self.tells.told(now, self.losses.told());
     }
 
-    /// What was counted here.
     pub(in crate::session) fn stats(&self) -> RepairStats {
         let mut stats = self.stats;
         if let Some(decoder) = &self.decoder {
@@ -114,7 +108,6 @@ impl Rebuild {
         self.decoder.as_deref().map_or(0, memory)
     }
 
-    /// Forgets what came and gives its memory back.
     pub(in crate::session) fn shrink(&mut self) {
         if self.decoder.is_some() {
             self.stats = self.stats();

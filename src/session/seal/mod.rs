@@ -24,8 +24,7 @@
 #![expect(clippy::missing_errors_doc, reason = "the errors say when")]
 
 use super::crypto::Protection;
-use super::number::{expand, truncate};
-use super::replay::{ReplayWindow, Replayed};
+use super::replay::{ReplayWindow, Replayed, expand, truncate};
 use super::wire::{DATA_HEADER_LEN, Data, PacketError};
 use crate::time::Time;
 use thiserror::Error;
@@ -61,19 +60,16 @@ pub struct Opened<'a> {
     pub body: &'a [u8],
 }
 
-/// Why a packet was not sealed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum SealError {
-    /// The datagram was not begun with [`Seal::begin`].
-    #[error("there is no room for the header")]
-    NoHeader,
-    /// There are no packet numbers left: close the session.
-    #[error("the packet numbers are used up")]
-    NumbersSpent,
-    /// The key sealed as much as it may, and the client did not update it: close the session.
-    #[error("the key is used up")]
-    KeySpent,
+errors! {
+    /// Why a packet was not sealed.
+    SealError {
+        /// The datagram was not begun with [`Seal::begin`].
+        "there is no room for the header" NoHeader,
+        /// There are no packet numbers left: close the session.
+        "the packet numbers are used up" NumbersSpent,
+        /// The key sealed as much as it may, and the client did not update it: close the session.
+        "the key is used up" KeySpent,
+    }
 }
 
 /// Why a packet was not opened. Nothing but counters has changed; the bytes of the datagram may have.
@@ -106,7 +102,14 @@ impl Seal {
     pub fn new(now: Time, Keys(mut protection): Keys) -> Self {
         protection.begin(now);
         let overhead = u16::try_from(DATA_HEADER_LEN + protection.tail()).unwrap_or(u16::MAX);
-        Self { protection, next_pn: 0, window: ReplayWindow::new(), forged: 0, overhead, is_resting: false }
+        Self {
+            protection,
+            next_pn: 0,
+            window: ReplayWindow::default(),
+            forged: 0,
+            overhead,
+            is_resting: false,
+        }
     }
 
     /// Leaves room for the header of a packet behind what is in the buffer, which the frames are to follow. Returns where it begins,

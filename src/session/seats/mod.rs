@@ -1,12 +1,10 @@
 //! What the table of a server and that of bare peers have in common: whose turn it is, when each is looked at, whose addresses have how
 //! many seats, and who must not come back at once.
 
-mod graves;
-mod hosts;
+mod names;
 mod timers;
 
-pub(super) use graves::{Graves, Name};
-pub(super) use hosts::Hosts;
+pub(super) use names::{Graves, Hosts, Name};
 
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -49,7 +47,6 @@ impl Entry {
 }
 
 impl<Id: Copy + Ord> Agenda<Id> {
-    /// The seat may have something to send.
     #[inline]
     pub(super) fn list(&mut self, id: Id, entry: &mut Entry) {
         if !std::mem::replace(&mut entry.is_listed, true) {
@@ -105,7 +102,6 @@ impl<Id: Copy + Ord> Agenda<Id> {
         true
     }
 
-    /// The seat is given back.
     pub(super) fn leave(&mut self, entry: &mut Entry) {
         self.timers.clear(&mut entry.wake);
     }

@@ -32,7 +32,6 @@ impl<Id: Copy + Ord> Timers<Id> {
         self.due.push(Reverse((at, id)));
     }
 
-    /// Takes a session's timer away.
     pub(super) fn clear(&mut self, armed: &mut Time) {
         self.armed -= usize::from(std::mem::replace(armed, Time::NEVER) != Time::NEVER);
         if self.armed == 0 {
@@ -56,7 +55,6 @@ impl<Id: Copy + Ord> Timers<Id> {
         is_its
     }
 
-    /// The soonest of all.
     pub(super) fn next(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }

@@ -104,7 +104,6 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// The same if it was no.
     fn repeat_rejection(&mut self, now: Time, attempt: Name, msg1: &[u8]) -> Result<(), Refusal> {
         let hash = self.hash(msg1);
         if !self.rejections.again(now, attempt, hash) {
@@ -201,7 +200,6 @@ impl<M: Message> Server<M> {
         Responder::read_msg1(attempt, psk, server_key, **random, msg1, payload).ok()
     }
 
-    /// Makes room for one more from `host` that is not confirmed.
     fn make_room(&mut self, now: Time, host: IpAddr) {
         if self.who_goes(host).0 {
             self.drop_oldest(now, Some(host));

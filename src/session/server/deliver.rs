@@ -12,7 +12,6 @@ use crate::time::Time;
 use std::collections::VecDeque;
 
 impl<M: Message> Server<M> {
-    /// Gives DATA to its session.
     pub(super) fn deliver(&mut self, now: Time, from: Arrival, header: Data, datagram: &mut [u8]) {
         if datagram.len() > self.config.session.datagram_taken().into() {
             return self.count(now, from.address, Refusal::Malformed);
@@ -89,7 +88,6 @@ impl<M: Message> Server<M> {
         None
     }
 
-    /// A timer of `at` has come up.
     pub(super) fn wake(&mut self, now: Time, at: Time, id: u32) {
         let Seats { table, agenda, .. } = &mut self.seats;
         let Some(seat) = table.get_mut(id) else { return };

@@ -9,7 +9,6 @@ use crate::message::Message;
 pub(super) struct Memory {
     limit: u64,
     used: u64,
-    /// The part of each session.
     own: u64,
     /// What is used, and of parts the rest.
     taken: u64,
@@ -24,7 +23,6 @@ impl Memory {
         self.used
     }
 
-    /// Bytes that are left when each session has its part.
     const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.taken)
     }
@@ -39,13 +37,11 @@ impl Memory {
         self.left() > self.own
     }
 
-    /// A session has come.
     pub(super) fn admit<M: Message>(&mut self, peer: &mut Peer<M>) {
         self.replace(None, Some(0));
         self.recount(peer);
     }
 
-    /// A session has gone.
     pub(super) fn dismiss<M>(&mut self, peer: &Peer<M>) {
         self.replace(Some(peer.counted), None);
     }
@@ -84,7 +80,6 @@ impl Memory {
         self.replace(Some(before), Some(held));
     }
 
-    /// Whether no more than an eighth is left.
     const fn is_short(&self) -> bool {
         self.left() <= self.limit / 8
     }

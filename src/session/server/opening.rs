@@ -113,7 +113,6 @@ impl<M: Message> Server<M> {
         Ok(())
     }
 
-    /// Has the application asked about a guest.
     pub(super) fn ask(&mut self, now: Time, id: u32, guest: Guest, letter: Letter) {
         let asked = Asked { place: Place::new(now, &guest), guest, letter };
         self.seats.enter(id, Seat::Asked(Box::new(asked)));

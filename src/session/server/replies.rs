@@ -11,11 +11,13 @@ use crate::time::Time;
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 
-/// What is sent, and where to.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    /// These bytes.
-    Short { to: SocketAddr, len: usize, bytes: [u8; CHALLENGE_LEN] },
+    Short {
+        to: SocketAddr,
+        len: usize,
+        bytes: [u8; CHALLENGE_LEN],
+    },
     /// The ACCEPT of a session that is not confirmed.
     Accept(u32, SocketAddr),
     /// The ACCEPT that says no to an attempt.
@@ -81,7 +83,6 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// Writes the next answer.
     pub(super) fn append_reply(&mut self, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         while let Some(reply) = self.replies.pop_front() {
             let (to, bytes) = match &reply {

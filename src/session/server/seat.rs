@@ -63,9 +63,7 @@ pub(super) struct Peer<M> {
     pub(super) taken: u64,
     /// It has taken some since it was polled last.
     pub(super) took: bool,
-    /// Whether it is on the list of those that have something to tell.
     pub(super) is_eventful: bool,
-    /// What its connect token said.
     pub(super) pass: Option<Box<Pass>>,
 }
 
@@ -74,9 +72,7 @@ pub(super) struct Peer<M> {
 pub(super) struct HalfOpen {
     /// To be sent again, byte by byte the same.
     pub(super) accept: Box<[u8]>,
-    /// Of the message that it answers.
     pub(super) msg1_hash: u128,
-    /// When it may be sent again.
     pub(super) again_from: Time,
     /// Whether the application has let it in, and wants to know.
     pub(super) is_told: bool,
@@ -111,7 +107,6 @@ impl Place {
         Self { attempt: guest.attempt, entry: Entry::at(now + TIME_WAIT) }
     }
 
-    /// What it counts against.
     fn host(&self) -> IpAddr {
         host(self.attempt.0)
     }
@@ -132,7 +127,6 @@ impl<M: Message> Seats<M> {
         }
     }
 
-    /// The session of an id that is taken, confirmed or not.
     pub(super) fn peer(&self, id: u32) -> Option<&Peer<M>> {
         match self.table.get(id)? {
             Seat::Session(peer) => Some(peer),
@@ -147,7 +141,6 @@ impl<M: Message> Seats<M> {
         }
     }
 
-    /// The sessions that are confirmed.
     pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
         let is_up = |seat: &Seat<M>| matches!(seat, Seat::Session(peer) if peer.half_open.is_none());
         self.table.iter().filter(move |(_, seat)| is_up(seat)).map(|(id, _)| id)
@@ -244,7 +237,6 @@ impl<M: Message> Seats<M> {
         Some(&mut peer.connection)
     }
 
-    /// Takes out timers that are nobody's.
     pub(super) fn tidy(&mut self) {
         let Self { table, agenda, .. } = self;
         agenda.tidy(|id| Some(&table.get(id)?.place().entry));
@@ -289,7 +281,6 @@ impl<M: Message> Server<M> {
 
 /// How long a client has to be heard, and how long an attempt is remembered that is over: as long as a cookie lives at most.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(10);
-/// Least time between two ACCEPTs of one attempt.
 pub(super) const ACCEPT_EACH: Duration = Duration::from_millis(50);
 /// What a client that was let in takes to be heard over most paths. Who asks again each second in the name of others does not hold a place.
 const ANSWER_MAX: Duration = Duration::from_millis(500);

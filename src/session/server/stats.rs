@@ -103,5 +103,4 @@ impl<M: Message> Server<M> {
     }
 }
 
-/// Least time between two lines about one kind.
 const LINE_EACH: Duration = Duration::from_secs(2);

@@ -53,7 +53,6 @@ impl Tokens {
         (left != session).then_some(left)
     }
 
-    /// A session has gone.
     pub(super) fn leave(&mut self, pass: &Pass, session: u32) {
         if self.clients.get(&pass.client_id).is_some_and(|(_, known)| *known == session) {
             self.clients.remove(&pass.client_id);

@@ -89,7 +89,6 @@ impl ServerKey {
         Some(concat(&[&head, &grant.nonce, &*plain, &tag]))
     }
 
-    /// The grant in a sealed token, whose head is looked at by the caller.
     pub(super) fn open(
         &self,
         protocol_id: u64,
@@ -228,7 +227,6 @@ fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
 pub const SEALED_LEN: usize = HEAD_LEN + NONCE_LEN + PLAIN_LEN + 16;
 /// Most bytes that the application may have in a token.
 pub const USER_MAX: usize = 256;
-/// The version of tokens.
 const VERSION: u8 = 1;
 /// Keeps the keys and tags of tokens apart from all others.
 pub(in crate::session) const LABEL: &[u8; 10] = b"ww/1 token";

@@ -12,7 +12,6 @@ pub struct Verifier {
     protocol_id: u64,
     key: Arc<ServerKey>,
     previous: Option<Arc<ServerKey>>,
-    /// When this process was started, seconds since 1970.
     started: u64,
     used: Arc<Mutex<Used>>,
 }
@@ -108,7 +107,6 @@ impl Verifier {
 }
 
 impl Used {
-    /// Whether a token may be used.
     fn check(&self, nonce: &[u8; NONCE_LEN], expires: u64) -> Result<(), TokenError> {
         let known = |generation: &Generation| generation.nonces.contains(nonce);
         if expires <= self.forgotten || known(&self.young) || known(&self.old) {
@@ -117,7 +115,6 @@ impl Used {
         Ok(())
     }
 
-    /// Remembers that a token was used.
     fn insert(&mut self, now: u64, nonce: [u8; NONCE_LEN], expires: u64) -> Result<(), TokenError> {
         self.check(&nonce, expires)?;
         if self.young.nonces.len() >= GENERATION_MAX {

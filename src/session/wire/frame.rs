@@ -2,7 +2,6 @@
 
 use super::reader::{Reader, Short, Value, values};
 use crate::seq::Seq16;
-use thiserror::Error;
 
 /// One frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -95,29 +94,21 @@ impl EcnFrame {
     }
 }
 
-/// Why a body is not a sequence of frames. Nothing of it counts.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum FrameError {
-    /// There is no such frame, or it may not extend to the end.
-    #[error("{found:#04x} is no frame")]
-    Kind { found: u8 },
-    #[error("a frame is cut off")]
-    Truncated,
-    #[error("the last frame is not the shortest that says this")]
-    NotShortest,
-    #[error("the padding is not zero")]
-    Padding,
-    /// The text of a CLOSE is too long, no UTF-8, or has control characters.
-    #[error("the text of a close is none")]
-    Text,
-    /// A KCP_PART is none: it has no bytes, comes after the last, or is a whole frame.
-    #[error("a part of a frame is none")]
-    Part,
-    #[error("a repair behind another frame")]
-    Repair,
-    #[error("more frames than a body may have")]
-    TooMany,
+errors! {
+    /// Why a body is not a sequence of frames. Nothing of it counts.
+    FrameError {
+        /// There is no such frame, or it may not extend to the end.
+        "{found:#04x} is no frame" Kind { found: u8 },
+        "a frame is cut off" Truncated,
+        "the last frame is not the shortest that says this" NotShortest,
+        "the padding is not zero" Padding,
+        /// The text of a CLOSE is too long, no UTF-8, or has control characters.
+        "the text of a close is none" Text,
+        /// A KCP_PART is none: it has no bytes, comes after the last, or is a whole frame.
+        "a part of a frame is none" Part,
+        "a repair behind another frame" Repair,
+        "more frames than a body may have" TooMany,
+    }
 }
 
 impl From<Short> for FrameError {

@@ -17,7 +17,6 @@ pub struct NoRoom;
 #[derive(Debug)]
 pub struct FrameWriter<'a> {
     buffer: &'a mut Vec<u8>,
-    /// Longest that the buffer may become.
     end: usize,
     count: usize,
     /// Where the last frame begins, if it extends to the end.
@@ -125,7 +124,6 @@ impl<'a> FrameWriter<'a> {
         self.buffer.extend_from_slice(content);
     }
 
-    /// Gives the last frame a length, if it has none.
     fn close_last(&mut self) {
         let Some(start) = self.open.take() else {
             return;
@@ -194,5 +192,4 @@ fn of_any_length(content: usize) -> Result<usize, NoRoom> {
 pub(in crate::session) const PART_HEAD: usize = KcpPart::LEN;
 /// Bytes of a REPAIR that say which packet is the first.
 pub(in crate::session) const REPAIR_FIRST: usize = 4;
-/// Bytes of the length of a frame.
 const LENGTH_LEN: usize = 2;

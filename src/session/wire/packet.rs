@@ -6,7 +6,6 @@ use super::{
     TOKEN_MAX, VERSION, kind,
 };
 use std::ops::RangeInclusive;
-use thiserror::Error;
 
 /// A datagram of a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -126,22 +125,17 @@ pub struct Data {
     pub pn: u32,
 }
 
-/// Why a datagram, or a payload of the handshake, is none; and why one cannot be written.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-pub enum PacketError {
-    /// Its first byte is of no packet, or of another than was asked for.
-    #[error("{found:#04x} is not the kind")]
-    Kind { found: u8 },
-    #[error("version {found} is not ours")]
-    Version { found: u8 },
-    /// It is shorter or longer than it says, or than its kind can be.
-    #[error("{have} bytes are not its length")]
-    Length { have: usize },
-    #[error("a reserved bit is set")]
-    Reserved,
-    #[error("{field} has a value that it cannot have")]
-    Field { field: &'static str },
+errors! {
+    /// Why a datagram, or a payload of the handshake, is none; and why one cannot be written.
+    PacketError {
+        /// Its first byte is of no packet, or of another than was asked for.
+        "{found:#04x} is not the kind" Kind { found: u8 },
+        "version {found} is not ours" Version { found: u8 },
+        /// It is shorter or longer than it says, or than its kind can be.
+        "{have} bytes are not its length" Length { have: usize },
+        "a reserved bit is set" Reserved,
+        "{field} has a value that it cannot have" Field { field: &'static str },
+    }
 }
 
 impl From<Short> for PacketError {

@@ -96,7 +96,6 @@ impl<'a> Value<'a> for &'a [u8] {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::session) struct Short {
-    /// All bytes there were.
     pub(in crate::session) have: usize,
 }
 
@@ -137,7 +136,6 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// All that is left.
     pub(in crate::session) const fn take_rest(&mut self) -> &'a [u8] {
         let rest = self.rest;
         self.rest = &[];

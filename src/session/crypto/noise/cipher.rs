@@ -10,7 +10,6 @@ use crate::session::Cipher;
 #[cfg(fuzzing)]
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A key, ready for use, or at rest.
 pub(super) struct Keyed {
     key: Key,
     which: Cipher,
@@ -101,7 +100,6 @@ fn nonce(cipher: Cipher, pn: u64) -> [u8; 12] {
 
 /// Bytes of what is computed from a key of AES-GCM, at most.
 const AES_GCM: usize = 1024;
-/// Bytes of a tag.
 pub(super) const TAG_LEN: usize = 16;
 
 /// A fuzzer gets past the tag: from now on no cipher of sessions encrypts in this process, and each tag is zeros.

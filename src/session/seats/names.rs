@@ -1,8 +1,9 @@
-//! Names of what is over and must not come back to life: a late copy of a first datagram would open what nobody is in.
+//! How many seats each address has, and the names of what is over and must not come back to life: a late copy of a first datagram would
+//! open what nobody is in.
 
 use crate::time::Time;
-use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// What a stranger asks by: where it is, and the number of its attempt or conversation.
@@ -47,6 +48,45 @@ impl Graves {
             self.names.remove(name);
             self.until.pop_front();
         }
+    }
+}
+
+/// HostSeats by address. An address without any is not in it, so its size is that of the table.
+#[derive(Debug, Default)]
+pub(in crate::session) struct Hosts(BTreeMap<IpAddr, HostSeats>);
+
+/// The seats of one address.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::session) struct HostSeats {
+    pub(in crate::session) all: usize,
+    pub(in crate::session) half_open: usize,
+}
+
+impl Hosts {
+    pub(in crate::session) fn enter(&mut self, host: IpAddr, is_half_open: bool) {
+        let seats = self.0.entry(host).or_default();
+        seats.all += 1;
+        seats.half_open += usize::from(is_half_open);
+    }
+
+    /// One of those that were not confirmed is.
+    pub(in crate::session) fn confirm(&mut self, host: IpAddr) {
+        if let Some(seats) = self.0.get_mut(&host) {
+            seats.half_open = seats.half_open.saturating_sub(1);
+        }
+    }
+
+    /// A confirmed one is given back.
+    pub(in crate::session) fn leave(&mut self, host: IpAddr) {
+        let Some(seats) = self.0.get_mut(&host) else { return };
+        seats.all -= 1;
+        if seats.all == 0 {
+            self.0.remove(&host);
+        }
+    }
+
+    pub(in crate::session) fn of(&self, host: IpAddr) -> HostSeats {
+        self.0.get(&host).copied().unwrap_or_default()
     }
 }
 
