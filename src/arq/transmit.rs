@@ -81,6 +81,7 @@ impl<O: Output> Transmit<'_, '_, O> {
     }
 
     /// Takes waiting segments into flight as far as windows, pacing and the output allow, `most` of them, and sends them.
+    #[inline]
     pub(super) fn send_new(&mut self, flight: &Flight, most: u32) {
         let room = self.room();
         let most = self.sender.waiting().min(room).min(most);

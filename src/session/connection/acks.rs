@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) struct Received {
     newest: Option<Newest>,
     /// When the peer is to be told at the latest; never: it has been.
-    due: Time,
+    pub(super) due: Time,
     /// The oldest packet of which it has not been told, and wants to know.
     untold: Option<u64>,
     /// Datagrams that may still tell it again, when they leave anyway: the first may have got lost.
@@ -58,10 +58,6 @@ impl Received {
             self.untold = Some(oldest);
             self.repeats = REPEATS;
         }
-    }
-
-    pub(super) const fn due(&self) -> Time {
-        self.due
     }
 
     /// What a datagram that leaves now tells, with how long ago the newest came.
@@ -121,12 +117,12 @@ mod tests {
     fn an_ack_leaves_when_due_and_rides_twice_more() {
         let mut received = Received::default();
         received.add(Time::ZERO, 7, None);
-        assert_eq!((received.due(), received.peek(Time::ZERO)), (Time::NEVER, None), "nothing to tell");
+        assert_eq!((received.due, received.peek(Time::ZERO)), (Time::NEVER, None), "nothing to tell");
         received.add(Time::ZERO, 8, Some(Time::from_millis(10)));
         for tells in 0..3 {
             assert!(received.peek(Time::ZERO).is_some(), "{tells}");
             received.told();
-            assert_eq!(received.due(), Time::NEVER);
+            assert_eq!(received.due, Time::NEVER);
         }
         assert_eq!(received.peek(Time::ZERO), None);
     }
@@ -137,9 +133,9 @@ mod tests {
         for round in 0..3 {
             let first = 100 * round;
             (first..first + REACH).for_each(|pn| received.add(Time::ZERO, pn, Some(later)));
-            assert_eq!(received.due(), later);
+            assert_eq!(received.due, later);
             received.add(Time::ZERO, first + REACH, Some(later));
-            assert_eq!(received.due(), Time::ZERO);
+            assert_eq!(received.due, Time::ZERO);
             received.told();
         }
     }

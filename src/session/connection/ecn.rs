@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) struct Marks {
     received: EcnFrame,
     /// When the peer is to be told at the latest, or never, and not before when.
-    due: Time,
+    pub(super) due: Time,
     not_before: Time,
     /// Datagrams that may still tell it, when they leave anyway.
     repeats: u8,
@@ -27,8 +27,10 @@ pub(super) struct Marks {
     told_in: Option<u64>,
     /// Whether the last packet that was sent is marked.
     is_marked: bool,
-    share: Loss,
-    total: u64,
+    /// Share of packets that are marked, of about the last 64.
+    pub(super) share: Loss,
+    /// Packets that the peer says were marked.
+    pub(super) total: u64,
 }
 
 /// What is known of what the path does to marks.
@@ -68,15 +70,6 @@ impl Marks {
         self.path == PathMarks::Valid
     }
 
-    pub(super) const fn told(&self) -> u64 {
-        self.total
-    }
-
-    /// Share of packets that are marked, of about the last 64.
-    pub(super) const fn share(&self) -> f64 {
-        self.share.share()
-    }
-
     /// A packet has come. If it `only_tells` of others, its mark waits for what leaves anyway: or two ends whose packets are all marked would
     /// tell each other of that for ever.
     pub(super) fn on_received(&mut self, ecn: Option<Ecn>, only_tells: bool, due: Time) {
@@ -91,10 +84,6 @@ impl Marks {
         if ecn == Some(Ecn::Congested) && !only_tells {
             self.due = self.due.min(self.not_before.max(due));
         }
-    }
-
-    pub(super) const fn due(&self) -> Time {
-        self.due
     }
 
     /// Tells the peer which marks have come, if that is due, or else if it may ride along; `must`: only if it is due.
@@ -217,7 +206,7 @@ mod tests {
         assert!(marks.is_marked);
         assert_eq!(marks.on_counts(0, counts(0, 1, 0)), 0, "an older packet says nothing");
         assert_eq!(marks.on_counts(2, counts(10, 8, 3)), 1);
-        assert_eq!((marks.told(), marks.is_valid()), (3, true));
+        assert_eq!((marks.total, marks.is_valid()), (3, true));
     }
 
     #[test]

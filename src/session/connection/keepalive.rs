@@ -23,7 +23,8 @@ pub(super) struct Keepalive {
     /// µs.
     interval: u32,
     timeout: u32,
-    heard: Time,
+    /// When the peer was last heard.
+    pub(super) heard: Time,
     spoke: Time,
     /// When something was last sent that the peer answers with how the path is: a ping, or what asks for an ACK.
     asked: Time,
@@ -32,7 +33,7 @@ pub(super) struct Keepalive {
     /// Pings since one was answered.
     pings: u8,
     /// The time of the last call.
-    now: Time,
+    pub(super) now: Time,
     /// When anything but signs of life was last sent or received.
     pub(super) busy: Time,
     /// Not before this the peer counts as silent: we were not there to hear it.
@@ -68,14 +69,6 @@ impl Keepalive {
             self.ping_now = true;
         }
         self.now = self.now.max(now);
-    }
-
-    pub(super) const fn now(&self) -> Time {
-        self.now
-    }
-
-    pub(super) const fn heard(&self) -> Time {
-        self.heard
     }
 
     /// The peer is heard; returns whether that ends a standstill, ours or of the path.

@@ -44,12 +44,6 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(conv: u32, config: &Config) -> Result<Self, ConfigError> {
-        let mut kcp = Kcp::new(Conv(conv), config, config.datagram_queue())?;
-        kcp.set_ack_ride();
-        Ok(Self { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false, wait: None })
-    }
-
     /// Makes what is due; whether something waits that has not left.
     fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) -> bool {
         if self.kcp.output().is_empty() {
@@ -86,7 +80,6 @@ impl Lanes {
         })
     }
 
-    /// The knobs of the session.
     pub(super) fn config(&self) -> &SessionConfig {
         &self.config
     }
@@ -95,7 +88,10 @@ impl Lanes {
     fn fresh(&self, lane: usize) -> Option<Lane> {
         let config = self.config.lane(self.config.lanes.get(lane)?, self.max_datagram);
         let conv = self.conv.wrapping_add(u32::try_from(lane).ok()?);
-        Lane::new(conv, &config).inspect_err(|error| log::error!("lanes that were checked: {error}")).ok()
+        let kcp = Kcp::new(Conv(conv), &config, config.datagram_queue());
+        let mut kcp = kcp.inspect_err(|error| log::error!("lanes that were checked: {error}")).ok()?;
+        kcp.set_ack_ride();
+        Some(Lane { kcp, blocked: None, fragment_chains: 0, was_full: false, is_asked: false, wait: None })
     }
 
     #[cold]
@@ -346,18 +342,9 @@ impl Lanes {
         }
     }
 
-    /// The peer is reached by another path.
-    pub(super) fn path_changed(&mut self, now: Time) {
-        for lane in &mut self.lanes {
-            lane.kcp.path_changed(now);
-        }
-    }
-
-    /// A queue on the path is filling.
-    pub(super) fn congestion_marked(&mut self, now: Time) {
-        for lane in &mut self.lanes {
-            lane.kcp.congestion_marked(now);
-        }
+    /// The control blocks of lanes that are used.
+    pub(super) fn used(&mut self) -> impl Iterator<Item = &mut Kcp<DatagramQueue>> {
+        self.lanes.iter_mut().map(|lane| &mut lane.kcp)
     }
 
     /// Segments that are not known to have arrived.
@@ -365,7 +352,6 @@ impl Lanes {
         self.lanes.iter().map(|lane| lane.kcp.wait_snd()).sum()
     }
 
-    /// Gives back the memory of what is empty.
     pub(super) fn shrink(&mut self) {
         for lane in &mut self.lanes {
             lane.kcp.shrink();

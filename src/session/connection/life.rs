@@ -139,7 +139,7 @@ impl<M: Message> Connection<M> {
         if !self.is_closed() {
             self.life = Life::Closed { by_peer: false, owes_answer: false };
             self.events.closed = Some(Box::new((reason, undelivered)));
-            self.observe(self.keepalive.now());
+            self.observe(self.keepalive.now);
         }
     }
 

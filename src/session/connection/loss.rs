@@ -29,8 +29,9 @@ pub(super) struct PathLoss {
     late: u32,
     /// What was left of the last share of packets that were not told of.
     rest: u32,
-    judged: u64,
-    lost: u64,
+    /// Packets of which it is decided whether they got lost, and those of them that did.
+    pub(super) judged: u64,
+    pub(super) lost: u64,
     /// Packets judged and lost in each of the last periods up to `told_at`, by the period modulo their number.
     slots: [(u32, u32); SLOTS],
 }
@@ -98,16 +99,6 @@ impl PathLoss {
     /// The same of the newest, as soon as they are enough.
     pub(super) fn newest_share(&self, now: Time) -> Option<f64> {
         self.share_of(now, JUDGED_MIN)
-    }
-
-    /// Packets of which it is decided whether they got lost.
-    pub(super) const fn judged(&self) -> u64 {
-        self.judged
-    }
-
-    /// Those of them that did.
-    pub(super) const fn lost(&self) -> u64 {
-        self.lost
     }
 
     /// The share of those of the newest periods that together have enough.
@@ -261,7 +252,7 @@ mod tests {
     }
 
     fn counts(loss: &PathLoss) -> [u64; 2] {
-        [loss.judged(), loss.lost()]
+        [loss.judged, loss.lost]
     }
 
     #[test]
@@ -358,7 +349,7 @@ mod tests {
                     Some(count) => loss.on_count(at(now), told, count),
                     None => loss.on_ack(at(now), told),
                 }
-                prop_assert!(loss.lost() <= loss.judged() && loss.judged() <= newest + 1, "{:?}", loss);
+                prop_assert!(loss.lost <= loss.judged && loss.judged <= newest + 1, "{:?}", loss);
                 prop_assert!(loss.share(at(now)).is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", loss);
             }
         }

@@ -40,10 +40,6 @@ impl Measured {
         self.in_use.as_ref().map(|in_use| &in_use.arrived)
     }
 
-    pub(super) fn rtt(&self) -> Duration {
-        self.rtt.smoothed()
-    }
-
     /// How long an acknowledgement may take, if the peer lets it wait as long as we do, `ack_delay`.
     pub(super) fn patience(&self, ack_delay: Duration) -> Duration {
         let rtt = self.rtt.smoothed_micros();
@@ -89,7 +85,7 @@ impl Measured {
 
     /// Packets of which it is decided whether they got lost, and those that did.
     pub(super) fn judged(&self) -> [u64; 2] {
-        self.in_use.as_ref().map_or([0; 2], |in_use| [in_use.loss.judged(), in_use.loss.lost()])
+        self.in_use.as_ref().map_or([0; 2], |in_use| [in_use.loss.judged, in_use.loss.lost])
     }
 
     pub(super) const fn memory(&self) -> usize {
@@ -108,7 +104,7 @@ impl<M: Message> Connection<M> {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
             rtt_min: rtt.min(),
-            loss: measured.in_use.as_ref().and_then(|in_use| in_use.loss.share(self.keepalive.now())),
+            loss: measured.in_use.as_ref().and_then(|in_use| in_use.loss.share(self.keepalive.now)),
             packets_judged: judged,
             packets_lost: lost,
             lanes: self.lanes.totals(),
@@ -121,7 +117,7 @@ impl<M: Message> Connection<M> {
             mtu_probes_lost: probes.lost,
             black_holes: probes.black_holes,
             ecn: self.marks.as_ref().is_some_and(|marks| marks.is_valid()),
-            congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.told()),
+            congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.total),
             mode: self.turns.mode(),
             repairs: self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats),
             ..ConnectionStats::default()

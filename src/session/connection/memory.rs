@@ -82,14 +82,14 @@ impl<M: Message> Connection<M> {
         message: &'a [u8],
         is_stream: bool,
     ) -> Result<&'a [u8], SendError> {
-        let (len, (held, max), most) = (message.len(), self.lanes.send_share(lane), self.lanes.send_most());
-        if !is_stream && len > most {
-            return Err(arq::SendError::TooLong { len, max: most }.into());
-        }
+        let (len, (held, max)) = (message.len(), self.lanes.send_share(lane));
         let part = |most: usize| message.get(..most).filter(|_| is_stream && most > 0);
         let room = max.saturating_sub(held);
         let fits = if len <= room { Some(message) } else { part(room) };
-        let fits = fits.ok_or(SendError::Full { held, max })?;
+        let fits = fits.ok_or_else(|| match self.lanes.send_most() {
+            most if !is_stream && len > most => arq::SendError::TooLong { len, max: most }.into(),
+            _ => SendError::Full { held, max },
+        })?;
         let left = self.budget.left.saturating_sub(1);
         match usize::try_from(left) {
             Ok(left) if left < fits.len() => part(left).ok_or(SendError::NoMemory),
@@ -107,7 +107,7 @@ impl<M: Message> Connection<M> {
             self.budget.is_short = self.budget.left == 0;
             return !self.budget.is_short;
         }
-        let is_roomy = self.lanes.regain_room(self.keepalive.now(), self.budget.left);
+        let is_roomy = self.lanes.regain_room(self.keepalive.now, self.budget.left);
         self.budget.is_short = self.lanes.is_waiting();
         is_roomy
     }

@@ -206,7 +206,7 @@ impl<M: Message> Connection<M> {
         let room = self.within_memory(lane, message, is_stream);
         if let Err(SendError::Full { .. } | SendError::NoMemory) = room {
             self.budget.is_short = true;
-            self.lanes.wait_for_room(self.keepalive.now(), lane, if is_stream { 1 } else { message.len() });
+            self.lanes.wait_for_room(self.keepalive.now, lane, if is_stream { 1 } else { message.len() });
         }
         let message = room?;
         let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;

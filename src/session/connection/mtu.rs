@@ -230,7 +230,7 @@ impl<M: Message> Connection<M> {
             return None;
         }
         let patience = self.patience();
-        let size = usize::from(self.mtu.poll(now, self.keepalive.heard(), patience)?);
+        let size = usize::from(self.mtu.poll(now, self.keepalive.heard, patience)?);
         let end = size + DATA_HEADER_LEN - self.seal.overhead();
         let padding = end.checked_sub(PING_END)?;
         let start = Seal::begin(buf);

@@ -67,7 +67,7 @@ impl<M: Message> Connection<M> {
     ///
     /// Off, it costs a look at whether it is on for each datagram.
     pub fn log_events(&mut self, most: usize) {
-        self.lanes.log_events(self.keepalive.now(), most);
+        self.lanes.log_events(self.keepalive.now, most);
         if most == 0 {
             self.observer = None;
             return;
@@ -78,9 +78,9 @@ impl<M: Message> Connection<M> {
         let mut log = EventLog::new(most);
         let lanes = u16::try_from(self.lanes.len()).unwrap_or(u16::MAX);
         let end = if self.peer.is_server { "client" } else { "server" };
-        log.push(self.keepalive.now(), SessionEvent::Start { end, lanes });
+        log.push(self.keepalive.now, SessionEvent::Start { end, lanes });
         let mut last = self.state_events();
-        log.push(self.keepalive.now(), SessionEvent::Mtu { mtu: self.mtu.current() });
+        log.push(self.keepalive.now, SessionEvent::Mtu { mtu: self.mtu.current() });
         last[3..].fill(None); // it is told at once
         self.observer = Some(Box::new(Observer {
             log,
@@ -89,7 +89,7 @@ impl<M: Message> Connection<M> {
             repairs: self.repaired(),
             last,
         }));
-        self.observe(self.keepalive.now());
+        self.observe(self.keepalive.now);
     }
 
     /// Whether events are logged.

@@ -11,7 +11,7 @@ pub(super) struct Path {
     address: SocketAddr,
     moves: bool,
     /// The answer to the peer's question.
-    response: Option<[u8; 8]>,
+    pub(super) response: Option<[u8; 8]>,
     challenges: Challenges,
     /// Made when a packet first comes from another address.
     moving: Option<Box<Moving>>,
@@ -91,15 +91,6 @@ impl Path {
         if from == self.address {
             self.response = Some(challenge);
         }
-    }
-
-    /// Whether the peer waits for an answer.
-    pub(super) const fn owes_response(&self) -> bool {
-        self.response.is_some()
-    }
-
-    pub(super) const fn pop_response(&mut self) -> Option<[u8; 8]> {
-        self.response.take()
     }
 
     /// Takes the answer of a candidate; returns where the peer was if it has moved.
@@ -260,33 +251,5 @@ mod tests {
         assert_eq!(copied(68), Some((address(2), vec![5; 68])));
         assert_eq!(copied(1), None);
         assert!(asked(&mut path, 0, 2).is_some());
-    }
-
-    #[test]
-    fn a_candidate_goes_when_the_old_address_speaks_or_its_time_is_out() {
-        let mut path = Path::new(address(1), true, [1, 2]);
-        packet(&mut path, 0, 2, true);
-        assert_eq!(packet(&mut path, 1, 1, false), Some(2), "an older packet is no sign of life");
-        assert_eq!(packet(&mut path, 1, 1, true), None);
-        packet(&mut path, 2, 2, true);
-        let challenge = asked(&mut path, 2, 2).unwrap();
-        assert_eq!(packet(&mut path, 3, 3, true), Some(2), "one at a time");
-        path.update(Time::from_millis(752));
-        assert_eq!(path.on_response(Time::from_millis(752), address(2), challenge), None);
-        assert_eq!(packet(&mut path, 752, 3, false), None, "an old packet makes none");
-    }
-
-    #[test]
-    fn a_peer_moves_four_times_in_ten_seconds_at_most_and_never_where_it_may_not() {
-        let mut path = Path::new(address(1), true, [1, 2]);
-        for port in 2..=5 {
-            packet(&mut path, 0, port, true);
-            let challenge = asked(&mut path, 0, port).unwrap();
-            assert!(path.on_response(Time::ZERO, address(port), challenge).is_some());
-        }
-        assert_eq!(packet(&mut path, 9_999, 6, true), None);
-        assert_eq!(packet(&mut path, 10_000, 6, true), Some(6));
-        let pinned = Path::new(address(1), false, [1, 2]);
-        assert!(pinned.may_be(address(1)) && !pinned.may_be(address(2)));
     }
 }

@@ -78,7 +78,7 @@ impl<M: Message> Connection<M> {
             observer.opened(now, opened.pn, len);
         }
         if self.stats.received == 1 {
-            let left = self.keepalive.heard();
+            let left = self.keepalive.heard;
             self.measured.rtt.sample(left, now.since(left)); // what made this end has been answered
         }
         if self.keepalive.on_heard(now) {
@@ -200,7 +200,7 @@ impl<M: Message> Connection<M> {
                     self.measured.on_told(now, told, Some(counts.packets()), self.mtu.probes_missing());
                 }
                 if self.marks.as_mut().is_some_and(|marks| marks.on_counts(handled.pn, counts) > 0) {
-                    self.lanes.congestion_marked(now);
+                    self.lanes.used().for_each(|lane| lane.congestion_marked(now));
                 }
             }
             Frame::Loss(loss) => self.on_loss(now, handled.pn, loss)?,
@@ -235,7 +235,7 @@ impl<M: Message> Connection<M> {
         let first = moved.as_ref().map_or(old, |moved| moved.0);
         *moved = Some(Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
-            self.lanes.path_changed(now);
+            self.lanes.used().for_each(|lane| lane.path_changed(now));
             if let Some(sent) = &mut self.sent {
                 sent.path_changed();
             }

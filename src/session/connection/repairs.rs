@@ -90,7 +90,7 @@ impl<M: Message> Connection<M> {
 
     /// Whether a repair is to leave without data.
     pub(super) fn repair_is_due(&self) -> bool {
-        self.repairs.as_ref().is_some_and(|repairs| repairs.protection.is_due(self.keepalive.now()))
+        self.repairs.as_ref().is_some_and(|repairs| repairs.protection.is_due(self.keepalive.now))
     }
 
     /// When the peer is to be told of what was rebuilt.
@@ -127,7 +127,7 @@ impl<M: Message> Connection<M> {
         for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
             if protection.rebuilt_by_peer(rebuilt) {
                 self.datagrams.on_acked(low(rebuilt));
-                self.lanes.congestion_marked(now);
+                self.lanes.used().for_each(|lane| lane.congestion_marked(now));
                 if let Some(channels) = &mut self.channels {
                     channels.on_acked(low(rebuilt));
                 }

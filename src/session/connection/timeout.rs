@@ -34,7 +34,7 @@ impl<M: Message> Connection<M> {
 
     /// When something is due.
     pub(in crate::session) fn poll_timeout(&self) -> Option<Time> {
-        let now = self.keepalive.now();
+        let now = self.keepalive.now;
         if self.path.has_copy() {
             return Some(now);
         }
@@ -58,7 +58,7 @@ impl<M: Message> Connection<M> {
             data = now;
         }
         if let Some(channels) = &self.channels {
-            data = data.min(channels.check(now, self.measured.rtt()).unwrap_or(Time::NEVER));
+            data = data.min(channels.check(now, self.measured.rtt.smoothed()).unwrap_or(Time::NEVER));
         }
         data = data.min(self.mtu.check());
         if data != Time::NEVER {
@@ -69,12 +69,12 @@ impl<M: Message> Connection<M> {
 
     /// When the peer is told something that it is owed.
     pub(super) fn control_due(&self, now: Time) -> Time {
-        if self.path.owes_response() {
+        if self.path.response.is_some() {
             return now;
         }
-        let mut due = self.received.due().min(self.answer_due(now)).min(self.redirects.due());
+        let mut due = self.received.due.min(self.answer_due(now)).min(self.redirects.due());
         if let Some(marks) = &self.marks {
-            due = due.min(marks.due());
+            due = due.min(marks.due);
         }
         due.min(self.tells_due())
     }

@@ -232,7 +232,7 @@ impl<M: Message> Connection<M> {
         if self.redirects.due() > now {
             return;
         }
-        if let Some(token) = self.redirects.poll(now, self.measured.rtt()) {
+        if let Some(token) = self.redirects.poll(now, self.measured.rtt.smoothed()) {
             written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
             written.any |= written.is_redirect;
             self.be_busy(now); // or what carried it would be forgotten before it is acknowledged
@@ -273,7 +273,7 @@ impl<M: Message> Connection<M> {
 
     /// What the peer is owed.
     fn write_control(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.received.due() <= now {
+        if self.received.due <= now {
             written.works |= self.write_acks(now, writer);
         }
         if self.tells_due() <= now {
@@ -281,7 +281,7 @@ impl<M: Message> Connection<M> {
         }
         written.any |= written.works;
         written.any |= self.marks.as_mut().is_some_and(|marks| marks.write(now, writer, true));
-        if let Some(response) = self.path.pop_response() {
+        if let Some(response) = self.path.response.take() {
             written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
         }
         self.write_answer(now, writer, false, written);
@@ -306,7 +306,7 @@ impl<M: Message> Connection<M> {
     /// What channels have to say, if it fits whatever it is.
     fn write_messages(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
         let Some(channels) = &mut self.channels else { return };
-        let rtt = self.measured.rtt();
+        let rtt = self.measured.rtt.smoothed();
         let room = writer.room().unwrap_or(0);
         if room < channels.payload_max() || channels.check(now, rtt).is_none_or(|at| at > now) {
             return;

@@ -24,6 +24,9 @@ impl Lanes {
     /// Bytes that the messages of a lane take until they are acknowledged, and how many they may.
     pub(in crate::session::connection) fn send_share(&self, index: usize) -> (usize, usize) {
         let held = |lane: &Lane| lane.kcp.send_held();
+        if let [lane] = self.lanes.as_slice() {
+            return (held(lane), self.config.send_memory as usize);
+        }
         let turn_of = |lane: &Lane| lane.wait.as_ref().map_or(Time::NEVER, |wait| wait.turn());
         let turn = self.lanes.get(index).map_or(Time::NEVER, turn_of);
         let (own, most) = self.shares(self.config.send_memory);
