@@ -35,5 +35,5 @@ if ! rustup run "$version" cargo --version >/dev/null 2>&1 && ! rustup toolchain
 fi
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 export CARGO_TARGET_DIR="$target/msrv"
-cargo "+$version" check --locked --lib --no-default-features
-cargo "+$version" check --locked --lib --all-features
+cargo "+$version" check --locked --lib -p whitewater -p whitewater-kcp-go --no-default-features
+cargo "+$version" check --locked --lib -p whitewater -p whitewater-kcp-go --all-features
