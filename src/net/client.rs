@@ -1,11 +1,10 @@
 //! One session, and its UDP socket.
 
 use super::batch::Socket;
-use super::clock::Clock;
+use super::clock::{Clock, random};
 use super::driver::{Driver, farewell, within};
 use super::error::Error;
 use super::port::{Port, Purpose, socket_for};
-use super::random::random;
 use crate::message::Message;
 use crate::session::{
     Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event, Session, Target,

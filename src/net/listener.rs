@@ -1,10 +1,9 @@
 //! Many bare KCP peers on one UDP socket.
 
-use super::clock::Clock;
+use super::clock::{Clock, random};
 use super::driver::Driver;
 use super::error::Error;
 use super::port::{Port, Purpose, as_v4};
-use super::random::random;
 use super::shards::sockets;
 use crate::seq::Conv;
 use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};

@@ -140,7 +140,6 @@ mod error;
 mod listener;
 mod os;
 mod port;
-mod random;
 mod server;
 mod shards;
 mod silence;

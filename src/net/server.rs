@@ -1,11 +1,10 @@
 //! Many sessions on one UDP socket.
 
 use super::batch::Socket;
-use super::clock::Clock;
+use super::clock::{Clock, random};
 use super::driver::{Driver, farewell, within};
 use super::error::Error;
 use super::port::{Port, Purpose};
-use super::random::random;
 use super::shards::{Wake, meet, sockets};
 use crate::message::Message;
 use crate::session::{

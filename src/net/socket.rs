@@ -2,11 +2,10 @@
 
 mod blocking;
 
-use super::clock::Clock;
+use super::clock::{Clock, random};
 use super::driver::Driver;
 use super::error::Error;
 use super::port::{Port, Purpose, socket_for};
-use super::random::random;
 use super::silence::{LONGEST_STEP, Silence};
 use super::tally::SocketStats;
 use crate::arq::{Config, Envelope, EnvelopeConfig, Kcp, KcpPeer, KcpPeerCounts, Stats};

@@ -27,7 +27,8 @@ pub(super) struct Handle<E: End> {
 pub(super) struct Thread<E: End> {
     commands: Sender<Command<E>>,
     shared: Arc<Shared>,
-    config: ThreadConfig,
+    /// Bytes that may wait for a session.
+    outgoing: usize,
     /// What waits for each session that takes anything.
     budgets: BTreeMap<E::Id, Budgets>,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -57,10 +58,7 @@ impl<E: End> Handle<E> {
     fn open(&mut self, parcel: Parcel<E>) -> Option<(E::Id, Incoming<E::Message>)> {
         let Parcel { id, incoming, cost, budgets } = parcel;
         let thread = self.of_mut(id)?;
-        let before = thread.shared.incoming.fetch_sub(cost, SeqCst);
-        if before >= thread.config.incoming {
-            thread.shared.wake(); // it may have waited for room
-        }
+        thread.shared.taken(cost);
         if let Some(budgets) = budgets {
             thread.budgets.insert(id, budgets);
         }
@@ -72,7 +70,7 @@ impl<E: End> Handle<E> {
 
     /// Bytes that may be sent to a session on a way now.
     pub(super) fn room(&self, id: E::Id, way: Way) -> usize {
-        let of = |thread: &Thread<E>| Some(thread.budgets.get(&id)?.room(way, thread.config.outgoing));
+        let of = |thread: &Thread<E>| Some(thread.budgets.get(&id)?.room(way, thread.outgoing));
         self.of(id).and_then(of).unwrap_or_default()
     }
 
@@ -80,7 +78,7 @@ impl<E: End> Handle<E> {
         let thread = self.of(id).ok_or(NotSent::Gone)?;
         let budgets = thread.budgets.get(&id).ok_or(NotSent::Gone)?;
         let (way, cost) = (outgoing.way(), outgoing.cost());
-        if !budgets.has_room(way, cost, thread.config.outgoing) {
+        if !budgets.has_room(way, cost, thread.outgoing) {
             return Err(NotSent::Full);
         }
         budgets.add(way, cost);
@@ -148,11 +146,11 @@ impl<E: End> Thread<E> {
     fn spawn(mut end: Driver<E>, config: &ThreadConfig, gives: Sender<Parcel<E>>) -> io::Result<Self> {
         let local_addr = end.local_addr()?;
         let (commands, takes) = channel();
-        let shared = Arc::new(Shared::new(end.port.bell()?));
-        let worker = Worker::new(end, *config, takes, gives, Arc::clone(&shared));
+        let shared = Arc::new(Shared::new(end.port.bell()?, config.incoming));
+        let worker = Worker::new(end, takes, gives, Arc::clone(&shared));
         let thread = Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?;
-        let (config, thread) = (*config, Some(thread));
-        Ok(Self { commands, shared, config, budgets: BTreeMap::new(), thread, local_addr })
+        let (outgoing, thread) = (config.outgoing, Some(thread));
+        Ok(Self { commands, shared, outgoing, budgets: BTreeMap::new(), thread, local_addr })
     }
 
     fn command(&self, command: Command<E>) -> Result<(), NotSent> {

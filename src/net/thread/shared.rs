@@ -12,16 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 pub(super) struct Shared {
     is_asleep: AtomicBool,
     bell: Arc<Bell>,
-    /// Bytes that were delivered and not yet taken.
-    pub(super) incoming: AtomicUsize,
+    /// Bytes that were delivered and not yet taken, and how many may be.
+    incoming: AtomicUsize,
+    most: usize,
     /// Closures that wait to be run.
     pub(super) runs: AtomicUsize,
 }
 
 impl Shared {
-    pub(super) fn new(bell: Arc<Bell>) -> Self {
+    pub(super) fn new(bell: Arc<Bell>, most: usize) -> Self {
         let is_asleep = AtomicBool::new(false);
-        Self { is_asleep, bell, incoming: AtomicUsize::new(0), runs: AtomicUsize::new(0) }
+        Self { is_asleep, bell, incoming: AtomicUsize::new(0), most, runs: AtomicUsize::new(0) }
     }
 
     /// Has the thread look at what is new, if it sleeps. Whatever is new has to be there already.
@@ -29,6 +30,24 @@ impl Shared {
         if self.is_asleep.swap(false, SeqCst) {
             self.bell.wake();
         }
+    }
+
+    /// Something of so many bytes is delivered.
+    pub(super) fn deliver(&self, cost: usize) {
+        self.incoming.fetch_add(cost, SeqCst);
+    }
+
+    /// It was taken: the thread may have waited for room.
+    pub(super) fn taken(&self, cost: usize) {
+        if self.incoming.fetch_sub(cost, SeqCst) >= self.most {
+            self.wake();
+        }
+    }
+
+    /// Whether something may be delivered.
+    pub(super) fn has_room(&self) -> bool {
+        let used = self.incoming.load(SeqCst);
+        used == 0 || used < self.most
     }
 
     /// Says that the thread is about to sleep, or is awake. Between the first and its sleep it has to look once more for what is new.

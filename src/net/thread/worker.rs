@@ -1,8 +1,8 @@
 //! The thread: commands in, pumps, events and data out.
 
+use super::Incoming;
 use super::outbox::{MESSAGE, Outbox, Outgoing};
 use super::shared::{Budgets, Shared};
-use super::{Incoming, ThreadConfig};
 use crate::message::channel::Received;
 use crate::net::driver::{Driver, farewell};
 use crate::net::end::End;
@@ -39,7 +39,6 @@ pub(super) struct Parcel<E: End> {
 
 pub(super) struct Worker<E: End> {
     end: Driver<E>,
-    config: ThreadConfig,
     commands: Receiver<Command<E>>,
     parcels: Sender<Parcel<E>>,
     shared: Arc<Shared>,
@@ -59,14 +58,12 @@ pub(super) struct Worker<E: End> {
 impl<E: End> Worker<E> {
     pub(super) fn new(
         end: Driver<E>,
-        config: ThreadConfig,
         commands: Receiver<Command<E>>,
         parcels: Sender<Parcel<E>>,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
             end,
-            config,
             commands,
             parcels,
             shared,
@@ -97,9 +94,9 @@ impl<E: End> Worker<E> {
 
     /// Waits for a datagram, a command, room to deliver, or as long as there is nothing to do.
     fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        let was_full = !self.has_room();
+        let was_full = !self.shared.has_room();
         self.shared.set_asleep(true);
-        let is_new = self.take_commands() || (was_full && self.has_room());
+        let is_new = self.take_commands() || (was_full && self.shared.has_room());
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
             self.end.port.wait(Some(wait))?;
@@ -186,7 +183,7 @@ impl<E: End> Worker<E> {
     /// Hands on what has happened and what has arrived, as far as it is taken; returns whether there was anything.
     fn deliver(&mut self) -> bool {
         let mut is_any = false;
-        while self.has_room()
+        while self.shared.has_room()
             && let Some((id, event)) = self.end.machine.next_event()
         {
             is_any = true;
@@ -236,11 +233,11 @@ impl<E: End> Worker<E> {
     fn read(&mut self, id: E::Id, turns: usize, in_any_case: bool) -> Read {
         let config = self.end.machine.config();
         let (lanes, channels) = (config.lanes.len(), config.channels.len());
-        let Self { end, parcels, shared, config, buf, .. } = self;
+        let Self { end, parcels, shared, buf, .. } = self;
         let mut read = Read { is_any: false, is_more: false };
         let Some(connection) = end.machine.connection(id) else { return read };
         for _ in 0..turns {
-            if !in_any_case && !has_room(shared, config) {
+            if !in_any_case && !shared.has_room() {
                 break;
             }
             let mut is_any = false;
@@ -277,11 +274,6 @@ impl<E: End> Worker<E> {
         tell(&self.parcels, &self.shared, id, incoming, budgets);
     }
 
-    /// Whether something may be delivered.
-    fn has_room(&self) -> bool {
-        has_room(&self.shared, &self.config)
-    }
-
     fn now(&self) -> Time {
         self.end.now()
     }
@@ -291,11 +283,6 @@ impl<E: End> Worker<E> {
 struct Read {
     is_any: bool,
     is_more: bool,
-}
-
-fn has_room(shared: &Shared, config: &ThreadConfig) -> bool {
-    let used = shared.incoming.load(SeqCst);
-    used == 0 || used < config.incoming
 }
 
 fn tell<E: End>(
@@ -312,7 +299,7 @@ fn tell<E: End>(
         Incoming::Event(_) | Incoming::Refused(_) => 0,
     };
     let cost = bytes + size_of::<Parcel<E>>();
-    shared.incoming.fetch_add(cost, SeqCst);
+    shared.deliver(cost);
     let _ = parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
 }
 

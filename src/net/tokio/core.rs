@@ -3,10 +3,12 @@
 use super::super::error::Error;
 use crate::arq::RecvError;
 use crate::machine::Machine;
+use crate::session::raw::{self, Peer, PeerId, Peers};
 use crate::session::{Event, SendError, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::time::Duration;
 
 /// Peers or sessions without I/O, each of them with an id and with lanes.
 pub(super) trait Core: Machine + Send + 'static {
@@ -68,3 +70,70 @@ pub(super) struct Closed<T> {
     /// What had arrived from it, to be read.
     pub(super) ended: Option<Box<T>>,
 }
+
+impl Core for Peers {
+    type Id = PeerId;
+    type Member = Peer;
+
+    fn poll_notice(&mut self) -> Option<(PeerId, Notice<Peer>)> {
+        Some(match self.poll_event()? {
+            raw::Event::Accepted(id) => (id, Notice::Up),
+            raw::Event::Readable(id) => (id, Notice::Readable),
+            raw::Event::Writable(id) => (id, Notice::Writable),
+            raw::Event::Closed { id, reason } => {
+                let error = match reason {
+                    raw::CloseReason::DeadLink => Error::DeadLink { sends: self.config().kcp.dead_link },
+                    raw::CloseReason::Idle => Error::PeerSilent { waited: self.config().idle_timeout },
+                };
+                let ended = self.pop_ended().map(Box::new);
+                let segments = ended.as_ref().map_or(0, |peer| peer.kcp().wait_snd());
+                let undelivered = Undelivered { segments, ..Undelivered::default() };
+                (id, Notice::Closed(Closed { error, undelivered, ended }))
+            }
+        })
+    }
+
+    fn member(&mut self, id: PeerId) -> Option<&mut Peer> {
+        self.peer(id)
+    }
+
+    fn release(&mut self, now: Time, id: PeerId) {
+        self.close_within(now, id, LINGER);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_empty() && self.poll_timeout().is_none() // and nothing is left to say
+    }
+}
+
+impl Member for Peer {
+    const HAS_END: bool = false;
+
+    fn send(&mut self, _: usize, message: &[u8]) -> Result<usize, SendError> {
+        Ok(self.send(message)?)
+    }
+
+    fn send_end(&mut self, _: usize) -> Result<(), SendError> {
+        self.flush();
+        Ok(())
+    }
+
+    fn recv(&mut self, _: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv(buf)
+    }
+
+    fn is_readable(&self, _: usize) -> bool {
+        self.kcp().peek_size().is_some()
+    }
+
+    fn unacked(&mut self, _: usize) -> usize {
+        if self.is_delivered() { 0 } else { self.kcp().wait_snd() }
+    }
+
+    fn flush(&mut self) {
+        self.flush();
+    }
+}
+
+/// How long what was sent to a peer may take to arrive when nobody uses the peer any more.
+const LINGER: Duration = Duration::from_secs(5);

@@ -52,13 +52,11 @@
 //!
 //! The driver ends with the last handle, when what was sent has arrived or its time is over. Then the port is free.
 
-mod bare;
 mod client;
 mod core;
 mod driver;
 mod kcp;
 mod lane;
-mod listener;
 mod server;
 mod session;
 mod sessions;
@@ -68,7 +66,6 @@ mod stream;
 mod waiting;
 
 pub use client::Client;
-pub use kcp::{KcpReadHalf, KcpStream, KcpWriteHalf};
-pub use listener::KcpListener;
+pub use kcp::{KcpListener, KcpReadHalf, KcpStream, KcpWriteHalf};
 pub use server::Server;
 pub use session::{LaneReadHalf, LaneStream, LaneWriteHalf, Session};

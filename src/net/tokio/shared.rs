@@ -207,10 +207,8 @@ impl<C: Core> State<C> {
 
     /// Why nothing goes on with a session.
     pub(super) fn error(&self, id: C::Id) -> Option<io::Error> {
-        if let Some((kind, error)) = &self.failed {
-            return Some(io::Error::new(*kind, error.clone()));
-        }
-        Some(self.waiting.get(&id)?.closed.as_ref()?.error.clone().into())
+        let closed = || Some(self.waiting.get(&id)?.closed.as_ref()?.error.clone().into());
+        self.failure().or_else(closed)
     }
 
     /// From now on who comes is released, as who has come and was not accepted.
