@@ -340,12 +340,6 @@ impl Peers {
         Some(peer)
     }
 
-    /// Closes a peer that is to leave and has nothing more to send, or no more time.
-    fn has_left(&mut self, now: Time, id: PeerId) -> bool {
-        let leaves = |peer: &Peer| peer.leaves_by.is_some_and(|by| now >= by || peer.kcp().wait_snd() == 0);
-        self.peers.get(&id).is_some_and(|peer| leaves(peer)) && self.close(now, id)
-    }
-
     fn end(&mut self, id: PeerId, reason: CloseReason) {
         let Some(peer) = self.remove(id) else { return };
         if let Some(envelope) = &mut self.envelope {
@@ -393,13 +387,14 @@ impl Machine for Peers {
                 self.last_words.pop_front();
             }
             let id = self.agenda.first()?;
-            if self.has_left(now, id) {
-                continue;
-            }
             let Some(peer) = self.peers.get_mut(&id) else {
                 self.agenda.end_turn(None);
                 continue;
             };
+            if peer.has_left(now) {
+                self.close(now, id);
+                continue;
+            }
             while std::mem::take(&mut peer.is_touched) || peer.has_left_more() {
                 if let Some(reason) =
                     peer.serve(now, id, &self.config, self.envelope.as_deref_mut(), &mut self.events)

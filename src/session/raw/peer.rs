@@ -312,6 +312,11 @@ impl Peer {
         next.is_some_and(|len| self.proof.as_ref().is_none_or(|proof| proof.allows(len)))
     }
 
+    /// Whether it is to leave and has nothing more to send, or no more time.
+    pub(super) fn has_left(&self, now: Time) -> bool {
+        self.leaves_by.is_some_and(|by| now >= by || self.kcp.wait_snd() == 0)
+    }
+
     /// Whether there is more to send now that what was ready has left; once.
     pub(super) fn has_left_more(&mut self) -> bool {
         if self.may_send() || !std::mem::take(&mut self.has_sent) {
