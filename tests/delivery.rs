@@ -6,8 +6,9 @@
 use crate::common;
 
 use common::{Pair, Setup, Talk, clean, lossy, numbered, pair, presets, rough};
+use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::{Config, Recovery, Time};
+use whitewater::{Config, Conv, KcpPeer, Machine, Recovery, Time};
 use whitewater_sim::{Drive, LinkConfig};
 
 const DRIVES: [Drive; 3] = [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()];
@@ -177,6 +178,25 @@ fn a_break_of_three_seconds_costs_time_but_no_message() {
         pair.assert_delivered();
         assert!(!pair.alice.kcp.is_dead(), "{name}");
     }
+}
+
+#[test]
+fn bare_kcp_is_over_when_all_that_was_sent_has_arrived() {
+    let [to, from] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+    let mut alice = KcpPeer::new(to, Conv(7), &Config::turbo()).unwrap();
+    let mut bob = KcpPeer::new(from, Conv(7), &Config::turbo()).unwrap();
+    assert!(alice.shutdown(Time::ZERO, 0));
+    alice.send(b"last words").unwrap();
+    let mut datagram = Vec::new();
+    alice.handle_timeout(Time::ZERO);
+    assert_eq!(alice.poll_transmit(Time::ZERO, &mut datagram).map(|transmit| transmit.address), Some(to));
+    assert!(!alice.shutdown(Time::ZERO, 0));
+    bob.handle_datagram(Time::ZERO, from.into(), &mut datagram);
+    bob.handle_timeout(Time::ZERO);
+    datagram.clear();
+    bob.poll_transmit(Time::ZERO, &mut datagram).unwrap();
+    alice.handle_datagram(Time::ZERO, to.into(), &mut datagram);
+    assert!(alice.shutdown(Time::ZERO, 0));
 }
 
 #[test]

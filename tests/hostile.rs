@@ -376,6 +376,19 @@ fn the_ack_list_is_bounded() {
 }
 
 #[test]
+fn segments_of_every_command_are_counted_where_they_come_and_where_they_leave() {
+    for config in [Config::turbo().classic(), Config::turbo()] {
+        let mut bob = kcp(&config);
+        let rows = [Raw::push(0, b"x"), Raw::push(1, b"y"), Raw::wask(), Raw::wask(), Raw::wins(128)];
+        bob.input(NOW, &Raw::datagram(&rows)).unwrap();
+        assert_eq!((bob.stats().segments_received, bob.stats().segments_sent), (5, 0));
+        let sent = flushed(&mut bob, 5_000_100);
+        assert_eq!(bob.stats().segments_sent, sent.len() as u64);
+        assert_eq!(numbers(&sent, Command::Wins).len(), 1);
+    }
+}
+
+#[test]
 fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
     let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..256 {

@@ -292,6 +292,35 @@ fn overtaking_makes_few_segments_leave_again() {
     }
 }
 
+#[test]
+fn a_segment_that_was_lost_twice_leaves_twice_only_where_no_congestion_window_counts_losses() {
+    for (nc, times) in [(true, 2), (false, 1)] {
+        let mut alice = kcp(&Config { nc, snd_wnd: 8, ..Config::turbo() });
+        let acks = |sent: &[Raw], una: u32| {
+            let acks: Vec<_> = sent.iter().map(|raw| Raw { una, ..Raw::ack(raw.sn, raw.ts) }).collect();
+            Raw::datagram(&acks)
+        };
+        for number in 0..400 {
+            alice.send(&[7; 1300]).unwrap();
+            alice.update(at(20 * number));
+            let sent = raw_segments(drain(&mut alice));
+            let una = u32::try_from(number).unwrap() + 1;
+            alice.input(at(20 * number + 10), &acks(&sent, una)).unwrap();
+        }
+        (0..20).for_each(|_| assert_eq!(alice.send(&[7; 1300]), Ok(1300)));
+        alice.update(at(8000));
+        let sent = raw_segments(drain(&mut alice));
+        assert_eq!(numbers(&sent, Command::Push), (400..408).collect::<Vec<_>>());
+        alice.input(at(8010), &acks(&sent[1..], 400)).unwrap(); // the first is lost
+        alice.update(at(8010));
+        assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), [400]);
+        let again = alice.check(at(8010)).unwrap();
+        alice.update(again); // and once more
+        let third = numbers(&raw_segments(drain(&mut alice)), Command::Push);
+        assert_eq!(third, vec![400; times], "nc {nc}");
+    }
+}
+
 /// Who was lost twice holds a full window up for another round trip if it is lost again, and so leaves twice: that is a twentieth of the
 /// time, for half a hundredth of the bytes.
 #[test]

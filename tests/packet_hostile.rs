@@ -94,6 +94,31 @@ fn after(endpoint: &mut Endpoint<DatagramQueue>) -> impl Debug + PartialEq + use
 }
 
 #[test]
+fn every_whole_packet_counts_once_whoever_takes_it() {
+    let mut endpoint = endpoint(&config());
+    for sequence in 0..4 {
+        endpoint.receive(NOW, &datagram(&[0, sequence, 0], 5)).unwrap();
+        endpoint.receive_if(NOW, &datagram(&[0, sequence + 4, 0], 5), |_| true).unwrap();
+        endpoint.receive_if(NOW, &datagram(&[0, sequence + 8, 0], 5), |_| false).unwrap_err();
+    }
+    assert_eq!(endpoint.stats().received, 8);
+}
+
+#[test]
+fn a_packet_in_fragments_takes_the_bandwidth_of_all_of_them() {
+    let mut endpoint = endpoint(&config());
+    let mut bytes = 0;
+    for tenth in 0..20 {
+        endpoint.send(Time::from_millis(100 * tenth), &[7; 2500]).unwrap();
+        while let Some(datagram) = endpoint.output_mut().pop() {
+            bytes += datagram.len();
+        }
+    }
+    endpoint.update(Time::from_millis(2000));
+    assert_eq!(endpoint.stats().sent_bandwidth.round(), bytes as f64 / 2.0);
+}
+
+#[test]
 fn a_copy_of_a_whole_packet_is_refused_in_every_form() {
     let mut endpoint = in_use();
     for bytes in [datagram(&[0, 88, 2], 5), fragment(600, 0, 1, 5), fragment(600, 1, 1, 5)] {
