@@ -8,15 +8,15 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 use whitewater::net::{KcpListener, KcpSocket};
-use whitewater::session::raw::{self, Event};
+use whitewater::session::raw::{self, PeerEvent};
 use whitewater::{Config, Conv};
 
 fn main() -> io::Result<()> {
-    let limits = raw::Config {
+    let limits = raw::PeersConfig {
         kcp: Config::turbo(),
         max_peers: 100,
         idle_timeout: Duration::from_secs(1),
-        ..raw::Config::open()
+        ..raw::PeersConfig::open()
     };
     let mut listener = KcpListener::bind("127.0.0.1:0", &limits)?;
     let address = listener.local_addr()?;
@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
         while let Some(event) = listener.next_event() {
             println!("{event:?}");
             match event {
-                Event::Readable(id) => {
+                PeerEvent::Readable(id) => {
                     while let Some(peer) = listener.peer(id)
                         && let Ok(len) = peer.recv(&mut message)
                     {
@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
                         }
                     }
                 }
-                Event::Closed { .. } => closed += 1,
+                PeerEvent::Closed { .. } => closed += 1,
                 _ => {}
             }
         }

@@ -64,7 +64,7 @@ async fn session() -> Done {
 
 /// The same as messages, with any KCP program in the world as the peer.
 async fn bare_kcp() -> Done {
-    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::open() };
+    let limits = raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() };
     let listener = KcpListener::bind(ANY, &limits)?;
     let addr = listener.local_addr();
     tokio::spawn(async move {

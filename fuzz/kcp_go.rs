@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Machine as _;
-use whitewater::session::raw::{Config, Event, PeerId, Peers};
+use whitewater::session::raw::{PeerEvent, PeerId, Peers, PeersConfig};
 use whitewater::{Conv, Time, arq};
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater_sim::SimRng;
@@ -87,7 +87,7 @@ impl World {
         let kcp = if flags & CLASSIC == 0 { kcp } else { kcp.classic() };
         let idle_timeout = Duration::from_secs(3600);
         let envelope = Some(Arc::new(wire.clone()) as _);
-        let limits = Config { kcp, envelope, max_peers: PEERS_MAX, idle_timeout, ..Config::open() };
+        let limits = PeersConfig { kcp, envelope, max_peers: PEERS_MAX, idle_timeout, ..PeersConfig::open() };
         let mut fill = 0;
         let mut peers = || {
             fill += 1;
@@ -133,7 +133,7 @@ impl World {
             datagram.clear();
         }
         while let Some(event) = self.server.poll_event() {
-            if let Event::Accepted(id) = event {
+            if let PeerEvent::Accepted(id) = event {
                 self.accepted.get_or_insert(id);
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A figure, and what it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Measure {
+pub struct Metric {
     /// Its name: the unit is in it, and counters end in `_total`.
     pub name: &'static str,
     /// Which part of what has that name, if there are several.
@@ -51,22 +51,22 @@ pub enum Value {
 /// ```
 pub trait Measures {
     /// Goes through all of them, always in the same order.
-    fn measures(&self, each: &mut dyn FnMut(Measure));
+    fn measures(&self, each: &mut dyn FnMut(Metric));
 }
 
 /// What a named field of statistics may be.
 pub(crate) trait Figure {
     /// Tells its value, as a counter where the name says that it is one.
-    fn tell(&self, measure: Measure, each: &mut dyn FnMut(Measure));
+    fn tell(&self, measure: Metric, each: &mut dyn FnMut(Metric));
 }
 
 macro_rules! integers {
     ($($int:ty)*) => {$(
         impl Figure for $int {
-            fn tell(&self, measure: Measure, each: &mut dyn FnMut(Measure)) {
+            fn tell(&self, measure: Metric, each: &mut dyn FnMut(Metric)) {
                 let counts = measure.name.ends_with("_total");
                 let value = if counts { Value::Counter(*self as u64) } else { Value::Gauge(*self as f64) };
-                each(Measure { value, ..measure });
+                each(Metric { value, ..measure });
             }
         }
     )*};
@@ -76,9 +76,9 @@ integers! { u16 u32 u64 usize }
 macro_rules! gauges {
     ($($type:ty: |$value:ident| $gauge:expr,)*) => {$(
         impl Figure for $type {
-            fn tell(&self, measure: Measure, each: &mut dyn FnMut(Measure)) {
+            fn tell(&self, measure: Metric, each: &mut dyn FnMut(Metric)) {
                 let $value = *self;
-                each(Measure { value: Value::Gauge($gauge), ..measure });
+                each(Metric { value: Value::Gauge($gauge), ..measure });
             }
         }
     )*};
@@ -96,9 +96,9 @@ pub(crate) fn named(
     name: &'static str,
     label: Option<(&'static str, &'static str)>,
     doc: &'static str,
-) -> Measure {
+) -> Metric {
     let help = doc.trim().split(". ").next().unwrap_or_default().trim_end_matches('.');
-    Measure { name, label, value: Value::Counter(0), help }
+    Metric { name, label, value: Value::Counter(0), help }
 }
 
 /// Declares a struct of statistics. Behind a field comes its name for collectors, whose help is the first sentence of its documentation,
@@ -129,7 +129,7 @@ macro_rules! stats {
         }
 
         impl $crate::counters::Measures for $name {
-            fn measures(&self, each: &mut dyn FnMut($crate::counters::Measure)) {
+            fn measures(&self, each: &mut dyn FnMut($crate::counters::Metric)) {
                 $(crate::counters::stats!(@tell self each $field [$($doc)*]
                     $($metric $([$label: $labelled, $help])? $(by $method)?)?);)*
                 $($(crate::counters::stats!(@tell self each $group_field [$($group_doc)*]
@@ -225,10 +225,10 @@ macro_rules! reasons {
         crate::counters::stats! { @total [AddAssign] $name { $($reason)* } }
 
         impl $crate::counters::Figure for $name {
-            fn tell(&self, measure: $crate::counters::Measure, each: &mut dyn FnMut($crate::counters::Measure)) {
+            fn tell(&self, measure: $crate::counters::Metric, each: &mut dyn FnMut($crate::counters::Metric)) {
                 for (reason, count) in self.by_reason() {
                     let (label, value) = (Some(("reason", reason)), $crate::counters::Value::Counter(count));
-                    each($crate::counters::Measure { label, value, ..measure });
+                    each($crate::counters::Metric { label, value, ..measure });
                 }
             }
         }

@@ -110,8 +110,8 @@ pub mod time;
 pub mod wire;
 
 pub use arq::{
-    Cause, Config, ConfigError, InputError, Kcp, KcpEvent, KcpPeer, Modern, Recovery, RecvError, Rejected,
-    SendError, Stats, congestion::CongestionControl,
+    Cause, Config, ConfigError, InputError, Kcp, KcpEvent, KcpPeer, KcpSendError, Modern, Recovery,
+    RecvError, Rejected, Stats, congestion::CongestionControl,
 };
 pub use machine::Machine;
 pub use rand_core;

@@ -8,7 +8,7 @@ use common::{at, ms};
 use std::ops::Range;
 use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, ChannelPeer, Channels, ChannelsConfig, Received, Resend};
-use whitewater::message::{BitsError, Message, ReadError, SendError, Serialize, Stream, Write};
+use whitewater::message::{BitsError, ChannelSendError, Message, ReadError, Serialize, Stream, Write};
 use whitewater::packet::PacketConfig;
 use whitewater::{Seq16, Time};
 use whitewater_sim::{Link, LinkConfig, Loss, Pair};
@@ -194,7 +194,7 @@ fn a_full_store_refuses_until_something_is_acknowledged() {
         assert_eq!(alice.send(0, at(0), Test::Number(number.into())), Ok(Seq16(number)));
     }
     assert!(!alice.has_room(0));
-    assert_eq!(alice.send(0, at(0), Test::Number(4)), Err(SendError::Full { waiting: 4, max: 4 }));
+    assert_eq!(alice.send(0, at(0), Test::Number(4)), Err(ChannelSendError::Full { waiting: 4, max: 4 }));
     assert_eq!(exchange(&mut alice, &mut bob, at(0), 0), [0, 1, 2, 3]);
     assert_eq!(alice.send(0, at(0), Test::Number(4)), Ok(Seq16(4)));
 }
@@ -270,7 +270,7 @@ fn a_block_arrives_whole_in_its_turn_beside_another_channel() {
         alice.send(1, at(0), Test::Number(1)).unwrap();
         alice.send_block(1, &block).unwrap();
         alice.send(1, at(0), Test::Number(2)).unwrap();
-        assert_eq!(alice.send_block(1, &block), Err(SendError::BlockUnderWay));
+        assert_eq!(alice.send_block(1, &block), Err(ChannelSendError::BlockUnderWay));
         alice.send(0, at(0), Test::Number(3)).unwrap();
         assert!(
             pair.run_until(ms(1000), |pair| pair.bob.channels_mut().recv(0).is_some()),
@@ -335,17 +335,20 @@ fn exchange_unread(alice: &mut Channels<Test>, bob: &mut Channels<Test>) -> u64 
 fn blocks_and_messages_of_the_wrong_size_are_refused() {
     let [mut alice, _] = bare(ChannelConfig::blocks());
     let max = 256 << 10;
-    assert_eq!(alice.send_block(0, &[]), Err(SendError::BlockLength { len: 0, max }));
-    assert_eq!(alice.send_block(0, &vec![0; 262_145]), Err(SendError::BlockLength { len: 262_145, max }));
-    assert_eq!(alice.send_block(1, &[1]), Err(SendError::NoChannel { index: 1, count: 1 }));
+    assert_eq!(alice.send_block(0, &[]), Err(ChannelSendError::BlockLength { len: 0, max }));
+    assert_eq!(
+        alice.send_block(0, &vec![0; 262_145]),
+        Err(ChannelSendError::BlockLength { len: 262_145, max })
+    );
+    assert_eq!(alice.send_block(1, &[1]), Err(ChannelSendError::NoChannel { index: 1, count: 1 }));
     let large = alice.send(0, at(0), Test::Bytes(vec![0; 1200]));
-    assert_eq!(large, Err(SendError::TooLarge { bits: 9636, max: 9495 }));
+    assert_eq!(large, Err(ChannelSendError::TooLarge { bits: 9636, max: 9495 }));
     let bits = alice.send(0, at(0), Test::Bytes(vec![0; 2001]));
-    assert_eq!(bits, Err(SendError::Bits(BitsError::OutOfRange { offset: 2001, span: 2000 })));
+    assert_eq!(bits, Err(ChannelSendError::Bits(BitsError::OutOfRange { offset: 2001, span: 2000 })));
     alice.send_block(0, &vec![0; 262_144]).unwrap();
     assert_eq!(alice.waiting(0), 512);
     let [mut chat, _] = bare(ChannelConfig::reliable_ordered());
-    assert_eq!(chat.send_block(0, &[1]), Err(SendError::BlockLength { len: 1, max: 0 }));
+    assert_eq!(chat.send_block(0, &[1]), Err(ChannelSendError::BlockLength { len: 1, max: 0 }));
 }
 
 #[test]

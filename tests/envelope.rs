@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use whitewater::arq::{Envelope, EnvelopeConfig, KcpPeer, Opened};
 use whitewater::rand_core::CryptoRng;
-use whitewater::session::raw::{Config, Peers, Strangers};
-use whitewater::{ConfigError, Conv, DatagramQueue, Kcp, Machine as _, Output as _, SendError, Time, arq};
+use whitewater::session::raw::{Peers, PeersConfig, Strangers};
+use whitewater::{ConfigError, Conv, DatagramQueue, Kcp, KcpSendError, Machine as _, Output as _, Time, arq};
 use whitewater_sim::SimRng;
 
 /// A mark before each datagram, and each a second time as a shard that rebuilds it.
@@ -110,7 +110,8 @@ fn sent(now: Time) -> (KcpPeer, Vec<Vec<u8>>) {
 }
 
 fn peers(strangers: Strangers) -> Peers {
-    let config = Config { kcp: kcp(), envelope: Some(Arc::new(Twice)), strangers, ..Config::open() };
+    let config =
+        PeersConfig { kcp: kcp(), envelope: Some(Arc::new(Twice)), strangers, ..PeersConfig::open() };
     Peers::new(&config, &mut SimRng::new(2, 1)).unwrap()
 }
 
@@ -121,7 +122,7 @@ fn an_envelope_leaves_within_the_mtu_and_adds_datagrams_behind_its_own() {
         datagrams.iter().map(|datagram| (datagram[0], datagram.len())).collect::<Vec<_>>(),
         [(DATA, 500), (SHARD, 500), (DATA, 450), (SHARD, 450)]
     );
-    assert_eq!(peer.send(b""), Err(SendError::Empty));
+    assert_eq!(peer.send(b""), Err(KcpSendError::Empty));
     let small = arq::Config { mtu: 50, ..kcp() };
     let error =
         KcpPeer::with_envelope(server(), Conv(7), &small, &Twice, &mut SimRng::new(1, 1)).unwrap_err();

@@ -89,7 +89,7 @@ fn drivers_without_a_socket_are_errors_and_those_that_have_one_go_on() {
         let errors = [
             insecure(at).map(drop).unwrap_err(),
             Server::<whitewater::session::Blob>::bind(ANY, &ServerConfig::insecure()).map(drop).unwrap_err(),
-            KcpListener::bind(ANY, &raw::Config::open()).map(drop).unwrap_err(),
+            KcpListener::bind(ANY, &raw::PeersConfig::open()).map(drop).unwrap_err(),
             KcpSocket::connect(at, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");
@@ -135,7 +135,7 @@ fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
     async fn scene() {
         let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
         let server: Server = Server::bind(any, &ServerConfig::insecure()).unwrap();
-        let listener = KcpListener::bind(any, &raw::Config::open()).unwrap();
+        let listener = KcpListener::bind(any, &raw::PeersConfig::open()).unwrap();
         let (target, config) = (Target::insecure(server.local_addr()), ClientConfig::default());
         let connecting = Client::connect::<Blob>(target.clone(), &config);
         let (client, session) = tokio::join!(connecting, server.accept());
@@ -146,7 +146,7 @@ fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
         let taken = take_all();
         let errors = [
             Server::<Blob>::bind(any, &ServerConfig::insecure()).map(drop).unwrap_err(),
-            KcpListener::bind(any, &raw::Config::open()).map(drop).unwrap_err(),
+            KcpListener::bind(any, &raw::PeersConfig::open()).map(drop).unwrap_err(),
             KcpStream::connect(nobody, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
             Client::connect::<Blob>(target.clone(), &config).await.map(drop).unwrap_err(),
         ];

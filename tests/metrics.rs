@@ -3,22 +3,22 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use std::collections::BTreeMap;
-use whitewater::metrics::{Measure, Measures, Value, every};
+use whitewater::metrics::{Measures, Metric, Value, every};
 use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
 
 /// The table as it has to be in docs/EVENTS.md.
 #[cfg(feature = "net")]
 fn table() -> String {
     use std::fmt::Write as _;
-    let mut rows: Vec<(Measure, Vec<&str>)> = Vec::new();
-    every(&mut |measure: Measure| match rows.last_mut() {
+    let mut rows: Vec<(Metric, Vec<&str>)> = Vec::new();
+    every(&mut |measure: Metric| match rows.last_mut() {
         Some((last, labels)) if last.name == measure.name => {
             labels.extend(measure.label.map(|(_, value)| value))
         }
         _ => rows.push((measure, measure.label.map(|(_, value)| value).into_iter().collect())),
     });
     let mut table = String::from("| name | kind | what |\n|---|---|---|\n");
-    for (Measure { name, label, value, help, .. }, labels) in rows {
+    for (Metric { name, label, value, help, .. }, labels) in rows {
         let kind = if matches!(value, Value::Counter(_)) { "counter" } else { "gauge" };
         let _ = write!(table, "| `{name}` | {kind} | {help}");
         if let Some((label, _)) = label {
@@ -39,7 +39,7 @@ fn the_docs_have_every_name() {
 #[test]
 fn every_name_is_unique_and_tells_its_kind() {
     let mut seen = BTreeMap::new();
-    every(&mut |Measure { name, label, value, .. }| {
+    every(&mut |Metric { name, label, value, .. }| {
         assert!(name.starts_with("whitewater_"), "{name}");
         assert_eq!(name.ends_with("_total"), matches!(value, Value::Counter(_)), "{name}");
         assert!(seen.insert((name, label), value).is_none(), "{name} {label:?} is there twice");
@@ -60,7 +60,7 @@ fn used() -> Kcp<DatagramQueue> {
 fn a_figure_is_that_of_the_statistics() {
     let stats = used().stats();
     let mut found = BTreeMap::new();
-    stats.measures(&mut |Measure { name, label, value, .. }| {
+    stats.measures(&mut |Metric { name, label, value, .. }| {
         found.insert((name, label), value);
     });
     let resends = found.get(&("whitewater_kcp_resends_total", Some(("cause", "timeout"))));

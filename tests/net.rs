@@ -14,14 +14,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::{Error, KcpListener, KcpSocket, SocketStats};
-use whitewater::session::raw::{self, CloseReason, Event};
+use whitewater::session::raw::{self, PeerCloseReason, PeerEvent};
 use whitewater::{Config, Conv, Modern, Recovery};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn listener(config: raw::Config) -> KcpListener {
-    KcpListener::bind("127.0.0.1:0", &raw::Config { kcp: Config::turbo().classic(), ..config }).unwrap()
+fn listener(config: raw::PeersConfig) -> KcpListener {
+    KcpListener::bind("127.0.0.1:0", &raw::PeersConfig { kcp: Config::turbo().classic(), ..config }).unwrap()
 }
 
 fn client(listener: &KcpListener, conv: u32) -> KcpSocket {
@@ -35,14 +35,14 @@ fn connect(to: SocketAddr, conv: u32) -> KcpSocket {
 }
 
 /// Pumps and echoes until `done`, which sees every event.
-fn serve(listener: &mut KcpListener, mut done: impl FnMut(&KcpListener, Option<Event>) -> bool) {
+fn serve(listener: &mut KcpListener, mut done: impl FnMut(&KcpListener, Option<PeerEvent>) -> bool) {
     let start = Instant::now();
     let mut message = vec![0; 1 << 16];
     loop {
         assert!(start.elapsed() < PATIENCE, "{:?}", listener.stats());
         listener.poll(Some(Duration::from_millis(5))).unwrap();
         let event = listener.next_event();
-        if let Some(Event::Readable(id)) = event
+        if let Some(PeerEvent::Readable(id)) = event
             && let Some(peer) = listener.peer(id)
         {
             while let Ok(len) = peer.recv(&mut message) {
@@ -62,7 +62,7 @@ fn nobody() -> SocketAddr {
 
 #[test]
 fn messages_of_every_size_come_back() {
-    let mut listener = listener(raw::Config::open());
+    let mut listener = listener(raw::PeersConfig::open());
     let mut socket = client(&listener, 7);
     let peer = thread::spawn(move || {
         let mut buf = vec![0; 1 << 16];
@@ -86,7 +86,7 @@ fn messages_of_every_size_come_back() {
 #[test]
 fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
     let kcp = Config::turbo();
-    let limits = raw::Config { kcp, ..raw::Config::registered() };
+    let limits = raw::PeersConfig { kcp, ..raw::PeersConfig::registered() };
     let Ok(mut listener) = KcpListener::bind("[::]:0", &limits) else { return }; // no IPv6 here
     let port = listener.local_addr().unwrap().port();
     let mut buf = [0; 100];
@@ -97,7 +97,7 @@ fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
         socket.try_send(b"ping").unwrap();
         socket.flush();
         assert!(listener.poll(Some(PATIENCE)).unwrap(), "{to}: {:?}", listener.stats());
-        assert_eq!(listener.next_event(), Some(Event::Readable(id)));
+        assert_eq!(listener.next_event(), Some(PeerEvent::Readable(id)));
         let peer = listener.peer(id).unwrap();
         assert_eq!((peer.address(), peer.recv(&mut buf)), (from, Ok(4)));
         peer.send(b"pong, the last word").unwrap();
@@ -110,7 +110,7 @@ fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
 
 #[test]
 fn sessions_of_one_address_do_not_mix() {
-    let mut listener = listener(raw::Config::open());
+    let mut listener = listener(raw::PeersConfig::open());
     let to = listener.local_addr().unwrap();
     let peers: Vec<_> = (0..8u32)
         .map(|conv| {
@@ -140,7 +140,7 @@ fn a_stream_gets_through_a_full_send_queue_with_every_recovery() {
 }
 
 fn stream_through_a_full_queue(config: Config) {
-    let limits = raw::Config { kcp: config, ..raw::Config::open() };
+    let limits = raw::PeersConfig { kcp: config, ..raw::PeersConfig::open() };
     let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
     let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
     let data: Vec<u8> = (0..300_000u32).map(|at| (at / 7) as u8).collect();
@@ -158,7 +158,7 @@ fn stream_through_a_full_queue(config: Config) {
     while received.len() < data.len() {
         assert!(listener.poll(Some(PATIENCE)).unwrap());
         while let Some(event) = listener.next_event() {
-            let Event::Readable(id) = event else { continue };
+            let PeerEvent::Readable(id) = event else { continue };
             while let Ok(len) = listener.peer(id).unwrap().recv(&mut buf) {
                 received.extend_from_slice(&buf[..len]);
             }
@@ -190,7 +190,8 @@ fn a_peer_by_other_hands_is_served_by_every_recovery() {
 }
 
 fn serve_the_crate_kcp(kcp: Config) {
-    let mut listener = KcpListener::bind("127.0.0.1:0", &raw::Config { kcp, ..raw::Config::open() }).unwrap();
+    let mut listener =
+        KcpListener::bind("127.0.0.1:0", &raw::PeersConfig { kcp, ..raw::PeersConfig::open() }).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener.local_addr().unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
@@ -244,7 +245,7 @@ fn lossy_relay(to: SocketAddr) -> SocketAddr {
 fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
     let ends = recoveries().into_iter().flat_map(|ours| recoveries().map(|theirs| (ours, theirs)));
     for (ours, theirs) in ends {
-        let limits = raw::Config { kcp: theirs, ..raw::Config::open() };
+        let limits = raw::PeersConfig { kcp: theirs, ..raw::PeersConfig::open() };
         let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
         let relay = lossy_relay(listener.local_addr().unwrap());
         let both_rebuild = [ours, theirs].iter().all(|end| *end == recoveries()[2]);
@@ -277,7 +278,7 @@ fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
 
 #[test]
 fn strangers_and_garbage_open_nothing() {
-    let mut listener = listener(raw::Config::open());
+    let mut listener = listener(raw::PeersConfig::open());
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(listener.local_addr().unwrap()).unwrap();
     for datagram in [&b"hello"[..], &[81; 24], &[0; 1000], &[]] {
@@ -291,7 +292,7 @@ fn strangers_and_garbage_open_nothing() {
 
 #[test]
 fn a_socket_that_is_not_connected_hears_its_peer_only() {
-    let mut listener = listener(raw::Config::open());
+    let mut listener = listener(raw::PeersConfig::open());
     let own = UdpSocket::bind("127.0.0.1:0").unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
@@ -308,7 +309,7 @@ fn a_socket_that_is_not_connected_hears_its_peer_only() {
 
 #[test]
 fn a_full_listener_serves_who_is_there() {
-    let mut listener = listener(raw::Config { max_peers: 2, ..raw::Config::open() });
+    let mut listener = listener(raw::PeersConfig { max_peers: 2, ..raw::PeersConfig::open() });
     let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
         socket.try_send(b"let me in").unwrap();
@@ -320,7 +321,7 @@ fn a_full_listener_serves_who_is_there() {
 
 #[test]
 fn one_address_gets_its_share_only() {
-    let limits = raw::Config { max_peers_per_address: 3, ..raw::Config::open() };
+    let limits = raw::PeersConfig { max_peers_per_address: 3, ..raw::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
@@ -333,7 +334,7 @@ fn one_address_gets_its_share_only() {
 
 #[test]
 fn a_silent_session_ends_and_its_peer_may_come_back() {
-    let limits = raw::Config { idle_timeout: Duration::from_millis(100), ..raw::Config::open() };
+    let limits = raw::PeersConfig { idle_timeout: Duration::from_millis(100), ..raw::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut socket = client(&listener, 1);
     socket.try_send(b"then nothing").unwrap();
@@ -341,12 +342,12 @@ fn a_silent_session_ends_and_its_peer_may_come_back() {
     let mut closed = Vec::new();
     serve(&mut listener, |_, event| {
         closed.extend(event.and_then(|event| match event {
-            Event::Closed { reason, .. } => Some(reason),
+            PeerEvent::Closed { reason, .. } => Some(reason),
             _ => None,
         }));
         !closed.is_empty()
     });
-    assert_eq!((closed, listener.peers().len()), (vec![CloseReason::Idle], 0));
+    assert_eq!((closed, listener.peers().len()), (vec![PeerCloseReason::Idle], 0));
     let mut again = client(&listener, 1);
     again.try_send(b"here I am").unwrap();
     again.flush();
@@ -377,7 +378,7 @@ fn a_segment_sent_too_often_is_a_dead_link() {
 
 #[test]
 fn a_listener_outlives_peers_that_vanish() {
-    let mut listener = listener(raw::Config::open());
+    let mut listener = listener(raw::PeersConfig::open());
     let mut gone = client(&listener, 1);
     gone.try_send(b"and away").unwrap();
     gone.flush();
@@ -429,8 +430,8 @@ fn what_cannot_work_is_said_by_name() {
     let mut socket = connect(nobody(), 1);
     let error = socket.send(&vec![0; 1 << 20]).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");
-    let listener = listener(raw::Config::open());
-    let taken = KcpListener::bind(listener.local_addr().unwrap(), &raw::Config::open());
+    let listener = listener(raw::PeersConfig::open());
+    let taken = KcpListener::bind(listener.local_addr().unwrap(), &raw::PeersConfig::open());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
     let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
     assert!(KcpSocket::wrap(unconnected, Conv(1), &Config::fast().classic()).is_err());

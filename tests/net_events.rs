@@ -73,7 +73,7 @@ fn of_one_session_of_a_server_and_of_a_client_to_a_file() {
 
 #[test]
 fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
-    let limits = raw::Config { kcp: Config::turbo(), ..raw::Config::open() };
+    let limits = raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() };
     let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
     let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(7), &Config::turbo()).unwrap();
     socket.log_events(1000);
@@ -86,7 +86,7 @@ fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
         socket.pump().unwrap();
         listener.pump().unwrap();
         while let Some(event) = listener.next_event() {
-            if let raw::Event::Accepted(id) = event {
+            if let raw::PeerEvent::Accepted(id) = event {
                 peer = Some(id);
                 listener.peer(id).unwrap().log_events(1000);
             }
@@ -155,7 +155,8 @@ async fn of_sessions_and_streams_under_tokio() {
     session.with(|connection| connection.write_log(&mut log)).unwrap().unwrap();
     assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 
-    let limits = raw::Config { kcp: Config { stream: true, ..Config::turbo() }, ..raw::Config::open() };
+    let limits =
+        raw::PeersConfig { kcp: Config { stream: true, ..Config::turbo() }, ..raw::PeersConfig::open() };
     let listener = KcpListener::bind(at, &limits).unwrap();
     let mut stream = KcpStream::connect(listener.local_addr(), Conv(7), &limits.kcp).unwrap();
     stream.with(|peer| peer.log_events(1000)).unwrap();

@@ -6,7 +6,7 @@
 use allocation_counter::measure;
 use std::fmt::Debug;
 use std::time::Duration;
-use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, Rejected};
+use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, RejectedPackets};
 use whitewater::{DatagramQueue, Seq16, Time};
 
 const NOW: Time = Time::from_millis(1000);
@@ -42,7 +42,7 @@ fn in_use() -> Endpoint<DatagramQueue> {
 }
 
 /// A datagram, why it is refused, and what counts it.
-type Refusal = (Vec<u8>, ReceiveError, fn(&Rejected) -> u64);
+type Refusal = (Vec<u8>, ReceiveError, fn(&RejectedPackets) -> u64);
 
 #[test]
 fn every_refusal_has_its_name_and_changes_nothing_but_its_counter() {
@@ -75,7 +75,7 @@ fn every_refusal_has_its_name_and_changes_nothing_but_its_counter() {
         assert_eq!(endpoint.receive(NOW, &bytes), Err(error));
         let mut stats = endpoint.stats();
         assert_eq!((counter(&stats.rejected), stats.rejected.total()), (1, 1), "{error:?}");
-        stats.rejected = Rejected::default();
+        stats.rejected = RejectedPackets::default();
         assert_eq!(stats, untouched.stats(), "{error:?}");
         assert_eq!(after(&mut endpoint), after(&mut untouched), "{error:?}");
     }

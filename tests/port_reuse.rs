@@ -174,7 +174,8 @@ fn a_client_on_the_port_of_one_that_said_goodbye_is_let_in_at_once_and_late_data
 
 fn listener() -> KcpListener {
     let quarantine = Duration::from_millis(300);
-    KcpListener::bind(ANY, &raw::Config { kcp: Config::turbo(), quarantine, ..raw::Config::open() }).unwrap()
+    KcpListener::bind(ANY, &raw::PeersConfig { kcp: Config::turbo(), quarantine, ..raw::PeersConfig::open() })
+        .unwrap()
 }
 
 fn bare_on(port: SocketAddr, listener: &KcpListener, conv: u32) -> KcpSocket {
@@ -193,7 +194,7 @@ fn bare_until(
         assert!(start.elapsed() < PATIENCE, "{:?}", listener.stats());
         listener.poll(Some(Duration::from_millis(1))).unwrap();
         while let Some(event) = listener.next_event() {
-            if let raw::Event::Readable(id) = event
+            if let raw::PeerEvent::Readable(id) = event
                 && let Some(peer) = listener.peer(id)
             {
                 while let Ok(len) = peer.recv(&mut buf) {
@@ -258,7 +259,8 @@ fn a_listener_that_is_bound_again_at_once_takes_new_conversations_and_nothing_fr
     bare_echo(&mut first, &mut old, b"before");
     drop(first);
     let mut second =
-        KcpListener::bind(at, &raw::Config { kcp: Config::turbo(), ..raw::Config::open() }).unwrap();
+        KcpListener::bind(at, &raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() })
+            .unwrap();
     old.try_send(b"still there?").unwrap();
     bare_until(&mut second, &mut old, |listener, _| listener.stats().strays > 0);
     assert!(second.peers().is_empty());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use whitewater::arq::congestion::{CongestionControl, Unlimited};
-use whitewater::{Config, SendError, Time};
+use whitewater::{Config, KcpSendError, Time};
 use whitewater_sim::scenario::{
     EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
 };
@@ -99,7 +99,7 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     assert!(
         matches!(
             error,
-            ScenarioError::Send { index: 1, error: EndError::Kcp(SendError::QueueFull { .. }), .. }
+            ScenarioError::Send { index: 1, error: EndError::Kcp(KcpSendError::QueueFull { .. }), .. }
         ),
         "{error}"
     );

@@ -136,7 +136,8 @@ fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
         snd_queue_bytes: 1 << 30,
         ..Config::turbo()
     };
-    let mut peers = Peers::new(&raw::Config { kcp, ..raw::Config::registered() }, &mut random(1, 1)).unwrap();
+    let mut peers =
+        Peers::new(&raw::PeersConfig { kcp, ..raw::PeersConfig::registered() }, &mut random(1, 1)).unwrap();
     let address = |index: u32| client_address(1 + u8::try_from(index).unwrap(), 9000);
     let ids = (0..count).map(|index| peers.register(now, address(index), Conv(index)).unwrap()).collect();
     (peers, ids)

@@ -105,7 +105,7 @@ fn a_datagram_behind_others_is_byte_for_byte_that_which_is_alone() {
 
 /// Bytes that are sent before anything is heard of them.
 fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
-    let config = raw::Config { kcp, ..raw::Config::registered() };
+    let config = raw::PeersConfig { kcp, ..raw::PeersConfig::registered() };
     let mut peers = Peers::new(&config, &mut SimRng::new(1, 1)).unwrap();
     let id = peers.register(Time::ZERO, address(1), Conv(1)).unwrap();
     (0..count).for_each(|_| assert!(peers.peer(id).unwrap().send(message).is_ok()));

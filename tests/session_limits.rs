@@ -12,7 +12,7 @@ use common::sessions::{SUITE, World, client_address, server_config, target};
 use common::{Raw, ms};
 use std::time::{Duration, Instant};
 use whitewater::Config;
-use whitewater::arq::SendError as LaneError;
+use whitewater::arq::KcpSendError as LaneError;
 use whitewater::inside::session::wire::{Data, Frame, Hello};
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};

@@ -226,7 +226,8 @@ fn traffic_allocates_nothing_in_a_steady_state() {
 fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_wakes_nobody() {
     // Of a table that grows by doubling, one that is just more than half empty is the worst.
     for count in [900, 1000, 1800] {
-        let limits = raw::Config { kcp: Config::turbo(), max_peers: count, ..raw::Config::registered() };
+        let limits =
+            raw::PeersConfig { kcp: Config::turbo(), max_peers: count, ..raw::PeersConfig::registered() };
         let mut peers = raw::Peers::new(&limits, &mut random(1, 1)).unwrap();
         let mut now = Time::from_millis(1000);
         let made = measure(|| {

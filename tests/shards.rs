@@ -184,7 +184,8 @@ fn there_are_1_to_64_shards() {
 #[test]
 fn bare_kcp_peers_are_spread_over_listeners_that_need_not_know_each_other() {
     let kcp = Config::turbo();
-    let limits = raw::Config { kcp, max_peers_per_address: 100, accept_burst: 100, ..raw::Config::open() };
+    let limits =
+        raw::PeersConfig { kcp, max_peers_per_address: 100, accept_burst: 100, ..raw::PeersConfig::open() };
     let listeners = KcpListener::bind_shards("127.0.0.1:0", &limits, 3).unwrap();
     let address = listeners[0].local_addr().unwrap();
     let served: Vec<_> = listeners.into_iter().map(|listener| thread::spawn(|| echo(listener))).collect();
@@ -208,7 +209,7 @@ fn echo(mut listener: KcpListener) -> usize {
     let mut buf = [0; 100];
     while listener.poll(Some(Duration::from_secs(1))).unwrap() {
         while let Some(event) = listener.next_event() {
-            let raw::Event::Readable(id) = event else { continue };
+            let raw::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).unwrap();
             while let Ok(len) = peer.recv(&mut buf) {
                 peer.send(&buf[..len]).unwrap();

@@ -157,7 +157,7 @@ fn a_host_that_cannot_be_reached_is_counted_and_found_when_it_can() {
 fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
     in_own_network("bare_kcp_over_a_narrow_interface_goes_in_fragments", || {
         ip("link set lo mtu 600");
-        let mut listener = KcpListener::bind(loopback(), &raw::Config::open()).unwrap();
+        let mut listener = KcpListener::bind(loopback(), &raw::PeersConfig::open()).unwrap();
         let to = listener.local_addr().unwrap();
         let mut socket = KcpSocket::connect(to, Conv(7), &Config::turbo()).unwrap();
         socket.try_send(&[7; 5000]).unwrap();
@@ -167,7 +167,7 @@ fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
             socket.pump().unwrap();
             listener.poll(Some(Duration::from_millis(1))).unwrap();
             while let Some(event) = listener.next_event() {
-                if let raw::Event::Readable(id) = event {
+                if let raw::PeerEvent::Readable(id) = event {
                     got = listener.peer(id).unwrap().recv(&mut buf).unwrap();
                 }
             }
@@ -191,7 +191,7 @@ async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
         }
     };
     timeout(PATIENCE, told).await.unwrap();
-    let listener = KcpListener::bind(at, &raw::Config::open()).unwrap();
+    let listener = KcpListener::bind(at, &raw::PeersConfig::open()).unwrap();
     let (peer, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
     let mut buf = [0; 10];
     assert_eq!(timeout(PATIENCE, peer.recv(&mut buf)).await.unwrap().unwrap(), 7);

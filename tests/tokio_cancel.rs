@@ -56,12 +56,12 @@ async fn connect(server: SocketAddr) -> Session {
 }
 
 fn listener() -> KcpListener {
-    let config = raw::Config {
+    let config = raw::PeersConfig {
         kcp: Config { stream: true, ..Config::turbo() },
         max_peers_per_address: 1000,
         accepts_per_second: 1000,
         accept_burst: 1000,
-        ..raw::Config::open()
+        ..raw::PeersConfig::open()
     };
     KcpListener::bind(ANY, &config).unwrap()
 }

@@ -28,7 +28,12 @@ fn stream_config() -> Config {
 fn listener(kcp: Config) -> KcpListener {
     KcpListener::bind(
         ANY,
-        &raw::Config { kcp, max_peers_per_address: 1024, accept_burst: 1024, ..raw::Config::open() },
+        &raw::PeersConfig {
+            kcp,
+            max_peers_per_address: 1024,
+            accept_burst: 1024,
+            ..raw::PeersConfig::open()
+        },
     )
     .unwrap()
 }
@@ -155,8 +160,11 @@ async fn a_shutdown_to_nobody_times_out_and_says_so() {
 
 #[tokio::test]
 async fn a_peer_that_is_gone_fails_reads_after_what_it_sent() {
-    let limits =
-        raw::Config { kcp: stream_config(), idle_timeout: Duration::from_millis(300), ..raw::Config::open() };
+    let limits = raw::PeersConfig {
+        kcp: stream_config(),
+        idle_timeout: Duration::from_millis(300),
+        ..raw::PeersConfig::open()
+    };
     let listener = KcpListener::bind(ANY, &limits).unwrap();
     let mut client = KcpStream::connect(listener.local_addr(), Conv(1), &stream_config()).unwrap();
     client.write_all(b"last words").await.unwrap();
@@ -240,7 +248,7 @@ async fn the_port_of_a_listener_can_be_bound_again_when_all_of_it_is_dropped() {
     let (server, _) = timeout(PATIENCE, first.accept()).await.unwrap().unwrap();
     drop((first, server));
     let again = async {
-        while KcpListener::bind(addr, &raw::Config::open()).is_err() {
+        while KcpListener::bind(addr, &raw::PeersConfig::open()).is_err() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -64,7 +64,7 @@ pub(crate) fn measure(args: &Args, socket: &mut KcpSocket) -> io::Result<()> {
 
 /// A server, a network and a client, for as long as the client runs.
 fn one(args: &Args, config: &Config, progress: &Progress) -> io::Result<Outcome> {
-    let limits = raw::Config { kcp: *config, eager: args.eager, ..raw::Config::open() };
+    let limits = raw::PeersConfig { kcp: *config, eager: args.eager, ..raw::PeersConfig::open() };
     let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = KcpSocket::connect(network.local_addr()?, Conv(1), config)?;

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 }
 
 fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
-    let config = raw::Config { kcp: args.config(), eager: args.eager, ..raw::Config::open() };
+    let config = raw::PeersConfig { kcp: args.config(), eager: args.eager, ..raw::PeersConfig::open() };
     let mut listener =
         KcpListener::bind(at, &config).map_err(|error| format!("cannot listen on {at}: {error}"))?;
     println!("listening on {}", listener.local_addr().map_err(|error| error.to_string())?);

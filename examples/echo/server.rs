@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 use whitewater::net::{Error, KcpListener};
-use whitewater::session::raw::{Event, Peer, PeerId};
-use whitewater::{RecvError, SendError};
+use whitewater::session::raw::{Peer, PeerEvent, PeerId};
+use whitewater::{KcpSendError, RecvError};
 
 /// Serves while `go_on`, which is asked a few times a second.
 pub(crate) fn serve(listener: &mut KcpListener, verbose: bool, go_on: impl Fn() -> bool) -> io::Result<()> {
@@ -16,17 +16,17 @@ pub(crate) fn serve(listener: &mut KcpListener, verbose: bool, go_on: impl Fn() 
         listener.poll(Some(Duration::from_millis(100)))?;
         while let Some(event) = listener.next_event() {
             match event {
-                Event::Accepted(id) if verbose => {
+                PeerEvent::Accepted(id) if verbose => {
                     if let Some(peer) = listener.peer(id) {
                         println!("peer {id}: {}, conv {}", peer.address(), peer.conv());
                     }
                 }
-                Event::Readable(id) | Event::Writable(id) => {
+                PeerEvent::Readable(id) | PeerEvent::Writable(id) => {
                     if let Some(peer) = listener.peer(id) {
                         echo(peer, unsent.entry(id).or_default(), &mut buf)?;
                     }
                 }
-                Event::Closed { id, reason } => {
+                PeerEvent::Closed { id, reason } => {
                     unsent.remove(&id);
                     if verbose {
                         println!("peer {id}: closed, {reason:?}");
@@ -52,7 +52,7 @@ fn echo(peer: &mut Peer, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()>
         } else {
             match peer.send(unsent) {
                 Ok(len) => drop(unsent.drain(..len)),
-                Err(SendError::QueueFull { .. }) => return Ok(()),
+                Err(KcpSendError::QueueFull { .. }) => return Ok(()),
                 Err(error) => return Err(Error::from(error).into()),
             }
         }

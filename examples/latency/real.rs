@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::{Error, KcpListener, KcpSocket};
-use whitewater::session::raw::{self, Event, PeerId};
+use whitewater::session::raw::{self, PeerEvent, PeerId};
 use whitewater::{Conv, Stats};
 use whitewater_sim::scenario::{Answer, Mode, Report, Run, Traffic, Workload};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> io::Result<Vec<Outcome>> {
 
 fn one(workload: Workload, link: Link, mode: &Mode) -> io::Result<Report> {
     let [alice, bob] = &mode.ends;
-    let limits = raw::Config { kcp: bob.config, eager: bob.drive.flush, ..raw::Config::open() };
+    let limits = raw::PeersConfig { kcp: bob.config, eager: bob.drive.flush, ..raw::PeersConfig::open() };
     let listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut socket = KcpSocket::connect(network.local_addr()?, Conv(1), &alice.config)?;
@@ -132,7 +132,7 @@ impl Bob {
             let wait = if self.peer.is_some() { clock.wait(own, self.sent) } else { LOOK };
             self.listener.poll(Some(wait))?;
             while let Some(event) = self.listener.next_event() {
-                if let Event::Accepted(id) = event {
+                if let PeerEvent::Accepted(id) = event {
                     self.peer = Some(id);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use whitewater::packet::{Endpoint, PacketConfig, SendError, Stats};
+use whitewater::packet::{Endpoint, PacketConfig, PacketSendError, PacketStats};
 use whitewater::{DatagramQueue, Seq16, Time};
 
 pub(crate) struct Connection {
@@ -26,7 +26,7 @@ impl Connection {
     pub(crate) fn receive(&mut self, now: Time, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         loop {
             match self.socket.recv(&mut self.buf) {
-                // What is damaged, late or doubled changes nothing, and is counted in `Stats::rejected`.
+                // What is damaged, late or doubled changes nothing, and is counted in `PacketStats::rejected`.
                 Ok(len) => {
                     let _ = self.endpoint.receive_if(now, self.buf.get(..len).unwrap_or_default(), &mut take);
                 }
@@ -38,7 +38,7 @@ impl Connection {
     }
 
     /// Sends a packet and returns its number, by which [`pop_acked`](Self::pop_acked) tells that it has arrived.
-    pub(crate) fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, SendError> {
+    pub(crate) fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, PacketSendError> {
         let sequence = self.endpoint.send(now, payload)?;
         self.flush();
         Ok(sequence)
@@ -55,7 +55,7 @@ impl Connection {
         self.endpoint.pop_acked()
     }
 
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> PacketStats {
         self.endpoint.stats()
     }
 

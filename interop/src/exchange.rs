@@ -107,7 +107,7 @@ impl Case {
     /// When not all comes back as it was, or it costs too much.
     #[must_use]
     pub fn they_ask(&self, ask: impl FnOnce(SocketAddr, &[Vec<u8>]) -> Vec<Vec<u8>>) -> String {
-        let limits = raw::Config { kcp: self.config(), ..raw::Config::open() };
+        let limits = raw::PeersConfig { kcp: self.config(), ..raw::PeersConfig::open() };
         let (server, sent) = (Echo::start(&limits), messages(MESSAGES));
         let relay = self.relay(server.address);
         let back = ask(relay.address, &sent);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use whitewater::net::{KcpListener, KcpSocket};
-use whitewater::session::raw::{self, Event};
+use whitewater::session::raw::{self, PeerEvent};
 use whitewater::{Config, Conv, Stats};
 use whitewater_kcp_go as kcp_go;
 
@@ -93,7 +93,7 @@ pub struct Echo {
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// Of all.
-    pub all: raw::Stats,
+    pub all: raw::PeersStats,
     /// Of each peer that is not gone.
     pub peers: Vec<Stats>,
     /// Of what is around KCP.
@@ -107,7 +107,7 @@ impl Echo {
     ///
     /// Without a socket, or when `limits` are out of range.
     #[must_use]
-    pub fn start(limits: &raw::Config) -> Self {
+    pub fn start(limits: &raw::PeersConfig) -> Self {
         let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), limits).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
@@ -117,7 +117,7 @@ impl Echo {
             while !stopped.load(Ordering::Relaxed) {
                 listener.poll(Some(Duration::from_millis(5))).unwrap();
                 while let Some(event) = listener.next_event() {
-                    let Event::Readable(id) = event else { continue };
+                    let PeerEvent::Readable(id) = event else { continue };
                     if !ids.contains(&id) {
                         ids.push(id);
                     }

@@ -100,7 +100,7 @@ fn each_end_has_an_mtu_of_its_own() {
     let all = Case::all(&["aes-128"]).into_iter().flat_map(|case| [576, 1500].map(|mtu| (mtu, case)));
     cases::run(&all.collect::<Vec<_>>(), |(mtu, case)| {
         let kcp = Config { mtu: *mtu, ..case.config() };
-        let server = Echo::start(&raw::Config { kcp, ..case.limits() });
+        let server = Echo::start(&raw::PeersConfig { kcp, ..case.limits() });
         let relay = case.relay(server.address);
         let (mut client, address) = kcptun::client(relay.address, case);
         let sent = case.random();
@@ -137,7 +137,7 @@ fn shards_of_their_client_come_through_to_a_listener_that_has_none() {
     }
     cases::run(&Case::all(&["xor"])[2..], |case| {
         let wire = kcp_go::Config { shards: None, ..case.wire() };
-        let server = Echo::start(&raw::Config { envelope: Some(Arc::new(wire)), ..case.limits() });
+        let server = Echo::start(&raw::PeersConfig { envelope: Some(Arc::new(wire)), ..case.limits() });
         let relay = case.relay(server.address);
         let (_client, address) = kcptun::client(relay.address, case);
         let sent = case.random();
@@ -156,7 +156,7 @@ fn their_client_with_another_key_is_nobody() {
     }
     cases::run(&Case::all(&["xor", "aes-128", "salsa20"]), |case| {
         let wire = kcp_go::Config { key: Key::kcptun("another key"), ..case.wire() };
-        let server = Echo::start(&raw::Config { envelope: Some(Arc::new(wire)), ..case.limits() });
+        let server = Echo::start(&raw::PeersConfig { envelope: Some(Arc::new(wire)), ..case.limits() });
         let (_client, address) = kcptun::client(server.address, case);
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"hello").unwrap();

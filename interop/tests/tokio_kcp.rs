@@ -60,7 +60,8 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
     let sent = messages(100);
     let back = runtime().block_on(async {
         let listener =
-            ours_tokio::KcpListener::bind(ANY, &raw::Config { kcp, ..raw::Config::open() }).unwrap();
+            ours_tokio::KcpListener::bind(ANY, &raw::PeersConfig { kcp, ..raw::PeersConfig::open() })
+                .unwrap();
         let address = listener.local_addr();
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
@@ -75,7 +76,7 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
 /// To theirs, 0 asks for a conv of the server's choice; ours answers with what it is asked. `KcpStream::connect` of theirs takes a conv itself.
 #[test]
 fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_no_other() {
-    let server = ours::Echo::start(&raw::Config { kcp: Config::turbo(), ..raw::Config::open() });
+    let server = ours::Echo::start(&raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() });
     runtime().block_on(async {
         let mut stream = KcpStream::connect_with_conv(&theirs(false), 0, server.address).await.unwrap();
         assert_eq!(stream.send(b"first").await.unwrap(), 5);

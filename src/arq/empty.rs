@@ -1,6 +1,6 @@
 //! Messages without a byte: an end to some peers, the end of everything to others.
 
-use super::{Kcp, SendError};
+use super::{Kcp, KcpSendError};
 use crate::wire::Output;
 
 impl<O: Output> Kcp<O> {
@@ -14,10 +14,10 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`SendError::QueueFull`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
-    pub fn send_end(&mut self) -> Result<(), SendError> {
+    /// [`KcpSendError::QueueFull`] when enough waits, [`KcpSendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
+    pub fn send_end(&mut self) -> Result<(), KcpSendError> {
         if self.refuses_empty {
-            return Err(SendError::Empty);
+            return Err(KcpSendError::Empty);
         }
         self.sender.send_end(&self.config)
     }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 /// The settings of an [`Envelope`], which make one for each socket.
 ///
-/// Both ends need the same. A listener has them in [`raw::Config::envelope`](crate::session::raw::Config), a socket of one session is given
+/// Both ends need the same. A listener has them in [`raw::PeersConfig::envelope`](crate::session::raw::PeersConfig), a socket of one session is given
 /// them, and [`KcpPeer::with_envelope`](super::KcpPeer::with_envelope) is for whoever brings a transport.
 pub trait EnvelopeConfig: Debug + Send + Sync {
     /// The config of a control block that is to be inside: `config` has the mtu of whole datagrams, the result what is left for KCP.

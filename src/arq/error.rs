@@ -9,7 +9,7 @@ pub use crate::config::ConfigError;
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum SendError {
+pub enum KcpSendError {
     /// The message needs more than 127 fragments: send it in parts.
     #[error("a message of {len} bytes, where {max} is the most")]
     TooLong { len: usize, max: usize },

@@ -30,7 +30,7 @@ mod transmit;
 pub use crate::config::in_range;
 pub use config::{Config, Recovery};
 pub use envelope::{Envelope, EnvelopeConfig, Opened};
-pub use error::{ConfigError, InputError, RecvError, SendError};
+pub use error::{ConfigError, InputError, KcpSendError, RecvError};
 pub use modern::Modern;
 pub use observe::{Cause, KcpEvent};
 pub use peer::{KcpPeer, KcpPeerCounts};
@@ -181,12 +181,12 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`] for more than 127 segments, [`SendError::QueueFull`] when enough
-    /// waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
+    /// [`KcpSendError::TooLong`] for more than 127 segments, [`KcpSendError::QueueFull`] when enough
+    /// waits, [`KcpSendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
     #[inline]
-    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, KcpSendError> {
         if message.is_empty() && self.refuses_empty && !self.config.stream {
-            return Err(SendError::Empty);
+            return Err(KcpSendError::Empty);
         }
         self.sender.send(Message::Slice(message), &self.config)
     }
@@ -197,7 +197,7 @@ impl<O: Output> Kcp<O> {
     ///
     /// Those of [`send`](Self::send).
     #[expect(clippy::needless_pass_by_value, reason = "the buffer is handed over")]
-    pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, SendError> {
+    pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, KcpSendError> {
         if message.is_empty() {
             return self.send(&[]);
         }

@@ -1,6 +1,6 @@
 //! A control block and where its peer is: bare KCP of two ends, as a machine.
 
-use super::{Config, ConfigError, Envelope, EnvelopeConfig, InputError, Kcp, SendError};
+use super::{Config, ConfigError, Envelope, EnvelopeConfig, InputError, Kcp, KcpSendError};
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::seq::Conv;
 use crate::time::Time;
@@ -84,7 +84,7 @@ impl KcpPeer {
     /// # Errors
     ///
     /// Those of [`Kcp::send`].
-    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, KcpSendError> {
         self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_sends());
         self.kcp.send(message)
     }

@@ -1,7 +1,7 @@
 //! The sending half: messages in, segments out, until they are acknowledged.
 
 use super::config::Config;
-use super::error::SendError;
+use super::error::KcpSendError;
 use super::transmit::{Flight, Outgoing};
 use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
 use crate::seq::Sn;
@@ -62,7 +62,7 @@ impl Sender {
 
     /// Queues a message, cut into segments; returns the bytes taken. Source: ikcp.c `ikcp_send`.
     #[inline]
-    pub(super) fn send(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
+    pub(super) fn send(&mut self, message: Message<'_>, config: &Config) -> Result<usize, KcpSendError> {
         match message {
             Message::Slice(data) if self.send_simple(data, config) => Ok(data.len()),
             _ => self.send_any(message, config),
@@ -91,7 +91,7 @@ impl Sender {
     /// A stream fills up the last waiting segment first; where the rest would be too long for one
     /// message, only that much is taken.
     #[inline(never)]
-    fn send_any(&mut self, message: Message<'_>, config: &Config) -> Result<usize, SendError> {
+    fn send_any(&mut self, message: Message<'_>, config: &Config) -> Result<usize, KcpSendError> {
         let data = message.as_slice();
         let mss = usize::from(config.mss());
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
@@ -102,14 +102,18 @@ impl Sender {
         }
         if segments > FRAGMENTS_MAX {
             if top_up == 0 {
-                return Err(SendError::TooLong { len: data.len(), max: FRAGMENTS_MAX * mss });
+                return Err(KcpSendError::TooLong { len: data.len(), max: FRAGMENTS_MAX * mss });
             }
             segments = 0;
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         if !self.has_room(segments, taken, config) || self.bytes.len() as usize + taken > BYTES_MAX {
             let max = (config.snd_queue as usize * mss).min(config.snd_queue_bytes as usize);
-            return Err(if taken > max { SendError::TooLong { len: taken, max } } else { self.queue_full() });
+            return Err(if taken > max {
+                KcpSendError::TooLong { len: taken, max }
+            } else {
+                self.queue_full()
+            });
         }
         let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
@@ -125,7 +129,7 @@ impl Sender {
     }
 
     /// Queues a segment without data.
-    pub(super) fn send_end(&mut self, config: &Config) -> Result<(), SendError> {
+    pub(super) fn send_end(&mut self, config: &Config) -> Result<(), KcpSendError> {
         if !self.has_room(1, 0, config) {
             return Err(self.queue_full());
         }
@@ -262,8 +266,8 @@ impl Sender {
             && self.waiting_bytes as usize + bytes <= config.snd_queue_bytes as usize
     }
 
-    fn queue_full(&self) -> SendError {
-        SendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
+    fn queue_full(&self) -> KcpSendError {
+        KcpSendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
     }
 
     fn fill_last(&mut self, data: &[u8]) {

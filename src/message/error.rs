@@ -47,7 +47,7 @@ pub enum BitsError {
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum SendError {
+pub enum ChannelSendError {
     /// As much waits or is under way as the config allows. This is back-pressure, not a failure: send again when the peer has
     /// acknowledged some.
     #[error("{waiting} messages wait, {max} is the most")]

@@ -49,7 +49,7 @@ pub mod channel;
 mod error;
 
 pub use bits::{Int, Measure, Read, Stream, Write};
-pub use error::{BitsError, ReadError, SendError};
+pub use error::{BitsError, ChannelSendError, ReadError};
 
 /// A type that is written, read and measured by one function.
 pub trait Serialize {

@@ -1,6 +1,6 @@
 //! The facade of the crate `metrics`.
 
-use super::{Measure, Measures, Value};
+use super::{Measures, Metric, Value};
 use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 
 /// Hands statistics to the recorder that the program has installed, if it has, each with `labels` besides its own. Counters are given as
@@ -25,7 +25,7 @@ use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 /// time, and sessions only while somebody looks.
 pub fn record(stats: &impl Measures, labels: &[(&'static str, &str)]) {
     let common: Vec<_> = labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned())).collect();
-    stats.measures(&mut |measure: Measure| {
+    stats.measures(&mut |measure: Metric| {
         let mut labels = common.clone();
         labels.extend(measure.label.map(|(name, value)| Label::new(name, value)));
         match measure.value {
@@ -37,7 +37,7 @@ pub fn record(stats: &impl Measures, labels: &[(&'static str, &str)]) {
 
 /// Tells the recorder what all the names mean, and their units. Once is enough, after it was installed.
 pub fn describe() {
-    let mut each = |Measure { name, value, help, .. }| match value {
+    let mut each = |Metric { name, value, help, .. }| match value {
         Value::Counter(_) => describe_counter!(name, unit(name), help),
         Value::Gauge(_) => describe_gauge!(name, unit(name), help),
     };

@@ -21,21 +21,21 @@ mod facade;
 #[cfg(feature = "metrics")]
 pub use facade::{describe, record};
 
-pub use crate::counters::{Measure, Measures, Value};
+pub use crate::counters::{Measures, Metric, Value};
 
 use crate::arq;
 use crate::packet::{Endpoint, PacketConfig};
 use crate::wire::DatagramQueue;
 
 /// Goes through everything that there can be, with values of no meaning: to tell a collector the names before there are figures.
-pub fn every(each: &mut dyn FnMut(Measure)) {
+pub fn every(each: &mut dyn FnMut(Metric)) {
     arq::Stats::default().measures(each);
     if let Ok(endpoint) = Endpoint::new(&PacketConfig::default(), DatagramQueue::new()) {
         endpoint.stats().measures(each);
     }
     crate::session::ConnectionStats::default().measures(each);
     crate::session::ServerStats::default().measures(each);
-    crate::session::raw::Stats::default().measures(each);
+    crate::session::raw::PeersStats::default().measures(each);
     #[cfg(feature = "net")]
     {
         crate::net::SocketTraffic::default().measures(each);

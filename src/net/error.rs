@@ -1,6 +1,6 @@
 //! What the drivers add to std's I/O errors.
 
-use crate::arq::{ConfigError, RecvError, SendError};
+use crate::arq::{ConfigError, KcpSendError, RecvError};
 use crate::session::{CloseReason, ConnectError};
 use std::io;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub enum Error {
     PeerSilent { waited: Duration },
     /// The message cannot be sent, now or later. Kind `InvalidInput`.
     #[error(transparent)]
-    Send(#[from] SendError),
+    Send(#[from] KcpSendError),
     /// The message does not fit the buffer; it stays, call again with more room. Kind `InvalidInput`.
     #[error(transparent)]
     Recv(#[from] RecvError),
@@ -50,7 +50,7 @@ impl From<Error> for io::Error {
         let kind = match error {
             Error::DeadLink { .. } | Error::PeerSilent { .. } => io::ErrorKind::TimedOut,
             Error::Closed { reason } => kind(reason),
-            Error::Send(SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
+            Error::Send(KcpSendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
             Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Connect(_) => {

@@ -6,27 +6,27 @@ use super::error::Error;
 use super::port::{Port, Purpose, as_v4};
 use super::shards::sockets;
 use crate::seq::Conv;
-use crate::session::raw::{Config, Event, Peer, PeerId, Peers, RegisterError, Stats};
+use crate::session::raw::{Peer, PeerEvent, PeerId, Peers, PeersConfig, PeersStats, RegisterError};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
 /// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends
-/// to it, under the limits of a [`raw::Config`](Config).
+/// to it, under the limits of a [`raw::PeersConfig`](PeersConfig).
 ///
 /// A program polls, takes the events, and uses the peers that they name:
 ///
 /// ```no_run
 /// use whitewater::net::KcpListener;
-/// use whitewater::session::raw::{Config, Event};
+/// use whitewater::session::raw::{PeersConfig, PeerEvent};
 ///
 /// # fn main() -> std::io::Result<()> {
-/// let mut listener = KcpListener::bind("0.0.0.0:4000", &Config::open())?;
+/// let mut listener = KcpListener::bind("0.0.0.0:4000", &PeersConfig::open())?;
 /// let mut message = [0; 1 << 16];
 /// loop {
 ///     listener.poll(None)?;
 ///     while let Some(event) = listener.next_event() {
-///         let Event::Readable(id) = event else { continue };
+///         let PeerEvent::Readable(id) = event else { continue };
 ///         while let Some(peer) = listener.peer(id)
 ///             && let Ok(len) = peer.recv(&mut message)
 ///         {
@@ -41,7 +41,7 @@ use std::time::Duration;
 ///
 /// # Strangers
 ///
-/// Bare KCP has no handshake: in an [open](Config::open) listener who sends a good first datagram is a peer. So limits bound what that
+/// Bare KCP has no handshake: in an [open](PeersConfig::open) listener who sends a good first datagram is a peer. So limits bound what that
 /// costs, everything that is not a good first datagram is dropped without an answer and counted, and a source address may be forged.
 /// The answer to a forged one is no amplifier: a control block answers a datagram with
 /// acknowledgements of 24 bytes for segments of 24 bytes or more. What the program sends to a peer
@@ -54,7 +54,7 @@ impl KcpListener {
     /// # Errors
     ///
     /// `addr` does not resolve or is in use, or `config` is out of range ([`Error::Config`]).
-    pub fn bind(addr: impl ToSocketAddrs, config: &Config) -> io::Result<Self> {
+    pub fn bind(addr: impl ToSocketAddrs, config: &PeersConfig) -> io::Result<Self> {
         Self::wrap(UdpSocket::bind(addr)?, config)
     }
 
@@ -63,7 +63,7 @@ impl KcpListener {
     /// # Errors
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
-    pub fn wrap(socket: UdpSocket, config: &Config) -> io::Result<Self> {
+    pub fn wrap(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
         let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
         Ok(Self::over(Port::new(socket, Purpose::BARE_PEERS)?, Clock::new(), peers))
     }
@@ -74,7 +74,11 @@ impl KcpListener {
     /// # Errors
     ///
     /// Those of [`Server::bind_shards`](super::Server::bind_shards).
-    pub fn bind_shards(addr: impl ToSocketAddrs, config: &Config, count: usize) -> io::Result<Vec<Self>> {
+    pub fn bind_shards(
+        addr: impl ToSocketAddrs,
+        config: &PeersConfig,
+        count: usize,
+    ) -> io::Result<Vec<Self>> {
         sockets(addr, count)?.into_iter().map(|socket| Self::wrap(socket, config)).collect()
     }
 
@@ -89,7 +93,7 @@ impl KcpListener {
     }
 
     /// The oldest event that was not taken yet: see [`Peers::poll_event`].
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<PeerEvent> {
         self.machine.poll_event()
     }
 
@@ -123,7 +127,7 @@ impl KcpListener {
 
     /// What was accepted, ended and dropped.
     #[must_use]
-    pub const fn stats(&self) -> Stats {
+    pub const fn stats(&self) -> PeersStats {
         self.machine.stats()
     }
 }
@@ -138,7 +142,7 @@ mod tests {
     #[test]
     fn a_failed_read_is_told_after_what_was_due_is_sent() {
         let kcp = crate::Config::turbo();
-        let config = Config { kcp, ..Config::registered() };
+        let config = PeersConfig { kcp, ..PeersConfig::registered() };
         let mut listener = KcpListener::bind("127.0.0.1:0", &config).unwrap();
         let to = listener.local_addr().unwrap();
         let mut socket = KcpSocket::connect(to, Conv(7), &kcp).unwrap();

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum SendError {
+pub enum PacketSendError {
     /// The payload is longer than `payload_max`: send it in parts.
     #[error("a payload of {len} bytes, where {max} is the most")]
     TooLong { len: usize, max: u32 },

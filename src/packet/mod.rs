@@ -46,8 +46,8 @@ mod stats;
 pub use acks::NotNew;
 pub(crate) use acks::{AckConfig, AckTracker, Acks};
 pub use config::PacketConfig;
-pub use error::{ReceiveError, SendError};
-pub use stats::{Rejected, Stats};
+pub use error::{PacketSendError, ReceiveError};
+pub use stats::{PacketStats, RejectedPackets};
 
 use crate::config::ConfigError;
 use crate::pace::{Conditions, Pace};
@@ -127,10 +127,10 @@ impl<O: Output> Endpoint<O> {
     /// # Errors
     ///
     /// When the payload is too long. Nothing is sent then.
-    pub fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, SendError> {
+    pub fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, PacketSendError> {
         let max = self.config.payload_max;
         if !u32::try_from(payload.len()).is_ok_and(|len| len <= max) {
-            return Err(SendError::TooLong { len: payload.len(), max });
+            return Err(PacketSendError::TooLong { len: payload.len(), max });
         }
         self.tick(now);
         Ok(self.send_packet(now, payload))
@@ -215,7 +215,7 @@ impl<O: Output> Endpoint<O> {
         Some(due.max(now))
     }
 
-    /// Packets that should be sent a second, by the [mode](Stats::pace): the caller sends them.
+    /// Packets that should be sent a second, by the [mode](PacketStats::pace): the caller sends them.
     #[must_use]
     pub const fn rate(&self) -> u16 {
         self.pace.rate()
@@ -240,10 +240,10 @@ impl<O: Output> Endpoint<O> {
 
     /// What it counted and measured, as of the last call.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> PacketStats {
         let (rtt, loss) = (self.acks.rtt(), self.acks.loss());
         let [sent_bandwidth, received_bandwidth, acked_bandwidth] = self.rates.map(|rate| rate.per_second());
-        let mut stats = Stats {
+        let mut stats = PacketStats {
             rtt: rtt.smoothed(),
             rtt_min: rtt.min(),
             rtt_max: rtt.max(),
@@ -256,7 +256,7 @@ impl<O: Output> Endpoint<O> {
             abandoned: self.reassembly.abandoned(),
             heard: self.acks.heard(),
             pace: self.pace.state(),
-            ..Stats::default()
+            ..PacketStats::default()
         };
         self.counts.show(&mut stats);
         stats

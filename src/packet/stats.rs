@@ -10,7 +10,7 @@ stats! {
     /// A view of an endpoint: what it counted since it was made, and how it stands as of its last call. From
     /// [`Endpoint::stats`](super::Endpoint::stats).
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct Stats {
+    pub struct PacketStats {
         /// Round trip, smoothed by 10 %; zero before the first. The time until the peer sends its next
         /// packet is in it, since only that tells what has arrived.
         pub rtt: Duration => "whitewater_packet_rtt_seconds",
@@ -58,13 +58,13 @@ stats! {
         /// are among them.
         pub overtaken: u64,
         /// What was refused, by kind.
-        pub rejected: Rejected => "whitewater_packet_rejected_total",
+        pub rejected: RejectedPackets => "whitewater_packet_rejected_total",
     }
 }
 
 reasons! {
     /// Datagrams that [`Endpoint::receive`](super::Endpoint::receive) refused, by the [`ReceiveError`].
-    pub struct Rejected: u64, by ReceiveError {
+    pub struct RejectedPackets: u64, by ReceiveError {
         truncated: Truncated,
         protocol: Protocol,
         prefix: Prefix,

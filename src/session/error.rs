@@ -39,10 +39,10 @@ errors! {
 pub enum SendError {
     /// As much waits as the config of the lane allows: send again later. Or the message is too long.
     #[error(transparent)]
-    Lane(#[from] arq::SendError),
+    Lane(#[from] arq::KcpSendError),
     /// The channel refuses the message or the block.
     #[error(transparent)]
-    Channel(#[from] message::SendError),
+    Channel(#[from] message::ChannelSendError),
     /// There is no such lane.
     #[error("there is no lane {lane}, only {count}")]
     NoLane { lane: usize, count: usize },
@@ -69,9 +69,12 @@ impl SendError {
     #[must_use]
     pub const fn is_for_now(&self) -> bool {
         match self {
-            Self::Lane(error) => matches!(error, arq::SendError::QueueFull { .. }),
+            Self::Lane(error) => matches!(error, arq::KcpSendError::QueueFull { .. }),
             Self::Channel(error) => {
-                matches!(error, message::SendError::Full { .. } | message::SendError::BlockUnderWay)
+                matches!(
+                    error,
+                    message::ChannelSendError::Full { .. } | message::ChannelSendError::BlockUnderWay
+                )
             }
             Self::Full { .. } | Self::QueueFull { .. } | Self::NoMemory => true,
             Self::NoLane { .. } | Self::TooLong { .. } | Self::Closed => false,

@@ -3,7 +3,7 @@
 use super::wire::CONV;
 use bytes::Bytes;
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, SendError, Sn, Time};
+use whitewater::{Config, Conv, DatagramQueue, Kcp, KcpSendError, Sn, Time};
 use whitewater_sim::{Clock, Drive, Link, LinkConfig, Loss, Peer};
 
 /// A clean path of 60 ms of round trip.
@@ -116,7 +116,7 @@ impl End {
     }
 
     /// Sends, and notes what was taken.
-    pub(crate) fn send(&mut self, mut message: Vec<u8>) -> Result<usize, SendError> {
+    pub(crate) fn send(&mut self, mut message: Vec<u8>) -> Result<usize, KcpSendError> {
         let taken = if self.setup.shares {
             self.kcp.send_bytes(Bytes::copy_from_slice(&message))?
         } else {

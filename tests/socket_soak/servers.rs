@@ -88,7 +88,7 @@ fn listen(mut listener: KcpListener, stop: &AtomicBool) -> u64 {
         listener.poll(Some(TICK)).unwrap();
         while let Some(event) = listener.next_event() {
             match event {
-                raw::Event::Readable(id) => {
+                raw::PeerEvent::Readable(id) => {
                     let (of, peer) = (heard.entry(id).or_default(), listener.peer(id).unwrap());
                     while let Ok(len) = peer.recv(&mut buf) {
                         of.take(&buf[..len]);
@@ -96,7 +96,7 @@ fn listen(mut listener: KcpListener, stop: &AtomicBool) -> u64 {
                         peer.send(&buf[..len]).unwrap();
                     }
                 }
-                raw::Event::Closed { id, .. } => drop(heard.remove(&id)),
+                raw::PeerEvent::Closed { id, .. } => drop(heard.remove(&id)),
                 _ => {}
             }
         }
@@ -128,14 +128,14 @@ pub(crate) fn session_config() -> SessionConfig {
     SessionConfig { timeout: Duration::from_secs(10), ..SessionConfig::default() }
 }
 
-fn listener_config() -> raw::Config {
-    raw::Config {
+fn listener_config() -> raw::PeersConfig {
+    raw::PeersConfig {
         kcp: kcp_config(),
         max_peers_per_address: 1024,
         accepts_per_second: 1000,
         accept_burst: 1000,
         idle_timeout: Duration::from_secs(10),
-        ..raw::Config::open()
+        ..raw::PeersConfig::open()
     }
 }
 

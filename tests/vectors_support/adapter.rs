@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whitewater::wire::{HEADER_LEN, conv_of};
 use whitewater::{
-    Config, Conv, InputError, Kcp, Millis, Output, RecvError, Rejected, SendError, Sn, Stats, Time,
+    Config, Conv, InputError, Kcp, KcpSendError, Millis, Output, RecvError, Rejected, Sn, Stats, Time,
 };
 
 use super::deviations::Rule;
@@ -211,7 +211,7 @@ impl Block {
         };
         Answer::ret(match taken {
             Ok(taken) => int(taken),
-            Err(SendError::TooLong { .. }) => -2,
+            Err(KcpSendError::TooLong { .. }) => -2,
             Err(error) => panic!("send: {error}"),
         })
     }

@@ -4,17 +4,17 @@ use crate::crowd::{address, random, thread_time};
 use crate::heap;
 use std::time::Instant;
 use whitewater::Machine as _;
-use whitewater::session::raw::{Config, Peers};
+use whitewater::session::raw::{PeersConfig, Peers};
 use whitewater::{Config as Kcp, Conv, Time};
 
 pub(crate) fn table(count: usize) {
     heap::start();
     println!("{count} bare KCP peers");
-    let config = Config {
+    let config = PeersConfig {
         kcp: Kcp::turbo(),
         max_peers: count,
-        idle_timeout: Config::open().idle_timeout * 100,
-        ..Config::registered()
+        idle_timeout: PeersConfig::open().idle_timeout * 100,
+        ..PeersConfig::registered()
     };
     let mut peers = Peers::new(&config, &mut random(1)).expect("it is in range");
     let empty = heap::live();
@@ -79,7 +79,7 @@ pub(crate) fn table(count: usize) {
 
 /// A look-up among peers whose addresses and convs somebody has chosen, next to one among peers anywhere.
 fn flooded() {
-    let config = Config { kcp: Kcp::turbo(), max_peers: CHOSEN, ..Config::registered() };
+    let config = PeersConfig { kcp: Kcp::turbo(), max_peers: CHOSEN, ..PeersConfig::registered() };
     let now = Time::from_millis(1000);
     let scattered = |index: usize| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8 & 0xff_ffff;
     let choices: [(&str, &dyn Fn(usize) -> (usize, u32)); 4] = [

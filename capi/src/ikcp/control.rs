@@ -6,7 +6,7 @@ use super::fields::{Knobs, State};
 use crate::guard::Object;
 use std::ffi::c_void;
 use std::time::Duration;
-use ww::{Config, Conv, InputError, Kcp, Millis, Output, Recovery, RecvError, SendError, Stats, Time};
+use ww::{Config, Conv, InputError, Kcp, KcpSendError, Millis, Output, Recovery, RecvError, Stats, Time};
 
 /// Where the program's clock shows 0: it may jump back before its first moment.
 const EPOCH: Time = Time::from_millis(1 << 40);
@@ -172,7 +172,7 @@ impl Control {
         };
         match sent {
             Ok(taken) => int(taken),
-            Err(SendError::TooLong { .. }) => -2,
+            Err(KcpSendError::TooLong { .. }) => -2,
             Err(_) => -1,
         }
     }

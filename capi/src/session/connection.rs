@@ -193,11 +193,11 @@ pub(super) fn of_io(error: &io::Error) -> i32 {
 }
 
 fn refused(error: SendError) -> i32 {
-    use ww::message::SendError as Channel;
+    use ww::message::ChannelSendError as Channel;
     match error {
         SendError::Closed => WW_CLOSED,
         SendError::NoLane { .. } | SendError::Channel(Channel::NoChannel { .. }) => WW_MISUSE,
-        SendError::Lane(ww::SendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
+        SendError::Lane(ww::KcpSendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
         SendError::Channel(Channel::TooLarge { .. } | Channel::BlockLength { .. }) => WW_TOO_LONG,
         _ => WW_AGAIN,
     }

@@ -14,8 +14,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use whitewater::Machine as _;
-use whitewater::session::raw::{Config, Event, PeerId, Peers, Strangers};
-use whitewater::{Conv, DatagramQueue, Kcp, KcpPeer, SendError, Time, arq};
+use whitewater::session::raw::{PeerEvent, PeerId, Peers, PeersConfig, Strangers};
+use whitewater::{Conv, DatagramQueue, Kcp, KcpPeer, KcpSendError, Time, arq};
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
 
@@ -34,11 +34,11 @@ fn wire(crypt: Crypt, shards: Option<(u8, u8)>) -> Wire {
     Wire { crypt, shards, ..Wire::kcptun(Key::kcptun("interop key")) }
 }
 
-fn limits(kcp: arq::Config, wire: Wire) -> Config {
-    Config { kcp, envelope: Some(Arc::new(wire)), ..Config::open() }
+fn limits(kcp: arq::Config, wire: Wire) -> PeersConfig {
+    PeersConfig { kcp, envelope: Some(Arc::new(wire)), ..PeersConfig::open() }
 }
 
-fn peers(config: &Config, seed: u64) -> Peers {
+fn peers(config: &PeersConfig, seed: u64) -> Peers {
     Peers::new(config, &mut SimRng::new(seed, 9)).unwrap()
 }
 
@@ -58,7 +58,7 @@ struct World {
 }
 
 impl World {
-    fn new(client: &Config, server: &Config, path: LinkConfig, seed: u64) -> Self {
+    fn new(client: &PeersConfig, server: &PeersConfig, path: LinkConfig, seed: u64) -> Self {
         let (now, mut client) = (Time::from_millis(1), peers(client, seed));
         let to = client.register(now, server_address(), CONV).unwrap();
         Self {
@@ -102,7 +102,7 @@ impl World {
             self.back.send(self.now, &self.buf);
         }
         while let Some(event) = self.server.poll_event() {
-            if let Event::Accepted(id) = event {
+            if let PeerEvent::Accepted(id) = event {
                 self.accepted.push(id);
             }
         }
@@ -254,7 +254,7 @@ fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
 #[test]
 fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
     let client = limits(arq::Config::turbo(), wire(Crypt::Aes, Some((1, 3))));
-    let server = Config { strangers: Strangers::Proven, ..client.clone() };
+    let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
     let mut world = World::new(&client, &server, path(20, 0.0), 1);
     world.send(&[1; 400]);
     world.run(11);
@@ -277,7 +277,7 @@ fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
 fn who_is_not_proven_is_sent_no_more_than_came_in_many_short_datagrams_either() {
     for crypt in [Crypt::Null, Crypt::Aes, Crypt::Aes128Gcm] {
         let client = limits(arq::Config::turbo(), wire(crypt, None));
-        let server = Config { strangers: Strangers::Proven, ..client.clone() };
+        let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
         let mut world = World::new(&client, &server, path(200, 0.0), 1);
         world.send(&[1; 1200]);
         world.run(102);
@@ -302,11 +302,11 @@ fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
         }
     }
     assert_eq!(sent.len(), 3);
-    (sent, peers(&Config { strangers, ..limits }, 2))
+    (sent, peers(&PeersConfig { strangers, ..limits }, 2))
 }
 
 /// Sessions of one host that are served within two seconds of a path of 20 ms, of 300 that begin together.
-fn served_of_300(server: &Config) -> usize {
+fn served_of_300(server: &PeersConfig) -> usize {
     let mut server = peers(server, 1);
     let client_limits = limits(arq::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
     let (mut now, mut there, mut back) = (Time::from_millis(1), VecDeque::new(), VecDeque::new());
@@ -331,7 +331,7 @@ fn served_of_300(server: &Config) -> usize {
             server.give(now, from, &datagram);
         }
         while let Some(event) = server.poll_event() {
-            if let Event::Readable(id) = event
+            if let PeerEvent::Readable(id) = event
                 && let Some(peer) = server.peer(id)
             {
                 let mut buf = [0; 16];
@@ -449,9 +449,9 @@ fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
 fn an_empty_message_is_refused_because_kcp_go_never_gets_past_one() {
     let mut world = World::both(arq::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     let peer = world.client.peer(world.to).unwrap();
-    assert_eq!(peer.send(b""), Err(SendError::Empty));
-    assert_eq!(peer.kcp_mut().send_end(), Err(SendError::Empty));
-    assert_eq!(peer.kcp_mut().send_bytes(Vec::new().into()), Err(SendError::Empty));
+    assert_eq!(peer.send(b""), Err(KcpSendError::Empty));
+    assert_eq!(peer.kcp_mut().send_end(), Err(KcpSendError::Empty));
+    assert_eq!(peer.kcp_mut().send_bytes(Vec::new().into()), Err(KcpSendError::Empty));
     world.run(500);
     assert_eq!(world.sent[0], (0, 0));
 }
@@ -547,14 +547,14 @@ fn nothing_is_allocated_for_a_datagram_that_nothing_happens_to() {
 
 #[test]
 fn a_config_out_of_range_names_its_field() {
-    let field = |config: Config| config.check().unwrap_err().field;
+    let field = |config: PeersConfig| config.check().unwrap_err().field;
     let fits = limits(Mode::Fast.config(), wire(Crypt::Aes, Some((10, 3))));
     assert_eq!(fits.check(), Ok(()));
     assert_eq!(
-        field(Config { kcp: arq::Config { mtu: 1501, rcv_mtu: 1501, ..fits.kcp }, ..fits.clone() }),
+        field(PeersConfig { kcp: arq::Config { mtu: 1501, rcv_mtu: 1501, ..fits.kcp }, ..fits.clone() }),
         "mtu"
     );
-    assert_eq!(field(Config { kcp: arq::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 and 28 around it
+    assert_eq!(field(PeersConfig { kcp: arq::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 and 28 around it
     for (shards, name) in [((0, 3), "data"), ((3, 0), "parity"), ((200, 57), "data + parity")] {
         assert_eq!(field(limits(fits.kcp, wire(Crypt::Aes, Some(shards)))), name);
     }

@@ -2,7 +2,7 @@
 
 use super::pair::Peer;
 use std::time::Duration;
-use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, SendError, Time};
+use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, KcpSendError, Time};
 
 /// Who says when `update` is called, and whether `flush` is called besides.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,7 +66,7 @@ impl KcpEnd {
     /// # Errors
     ///
     /// Those of [`Kcp::send`].
-    pub fn send(&mut self, now: Time, message: &[u8]) -> Result<usize, SendError> {
+    pub fn send(&mut self, now: Time, message: &[u8]) -> Result<usize, KcpSendError> {
         let taken = self.kcp.send(message)?;
         self.after_call(now);
         Ok(taken)

@@ -71,8 +71,12 @@ impl Case {
 
     /// Both, for a listener or a stream.
     #[must_use]
-    pub fn limits(&self) -> raw::Config {
-        raw::Config { kcp: self.config(), envelope: Some(Arc::new(self.wire())), ..raw::Config::open() }
+    pub fn limits(&self) -> raw::PeersConfig {
+        raw::PeersConfig {
+            kcp: self.config(),
+            envelope: Some(Arc::new(self.wire())),
+            ..raw::PeersConfig::open()
+        }
     }
 
     /// Bytes of which no two places look alike.

@@ -97,7 +97,7 @@ pub use peer::ChannelPeer;
 
 use super::Message;
 use super::bits::{Read, Stream, Write};
-use super::error::{BitsError, ReadError, SendError};
+use super::error::{BitsError, ChannelSendError, ReadError};
 use crate::config::ConfigError;
 use crate::counters::reasons;
 use crate::seq::Seq16;
@@ -167,9 +167,9 @@ impl<M: Message> Channels<M> {
     ///
     /// # Errors
     ///
-    /// There is no room for it now ([`SendError::Full`]: send it later), or never. The message is gone; see
+    /// There is no room for it now ([`ChannelSendError::Full`]: send it later), or never. The message is gone; see
     /// [`has_room`](Self::has_room).
-    pub fn send(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, SendError> {
+    pub fn send(&mut self, channel: usize, now: Time, message: M) -> Result<Seq16, ChannelSendError> {
         let lifetime = self.channels.get(channel).and_then(|channel| channel.config.expire_after);
         self.send_expiring(channel, now, message, lifetime)
     }
@@ -186,7 +186,7 @@ impl<M: Message> Channels<M> {
         now: Time,
         message: M,
         lifetime: Option<Duration>,
-    ) -> Result<Seq16, SendError> {
+    ) -> Result<Seq16, ChannelSendError> {
         self.channel(channel)?.sender.push(now, message, lifetime)
     }
 
@@ -196,7 +196,7 @@ impl<M: Message> Channels<M> {
     /// # Errors
     ///
     /// There is no room for it now, or another block is under way; or it is empty or longer than `block_max`.
-    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), SendError> {
+    pub fn send_block(&mut self, channel: usize, block: &[u8]) -> Result<(), ChannelSendError> {
         self.channel(channel)?.sender.push_block(block)
     }
 
@@ -356,9 +356,9 @@ impl<M: Message> Channels<M> {
         self.rejected
     }
 
-    fn channel(&mut self, index: usize) -> Result<&mut Channel<M>, SendError> {
+    fn channel(&mut self, index: usize) -> Result<&mut Channel<M>, ChannelSendError> {
         let count = self.channels.len();
-        self.channels.get_mut(index).ok_or(SendError::NoChannel { index, count })
+        self.channels.get_mut(index).ok_or(ChannelSendError::NoChannel { index, count })
     }
 
     /// Chooses what is due and writes it; returns the bytes of the payload.

@@ -4,7 +4,7 @@ use super::ChannelStats;
 use super::config::ChannelConfig;
 use super::content::{Content, serialize_count, serialize_id};
 use crate::message::bits::{Measure, Write};
-use crate::message::{BitsError, Message, SendError};
+use crate::message::{BitsError, ChannelSendError, Message};
 use crate::ring::{SequenceBuffer, push_newest};
 use crate::seq::Seq16;
 use crate::time::Time;
@@ -83,13 +83,13 @@ impl<M: Message> Sender<M> {
         now: Time,
         message: M,
         lifetime: Option<Duration>,
-    ) -> Result<Seq16, SendError> {
+    ) -> Result<Seq16, ChannelSendError> {
         let id = self.next;
         let mut content = Content::Message(message);
         let bits = self.measure(&mut content)?;
         let need = bits + self.head_bits(id, None)?;
         if need > self.room {
-            return Err(SendError::TooLarge { bits: need, max: self.room });
+            return Err(ChannelSendError::TooLarge { bits: need, max: self.room });
         }
         self.check_room(1)?;
         let expires = lifetime.filter(|_| self.config.delivery.is_reliable()).map(|lifetime| now + lifetime);
@@ -98,13 +98,13 @@ impl<M: Message> Sender<M> {
         Ok(id)
     }
 
-    pub(super) fn push_block(&mut self, block: &[u8]) -> Result<(), SendError> {
+    pub(super) fn push_block(&mut self, block: &[u8]) -> Result<(), ChannelSendError> {
         let (len, max) = (block.len(), self.config.block_max);
         if !u32::try_from(len).is_ok_and(|len| (1..=max).contains(&len)) {
-            return Err(SendError::BlockLength { len, max });
+            return Err(ChannelSendError::BlockLength { len, max });
         }
         if self.block_end.is_some() {
-            return Err(SendError::BlockUnderWay);
+            return Err(ChannelSendError::BlockUnderWay);
         }
         let slices = block.chunks(self.config.slice.into());
         self.check_room(slices.len())?;
@@ -277,10 +277,10 @@ impl<M: Message> Sender<M> {
         self.next = self.next.add(1);
     }
 
-    fn check_room(&self, count: usize) -> Result<(), SendError> {
+    fn check_room(&self, count: usize) -> Result<(), ChannelSendError> {
         let (waiting, max) = (self.waiting(), self.config.send_buffer);
         if usize::from(waiting) + count > usize::from(max) {
-            return Err(SendError::Full { waiting, max });
+            return Err(ChannelSendError::Full { waiting, max });
         }
         Ok(())
     }

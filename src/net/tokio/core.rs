@@ -77,13 +77,13 @@ impl Core for Peers {
 
     fn poll_notice(&mut self) -> Option<(PeerId, Notice<Peer>)> {
         Some(match self.poll_event()? {
-            raw::Event::Accepted(id) => (id, Notice::Up),
-            raw::Event::Readable(id) => (id, Notice::Readable),
-            raw::Event::Writable(id) => (id, Notice::Writable),
-            raw::Event::Closed { id, reason } => {
+            raw::PeerEvent::Accepted(id) => (id, Notice::Up),
+            raw::PeerEvent::Readable(id) => (id, Notice::Readable),
+            raw::PeerEvent::Writable(id) => (id, Notice::Writable),
+            raw::PeerEvent::Closed { id, reason } => {
                 let error = match reason {
-                    raw::CloseReason::DeadLink => Error::DeadLink { sends: self.config().kcp.dead_link },
-                    raw::CloseReason::Idle => Error::PeerSilent { waited: self.config().idle_timeout },
+                    raw::PeerCloseReason::DeadLink => Error::DeadLink { sends: self.config().kcp.dead_link },
+                    raw::PeerCloseReason::Idle => Error::PeerSilent { waited: self.config().idle_timeout },
                 };
                 let ended = self.pop_ended().map(Box::new);
                 let segments = ended.as_ref().map_or(0, |peer| peer.kcp().wait_snd());

@@ -212,7 +212,7 @@ mod tests {
     use super::super::kcp::{KcpStream, drive};
     use crate::arq;
     use crate::seq::Conv;
-    use crate::session::raw::Config;
+    use crate::session::raw::PeersConfig;
     use ::tokio::runtime;
     use std::io;
     use std::net::UdpSocket;
@@ -226,7 +226,7 @@ mod tests {
         let (peer, to) = (there.local_addr().unwrap(), here.local_addr().unwrap());
         there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         runtime.block_on(async {
-            let config = Config { kcp: arq::Config::turbo(), ..Config::registered() };
+            let config = PeersConfig { kcp: arq::Config::turbo(), ..PeersConfig::registered() };
             let mut driver = drive(here, &config, false).unwrap();
             let stream = KcpStream::register(&driver.shared, peer, Conv(7)).unwrap();
             std::future::poll_fn(|cx| {

@@ -12,7 +12,7 @@ use super::stream::stream;
 use crate::arq;
 use crate::net::Clock;
 use crate::seq::Conv;
-use crate::session::raw::{Config, Peer, Peers, RegisterError, Stats, Strangers};
+use crate::session::raw::{Peer, Peers, PeersConfig, PeersStats, RegisterError, Strangers};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -59,7 +59,7 @@ impl KcpStream {
     pub fn connect(peer: SocketAddr, conv: Conv, config: &arq::Config) -> io::Result<Self> {
         let socket = socket_for(peer)?;
         socket.connect(peer)?;
-        Self::over(socket, conv, &Config { kcp: *config, ..Config::registered() })
+        Self::over(socket, conv, &PeersConfig { kcp: *config, ..PeersConfig::registered() })
     }
 
     /// The same over a socket that is connected, with all knobs; of the limits, `idle_timeout` counts.
@@ -71,9 +71,9 @@ impl KcpStream {
     /// # Panics
     ///
     /// Outside of a runtime of tokio with I/O and time.
-    pub fn over(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
+    pub fn over(socket: UdpSocket, conv: Conv, config: &PeersConfig) -> io::Result<Self> {
         let peer = as_v4(socket.peer_addr()?);
-        let config = Config { strangers: Strangers::Refused, max_peers: 1, ..config.clone() };
+        let config = PeersConfig { strangers: Strangers::Refused, max_peers: 1, ..config.clone() };
         let driver = drive(socket, &config, false)?;
         let stream = Self::register(&driver.shared, peer, conv).map_err(io::Error::other)?;
         ::tokio::spawn(driver);
@@ -147,7 +147,7 @@ impl KcpWriteHalf {
 }
 
 /// The server end of bare KCP: one UDP socket, one task, and a [`KcpStream`] for each address and conv, under the limits of a
-/// [`raw::Config`](Config). What it means that anybody may come: [`net::KcpListener`](crate::net::KcpListener).
+/// [`raw::PeersConfig`](PeersConfig). What it means that anybody may come: [`net::KcpListener`](crate::net::KcpListener).
 ///
 /// Those that nobody accepts count against `max_peers`. Dropped, it takes no others; those that were accepted go on.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl KcpListener {
     /// # Panics
     ///
     /// Outside of a runtime of tokio with I/O and time.
-    pub fn bind(addr: SocketAddr, config: &Config) -> io::Result<Self> {
+    pub fn bind(addr: SocketAddr, config: &PeersConfig) -> io::Result<Self> {
         Self::over(UdpSocket::bind(addr)?, config)
     }
 
@@ -178,7 +178,7 @@ impl KcpListener {
     /// # Panics
     ///
     /// Outside of a runtime of tokio with I/O and time.
-    pub fn over(socket: UdpSocket, config: &Config) -> io::Result<Self> {
+    pub fn over(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
         let driver = drive(socket, config, true)?;
         let acceptor = Acceptor::new(Arc::clone(&driver.shared));
         ::tokio::spawn(driver);
@@ -195,7 +195,7 @@ impl KcpListener {
     /// # Panics
     ///
     /// Outside of a runtime of tokio with I/O and time.
-    pub fn bind_shards(addr: SocketAddr, config: &Config, count: usize) -> io::Result<Vec<Self>> {
+    pub fn bind_shards(addr: SocketAddr, config: &PeersConfig, count: usize) -> io::Result<Vec<Self>> {
         sockets(addr, count)?.into_iter().map(|socket| Self::over(socket, config)).collect()
     }
 
@@ -225,7 +225,7 @@ impl KcpListener {
 
     /// What was accepted, ended and dropped.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> PeersStats {
         self.acceptor.shared.lock().core.stats()
     }
 }
@@ -261,7 +261,11 @@ figures! {
 }
 
 /// A driver of bare KCP over a socket.
-pub(super) fn drive(socket: UdpSocket, config: &Config, is_accepting: bool) -> io::Result<Driver<Peers>> {
+pub(super) fn drive(
+    socket: UdpSocket,
+    config: &PeersConfig,
+    is_accepting: bool,
+) -> io::Result<Driver<Peers>> {
     let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
     let is_connected = socket.peer_addr().is_ok();
     let purpose = if is_accepting { Purpose::BARE_PEERS } else { Purpose::BARE };

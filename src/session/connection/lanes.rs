@@ -5,7 +5,7 @@ mod room;
 use super::super::config::SessionConfig;
 use super::super::event::CloseReason;
 use super::super::stats::LaneTotals;
-use crate::arq::{Config, InputError, Kcp, KcpEvent, RecvError, SendError};
+use crate::arq::{Config, InputError, Kcp, KcpEvent, KcpSendError, RecvError};
 use crate::config::ConfigError;
 use crate::events::Logged;
 use crate::seq::{Conv, Sn};
@@ -102,13 +102,13 @@ impl Lanes {
         (0..self.lanes.len()).for_each(|index| self.make_room(index, u64::MAX));
     }
 
-    pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, SendError>> {
+    pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, KcpSendError>> {
         if self.lanes.is_empty() {
             self.make();
         }
         let lane = self.lanes.get_mut(lane)?;
         let sent = lane.kcp.send(message);
-        if let Err(SendError::QueueFull { .. }) = sent {
+        if let Err(KcpSendError::QueueFull { .. }) = sent {
             (lane.was_full, self.is_awaited) = (true, true);
         }
         if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {
@@ -117,7 +117,7 @@ impl Lanes {
         Some(sent)
     }
 
-    pub(super) fn send_end(&mut self, lane: usize) -> Option<Result<(), SendError>> {
+    pub(super) fn send_end(&mut self, lane: usize) -> Option<Result<(), KcpSendError>> {
         if self.lanes.is_empty() {
             self.make();
         }

@@ -87,7 +87,7 @@ impl<M: Message> Connection<M> {
         let room = max.saturating_sub(held);
         let fits = if len <= room { Some(message) } else { part(room) };
         let fits = fits.ok_or_else(|| match self.lanes.send_most() {
-            most if !is_stream && len > most => arq::SendError::TooLong { len, max: most }.into(),
+            most if !is_stream && len > most => arq::KcpSendError::TooLong { len, max: most }.into(),
             _ => SendError::Full { held, max },
         })?;
         let left = self.budget.left.saturating_sub(1);

@@ -349,7 +349,7 @@ impl<M: Message> Connection<M> {
             return Err(SendError::Closed);
         }
         self.budget.check(0)?;
-        let none = crate::message::SendError::NoChannel { index: channel, count: 0 };
+        let none = crate::message::ChannelSendError::NoChannel { index: channel, count: 0 };
         self.channels.as_deref_mut().ok_or(none.into())
     }
 

@@ -1,8 +1,8 @@
 //! Who may become a peer: what a first datagram has to look like, and who has just been sent away. Everything here has a fixed
 //! bound.
 
-use super::config::{Stats, Strangers};
-use super::peer::{Event, Peer, PeerId};
+use super::config::{PeersStats, Strangers};
+use super::peer::{Peer, PeerEvent, PeerId};
 use super::{Peers, name};
 use crate::rate::host;
 use crate::seq::{Conv, Sn};
@@ -11,7 +11,7 @@ use crate::wire::{self, Command, DecodeError};
 use std::net::SocketAddr;
 
 /// Why a datagram makes no peer: a field of the statistics, and its name.
-type Refused = (&'static str, fn(&mut Stats) -> &mut u64);
+type Refused = (&'static str, fn(&mut PeersStats) -> &mut u64);
 
 macro_rules! refused {
     ($field:ident) => {
@@ -73,9 +73,9 @@ impl Peers {
         let is_readable = peer.kcp().peek_size().is_some();
         peer.told_readable = is_readable;
         let id = self.insert(name(from, conv), peer);
-        self.events.push_back(Event::Accepted(id));
+        self.events.push_back(PeerEvent::Accepted(id));
         if is_readable {
-            self.events.push_back(Event::Readable(id));
+            self.events.push_back(PeerEvent::Readable(id));
         }
         self.stats.accepted += 1;
         log::debug!("peer {id} at {from} accepted, conv {conv}");

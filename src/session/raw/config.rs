@@ -10,8 +10,11 @@ use std::time::Duration;
 
 /// How bare KCP peers are treated, and how many there are.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "made with `..Config::registered()` or `..Config::open()`")]
-pub struct Config {
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "made with `..PeersConfig::registered()` or `..PeersConfig::open()`"
+)]
+pub struct PeersConfig {
     /// The config of every control block.
     pub kcp: arq::Config,
     /// What who is not [registered](super::Peers::register) can do.
@@ -54,7 +57,7 @@ pub enum Strangers {
     Trusted,
 }
 
-impl Config {
+impl PeersConfig {
     /// For peers that the program registers, and nobody else.
     #[must_use]
     pub fn registered() -> Self {
@@ -96,7 +99,7 @@ impl Config {
 stats! {
     /// What was accepted, ended and dropped, by kind.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-    pub struct Stats {
+    pub struct PeersStats {
         /// Datagrams taken in, of any kind.
         pub datagrams: u64 => "whitewater_listener_datagrams_received_total",
         /// Strangers that became peers.

@@ -9,7 +9,7 @@
 //! use whitewater::session::raw;
 //! use whitewater::{Config, Conv, KcpPeer, Machine, Time};
 //!
-//! let limits = raw::Config { kcp: Config::fast(), ..raw::Config::registered() };
+//! let limits = raw::PeersConfig { kcp: Config::fast(), ..raw::PeersConfig::registered() };
 //! let mut peers = raw::Peers::new(&limits, &mut UnwrapErr(getrandom::SysRng))?;
 //! let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
 //! let id = peers.register(now, address, Conv(7))?;
@@ -22,7 +22,7 @@
 //!     peers.handle_datagram(now, address.into(), &mut datagram);
 //!     datagram.clear();
 //! }
-//! assert_eq!(peers.poll_event(), Some(raw::Event::Readable(id)));
+//! assert_eq!(peers.poll_event(), Some(raw::PeerEvent::Readable(id)));
 //! let mut message = [0; 16];
 //! let len = peers.peer(id).ok_or("gone")?.recv(&mut message)?;
 //! assert_eq!(&message[..len], b"hello");
@@ -35,8 +35,8 @@ mod peer;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, RegisterError, Stats, Strangers};
-pub use peer::{CloseReason, Event, Peer, PeerId};
+pub use config::{PeersConfig, PeersStats, RegisterError, Strangers};
+pub use peer::{Peer, PeerCloseReason, PeerEvent, PeerId};
 
 use super::random::hash_key;
 use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
@@ -57,7 +57,7 @@ use std::time::Duration;
 /// Every peer, found by its id or by who sends.
 #[derive(Debug)]
 pub struct Peers {
-    config: Config,
+    config: PeersConfig,
     /// What is around KCP, if anything is.
     envelope: Option<Box<dyn Envelope>>,
     /// Says how far the clock of each control block is ahead.
@@ -73,7 +73,7 @@ pub struct Peers {
     hosts: Hosts,
     next_id: u64,
     agenda: Agenda<PeerId>,
-    events: VecDeque<Event>,
+    events: VecDeque<PeerEvent>,
     /// Peers whose end was not told yet, oldest first, and then the one whose end was told last.
     ended: VecDeque<Peer>,
     told: Option<Peer>,
@@ -81,7 +81,7 @@ pub struct Peers {
     last_words: VecDeque<Peer>,
     rate: AddressRate,
     quarantine: Graves,
-    stats: Stats,
+    stats: PeersStats,
     now: Time,
 }
 
@@ -91,7 +91,7 @@ impl Peers {
     /// # Errors
     ///
     /// When a field of `config` is out of range.
-    pub fn new(config: &Config, rng: &mut impl CryptoRng) -> Result<Self, ConfigError> {
+    pub fn new(config: &PeersConfig, rng: &mut impl CryptoRng) -> Result<Self, ConfigError> {
         config.check()?;
         let mut config = config.clone();
         if let Some(envelope) = &config.envelope {
@@ -113,7 +113,7 @@ impl Peers {
             last_words: VecDeque::new(),
             rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
             quarantine: Graves::new(config.quarantine, config.max_peers),
-            stats: Stats::default(),
+            stats: PeersStats::default(),
             now: Time::ZERO,
             config,
             envelope,
@@ -161,17 +161,17 @@ impl Peers {
 
     /// The oldest event that was not taken yet. Events of a peer come in their order; while
     /// nobody takes them, no stranger becomes a peer.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.told = None;
         let event = self.events.pop_front()?;
-        if let Event::Closed { .. } = event {
+        if let PeerEvent::Closed { .. } = event {
             self.told = self.ended.pop_front();
         }
-        if let Event::Readable(id) | Event::Writable(id) = event
+        if let PeerEvent::Readable(id) | PeerEvent::Writable(id) = event
             && let Some(peer) = self.peers.get_mut(&id)
         {
             match event {
-                Event::Readable(_) => peer.told_readable = false,
+                PeerEvent::Readable(_) => peer.told_readable = false,
                 _ => peer.told_writable = false,
             }
         }
@@ -243,17 +243,17 @@ impl Peers {
 
     /// The limits, and the config of every control block.
     #[must_use]
-    pub const fn config(&self) -> &Config {
+    pub const fn config(&self) -> &PeersConfig {
         &self.config
     }
 
     /// What was accepted, ended and dropped.
     #[must_use]
-    pub const fn stats(&self) -> Stats {
+    pub const fn stats(&self) -> PeersStats {
         self.stats
     }
 
-    /// What is around KCP: see [`Config::envelope`].
+    /// What is around KCP: see [`PeersConfig::envelope`].
     #[must_use]
     pub fn envelope(&self) -> Option<&dyn Envelope> {
         self.envelope.as_deref()
@@ -340,16 +340,16 @@ impl Peers {
         Some(peer)
     }
 
-    fn end(&mut self, id: PeerId, reason: CloseReason) {
+    fn end(&mut self, id: PeerId, reason: PeerCloseReason) {
         let Some(peer) = self.remove(id) else { return };
         if let Some(envelope) = &mut self.envelope {
             envelope.forget(id.0);
         }
         match reason {
-            CloseReason::Idle => self.stats.closed_idle += 1,
-            CloseReason::DeadLink => self.stats.closed_dead += 1,
+            PeerCloseReason::Idle => self.stats.closed_idle += 1,
+            PeerCloseReason::DeadLink => self.stats.closed_dead += 1,
         }
-        self.events.push_back(Event::Closed { id, reason });
+        self.events.push_back(PeerEvent::Closed { id, reason });
         log::debug!("peer {id} at {} gone: {reason:?}", peer.address());
         self.ended.push_back(peer);
     }
@@ -424,13 +424,13 @@ impl Machine for Peers {
 }
 
 /// A peer has taken something that came.
-fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<Event>, id: PeerId, peer: &mut Peer) {
+fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<PeerEvent>, id: PeerId, peer: &mut Peer) {
     peer.flush |= peer.flushes_acks;
     peer.is_touched = true;
     agenda.list(id, &mut peer.entry);
     if !peer.told_readable && peer.kcp().peek_size().is_some() {
         peer.told_readable = true;
-        events.push_back(Event::Readable(id));
+        events.push_back(PeerEvent::Readable(id));
     }
 }
 

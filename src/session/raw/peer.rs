@@ -1,7 +1,7 @@
 //! One bare KCP peer: what is due for it, and whether it receives what is sent to its address, or somebody else sends in its name.
 
-use super::Config;
-use crate::arq::{Envelope, Kcp, KcpEvent, RecvError, SendError, Stats};
+use super::PeersConfig;
+use crate::arq::{Envelope, Kcp, KcpEvent, KcpSendError, RecvError, Stats};
 use crate::events::{Logged, write_lines};
 use crate::seq::Conv;
 use crate::session::seats::Entry;
@@ -26,7 +26,7 @@ impl fmt::Display for PeerId {
 /// What has happened to a peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum PeerEvent {
     /// A stranger is a peer.
     Accepted(PeerId),
     /// A message has come. Take all there are, until [`Peer::recv`] says that there is none: the
@@ -39,14 +39,14 @@ pub enum Event {
         /// The peer.
         id: PeerId,
         /// Why.
-        reason: CloseReason,
+        reason: PeerCloseReason,
     },
 }
 
 /// Why a peer is gone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum CloseReason {
+pub enum PeerCloseReason {
     /// No datagram from it for `idle_timeout`.
     Idle,
     /// It has not acknowledged a segment that was sent `dead_link` times.
@@ -134,15 +134,15 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// The send queue is full: [`Event::Writable`] says when to try again. Or the message is longer than a message can be.
-    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
+    /// The send queue is full: [`PeerEvent::Writable`] says when to try again. Or the message is longer than a message can be.
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, KcpSendError> {
         let sent = self.kcp.send(message);
         self.flush |= self.flushes_sends;
-        self.blocked |= matches!(sent, Err(SendError::QueueFull { .. }));
+        self.blocked |= matches!(sent, Err(KcpSendError::QueueFull { .. }));
         sent
     }
 
-    /// Whether all that was sent is known to have arrived. If not, [`Event::Writable`] tells when it has.
+    /// Whether all that was sent is known to have arrived. If not, [`PeerEvent::Writable`] tells when it has.
     pub fn is_delivered(&mut self) -> bool {
         self.is_asked = self.kcp.wait_snd() > 0;
         !self.is_asked
@@ -254,10 +254,10 @@ impl Peer {
         &mut self,
         now: Time,
         id: PeerId,
-        config: &Config,
+        config: &PeersConfig,
         mut envelope: Option<&mut dyn Envelope>,
-        events: &mut VecDeque<Event>,
-    ) -> Option<CloseReason> {
+        events: &mut VecDeque<PeerEvent>,
+    ) -> Option<PeerCloseReason> {
         let flush = std::mem::take(&mut self.flush) || config.eager;
         self.update(now, flush);
         if let Some(envelope) = &mut envelope {
@@ -265,17 +265,17 @@ impl Peer {
         }
         let idle_at = self.heard + config.idle_timeout;
         if self.kcp.is_dead() {
-            return Some(CloseReason::DeadLink);
+            return Some(PeerCloseReason::DeadLink);
         }
         if now >= idle_at {
-            return Some(CloseReason::Idle);
+            return Some(PeerCloseReason::Idle);
         }
         let has_room = self.blocked && self.kcp.waiting() <= self.kcp.config().snd_queue / 2;
         let is_delivered = self.is_asked && self.kcp.wait_snd() == 0;
         self.blocked &= !has_room;
         self.is_asked &= !is_delivered;
         if (has_room || is_delivered) && !std::mem::replace(&mut self.told_writable, true) {
-            events.push_back(Event::Writable(id));
+            events.push_back(PeerEvent::Writable(id));
         }
         let quiet_at = self.heard + QUIET;
         if !self.shrunk && now >= quiet_at && self.kcp.is_idle() {

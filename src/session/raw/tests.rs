@@ -1,6 +1,6 @@
 //! Bare KCP peers in virtual time: no socket, no sleep.
 
-use super::{CloseReason, Config, Event, PeerId, Peers, RegisterError, Strangers};
+use super::{PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Strangers};
 use crate::arq::{self, Kcp};
 use crate::machine::{Machine as _, Whole as _};
 use crate::seq::{Conv, Sn};
@@ -11,17 +11,17 @@ use std::time::Duration;
 use whitewater_sim::SimRng;
 
 /// Limits that a test reaches soon, and a rate that only its own test meets.
-fn config() -> Config {
-    Config {
+fn config() -> PeersConfig {
+    PeersConfig {
         kcp: arq::Config::fast().classic(),
         max_peers: 4,
         max_peers_per_address: 2,
         accept_burst: 1000,
-        ..Config::open()
+        ..PeersConfig::open()
     }
 }
 
-fn peers(config: &Config) -> Peers {
+fn peers(config: &PeersConfig) -> Peers {
     Peers::new(config, &mut SimRng::new(1, 1)).unwrap()
 }
 
@@ -52,13 +52,13 @@ fn segment(cmd: Command, sn: u32, una: u32) -> Vec<u8> {
     bytes
 }
 
-fn events(peers: &mut Peers) -> Vec<Event> {
+fn events(peers: &mut Peers) -> Vec<PeerEvent> {
     std::iter::from_fn(|| peers.poll_event()).collect()
 }
 
 fn accepted(peers: &mut Peers) -> Vec<PeerId> {
     let ids = events(peers).into_iter().filter_map(|event| match event {
-        Event::Accepted(id) => Some(id),
+        PeerEvent::Accepted(id) => Some(id),
         _ => None,
     });
     ids.collect()
@@ -106,7 +106,7 @@ fn only_data_of_the_first_window_opens_a_session() {
 
 #[test]
 fn an_address_in_a_hurry_has_to_wait() {
-    let mut peers = peers(&Config { accepts_per_second: 1, accept_burst: 2, ..config() });
+    let mut peers = peers(&PeersConfig { accepts_per_second: 1, accept_burst: 2, ..config() });
     for round in 0..6 {
         peers.give(Time::ZERO, address(1, round), &hello(1));
         if let Some(&id) = accepted(&mut peers).first() {
@@ -120,7 +120,7 @@ fn an_address_in_a_hurry_has_to_wait() {
 
 #[test]
 fn nobody_is_accepted_while_nobody_takes_the_events() {
-    let mut peers = peers(&Config { idle_timeout: Duration::from_millis(1), ..config() });
+    let mut peers = peers(&PeersConfig { idle_timeout: Duration::from_millis(1), ..config() });
     for round in 0..100 {
         let now = Time::from_millis(round * 100);
         run(&mut peers, now);
@@ -144,7 +144,7 @@ fn a_silent_session_costs_a_few_wakes_ends_at_its_time_and_can_be_read() {
     assert_eq!((peers.len(), events(&mut peers)), (1, vec![]));
     assert!(peers.pop_ended().is_none());
     run(&mut peers, Time::from_millis(30_000));
-    assert_eq!(peers.poll_event(), Some(Event::Closed { id, reason: CloseReason::Idle }));
+    assert_eq!(peers.poll_event(), Some(PeerEvent::Closed { id, reason: PeerCloseReason::Idle }));
     assert_eq!((peers.len(), peers.stats.closed_idle, peers.poll_timeout()), (0, 1, None));
     assert_eq!(peers.pop_ended().unwrap().recv(&mut [0; 16]), Ok(5), "what it has sent can still be read");
     assert!(peers.pop_ended().is_none() && peers.poll_event().is_none());
@@ -152,7 +152,7 @@ fn a_silent_session_costs_a_few_wakes_ends_at_its_time_and_can_be_read() {
 
 #[test]
 fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
-    let mut peers = peers(&Config { eager: true, ..config() });
+    let mut peers = peers(&PeersConfig { eager: true, ..config() });
     let (mut kcp, now) = (client(1), Time::from_millis(1));
     kcp.send(b"hello").unwrap();
     peers.give(now, address(1, 1), &flushed(&mut kcp, now));
@@ -168,7 +168,7 @@ fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
     assert_eq!(peers.poll_event(), None);
     peers.give(now, address(1, 1), &flushed(&mut kcp, now));
     assert!(peers.emit(now).is_none());
-    assert_eq!(events(&mut peers), [Event::Writable(id)]);
+    assert_eq!(events(&mut peers), [PeerEvent::Writable(id)]);
     assert!(peers.peer(id).unwrap().is_delivered());
     assert!(peers.emit(now).is_none() && events(&mut peers).is_empty(), "told once");
 }
@@ -183,10 +183,10 @@ fn readable_comes_once_until_it_is_taken() {
         peers.give(Time::ZERO, address(1, 1), &datagram);
         peers.give(Time::ZERO, address(1, 1), &datagram);
     }
-    let [Event::Accepted(id), Event::Readable(_)] = events(&mut peers)[..] else { panic!() };
+    let [PeerEvent::Accepted(id), PeerEvent::Readable(_)] = events(&mut peers)[..] else { panic!() };
     kcp.send(b"hello").unwrap();
     peers.give(Time::ZERO, address(1, 1), &flushed(&mut kcp, Time::ZERO));
-    assert_eq!(events(&mut peers), [Event::Readable(id)]);
+    assert_eq!(events(&mut peers), [PeerEvent::Readable(id)]);
     let peer = peers.peer(id).unwrap();
     let messages = std::iter::from_fn(|| peer.recv(&mut [0; 16]).ok()).count();
     assert_eq!(messages, 4);
@@ -194,7 +194,7 @@ fn readable_comes_once_until_it_is_taken() {
 
 #[test]
 fn only_who_is_registered_is_served_and_only_once() {
-    let mut peers = peers(&Config { strangers: Strangers::Refused, ..config() });
+    let mut peers = peers(&PeersConfig { strangers: Strangers::Refused, ..config() });
     peers.give(Time::ZERO, address(1, 1), &hello(7));
     assert_eq!((peers.len(), peers.stats.refused_strangers), (0, 1));
     let id = peers.register(Time::ZERO, address(1, 1), Conv(7)).unwrap();
@@ -205,7 +205,7 @@ fn only_who_is_registered_is_served_and_only_once() {
     }
     assert_eq!((events(&mut peers), peers.stats.refused_strangers), (vec![], 4));
     peers.give(Time::ZERO, address(1, 1), &hello(7));
-    assert_eq!(events(&mut peers), [Event::Readable(id)]);
+    assert_eq!(events(&mut peers), [PeerEvent::Readable(id)]);
     for conv in 1..=3 {
         peers.register(Time::ZERO, address(1, 1), Conv(conv)).unwrap();
     }
@@ -253,7 +253,7 @@ fn exchange(peers: &mut Peers, kcp: &mut Kcp<DatagramQueue>, now: Time, from: So
 #[test]
 fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_echoes() {
     for kcp in [arq::Config::fast(), arq::Config::fast().classic()] {
-        let mut peers = peers(&Config { kcp, strangers: Strangers::Proven, eager: true, ..config() });
+        let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();
         let now = Time::from_millis(1);
@@ -284,7 +284,7 @@ fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_ec
 #[test]
 fn an_honest_stranger_proves_its_address_with_its_first_acknowledgement() {
     for kcp in [arq::Config::fast(), arq::Config::fast().classic()] {
-        let mut peers = peers(&Config { kcp, strangers: Strangers::Proven, eager: true, ..config() });
+        let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();
         let mut now = Time::from_millis(1);

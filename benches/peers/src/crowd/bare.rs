@@ -4,7 +4,7 @@ use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
-use whitewater::session::raw::{Config, Event, PeerId, Peers};
+use whitewater::session::raw::{PeersConfig, PeerEvent, PeerId, Peers};
 use whitewater::{Config as Kcp, Conv, Time};
 use whitewater_sim::SimRng;
 
@@ -39,7 +39,7 @@ impl Kind for ByTime {
 
 impl<K: Kind> Bare<K> {
     pub(super) fn new(count: usize, seed: u32) -> Self {
-        let config = Config { kcp: K::config(), max_peers: count, ..Config::registered() };
+        let config = PeersConfig { kcp: K::config(), max_peers: count, ..PeersConfig::registered() };
         let mut peers = Peers::new(&config, &mut random(seed)).expect("it is in range");
         let register = |index| peers.register(time(0), address(index), Conv(0x7777));
         let ids = (0..count).map(register).map(|id| id.expect("there is room")).collect();
@@ -69,7 +69,7 @@ impl<K: Kind> Side for Bare<K> {
 
     fn recv(&mut self, mut take: impl FnMut(&[u8])) {
         while let Some(event) = self.peers.poll_event() {
-            let Event::Readable(id) = event else { continue };
+            let PeerEvent::Readable(id) = event else { continue };
             let peer = self.peers.peer(id).expect("it is up");
             while let Ok(len) = peer.recv(&mut self.buf) {
                 take(&self.buf[..len]);

@@ -278,7 +278,7 @@ struct Listener {
 impl Listener {
     fn new(addresses: &[SocketAddr]) -> Self {
         let config =
-            raw::Config { kcp: Config::turbo(), max_peers: addresses.len(), ..raw::Config::registered() };
+            raw::PeersConfig { kcp: Config::turbo(), max_peers: addresses.len(), ..raw::PeersConfig::registered() };
         let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &config).expect("a port");
         let ids = addresses.iter().map(|to| listener.register(*to, Conv(CONV)).expect("there is room"));
         Self { ids: ids.collect(), listener }
@@ -298,7 +298,7 @@ impl Host for Listener {
         listener.pump().expect("a socket");
         let mut buf = [0; 2048];
         while let Some(event) = listener.next_event() {
-            let raw::Event::Readable(id) = event else { continue };
+            let raw::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).expect("it is up");
             while let Ok(len) = peer.recv(&mut buf) {
                 take(&buf[..len]);

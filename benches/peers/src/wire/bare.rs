@@ -4,7 +4,7 @@ use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use crate::ikcp::Ikcp;
 use crate::pipe::{ByTime, CONV, Link, MTU, Peer, Port, Whitewater};
 use crate::rust::Rust;
-use whitewater::{Config, Conv, Kcp, RecvError, SendError, Time};
+use whitewater::{Config, Conv, Kcp, RecvError, KcpSendError, Time};
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
     row("ikcp.c, messages", &run::<Ikcp>);
@@ -64,7 +64,7 @@ impl Peer for Stream {
 
     fn send(&mut self, message: &[u8]) {
         match self.0.send(message) {
-            Ok(_) | Err(SendError::QueueFull { .. }) => {}
+            Ok(_) | Err(KcpSendError::QueueFull { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

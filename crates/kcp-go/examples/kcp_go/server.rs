@@ -4,9 +4,9 @@ use crate::args::Args;
 use crate::limits::limits;
 use std::collections::HashMap;
 use std::io;
-use whitewater::SendError;
+use whitewater::KcpSendError;
 use whitewater::net::KcpListener;
-use whitewater::session::raw::{Event, PeerId};
+use whitewater::session::raw::{PeerEvent, PeerId};
 use whitewater_kcp_go::Stats;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
@@ -17,8 +17,8 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
         listener.poll(None)?;
         while let Some(event) = listener.next_event() {
             match event {
-                Event::Readable(id) | Event::Writable(id) => echo.go_on(&mut listener, id),
-                Event::Closed { id, reason } => {
+                PeerEvent::Readable(id) | PeerEvent::Writable(id) => echo.go_on(&mut listener, id),
+                PeerEvent::Closed { id, reason } => {
                     echo.held.remove(&id);
                     println!(
                         "{id}: {reason:?}, {:?}",
@@ -50,7 +50,7 @@ impl Echo {
             };
             match peer.send(&message) {
                 Ok(sent) if sent < message.len() => drop(self.held.insert(id, message[sent..].to_vec())),
-                Err(SendError::QueueFull { .. }) => return drop(self.held.insert(id, message)), // until it is writable
+                Err(KcpSendError::QueueFull { .. }) => return drop(self.held.insert(id, message)), // until it is writable
                 _ => {}
             }
         }

@@ -47,10 +47,10 @@ impl Kind {
 pub enum EndError {
     /// A control block did not.
     #[error(transparent)]
-    Kcp(#[from] arq::SendError),
+    Kcp(#[from] arq::KcpSendError),
     /// A channel did not.
     #[error(transparent)]
-    Channel(#[from] message::SendError),
+    Channel(#[from] message::ChannelSendError),
 }
 
 impl FlowEnd {
