@@ -4,7 +4,7 @@ use crate::crowd::{address, random, thread_time};
 use crate::heap;
 use std::time::Instant;
 use whitewater::Machine as _;
-use whitewater::session::raw::{PeersConfig, Peers};
+use whitewater::session::raw::{Peers, PeersConfig};
 use whitewater::{Config as Kcp, Conv, Time};
 
 pub(crate) fn table(count: usize) {

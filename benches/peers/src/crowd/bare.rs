@@ -4,7 +4,7 @@ use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
-use whitewater::session::raw::{PeersConfig, PeerEvent, PeerId, Peers};
+use whitewater::session::raw::{PeerEvent, PeerId, Peers, PeersConfig};
 use whitewater::{Config as Kcp, Conv, Time};
 use whitewater_sim::SimRng;
 

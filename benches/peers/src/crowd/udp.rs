@@ -277,8 +277,11 @@ struct Listener {
 
 impl Listener {
     fn new(addresses: &[SocketAddr]) -> Self {
-        let config =
-            raw::PeersConfig { kcp: Config::turbo(), max_peers: addresses.len(), ..raw::PeersConfig::registered() };
+        let config = raw::PeersConfig {
+            kcp: Config::turbo(),
+            max_peers: addresses.len(),
+            ..raw::PeersConfig::registered()
+        };
         let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &config).expect("a port");
         let ids = addresses.iter().map(|to| listener.register(*to, Conv(CONV)).expect("there is room"));
         Self { ids: ids.collect(), listener }

@@ -4,7 +4,7 @@ use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use crate::ikcp::Ikcp;
 use crate::pipe::{ByTime, CONV, Link, MTU, Peer, Port, Whitewater};
 use crate::rust::Rust;
-use whitewater::{Config, Conv, Kcp, RecvError, KcpSendError, Time};
+use whitewater::{Config, Conv, Kcp, KcpSendError, RecvError, Time};
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
     row("ikcp.c, messages", &run::<Ikcp>);
