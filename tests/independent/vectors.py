@@ -7,6 +7,7 @@ import datagrams
 import frames
 import handshake
 import packet
+import repair
 import segment
 import token_bytes
 from document import Group, blocks
@@ -52,6 +53,13 @@ def segments(groups: list[Group]) -> None:
             said = f"{names[found.cmd]} frg {found.frg} wnd {found.wnd} ts {found.ts} sn {found.sn} una {found.una}"
             said += f' "{found.data.decode()}"' if found.cmd == segment.PUSH else ""
             equal((found.conv, said, found.encode()), (CONV, comment, data), comment)
+
+
+def repairs(groups: list[Group]) -> None:
+    coefficients = [[repair.coefficient(sn, index) for sn in range(8)] for index in range(2)]
+    equal(coefficients, [[1, 81, 49, 134, 37, 204, 93, 25], [18, 177, 126, 166, 154, 117, 241, 246]], "coefficients")
+    (group,) = groups
+    equal(repair.encode(1, {5: (0, b"hi"), 7: (0, b"kcp")}), group.bytes, "repair")
 
 
 def ignored(groups: list[Group]) -> None:
@@ -212,6 +220,7 @@ CHECKS = {
     "fragments": segments,
     "stream": segments,
     "probe": segments,
+    "repair": repairs,
     "ignored": ignored,
     "refused": refused_segments,
     "packets": packets,
