@@ -7,6 +7,7 @@ macro_rules! doors {
 
 doors! {
     acks crate::packet::acks;
+    congestion crate::arq::congestion::kcp;
     code crate::code;
     pace crate::pace::rule;
     ring crate::ring;

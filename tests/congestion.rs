@@ -9,7 +9,8 @@ use common::{
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use whitewater::arq::congestion::{Ack, CongestionControl, Loss, PACING_BURST, Sent, Unlimited};
+use whitewater::arq::congestion::{Ack, CongestionControl, Loss, PACING_BURST, Sent};
+use whitewater::inside::congestion::Unlimited;
 use whitewater::wire::Command;
 use whitewater::{Config, Sn, Time};
 use whitewater_sim::Drive;

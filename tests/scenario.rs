@@ -1,7 +1,8 @@
 //! Scenarios measure what the field knows: the figures of KCP's own test and of its modes.
 
 use std::time::Duration;
-use whitewater::arq::congestion::{CongestionControl, Unlimited};
+use whitewater::arq::congestion::CongestionControl;
+use whitewater::inside::congestion::Unlimited;
 use whitewater::{Config, KcpSendError, Time};
 use whitewater_sim::scenario::{
     EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,

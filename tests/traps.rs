@@ -15,7 +15,8 @@ use crate::common;
 
 use common::{CONV, Raw, Talk, clean, drain, flushed, kcp, numbered, numbers, pair, presets, raw_segments};
 use std::time::Duration;
-use whitewater::arq::congestion::{CongestionControl, KcpControl};
+use whitewater::arq::congestion::CongestionControl;
+use whitewater::inside::congestion::KcpControl;
 use whitewater::wire::{Command, conv_of};
 use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, Sn, Time};
 

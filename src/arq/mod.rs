@@ -33,7 +33,7 @@ pub use envelope::{Envelope, EnvelopeConfig, Opened};
 pub use error::{ConfigError, InputError, KcpSendError, RecvError};
 pub use modern::Modern;
 pub use observe::{Cause, KcpEvent};
-pub use peer::{KcpPeer, KcpPeerCounts};
+pub use peer::KcpPeer;
 pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};

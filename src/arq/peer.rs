@@ -21,19 +21,9 @@ pub struct KcpPeer {
     /// Something was sent or has come that is to be flushed.
     flush_due: bool,
     now: Time,
-    counts: KcpPeerCounts,
-}
-
-/// What became of the datagrams that came.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct KcpPeerCounts {
-    /// Taken.
-    pub taken: u64,
-    /// Dropped for the address that they came from.
-    pub strangers: u64,
-    /// Of the peer, and refused by the control block.
-    pub rejected: u64,
+    taken: u64,
+    strangers: u64,
+    rejected: u64,
 }
 
 impl KcpPeer {
@@ -51,7 +41,9 @@ impl KcpPeer {
             address,
             flush_due: false,
             now: Time::ZERO,
-            counts: KcpPeerCounts::default(),
+            taken: 0,
+            strangers: 0,
+            rejected: 0,
         })
     }
 
@@ -117,10 +109,22 @@ impl KcpPeer {
         &mut self.kcp
     }
 
-    /// What became of the datagrams that came.
+    /// Datagrams of the peer that were good.
     #[must_use]
-    pub const fn counts(&self) -> KcpPeerCounts {
-        self.counts
+    pub const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Datagrams dropped for the address that they came from.
+    #[must_use]
+    pub const fn strangers(&self) -> u64 {
+        self.strangers
+    }
+
+    /// Datagrams of the peer that the control block refused.
+    #[must_use]
+    pub const fn rejected(&self) -> u64 {
+        self.rejected
     }
 
     /// Takes a datagram of the peer. `None`: nothing of it is for KCP.
@@ -148,18 +152,18 @@ impl Machine for KcpPeer {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         if !is_same(from.address, self.address) {
-            self.counts.strangers += 1;
+            self.strangers += 1;
             log::trace!("dropped a datagram from {}, a stranger", from.address);
             return;
         }
         match self.input(now, datagram) {
             None => {}
             Some(Ok(())) => {
-                self.counts.taken += 1;
+                self.taken += 1;
                 self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_acks());
             }
             Some(Err(error)) => {
-                self.counts.rejected += 1;
+                self.rejected += 1;
                 log::trace!("rejected a datagram from {}: {error}", from.address);
             }
         }

@@ -8,7 +8,7 @@ use super::error::Error;
 use super::port::{Port, Purpose, socket_for};
 use super::silence::{LONGEST_STEP, Silence};
 use super::tally::SocketStats;
-use crate::arq::{Config, Envelope, EnvelopeConfig, Kcp, KcpPeer, KcpPeerCounts, Stats};
+use crate::arq::{Config, Envelope, EnvelopeConfig, Kcp, KcpPeer, Stats};
 use crate::machine::Machine;
 use crate::seq::Conv;
 use crate::time::Time;
@@ -250,8 +250,8 @@ impl KcpSocket {
     /// What the socket reported, and what came that was not of the peer or not good.
     #[must_use]
     pub const fn socket_stats(&self) -> SocketStats {
-        let KcpPeerCounts { strangers, rejected, .. } = self.driver.machine.counts();
-        SocketStats { strangers, rejected, ..self.driver.port.tally.stats }
+        let peer = &self.driver.machine;
+        SocketStats { strangers: peer.strangers(), rejected: peer.rejected(), ..self.driver.port.tally.stats }
     }
 
     /// The control block.
@@ -296,7 +296,7 @@ impl KcpSocket {
 
     fn check_peer(&mut self, now: Time) -> io::Result<()> {
         let in_flight = self.kcp().wait_snd() > 0;
-        let taken = self.driver.machine.counts().taken;
+        let taken = self.driver.machine.taken();
         let heard = std::mem::replace(&mut self.heard, taken) != taken;
         let silent = self.silence.pumped(now, heard, in_flight);
         if self.kcp().is_dead() {

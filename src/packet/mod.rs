@@ -43,7 +43,6 @@ mod fragment;
 mod header;
 mod stats;
 
-pub use acks::NotNew;
 pub(crate) use acks::{AckConfig, AckTracker, Acks};
 pub use config::PacketConfig;
 pub use error::{PacketSendError, ReceiveError};

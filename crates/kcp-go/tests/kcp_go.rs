@@ -437,7 +437,7 @@ fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
     forged[0] = 5; // the parity of the next group
     let mut take = |datagram: &[u8]| {
         peer.give(Time::from_millis(2), client_address(), datagram);
-        (peer.counts().taken, Stats::of(peer.envelope()).unwrap().recovered)
+        (peer.taken(), Stats::of(peer.envelope()).unwrap().recovered)
     };
     assert_eq!(take(&forged), (0, 0), "anybody can make one");
     assert_eq!(take(second), (1, 0));

@@ -1,13 +1,13 @@
 //! How much may be in flight. A controller sees values and answers with a window and a rate; it
 //! cannot send.
 //!
-//! [`KcpControl`] is built in; [`Unlimited`], [`Copa`], [`Cubic`] and [`GoodBad`] are to be installed.
+//! That of ikcp.c is built in (`Config::nc` turns it off); [`Copa`], [`Cubic`] and [`GoodBad`] are to be installed.
 //! docs/TUNING.md has what each is worth, but for [`GoodBad`], which looks for no room and is not measured there.
 
 mod copa;
 mod cubic;
 mod good_bad;
-mod kcp;
+pub(crate) mod kcp;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -15,8 +15,8 @@ mod window;
 pub use copa::Copa;
 pub use cubic::Cubic;
 pub use good_bad::GoodBad;
+pub(crate) use kcp::KcpControl;
 pub(super) use kcp::Undo;
-pub use kcp::{KcpControl, Unlimited};
 
 use super::config::Config;
 use super::send::Sender;
