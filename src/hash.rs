@@ -1,8 +1,9 @@
 //! Hashing: of what strangers choose with a key that none of them knows, so that none finds things which fall together; of numbers that we
 //! give ourselves with next to nothing.
 
+use rustc_hash::FxBuildHasher;
 use siphasher::sip::SipHasher13;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::hash::BuildHasher;
 
 /// SipHash-1-3 under a key.
 #[derive(Clone, Copy, Debug)]
@@ -18,31 +19,4 @@ impl BuildHasher for Keyed {
 }
 
 /// For keys that nobody else can choose.
-pub(crate) type Given = BuildHasherDefault<GivenHasher>;
-
-/// A multiplication a number. Source: the hash of Firefox and rustc, `fxhash`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct GivenHasher(u64);
-
-impl Hasher for GivenHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-
-    /// Of a variant of an enum.
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number.unsigned_abs() as u64);
-    }
-}
+pub(crate) type Given = FxBuildHasher;

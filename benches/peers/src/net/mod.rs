@@ -11,6 +11,7 @@ mod os;
 mod tally;
 
 /// What its system calls wake by: nothing is woken here.
+#[allow(dead_code, reason = "nothing is woken")]
 mod shards {
     pub(crate) trait Wake {
         fn wake(&self);

@@ -1,7 +1,6 @@
 //! Sessions: a lane of messages, a lane that is a stream, and a channel; with a checksum, and encrypted.
 
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
-use rand::Rng;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use whitewater::Machine as _;
