@@ -67,6 +67,7 @@ test-features:
 
 # Sockets on systems without batches.
 test-one-by-one:
+    cargo test --release -p whitewater-udp --no-default-features
     cargo test --release -p whitewater --no-default-features --features net --test net --test net_session --test socket_errors
 
 # Examples: their tests, and programs that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.

@@ -61,6 +61,7 @@
 //! its owner acts. The time comes in with each call, so the same calls give the same bytes.
 //! [`packet::Endpoint`] is the same for packets that are acknowledged and never resent.
 //!
+//! Below `net` is the crate `whitewater-udp`: sockets as the systems have them, which know nothing of what is in a datagram.
 //! The crate `whitewater-sim` connects two ends by bad links in virtual time; it sees of this one what its users see.
 #![cfg_attr(feature = "net", doc = "")]
 #![cfg_attr(

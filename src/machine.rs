@@ -131,6 +131,29 @@ pub enum Ecn {
     Congested,
 }
 
+impl Ecn {
+    /// The two bits of the IP header.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::Capable => 0b10,
+            Self::Scalable => 0b01,
+            Self::Congested => 0b11,
+        }
+    }
+
+    /// What two bits of the IP header say; `None`: nothing.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        match bits & 0b11 {
+            0b10 => Some(Self::Capable),
+            0b01 => Some(Self::Scalable),
+            0b11 => Some(Self::Congested),
+            _ => None,
+        }
+    }
+}
+
 /// Machines, a whole datagram at a time, for tests.
 #[cfg(test)]
 pub(crate) trait Whole: Machine {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the library and its envelopes with the oldest Rust that Cargo.toml promises, and that no dependency needs a newer one. Needs python3. Where rustup cannot
+# Checks the library, its sockets and its envelopes with the oldest Rust that Cargo.toml promises, and that no dependency needs a newer one. Needs python3. Where rustup cannot
 # get that Rust it says so, and fails if WHITEWATER_NO_SKIP is 1.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ import json, sys
 metadata = json.load(sys.stdin)
 packages = {package["id"]: package for package in metadata["packages"]}
 nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-rest = [id for id, package in packages.items() if package["name"] in ("whitewater", "whitewater-kcp-go")]
+rest = [id for id, package in packages.items() if package["name"] in ("whitewater", "whitewater-kcp-go", "whitewater-udp")]
 seen = set()
 while rest:
     id = rest.pop()
@@ -35,5 +35,5 @@ if ! rustup run "$version" cargo --version >/dev/null 2>&1 && ! rustup toolchain
 fi
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 export CARGO_TARGET_DIR="$target/msrv"
-cargo "+$version" check --locked --lib -p whitewater -p whitewater-kcp-go --no-default-features
-cargo "+$version" check --locked --lib -p whitewater -p whitewater-kcp-go --all-features
+cargo "+$version" check --locked --lib -p whitewater -p whitewater-kcp-go -p whitewater-udp --no-default-features
+cargo "+$version" check --locked --lib -p whitewater -p whitewater-kcp-go -p whitewater-udp --all-features

@@ -1,10 +1,9 @@
 //! One session, and its UDP socket.
 
-use super::batch::Socket;
 use super::clock::{Clock, random};
 use super::driver::{Driver, farewell, within};
 use super::error::Error;
-use super::port::{Port, Purpose, socket_for};
+use super::line::ONE_PEER;
 use crate::message::Message;
 use crate::session::{
     Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event, Session, Target,
@@ -12,6 +11,7 @@ use crate::session::{
 use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
+use whitewater_udp::{Mode, Port, Socket, socket_for};
 use zeroize::Zeroizing;
 
 /// The client's end of a session, on a UDP socket, driven by calls: see [the module](super) for a game loop.
@@ -64,7 +64,7 @@ impl<M: Message> Client<M> {
             })
         });
         let mut client = Self::from_socket(socket?, target, config)?;
-        client.port.is_own = true;
+        client.line.port.make_replaceable();
         Ok(client)
     }
 
@@ -76,7 +76,7 @@ impl<M: Message> Client<M> {
     /// or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, target: Target, config: &ClientConfig) -> io::Result<Self> {
         let (port, clock, session) = client(socket, target, config)?;
-        Ok(Self::over(port, clock, session))
+        Ok(Self::over(port, clock, session).replying())
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether there is one; at once if the session is
@@ -160,7 +160,7 @@ pub(super) fn client<S: Socket, M: Message>(
     target: Target,
     config: &ClientConfig,
 ) -> io::Result<(Port<S>, Clock, Session<M>)> {
-    let port = Port::new(socket, Purpose::SESSION)?;
+    let port = Port::new(socket, Mode::Whole, ONE_PEER)?;
     let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
     let config = &ClientConfig { session, ..config.clone() };
     let mut session = Session::new(config, random()?).map_err(Error::from)?;

@@ -1,9 +1,7 @@
 //! A machine on a UDP socket: datagrams in, time, datagrams out.
 
-use super::buffers::SocketBuffers;
 use super::clock::Clock;
-use super::port::{Port, Purpose};
-use super::shards::Neighbours;
+use super::line::{Line, ONE_PEER};
 use super::tally::{SocketStats, SocketTraffic};
 use crate::machine::Machine;
 use crate::session::SessionConfig;
@@ -12,6 +10,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use whitewater_udp::{Mode, Port, SocketBuffers};
 
 /// A [`Machine`] on a UDP socket, with a clock. [`Server`](super::Server), [`Client`](super::Client) and
 /// [`KcpListener`](super::KcpListener) are one, each of its machine; a [`KcpSocket`](super::KcpSocket) has one inside. With
@@ -21,11 +20,10 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Driver<M> {
     pub(super) machine: M,
-    pub(super) port: Port,
+    pub(super) line: Line<M>,
     pub(super) clock: Clock,
-    /// The others on this port, if there are any.
-    pub(super) neighbours: Option<Neighbours<M>>,
     datagrams_per_pump: NonZeroUsize,
+    replies: bool,
 }
 
 impl<M: Machine> Driver<M> {
@@ -35,12 +33,18 @@ impl<M: Machine> Driver<M> {
     ///
     /// The socket fails.
     pub fn new(socket: UdpSocket, machine: M) -> io::Result<Self> {
-        let is_connected = socket.peer_addr().is_ok();
-        Ok(Self::over(Port::new(socket, Purpose { is_connected, ..Purpose::BARE })?, Clock::new(), machine))
+        Ok(Self::over(Port::new(socket, Mode::Fragments, ONE_PEER)?, Clock::new(), machine))
     }
 
     pub(super) const fn over(port: Port, clock: Clock, machine: M) -> Self {
-        Self { machine, port, clock, neighbours: None, datagrams_per_pump: DATAGRAMS_PER_PUMP }
+        let line = Line { port, neighbours: None };
+        Self { machine, line, clock, datagrams_per_pump: DATAGRAMS_PER_PUMP, replies: false }
+    }
+
+    /// From now on what is answered leaves between datagrams that are read.
+    pub(super) const fn replying(mut self) -> Self {
+        self.replies = true;
+        self
     }
 
     /// Reads the datagrams that wait, does what is due and sends what came out. Returns how long it may be until the next call; `None`
@@ -84,14 +88,14 @@ impl<M: Machine> Driver<M> {
 
     /// What the socket reported.
     #[must_use]
-    pub const fn socket_stats(&self) -> SocketStats {
-        self.port.tally.stats
+    pub fn socket_stats(&self) -> SocketStats {
+        self.line.stats()
     }
 
     /// What went through the socket.
     #[must_use]
-    pub const fn socket_traffic(&self) -> SocketTraffic {
-        self.port.tally.traffic
+    pub fn socket_traffic(&self) -> SocketTraffic {
+        self.line.traffic()
     }
 
     /// The sizes of the socket's buffers.
@@ -100,7 +104,7 @@ impl<M: Machine> Driver<M> {
     ///
     /// The system does not tell.
     pub fn socket_buffers(&self) -> io::Result<SocketBuffers> {
-        SocketBuffers::of(&self.port.socket)
+        self.line.port.buffers()
     }
 
     /// Asks for other sizes of the socket's buffers, and returns those that it has now: see [`SocketBuffers`].
@@ -109,8 +113,7 @@ impl<M: Machine> Driver<M> {
     ///
     /// The system refuses any.
     pub fn set_socket_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
-        wanted.set(&self.port.socket)?;
-        self.socket_buffers()
+        self.line.port.set_buffers(wanted)
     }
 
     /// The address that the socket is bound to.
@@ -119,7 +122,7 @@ impl<M: Machine> Driver<M> {
     ///
     /// The system does not know it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.port.socket.local_addr()
+        self.line.port.socket().local_addr()
     }
 
     /// The time by the clock that all calls go by.
@@ -145,7 +148,7 @@ impl<M: Machine> Driver<M> {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
-            self.port.wait([wait, left].into_iter().flatten().min())?;
+            self.line.port.wait([wait, left].into_iter().flatten().min())?;
         }
     }
 
@@ -158,28 +161,25 @@ impl<M: Machine> Driver<M> {
     /// How long nothing needs to be done, unless a datagram arrives.
     pub(super) fn idle_for(&self, now: Time) -> Option<Duration> {
         // What the socket does not take now is no reason to look before it may have room.
-        let next = if self.port.is_full() { None } else { self.machine.poll_timeout() };
-        self.port.limit(next.map(|at| at.since(now)))
+        let next = if self.line.port.is_full() { None } else { self.machine.poll_timeout() };
+        self.line.port.limit(next.map(|at| at.since(now)))
     }
 
     /// Reads what waits, a bounded number of datagrams; returns whether there may be more. When it is enough the system need not be
     /// asked for more than `most`.
     pub(super) fn receive_up_to(&mut self, most: usize, is_enough: impl Fn(&M) -> bool) -> io::Result<bool> {
         let mut now = self.clock.now(); // of a few datagrams, which take less than a moment
-        let has_more = match &self.neighbours {
-            Some(others) => others.hand_in_strays(now, &mut self.machine),
-            None => false,
-        };
+        let has_more = self.line.hand_in_strays(now, &mut self.machine);
         for count in 1..=self.datagrams_per_pump.get() {
-            if count > most && !self.port.has_read() && is_enough(&self.machine) {
+            if count > most && !self.line.port.has_read() && is_enough(&self.machine) {
                 break;
             }
-            if !self.port.has_next(most)? {
+            if !self.line.port.has_next(most)? {
                 return Ok(has_more);
             }
-            self.port.hand_in(now, &mut self.machine, self.neighbours.as_ref());
+            self.line.hand_in(now, &mut self.machine);
             if count.is_multiple_of(REPLY_EACH) {
-                if self.port.replies() {
+                if self.replies {
                     self.send_up_to(REPLIES_PER_CALL);
                 }
                 now = self.clock.now();
@@ -195,10 +195,10 @@ impl<M: Machine> Driver<M> {
 
     fn send_up_to(&mut self, most: usize) -> bool {
         let (now, mut left) = (self.clock.now(), most);
-        self.port.flush();
-        while left > 0 && !self.port.is_full() {
-            let is_all = self.port.gather(now, &mut self.machine, &mut left);
-            self.port.flush();
+        self.line.port.flush();
+        while left > 0 && !self.line.port.is_full() {
+            let is_all = self.line.gather(now, &mut self.machine, &mut left);
+            self.line.port.flush();
             if is_all {
                 return true;
             }

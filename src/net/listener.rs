@@ -3,13 +3,14 @@
 use super::clock::{Clock, random};
 use super::driver::Driver;
 use super::error::Error;
-use super::port::{Port, Purpose, as_v4};
+use super::line::MANY_PEERS;
 use super::shards::sockets;
 use crate::seq::Conv;
 use crate::session::raw::{Peer, PeerEvent, PeerId, Peers, PeersConfig, PeersStats, RegisterError};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
+use whitewater_udp::{Mode, Port, as_v4};
 
 /// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends
 /// to it, under the limits of a [`raw::PeersConfig`](PeersConfig).
@@ -65,7 +66,7 @@ impl KcpListener {
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
         let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
-        Ok(Self::over(Port::new(socket, Purpose::BARE_PEERS)?, Clock::new(), peers))
+        Ok(Self::over(Port::new(socket, Mode::Fragments, MANY_PEERS)?, Clock::new(), peers))
     }
 
     /// So many listeners on one port, 1 to 64, each for a thread of its own. A bare KCP peer is its address, so whoever stays where it is stays
@@ -150,7 +151,7 @@ mod tests {
         listener.peer(id).unwrap().send(b"to the peer").unwrap();
         listener.peer(id).unwrap().flush();
         socket.try_send(b"to the listener").unwrap();
-        listener.port.fail(io::Error::other("no listener"));
+        listener.line.port.fail(io::Error::other("no listener"));
         socket.fail(io::Error::other("no socket"));
         assert_eq!(listener.pump().unwrap_err().to_string(), "no listener");
         assert_eq!(socket.pump().unwrap_err().to_string(), "no socket");

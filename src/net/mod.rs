@@ -130,16 +130,13 @@
 //!
 //! [`io::Error`]: std::io::Error
 
-mod batch;
-mod buffers;
 mod client;
 mod clock;
 mod driver;
 mod end;
 mod error;
+mod line;
 mod listener;
-mod os;
-mod port;
 mod server;
 mod shards;
 mod silence;
@@ -150,7 +147,6 @@ mod thread;
 pub mod tokio;
 mod verbs;
 
-pub use buffers::SocketBuffers;
 pub use client::Client;
 pub use clock::Clock;
 pub use driver::Driver;
@@ -160,3 +156,5 @@ pub use server::Server;
 pub use socket::KcpSocket;
 pub use tally::{SocketStats, SocketTraffic};
 pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ServerThreads, ThreadConfig, Way};
+#[doc(inline)]
+pub use whitewater_udp::SocketBuffers;

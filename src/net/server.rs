@@ -1,10 +1,9 @@
 //! Many sessions on one UDP socket.
 
-use super::batch::Socket;
 use super::clock::{Clock, random};
 use super::driver::{Driver, farewell, within};
 use super::error::Error;
-use super::port::{Port, Purpose};
+use super::line::MANY_PEERS;
 use super::shards::{Wake, meet, sockets};
 use crate::message::Message;
 use crate::session::{
@@ -15,6 +14,7 @@ use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
+use whitewater_udp::{Mode, Port, Socket};
 
 /// The server's end of sessions on a UDP socket, driven by calls: see [the module](super) for a game loop.
 ///
@@ -70,7 +70,7 @@ impl<M: Message> Server<M> {
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         let (port, sessions) = server(socket, config)?;
-        Ok(Self::over(port, Clock::new(), sessions))
+        Ok(Self::over(port, Clock::new(), sessions).replying())
     }
 
     /// So many servers on one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
@@ -97,10 +97,10 @@ impl<M: Message> Server<M> {
         let shard = |(shard, socket)| Self::from_socket(socket, &ServerConfig { shard, ..config.clone() });
         let mut servers = (0..).zip(sockets(addr, count)?).map(shard).collect::<io::Result<Vec<_>>>()?;
         if count > 1 {
-            let bells = servers.iter_mut().map(|server| Ok(server.port.bell()? as Arc<dyn Wake>));
+            let bells = servers.iter_mut().map(|server| Ok(server.line.port.bell()? as Arc<dyn Wake>));
             let neighbours = meet(bells.collect::<io::Result<Vec<_>>>()?, session::Server::handle_own);
             for (server, neighbours) in servers.iter_mut().zip(neighbours) {
-                server.neighbours = Some(neighbours);
+                server.line.neighbours = Some(neighbours);
             }
         }
         Ok(servers)
@@ -243,7 +243,7 @@ pub(super) fn server<S: Socket, M: Message>(
     socket: UdpSocket,
     config: &ServerConfig,
 ) -> io::Result<(Port<S>, session::Server<M>)> {
-    let port = Port::new(socket, Purpose::SESSIONS)?;
+    let port = Port::new(socket, Mode::Whole, MANY_PEERS)?;
     let session = within(&config.session, port.may_fragment());
     let config = &ServerConfig { session, ..config.clone() };
     Ok((port, session::Server::new(config, random()?).map_err(Error::from)?))

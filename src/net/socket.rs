@@ -5,7 +5,7 @@ mod blocking;
 use super::clock::{Clock, random};
 use super::driver::Driver;
 use super::error::Error;
-use super::port::{Port, Purpose, socket_for};
+use super::line::ONE_PEER;
 use super::silence::{LONGEST_STEP, Silence};
 use super::tally::SocketStats;
 use crate::arq::{Config, Envelope, EnvelopeConfig, Kcp, KcpPeer, Stats};
@@ -18,6 +18,7 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::time::Duration;
+use whitewater_udp::{Mode, Port, socket_for};
 
 /// A KCP session over a UDP socket of its own, in bare KCP: any KCP program with the same `conv`
 /// can be the peer.
@@ -91,7 +92,7 @@ impl KcpSocket {
     /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap(socket: UdpSocket, conv: Conv, config: &Config) -> io::Result<Self> {
         let peer = socket.peer_addr()?;
-        Self::over(Port::new(socket, Purpose { is_connected: true, ..Purpose::BARE })?, peer, conv, config)
+        Self::wrap_to(socket, peer, conv, config)
     }
 
     /// A session with `peer` over a socket that is not connected. What comes from another address
@@ -101,10 +102,7 @@ impl KcpSocket {
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap_to(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
-        Self::over(Port::new(socket, Purpose::BARE)?, peer, conv, config)
-    }
-
-    fn over(port: Port, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
+        let port = Port::new(socket, Mode::Fragments, ONE_PEER)?;
         let machine = KcpPeer::new(peer, conv, config).map_err(Error::from)?;
         let mut driver = Driver::over(port, Clock::new(), machine);
         driver.set_datagrams_per_pump(DATAGRAMS_PER_PUMP);
@@ -249,9 +247,9 @@ impl KcpSocket {
 
     /// What the socket reported, and what came that was not of the peer or not good.
     #[must_use]
-    pub const fn socket_stats(&self) -> SocketStats {
+    pub fn socket_stats(&self) -> SocketStats {
         let peer = &self.driver.machine;
-        SocketStats { strangers: peer.strangers(), rejected: peer.rejected(), ..self.driver.port.tally.stats }
+        SocketStats { strangers: peer.strangers(), rejected: peer.rejected(), ..self.driver.socket_stats() }
     }
 
     /// The control block.
@@ -274,7 +272,7 @@ impl KcpSocket {
     /// The next read of the socket reports this.
     #[cfg(test)]
     pub(super) fn fail(&mut self, fault: io::Error) {
-        self.driver.port.fail(fault);
+        self.driver.line.port.fail(fault);
     }
 
     /// Feeds in what has arrived; returns whether there may be more. When it has brought a message the system need not be asked for more

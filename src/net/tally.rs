@@ -1,10 +1,7 @@
-//! What goes through a socket, and its errors: what is loss, what is failure, and how often.
+//! What goes through a socket, and what is lost there.
 
-use super::os::{NO_BUFFERS, TOO_LONG};
 use crate::counters::stats;
-use std::io;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use whitewater_udp::Counts;
 
 stats! {
     /// What went through the socket.
@@ -51,101 +48,19 @@ stats! {
     }
 }
 
-/// Counts what goes through a socket and what is lost there, and says now and then that there are losses.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    pub(super) traffic: SocketTraffic,
-    pub(super) stats: SocketStats,
-    warned: Option<Instant>,
-}
-
-impl Tally {
-    /// Counts what a receiving call reported. `Ok` is loss: there may be a datagram behind it. `WouldBlock` is nothing to read.
-    pub(super) fn receiving(&mut self, error: io::Error) -> io::Result<()> {
-        match Fault::of(&error) {
-            Fault::Nothing => return Err(io::ErrorKind::WouldBlock.into()),
-            Fault::Unreachable => self.stats.unreachable += 1,
-            Fault::TooLong => self.stats.too_long += 1,
-            Fault::NoBuffers => self.stats.no_buffers += 1,
-            Fault::Other => return Err(error),
-        }
-        Ok(())
-    }
-
-    /// Counts what a sending call reported. `Ok` is the loss of its datagram, `WouldBlock` no room for it.
-    pub(super) fn sending(&mut self, error: &io::Error, to: SocketAddr) -> io::Result<()> {
-        match Fault::of(error) {
-            Fault::Nothing => {
-                self.stats.send_buffer_full += 1;
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            Fault::Unreachable => self.stats.unreachable += 1,
-            Fault::TooLong => self.stats.too_long += 1,
-            Fault::NoBuffers => self.stats.no_buffers += 1,
-            Fault::Other => self.stats.send_failed += 1,
-        }
-        if log::log_enabled!(log::Level::Warn) && self.warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
-            self.warned = Some(Instant::now());
-            log::warn!("a datagram to {to} was lost here: {error}; so far: {:?}", self.stats);
-        }
-        Ok(())
+impl From<Counts> for SocketTraffic {
+    fn from(counts: Counts) -> Self {
+        let Counts { received, sent, receive_calls, send_calls, congestion_marks, not_joined, .. } = counts;
+        Self { received, sent, receive_calls, send_calls, congestion_marks, not_joined, ..Self::default() }
     }
 }
 
-/// An error of the socket, by what there is to do about it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fault {
-    /// Nothing to read, or no room to write; or a signal came first.
-    Nothing,
-    Unreachable,
-    NoBuffers,
-    TooLong,
-    /// On receiving, the socket has failed; on sending, one datagram is lost.
-    Other,
-}
-
-impl Fault {
-    pub(super) fn of(error: &io::Error) -> Self {
-        use io::ErrorKind as Kind;
-        match error.kind() {
-            Kind::WouldBlock | Kind::TimedOut | Kind::Interrupted => Self::Nothing,
-            Kind::ConnectionRefused
-            | Kind::ConnectionReset
-            | Kind::ConnectionAborted
-            | Kind::HostUnreachable
-            | Kind::NetworkUnreachable
-            | Kind::NetworkDown => Self::Unreachable,
-            // std has no kind for the other two.
-            _ => match error.raw_os_error() {
-                Some(NO_BUFFERS) => Self::NoBuffers,
-                Some(TOO_LONG) => Self::TooLong,
-                _ => Self::Other,
-            },
-        }
+impl From<Counts> for SocketStats {
+    fn from(counts: Counts) -> Self {
+        let Counts { unreachable, send_buffer_full, no_buffers, too_long, send_failed, .. } = counts;
+        Self { unreachable, send_buffer_full, no_buffers, too_long, send_failed, ..Self::default() }
     }
 }
 
 /// What [`SocketStats`] are together.
 const LOSS: &str = "What the system reported that counts as loss";
-
-/// A failing socket fails for every datagram.
-const WARN_EVERY: Duration = Duration::from_secs(1);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_icmp_reports_is_loss_and_a_broken_socket_is_not() {
-        use io::ErrorKind as Kind;
-        for kind in [Kind::ConnectionRefused, Kind::ConnectionReset, Kind::HostUnreachable] {
-            assert_eq!(Fault::of(&kind.into()), Fault::Unreachable);
-        }
-        for kind in [Kind::WouldBlock, Kind::TimedOut, Kind::Interrupted] {
-            assert_eq!(Fault::of(&kind.into()), Fault::Nothing);
-        }
-        assert_eq!(Fault::of(&io::Error::from_raw_os_error(NO_BUFFERS)), Fault::NoBuffers);
-        assert_eq!(Fault::of(&io::Error::from_raw_os_error(TOO_LONG)), Fault::TooLong);
-        assert_eq!(Fault::of(&Kind::InvalidInput.into()), Fault::Other);
-    }
-}

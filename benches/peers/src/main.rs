@@ -21,9 +21,6 @@
 //! ```
 
 mod bare;
-#[path = "../../../src/counters.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "not all of it is measured")]
-mod counters;
 mod crowd;
 mod forged;
 mod heap;
@@ -46,7 +43,6 @@ mod wire;
 
 use std::env;
 use std::process::ExitCode;
-use whitewater::machine;
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

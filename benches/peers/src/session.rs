@@ -11,9 +11,6 @@ use whitewater::session::{
 use whitewater::{Config, Recovery, Time};
 use whitewater_sim::SimRng;
 
-/// For the library's batched I/O, which knows it by this path.
-#[cfg(target_os = "linux")]
-
 /// Protected by a checksum, or encrypted.
 pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
     end: End,

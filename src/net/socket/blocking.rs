@@ -121,7 +121,7 @@ impl KcpSocket {
             None => wait,
         };
         self.pump_due = Time::ZERO;
-        self.driver.port.wait(left)
+        self.driver.line.port.wait(left)
     }
 
     fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {

@@ -146,7 +146,7 @@ impl<E: End> Thread<E> {
     fn spawn(mut end: Driver<E>, config: &ThreadConfig, gives: Sender<Parcel<E>>) -> io::Result<Self> {
         let local_addr = end.local_addr()?;
         let (commands, takes) = channel();
-        let shared = Arc::new(Shared::new(end.port.bell()?, config.incoming));
+        let shared = Arc::new(Shared::new(end.line.port.bell()?, config.incoming));
         let worker = Worker::new(end, takes, gives, Arc::clone(&shared));
         let thread = Builder::new().name("whitewater".to_owned()).spawn(|| worker.run())?;
         let (outgoing, thread) = (config.outgoing, Some(thread));

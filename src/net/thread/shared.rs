@@ -1,11 +1,10 @@
 //! What a thread and its handle look at together.
 
 use super::Way;
-use crate::net::os::Bell;
-use crate::net::shards::Wake as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use whitewater_udp::Bell;
 
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ impl Shared {
     /// Has the thread look at what is new, if it sleeps. Whatever is new has to be there already.
     pub(super) fn wake(&self) {
         if self.is_asleep.swap(false, SeqCst) {
-            self.bell.wake();
+            self.bell.ring();
         }
     }
 

@@ -99,7 +99,7 @@ impl<E: End> Worker<E> {
         let is_new = self.take_commands() || (was_full && self.shared.has_room());
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
-            self.end.port.wait(Some(wait))?;
+            self.end.line.port.wait(Some(wait))?;
         }
         self.shared.set_asleep(false);
         Ok(())

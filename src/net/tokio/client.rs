@@ -2,7 +2,6 @@
 
 use super::super::client::client;
 use super::super::error::Error;
-use super::super::port::socket_for;
 use super::core::Core as _;
 use super::driver::Driver;
 use super::session::Session;
@@ -15,6 +14,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::task::Poll;
+use whitewater_udp::socket_for;
 
 /// Connects to a [`Server`](super::Server).
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! The one task of a socket: datagrams in, time, datagrams out, and whoever waits is woken.
 
 use super::super::clock::Clock;
-use super::super::port::Port;
-use super::super::shards::{self, Neighbours};
+use super::super::line::Line;
+use super::super::shards;
 use super::core::Core;
 use super::shared::Shared;
-use super::socket::Socket;
+use super::socket::{Socket, poll_read, poll_write};
 use crate::time::Time;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
@@ -13,13 +13,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
+use whitewater_udp::Port;
 
 /// Drives what is in `shared` over a socket, until nobody uses it any more or the socket fails.
 pub(super) struct Driver<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
-    pub(super) port: Port<Socket>,
-    /// The others on this port, if there are any, and what they ring for this one.
-    pub(super) neighbours: Option<Neighbours<C>>,
+    pub(super) line: Line<C, Socket>,
+    /// What the others on this port ring for this one.
     pub(super) doorbell: Arc<Doorbell>,
     sleep: Pin<Box<Sleep>>,
     /// When the sleep ends, if it is polled, and when that was last put off.
@@ -66,9 +66,8 @@ impl<C: Core> Driver<C> {
     /// A driver of `core` over a port. Spawn it when what it drives has an owner.
     pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
         Ok(Self {
-            shared: Shared::new(core, clock, port.socket.local_addr()?, is_accepting),
-            port,
-            neighbours: None,
+            shared: Shared::new(core, clock, port.socket().local_addr()?, is_accepting),
+            line: Line { port, neighbours: None },
             doorbell: Arc::default(),
             sleep: Box::pin(sleep(Duration::ZERO)),
             sleeps_until: None,
@@ -82,12 +81,12 @@ impl<C: Core> Driver<C> {
     /// A batch in, what is due, a batch out.
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
         // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
-        let is_full = self.port.poll_write(cx)?.is_pending();
-        let received = self.port.poll_read(cx);
+        let is_full = poll_write(&mut self.line.port, cx)?.is_pending();
+        let received = poll_read(&mut self.line.port, cx);
         let now = self.shared.clock.now();
         // After those who were woken there is nothing to take in but what came meanwhile; what has become due is seen to in another round.
         let has_waited = std::mem::take(&mut self.has_waited);
-        if !has_waited || self.port.has_read() {
+        if !has_waited || self.line.port.has_read() {
             self.take_in(now);
             let has_woken = !self.woken.is_empty();
             self.woken.drain(..).for_each(Waker::wake);
@@ -99,7 +98,7 @@ impl<C: Core> Driver<C> {
         let next = self.put_out(now, cx, is_full);
         self.woken.drain(..).for_each(Waker::wake);
         if !is_full {
-            let _ = self.port.poll_write(cx)?; // when it is full, the task is woken
+            let _ = poll_write(&mut self.line.port, cx)?; // when it is full, the task is woken
         }
         let has_more = received?; // what was due was done and sent all the same
         Ok(match next {
@@ -113,7 +112,7 @@ impl<C: Core> Driver<C> {
     /// What has come, and what is due.
     fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
-        while self.port.hand_in(now, &mut state.core, self.neighbours.as_ref()) {}
+        while self.line.hand_in(now, &mut state.core) {}
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);
         self.has_behind = state.has_behind();
@@ -123,15 +122,15 @@ impl<C: Core> Driver<C> {
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
         let mut has_strays = false;
-        if let Some(others) = &self.neighbours {
+        if self.line.neighbours.is_some() {
             *self.doorbell.lock() = Some(cx.waker().clone()); // before a look at what it would ring for
-            has_strays = others.hand_in_strays(now, &mut state.core);
+            has_strays = self.line.hand_in_strays(now, &mut state.core);
         }
         let mut no_end = usize::MAX;
-        let is_all_out = !is_full && self.port.gather(now, &mut state.core, &mut no_end);
+        let is_all_out = !is_full && self.line.gather(now, &mut state.core, &mut no_end);
         state.tell(now, &mut self.woken);
         self.has_behind = state.has_behind();
-        (state.socket_stats, state.socket_traffic) = (self.port.tally.stats, self.port.tally.traffic);
+        (state.socket_stats, state.socket_traffic) = (self.line.stats(), self.line.traffic());
         if state.is_over() {
             return Next::Over;
         }
@@ -235,7 +234,7 @@ mod tests {
             })
             .await;
             stream.with(|peer| peer.send(b"to the peer").map(drop)).unwrap().unwrap();
-            driver.port.fail(io::Error::other("no socket"));
+            driver.line.port.fail(io::Error::other("no socket"));
             there.send_to(b"is never read", to).unwrap();
             driver.await;
         });

@@ -2,7 +2,7 @@
 
 use super::super::clock::random;
 use super::super::error::Error;
-use super::super::port::{Port, Purpose, as_v4, socket_for};
+use super::super::line::{MANY_PEERS, ONE_PEER};
 use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use whitewater_udp::{Mode, Port, as_v4, socket_for};
 
 stream! {
     /// One conversation of bare KCP: any KCP program with the same `conv` can be the peer.
@@ -267,8 +268,6 @@ pub(super) fn drive(
     is_accepting: bool,
 ) -> io::Result<Driver<Peers>> {
     let peers = Peers::new(config, &mut random()?).map_err(Error::from)?;
-    let is_connected = socket.peer_addr().is_ok();
-    let purpose = if is_accepting { Purpose::BARE_PEERS } else { Purpose::BARE };
-    let port = Port::new(socket, Purpose { is_connected, ..purpose })?;
+    let port = Port::new(socket, Mode::Fragments, if is_accepting { MANY_PEERS } else { ONE_PEER })?;
     Driver::new(port, peers, Clock::new(), is_accepting)
 }

@@ -89,7 +89,7 @@ impl<M: Message + Send + 'static> Server<M> {
             sessions.server()?.handle_own(now, from, datagram, shards)
         });
         for (mut driver, neighbours) in drivers.into_iter().zip(neighbours) {
-            driver.neighbours = Some(neighbours).filter(|_| !is_one);
+            driver.line.neighbours = Some(neighbours).filter(|_| !is_one);
             ::tokio::spawn(driver);
         }
         Ok(Self { shards, first: AtomicUsize::new(0) })

@@ -1,12 +1,11 @@
 //! A UDP socket of tokio.
 
-use super::super::batch;
-use super::super::port::Port;
 use ::tokio::io::Interest;
 use ::tokio::net::UdpSocket;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::task::{Context, Poll, ready};
+use whitewater_udp::Port;
 
 /// The calls of the system without tokio's own count of what is ready: they are for inside of `try_io`.
 #[derive(Debug)]
@@ -18,28 +17,26 @@ impl Socket {
     }
 }
 
-impl Port<Socket> {
-    /// Reads what one call of the system gives; returns whether there may be more. If not, the task is woken when there is.
-    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        while self.socket.0.poll_recv_ready(cx)?.is_ready() {
-            if self.read(usize::MAX)? {
-                return Ok(self.socket.0.poll_recv_ready(cx)?.is_ready());
-            }
+/// Reads what one call of the system gives; returns whether there may be more. If not, the task is woken when there is.
+pub(super) fn poll_read(port: &mut Port<Socket>, cx: &mut Context<'_>) -> io::Result<bool> {
+    while port.socket().0.poll_recv_ready(cx)?.is_ready() {
+        if port.read(usize::MAX)? {
+            return Ok(port.socket().0.poll_recv_ready(cx)?.is_ready());
         }
-        Ok(false)
     }
-
-    /// Sends what is gathered; `Pending` when the send buffer is full, and then the task is woken when it has room again.
-    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.outbox.is_empty() {
-            ready!(self.socket.0.poll_send_ready(cx))?;
-            self.flush();
-        }
-        Poll::Ready(Ok(()))
-    }
+    Ok(false)
 }
 
-impl batch::Socket for Socket {
+/// Sends what is gathered; `Pending` when the send buffer is full, and then the task is woken when it has room again.
+pub(super) fn poll_write(port: &mut Port<Socket>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    while !port.is_empty() {
+        ready!(port.socket().0.poll_send_ready(cx))?;
+        port.flush();
+    }
+    Poll::Ready(Ok(()))
+}
+
+impl whitewater_udp::Socket for Socket {
     type Handle = UdpSocket;
 
     fn over(socket: net::UdpSocket) -> io::Result<Self> {

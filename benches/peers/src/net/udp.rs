@@ -2,12 +2,11 @@
 //! that the system offers: in one thread, that sends some and then receives them, so that its CPU time is that of both ends.
 
 use super::bare::{Gso, Mmsg, OneByOne};
-use super::batch::{Fragments, Inbox, Offload, Outbox};
-use super::tally::Tally;
 use crate::runs::cpu_time;
 use crate::table::Spread;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
+use whitewater_udp::{Mode, Port};
 
 /// A way to move datagrams.
 pub(super) trait Mover {
@@ -136,39 +135,34 @@ fn run<M: Mover>(load: Load) -> Cost {
 
 /// The library's, with what the system offers or without.
 struct Ours<const BATCHED: bool> {
-    from: Offload,
-    to: Offload,
-    inbox: Inbox,
-    outbox: Outbox,
-    tally: Tally,
+    from: Port,
+    to: Port,
 }
 
 impl<const BATCHED: bool> Mover for Ours<BATCHED> {
     const NAME: &'static str = if BATCHED { "ours, batched" } else { "ours, plain" };
 
     fn new(from: &UdpSocket, to: &UdpSocket) -> Self {
-        let [from, to] = [from, to].map(|socket| {
-            if BATCHED { Offload::suited(socket, false, Fragments::Forbidden) } else { Offload::none(false) }
-        });
-        let inbox = Inbox::new(to.slots(32));
-        Self { from, to, inbox, outbox: Outbox::default(), tally: Tally::default() }
+        let mode = if BATCHED { Mode::Whole } else { Mode::Plain };
+        let [from, to] = [from, to].map(|socket| Port::new(socket.try_clone().unwrap(), mode, 32).unwrap());
+        Self { from, to }
     }
 
-    fn send(&mut self, socket: &UdpSocket, to: &[SocketAddr], datagram: &[u8]) {
+    fn send(&mut self, _: &UdpSocket, to: &[SocketAddr], datagram: &[u8]) {
         for to in to {
-            self.outbox.stage().extend_from_slice(datagram);
-            self.outbox.commit(*to, None);
-            if self.outbox.is_due() {
-                self.outbox.flush(&mut self.from, socket, &mut self.tally).unwrap();
+            self.from.stage().extend_from_slice(datagram);
+            self.from.commit(*to, 0);
+            if self.from.is_due() {
+                self.from.flush();
             }
         }
-        self.outbox.flush(&mut self.from, socket, &mut self.tally).unwrap();
+        self.from.flush();
     }
 
-    fn recv(&mut self, socket: &UdpSocket) -> usize {
+    fn recv(&mut self, _: &UdpSocket) -> usize {
         let mut count = 0;
-        if self.to.recv(socket, &mut self.inbox, usize::MAX).is_ok() {
-            while let Some(datagram) = self.inbox.pop() {
+        if self.to.read(usize::MAX).unwrap() {
+            while let Some(datagram) = self.to.pop() {
                 count += usize::from(datagram.bytes.first() == Some(&7));
             }
         }

@@ -7,13 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
-pub(in crate::net) struct Waiter {
+pub(crate) struct Waiter {
     /// What was set last.
     timeout: Option<Duration>,
 }
 
 impl Waiter {
-    pub(in crate::net) fn new(socket: &UdpSocket) -> io::Result<Self> {
+    pub(crate) fn new(socket: &UdpSocket) -> io::Result<Self> {
         Ok(Self { timeout: socket.read_timeout()? })
     }
 
@@ -24,7 +24,7 @@ impl Waiter {
     /// # Errors
     ///
     /// What a receiving call says; `WouldBlock` when there is nothing.
-    pub(in crate::net) fn wait(
+    pub(crate) fn wait(
         &mut self,
         socket: &UdpSocket,
         timeout: Option<Duration>,

@@ -1,15 +1,13 @@
 //! The datagrams of one call.
 
-use super::SLOT;
-use super::one::{BATCH_SIZE, Many};
-use super::socket::Socket;
-use crate::machine::Ecn;
+use crate::one::{BATCH_SIZE, Many};
+use crate::{NOWHERE, SLOT, Socket};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Datagrams that were received and not yet taken. They lie where the system has put them, and are taken without a copy.
 #[derive(Debug)]
-pub(in crate::net) struct Inbox {
+pub(crate) struct Inbox {
     /// A [`SLOT`] an arrival. What no datagram was ever written to is no memory in use.
     bytes: Box<[u8]>,
     arrivals: Box<[Arrival]>,
@@ -25,29 +23,31 @@ pub(in crate::net) struct Inbox {
 
 /// One datagram that has arrived.
 #[derive(Debug, Eq, PartialEq)]
-pub(in crate::net) struct Datagram<'a> {
-    /// Where the system has put them, and to be opened there.
-    pub(in crate::net) bytes: &'a mut [u8],
-    pub(in crate::net) from: SocketAddr,
-    /// `None` as well where the system does not tell.
-    pub(in crate::net) ecn: Option<Ecn>,
+#[non_exhaustive]
+pub struct Datagram<'a> {
+    /// Where the system has put it, and to be opened there.
+    pub bytes: &'a mut [u8],
+    /// Who has sent it. IPv4 has addresses of IPv4, on a socket of IPv6 as well.
+    pub from: SocketAddr,
+    /// The two bits of ECN in its IP header (RFC 3168, 5); 0 as well where the system does not tell.
+    pub ecn: u8,
 }
 
 /// One datagram, or several of one sender that the system has joined.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub(super) from: SocketAddr,
-    pub(super) len: usize,
+pub(crate) struct Arrival {
+    pub(crate) from: SocketAddr,
+    pub(crate) len: usize,
     /// The length of each datagram but the last, which may be shorter.
-    pub(super) stride: usize,
-    pub(super) ecn: Option<Ecn>,
+    pub(crate) stride: usize,
+    pub(crate) ecn: u8,
 }
 
 impl Inbox {
     /// Room for so many arrivals a call, at least one.
-    pub(in crate::net) fn new(slots: usize) -> Self {
+    pub(crate) fn new(slots: usize) -> Self {
         let slots = slots.clamp(1, BATCH_SIZE);
-        let nothing = Arrival { from: (Ipv4Addr::UNSPECIFIED, 0).into(), len: 0, stride: 0, ecn: None };
+        let nothing = Arrival { from: NOWHERE, len: 0, stride: 0, ecn: 0 };
         Self {
             bytes: vec![0; slots * SLOT].into_boxed_slice(),
             arrivals: vec![nothing; slots].into_boxed_slice(),
@@ -60,7 +60,7 @@ impl Inbox {
     }
 
     /// Takes the oldest datagram.
-    pub(in crate::net) fn pop(&mut self) -> Option<Datagram<'_>> {
+    pub(crate) fn pop(&mut self) -> Option<Datagram<'_>> {
         let Arrival { from, len, stride, ecn } = *self.arrivals.get(self.slot..self.filled)?.first()?;
         let start = self.slot * SLOT + self.offset;
         let len_here = stride.min(len - self.offset);
@@ -72,44 +72,49 @@ impl Inbox {
         Some(Datagram { bytes, from, ecn })
     }
 
+    /// Who has sent the oldest datagram, if there is nothing in it.
+    pub(crate) fn next_if_empty(&self) -> Option<SocketAddr> {
+        let next = self.arrivals.get(self.slot..self.filled)?.first()?;
+        Some(next.from).filter(|_| next.len == 0)
+    }
+
     /// Whether every datagram was taken.
-    pub(in crate::net) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.slot == self.filled
     }
 
     /// Whether the last call has found fewer datagrams than there was room for, so that another one right behind it would find
     /// nothing.
-    pub(in crate::net) fn is_last(&self) -> bool {
+    pub(crate) fn is_last(&self) -> bool {
         (1..self.asked).contains(&self.filled)
     }
 
     /// The same, once.
-    pub(in crate::net) fn take_last(&mut self) -> bool {
+    pub(crate) fn take_last(&mut self) -> bool {
         let is_last = self.is_last();
         self.clear();
         is_last
     }
 
     /// Room for a datagram, for who only looks at it. The inbox is empty then.
-    pub(in crate::net) fn scratch(&mut self) -> &mut [u8] {
+    pub(crate) fn scratch(&mut self) -> &mut [u8] {
         self.clear();
         self.bytes.get_mut(..SLOT).unwrap_or_default()
     }
 
     /// The next call reports this.
-    #[cfg(test)]
-    pub(in crate::net) fn fail(&mut self, fault: io::Error) {
+    pub(crate) fn fail(&mut self, fault: io::Error) {
         self.fault = Some(fault);
     }
 
     /// Forgets what was not taken.
-    pub(in crate::net) const fn clear(&mut self) {
+    pub(crate) const fn clear(&mut self) {
         (self.filled, self.slot, self.offset) = (0, 0, 0);
     }
 
     /// Takes what up to `most` calls of `recv` have to give, each of which writes one datagram; returns how many that are. Until then the
     /// inbox is empty.
-    pub(super) fn fill_each(
+    pub(crate) fn fill_each(
         &mut self,
         most: usize,
         mut recv: impl FnMut(&mut [u8]) -> io::Result<(usize, SocketAddr)>,
@@ -130,14 +135,14 @@ impl Inbox {
                     break;
                 }
             };
-            *arrival = Arrival { from, len, stride: len, ecn: None };
+            *arrival = Arrival { from, len, stride: len, ecn: 0 };
             self.filled += 1;
         }
         Ok(self.filled)
     }
 
     /// The same with a call that fills as many slots as it can.
-    pub(super) fn fill(&mut self, many: &mut Many, socket: &impl Socket) -> io::Result<()> {
+    pub(crate) fn fill(&mut self, many: &mut Many, socket: &impl Socket) -> io::Result<()> {
         self.clear();
         self.asked = self.arrivals.len();
         self.filled = many.recv(socket, &mut self.bytes, &mut self.arrivals)?;
@@ -154,7 +159,7 @@ mod tests {
         for (index, ((bytes, stride), host)) in arrivals.iter().zip(0..).enumerate() {
             inbox.bytes[index * SLOT..][..bytes.len()].copy_from_slice(bytes);
             let from = SocketAddr::from(([10, 0, 0, host], 1));
-            inbox.arrivals[index] = Arrival { from, len: bytes.len(), stride: *stride, ecn: None };
+            inbox.arrivals[index] = Arrival { from, len: bytes.len(), stride: *stride, ecn: 0 };
         }
         inbox.filled = arrivals.len();
         inbox

@@ -1,20 +1,18 @@
 //! The datagrams of many calls, gathered into few.
 
-use super::SLOT;
-use super::offload::Offload;
-use super::socket::Socket;
-use crate::machine::Ecn;
-use crate::net::tally::{Fault, Tally};
+use crate::counts::{Fault, Tally};
+use crate::offload::Offload;
+use crate::{NOWHERE, SLOT, Socket};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Datagrams on their way to a socket, in the order in which they leave. Neighbours of one size to one address leave as one, the
 /// last of which may be shorter. What the socket does not take stays, and is the first to leave later.
 ///
 /// The buffers grow to what is sent at once, and are kept.
 #[derive(Debug, Default)]
-pub(in crate::net) struct Outbox {
+pub(crate) struct Outbox {
     /// The datagrams of all runs, one behind the other; what has left stays until all has. Behind them, what is on the
     /// [stage](Self::stage).
     bytes: Vec<u8>,
@@ -34,18 +32,18 @@ struct Run {
     size: usize,
     count: usize,
     /// What their IP headers say.
-    ecn: Option<Ecn>,
+    ecn: u8,
 }
 
 impl Outbox {
     /// A buffer to write a datagram behind what is in it, which [`commit`](Self::commit) puts behind those that wait.
-    pub(in crate::net) fn stage(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn stage(&mut self) -> &mut Vec<u8> {
         self.bytes.truncate(self.end);
         &mut self.bytes
     }
 
     /// The datagram that was written on the [stage](Self::stage) goes to `to`. It stays where it is.
-    pub(in crate::net) fn commit(&mut self, to: SocketAddr, ecn: Option<Ecn>) {
+    pub(crate) fn commit(&mut self, to: SocketAddr, ecn: u8) {
         let (start, end) = (self.end, self.bytes.len());
         self.end = end;
         if let Some(run) = self.runs.back_mut().filter(|run| run.ecn == ecn && run.takes(to, end - start)) {
@@ -58,23 +56,23 @@ impl Outbox {
 
     /// Puts a copy of the datagram behind those that wait.
     #[cfg(test)]
-    pub(in crate::net) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
+    pub(crate) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
         self.stage().extend_from_slice(datagram);
-        self.commit(to, None);
+        self.commit(to, 0);
     }
 
     /// Whether nothing waits.
-    pub(in crate::net) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
     /// Whether enough waits for more not to make sending cheaper: time to [flush](Self::flush).
-    pub(in crate::net) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.end >= MOST_BYTES || self.runs.len() >= MOST_RUNS
     }
 
     /// Forgets what waits, but not what is on the [stage](Self::stage).
-    pub(in crate::net) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.drain(..self.end);
         self.end = 0;
         self.runs.clear();
@@ -85,7 +83,7 @@ impl Outbox {
     /// # Errors
     ///
     /// `WouldBlock` and no other: the socket has no room for the rest, which stays.
-    pub(in crate::net) fn flush(
+    pub(crate) fn flush(
         &mut self,
         offload: &mut Offload,
         socket: &impl Socket,
@@ -98,18 +96,14 @@ impl Outbox {
                 let len = run.len_of(joined);
                 let datagrams = self.bytes.get(run.start..run.start + len).unwrap_or_default();
                 match offload.send_joined(socket, datagrams, run.size, run.to, run.ecn) {
-                    Ok(()) => {
-                        tally.traffic.sent += joined as u64;
-                        tally.traffic.send_calls += 1;
-                    }
+                    Ok(()) => tally.sent(joined),
                     Err(error) if Fault::of(&error) == Fault::Nothing => {
                         return tally.sending(&error, run.to);
                     }
                     // The card, or the interface, may not do it, or one datagram is too long: each tells for itself.
                     Err(error) => {
                         log::debug!("{joined} datagrams to {} go one by one: {error}", run.to);
-                        tally.traffic.not_joined += 1;
-                        tally.stats.unreachable += u64::from(Fault::of(&error) == Fault::Unreachable);
+                        tally.not_joined(&error);
                         for _ in 0..joined {
                             self.flush_one(offload, socket, tally)?;
                         }
@@ -117,7 +111,7 @@ impl Outbox {
                     }
                 }
                 self.remove(joined);
-            } else if run.ecn.is_some() || offload.most_each() == 1 || self.next_is_alone() {
+            } else if run.ecn != 0 || !offload.sends_each() || self.next_is_alone() {
                 self.flush_one(offload, socket, tally)?;
             } else {
                 self.flush_some(offload, socket, tally)?;
@@ -131,16 +125,14 @@ impl Outbox {
     fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let Some(run) = self.runs.front() else { return Ok(()) };
         let datagram = self.bytes.get(run.start..run.start + run.len_of(1)).unwrap_or_default();
-        if run.ecn.is_some() && offload.can_mark() {
-            match offload.send_joined(socket, datagram, datagram.len(), run.to, run.ecn) {
-                Ok(()) => {
-                    tally.traffic.sent += 1;
-                    tally.traffic.send_calls += 1;
-                }
-                Err(error) => tally.sending(&error, run.to)?,
-            }
+        let sent = if run.ecn != 0 && offload.can_mark() {
+            offload.send_joined(socket, datagram, datagram.len(), run.to, run.ecn)
         } else {
-            send_one(datagram, run.to, offload, socket, tally)?;
+            offload.send(socket, datagram, run.to)
+        };
+        match sent {
+            Ok(()) => tally.sent(1),
+            Err(error) => tally.sending(&error, run.to)?,
         }
         self.remove(1);
         Ok(())
@@ -153,7 +145,7 @@ impl Outbox {
         let mut waiting = self
             .runs
             .iter()
-            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn.is_none() || !offload.can_mark()))
+            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn == 0 || !offload.can_mark()))
             .flat_map(|run| {
                 let bytes = self.bytes.get(run.start..run.end).unwrap_or_default();
                 // A run of one may be empty.
@@ -168,8 +160,7 @@ impl Outbox {
         let to = datagrams.first().map_or(NOWHERE, |(to, _)| *to);
         match offload.send_each(socket, datagrams.get(..count).unwrap_or_default()) {
             Ok(sent) => {
-                tally.traffic.sent += sent as u64;
-                tally.traffic.send_calls += 1;
+                tally.sent(sent);
                 (0..sent).for_each(|_| self.remove(1));
             }
             Err(error) => {
@@ -214,33 +205,15 @@ impl Run {
     }
 }
 
-/// Sends one datagram; a loss is counted.
-fn send_one(
-    datagram: &[u8],
-    to: SocketAddr,
-    offload: &Offload,
-    socket: &impl Socket,
-    tally: &mut Tally,
-) -> io::Result<()> {
-    if let Err(error) = offload.send(socket, datagram, to) {
-        return tally.sending(&error, to);
-    }
-    tally.traffic.sent += 1;
-    tally.traffic.send_calls += 1;
-    Ok(())
-}
-
 /// Most datagrams that leave as one: UDP_MAX_SEGMENTS of Linux before 6.9, and enough.
 const MOST_JOINED: usize = 64;
 /// Most bytes of them: what IPv4 carries in one datagram, which they are until they leave.
 const MOST_JOINED_BYTES: usize = 65_507;
 /// Most datagrams of one call that does not join them: by then the call itself is a small part of the cost.
-const MOST_EACH: usize = 32;
+pub(crate) const MOST_EACH: usize = 32;
 /// What is gathered before it is sent: two of the longest runs, or what two calls take.
 const MOST_BYTES: usize = 2 * SLOT;
 const MOST_RUNS: usize = 2 * MOST_EACH;
-/// The address of no datagram.
-const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 #[cfg(test)]
 mod tests {
@@ -290,7 +263,7 @@ mod tests {
                     let datagram: Vec<u8> = (0..len).map(|at| [0, 1, 9, 200][(at + expected.len()) % 4]).collect();
                     if is_staged {
                         outbox.stage().extend_from_slice(&datagram);
-                        outbox.commit(address(host), None);
+                        outbox.commit(address(host), 0);
                     } else {
                         outbox.push(&datagram, address(host));
                     }
@@ -337,7 +310,7 @@ mod tests {
             outbox.stage().extend_from_slice(b"given up");
             outbox.stage().extend_from_slice(datagram);
             let written = outbox.bytes.as_ptr();
-            outbox.commit(address(1), None);
+            outbox.commit(address(1), 0);
             assert_eq!(outbox.bytes.as_ptr(), written);
         }
         assert_eq!(outbox.bytes, b"written oncebehind that.");

@@ -1,17 +1,15 @@
 //! What the system does for many datagrams at once.
 
-use super::inbox::Inbox;
-use super::one::Many;
-use super::socket::Socket;
-use crate::machine::Ecn;
-use crate::net::os;
+use crate::inbox::Inbox;
+use crate::one::Many;
+use crate::{Socket, os};
 use std::io;
 use std::net::SocketAddr;
 
 /// The calls by which one socket receives and sends: with what the system can do for many datagrams at once, or std's, one a
 /// datagram. Above it both are the same.
 #[derive(Debug)]
-pub(in crate::net) struct Offload {
+pub(crate) struct Offload {
     /// The peer of a connected socket gets no address: not every system takes one then.
     is_connected: bool,
     many: Option<Many>,
@@ -19,34 +17,31 @@ pub(in crate::net) struct Offload {
     is_late: bool,
 }
 
-/// Whether a router, or this host, may cut a datagram that is too long for its way.
+/// By which calls a socket sends and receives, and whether a router, or this host, may cut a datagram that is too long for its way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::net) enum Fragments {
-    /// As the system has it. Where it is not known how to keep that, the calls are std's.
-    Allowed,
-    /// No: it is lost, and an interface too narrow for it says so (`too_long`). What a search for the path's MTU needs.
-    Forbidden,
+#[expect(clippy::exhaustive_enums, reason = "whoever drives a port chooses one")]
+pub enum Mode {
+    /// std's, one a datagram, whatever the system offers.
+    Plain,
+    /// It may, as the system has it. Where it is not known how to keep that, the calls are std's; and as long as datagrams go one at a time,
+    /// for which a call for many costs more. By those nobody is told of the marks (ECN) of what comes.
+    Fragments,
+    /// It may not: the datagram is lost, and an interface too narrow for it says so (`too_long`). What a search for the path's MTU needs.
+    Whole,
 }
 
 impl Offload {
-    /// std's calls.
-    pub(in crate::net) const fn none(is_connected: bool) -> Self {
-        Self { is_connected, many: None, is_late: false }
-    }
-
-    /// What is best for a socket whose datagrams may be cut, or not; it becomes non-blocking. Where they may be cut it is std's calls for
-    /// as long as datagrams go one at a time: a call for many costs more than one for one. By those nobody is told of the marks (ECN) of
-    /// what comes.
-    pub(in crate::net) fn suited(socket: &impl Socket, is_connected: bool, fragments: Fragments) -> Self {
-        let none = Self::none(is_connected);
-        match fragments {
-            Fragments::Allowed => Self { is_late: os::can_allow_fragments(socket), ..none },
-            Fragments::Forbidden => Self { many: Many::new(socket), ..none },
+    /// The socket becomes non-blocking.
+    pub(crate) fn new(socket: &impl Socket, is_connected: bool, mode: Mode) -> Self {
+        Self {
+            is_connected,
+            many: if mode == Mode::Whole { Many::new(socket) } else { None },
+            is_late: mode == Mode::Fragments && os::can_allow_fragments(socket),
         }
     }
 
     /// So many datagrams were moved at once, or are about to be.
-    pub(super) fn moves(&mut self, socket: &impl Socket, count: usize) {
+    pub(crate) fn moves(&mut self, socket: &impl Socket, count: usize) {
         if self.is_late && count >= MANY {
             (self.many, self.is_late) = (Many::new(socket), false);
             os::allow_fragments(socket);
@@ -55,12 +50,7 @@ impl Offload {
 
     /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten; by calls for one, `most` datagrams and not
     /// many. `WouldBlock` when there is nothing.
-    pub(in crate::net) fn recv(
-        &mut self,
-        socket: &impl Socket,
-        inbox: &mut Inbox,
-        most: usize,
-    ) -> io::Result<()> {
+    pub(crate) fn recv(&mut self, socket: &impl Socket, inbox: &mut Inbox, most: usize) -> io::Result<()> {
         if let Some(many) = &mut self.many {
             return inbox.fill(many, socket);
         }
@@ -71,44 +61,44 @@ impl Offload {
     }
 
     /// Whether [`Self::send_joined`] writes into IP headers what is asked for; other calls do not.
-    pub(super) const fn can_mark(&self) -> bool {
+    pub(crate) const fn can_mark(&self) -> bool {
         self.many.is_some()
     }
 
     /// Whether a datagram that is too long for its way may be cut, so that nobody hears that it was.
-    pub(in crate::net) fn may_fragment(&self) -> bool {
+    pub(crate) fn may_fragment(&self) -> bool {
         self.many.as_ref().is_none_or(Many::may_fragment)
     }
 
     /// Arrivals that a call can give.
-    pub(in crate::net) const fn slots(&self, wanted: usize) -> usize {
+    pub(crate) const fn slots(&self, wanted: usize) -> usize {
         if self.many.is_some() || self.is_late { wanted } else { 1 }
     }
 
     /// Most datagrams that [`Self::send_joined`] sends; it may become 1 when a driver of the network card turns out not to do it.
-    pub(super) fn most_joined(&self) -> usize {
+    pub(crate) fn most_joined(&self) -> usize {
         self.many.as_ref().map_or(1, Many::most_joined)
     }
 
-    /// Most datagrams that [`Self::send_each`] sends.
-    pub(super) const fn most_each(&self) -> usize {
-        if self.many.is_some() { os::MOST_EACH } else { 1 }
+    /// Whether [`Self::send_each`] sends more than one.
+    pub(crate) const fn sends_each(&self) -> bool {
+        self.many.is_some() && os::SENDS_EACH
     }
 
     /// Sends one datagram.
-    pub(super) fn send(&self, socket: &impl Socket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+    pub(crate) fn send(&self, socket: &impl Socket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         let sent = if self.is_connected { socket.send(datagram) } else { socket.send_to(datagram, to) };
         sent.map(|_| ())
     }
 
     /// Sends datagrams of `size` bytes that lie one behind the other, the last may be shorter: all of them, or none.
-    pub(super) fn send_joined(
+    pub(crate) fn send_joined(
         &self,
         socket: &impl Socket,
         datagrams: &[u8],
         size: usize,
         to: SocketAddr,
-        ecn: Option<Ecn>,
+        ecn: u8,
     ) -> io::Result<()> {
         let many = self.many.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         many.send_joined(socket, datagrams, size, to, ecn)
@@ -116,12 +106,12 @@ impl Offload {
 
     /// Sends datagrams to several addresses, and returns how many: fewer when the next one fails, and an error when the first one
     /// does.
-    pub(super) fn send_each(
+    pub(crate) fn send_each(
         &self,
         socket: &impl Socket,
         datagrams: &[(SocketAddr, &[u8])],
     ) -> io::Result<usize> {
-        if self.most_each() > 1 && datagrams.len() > 1 {
+        if self.sends_each() && datagrams.len() > 1 {
             return os::send_each(socket, datagrams, self.is_connected);
         }
         let Some((to, datagram)) = datagrams.first() else { return Ok(0) };

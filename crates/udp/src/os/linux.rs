@@ -1,7 +1,7 @@
 //! What Linux can do, by rustix.
 
-use crate::net::batch::Socket;
-use crate::net::shards::Wake;
+use crate::outbox::MOST_EACH;
+use crate::{NOWHERE, Socket};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg as _;
@@ -9,22 +9,22 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_socket
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg};
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io::{self, IoSlice};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// Waits for a socket by `poll`: exact, and it wakes for room in the send buffer as well.
 #[derive(Debug)]
-pub(in crate::net) struct Waiter;
+pub(crate) struct Waiter;
 
 impl Waiter {
-    pub(in crate::net) const fn new(_: &UdpSocket) -> io::Result<Self> {
+    pub(crate) const fn new(_: &UdpSocket) -> io::Result<Self> {
         Ok(Self)
     }
 
     /// Waits until there is something to read, or `for_room` to write, or the bell rings, or for `timeout`. It may return earlier.
     #[expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as where there is no poll")]
-    pub(in crate::net) fn wait(
+    pub(crate) fn wait(
         &mut self,
         socket: &UdpSocket,
         timeout: Option<Duration>,
@@ -55,28 +55,27 @@ impl Waiter {
 
 /// Wakes a thread that waits for its socket: a descriptor that is readable when it has been rung.
 #[derive(Debug)]
-pub(in crate::net) struct Bell(OwnedFd);
+pub struct Bell(OwnedFd);
 
 impl Bell {
-    pub(in crate::net) fn new(_: &UdpSocket) -> io::Result<Self> {
+    pub(crate) fn new(_: &UdpSocket) -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
-    pub(in crate::net) const fn moved(&self, _: &UdpSocket) {}
+    pub(crate) const fn moved(&self, _: &UdpSocket) {}
 
-    pub(in crate::net) const fn is_at(&self, _: SocketAddr) -> bool {
+    pub(crate) const fn is_at(&self, _: SocketAddr) -> bool {
         false
     }
-}
 
-impl Wake for Bell {
-    fn wake(&self) {
+    /// Ends the wait of its port, or the next one.
+    pub fn ring(&self) {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // full, and it rings anyway
     }
 }
 
 /// A socket that shares its port with others of this function.
-pub(in crate::net) fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
+pub(crate) fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket2::Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
     set_socket_reuseport(&socket, true)?;
     socket.bind(&addr.into())?;
@@ -84,24 +83,23 @@ pub(in crate::net) fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Whether "don't fragment" can be taken back. For IPv6 it cannot.
-pub(in crate::net) fn can_allow_fragments(socket: &impl Socket) -> bool {
+pub(crate) fn can_allow_fragments(socket: &impl Socket) -> bool {
     SockRef::from(socket.handle()).local_addr().is_ok_and(|address| address.is_ipv4())
 }
 
 /// Lets the system cut datagrams that are too long for a way that it knows.
-pub(in crate::net) fn allow_fragments(socket: &impl Socket) {
+pub(crate) fn allow_fragments(socket: &impl Socket) {
     if let Err(error) = set_ip_mtu_discover(socket.handle(), Ipv4PathMtuDiscovery::WANT) {
         log::debug!("datagrams too long for their way are lost: {error}");
     }
 }
 
-/// Most datagrams a call: by then the call itself is a small part of the cost.
-pub(in crate::net) const MOST_EACH: usize = 32;
-/// The same for a few, that are sooner made ready.
+pub(crate) const SENDS_EACH: bool = true;
+/// So few datagrams are sooner made ready than [`MOST_EACH`].
 const FEW: usize = 4;
 
 /// Sends datagrams to several addresses, or without them when the socket is connected, in one call; returns how many.
-pub(in crate::net) fn send_each(
+pub(crate) fn send_each(
     socket: &impl Socket,
     datagrams: &[(SocketAddr, &[u8])],
     is_connected: bool,
@@ -140,6 +138,3 @@ impl<'a> Slot<'a> {
         Self { to: to.as_any(), bytes: [IoSlice::new(bytes)], control: SendAncillaryBuffer::default() }
     }
 }
-
-/// The address of a slot that no datagram needs.
-const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));

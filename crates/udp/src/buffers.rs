@@ -1,6 +1,6 @@
 //! The sizes of a socket's buffers in the system.
 
-use super::batch::Socket;
+use crate::Socket;
 use socket2::SockRef;
 use std::io;
 
@@ -29,20 +29,20 @@ impl Default for SocketBuffers {
 
 impl SocketBuffers {
     /// What the socket has.
-    pub(super) fn of(socket: &impl Socket) -> io::Result<Self> {
+    pub(crate) fn of(socket: &impl Socket) -> io::Result<Self> {
         let socket = SockRef::from(socket.handle());
         Ok(Self { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
     }
 
     /// Asks for these sizes. Where the system refuses what is above its limit it is half, and half again.
-    pub(super) fn set(self, socket: &impl Socket) -> io::Result<()> {
+    pub(crate) fn set(self, socket: &impl Socket) -> io::Result<()> {
         let socket = SockRef::from(socket.handle());
         as_much_as_possible(self.receive, |size| socket.set_recv_buffer_size(size))?;
         as_much_as_possible(self.send, |size| socket.set_send_buffer_size(size))
     }
 
     /// Asks for these sizes where the socket has less. A socket that stays as it is works as well.
-    pub(super) fn grow(self, socket: &impl Socket) {
+    pub(crate) fn grow(self, socket: &impl Socket) {
         let grown = Self::of(socket).and_then(|has| {
             Self { receive: self.receive.max(has.receive), send: self.send.max(has.send) }.set(socket)
         });

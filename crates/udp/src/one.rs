@@ -1,24 +1,23 @@
 //! No calls for many datagrams: those of std, one a datagram, are all there is.
 
-use super::inbox::Arrival;
-use super::socket::Socket;
-use crate::machine::Ecn;
+use crate::Socket;
+use crate::inbox::Arrival;
 use std::io;
 use std::net::SocketAddr;
 
-pub(super) const BATCH_SIZE: usize = usize::MAX;
+pub(crate) const BATCH_SIZE: usize = usize::MAX;
 
 /// There is none.
 #[derive(Debug)]
-pub(super) enum Many {}
+pub(crate) enum Many {}
 
 impl Many {
-    pub(super) const fn new(_: &impl Socket) -> Option<Self> {
+    pub(crate) const fn new(_: &impl Socket) -> Option<Self> {
         None
     }
 
     #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there are such calls")]
-    pub(super) const fn recv(
+    pub(crate) const fn recv(
         &mut self,
         _: &impl Socket,
         _: &mut [u8],
@@ -27,21 +26,21 @@ impl Many {
         match *self {}
     }
 
-    pub(super) const fn may_fragment(&self) -> bool {
+    pub(crate) const fn may_fragment(&self) -> bool {
         match *self {}
     }
 
-    pub(super) const fn most_joined(&self) -> usize {
+    pub(crate) const fn most_joined(&self) -> usize {
         match *self {}
     }
 
-    pub(super) const fn send_joined(
+    pub(crate) const fn send_joined(
         &self,
         _: &impl Socket,
         _: &[u8],
         _: usize,
         _: SocketAddr,
-        _: Option<Ecn>,
+        _: u8,
     ) -> io::Result<()> {
         match *self {}
     }

@@ -5,13 +5,14 @@ mod by_std;
 #[cfg_attr(all(feature = "batch", target_os = "linux"), path = "linux.rs")]
 mod other;
 
-pub(super) use other::{Bell, MOST_EACH, Waiter, allow_fragments, can_allow_fragments, send_each, shared};
+pub use other::Bell;
+pub(crate) use other::{SENDS_EACH, Waiter, allow_fragments, can_allow_fragments, send_each, shared};
 
 /// What a socket lends, so that calls can be made with it.
 #[cfg(not(windows))]
-pub(super) use std::os::fd::AsFd as AsHandle;
+pub(crate) use std::os::fd::AsFd as AsHandle;
 #[cfg(windows)]
-pub(super) use std::os::windows::io::AsSocket as AsHandle;
+pub(crate) use std::os::windows::io::AsSocket as AsHandle;
 
 /// ENOBUFS and EMSGSIZE. Source: the errno tables of Linux, of the BSDs with macOS, and of Winsock.
 const ERRORS: (i32, i32) = if cfg!(windows) {
@@ -22,9 +23,9 @@ const ERRORS: (i32, i32) = if cfg!(windows) {
     (55, 40)
 };
 /// No room in a buffer of the system.
-pub(super) const NO_BUFFERS: i32 = ERRORS.0;
+pub(crate) const NO_BUFFERS: i32 = ERRORS.0;
 /// A datagram too long for its way.
-pub(super) const TOO_LONG: i32 = ERRORS.1;
+pub(crate) const TOO_LONG: i32 = ERRORS.1;
 
 #[cfg(test)]
 mod tests {

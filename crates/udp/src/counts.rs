@@ -1,0 +1,147 @@
+//! What goes through a socket, and its errors: what is loss, what is failure, and how often.
+
+use crate::os::{NO_BUFFERS, TOO_LONG};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// What went through a socket, and what it reported that is packet loss and not failure.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Datagrams received.
+    pub received: u64,
+    /// Datagrams that the system took to send.
+    pub sent: u64,
+    /// Calls that receiving took.
+    pub receive_calls: u64,
+    /// Calls that sending took.
+    pub send_calls: u64,
+    /// Datagrams that came with the mark of a queue that was filling (ECN's CE).
+    pub congestion_marks: u64,
+    /// Times that datagrams could not be sent as one and went one by one.
+    pub not_joined: u64,
+    /// "Unreachable" by ICMP: no such port, host or network, or refused on the way.
+    pub unreachable: u64,
+    /// Times the send buffer was full; the datagram was kept and sent later.
+    pub send_buffer_full: u64,
+    /// Datagrams lost because the system had no memory for them (ENOBUFS).
+    pub no_buffers: u64,
+    /// Datagrams longer than the socket, the interface or the path takes.
+    pub too_long: u64,
+    /// Datagrams lost to any other error on sending.
+    pub send_failed: u64,
+}
+
+/// Counts, and says now and then that there are losses.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) counts: Counts,
+    warned: Option<Instant>,
+}
+
+impl Tally {
+    /// So many datagrams have left with one call.
+    pub(crate) const fn sent(&mut self, datagrams: usize) {
+        self.counts.sent += datagrams as u64;
+        self.counts.send_calls += 1;
+    }
+
+    /// Counts what a receiving call reported. `Ok` is loss: there may be a datagram behind it. `WouldBlock` is nothing to read.
+    pub(crate) fn receiving(&mut self, error: io::Error) -> io::Result<()> {
+        match Fault::of(&error) {
+            Fault::Nothing => Err(io::ErrorKind::WouldBlock.into()),
+            Fault::Other => Err(error),
+            fault => {
+                self.lost(fault);
+                Ok(())
+            }
+        }
+    }
+
+    /// Counts what a sending call reported. `Ok` is the loss of its datagram, `WouldBlock` no room for it.
+    pub(crate) fn sending(&mut self, error: &io::Error, to: SocketAddr) -> io::Result<()> {
+        let fault = Fault::of(error);
+        self.lost(fault);
+        if fault == Fault::Nothing {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if log::log_enabled!(log::Level::Warn) && self.warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+            self.warned = Some(Instant::now());
+            log::warn!("a datagram to {to} was lost here: {error}; so far: {:?}", self.counts);
+        }
+        Ok(())
+    }
+
+    /// Datagrams that were to leave as one go one by one.
+    pub(crate) fn not_joined(&mut self, error: &io::Error) {
+        self.counts.not_joined += 1;
+        self.counts.unreachable += u64::from(Fault::of(error) == Fault::Unreachable);
+    }
+
+    const fn lost(&mut self, fault: Fault) {
+        let counts = &mut self.counts;
+        *match fault {
+            Fault::Nothing => &mut counts.send_buffer_full,
+            Fault::Unreachable => &mut counts.unreachable,
+            Fault::NoBuffers => &mut counts.no_buffers,
+            Fault::TooLong => &mut counts.too_long,
+            Fault::Other => &mut counts.send_failed,
+        } += 1;
+    }
+}
+
+/// An error of the socket, by what there is to do about it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fault {
+    /// Nothing to read, or no room to write; or a signal came first.
+    Nothing,
+    Unreachable,
+    NoBuffers,
+    TooLong,
+    /// On receiving, the socket has failed; on sending, one datagram is lost.
+    Other,
+}
+
+impl Fault {
+    pub(crate) fn of(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::WouldBlock | Kind::TimedOut | Kind::Interrupted => Self::Nothing,
+            Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown => Self::Unreachable,
+            // std has no kind for the other two.
+            _ => match error.raw_os_error() {
+                Some(NO_BUFFERS) => Self::NoBuffers,
+                Some(TOO_LONG) => Self::TooLong,
+                _ => Self::Other,
+            },
+        }
+    }
+}
+
+/// A failing socket fails for every datagram.
+const WARN_EVERY: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_icmp_reports_is_loss_and_a_broken_socket_is_not() {
+        use io::ErrorKind as Kind;
+        for kind in [Kind::ConnectionRefused, Kind::ConnectionReset, Kind::HostUnreachable] {
+            assert_eq!(Fault::of(&kind.into()), Fault::Unreachable);
+        }
+        for kind in [Kind::WouldBlock, Kind::TimedOut, Kind::Interrupted] {
+            assert_eq!(Fault::of(&kind.into()), Fault::Nothing);
+        }
+        assert_eq!(Fault::of(&io::Error::from_raw_os_error(NO_BUFFERS)), Fault::NoBuffers);
+        assert_eq!(Fault::of(&io::Error::from_raw_os_error(TOO_LONG)), Fault::TooLong);
+        assert_eq!(Fault::of(&Kind::InvalidInput.into()), Fault::Other);
+    }
+}

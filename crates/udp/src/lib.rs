@@ -1,0 +1,55 @@
+//! UDP sockets as the systems have them: many datagrams a call where there are calls for that, and the same by std's where not.
+//!
+//! Nothing but [`Port::wait`] waits: a [`Port`] reads and sends as far as its socket goes. Who waits, and how, is the driver's affair: a
+//! blocking one and a runtime's use the same port, over a [`Socket`] of theirs.
+//!
+//! ```
+//! use std::net::UdpSocket;
+//! use std::time::Duration;
+//! use whitewater_udp::{Mode, Port};
+//!
+//! let mut here: Port = Port::new(UdpSocket::bind("127.0.0.1:0")?, Mode::Whole, 32)?;
+//! let mut there: Port = Port::new(UdpSocket::bind("127.0.0.1:0")?, Mode::Whole, 32)?;
+//! for count in 0..10 {
+//!     here.stage().extend_from_slice(&[count; 100]);
+//!     here.commit(there.socket().local_addr()?, 0);
+//! }
+//! here.flush(); // one call of the system, where it has one for that
+//! let mut received = 0;
+//! while received < 10 {
+//!     while there.has_next(usize::MAX)? && let Some(datagram) = there.pop() {
+//!         assert_eq!(datagram.bytes, [received; 100]);
+//!         received += 1;
+//!     }
+//!     there.wait(Some(Duration::from_secs(1)))?;
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod buffers;
+mod counts;
+mod inbox;
+mod offload;
+#[cfg_attr(feature = "batch", path = "many.rs")]
+mod one;
+mod os;
+mod outbox;
+mod port;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+pub use buffers::SocketBuffers;
+pub use counts::Counts;
+pub use inbox::Datagram;
+pub use offload::Mode;
+pub use os::Bell;
+pub use port::{Port, as_v4, bind_shared, socket_for};
+pub use socket::Socket;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Room for any datagram, and for any number of them that the system received as one: UDP's length field has 16 bits.
+const SLOT: usize = 1 << 16;
+/// The address of no datagram.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

@@ -1,0 +1,98 @@
+//! The price, and what only Linux tells.
+
+use super::*;
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery as Discovery, ip_mtu_discover, set_ip_tos};
+
+/// The price: of a bulk to one address, and of many small ones to several.
+#[test]
+fn calls_are_far_fewer_than_datagrams() {
+    let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
+    for _ in 0..100 {
+        push(&mut from, &[3; 1200], address(&to));
+    }
+    from.flush();
+    assert_eq!(take(&mut to, 100).len(), 100);
+    let (sends, receives) = (from.counts().send_calls, to.counts().receive_calls);
+    assert!(sends <= 2 && receives <= 2, "{sends} to send, {receives} to receive"); // 54 of them are 64 KiB
+    let mut others: Vec<_> = (0..64).map(|_| bound(Mode::Whole)).collect();
+    for other in &others {
+        push(&mut from, &[4; 64], address(other));
+    }
+    from.flush();
+    assert_eq!(from.counts().send_calls - sends, 2);
+    assert!(others.iter_mut().all(|other| take(other, 1).len() == 1));
+}
+
+/// ICMP tells of a datagram with a later call, that sends nothing then.
+#[test]
+fn what_icmp_tells_of_one_datagram_is_no_loss_of_others() {
+    let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
+    from.socket().connect("127.0.0.1:1").unwrap(); // nobody
+    let _ = from.socket().send(b"");
+    for _ in 0..3 {
+        push(&mut from, b"joined", address(&to));
+    }
+    from.flush();
+    let counts = from.counts();
+    assert_eq!((counts.unreachable, counts.not_joined, counts.sent), (1, 1, 3));
+    from.socket().connect(address(&to)).unwrap();
+    assert_eq!(take(&mut to, 3).len(), 3);
+}
+
+#[test]
+fn fragments_are_forbidden_where_they_are_not_allowed_and_datagrams_leave_together_all_the_same() {
+    for (mode, expected) in [(Mode::Whole, Discovery::PROBE), (Mode::Fragments, Discovery::WANT)] {
+        let (mut from, to) = (bound(mode), bound(Mode::Plain));
+        (0..9).for_each(|_| push(&mut from, b"many", address(&to)));
+        from.flush();
+        assert_eq!(ip_mtu_discover(from.socket()), Ok(expected));
+        assert_eq!((from.counts().sent, from.counts().send_calls), (9, 1));
+    }
+}
+
+#[test]
+fn what_goes_one_at_a_time_takes_plain_calls_until_many_come_or_leave_together() {
+    let (mut near, mut far) = (bound(Mode::Fragments), bound(Mode::Fragments));
+    for _ in 0..100 {
+        let say = |from: &mut Port, to: &mut Port| {
+            (0..2).for_each(|_| push(from, b"asked or answered, and acknowledged", address(to)));
+            from.flush();
+            assert_eq!(take(to, 2).len(), 2);
+        };
+        say(&mut near, &mut far);
+        say(&mut far, &mut near);
+    }
+    assert_eq!((near.counts().sent, near.counts().send_calls), (200, 200));
+    let many = |from: &mut Port, to: &mut Port| {
+        let before = from.counts().send_calls;
+        (0..9).for_each(|_| push(from, b"many", address(to)));
+        from.flush();
+        assert_eq!(take(to, 9).len(), 9);
+        from.counts().send_calls - before
+    };
+    assert_eq!(many(&mut near, &mut far), 1, "for they leave together");
+    (0..2).for_each(|_| push(&mut far, b"two", address(&near)));
+    far.flush();
+    assert_eq!(far.counts().send_calls, 201, "for many were there together");
+}
+
+/// What a socket of another program says is told, and what one of ours says, datagram by datagram.
+#[test]
+fn marks_of_the_path_are_told() {
+    let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for bits in [0b10, 0b01, 0b11] {
+        set_ip_tos(&other, bits).unwrap();
+        other.send_to(b"marked", address(&to)).unwrap();
+        assert_eq!(u32::from(take(&mut to, 1)[0].2), u32::from(bits));
+    }
+    assert_eq!(to.counts().congestion_marks, 1);
+    let sent = [(500, 2), (500, 2), (500, 0), (7, 2), (9, 0)];
+    for (len, ecn) in sent {
+        from.stage().extend(std::iter::repeat_n(0, len));
+        from.commit(address(&to), ecn);
+    }
+    from.flush();
+    let came: Vec<_> = take(&mut to, 5).into_iter().map(|(bytes, _, ecn)| (bytes.len(), ecn)).collect();
+    assert_eq!(came, sent);
+}
