@@ -19,7 +19,6 @@ pub mod session {
         cookie crate::session::cookie;
         exchange crate::session::exchange;
         replay crate::session::replay;
-        reset crate::session::reset;
         seal crate::session::seal;
         wire crate::session::wire;
     }

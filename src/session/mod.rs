@@ -50,15 +50,14 @@
 //!   server      admission: from a stranger to a session; many sessions by id, address and time
 //!   connection  what both share once up: numbers, frames, signs of life, paths, the end
 //!   wire        packets and frames: bytes <-> values
-//!   cookie      a server proves an address before it remembers anything
-//!   reset       a server that has forgotten a session ends it
+//!   cookie      a server proves an address before it remembers anything, and ends a session that it has forgotten
 //!   exchange    the two messages of the handshake, which give the keys
 //!   seal        what protects a DATA packet: checksum or cipher, packet numbers
 //!   crypto      what does it: plain, or noise with the feature `crypto`, which nothing else asks for
 //!   replay      packet numbers: 32 bits -> 64, and each once
 //!   token       connect tokens: who may come in, sealed by a matchmaker
 //!   raw         no session at all: bare KCP, for peers that speak nothing else
-//!   timers      when each of many wants to be looked at, for server and raw
+//!   seats       whose turn it is, and when each of many wants to be looked at, for server and raw
 //! ```
 
 /// `Debug` by these fields alone: the others are secrets, or long.
@@ -104,11 +103,9 @@ mod crypto;
 mod error;
 mod event;
 pub(crate) mod exchange;
-mod random;
 pub mod raw;
 mod repair;
 pub(crate) mod replay;
-pub(crate) mod reset;
 pub(crate) mod seal;
 mod seats;
 mod server;
@@ -118,7 +115,7 @@ pub mod token;
 pub(crate) mod wire;
 
 pub use blob::Blob;
-pub use client::{ClientConfig, ClientState, ConnectConfig, ConnectError, Session, Target};
+pub use client::{ClientConfig, ClientState, ConnectError, Session, Target};
 pub use config::SessionConfig;
 pub use connection::{Connection, ConnectionState};
 #[cfg(feature = "crypto")]
@@ -132,6 +129,24 @@ pub use server::{
 };
 pub use stats::{ConnectionStats, LaneTotals, RejectedDatagrams};
 pub use suite::{Cipher, Pattern, Suite};
+
+use rand_core::CryptoRng;
+
+/// What the owner draws from.
+struct Random(Box<dyn CryptoRng + Send>);
+
+printed_without_secrets! { Random {} }
+
+/// Random bytes. Every number is made of these, so that it does not matter how a generator makes numbers.
+fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
+    let mut bytes = [0; N];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+fn hash_key(rng: &mut dyn CryptoRng) -> [u64; 2] {
+    [u64::from_le_bytes(random(rng)), u64::from_le_bytes(random(rng))]
+}
 
 #[cfg(test)]
 mod tests;

@@ -112,7 +112,11 @@ stats! {
 impl ConnectionStats {
     /// What was refused: datagrams, and what was in them, each with the name of its field.
     pub fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        refused(&self.rejected, [self.datagrams_refused, self.messages_refused, self.redirects_refused])
+        self.rejected.by_reason().into_iter().chain([
+            ("datagrams_refused", self.datagrams_refused),
+            ("messages_refused", self.messages_refused),
+            ("redirects_refused", self.redirects_refused),
+        ])
     }
 }
 
@@ -126,24 +130,14 @@ impl Counters {
     }
 
     pub(super) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let rare = self.rare();
-        refused(&rare.rejected, [rare.datagrams_refused, rare.messages_refused, rare.redirects_refused])
+        let mut stats = ConnectionStats::default();
+        self.rare().show(&mut stats);
+        stats.refused()
     }
 
     pub(super) const fn memory(&self) -> usize {
         if self.rare.is_some() { size_of::<RareCounters>() } else { 0 }
     }
-}
-
-fn refused(
-    rejected: &RejectedDatagrams,
-    [datagrams, messages, redirects]: [u64; 3],
-) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-    rejected.by_reason().into_iter().chain([
-        ("datagrams_refused", datagrams),
-        ("messages_refused", messages),
-        ("redirects_refused", redirects),
-    ])
 }
 
 reasons! {

@@ -4,9 +4,8 @@ use crate::line::{File, Line, bytes, count};
 use crate::{CID, PROTOCOL};
 use serde_json::Value;
 use std::net::SocketAddr;
-use whitewater::inside::session::cookie::{Claim, CookieKey};
+use whitewater::inside::session::cookie::{Claim, CookieKey, ResetKey};
 use whitewater::inside::session::replay::{ReplayWindow, expand};
-use whitewater::inside::session::reset::ResetKey;
 
 pub(crate) fn file() -> File {
     let turn = 1_u64 << 32;

@@ -1,9 +1,9 @@
 //! One attempt to connect to one address: what is sent, how often, and what the answers do.
 
-use super::config::{ConnectConfig, Target};
-use crate::session::config::SessionConfig;
+use super::config::{ClientConfig, ConnectError, Target};
+use crate::machine::Transmit;
 use crate::session::exchange::{self, HandshakeError, Initiator};
-use crate::session::random::random;
+use crate::session::random;
 use crate::session::seal::Keys;
 use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello};
 use crate::time::Time;
@@ -14,6 +14,9 @@ use std::time::Duration;
 /// An attempt: its number and its first message never change.
 #[derive(Debug)]
 pub(super) struct Attempt {
+    target: Target,
+    /// Which of its addresses this is.
+    index: usize,
     pub(super) address: SocketAddr,
     cid: u64,
     pub(super) client_sid: u32,
@@ -32,21 +35,23 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(
         now: Time,
-        address: SocketAddr,
-        session: &SessionConfig,
-        connect: &ConnectConfig,
-        target: &Target,
+        config: &ClientConfig,
+        target: Target,
+        index: usize,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Self, HandshakeError> {
+    ) -> Result<Self, ConnectError> {
+        let address = *target.addresses.get(index).ok_or(ConnectError::NoAddress)?;
         let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
-        let (protocol_id, suite) = (session.protocol_id, target.suite);
+        let (protocol_id, suite) = (config.session.protocol_id, target.suite);
         let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
         let mut payload = Vec::new();
-        session.said(&target.user).encode(&mut payload).map_err(|_| HandshakeError::Length)?;
+        config.session.said(&target.user).encode(&mut payload).map_err(|_| HandshakeError::Length)?;
         let (psk, server_key) = (target.psk.as_ref(), target.server_key.as_ref());
         let mut msg1 = Vec::new();
         let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;
         Ok(Self {
+            target,
+            index,
             address,
             cid,
             client_sid,
@@ -54,16 +59,21 @@ impl Attempt {
             msg1,
             cookie: None,
             began: now,
-            deadline: now + connect.deadline,
+            deadline: now + config.deadline,
             next_send: now,
             sends: 0,
             denied: None,
         })
     }
 
+    /// Another one at the next address, if there is one.
+    pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
+        Self::new(now, config, self.target.clone(), self.index + 1, rng).ok()
+    }
+
     /// Takes a cookie; whether it was one for this attempt. An old or doubled one does no harm: the next HELLO brings a fresh one.
-    pub(super) fn on_challenge(&mut self, now: Time, suite: u16, challenge: &Challenge) -> bool {
-        if challenge.cid != self.cid || challenge.suite != suite {
+    pub(super) fn on_challenge(&mut self, now: Time, challenge: &Challenge) -> bool {
+        if challenge.cid != self.cid || challenge.suite != self.target.suite.code() {
             return false;
         }
         if self.cookie.is_none() {
@@ -87,13 +97,9 @@ impl Attempt {
     }
 
     /// Takes the second message of the handshake; `None`: it is not the answer to ours, and another one may be.
-    pub(super) fn on_accept(
-        &mut self,
-        suite: u16,
-        accept: &Accept<'_>,
-        payload: &mut Vec<u8>,
-    ) -> Option<Keys> {
-        if accept.cid != self.cid || accept.suite != suite || self.cookie.is_none() {
+    pub(super) fn on_accept(&mut self, accept: &Accept<'_>, payload: &mut Vec<u8>) -> Option<Keys> {
+        let is_ours = accept.cid == self.cid && accept.suite == self.target.suite.code();
+        if !is_ours || self.cookie.is_none() {
             return None;
         }
         self.initiator.read_msg2(accept.msg2, payload).ok()
@@ -106,33 +112,31 @@ impl Attempt {
     pub(super) fn poll(
         &mut self,
         now: Time,
-        protocol_id: u64,
-        hello: u16,
-        target: &Target,
+        config: &ClientConfig,
         rng: &mut dyn CryptoRng,
         buf: &mut Vec<u8>,
-    ) -> Option<()> {
+    ) -> Option<Transmit> {
         if self.next_send > now {
             return None;
         }
         self.sends = self.sends.wrapping_add(1);
-        let (suite, cid) = (target.suite.code(), self.cid);
+        let (suite, protocol_id, cid) = (self.target.suite.code(), config.session.protocol_id, self.cid);
         let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
         let is_extra = self.cookie.is_some() && self.sends.is_multiple_of(HELLO_EACH);
         match self.cookie.filter(|_| !is_extra) {
             Some((epoch, cookie)) => {
-                let (client_sid, token, msg1) = (self.client_sid, &target.token, &self.msg1);
+                let (client_sid, token, msg1) = (self.client_sid, &self.target.token, &self.msg1);
                 let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
                 connect.encode(buf).ok()?;
             }
             None => {
                 let client_stamp = now.wire().0;
-                Hello { suite, protocol_id, cid, client_stamp, size: hello }.encode(buf).ok()?;
+                Hello { suite, protocol_id, cid, client_stamp, size: config.hello }.encode(buf).ok()?;
             }
         }
         // A HELLO beside a cookie delays no CONNECT.
         self.next_send = if is_extra { now } else { now + pause };
-        Some(())
+        Some(self.address.into())
     }
 }
 

@@ -8,20 +8,12 @@ use crate::session::wire::{HELLO_MIN, TOKEN_MAX, USER_MAX};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How a client connects, and its session.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `ClientConfig { .., ..ClientConfig::default() }`")]
-pub struct ClientConfig {
-    /// The session.
-    pub session: SessionConfig,
-    /// How it connects.
-    pub connect: ConnectConfig,
-}
-
 settings! {
-    /// How a client connects.
-    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-    pub struct ConnectConfig {
+    /// How a client connects, and its session.
+    #[derive(Clone, Debug, Eq, PartialEq)]
+    pub struct ClientConfig {
+        /// The session.
+        pub session: SessionConfig = SessionConfig::default();
         /// Bytes of a HELLO: 512 to 1200. A server answers with at most 0.07 of them, so that nobody can use it against others.
         pub hello: u16 = 1200, HELLO_MIN as u64..=1200;
         /// How long one address of a server is tried: 100 ms to 120 s.
@@ -37,7 +29,7 @@ impl ClientConfig {
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.session.check()?;
-        self.connect.check_ranges()
+        self.check_ranges()
     }
 }
 
@@ -81,9 +73,6 @@ impl Target {
     }
 
     pub(super) fn check(&self) -> Result<(), ConnectError> {
-        if self.addresses.is_empty() {
-            return Err(ConnectError::NoAddress);
-        }
         for (field, len, max) in [("token", self.token.len(), TOKEN_MAX), ("user", self.user.len(), USER_MAX)]
         {
             if len > max {

@@ -3,17 +3,16 @@
 mod attempt;
 mod config;
 
-pub use config::{ClientConfig, ConnectConfig, ConnectError, Target};
+pub use config::{ClientConfig, ConnectError, Target};
 
-use super::Blob;
 use super::connection::{Connection, Next, Parts, check_text};
+use super::cookie::is_reset;
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered};
-use super::random::{Random, hash_key};
-use super::reset::is_reset;
 use super::seal::{Keys, Seal};
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
+use super::{Blob, Random, hash_key};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
@@ -42,11 +41,7 @@ pub struct Session<M = Blob> {
 #[derive(Debug)]
 enum State<M> {
     Idle,
-    Connecting {
-        attempt: Box<Attempt>,
-        target: Box<Target>,
-        next_address: usize,
-    },
+    Connecting(Box<Attempt>),
     /// Up, and what follows.
     Connected(Box<Connected<M>>),
     /// Over before it was up.
@@ -109,11 +104,8 @@ impl<M: Message> Session<M> {
             return Err(ConnectError::Used);
         }
         target.check()?;
-        let now = self.tick(now);
-        let address = *target.addresses.first().ok_or(ConnectError::NoAddress)?;
-        let ClientConfig { session, connect } = &self.config;
-        let attempt = Box::new(Attempt::new(now, address, session, connect, &target, &mut *self.random.0)?);
-        self.state = State::Connecting { attempt, target: Box::new(target), next_address: 1 };
+        let attempt = Attempt::new(self.tick(now), &self.config, target, 0, &mut *self.random.0)?;
+        self.state = State::Connecting(Box::new(attempt));
         Ok(())
     }
 
@@ -143,7 +135,7 @@ impl<M: Message> Session<M> {
         let now = self.tick(now);
         match &mut self.state {
             State::Connected(connected) => connected.connection.close(now, code),
-            State::Idle | State::Connecting { .. } => self.fail(CloseReason::Local(code)),
+            State::Idle | State::Connecting(_) => self.fail(CloseReason::Local(code)),
             State::Failed => {}
         }
     }
@@ -200,8 +192,8 @@ impl<M: Message> Session<M> {
     pub fn state(&self) -> ClientState {
         match &self.state {
             State::Idle => ClientState::Idle,
-            State::Connecting { attempt, .. } if attempt.cookie.is_some() => ClientState::Connect,
-            State::Connecting { .. } => ClientState::Hello,
+            State::Connecting(attempt) if attempt.cookie.is_some() => ClientState::Connect,
+            State::Connecting(_) => ClientState::Hello,
             State::Connected(connected) if connected.connection.is_up() => ClientState::Up,
             State::Connected(connected) if !connected.connection.is_closed() => ClientState::Closing,
             State::Connected(_) | State::Failed => ClientState::Closed,
@@ -236,12 +228,12 @@ impl<M: Message> Session<M> {
                 self.rejected.malformed += 1;
                 return;
             }
-            (State::Connecting { attempt, .. }, _) if attempt.address != from => false,
-            (State::Connecting { attempt, target, .. }, Ok(Packet::Challenge(challenge))) => {
-                attempt.on_challenge(now, target.suite.code(), &challenge)
+            (State::Connecting(attempt), _) if attempt.address != from => false,
+            (State::Connecting(attempt), Ok(Packet::Challenge(challenge))) => {
+                attempt.on_challenge(now, &challenge)
             }
-            (State::Connecting { attempt, .. }, Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
-            (State::Connecting { .. }, Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
+            (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
+            (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
             (State::Connected(connected), Ok(Packet::Reset(reset)))
                 if from == connected.connection.peer() =>
             {
@@ -253,9 +245,9 @@ impl<M: Message> Session<M> {
     }
 
     fn on_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
-        let State::Connecting { attempt, target, .. } = &mut self.state else { return false };
+        let State::Connecting(attempt) = &mut self.state else { return false };
         let mut payload = Vec::new();
-        let Some(keys) = attempt.on_accept(target.suite.code(), accept, &mut payload) else { return false };
+        let Some(keys) = attempt.on_accept(accept, &mut payload) else { return false };
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
         if let Some(code) = msg2.rejected {
             self.rejection = msg2.said.user.into();
@@ -310,15 +302,14 @@ impl<M: Message> Machine for Session<M> {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
         match &mut self.state {
-            State::Connecting { attempt, target, next_address } if attempt.deadline <= now => {
-                let reason = attempt.denied.map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
-                let Some(&address) = target.addresses.get(*next_address) else { return self.fail(reason) };
-                let ClientConfig { session, connect } = &self.config;
-                match Attempt::new(now, address, session, connect, target, &mut *self.random.0) {
-                    Ok(fresh) => **attempt = fresh,
-                    Err(_) => return self.fail(reason),
+            State::Connecting(attempt) if attempt.deadline <= now => {
+                match attempt.next(now, &self.config, &mut *self.random.0) {
+                    Some(next) => **attempt = next,
+                    None => {
+                        let reason = attempt.denied.map_or(CloseReason::ConnectTimeout, CloseReason::Denied);
+                        self.fail(reason);
+                    }
                 }
-                *next_address += 1;
             }
             State::Connected(connected) => connected.connection.handle_timeout(now),
             _ => {}
@@ -328,11 +319,7 @@ impl<M: Message> Machine for Session<M> {
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let now = self.tick(now);
         match &mut self.state {
-            State::Connecting { attempt, target, .. } => {
-                let (protocol_id, hello) = (self.config.session.protocol_id, self.config.connect.hello);
-                attempt.poll(now, protocol_id, hello, target, &mut *self.random.0, out)?;
-                Some(attempt.address.into())
-            }
+            State::Connecting(attempt) => attempt.poll(now, &self.config, &mut *self.random.0, out),
             State::Connected(connected) => match connected.connection.append_transmit(now, out) {
                 Next::Datagram(address) => {
                     Some(Transmit { address, ecn: connected.connection.transmit_ecn() })
@@ -345,7 +332,7 @@ impl<M: Message> Machine for Session<M> {
 
     fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
-            State::Connecting { attempt, .. } => Some(attempt.check()),
+            State::Connecting(attempt) => Some(attempt.check()),
             State::Connected(connected) => connected.connection.poll_timeout(),
             State::Idle | State::Failed => None,
         }

@@ -49,7 +49,7 @@ impl Peers {
             _ => return refused!(garbage),
         }
         let host = host(from);
-        if self.quarantine.holds(now, name(from, conv)) {
+        if self.quarantine.get(now, &name(from, conv)).is_some() {
             return refused!(quarantined);
         }
         let unheeded = self.events.len() / EVENTS_EACH;

@@ -38,7 +38,7 @@ mod tests;
 pub use config::{PeersConfig, PeersStats, RegisterError, Strangers};
 pub use peer::{Peer, PeerCloseReason, PeerEvent, PeerId};
 
-use super::random::hash_key;
+use super::hash_key;
 use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
 use crate::arq::{Envelope, Kcp, Opened};
 use crate::config::ConfigError;
@@ -112,7 +112,7 @@ impl Peers {
             told: None,
             last_words: VecDeque::new(),
             rate: AddressRate::new(config.accepts_per_second, config.accept_burst, key()),
-            quarantine: Graves::new(config.quarantine, config.max_peers),
+            quarantine: Graves::new(config.quarantine, config.max_peers, config.max_peers),
             stats: PeersStats::default(),
             now: Time::ZERO,
             config,
@@ -223,7 +223,7 @@ impl Peers {
             peer.wrap(now, id, &mut **envelope);
             envelope.forget(id.0);
         }
-        self.quarantine.insert(now, name(peer.address(), peer.conv()));
+        self.quarantine.insert(now, name(peer.address(), peer.conv()), ());
         self.stats.closed_here += 1;
         log::debug!("peer {id} at {} closed here", peer.address());
         if self.last_words.len() >= LAST_WORDS_MAX {
@@ -332,7 +332,7 @@ impl Peers {
         let mut peer = *self.peers.remove(&id)?;
         self.by_name.remove(&name(peer.address(), peer.conv()));
         self.last = None;
-        self.agenda.leave(&mut peer.entry);
+        self.agenda.leave(id, &mut peer.entry);
         match peer.host {
             Some(host) => self.hosts.leave(host),
             None => self.registered -= 1,
@@ -373,7 +373,7 @@ impl Machine for Peers {
                 self.agenda.list(id, &mut peer.entry);
             }
         }
-        self.agenda.tidy(|id| Some(&self.peers.get(&id)?.entry));
+        self.agenda.tidy(self.peers.len(), |id| Some(&self.peers.get(&id)?.entry));
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

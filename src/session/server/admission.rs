@@ -1,11 +1,11 @@
 //! The way into a server: nothing is stored, allocated or multiplied before the address is proven, and nothing is kept before the
 //! client has shown that it may come in.
 
-use super::opening::{Guest, Letter, Secrets};
+use super::opening::Guest;
 use super::replies::Reply;
-use super::seat::ACCEPT_EACH;
+use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
 use super::stats::Refusal;
-use super::tokens::{Pass, Tokens};
+use super::tokens::Tokens;
 use super::{Server, Suite};
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
@@ -14,8 +14,8 @@ use crate::session::config::DATAGRAM_MIN;
 use crate::session::cookie::{Claim, epoch_of};
 use crate::session::event::code;
 use crate::session::exchange::{Attempt, Responder};
-use crate::session::random::random;
-use crate::session::seats::Name;
+use crate::session::random;
+use crate::session::seats::{Entry, Name};
 use crate::session::token::{TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1};
 use crate::time::Time;
@@ -64,18 +64,15 @@ impl<M: Message> Server<M> {
         }
         // From here on the client is where it says it is.
         let attempt = (from, cid);
-        if let Some(id) = self.seats.of_attempt(&attempt) {
-            return self.repeat_accept(now, id, from, connect.msg1);
-        }
-        if self.seats.graves.holds(now, attempt) || self.rejections.get(&attempt).is_some() {
-            return self.repeat_rejection(now, attempt, connect.msg1);
+        if self.seats.knows(now, &attempt) {
+            return self.repeat(now, attempt, connect.msg1);
         }
         self.check_room(now, host(from))?;
-        let (guest, responder, secrets) = self.read_connect(now, from, suite, connect)?;
+        let (guest, responder) = self.read_connect(now, from, suite, connect)?;
         self.make_room(now, host(from));
         let id = self.seats.table.next_id().ok_or(Refusal::Full)?;
         if self.config.ask {
-            self.ask(now, id, guest, Letter::new(connect, secrets));
+            self.ask(id, guest);
             return Ok(());
         }
         let user = self.config.user.clone();
@@ -91,26 +88,13 @@ impl<M: Message> Server<M> {
     }
 
     /// The answer to a CONNECT may have got lost: it is sent again, as it was.
-    fn repeat_accept(&mut self, now: Time, id: u32, to: SocketAddr, msg1: &[u8]) -> Result<(), Refusal> {
+    fn repeat(&mut self, now: Time, attempt: Name, msg1: &[u8]) -> Result<(), Refusal> {
         let hash = self.hash(msg1);
-        match self.seats.peer_mut(id).and_then(|peer| peer.half_open.as_mut()) {
-            Some(half_open) if half_open.msg1_hash == hash && half_open.again_from <= now => {
-                half_open.again_from = now + ACCEPT_EACH;
-                self.stats.accepts_repeated += 1;
-                self.reply(now, to, Reply::Accept(id, to));
-                Ok(())
-            }
-            _ => Err(Refusal::Repeated),
-        }
-    }
-
-    fn repeat_rejection(&mut self, now: Time, attempt: Name, msg1: &[u8]) -> Result<(), Refusal> {
-        let hash = self.hash(msg1);
-        if !self.rejections.again(now, attempt, hash) {
-            return Err(Refusal::Repeated);
-        }
+        let answer =
+            self.seats.answer(now, &attempt).filter(|it| it.msg1_hash == hash && it.again_from <= now);
+        answer.ok_or(Refusal::Repeated)?.again_from = now + ACCEPT_EACH;
         self.stats.accepts_repeated += 1;
-        self.reply(now, attempt.0, Reply::Rejection(attempt));
+        self.reply(now, attempt.0, Reply::Answer(attempt));
         Ok(())
     }
 
@@ -143,61 +127,55 @@ impl<M: Message> Server<M> {
         from: SocketAddr,
         suite: Suite,
         connect: &Connect<'_>,
-    ) -> Result<(Guest, Responder, Secrets), Refusal> {
-        let &Connect { protocol_id, cid, client_sid, token, msg1, .. } = connect;
-        let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
+    ) -> Result<(Guest, Responder), Refusal> {
+        let &Connect { cid, client_sid, token, msg1, .. } = connect;
         let grant = match &self.tokens {
             Some(tokens) => Some(tokens.open(now, suite, token).map_err(|_| Refusal::Token)?),
             None if token.is_empty() => None,
             None => return Err(Refusal::Token),
         };
         let psk = grant.as_ref().map(|grant| grant.psk.clone());
-        let psk = psk.or(self.config.psk.map(Zeroizing::new));
-        let secrets = Secrets { psk, random: Zeroizing::new(random(&mut *self.random.0)) };
+        let mut guest = Guest {
+            place: Place { attempt: (from, cid), entry: Entry::at(now + TIME_WAIT) },
+            suite,
+            client_sid,
+            token: token.into(),
+            msg1: msg1.into(),
+            psk: psk.or(self.config.psk.map(Zeroizing::new)),
+            random: Zeroizing::new(random(&mut *self.random.0)),
+            max_datagram: 0,
+            features: 0,
+            user: Box::default(),
+            pass: None,
+        };
         let mut payload = Vec::new();
-        let responder = self.read_msg1(&attempt, &secrets, msg1, &mut payload).ok_or(Refusal::Handshake)?;
-        let Msg1 { max_datagram, features, user, .. } =
-            Msg1::decode(&payload).map_err(|_| Refusal::Handshake)?;
-        if max_datagram < DATAGRAM_MIN {
-            return Err(Refusal::Handshake);
-        }
-        let mut is_outdated = false;
-        if let (Some(tokens), Some(grant)) = (&mut self.tokens, &grant) {
-            tokens.use_up(now, grant).map_err(|error| match error {
+        let responder = self.read_msg1(&guest, &mut payload).ok_or(Refusal::Handshake)?;
+        let said = Msg1::decode(&payload).ok().filter(|said| said.max_datagram >= DATAGRAM_MIN);
+        let Msg1 { max_datagram, features, user, .. } = said.ok_or(Refusal::Handshake)?;
+        (guest.max_datagram, guest.features, guest.user) = (max_datagram, features, user.into());
+        if let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) {
+            tokens.use_up(now, &grant).map_err(|error| match error {
                 TokenError::Full => Refusal::Full,
                 _ => Refusal::Token,
             })?;
-            is_outdated = tokens.is_outdated(grant.client_id, grant.created);
+            if tokens.is_outdated(grant.client_id, grant.created) {
+                let user = self.config.user.clone();
+                self.turn_away(now, &guest, responder, code::REPLACED, &user);
+                return Err(Refusal::Outdated);
+            }
+            guest.pass = Some(grant.into());
         }
-        let guest = Guest {
-            attempt: (from, cid),
-            suite,
-            client_sid,
-            max_datagram,
-            features,
-            msg1_hash: self.hash(msg1),
-            user: user.into(),
-            pass: grant.map(Pass::from),
-        };
-        if is_outdated {
-            let user = self.config.user.clone();
-            self.turn_away(now, &guest, responder, code::REPLACED, &user);
-            return Err(Refusal::Outdated);
-        }
-        Ok((guest, responder, secrets))
+        Ok((guest, responder))
     }
 
     /// Reads the first message of a handshake; `None`: it is by nobody who knows what the suite asks for.
-    pub(super) fn read_msg1(
-        &self,
-        attempt: &Attempt<'_>,
-        Secrets { psk, random }: &Secrets,
-        msg1: &[u8],
-        payload: &mut Vec<u8>,
-    ) -> Option<Responder> {
-        let psk = psk.as_deref().filter(|_| attempt.suite.needs_psk());
-        let server_key = self.config.server_key.as_ref().filter(|_| attempt.suite.needs_server_key());
-        Responder::read_msg1(attempt, psk, server_key, **random, msg1, payload).ok()
+    pub(super) fn read_msg1(&self, guest: &Guest, payload: &mut Vec<u8>) -> Option<Responder> {
+        let &Guest { suite, client_sid, ref token, ref msg1, ref psk, ref random, .. } = guest;
+        let (protocol_id, cid) = (self.config.session.protocol_id, guest.place.attempt.1);
+        let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
+        let psk = psk.as_deref().filter(|_| suite.needs_psk());
+        let server_key = self.config.server_key.as_ref().filter(|_| suite.needs_server_key());
+        Responder::read_msg1(&attempt, psk, server_key, **random, msg1, payload).ok()
     }
 
     fn make_room(&mut self, now: Time, host: IpAddr) {
@@ -223,7 +201,7 @@ impl<M: Message> Server<M> {
         }
     }
 
-    fn hash(&self, msg1: &[u8]) -> u128 {
+    pub(super) fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
     }
 

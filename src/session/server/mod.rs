@@ -1,7 +1,7 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
 //! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `opening` asks the
-//! application about it and gives it its session, or a no, which `rejections` keeps. `replies` is what strangers are answered, and how often.
+//! application about it and gives it its session, or a no. `replies` is what strangers are answered, and how often.
 //! `seat` is where a client is kept from its request to the end of its session: `table` finds seats by id, `memory` counts what they hold.
 //! `deliver` is what happens to a session that is up, and whose datagram leaves next.
 
@@ -10,7 +10,6 @@ mod config;
 mod deliver;
 mod memory;
 mod opening;
-mod rejections;
 mod replies;
 mod seat;
 mod stats;
@@ -24,27 +23,22 @@ pub use table::{SHARDS_MAX, SessionId, shard_of};
 pub use tokens::Pass;
 
 use super::connection::{Connection, check_text};
-use super::cookie::CookieKey;
+use super::cookie::{CookieKey, ResetKey};
 use super::error::{CloseTextError, RedirectError};
 use super::event::Event;
-use super::random::{Random, random};
-use super::reset::ResetKey;
 use super::seats::TIMERS_EACH;
 use super::wire::{Packet, PacketError};
-use super::{Blob, SessionConfig, Suite};
+use super::{Blob, Random, SessionConfig, Suite, random};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
-use memory::Memory;
 use rand_core::CryptoRng;
-use rejections::Rejections;
 use replies::{REPLIES_MAX, Rates, Reply};
 use seat::{Peer, Seats};
 use stats::{Quiet, Refusal};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use table::Table;
 
 /// The sessions of a server, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
 /// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
@@ -62,7 +56,6 @@ pub struct Server<M = Blob> {
     notices: VecDeque<(SessionId, Event)>,
     /// The session whose end was told last.
     ended: Option<(SessionId, Box<Peer<M>>)>,
-    rejections: Rejections,
     replies: VecDeque<Reply>,
     rates: Rates,
     quiet: Quiet,
@@ -80,7 +73,6 @@ impl<M: Message> Server<M> {
     /// When a field of `config` is out of range.
     pub fn new(config: &ServerConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
-        let max_sessions = config.max_sessions;
         let mut random_source = Random(Box::new(rng));
         let rng = &mut *random_source.0;
         let rates = Rates::new(config, rng); // draws first
@@ -90,14 +82,9 @@ impl<M: Message> Server<M> {
             cookies: CookieKey::new(random(rng)),
             resets: config.reset_key.map(ResetKey::new),
             hash_key: random(rng),
-            seats: Seats::new(
-                Table::new(max_sessions.into(), config.shard, u32::from_le_bytes(random(rng))),
-                Memory::new(config.memory, max_sessions),
-                max_sessions,
-            ),
+            seats: Seats::new(config, u32::from_le_bytes(random(rng))),
             notices: VecDeque::new(),
             ended: None,
-            rejections: Rejections::new(config.half_open.into(), config.half_open_per_address.into()),
             replies: VecDeque::with_capacity(REPLIES_MAX),
             rates,
             quiet: Quiet::default(),
@@ -157,7 +144,7 @@ impl<M: Message> Server<M> {
     /// What the connect token of a session said, if it takes one.
     #[must_use]
     pub fn pass(&self, id: SessionId) -> Option<&Pass> {
-        let of_request = || self.seats.asked(id.0)?.guest.pass.as_ref();
+        let of_request = || self.seats.asked(id.0)?.pass.as_ref();
         self.peer(id).and_then(|peer| peer.pass.as_deref()).or_else(of_request)
     }
 
@@ -280,7 +267,8 @@ impl<M: Message> Machine for Server<M> {
             let Some((at, id)) = self.seats.agenda.pop(now) else { break };
             self.wake(now, at, id);
         }
-        self.seats.tidy();
+        let Seats { table, agenda, .. } = &mut self.seats;
+        agenda.tidy(table.len(), |id| Some(&table.get(id)?.place().entry));
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

@@ -1,7 +1,7 @@
 //! A client that may come in gets its session, or is told that it gets none: at once, or when the application has decided.
 
 use super::replies::Reply;
-use super::seat::{ACCEPT_EACH, HalfOpen, Peer, Place, Seat};
+use super::seat::{ACCEPT_EACH, Answer, HalfOpen, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
 use super::tokens::Pass;
 use super::{Server, SessionId, Suite};
@@ -9,11 +9,11 @@ use crate::message::Message;
 use crate::session::connection::{Connection, Parts};
 use crate::session::error::DecisionError;
 use crate::session::event::Event;
-use crate::session::exchange::{Attempt, Responder};
-use crate::session::random::hash_key;
+use crate::session::exchange::Responder;
+use crate::session::hash_key;
 use crate::session::seal::{Keys, Seal};
-use crate::session::seats::Name;
-use crate::session::wire::{Accept, Connect, Msg2, USER_MAX};
+use crate::session::seats::Entry;
+use crate::session::wire::{Accept, Msg2, USER_MAX};
 use crate::time::Time;
 use std::net::SocketAddr;
 use zeroize::Zeroizing;
@@ -33,54 +33,32 @@ pub struct Request<'a> {
     pub pass: Option<&'a Pass>,
 }
 
-/// A client that has shown that it may come in, and all that is known of it.
+/// A client that has shown that it may come in, and all that is known of it. While the application is asked about it that is its seat.
 pub(super) struct Guest {
-    pub(super) attempt: Name,
+    pub(super) place: Place,
     pub(super) suite: Suite,
     pub(super) client_sid: u32,
+    /// Its message as it came, and what it takes to read it beside the server's key. It is read again when the application has decided, for it
+    /// takes half the room of what the first reading leaves.
+    pub(super) token: Box<[u8]>,
+    pub(super) msg1: Box<[u8]>,
+    pub(super) psk: Option<Zeroizing<[u8; 32]>>,
+    /// Of which our half of the keys is made.
+    pub(super) random: Zeroizing<[u8; 32]>,
     pub(super) max_datagram: u16,
     pub(super) features: u32,
-    pub(super) msg1_hash: u128,
     pub(super) user: Box<[u8]>,
     pub(super) pass: Option<Pass>,
 }
 
-/// A guest of whom the application is asked.
-pub(super) struct Asked {
-    pub(super) place: Place,
-    pub(super) guest: Guest,
-    letter: Letter,
-}
-
-printed_without_secrets! { Asked { place } }
-
-/// The client's message as it came. It is read again when the application has decided, for it takes half the room of what the first
-/// reading leaves.
-pub(super) struct Letter {
-    token: Box<[u8]>,
-    msg1: Box<[u8]>,
-    secrets: Secrets,
-}
-
-/// What it takes to read a client's message, beside the server's key.
-pub(super) struct Secrets {
-    pub(super) psk: Option<Zeroizing<[u8; 32]>>,
-    /// Of which our half of the keys is made.
-    pub(super) random: Zeroizing<[u8; 32]>,
-}
-
-impl Letter {
-    pub(super) fn new(connect: &Connect<'_>, secrets: Secrets) -> Self {
-        Self { token: connect.token.into(), msg1: connect.msg1.into(), secrets }
-    }
-}
+printed_without_secrets! { Guest { place } }
 
 impl<M: Message> Server<M> {
     /// What a client wants that [asks to come in](Event::Requested); `None`: it does not, or not any more.
     #[must_use]
     pub fn request(&self, id: SessionId) -> Option<Request<'_>> {
-        let Guest { attempt: (address, _), suite, user, .. } = &self.seats.asked(id.0)?.guest;
-        Some(Request { address: *address, suite: *suite, user, pass: self.pass(id) })
+        let Guest { place, suite, user, pass, .. } = self.seats.asked(id.0)?;
+        Some(Request { address: place.attempt.0, suite: *suite, user, pass: pass.as_ref() })
     }
 
     /// Lets a client in that [asks](Event::Requested), and tells its application `user`. [`Event::Connected`] follows when the client
@@ -92,8 +70,11 @@ impl<M: Message> Server<M> {
     pub fn accept(&mut self, now: Time, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
         let now = self.tick(now);
         let responder = self.read_request(now, id, user)?;
-        let Some(Seat::Asked(asked)) = self.seats.leave(id.0) else { return Err(DecisionError::NoRequest) };
-        self.open(now, id.0, asked.guest, responder, user, true).map_err(|_| DecisionError::NoRequest)
+        let Some(Seat::Asked(mut guest)) = self.seats.leave(id.0) else {
+            return Err(DecisionError::NoRequest);
+        };
+        guest.place.entry = Entry::at(now + TIME_WAIT);
+        self.open(now, id.0, *guest, responder, user, true).map_err(|_| DecisionError::NoRequest)
     }
 
     /// Tells a client that [asks](Event::Requested) that it does not come in: why, by a code of the application's own, and `user`, which
@@ -105,17 +86,16 @@ impl<M: Message> Server<M> {
     pub fn reject(&mut self, now: Time, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
         let now = self.tick(now);
         let responder = self.read_request(now, id, user)?;
-        let Some(Seat::Asked(asked)) = self.seats.free(now, id.0) else {
+        let Some(Seat::Asked(guest)) = self.seats.free(now, id.0) else {
             return Err(DecisionError::NoRequest);
         };
-        self.count(now, asked.guest.attempt.0, Refusal::Declined);
-        self.turn_away(now, &asked.guest, responder, code, user);
+        self.count(now, guest.place.attempt.0, Refusal::Declined);
+        self.turn_away(now, &guest, responder, code, user);
         Ok(())
     }
 
-    pub(super) fn ask(&mut self, now: Time, id: u32, guest: Guest, letter: Letter) {
-        let asked = Asked { place: Place::new(now, &guest), guest, letter };
-        self.seats.enter(id, Seat::Asked(Box::new(asked)));
+    pub(super) fn ask(&mut self, id: u32, guest: Guest) {
+        self.seats.enter(id, Seat::Asked(Box::new(guest)));
         self.stats.requested += 1;
         self.notices.push_back((SessionId(id), Event::Requested));
     }
@@ -131,14 +111,8 @@ impl<M: Message> Server<M> {
         if len > USER_MAX {
             return Err(DecisionError::TooLong { len, max: USER_MAX });
         }
-        let asked = self.seats.asked(id.0).filter(|asked| asked.place.entry.due > now);
-        let Asked { guest, letter: Letter { token, msg1, secrets }, .. } =
-            asked.ok_or(DecisionError::NoRequest)?;
-        let Guest { suite, client_sid, attempt: (_, cid), .. } = *guest;
-        let protocol_id = self.config.session.protocol_id;
-        let attempt = Attempt { suite, protocol_id, cid, client_sid, token };
-        let responder = self.read_msg1(&attempt, secrets, msg1, &mut Vec::new());
-        responder.ok_or(DecisionError::NoRequest)
+        let guest = self.seats.asked(id.0).filter(|guest| guest.place.entry.due > now);
+        guest.and_then(|guest| self.read_msg1(guest, &mut Vec::new())).ok_or(DecisionError::NoRequest)
     }
 
     /// Makes the session of an id that was taken for it, and its answer: the client's application is told `user`. `is_told`: our
@@ -152,14 +126,14 @@ impl<M: Message> Server<M> {
         user: &[u8],
         is_told: bool,
     ) -> Result<(), Refusal> {
-        let attempt = guest.attempt;
+        let attempt = guest.place.attempt;
         let Some(peer) = self.make(now, id, guest, responder, user, is_told) else {
             self.seats.give_back(now, id, attempt);
             return Err(Refusal::Handshake);
         };
         self.seats.enter(id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;
-        self.reply(now, attempt.0, Reply::Accept(id, attempt.0));
+        self.reply(now, attempt.0, Reply::Answer(attempt));
         Ok(())
     }
 
@@ -172,12 +146,11 @@ impl<M: Message> Server<M> {
         user: &[u8],
         is_told: bool,
     ) -> Option<Peer<M>> {
-        let (place, peer) = (Place::new(now, &guest), guest.attempt.0);
-        let (accept, keys) = self.answer(&guest, responder, Ok(id), user)?;
+        let (answer, keys) = self.answer(now, &guest, responder, Ok(id), user)?;
         let parts = Parts {
             seal: Seal::new(now, keys),
             peer_sid: guest.client_sid,
-            peer,
+            peer: guest.place.attempt.0,
             conv: id,
             max_datagram: guest.max_datagram,
             features: guest.features,
@@ -187,12 +160,10 @@ impl<M: Message> Server<M> {
             user: guest.user,
         };
         let connection = Connection::new(now, &self.session, parts).ok()?;
-        let half_open =
-            HalfOpen { accept, msg1_hash: guest.msg1_hash, again_from: now + ACCEPT_EACH, is_told };
         Some(Peer {
-            place,
+            place: guest.place,
             connection,
-            half_open: Some(Box::new(half_open)),
+            half_open: Some(Box::new(HalfOpen { answer, is_told })),
             counted: 0,
             taken: 0,
             took: false,
@@ -210,23 +181,24 @@ impl<M: Message> Server<M> {
         code: u16,
         user: &[u8],
     ) {
-        let Guest { attempt, msg1_hash, .. } = *guest;
-        let answer = self.answer(guest, responder, Err(code), user);
-        self.seats.graves.insert(now, attempt);
-        if let Some((accept, _)) = answer {
-            self.rejections.insert(now, attempt, msg1_hash, accept);
-            self.reply(now, attempt.0, Reply::Rejection(attempt));
+        let attempt = guest.place.attempt;
+        let answer = self.answer(now, guest, responder, Err(code), user);
+        self.seats.graves.insert(now, attempt, ());
+        if let Some((answer, _)) = answer {
+            self.seats.rejections.insert(now, attempt, answer);
+            self.reply(now, attempt.0, Reply::Answer(attempt));
         }
     }
 
     /// The ACCEPT of a guest, which says the id of its session, or why there is none; and the keys.
     fn answer(
         &self,
-        &Guest { attempt: (address, cid), suite, .. }: &Guest,
+        now: Time,
+        &Guest { place: Place { attempt: (address, cid), .. }, suite, ref msg1, .. }: &Guest,
         responder: Responder,
         session: Result<u32, u16>,
         user: &[u8],
-    ) -> Option<(Box<[u8]>, Keys)> {
+    ) -> Option<(Answer, Keys)> {
         let token = |id| Some(self.resets.as_ref()?.token(id, address.ip()));
         let msg2 = Msg2 {
             server_sid: session.unwrap_or(0),
@@ -238,7 +210,8 @@ impl<M: Message> Server<M> {
         msg2.encode(&mut payload).ok()?;
         let keys = responder.write_msg2(&payload, &mut message).ok()?;
         Accept { suite: suite.code(), cid, msg2: &message }.encode(&mut accept).ok()?;
-        Some((accept.into(), keys))
+        let (msg1_hash, again_from) = (self.hash(msg1), now + ACCEPT_EACH);
+        Some((Answer { accept: accept.into(), msg1_hash, again_from }, keys))
     }
 }
 

@@ -4,7 +4,7 @@ use super::stats::Refusal;
 use super::{Server, ServerConfig};
 use crate::message::Message;
 use crate::rate::{AddressRate, Rate};
-use crate::session::random::hash_key;
+use crate::session::hash_key;
 use crate::session::seats::Name;
 use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
 use crate::time::Time;
@@ -18,10 +18,8 @@ pub(super) enum Reply {
         len: usize,
         bytes: [u8; CHALLENGE_LEN],
     },
-    /// The ACCEPT of a session that is not confirmed.
-    Accept(u32, SocketAddr),
-    /// The ACCEPT that says no to an attempt.
-    Rejection(Name),
+    /// The ACCEPT of an attempt.
+    Answer(Name),
 }
 
 /// How often strangers are answered.
@@ -87,10 +85,8 @@ impl<M: Message> Server<M> {
         while let Some(reply) = self.replies.pop_front() {
             let (to, bytes) = match &reply {
                 Reply::Short { to, len, bytes } => (*to, bytes.get(..*len)),
-                Reply::Rejection(attempt) => (attempt.0, self.rejections.get(attempt)),
-                Reply::Accept(id, to) => {
-                    let half_open = self.seats.peer(*id).and_then(|peer| peer.half_open.as_ref());
-                    (*to, half_open.map(|half_open| &*half_open.accept))
+                Reply::Answer(attempt) => {
+                    (attempt.0, self.seats.answer(self.now, attempt).map(|answer| &*answer.accept))
                 }
             };
             if let Some(bytes) = bytes {

@@ -1,11 +1,11 @@
 //! The seats of a server: a client that asks, or a session. One table, one way in, one way out, one account of memory.
 
 use super::memory::Memory;
-use super::opening::{Asked, Guest};
+use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
 use super::tokens::Pass;
-use super::{Server, SessionId};
+use super::{Server, ServerConfig, SessionId};
 use crate::message::Message;
 use crate::rate::host;
 use crate::session::connection::Connection;
@@ -26,6 +26,8 @@ pub(super) struct Seats<M> {
     pub(super) half_open: BTreeSet<(Time, u32)>,
     /// Attempts that are over, and must not come back.
     pub(super) graves: Graves,
+    /// Of those that were told no, what they were told.
+    pub(super) rejections: Graves<Answer>,
     pub(super) memory: Memory,
     /// The session that the application was given last, and how much it may take.
     lent: Option<(u32, u64)>,
@@ -38,7 +40,7 @@ pub(super) struct Seats<M> {
 #[derive(Debug)]
 pub(super) enum Seat<M> {
     /// The application is asked about it.
-    Asked(Box<Asked>),
+    Asked(Box<Guest>),
     /// It has a session.
     Session(Box<Peer<M>>),
 }
@@ -70,25 +72,30 @@ pub(super) struct Peer<M> {
 /// What is kept of a handshake until the client is heard.
 #[derive(Debug)]
 pub(super) struct HalfOpen {
-    /// To be sent again, byte by byte the same.
+    pub(super) answer: Answer,
+    /// Whether the application has let it in, and wants to know.
+    pub(super) is_told: bool,
+}
+
+/// What a client was told in the handshake. It may have got lost, so who asks again by the same message is told again, byte by byte the same.
+#[derive(Debug)]
+pub(super) struct Answer {
     pub(super) accept: Box<[u8]>,
     pub(super) msg1_hash: u128,
     pub(super) again_from: Time,
-    /// Whether the application has let it in, and wants to know.
-    pub(super) is_told: bool,
 }
 
 impl<M> Seat<M> {
     pub(super) const fn place(&self) -> &Place {
         match self {
-            Self::Asked(asked) => &asked.place,
+            Self::Asked(guest) => &guest.place,
             Self::Session(peer) => &peer.place,
         }
     }
 
     pub(super) const fn place_mut(&mut self) -> &mut Place {
         match self {
-            Self::Asked(asked) => &mut asked.place,
+            Self::Asked(guest) => &mut guest.place,
             Self::Session(peer) => &mut peer.place,
         }
     }
@@ -102,25 +109,23 @@ impl<M: Message> Peer<M> {
 }
 
 impl Place {
-    /// For a client that has so long to be confirmed.
-    pub(super) fn new(now: Time, guest: &Guest) -> Self {
-        Self { attempt: guest.attempt, entry: Entry::at(now + TIME_WAIT) }
-    }
-
     fn host(&self) -> IpAddr {
         host(self.attempt.0)
     }
 }
 
 impl<M: Message> Seats<M> {
-    pub(super) fn new(table: Table<Seat<M>>, memory: Memory, max_sessions: u16) -> Self {
+    pub(super) fn new(config: &ServerConfig, mask: u32) -> Self {
+        let &ServerConfig { max_sessions, half_open, half_open_per_address, .. } = config;
+        let (most, graves) = (usize::from(max_sessions), GRAVES_EACH * usize::from(max_sessions));
         Self {
-            table,
+            table: Table::new(most, config.shard, mask),
             by_attempt: BTreeMap::new(),
             hosts: Hosts::default(),
             half_open: BTreeSet::new(),
-            graves: Graves::new(TIME_WAIT, usize::from(max_sessions) * GRAVES_EACH),
-            memory,
+            graves: Graves::new(TIME_WAIT, graves, graves),
+            rejections: Graves::new(TIME_WAIT, half_open.into(), half_open_per_address.into()),
+            memory: Memory::new(config.memory, max_sessions),
             lent: None,
             agenda: Agenda::default(),
             eventful: VecDeque::new(),
@@ -146,15 +151,25 @@ impl<M: Message> Seats<M> {
         self.table.iter().filter(move |(_, seat)| is_up(seat)).map(|(id, _)| id)
     }
 
-    pub(super) fn asked(&self, id: u32) -> Option<&Asked> {
+    pub(super) fn asked(&self, id: u32) -> Option<&Guest> {
         match self.table.get(id)? {
-            Seat::Asked(asked) => Some(asked),
+            Seat::Asked(guest) => Some(guest),
             Seat::Session(_) => None,
         }
     }
 
-    pub(super) fn of_attempt(&self, attempt: &Name) -> Option<u32> {
-        self.by_attempt.get(attempt).copied()
+    /// Whether an attempt has a seat, or has had one.
+    pub(super) fn knows(&mut self, now: Time, attempt: &Name) -> bool {
+        let is_over = self.graves.get(now, attempt).is_some() || self.rejections.get(now, attempt).is_some();
+        is_over || self.by_attempt.contains_key(attempt)
+    }
+
+    /// What a client was told that has not been heard since, or is not let in.
+    pub(super) fn answer(&mut self, now: Time, attempt: &Name) -> Option<&mut Answer> {
+        match self.by_attempt.get(attempt) {
+            Some(&id) => Some(&mut self.peer_mut(id)?.half_open.as_mut()?.answer),
+            None => self.rejections.get(now, attempt),
+        }
     }
 
     /// The way in: a seat at an id that the table has given.
@@ -181,7 +196,7 @@ impl<M: Message> Seats<M> {
     pub(super) fn leave(&mut self, id: u32) -> Option<Seat<M>> {
         let mut seat = self.table.lift(id)?;
         let place = seat.place_mut();
-        self.agenda.leave(&mut place.entry);
+        self.agenda.leave(id, &mut place.entry);
         let place = *place;
         self.confirm(id, &place);
         self.hosts.leave(place.host());
@@ -195,7 +210,7 @@ impl<M: Message> Seats<M> {
     /// Gives an id back. The attempt that had it is remembered for a while.
     pub(super) fn give_back(&mut self, now: Time, id: u32, attempt: Name) {
         self.table.give_back(id);
-        self.graves.insert(now, attempt);
+        self.graves.insert(now, attempt, ());
     }
 
     /// The way out.
@@ -237,11 +252,6 @@ impl<M: Message> Seats<M> {
         Some(&mut peer.connection)
     }
 
-    pub(super) fn tidy(&mut self) {
-        let Self { table, agenda, .. } = self;
-        agenda.tidy(|id| Some(&table.get(id)?.place().entry));
-    }
-
     /// Counts what the session has taken that was lent last.
     pub(super) fn end_loan(&mut self) {
         if let Some((id, granted)) = self.lent.take()
@@ -256,8 +266,8 @@ impl<M: Message> Server<M> {
     /// A seat is given back whose time is out, or which others need; what it is of a session is returned.
     pub(super) fn dismiss(&mut self, now: Time, id: u32) -> Option<Box<Peer<M>>> {
         let (peer, is_told) = match self.seats.free(now, id)? {
-            Seat::Asked(asked) => {
-                self.count(now, asked.place.attempt.0, Refusal::Unanswered);
+            Seat::Asked(guest) => {
+                self.count(now, guest.place.attempt.0, Refusal::Unanswered);
                 (None, true)
             }
             Seat::Session(peer) => {
