@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::{Client, Error, Server};
 use whitewater::session::{
-    Blob, ClientConfig, ClientState, CloseReason, ConnectConfig, Connection, Event, SendError, ServerConfig,
-    SessionConfig, SessionId, Suite, Target,
+    Blob, ClientConfig, ClientState, CloseReason, Connection, Event, SendError, ServerConfig, SessionConfig,
+    SessionId, Suite, Target,
 };
 
 /// Long enough for any machine; a test that waits so long has failed.
@@ -245,9 +245,8 @@ fn a_server_that_never_answers_or_falls_silent_is_an_event_and_no_error() {
     // A port that takes datagrams and says nothing, and one that nobody listens on.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
-    let connect = ConnectConfig { deadline: Duration::from_millis(300), ..ConnectConfig::default() };
     for at in [silent.local_addr().unwrap(), nobody] {
-        let config = ClientConfig { connect, ..ClientConfig::default() };
+        let config = ClientConfig { deadline: Duration::from_millis(300), ..ClientConfig::default() };
         let mut client: Client = Client::connect(target(at), &config).unwrap();
         assert!(client.poll(Some(PATIENCE)).unwrap());
         let event = client.poll_event();
@@ -275,8 +274,7 @@ fn the_next_address_of_a_target_is_tried_also_of_the_other_family() {
     let Ok(mut server) = Server::<Blob>::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
     let port = server.local_addr().unwrap().port();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let connect = ConnectConfig { deadline: Duration::from_millis(200), ..ConnectConfig::default() };
-    let config = ClientConfig { connect, ..ClientConfig::default() };
+    let config = ClientConfig { deadline: Duration::from_millis(200), ..ClientConfig::default() };
     for at in [SocketAddr::from(([127, 0, 0, 1], port)), format!("[::1]:{port}").parse().unwrap()] {
         let addresses = vec![silent.local_addr().unwrap(), at];
         let mut client: Client = Client::connect(Target { addresses, ..target(at) }, &config).unwrap();
@@ -408,8 +406,7 @@ fn a_target_or_a_config_that_cannot_be_is_an_error_that_says_so() {
         let error = Client::<Blob>::connect(target, &ClientConfig::default()).unwrap_err();
         assert!(matches!(Error::of(&error), Some(Error::Connect(_))), "{error:?}");
     }
-    let connect = ConnectConfig { hello: 1, ..ConnectConfig::default() };
-    let error = Client::<Blob>::connect(target(at), &ClientConfig { connect, ..ClientConfig::default() })
+    let error = Client::<Blob>::connect(target(at), &ClientConfig { hello: 1, ..ClientConfig::default() })
         .unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Config(_))), "{error:?}");
     let error =

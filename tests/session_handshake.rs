@@ -18,8 +18,7 @@ use whitewater::inside::session::wire::kind;
 #[cfg(feature = "crypto")]
 use whitewater::session::public_key;
 use whitewater::session::{
-    Cipher, ClientConfig, ClientState, ConnectConfig, Event, Server, ServerConfig, Session, SessionId, Suite,
-    Target,
+    Cipher, ClientConfig, ClientState, Event, Server, ServerConfig, Session, SessionId, Suite, Target,
 };
 
 const PSK: [u8; 32] = [7; 32];
@@ -55,9 +54,9 @@ impl Path {
         let public = private;
         let server =
             ServerConfig { suites: vec![suite], psk, server_key: private, ..ServerConfig::default() };
-        let connect = ConnectConfig { hello: 512, deadline: Duration::from_millis(1500) };
-        let mut client =
-            Session::new(&ClientConfig { connect, ..ClientConfig::default() }, random(1, 1)).unwrap();
+        let deadline = Duration::from_millis(1500);
+        let config = ClientConfig { hello: 512, deadline, ..ClientConfig::default() };
+        let mut client = Session::new(&config, random(1, 1)).unwrap();
         let target = Target { suite, psk, server_key: public, ..Target::insecure(server_address()) };
         client.connect(Time::ZERO, target).unwrap();
         let server = Server::new(&server, random(1, 2)).unwrap();

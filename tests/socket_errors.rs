@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use whitewater::net::{Client, KcpListener, KcpSocket, Server, SocketBuffers, SocketStats};
-use whitewater::session::{ClientConfig, ClientState, ConnectConfig, ServerConfig, Target, raw};
+use whitewater::session::{ClientConfig, ClientState, ServerConfig, Target, raw};
 use whitewater::{Config, Conv};
 
 /// Long enough for any machine; a test that waits so long has failed.
@@ -67,8 +67,7 @@ impl Ends {
     fn up(at: &str, target: SocketAddr) -> Self {
         let server = Server::bind(at, &ServerConfig::insecure()).unwrap();
         let to = SocketAddr::new(target.ip(), server.local_addr().unwrap().port());
-        let connect = ConnectConfig { deadline: PATIENCE, ..ConnectConfig::default() };
-        let config = ClientConfig { connect, ..ClientConfig::default() };
+        let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::default() };
         let client = Client::connect(Target::insecure(to), &config).unwrap();
         Self { server, client, got: Vec::new() }
     }

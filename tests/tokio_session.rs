@@ -18,9 +18,7 @@ use whitewater::Config;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::Error;
 use whitewater::net::tokio::{Client, Server, Session};
-use whitewater::session::{
-    Blob, ClientConfig, CloseReason, ConnectConfig, ServerConfig, SessionConfig, Suite, Target,
-};
+use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Suite, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -322,8 +320,7 @@ async fn a_server_shuts_down_when_all_has_arrived_and_its_port_is_free() {
 #[tokio::test]
 async fn a_client_whom_nobody_answers_gives_up() {
     let nobody = UdpSocket::bind(ANY).unwrap();
-    let connect = ConnectConfig { deadline: Duration::from_millis(100), ..ConnectConfig::default() };
-    let config = ClientConfig { connect, ..ClientConfig::default() };
+    let config = ClientConfig { deadline: Duration::from_millis(100), ..ClientConfig::default() };
     let target = Target::insecure(nobody.local_addr().unwrap());
     let connecting = Client::connect::<Blob>(target, &config);
     let error = timeout(PATIENCE, connecting).await.unwrap().unwrap_err();

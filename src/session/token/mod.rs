@@ -21,11 +21,12 @@ pub use verify::Verifier;
 pub(super) use sealed::LABEL;
 
 use super::wire::Short;
-use thiserror::Error;
 
 errors! {
-    /// Why a token does not let anybody in, in the order in which it is looked at.
+    /// Why no token is made, or why one does not let anybody in, in the order in which it is looked at.
     TokenError {
+        /// It cannot be made of such an [`Order`].
+        "no token has such a {field}" Order { field: &'static str },
         "{have} bytes are no token" Length { have: usize },
         "version {found} of tokens is not ours" Version { found: u8 },
         "the token is for server {found}" Server { found: u64 },
@@ -46,15 +47,6 @@ errors! {
         /// The program was built without the feature `crypto`, which tokens take.
         "tokens are not built in" NotBuiltIn,
     }
-}
-
-/// What no token can be made with.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[error("no token has such a {field}")]
-pub struct MintError {
-    /// The field.
-    pub field: &'static str,
 }
 
 impl From<Short> for TokenError {

@@ -1,6 +1,6 @@
 //! The part of a token that only the server can read, the key that seals it, and how a matchmaker makes one.
 
-use super::{ADDRESSES_MAX, LIFE_MAX, MintError, PublicToken, TokenError};
+use super::{ADDRESSES_MAX, LIFE_MAX, PublicToken, TokenError};
 use crate::session::Suite;
 use crate::session::crypto::CRYPTO;
 use crate::session::wire::Reader;
@@ -55,20 +55,20 @@ impl ServerKey {
     ///
     /// # Errors
     ///
-    /// When no server would take it.
+    /// [`TokenError::Order`]: no server would take it.
     pub fn mint(
         &self,
         order: &Order<'_>,
         psk: [u8; 32],
         nonce: [u8; NONCE_LEN],
-    ) -> Result<PublicToken, MintError> {
+    ) -> Result<PublicToken, TokenError> {
         order.check()?;
         let &Order { protocol_id, suite, client_id, match_id, created, expires, addresses, .. } = order;
         let psk = Zeroizing::new(psk);
         let user = order.user.to_vec();
         let grant = Grant { client_id, psk, created, expires, match_id, user, nonce };
         let head = Head { key_id: self.key_id, suite: suite.code(), server_id: self.server_id, expires };
-        let sealed = self.seal(protocol_id, &head, &grant).ok_or(MintError { field: "user" })?;
+        let sealed = self.seal(protocol_id, &head, &grant).ok_or(TokenError::Order { field: "user" })?;
         Ok(PublicToken {
             protocol_id,
             suite,
@@ -110,8 +110,8 @@ impl ServerKey {
 }
 
 impl Order<'_> {
-    fn check(&self) -> Result<(), MintError> {
-        let wrong = |field| Err(MintError { field });
+    fn check(&self) -> Result<(), TokenError> {
+        let wrong = |field| Err(TokenError::Order { field });
         if !self.suite.needs_psk() || !self.suite.is_built_in() {
             return wrong("suite");
         }
