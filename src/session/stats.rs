@@ -129,12 +129,6 @@ impl Counters {
         self.rare.get_or_insert_default()
     }
 
-    pub(super) fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let mut stats = ConnectionStats::default();
-        self.rare().show(&mut stats);
-        stats.refused()
-    }
-
     pub(super) const fn memory(&self) -> usize {
         if self.rare.is_some() { size_of::<RareCounters>() } else { 0 }
     }

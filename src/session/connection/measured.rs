@@ -1,8 +1,8 @@
 //! What a connection has counted and measured, and knows to have arrived.
 
+use super::Connection;
 use super::answer::Arrived;
 use super::loss::{PathLoss, Told};
-use super::{Connection, Repairs};
 use crate::arq::{Kcp, Stats};
 use crate::message::Message;
 use crate::pace::Rtt;
@@ -119,7 +119,7 @@ impl<M: Message> Connection<M> {
             ecn: self.marks.as_ref().is_some_and(|marks| marks.is_valid()),
             congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.total),
             mode: self.turns.mode(),
-            repairs: self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats),
+            repairs: self.repairs.as_ref().map_or_else(RepairStats::default, |repairs| repairs.stats()),
             ..ConnectionStats::default()
         };
         self.stats.show(&mut stats);

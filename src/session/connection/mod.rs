@@ -36,6 +36,7 @@ pub(in crate::session) use transmit::Next;
 use super::config::{DATAGRAM_MIN, SessionConfig, micros};
 use super::error::SendError;
 use super::event::{CloseReason, DatagramId, Event, Undelivered};
+use super::repair::{REPAIR_ROOM, Repairs};
 use super::seal::Seal;
 use super::stats::Counters;
 use crate::arq::RecvError;
@@ -59,7 +60,6 @@ use pacing::Turns;
 use parts::FrameParts;
 use path::Path;
 use redirect::Redirects;
-use repairs::Repairs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ impl<M: Message> Connection<M> {
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
         let features = config.features() & features;
         let repairs = Repairs::new(config, features);
-        let protected = mtu.current() - Repairs::room(repairs.as_deref());
+        let protected = mtu.current() - if repairs.is_some() { REPAIR_ROOM } else { 0 };
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(protected);

@@ -1,14 +1,13 @@
 //! The event log of a session, while it is switched on: what its lanes log, and what follows from how the session stands after a call and
 //! how it stood before.
 
+use super::Connection;
 use super::life::Life;
-use super::{Connection, Repairs};
 use crate::events::{EventLog, Logged, write_lines};
 use crate::message::Message;
-use crate::session::event::CloseReason;
-use crate::session::event::SessionEvent;
+use crate::session::event::{CloseReason, SessionEvent};
 use crate::session::repair::RepairStats;
-use crate::session::stats::Counters;
+use crate::session::stats::ConnectionStats;
 use crate::time::{Time, micros};
 use std::fmt;
 use std::io;
@@ -42,9 +41,7 @@ impl fmt::Display for ConnectionState {
 #[derive(Debug)]
 pub(super) struct Observer {
     log: EventLog<SessionEvent>,
-    stats: Counters,
-    packets: [u64; 2],
-    repairs: [u64; 3],
+    stats: ConnectionStats,
     /// What was told last of each part of the [state](Connection::state_events).
     last: [Option<SessionEvent>; 6],
 }
@@ -82,13 +79,7 @@ impl<M: Message> Connection<M> {
         let mut last = self.state_events();
         log.push(self.keepalive.now, SessionEvent::Mtu { mtu: self.mtu.current() });
         last[3..].fill(None); // it is told at once
-        self.observer = Some(Box::new(Observer {
-            log,
-            stats: self.stats.clone(),
-            packets: self.measured.judged(),
-            repairs: self.repaired(),
-            last,
-        }));
+        self.observer = Some(Box::new(Observer { log, stats: self.stats(), last }));
         self.observe(self.keepalive.now);
     }
 
@@ -123,13 +114,11 @@ impl<M: Message> Connection<M> {
 
     #[cold]
     fn observe_now(&mut self, now: Time) {
-        let (packets, repairs) = (self.measured.judged(), self.repaired());
-        let mut states = self.state_events();
-        let Self { observer: Some(observer), lanes, stats, .. } = self else { return };
-        let observer: &mut Observer = observer;
+        let (stats, mut states) = (self.stats(), self.state_events());
+        let Some(observer) = &mut self.observer else { return };
         let log = &mut observer.log;
-        lanes.pop_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
-        let before = std::mem::replace(&mut observer.stats, stats.clone());
+        self.lanes.pop_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
+        let before = std::mem::replace(&mut observer.stats, stats);
         if stats.sent > before.sent {
             let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);
             let pn = self.seal.sealed().saturating_sub(1);
@@ -140,16 +129,14 @@ impl<M: Message> Connection<M> {
                 log.push(now, SessionEvent::Reject { reason, n: after - before });
             }
         }
-        let [before_judged, before_lost] = std::mem::replace(&mut observer.packets, packets);
-        let [judged, lost] = packets;
-        if judged > before_judged {
-            let (n, lost) = (judged - before_judged, lost.saturating_sub(before_lost));
-            log.push(now, SessionEvent::Packets { n, lost });
+        if stats.packets_judged > before.packets_judged {
+            let lost = stats.packets_lost.saturating_sub(before.packets_lost);
+            log.push(now, SessionEvent::Packets { n: stats.packets_judged - before.packets_judged, lost });
         }
-        let [sent, rebuilt, told] = repairs;
-        let before = std::mem::replace(&mut observer.repairs, repairs);
-        if repairs != before {
-            let [sent, rebuilt, told] = [sent - before[0], rebuilt - before[1], told - before[2]];
+        let more = |count: fn(&RepairStats) -> u64| count(&stats.repairs) - count(&before.repairs);
+        let (sent, rebuilt, told) =
+            (more(|of| of.sent), more(|of| of.rebuilt), more(|of| of.rebuilt_by_peer));
+        if sent + rebuilt + told > 0 {
             log.push(now, SessionEvent::Repairs { sent, rebuilt, told });
         }
         // Why it is over is known until that is taken.
@@ -159,12 +146,6 @@ impl<M: Message> Connection<M> {
         for (last, event) in observer.last.iter_mut().zip(states) {
             event.into_iter().for_each(|event| log.tell(now, last, event));
         }
-    }
-
-    /// Repairs that left, packets of the peer that were rebuilt, and packets that the peer has rebuilt.
-    fn repaired(&self) -> [u64; 3] {
-        let stats = self.repairs.as_deref().map_or_else(RepairStats::default, Repairs::stats);
-        [stats.sent, stats.rebuilt, stats.rebuilt_by_peer]
     }
 
     /// How the session stands, of which each is told when it has changed.

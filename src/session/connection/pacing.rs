@@ -88,7 +88,7 @@ impl<M: Message> Connection<M> {
             return;
         };
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share.share());
-        let told = self.repairs.as_ref().map_or(0.0, |repairs| repairs.loss_told(now));
+        let told = self.repairs.as_ref().map_or(0.0, |repairs| repairs.loss(now));
         let loss = self.measured.newest_loss(now).unwrap_or_default().max(marked).max(told);
         let rtt = &self.measured.rtt;
         pacing.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });

@@ -265,7 +265,9 @@ impl<M: Message> Connection<M> {
     fn on_acks(&mut self, now: Time, acks: AckFrame, delay: Duration) -> Result<Told, CloseReason> {
         let AckFrame { ack, bits, .. } = acks;
         let newest = self.number_sent(ack)?;
-        self.protected_arrived(newest, bits);
+        if let Some(repairs) = &mut self.repairs {
+            repairs.acked(newest, bits);
+        }
         let told = Told { newest, bits };
         let Some(sent) = &mut self.sent else { return Ok(told) };
         let acked = sent.on_acks(now, Acks { ack, bits }, delay);

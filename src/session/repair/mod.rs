@@ -1,25 +1,27 @@
 //! Repairs of whole packets: those that leave protect what is under way, those that come bring back what was lost.
 //!
 //! The code is that of [`code`](crate::code), with the low half of the packet number as the number of a segment and the frames of the
-//! packet, but for its REPAIR, as the data. [`Protection`] is the end that sends, [`Rebuild`] the one that receives: it measures what
-//! gets lost and tells the other, which sends as many repairs as that asks for, and none where nothing gets lost. What was rebuilt is
-//! told apart from what has arrived, so that no loss is hidden from who has to slow down. Source for that: RFC 9265 (section 3).
+//! packet, but for its REPAIR, as the data. Whoever receives (`rebuild`) measures what gets lost and tells whoever sends (`protection`),
+//! which sends as many repairs as that asks for, and none where nothing gets lost. What was rebuilt is told apart from what has arrived,
+//! so that no loss is hidden from who has to slow down. Source for that: RFC 9265 (section 3).
 
-mod losses;
 mod protection;
 mod rebuild;
 #[cfg(test)]
 mod tests;
 
-pub(super) use protection::{Path, Protection};
-pub(super) use rebuild::Rebuild;
+pub(super) use protection::Path;
 
-use super::wire::{Frame, Frames, REPAIR_FIRST};
-use crate::code::{REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
+use super::config::SessionConfig;
+use super::wire::{FEATURE_REPAIRS, Frame, Frames, REPAIR_FIRST};
+use crate::code::{Decoder, REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
 use crate::config::{ConfigError, in_range};
 use crate::counters::stats;
 use crate::seq::Sn;
+use crate::time::Time;
 use crate::wire::{Command, segments};
+use protection::Work;
+use rebuild::{Losses, Tells};
 
 /// How much repairs may cost; see [`SessionConfig::repairs`](crate::session::SessionConfig::repairs).
 ///
@@ -98,30 +100,93 @@ impl RepairStats {
     }
 }
 
+/// Both directions of a session of which both ends use repairs.
+#[derive(Debug)]
+pub(super) struct Repairs {
+    config: RepairConfig,
+    /// Bytes of the longest packet of the peer.
+    packet_max: u16,
+    /// Without what the decoder counts.
+    pub(super) stats: RepairStats,
+    /// In which packet the peer has told of loss last, and when.
+    told_in: Option<u64>,
+    told_at: Time,
+    /// Made for the first packet that is protected.
+    work: Option<Box<Work>>,
+    losses: Losses,
+    pub(super) tells: Tells,
+    /// Made when the first repairs are asked for.
+    decoder: Option<Box<Decoder>>,
+    /// Segments that were rebuilt.
+    pub(super) moved: Vec<u8>,
+}
+
+impl Repairs {
+    /// For a session of both of whose ends have these features.
+    pub(super) fn new(config: &SessionConfig, features: u32) -> Option<Box<Self>> {
+        let repairs = config.repairs.filter(|_| features & FEATURE_REPAIRS != 0)?;
+        Some(Box::new(Self {
+            config: repairs,
+            packet_max: config.datagram_taken(),
+            stats: RepairStats::default(),
+            told_in: None,
+            told_at: Time::ZERO,
+            work: None,
+            losses: Losses::new(repairs.min_loss),
+            tells: Tells::default(),
+            decoder: None,
+            moved: Vec::new(),
+        }))
+    }
+
+    pub(super) fn stats(&self) -> RepairStats {
+        let mut stats = self.stats;
+        if let Some(decoder) = &self.decoder {
+            stats.needless += decoder.stats().needless;
+            stats.rejected += decoder.stats().rejected;
+        }
+        stats
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let decoder = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
+        let held = self.work.as_deref().map_or(0, Work::memory) + self.decoder.as_deref().map_or(0, decoder);
+        size_of::<Self>() + held + self.moved.capacity()
+    }
+
+    /// Gives back what can be done without for a while.
+    pub(super) fn shrink(&mut self) {
+        self.work = None;
+        self.shrink_decoder();
+        self.moved = Vec::new();
+    }
+}
+
 impl Frame<'_> {
     /// Whether it carries data, which is rebuilt; the rest of a lost packet is out of date by then.
     pub(super) const fn has_data(&self) -> bool {
         matches!(self, Self::Kcp(_) | Self::KcpPart(..) | Self::Dgram(_) | Self::Packed(_))
     }
+}
 
-    /// Whether losing it would be felt: acknowledgements alone are told again anyway.
-    fn is_worth_protecting(&self) -> bool {
-        match *self {
-            Self::Kcp(bytes) => segments(bytes).flatten().any(|segment| segment.header.cmd == Command::Push),
-            _ => self.has_data(),
+impl<'a> Frames<'a> {
+    /// The REPAIR, which is the first of them if there is one, and the others.
+    pub(super) fn split_repair(self) -> (Option<(u32, &'a [u8])>, Self) {
+        let mut others = self;
+        match others.next() {
+            Some(Frame::Repair(first, payload)) => (Some((first, payload)), others),
+            _ => (None, self),
         }
     }
-}
 
-/// The frames of a body, if it is one that is protected.
-pub(super) fn protected(body: &[u8]) -> Option<Frames<'_>> {
-    let has_repair = |mut frames: Frames<'_>| matches!(frames.next(), Some(Frame::Repair(..)));
-    Frames::parse(body).ok().filter(|frames| is_worth_protecting(*frames) && !has_repair(*frames))
-}
-
-/// Whether to protect a packet of these frames.
-pub(super) fn is_worth_protecting(mut frames: Frames<'_>) -> bool {
-    frames.any(|frame| frame.is_worth_protecting())
+    /// Whether to protect a packet of these.
+    pub(super) fn are_worth_protecting(mut self) -> bool {
+        self.any(|frame| match frame {
+            // Losing acknowledgements alone is not felt: they are told again anyway.
+            Frame::Kcp(bytes) => segments(bytes).flatten().any(|segment| segment.header.cmd == Command::Push),
+            _ => frame.has_data(),
+        })
+    }
 }
 
 /// The number of a packet as one of a segment: its low half.

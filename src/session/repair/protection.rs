@@ -1,32 +1,21 @@
-//! Repairs on their way out.
+//! Repairs on their way out: packets that are under way are protected, as far as the peer finds that they get lost.
+//!
+//! Packets earn a share of their bytes, which follows the loss and ends at [`RepairConfig::percent`](super::RepairConfig::percent);
+//! repairs spend it. Where packets follow each other closely a repair rides before the next one, otherwise it has a datagram of its own,
+//! at once.
 
-use super::{RepairConfig, RepairStats, is_worth_protecting, low};
+use super::{Repairs, low};
 use crate::code::budget::{is_queued, share};
 use crate::code::protect::{Draft, Protector};
 use crate::code::{COVER_MAX, History, Limits};
+use crate::pace::Rtt;
 use crate::seq::Sn;
 use crate::session::wire::{Frames, LossFrame, REPAIR_FIRST, insert_repair};
 use crate::time::{Time, micros};
 use std::time::Duration;
 
-/// Protects packets that are under way by repairs, as far as the peer finds that they get lost.
-///
-/// Packets earn a share of their bytes, which follows the loss and ends at [`RepairConfig::percent`]; repairs spend it. Where packets
-/// follow each other closely a repair rides before the next one, otherwise it has a datagram of its own, at once.
 #[derive(Debug)]
-pub(in crate::session) struct Protection {
-    config: RepairConfig,
-    /// What the peer has told last, of 255, in which packet, and when.
-    told: u8,
-    told_in: Option<u64>,
-    told_at: Time,
-    /// Made for the first packet.
-    work: Option<Box<Work>>,
-    stats: RepairStats,
-}
-
-#[derive(Debug)]
-struct Work {
+pub(super) struct Work {
     protector: Protector,
     window: Window,
     /// When the last packet left, and the mean gap between those that left at different times, µs.
@@ -46,11 +35,9 @@ struct Window {
 }
 
 /// What is known of the path where a repair may leave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(in crate::session) struct Path {
-    /// Round trips, smoothed and the shortest.
-    pub(in crate::session) rtt: Duration,
-    pub(in crate::session) rtt_min: Duration,
+    pub(in crate::session) rtt: Rtt,
     /// How long an acknowledgement may take.
     pub(in crate::session) patience: Duration,
     /// What a datagram adds to its frames, bytes.
@@ -59,37 +46,29 @@ pub(in crate::session) struct Path {
     pub(in crate::session) is_bad: bool,
 }
 
-impl Protection {
-    pub(in crate::session) fn new(config: &RepairConfig) -> Self {
-        let (told_at, stats) = (Time::ZERO, RepairStats::default());
-        Self { config: *config, told: 0, told_in: None, told_at, work: None, stats }
-    }
-
+impl Repairs {
     /// Takes what the peer tells of loss, in its packet `pn`. What was rebuilt, [`rebuilt_by_peer`](Self::rebuilt_by_peer) says.
     pub(in crate::session) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) {
         if self.told_in.is_none_or(|newest| pn > newest) {
-            (self.told, self.told_in, self.told_at) = (loss.share, Some(pn), now);
+            (self.stats.loss_told, self.told_in, self.told_at) = (loss.share, Some(pn), now);
         }
-        if self.told == 0 {
-            self.shrink();
+        if self.stats.loss_told == 0 {
+            self.work = None;
         }
     }
 
     /// The share that gets lost, 0 to 1: what was told last, as long as that holds.
     pub(in crate::session) fn loss(&self, now: Time) -> f64 {
-        if self.is_told(now) { f64::from(self.told) / 255.0 } else { 0.0 }
+        let holds = now.since(self.told_at) < TOLD_FOR;
+        if holds { f64::from(self.stats.loss_told) / 255.0 } else { 0.0 }
     }
 
-    pub(in crate::session) fn is_on(&self, now: Time) -> bool {
-        self.config.percent > 0 && self.is_told(now)
-    }
-
-    fn is_told(&self, now: Time) -> bool {
-        self.told > 0 && now.since(self.told_at) < TOLD_FOR
+    fn protects(&self, now: Time) -> bool {
+        self.config.percent > 0 && self.loss(now) > 0.0
     }
 
     /// Packets have arrived: `newest`, and those of the bits before it.
-    pub(in crate::session) fn arrived(&mut self, newest: u64, bits: u32) {
+    pub(in crate::session) fn acked(&mut self, newest: u64, bits: u32) {
         let Some(work) = &mut self.work else { return };
         let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
         for pn in before.chain([0]).filter_map(|age| newest.checked_sub(age)) {
@@ -113,22 +92,26 @@ impl Protection {
         path: &Path,
         (buffer, start, end): (&mut Vec<u8>, usize, usize),
     ) {
+        if !self.protects(now) {
+            self.work = None;
+            return;
+        }
         let body = buffer.get(start..).unwrap_or_default();
-        if !Frames::parse(body).is_ok_and(is_worth_protecting) {
+        if !Frames::parse(body).is_ok_and(Frames::are_worth_protecting) {
             return;
         }
         let work = self.work.get_or_insert_with(|| Box::new(Work::new(self.config.memory)));
         work.left(now);
         work.window.forget_before(now.before(micros(path.patience)));
         work.window.push(now, low(pn), body);
+        let (rtt, room) = (micros(path.rtt.smoothed()), end.saturating_sub(buffer.len()));
         let together = work.window.draft(low(pn).add(1)).map_or(1, |draft| draft.count());
-        let is_queued = path.is_bad || is_queued(micros(path.rtt), micros(path.rtt_min));
-        let share = share(u32::from(self.told) * 257, self.config.percent, together);
+        let is_queued = path.is_bad || is_queued(rtt, micros(path.rtt.min()));
+        let share = share(u32::from(self.stats.loss_told) * 257, self.config.percent, together);
         let cost = body.len() + path.overhead + IP_AND_UDP;
         work.protector.budget.earn(if is_queued { 0 } else { share }, cost as u64);
-        let room = end.saturating_sub(buffer.len());
         let draft = work.window.draft(low(pn)).filter(|draft| cost_of(draft) <= room);
-        let rider = draft.filter(|_| work.gap <= micros(path.rtt) / CLOSE);
+        let rider = draft.filter(|_| work.gap <= rtt / CLOSE);
         work.alone = if rider.is_none() { ALONE } else { 0 };
         if let Some(draft) = rider
             && work.protector.budget.spend(cost_of(&draft) as u64)
@@ -141,7 +124,7 @@ impl Protection {
 
     /// Whether a repair is to leave with no data beside it.
     pub(in crate::session) fn is_due(&self, now: Time) -> bool {
-        self.work.as_ref().is_some_and(|work| work.alone > 0) && self.is_on(now)
+        self.work.as_ref().is_some_and(|work| work.alone > 0) && self.protects(now)
     }
 
     /// Writes a repair before the frames from `start` of the buffer on, which are no data, if it fits before `end`; whether it did.
@@ -166,19 +149,6 @@ impl Protection {
         self.stats.bytes += cost as u64;
         true
     }
-
-    pub(in crate::session) const fn stats(&self) -> RepairStats {
-        RepairStats { loss_told: self.told, ..self.stats }
-    }
-
-    pub(in crate::session) fn memory(&self) -> usize {
-        let work = |work: &Work| size_of::<Work>() + work.protector.memory() + work.window.packets.memory();
-        self.work.as_deref().map_or(0, work)
-    }
-
-    pub(in crate::session) fn shrink(&mut self) {
-        self.work = None;
-    }
 }
 
 impl Work {
@@ -188,6 +158,10 @@ impl Work {
         let left = [Time::ZERO; COVER_MAX as usize];
         let window = Window { packets: History::new(limits), left, end: Sn(0) };
         Self { protector: Protector::default(), window, last: Time::ZERO, gap: 0, alone: 0 }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.protector.memory() + self.window.packets.memory()
     }
 
     fn left(&mut self, now: Time) {

@@ -1,52 +1,28 @@
-//! Repairs that come in: what got lost is rebuilt of them.
+//! Repairs that come in: what gets lost is measured, told, and rebuilt of them.
 
-use super::losses::{Losses, Tells};
-use super::{REACH, RepairConfig, RepairStats, low};
+use super::{REACH, Repairs, low};
+use crate::code::budget::{LossShare, WHOLE};
 use crate::code::{Decoder, DecoderConfig};
-use crate::seq::Sn;
+use crate::seq::{Seq16, Sn};
 use crate::session::wire::LossFrame;
 use crate::time::{Millis, Time};
+use std::time::Duration;
 
-/// Measures what gets lost, and where that is much remembers packets and rebuilds others of repairs.
-#[derive(Debug)]
-pub(in crate::session) struct Rebuild {
-    losses: Losses,
-    tells: Tells,
-    config: DecoderConfig,
-    /// Made when the first repairs are asked for.
-    decoder: Option<Box<Decoder>>,
-    /// Without what the decoder counts.
-    pub(in crate::session) stats: RepairStats,
-}
-
-impl Rebuild {
-    pub(in crate::session) fn new(config: &RepairConfig, packet_max: u16) -> Self {
-        let RepairConfig { min_loss, memory, .. } = *config;
-        Self {
-            losses: Losses::new(min_loss),
-            tells: Tells::default(),
-            config: DecoderConfig { segments: REACH, bytes: memory, mss: packet_max },
-            decoder: None,
-            stats: RepairStats::default(),
-        }
-    }
-
-    pub(in crate::session) fn arrived(&mut self, pn: u64) {
+impl Repairs {
+    /// The packet `pn` has come. Whether repairs are wanted: then packets are remembered, and acknowledged so that the peer knows what
+    /// to cover.
+    pub(in crate::session) fn arrived(&mut self, pn: u64) -> bool {
         self.losses.arrived(pn);
-        if !self.is_on() {
-            self.shrink();
+        if !self.losses.is_on && self.decoder.is_some() {
+            self.shrink_decoder();
         }
-    }
-
-    /// Whether repairs are wanted: packets are remembered, and acknowledged so that the peer knows what to cover.
-    pub(in crate::session) const fn is_on(&self) -> bool {
-        self.losses.is_on()
+        self.losses.is_on
     }
 
     /// Remembers the frames of the packet `pn`, which has come, but for its REPAIR.
     pub(in crate::session) fn remember(&mut self, pn: u64, body: &[u8]) {
-        let config = &self.config;
-        let decoder = self.decoder.get_or_insert_with(|| Box::new(Decoder::new(config)));
+        let config = DecoderConfig { segments: REACH, bytes: self.config.memory, mss: self.packet_max };
+        let decoder = self.decoder.get_or_insert_with(|| Box::new(Decoder::new(&config)));
         decoder.received(low(pn), 0, body);
     }
 
@@ -66,23 +42,11 @@ impl Rebuild {
     /// Rebuilds a packet, if that is possible: its frames, and its number if it is one before the newest. One that comes late may bring
     /// back what was sent after it.
     pub(in crate::session) fn recover(&mut self) -> Option<(Option<u64>, &[u8])> {
-        let newest = self.losses.newest()?;
+        let newest = self.losses.end.checked_sub(1)?;
         let lost = self.decoder.as_mut()?.recover()?;
         let age = low(newest).0.wrapping_sub(lost.sn.0);
         let pn = newest.checked_sub(age.into()).filter(|_| lost.frg == 0 && age > 0);
         Some((pn, lost.data))
-    }
-
-    /// The packet `pn` was rebuilt; if it was `taken` as well, the peer is told by `due`.
-    pub(in crate::session) fn was_rebuilt(&mut self, pn: u64, taken: bool, due: Time) {
-        self.stats.rebuilt += 1;
-        if taken {
-            self.tells.rebuilt(pn, due);
-        }
-    }
-
-    pub(in crate::session) const fn due(&self) -> Option<Time> {
-        self.tells.due()
     }
 
     /// What a datagram that leaves now tells.
@@ -94,24 +58,190 @@ impl Rebuild {
         self.tells.told(now, self.losses.told());
     }
 
-    pub(in crate::session) fn stats(&self) -> RepairStats {
-        let mut stats = self.stats;
-        if let Some(decoder) = &self.decoder {
-            stats.needless += decoder.stats().needless;
-            stats.rejected += decoder.stats().rejected;
-        }
-        stats
+    pub(super) fn shrink_decoder(&mut self) {
+        self.stats = self.stats();
+        self.decoder = None;
+    }
+}
+
+/// Judges each number when three higher ones have come. Whoever is later than that counts as lost, for a repair would have brought it
+/// sooner; who was rebuilt counts as lost as well.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Losses {
+    /// The number after the highest that came; 0: none did.
+    end: u64,
+    /// Bit i: `end` - 1 - i came, or is before all that are looked at.
+    came: u64,
+    share: LossShare,
+    min_loss: u32,
+    /// So much gets lost that repairs are of use.
+    is_on: bool,
+}
+
+impl Losses {
+    /// Repairs are wanted from a loss of so many in a thousand on.
+    pub(super) fn new(min_loss: u16) -> Self {
+        let min_loss = u32::from(min_loss) * WHOLE / 1000;
+        Self { end: 0, came: u64::MAX, share: LossShare::assumed(0), min_loss, is_on: false }
     }
 
-    pub(in crate::session) fn memory(&self) -> usize {
-        let memory = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
-        self.decoder.as_deref().map_or(0, memory)
+    fn arrived(&mut self, pn: u64) {
+        if self.end == 0 {
+            self.end = pn; // what was sent before is of no interest
+        }
+        if let Some(age) = self.end.checked_sub(pn + 1) {
+            let bit = u32::try_from(age).ok().and_then(|age| 1_u64.checked_shl(age)).unwrap_or(0);
+            self.came |= bit;
+            return;
+        }
+        for _ in 0..(pn + 1 - self.end).min(u64::BITS.into()) {
+            self.came <<= 1;
+            self.share.judge(self.came >> JUDGED_AT & 1 == 0);
+        }
+        self.came |= 1;
+        self.end = pn + 1;
+        let least = if self.is_on { self.min_loss / 2 } else { self.min_loss };
+        self.is_on = self.share.get() >= least.max(1);
     }
 
-    pub(in crate::session) fn shrink(&mut self) {
-        if self.decoder.is_some() {
-            self.stats = self.stats();
-            self.decoder = None;
+    /// What the peer is told: the share, of 255, and 0 where no repairs are wanted.
+    fn told(&self) -> u8 {
+        if self.is_on { of_255(self.share.get()).max(1) } else { 0 }
+    }
+}
+
+fn of_255(share: u32) -> u8 {
+    u8::try_from((share + 128) / 257).unwrap_or(u8::MAX)
+}
+
+/// Higher numbers that have come when one is judged.
+const JUDGED_AT: u32 = 3;
+
+/// The LOSS frames of one end: a packet that was rebuilt is told soon and twice more, the share when it has changed and again now and
+/// then, always with what leaves anyway.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::session) struct Tells {
+    newest: Option<u64>,
+    /// Bit i: `newest` - i was rebuilt.
+    rebuilt: u32,
+    pub(in crate::session) due: Option<Time>,
+    /// Datagrams that may still tell it again.
+    repeats: u8,
+    /// The share that was told last, and not before when it is told again.
+    told: u8,
+    not_before: Time,
+}
+
+impl Tells {
+    /// The packet `pn` was rebuilt, and taken.
+    pub(in crate::session) fn rebuilt(&mut self, pn: u64, due: Time) {
+        let newest = *self.newest.get_or_insert(pn);
+        if let Some(ahead) = pn.checked_sub(newest) {
+            let bits = u32::try_from(ahead).ok().and_then(|ahead| self.rebuilt.checked_shl(ahead));
+            (self.newest, self.rebuilt) = (Some(pn), bits.unwrap_or(0) | 1);
+        } else {
+            let age = u32::try_from(newest - pn).ok();
+            self.rebuilt |= age.and_then(|age| 1_u32.checked_shl(age)).unwrap_or(0);
         }
+        self.due = Some(self.due.map_or(due, |at| at.min(due)));
+        self.repeats = REPEATS;
+    }
+
+    /// What a datagram that leaves now tells, where so many of 255 get lost.
+    fn peek(&self, now: Time, share: u8) -> Option<LossFrame> {
+        let is_news = share != self.told || share > 0;
+        if self.repeats == 0 && !(is_news && self.not_before <= now) {
+            return None;
+        }
+        let newest = self.newest.unwrap_or_default();
+        let low = Seq16(u16::try_from(newest & 0xffff).unwrap_or_default());
+        Some(LossFrame { newest: low, rebuilt: self.rebuilt, share })
+    }
+
+    fn told(&mut self, now: Time, share: u8) {
+        self.repeats = if self.due.take().is_some() || (share == 0) != (self.told == 0) {
+            REPEATS
+        } else {
+            self.repeats.saturating_sub(1)
+        };
+        if self.repeats == 0 {
+            // Only 16 bits of a number are told: later they would be those of another packet, or of one that was never sent.
+            (self.newest, self.rebuilt) = (None, 0);
+        }
+        let changed = share.abs_diff(self.told) > share / 4;
+        self.told = share;
+        self.not_before = now + if changed { CHANGES } else { REFRESH };
+    }
+}
+
+const REPEATS: u8 = 2;
+/// The share is told no sooner again when it changes much, and when it does not.
+const CHANGES: Duration = Duration::from_millis(100);
+const REFRESH: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_on_from_a_loss_and_until_half_of_it() {
+        let mut losses = Losses::new(10);
+        (1000..2000).for_each(|pn| losses.arrived(pn));
+        assert!(!losses.is_on && losses.told() == 0, "what was before the first is no loss");
+        (2000..3000).filter(|pn| pn % 300 != 0).for_each(|pn| losses.arrived(pn));
+        assert!(!losses.is_on, "0.3 %");
+        (3000..5000).filter(|pn| pn % 20 != 0).for_each(|pn| losses.arrived(pn));
+        assert!(losses.is_on && (10..=16).contains(&losses.told()), "5 %: {}", losses.told());
+        let clean = (5000..).take_while(|pn| {
+            losses.arrived(*pn);
+            losses.is_on
+        });
+        assert!((200..450).contains(&clean.count()));
+        assert_eq!(losses.told(), 0);
+    }
+
+    #[test]
+    fn what_is_overtaken_by_two_is_not_lost_and_a_jump_costs_little() {
+        let mut losses = Losses::new(10);
+        for pn in (0..300).step_by(3) {
+            [pn + 2, pn + 1, pn].into_iter().for_each(|pn| losses.arrived(pn));
+        }
+        assert!(!losses.is_on);
+        losses.arrived(1 << 47);
+        losses.arrived(5);
+        assert!(losses.is_on && losses.end == (1 << 47) + 1);
+    }
+
+    #[test]
+    fn what_was_rebuilt_is_told_three_times() {
+        let (mut tells, now) = (Tells::default(), Time::from_millis(10));
+        assert_eq!(tells.peek(now, 0), None);
+        [100, 98, 101, 60].into_iter().for_each(|pn| tells.rebuilt(65_536 + pn, now));
+        for _ in 0..3 {
+            let told = tells.peek(now, 0).unwrap();
+            assert_eq!((told.newest, told.rebuilt), (Seq16(101), 0b1011));
+            tells.told(now, 0);
+        }
+        assert_eq!((tells.peek(now, 0), tells.due), (None, None));
+    }
+
+    #[test]
+    fn the_share_is_told_as_it_changes_and_each_half_second_but_not_that_there_is_none() {
+        let mut tells = Tells::default();
+        let mut told = |from: u64, share: u8| {
+            let times = (from..from + 1000).step_by(10).map(Time::from_millis).filter(|now| {
+                let is_told = tells.peek(*now, share).is_some();
+                if is_told {
+                    tells.told(*now, share);
+                }
+                is_told
+            });
+            times.count()
+        };
+        assert_eq!(told(0, 0), 0);
+        assert_eq!(told(1000, 10), 4, "three at once, and one 500 ms later");
+        assert_eq!(told(2000, 10), 2);
+        assert_eq!(told(3000, 0), 3);
+        assert_eq!(told(4000, 0), 0);
     }
 }

@@ -1,38 +1,39 @@
 //! Both ends of the repairs of a flow, without a session around them.
 
-use super::{Path, Protection, Rebuild, RepairConfig, RepairStats};
+use super::{Path, RepairConfig, Repairs};
+use crate::pace::Rtt;
 use crate::seq::Seq16;
-use crate::session::wire::{Frame, FrameWriter, Frames, LossFrame};
+use crate::session::SessionConfig;
+use crate::session::wire::{FEATURE_REPAIRS, Frame, FrameWriter, Frames, LossFrame};
 use crate::time::Time;
 use allocation_counter::measure;
 use std::time::Duration;
 
-const PATH: Path = Path {
-    rtt: Duration::from_millis(60),
-    rtt_min: Duration::from_millis(60),
-    patience: Duration::from_millis(110),
-    overhead: 25,
-    is_bad: false,
-};
+fn repairs(config: RepairConfig) -> Repairs {
+    *Repairs::new(&SessionConfig { repairs: Some(config), ..SessionConfig::default() }, FEATURE_REPAIRS)
+        .unwrap()
+}
 
 /// A flow of 60 packets a second, of which one in ten gets lost.
 struct Run {
-    protection: Protection,
-    rebuild: Rebuild,
+    path: Path,
+    sender: Repairs,
+    receiver: Repairs,
     /// Of xorshift, by Marsaglia.
     random: u64,
     pn: u64,
     buffer: Vec<u8>,
-    content: Vec<u8>,
     rebuilt: u64,
 }
 
 impl Run {
     fn new(seed: u64) -> Self {
-        let config = RepairConfig { percent: 100, ..RepairConfig::default() };
-        let (protection, rebuild) = (Protection::new(&config), Rebuild::new(&config, 1200));
-        let buffer = Vec::with_capacity(1200);
-        Self { protection, rebuild, random: seed, pn: 0, buffer, content: vec![0; 40], rebuilt: 0 }
+        let mut rtt = Rtt::default();
+        rtt.sample(Time::ZERO, Duration::from_millis(60));
+        let path = Path { rtt, patience: Duration::from_millis(110), overhead: 25, is_bad: false };
+        let [sender, receiver] =
+            [100, 0].map(|percent| repairs(RepairConfig { percent, ..RepairConfig::default() }));
+        Self { path, sender, receiver, random: seed, pn: 0, buffer: Vec::with_capacity(1200), rebuilt: 0 }
     }
 
     /// So many packets, of which what is rebuilt is what was lost.
@@ -51,35 +52,24 @@ impl Run {
     /// The next packet is in the buffer; returns its number.
     fn leaves(&mut self) -> u64 {
         let (now, pn) = (Time::from_millis(16 * self.pn), self.pn);
-        let loss = LossFrame { newest: Seq16(0), rebuilt: 0, share: 25 };
-        self.protection.on_loss(now, pn, loss);
-        self.content.fill(pn.to_le_bytes()[0]);
+        self.sender.on_loss(now, pn, LossFrame { newest: Seq16(0), rebuilt: 0, share: 25 });
         self.buffer.clear();
-        FrameWriter::new(&mut self.buffer, 1200).push(&Frame::Dgram(&self.content)).unwrap();
-        self.protection.protect(now, pn, &PATH, (&mut self.buffer, 0, 1200));
+        let content = [pn.to_le_bytes()[0]; 40];
+        FrameWriter::new(&mut self.buffer, 1200).push(&Frame::Dgram(&content)).unwrap();
+        self.sender.protect(now, pn, &self.path, (&mut self.buffer, 0, 1200));
         self.pn += 1;
         pn
     }
 
-    fn rebuild_stats(&self) -> RepairStats {
-        self.rebuild.stats()
-    }
-
     fn arrived(&mut self, pn: u64) {
-        let mut frames = Frames::parse(&self.buffer).unwrap();
-        let all = frames;
-        self.rebuild.arrived(pn);
-        let (repair, body) = match frames.next() {
-            Some(Frame::Repair(first, payload)) => (Some((first, payload)), frames.rest()),
-            _ => (None, all.rest()),
-        };
-        if self.rebuild.is_on() {
-            self.rebuild.remember(pn, body);
+        let (repair, others) = Frames::parse(&self.buffer).unwrap().split_repair();
+        if self.receiver.arrived(pn) {
+            self.receiver.remember(pn, others.rest());
         }
         if let Some((first, payload)) = repair {
-            self.rebuild.repair(pn, first, payload);
+            self.receiver.repair(pn, first, payload);
         }
-        while let Some((lost, body)) = self.rebuild.recover() {
+        while let Some((lost, body)) = self.receiver.recover() {
             let lost = lost.unwrap().to_le_bytes()[0];
             assert!(body[1..].iter().all(|byte| *byte == lost) && body.len() == 41);
             self.rebuilt += 1;
@@ -104,12 +94,11 @@ fn what_is_rebuilt_is_what_was_lost_and_packets_of_a_steady_flow_allocate_nothin
 fn memory_is_counted_to_the_byte_and_given_back() {
     let mut run = Run::new(1);
     run.packets(2_000);
-    let held = (run.protection.memory(), run.rebuild.memory());
-    let freed = measure(|| run.protection.shrink()).bytes_current;
-    assert_eq!(-freed, i64::try_from(held.0).unwrap());
-    let freed = measure(|| run.rebuild.shrink()).bytes_current;
-    assert_eq!(-freed, i64::try_from(held.1).unwrap());
-    assert_eq!((run.protection.memory(), run.rebuild.memory()), (0, 0));
+    for end in [&mut run.sender, &mut run.receiver] {
+        let held = end.memory() - size_of::<Repairs>();
+        assert_eq!(-measure(|| end.shrink()).bytes_current, i64::try_from(held).unwrap());
+        assert!(held > 1_000 && end.memory() == size_of::<Repairs>());
+    }
 }
 
 #[test]
@@ -121,11 +110,10 @@ fn a_packet_that_comes_late_brings_back_what_was_lost_after_it() {
         run.arrived(pn);
     }
     let mut packets = Vec::new();
-    while packets.len() < 3 || !matches!(Frames::parse(&run.buffer).unwrap().next(), Some(Frame::Repair(..)))
-    {
+    while packets.len() < 3 || Frames::parse(&run.buffer).unwrap().split_repair().0.is_none() {
         packets.push((run.leaves(), run.buffer.clone()));
     }
-    let (rebuilt, refused) = (run.rebuilt, run.rebuild_stats().refused);
+    let rebuilt = run.rebuilt;
     // The last one has a repair of those before it, of which one comes late and the one behind it not at all.
     let (late, lost) = (packets.len() - 3, packets.len() - 2);
     for index in (0..packets.len()).filter(|index| ![late, lost].contains(index)).chain([late]) {
@@ -133,13 +121,13 @@ fn a_packet_that_comes_late_brings_back_what_was_lost_after_it() {
         run.buffer = body;
         run.arrived(pn);
     }
-    assert_eq!((run.rebuilt, run.rebuild_stats().refused), (rebuilt + 1, refused));
+    assert_eq!(run.rebuilt, rebuilt + 1);
 }
 
 #[test]
 fn what_was_told_of_loss_holds_for_three_seconds() {
-    let mut protection = Protection::new(&RepairConfig::default());
-    protection.on_loss(Time::from_millis(1000), 1, LossFrame { share: 51, ..LossFrame::default() });
-    let loss = |ms| protection.loss(Time::from_millis(ms));
+    let mut repairs = repairs(RepairConfig::default());
+    repairs.on_loss(Time::from_millis(1000), 1, LossFrame { share: 51, ..LossFrame::default() });
+    let loss = |ms| repairs.loss(Time::from_millis(ms));
     assert_eq!([loss(1000), loss(3999), loss(4000)], [0.2, 0.2, 0.0]);
 }
