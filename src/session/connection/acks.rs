@@ -1,7 +1,13 @@
-//! Packets received, as the peer is told of them; numbers of 64 bits, so nothing comes round.
+//! What the peer is told of packets received, and its pings, which are answered: at once where nothing is said, or with what is said
+//! anyway, and then with how long that took and what has come. Numbers of 64 bits, so nothing comes round.
 
-use crate::packet::Acks;
+use super::Connection;
+use super::measured::InUse;
+use super::receive::DELAY_UNIT;
+use super::transmit::Out;
+use crate::message::Message;
 use crate::seq::Seq16;
+use crate::session::wire::{AckFrame, EcnFrame, Frame};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -17,12 +23,19 @@ pub(super) struct Received {
     repeats: u8,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Newest {
     pn: u64,
     /// Bit n: the packet `pn` - 1 - n has been received as well.
     bits: u32,
     at: Time,
+}
+
+impl Newest {
+    fn frame(self, now: Time) -> AckFrame {
+        let age = now.micros_since(self.at) / DELAY_UNIT;
+        AckFrame { ack: low(self.pn), bits: self.bits, delay: u16::try_from(age).unwrap_or(u16::MAX) }
+    }
 }
 
 impl Default for Received {
@@ -60,15 +73,14 @@ impl Received {
         }
     }
 
-    /// What a datagram that leaves now tells, with how long ago the newest came.
-    pub(super) fn peek(&self, now: Time) -> Option<(Acks, Duration)> {
+    /// What a datagram that leaves now tells.
+    pub(super) fn peek(&self, now: Time) -> Option<AckFrame> {
         self.newest(now).filter(|_| self.due != Time::NEVER || self.repeats > 0)
     }
 
     /// The same, whether it is news or not.
-    pub(super) fn newest(&self, now: Time) -> Option<(Acks, Duration)> {
-        let Newest { pn, bits, at } = self.newest?;
-        Some((Acks { ack: low(pn), bits }, now.since(at)))
+    pub(super) fn newest(&self, now: Time) -> Option<AckFrame> {
+        self.newest.map(|newest| newest.frame(now))
     }
 
     pub(super) fn told(&mut self) {
@@ -85,11 +97,75 @@ pub(super) const fn low(pn: u64) -> Seq16 {
     Seq16(pn as u16)
 }
 
+/// How the last ping is to be answered, by the stamp that it has.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum Answer {
+    /// Not at all, any more.
+    #[default]
+    None,
+    /// At once, and with nothing but what it asks.
+    Plain(u64),
+    /// With what had arrived.
+    Full(u64),
+}
+
+/// What had arrived when a ping came, and when the newest of that did: so whoever pinged knows how long the answer has waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrived {
+    newest: Newest,
+    /// How many packets had come.
+    counts: EcnFrame,
+}
+
+impl<M: Message> Connection<M> {
+    /// A ping has come. `rides`: with more than signs of life, so its answer may do so as well.
+    pub(super) fn on_ping(&mut self, pn: u64, stamp: u64, rides: bool) {
+        self.answer = Answer::Plain(stamp);
+        if let Some(newest) = self.received.newest.filter(|newest| rides && newest.pn == pn) {
+            self.answer = Answer::Full(stamp);
+            self.measured.in_use().arrived = Arrived { newest, counts: self.packets_received() };
+        }
+    }
+
+    /// When the answer leaves at the latest, if there is one.
+    pub(super) fn answer_due(&self, now: Time) -> Time {
+        match self.answer {
+            Answer::None => Time::NEVER,
+            Answer::Plain(_) => now,
+            Answer::Full(_) => {
+                self.measured.in_use.as_ref().map_or(Time::NEVER, |in_use| in_use.arrived.newest.at + WAIT)
+            }
+        }
+    }
+
+    /// Writes the answer, if it is due, or may ride and there is room for it.
+    pub(super) fn write_answer(&mut self, out: &mut Out<'_>, rides: bool) {
+        let leaves = self.answer != Answer::None && (rides || self.answer_due(out.now) <= out.now);
+        if !leaves || !out.has_room(ANSWER) {
+            return;
+        }
+        let answer = std::mem::take(&mut self.answer);
+        if let Answer::Full(_) = answer
+            && let Some(InUse { arrived, .. }) = self.measured.in_use.as_deref()
+        {
+            let _ = out.frames.push(&Frame::Ack(arrived.newest.frame(out.now)));
+            let _ = out.frames.push(&Frame::Ecn(arrived.counts));
+        }
+        if let Answer::Plain(stamp) | Answer::Full(stamp) = answer {
+            out.push(&Frame::Pong(stamp));
+        }
+    }
+}
+
 /// Packet numbers from the oldest that is not told to the newest, at which the peer is told at once: half of what an ACK reaches, so
 /// that the owner may take a few datagrams before it polls.
 const REACH: u64 = 15;
 /// Times that an ACK is told again, each with a datagram that leaves anyway.
 const REPEATS: u8 = 2;
+/// How long an answer may wait for something to ride with.
+const WAIT: Duration = Duration::from_millis(40);
+/// Bytes of the frames of an answer: ACK, ECN, PONG.
+const ANSWER: usize = 9 + 13 + 9;
 
 #[cfg(test)]
 mod tests {
@@ -108,7 +184,7 @@ mod tests {
                 let newest = *model.last().unwrap();
                 let bits = (0..32).filter(|bit| newest.checked_sub(1 + bit).is_some_and(|pn| model.contains(&pn)));
                 let bits = bits.fold(0u32, |bits, bit| bits | 1 << bit);
-                prop_assert_eq!(received.peek(Time::ZERO), Some((Acks { ack: low(newest), bits }, Duration::ZERO)));
+                prop_assert_eq!(received.peek(Time::ZERO), Some(AckFrame { ack: low(newest), bits, delay: 0 }));
             }
         }
     }

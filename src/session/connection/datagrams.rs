@@ -3,6 +3,7 @@
 use super::super::error::SendError;
 use super::super::event::DatagramId;
 use super::acks::low;
+use super::memory::held;
 use crate::arq::RecvError;
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
@@ -123,7 +124,10 @@ impl Datagrams {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.queues.as_deref().map_or(0, Queues::memory)
+        held(&self.queues, |Queues { out, carried, delivered, received, .. }| {
+            let delivered = delivered.capacity() * size_of::<DatagramId>();
+            out.memory() + received.memory() + carried.memory() + delivered
+        })
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -156,11 +160,6 @@ impl Queues {
             delivered: VecDeque::new(),
             received: queue(received),
         }
-    }
-
-    fn memory(&self) -> usize {
-        let delivered = self.delivered.capacity() * size_of::<DatagramId>();
-        size_of::<Self>() + self.out.memory() + self.received.memory() + self.carried.memory() + delivered
     }
 }
 

@@ -4,10 +4,11 @@
 //! Source: RFC 9000 (13.4 and A.4), RFC 9002 (7.1), with the counts of all packets of the session instead of those of an ACK.
 
 use super::Connection;
+use super::transmit::Out;
 use crate::machine::Ecn;
 use crate::message::Message;
 use crate::pace::Loss;
-use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame, FrameWriter};
+use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -87,15 +88,13 @@ impl Marks {
     }
 
     /// Tells the peer which marks have come, if that is due, or else if it may ride along; `must`: only if it is due.
-    pub(super) fn write(&mut self, now: Time, writer: &mut FrameWriter<'_>, must: bool) -> bool {
-        let is_due = self.due <= now;
-        let tells = is_due || (!must && self.repeats > 0 && self.not_before <= now);
-        if !tells || writer.push(&Frame::Ecn(self.received)).is_err() {
+    pub(super) fn write(&mut self, out: &mut Out<'_>, must: bool) -> bool {
+        let rides = !must && self.repeats > 0 && self.not_before <= out.now;
+        if !(rides || self.due <= out.now) || out.frames.push(&Frame::Ecn(self.received)).is_err() {
             return false;
         }
-        self.due = Time::NEVER;
+        (self.due, self.not_before) = (Time::NEVER, out.now + TELL_EACH);
         self.repeats = self.repeats.saturating_sub(1);
-        self.not_before = now + TELL_EACH;
         true
     }
 

@@ -1,7 +1,7 @@
 //! How a connection ends: what is still sent is waited for, then the peer is told until it says so as well.
 
 use super::Connection;
-use super::transmit::Written;
+use super::transmit::Out;
 use crate::message::Message;
 use crate::session::error::CloseTextError;
 use crate::session::event::{CloseReason, Undelivered};
@@ -184,12 +184,12 @@ impl<M: Message> Connection<M> {
         self.lanes.acknowledge(now);
         let start = Seal::begin(buf);
         let end = start + self.body_end();
-        let mut writer = FrameWriter::new(buf, end - CLOSE_FRAME_MAX);
-        let mut written = Written::default();
-        self.write_acks(now, &mut writer);
-        self.write_lanes(now, &mut writer, &mut written);
-        writer.set_end(end);
-        writer.push(&Frame::Close(code, &self.close_text)).ok()?;
+        let mut out = Out::new(now, FrameWriter::new(buf, end - CLOSE_FRAME_MAX));
+        self.write_acks(&mut out);
+        self.write_lanes(&mut out);
+        out.frames.set_end(end);
+        out.frames.push(&Frame::Close(code, &self.close_text)).ok()?;
+        let written = out.written;
         self.finish(now, buf, start, written)
     }
 }

@@ -51,15 +51,10 @@ impl Told {
 }
 
 impl PathLoss {
-    /// Takes an ACK.
-    pub(super) fn on_ack(&mut self, now: Time, told: Told) {
+    /// Takes an ACK, perhaps with how many packets have come in all.
+    pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
         let is_stale = self.is_told(now, told.newest);
-        self.take_bits(now, told, is_stale);
-    }
-
-    /// Takes an ACK with how many packets have come in all.
-    pub(super) fn on_count(&mut self, now: Time, told: Told, packets: u32) {
-        let is_stale = self.is_told(now, told.newest);
+        let Some(packets) = packets else { return self.take_bits(now, told, is_stale) };
         let next = told.newest + 1;
         if next <= self.counted_to && self.counted_to != u64::MAX {
             return; // older than the last one
@@ -91,18 +86,9 @@ impl PathLoss {
         self.slots = [(0, 0); SLOTS];
     }
 
-    /// The share of packets that were lost, of those judged in the last 10 s; `None`: they are too few to tell.
-    pub(super) fn share(&self, now: Time) -> Option<f64> {
-        self.share_of(now, u64::MAX)
-    }
-
-    /// The same of the newest, as soon as they are enough.
-    pub(super) fn newest_share(&self, now: Time) -> Option<f64> {
-        self.share_of(now, JUDGED_MIN)
-    }
-
-    /// The share of those of the newest periods that together have enough.
-    fn share_of(&self, now: Time, enough: u64) -> Option<f64> {
+    /// The share of packets that were lost, of those judged in the last 10 s, or in the newest periods that have `enough` together;
+    /// `None`: they are too few to tell.
+    pub(super) fn share(&self, now: Time, enough: u64) -> Option<f64> {
         let (mut judged, mut lost) = (0, 0);
         let oldest = (period(now) + 1).saturating_sub(SLOTS as u64);
         for period in (oldest..=period(self.told_at?.min(now))).rev() {
@@ -219,7 +205,7 @@ const FIRST: u64 = 256;
 const SLOTS: usize = 8;
 const PERIOD: u64 = 1_250_000;
 /// Packets of which a share can be told: 0.02 of them is one.
-const JUDGED_MIN: u64 = 50;
+pub(super) const JUDGED_MIN: u64 = 50;
 /// A silence, µs, before which what was sent says nothing of now.
 const STALE: u64 = 5_000_000;
 
@@ -240,6 +226,16 @@ fn shift(packets: u64) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    impl PathLoss {
+        fn on_ack(&mut self, now: Time, told: Told) {
+            self.on_told(now, told, None);
+        }
+
+        fn on_count(&mut self, now: Time, told: Told, packets: u32) {
+            self.on_told(now, told, Some(packets));
+        }
+    }
 
     const fn at(ms: u64) -> Time {
         Time::from_millis(1_000_000 + ms)
@@ -266,8 +262,8 @@ mod tests {
             }
         }
         assert_eq!(counts(&each), [996, 199]);
-        assert_eq!(each.share(at(1000)), Some(199.0 / 996.0));
-        assert!((few.share(at(1000)).unwrap() - 0.2).abs() < 0.005, "{few:?}");
+        assert_eq!(each.share(at(1000), u64::MAX), Some(199.0 / 996.0));
+        assert!((few.share(at(1000), u64::MAX).unwrap() - 0.2).abs() < 0.005, "{few:?}");
     }
 
     #[test]
@@ -287,7 +283,7 @@ mod tests {
     fn what_comes_late_was_not_lost() {
         let mut loss = PathLoss::default();
         (0..=100).for_each(|newest| loss.on_ack(at(newest), ack(newest, |pn| pn != 50 || newest > 60)));
-        assert_eq!(loss.share(at(100)), Some(0.0));
+        assert_eq!(loss.share(at(100), u64::MAX), Some(0.0));
         loss.on_ack(at(110), ack(110, |pn| pn != 102));
         assert_eq!(counts(&loss)[1], 1, "it is taken off the next");
         loss.on_ack(at(120), ack(120, |pn| pn != 102 && pn != 112));
@@ -314,15 +310,15 @@ mod tests {
     fn a_share_is_of_ten_seconds_and_of_fifty_packets() {
         let mut loss = PathLoss::default();
         loss.on_count(at(0), ack(48, |_| true), 0);
-        assert_eq!(loss.share(at(0)), None);
+        assert_eq!(loss.share(at(0), u64::MAX), None);
         loss.on_count(at(1), ack(49, |_| true), 0);
-        assert_eq!(loss.share(at(0)), Some(1.0));
+        assert_eq!(loss.share(at(0), u64::MAX), Some(1.0));
         (2..10)
             .for_each(|s| loss.on_count(at(1000 * s), ack(49 + s, |_| true), u32::try_from(s).unwrap() - 1));
-        assert_eq!(loss.share(at(9_999)), Some(51.0 / 59.0));
-        assert_eq!(loss.share(at(10_000)), None, "these are forgotten, and the others few");
+        assert_eq!(loss.share(at(9_999), u64::MAX), Some(51.0 / 59.0));
+        assert_eq!(loss.share(at(10_000), u64::MAX), None, "these are forgotten, and the others few");
         loss.path_changed(100);
-        assert_eq!((loss.share(at(9_999)), counts(&loss)), (None, [59, 51]));
+        assert_eq!((loss.share(at(9_999), u64::MAX), counts(&loss)), (None, [59, 51]));
     }
 
     #[test]
@@ -345,12 +341,9 @@ mod tests {
                 now += passed;
                 newest += sent;
                 let told = Told { newest: newest - u64::from(bits % 70).min(newest), bits };
-                match count {
-                    Some(count) => loss.on_count(at(now), told, count),
-                    None => loss.on_ack(at(now), told),
-                }
+                loss.on_told(at(now), told, count);
                 prop_assert!(loss.lost <= loss.judged && loss.judged <= newest + 1, "{:?}", loss);
-                prop_assert!(loss.share(at(now)).is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", loss);
+                prop_assert!(loss.share(at(now), u64::MAX).is_none_or(|share| (0.0..=1.0).contains(&share)), "{:?}", loss);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! What a connection has counted and measured, and knows to have arrived.
 
 use super::Connection;
-use super::answer::Arrived;
-use super::loss::{PathLoss, Told};
+use super::acks::Arrived;
+use super::loss::PathLoss;
 use crate::arq::{Kcp, Stats};
 use crate::message::Message;
 use crate::pace::Rtt;
@@ -18,26 +18,22 @@ use std::time::Duration;
 pub(super) struct Measured {
     /// By the handshake's end, by pings and by packets that are acknowledged.
     pub(super) rtt: Rtt,
-    in_use: Option<Box<InUse>>,
+    pub(super) in_use: Option<Box<InUse>>,
 }
 
 /// What a session at rest need not know. Made when there is something of it.
 #[derive(Debug, Default)]
 pub(super) struct InUse {
     /// What gets lost of what is sent.
-    loss: PathLoss,
+    pub(super) loss: PathLoss,
     pub(super) arrived: Arrived,
     /// What left before then was held by a standstill, ours or of the path: what it took is no round trip.
-    held: Time,
+    pub(super) held: Time,
 }
 
 impl Measured {
     pub(super) fn in_use(&mut self) -> &mut InUse {
         self.in_use.get_or_insert_default()
-    }
-
-    pub(super) fn arrived(&self) -> Option<&Arrived> {
-        self.in_use.as_ref().map(|in_use| &in_use.arrived)
     }
 
     /// How long an acknowledgement may take, if the peer lets it wait as long as we do, `ack_delay`.
@@ -52,61 +48,22 @@ impl Measured {
             self.rtt.sample(left, rtt);
         }
     }
-
-    /// A standstill has ended.
-    pub(super) fn held(&mut self, now: Time) {
-        if let Some(in_use) = &mut self.in_use {
-            in_use.held = now;
-        }
-    }
-
-    /// What the peer tells of packets that were sent: by an ACK, and perhaps how many have come in all. `probes` are missing.
-    pub(super) fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>, probes: u32) {
-        let loss = &mut self.in_use().loss;
-        loss.probes_missing(probes);
-        match packets {
-            Some(packets) => loss.on_count(now, told, packets),
-            None => loss.on_ack(now, told),
-        }
-    }
-
-    /// Packets take another path from this one on.
-    pub(super) fn path_changed(&mut self, next: u64) {
-        self.rtt = Rtt::default();
-        if let Some(in_use) = &mut self.in_use {
-            in_use.loss.path_changed(next);
-        }
-    }
-
-    /// The share of the newest packets that get lost, if they are enough.
-    pub(super) fn newest_loss(&self, now: Time) -> Option<f64> {
-        self.in_use.as_ref()?.loss.newest_share(now)
-    }
-
-    /// Packets of which it is decided whether they got lost, and those that did.
-    pub(super) fn judged(&self) -> [u64; 2] {
-        self.in_use.as_ref().map_or([0; 2], |in_use| [in_use.loss.judged, in_use.loss.lost])
-    }
-
-    pub(super) const fn memory(&self) -> usize {
-        if self.in_use.is_some() { size_of::<InUse>() } else { 0 }
-    }
 }
 
 impl<M: Message> Connection<M> {
     /// What was counted and measured.
     #[must_use]
     pub fn stats(&self) -> ConnectionStats {
-        let (measured, undelivered) = (&self.measured, self.undelivered());
-        let (rtt, [judged, lost]) = (&measured.rtt, measured.judged());
+        let Measured { rtt, in_use } = &self.measured;
+        let (loss, undelivered) = (in_use.as_ref().map(|in_use| &in_use.loss), self.undelivered());
         let probes = self.mtu.counts();
         let mut stats = ConnectionStats {
             rtt: rtt.smoothed(),
             rttvar: rtt.jitter(),
             rtt_min: rtt.min(),
-            loss: measured.in_use.as_ref().and_then(|in_use| in_use.loss.share(self.keepalive.now)),
-            packets_judged: judged,
-            packets_lost: lost,
+            loss: loss.and_then(|loss| loss.share(self.keepalive.now, u64::MAX)),
+            packets_judged: loss.map_or(0, |loss| loss.judged),
+            packets_lost: loss.map_or(0, |loss| loss.lost),
             lanes: self.lanes.totals(),
             datagrams_waiting: undelivered.datagrams,
             messages_unacked: undelivered.messages,

@@ -1,11 +1,8 @@
 //! What a connection owns, and may take.
 
-use super::ecn::Marks;
-use super::{Connection, Observer, Repairs};
+use super::Connection;
 use crate::arq;
 use crate::message::Message;
-use crate::message::channel::Channels;
-use crate::packet::AckTracker;
 use crate::session::error::SendError;
 
 /// What a session may take.
@@ -56,14 +53,14 @@ impl<M: Message> Connection<M> {
     /// Room that is kept for the rest of what has begun to come counts as well.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let channels =
-            self.channels.as_deref().map_or(0, |channels| size_of::<Channels<M>>() + channels.memory());
-        let marks = if self.marks.is_some() { size_of::<Marks>() } else { 0 };
-        let repairs = self.repairs.as_deref().map_or(0, Repairs::memory);
-        let path = self.path.memory() + self.parts.memory() + self.mtu.memory() + marks;
-        let observer = self.observer.as_deref().map_or(0, Observer::memory);
-        let rest = self.seal.memory() + self.stats.memory() + self.peer.user.len() + observer;
-        self.lanes.memory() + channels + self.tables() + self.measured.memory() + path + repairs + rest
+        let path = held(&self.path.moving, |_| 0) + held(&self.mtu.search, |_| 0) + held(&self.marks, |_| 0);
+        let measured =
+            held(&self.measured.in_use, |_| 0) + held(&self.observer, |observer| observer.log.memory());
+        let repairs = held(&self.repairs, |repairs| repairs.memory());
+        let data =
+            self.lanes.memory() + held(&self.channels, |channels| channels.memory()) + self.parts.memory();
+        let rest = self.seal.memory() + self.stats.memory() + self.peer.user.len();
+        data + self.tables() + path + measured + repairs + rest
     }
 
     /// How many more bytes the session may take.
@@ -114,8 +111,7 @@ impl<M: Message> Connection<M> {
 
     /// Bytes of what packets are remembered in: most of what a session owns, made for the first of them.
     pub(super) fn tables(&self) -> usize {
-        let sent = |sent: &AckTracker| size_of::<AckTracker>() + sent.memory();
-        self.datagrams.memory() + self.sent.as_deref().map_or(0, sent)
+        self.datagrams.memory() + held(&self.sent, |sent| sent.memory())
     }
 
     /// Whether it owns much more than it did, and than it was said to take, once.
@@ -132,6 +128,11 @@ impl<M: Message> Connection<M> {
             repairs.shrink();
         }
     }
+}
+
+/// Bytes of what is made when it is first used, and what it owns.
+pub(super) fn held<T>(made: &Option<Box<T>>, owned: impl Fn(&T) -> usize) -> usize {
+    made.as_deref().map_or(0, |value| size_of::<T>() + owned(value))
 }
 
 /// What a message takes beside its bytes, about.

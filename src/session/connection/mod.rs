@@ -7,10 +7,9 @@
 //! `loss`, `measured` and `observe` what there is to know of all that, and of what has arrived.
 
 mod acks;
-mod answer;
+mod clock;
 mod datagrams;
 mod ecn;
-mod keepalive;
 mod lanes;
 mod life;
 mod loss;
@@ -24,7 +23,6 @@ mod path;
 mod receive;
 mod redirect;
 mod repairs;
-mod timeout;
 mod transmit;
 #[cfg(test)]
 mod wraps;
@@ -46,10 +44,10 @@ use crate::message::channel::{Channels, Received};
 use crate::packet::AckTracker;
 use crate::seq::Seq16;
 use crate::time::Time;
-use answer::Answer;
+use acks::Answer;
+use clock::Keepalive;
 use datagrams::Datagrams;
 use ecn::Marks;
-use keepalive::Keepalive;
 use lanes::Lanes;
 use life::Life;
 use measured::Measured;

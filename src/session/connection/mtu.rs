@@ -17,11 +17,11 @@ use std::time::Duration;
 pub(super) struct PathMtu {
     current: u16,
     /// `None`: nothing is looked for.
-    search: Option<Box<Search>>,
+    pub(super) search: Option<Box<Search>>,
 }
 
 #[derive(Debug)]
-struct Search {
+pub(super) struct Search {
     /// What every path carries.
     base: u16,
     /// What both ends take.
@@ -86,18 +86,9 @@ impl PathMtu {
         self.search.as_ref().map_or(self.current, |search| search.base)
     }
 
-    /// Whether longer datagrams are looked for.
-    pub(super) const fn is_searched(&self) -> bool {
-        self.search.is_some()
-    }
-
     /// Whether a datagram is longer than every path carries.
     pub(super) fn is_long(&self, len: usize) -> bool {
         self.search.as_ref().is_some_and(|search| len > usize::from(search.base))
-    }
-
-    pub(super) const fn memory(&self) -> usize {
-        if self.search.is_some() { size_of::<Search>() } else { 0 }
     }
 
     pub(super) fn counts(&self) -> ProbeCounts {
@@ -226,7 +217,7 @@ impl PathMtu {
 impl<M: Message> Connection<M> {
     /// A probe, if one is due: a ping that is padded.
     pub(super) fn seal_probe(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
-        if !self.mtu.is_searched() || self.turns.allows_at() > now {
+        if self.mtu.search.is_none() || self.turns.allows_at() > now {
             return None;
         }
         let patience = self.patience();

@@ -40,21 +40,10 @@ impl fmt::Display for ConnectionState {
 /// A log, and how its session stood when it was last looked at.
 #[derive(Debug)]
 pub(super) struct Observer {
-    log: EventLog<SessionEvent>,
+    pub(super) log: EventLog<SessionEvent>,
     stats: ConnectionStats,
     /// What was told last of each part of the [state](Connection::state_events).
     last: [Option<SessionEvent>; 6],
-}
-
-impl Observer {
-    pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.log.memory()
-    }
-
-    /// A datagram was opened.
-    pub(super) fn opened(&mut self, now: Time, pn: u64, bytes: usize) {
-        self.log.push(now, SessionEvent::In { pn, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) });
-    }
 }
 
 impl<M: Message> Connection<M> {

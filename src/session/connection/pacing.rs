@@ -1,6 +1,8 @@
 //! How many datagrams with data may leave: good and bad mode for all of a session together.
 
 use super::Connection;
+use super::loss::JUDGED_MIN;
+use super::measured::Measured;
 use crate::config::ConfigError;
 use crate::message::Message;
 use crate::pace::{Conditions, Mode, Pace, PaceConfig};
@@ -89,8 +91,9 @@ impl<M: Message> Connection<M> {
         };
         let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share.share());
         let told = self.repairs.as_ref().map_or(0.0, |repairs| repairs.loss(now));
-        let loss = self.measured.newest_loss(now).unwrap_or_default().max(marked).max(told);
-        let rtt = &self.measured.rtt;
+        let Measured { rtt, in_use } = &self.measured;
+        let newest = in_use.as_ref().and_then(|in_use| in_use.loss.share(now, JUDGED_MIN));
+        let loss = newest.unwrap_or_default().max(marked).max(told);
         pacing.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
         pacing.on_sent(now);
     }

@@ -2,21 +2,20 @@
 //! and are put together.
 
 use super::Connection;
-use super::transmit::Written;
+use super::memory::held;
+use super::transmit::Out;
 use crate::message::Message;
 use crate::packet::Reassembly;
 use crate::seq::Seq16;
 use crate::session::config::{ACK_FRAME, SessionConfig};
 use crate::session::event::CloseReason;
-use crate::session::wire::{Frame, FrameWriter, KcpPart, PART_HEAD};
+use crate::session::wire::{Frame, KcpPart, PART_HEAD};
 use crate::time::Time;
 
-/// The frame that is being cut up, and those that are being put together.
+/// The frame that is being cut up, and those that are being put together: each made for the first.
 #[derive(Debug, Default)]
 pub(super) struct FrameParts {
-    /// Made for the first frame that is cut.
     cut: Option<Box<Cut>>,
-    /// Made for the first part that comes.
     joining: Option<Box<Reassembly>>,
 }
 
@@ -69,21 +68,16 @@ impl FrameParts {
         }
     }
 
-    /// Takes a part of a frame of at most `most` bytes; whether that completes it, which is [`joined`](Self::joined) then.
-    pub(super) fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<bool, CloseReason> {
+    /// Takes a part of a frame of at most `most` bytes; gives the frame if that completes it.
+    fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<Option<&[u8]>, CloseReason> {
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
-        joining.take(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)
-    }
-
-    pub(super) fn joined(&self) -> &[u8] {
-        self.joining.as_ref().map_or(&[], |joining| joining.complete())
+        let is_whole = joining.take(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)?;
+        Ok(is_whole.then(|| joining.complete()))
     }
 
     pub(super) fn memory(&self) -> usize {
-        let joining = |joining: &Reassembly| size_of::<Reassembly>() + joining.memory();
-        let cut = |cut: &Cut| size_of::<Cut>() + cut.bytes.capacity();
-        self.cut.as_deref().map_or(0, cut) + self.joining.as_deref().map_or(0, joining)
+        held(&self.cut, |cut| cut.bytes.capacity()) + held(&self.joining, |joining| joining.memory())
     }
 
     /// Gives the memory back; what is not complete is lost.
@@ -107,21 +101,13 @@ impl<M: Message> Connection<M> {
     }
 
     /// Writes parts of what is too long; whether none is left that does not fit.
-    pub(super) fn write_parts(
-        &mut self,
-        now: Time,
-        writer: &mut FrameWriter<'_>,
-        written: &mut Written,
-    ) -> bool {
+    pub(super) fn write_parts(&mut self, out: &mut Out<'_>) -> bool {
         while let Some((part, bytes)) = self.parts.next() {
-            if writer.room().is_none_or(|room| PART_HEAD + bytes.len() > room)
-                || writer.push(&Frame::KcpPart(part, bytes)).is_err()
-            {
+            if !out.has_room(PART_HEAD + bytes.len()) || !out.push(&Frame::KcpPart(part, bytes)) {
                 return false;
             }
             self.parts.on_sent();
-            written.any = true;
-            self.be_busy(now);
+            self.be_busy(out.now);
         }
         true
     }
@@ -129,13 +115,12 @@ impl<M: Message> Connection<M> {
     /// Takes a part, and the frame if it is complete.
     pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
         self.budget.spend(bytes.len());
-        let is_whole =
-            self.parts.join(SessionConfig::frame_max(self.lanes.config().datagram_taken()), part, bytes)?;
-        if is_whole {
-            self.lanes.input(now, self.parts.joined(), self.budget.left())?;
-            self.after_segments(self.parts.joined().len());
-        }
-        Ok(())
+        let most = SessionConfig::frame_max(self.lanes.config().datagram_taken());
+        let mut parts = std::mem::take(&mut self.parts);
+        let whole = parts.join(most, part, bytes);
+        let taken = whole.and_then(|whole| whole.map_or(Ok(()), |segments| self.on_segments(now, segments)));
+        self.parts = parts;
+        taken
     }
 }
 
@@ -167,11 +152,10 @@ mod tests {
             cut.reverse();
             let last = cut.pop().unwrap();
             for (part, bytes) in &cut {
-                assert_eq!(receiver.join(8000, *part, bytes), Ok(false));
-                assert_eq!(receiver.join(8000, *part, bytes), Ok(false), "it came before");
+                assert_eq!(receiver.join(8000, *part, bytes), Ok(None));
+                assert_eq!(receiver.join(8000, *part, bytes), Ok(None), "it came before");
             }
-            assert_eq!(receiver.join(8000, last.0, &last.1), Ok(true));
-            assert_eq!(receiver.joined(), frame);
+            assert_eq!(receiver.join(8000, last.0, &last.1), Ok(Some(&frame[..])));
             parts(&mut sender, &frame, 1000); // all lost
         }
     }
@@ -181,7 +165,7 @@ mod tests {
         let (mut sender, mut receiver) = (FrameParts::default(), FrameParts::default());
         for _ in 0..1000 {
             let cut = parts(&mut sender, &[7; 1448], 1000);
-            assert_eq!(receiver.join(8000, cut[1].0, &cut[1].1), Ok(false));
+            assert_eq!(receiver.join(8000, cut[1].0, &cut[1].1), Ok(None));
         }
         assert!(receiver.memory() <= 20 * 1448, "{}", receiver.memory());
         receiver.shrink();
@@ -192,7 +176,7 @@ mod tests {
     fn parts_that_do_not_go_together_are_refused() {
         let mut receiver = FrameParts::default();
         let part = |id, last| KcpPart { number: Seq16(5), id, last };
-        assert_eq!(receiver.join(1000, part(0, 2), &[0; 100]), Ok(false));
+        assert_eq!(receiver.join(1000, part(0, 2), &[0; 100]), Ok(None));
         assert_eq!(receiver.join(1000, part(1, 2), &[0; 99]), Err(CloseReason::Protocol));
         assert_eq!(receiver.join(1000, part(1, 1), &[0; 100]), Err(CloseReason::Protocol));
         assert_eq!(receiver.join(1000, part(2, 2), &[0; 101]), Err(CloseReason::Protocol));

@@ -14,11 +14,11 @@ pub(super) struct Path {
     pub(super) response: Option<[u8; 8]>,
     challenges: Challenges,
     /// Made when a packet first comes from another address.
-    moving: Option<Box<Moving>>,
+    pub(super) moving: Option<Box<Moving>>,
 }
 
 #[derive(Debug, Default)]
-struct Moving {
+pub(super) struct Moving {
     candidate: Option<Candidate>,
     /// A datagram that has left, to be sent to a candidate as well.
     copy: Option<(SocketAddr, Vec<u8>)>,
@@ -157,10 +157,6 @@ impl Path {
         if let Some(moving) = &mut self.moving {
             moving.candidate.take_if(|candidate| candidate.dies_at <= now);
         }
-    }
-
-    pub(super) const fn memory(&self) -> usize {
-        if self.moving.is_some() { size_of::<Moving>() } else { 0 }
     }
 
     fn candidate(&self) -> Option<&Candidate> {

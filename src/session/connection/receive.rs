@@ -6,10 +6,11 @@ use super::loss::Told;
 use super::{Connection, Pending};
 use crate::machine::Arrival;
 use crate::message::Message;
+use crate::pace::Rtt;
 use crate::packet::Acks;
 use crate::seq::Seq16;
 use crate::session::config::DATAGRAM_MAX;
-use crate::session::event::CloseReason;
+use crate::session::event::{CloseReason, SessionEvent};
 use crate::session::replay::Replayed;
 use crate::session::seal::OpenError;
 use crate::session::wire::{AckFrame, Data, Frame, Frames};
@@ -75,14 +76,16 @@ impl<M: Message> Connection<M> {
         self.stats.received += 1;
         self.stats.bytes_received += len as u64;
         if let Some(observer) = &mut self.observer {
-            observer.opened(now, opened.pn, len);
+            observer.log.push(now, SessionEvent::In { pn: opened.pn, bytes: len as u64 });
         }
         if self.stats.received == 1 {
             let left = self.keepalive.heard;
             self.measured.rtt.sample(left, now.since(left)); // what made this end has been answered
         }
-        if self.keepalive.on_heard(now) {
-            self.measured.held(now);
+        if self.keepalive.on_heard(now)
+            && let Some(in_use) = &mut self.measured.in_use
+        {
+            in_use.held = now;
         }
         self.path.on_packet(now, from, opened.newest, len, &self.measured.rtt);
         match Frames::parse(opened.body) {
@@ -144,14 +147,14 @@ impl<M: Message> Connection<M> {
             }
         }
         if let Some(told) = handled.told {
-            self.measured.on_told(now, told, None, self.mtu.probes_missing());
+            self.on_told(now, told, None);
         }
         if !handled.refused {
             let due = handled.elicits.then(|| now.after(self.ack_delay()));
             self.received.add(now, handled.pn, due);
         }
         if let Some(stamp) = handled.ping {
-            self.on_ping(now, handled.pn, stamp, has_more_than_signs);
+            self.on_ping(handled.pn, stamp, has_more_than_signs);
         }
     }
 
@@ -163,10 +166,7 @@ impl<M: Message> Connection<M> {
         handled: &mut Handled,
     ) -> Result<(), CloseReason> {
         match *frame {
-            Frame::Kcp(segments) => {
-                self.lanes.input(now, segments, self.budget.left())?;
-                self.after_segments(segments.len());
-            }
+            Frame::Kcp(segments) => self.on_segments(now, segments)?,
             Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
                 let has_room = self.budget.check(datagram.len()).is_ok() && self.datagrams.receive(datagram);
@@ -197,7 +197,7 @@ impl<M: Message> Connection<M> {
             }
             Frame::Ecn(counts) => {
                 if let Some(told) = handled.told.take() {
-                    self.measured.on_told(now, told, Some(counts.packets()), self.mtu.probes_missing());
+                    self.on_told(now, told, Some(counts.packets()));
                 }
                 if self.marks.as_mut().is_some_and(|marks| marks.on_counts(handled.pn, counts) > 0) {
                     self.lanes.used().for_each(|lane| lane.congestion_marked(now));
@@ -227,6 +227,13 @@ impl<M: Message> Connection<M> {
         Ok(())
     }
 
+    /// The peer tells of packets that were sent: by an ACK, and perhaps how many have come in all.
+    fn on_told(&mut self, now: Time, told: Told, packets: Option<u32>) {
+        let loss = &mut self.measured.in_use().loss;
+        loss.probes_missing(self.mtu.probes_missing());
+        loss.on_told(now, told, packets);
+    }
+
     /// The answer of an address. If it is the right one, the peer is there now.
     fn on_response(&mut self, now: Time, from: SocketAddr, response: [u8; 8]) {
         let Some(old) = self.path.on_response(now, from, response) else { return };
@@ -244,15 +251,19 @@ impl<M: Message> Connection<M> {
                 marks.path_changed();
             }
             self.set_mtu();
-            self.measured.path_changed(self.seal.sealed());
+            self.measured.rtt = Rtt::default();
+            if let Some(in_use) = &mut self.measured.in_use {
+                in_use.loss.path_changed(self.seal.sealed());
+            }
         }
     }
 
-    /// Segments were handled, of so many bytes.
-    pub(super) fn after_segments(&mut self, len: usize) {
-        self.budget.spend(len);
+    pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
+        self.lanes.input(now, segments, self.budget.left())?;
+        self.budget.spend(segments.len());
         self.events.readable = self.events.readable || self.lanes.is_readable();
         self.events.writable |= self.lanes.became_writable();
+        Ok(())
     }
 
     /// The number of a packet that was sent, of which the peer says the low 16 bits.

@@ -3,11 +3,12 @@
 use super::Connection;
 use super::acks::low;
 use super::receive::Handled;
+use super::transmit::Out;
 use crate::message::Message;
 use crate::pace::Mode;
 use crate::session::event::CloseReason;
 use crate::session::repair::{self, REPAIR_ROOM, Repairs};
-use crate::session::wire::{Frame, FrameWriter, Frames, LossFrame};
+use crate::session::wire::{Frame, Frames, LossFrame};
 use crate::time::Time;
 use crate::wire::move_ts;
 use std::net::SocketAddr;
@@ -48,12 +49,12 @@ impl<M: Message> Connection<M> {
     }
 
     /// Tells the peer what gets lost.
-    pub(super) fn write_losses(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
+    pub(super) fn write_losses(&mut self, out: &mut Out<'_>) -> bool {
         let Some(repairs) = &mut self.repairs else { return false };
-        let Some(loss) = repairs.peek(now) else { return false };
-        let is_written = writer.push(&Frame::Loss(loss)).is_ok();
+        let loss = repairs.peek(out.now);
+        let is_written = loss.is_some_and(|loss| out.frames.push(&Frame::Loss(loss)).is_ok());
         if is_written {
-            repairs.told(now);
+            repairs.told(out.now);
         }
         is_written
     }

@@ -2,12 +2,10 @@
 
 use super::Connection;
 use super::acks::low;
-use super::keepalive::Sent;
 use super::life::Life;
 use super::pacing::DATAGRAMS;
-use super::receive::DELAY_UNIT;
 use crate::message::Message;
-use crate::packet::{AckTracker, Acks};
+use crate::packet::AckTracker;
 use crate::session::config::SessionConfig;
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
@@ -25,11 +23,36 @@ pub(in crate::session) enum Next {
     Timeout(Option<Time>),
 }
 
+/// A datagram that is written.
+pub(super) struct Out<'a> {
+    pub(super) now: Time,
+    pub(super) frames: FrameWriter<'a>,
+    pub(super) written: Written,
+}
+
+impl<'a> Out<'a> {
+    pub(super) fn new(now: Time, frames: FrameWriter<'a>) -> Self {
+        Self { now, frames, written: Written::default() }
+    }
+
+    /// Writes what has to leave, if it fits.
+    pub(super) fn push(&mut self, frame: &Frame<'_>) -> bool {
+        let fits = self.frames.push(frame).is_ok();
+        self.written.any |= fits;
+        fits
+    }
+
+    /// Whether there is room for a frame with so many bytes of content.
+    pub(super) fn has_room(&self, len: usize) -> bool {
+        self.frames.room().is_some_and(|room| len <= room)
+    }
+}
+
 /// What a datagram carries that its owner wants to know about later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
     /// Something that has to leave.
-    pub(super) any: bool,
+    any: bool,
     is_data: bool,
     is_ping: bool,
     /// More than signs of life.
@@ -44,15 +67,6 @@ pub(super) struct Written {
 impl Written {
     pub(super) fn probe() -> Self {
         Self { is_probe: true, ..Self::default() }
-    }
-
-    const fn sent(&self, asks: bool) -> Sent {
-        match self {
-            _ if asks => Sent::Asks,
-            Self { is_ping: true, .. } => Sent::Ping,
-            Self { works: true, .. } => Sent::Unasked,
-            _ => Sent::Sign,
-        }
     }
 }
 
@@ -134,7 +148,7 @@ impl<M: Message> Connection<M> {
     /// A datagram of all that is due and fits.
     fn seal_data(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<()> {
         let may_send = self.turns.allows_at() <= now;
-        if self.mtu.is_searched() && self.mtu.shrink_if_lost(now, self.patience()) {
+        if self.mtu.search.is_some() && self.mtu.shrink_if_lost(now, self.patience()) {
             self.set_mtu();
         }
         let start = Seal::begin(buf);
@@ -156,59 +170,55 @@ impl<M: Message> Connection<M> {
             return None;
         }
         self.events.writable |= self.lanes.became_writable();
-        let mut writer = match first {
+        let writer = match first {
             Some(_) => FrameWriter::behind_kcp(buf, frames_start, frames_end),
             None => FrameWriter::new(buf, frames_end),
         };
-        let mut written = Written::default();
-        self.write_redirect(now, &mut writer, &mut written);
-        self.write_control(now, &mut writer, &mut written);
-        let is_control = written.any;
-        written.any = first.is_some();
+        let mut out = Out::new(now, writer);
+        self.write_redirect(&mut out);
+        self.write_control(&mut out);
+        let is_control = std::mem::replace(&mut out.written.any, first.is_some());
         if let Some(index) = first {
             self.turns.served |= 1 << index;
             self.be_busy(now);
         }
         if may_send {
-            self.write_data(now, &mut writer, &mut written);
+            self.write_data(&mut out);
         }
-        if written.any {
+        out.written.is_data = out.written.any;
+        if out.written.is_data {
             self.on_data(now);
-            written.is_data = true;
         }
-        let repairs = may_send && !written.any && self.repair_is_due();
-        written.works |= written.any;
-        written.any |= is_control;
-        let pings = if written.any {
-            written.works && self.keepalive.rides(now, || self.patience())
+        let repairs = may_send && !out.written.is_data && self.repair_is_due();
+        out.written.works |= out.written.is_data;
+        out.written.any |= is_control;
+        let pings = if out.written.any {
+            out.written.works && self.keepalive.rides(now, || self.patience())
         } else {
             !repairs && self.keepalive.ping_at() <= now
         };
-        if written.works {
-            self.write_answer(now, &mut writer, true, &mut written);
+        if out.written.works {
+            self.write_answer(&mut out, true);
         }
         if pings {
             // With it whoever gets it answers as if it had ridden.
-            if !written.any
-                && self.keepalive.is_unasked()
-                && self.write_ack(&mut writer, self.received.newest(now))
-            {
-                let _ = writer.push(&Frame::Ecn(self.packets_received()));
+            let asks_alone = !out.written.any && self.keepalive.is_unasked();
+            if asks_alone && self.write_ack(&mut out, self.received.newest(now)) {
+                let _ = out.frames.push(&Frame::Ecn(self.packets_received()));
             }
-            written.is_ping = writer.push(&Frame::Ping(now.as_micros())).is_ok();
-            written.any |= written.is_ping;
-            self.stats.pings += u64::from(written.is_ping);
+            out.written.is_ping = out.push(&Frame::Ping(now.as_micros()));
+            self.stats.pings += u64::from(out.written.is_ping);
         }
-        if !written.any && !repairs {
+        if !out.written.any && !repairs {
             return None;
         }
-        if written.any {
-            self.write_acks(now, &mut writer); // again, for the last ones may have got lost
+        if out.written.any {
+            self.write_acks(&mut out); // again, for the last ones may have got lost
             if let Some(marks) = &mut self.marks {
-                marks.write(now, &mut writer, false);
+                marks.write(&mut out, false);
             }
         }
-        let has_room = writer.count() < FRAMES_MAX;
+        let (written, has_room) = (out.written, out.frames.count() < FRAMES_MAX);
         if written.is_data {
             self.protect(now, (buf, start + DATA_HEADER_LEN, if has_room { end } else { 0 }));
         } else if repairs && !self.write_repair(now, (buf, start + DATA_HEADER_LEN, end)) && !written.any {
@@ -228,36 +238,34 @@ impl<M: Message> Connection<M> {
     }
 
     /// Where the peer is to go, first of all: then it fits.
-    fn write_redirect(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.redirects.due() > now {
-            return;
-        }
-        if let Some(token) = self.redirects.poll(now, self.measured.rtt.smoothed()) {
-            written.is_redirect = writer.push(&Frame::Redirect(token)).is_ok();
-            written.any |= written.is_redirect;
-            self.be_busy(now); // or what carried it would be forgotten before it is acknowledged
+    fn write_redirect(&mut self, out: &mut Out<'_>) {
+        if self.redirects.due() <= out.now
+            && let Some(token) = self.redirects.poll(out.now, self.measured.rtt.smoothed())
+        {
+            out.written.is_redirect = out.push(&Frame::Redirect(token));
+            self.be_busy(out.now); // or what carried it would be forgotten before it is acknowledged
         }
     }
 
     /// All that is due, the most urgent first; but where less leaves than there is, each eighth datagram begins with what is least
     /// urgent of what none had, so that nothing waits for ever.
-    fn write_data(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    fn write_data(&mut self, out: &mut Out<'_>) {
         if self.turns.is_of_last() {
-            self.write_passed_over(now, writer, written);
+            self.write_passed_over(out);
         }
-        self.write_messages(now, writer, written);
-        self.write_datagrams(now, writer, written);
-        self.write_lanes(now, writer, written);
+        self.write_messages(out);
+        self.write_datagrams(out);
+        self.write_lanes(out);
     }
 
     /// The least urgent that waits and was in no datagram since all were in one; if all were again, they begin anew.
-    fn write_passed_over(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        let Some(room) = writer.room() else { return };
+    fn write_passed_over(&mut self, out: &mut Out<'_>) {
+        let Some(room) = out.frames.room() else { return };
         let mut last = self.lanes.pop_last(room, self.turns.served);
         if last.is_none() {
             if self.turns.served & DATAGRAMS == 0 && self.datagrams.next_len().is_some_and(|len| len <= room)
             {
-                return self.write_datagrams(now, writer, written);
+                return self.write_datagrams(out);
             }
             self.turns.served = 0;
             if self.turns.is_paced() {
@@ -265,38 +273,35 @@ impl<M: Message> Connection<M> {
             }
         }
         if let Some((index, segments)) = last {
-            written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
+            out.push(&Frame::Kcp(segments));
             self.turns.served |= 1 << index;
-            self.be_busy(now);
+            self.be_busy(out.now);
         }
     }
 
     /// What the peer is owed.
-    fn write_control(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
-        if self.received.due <= now {
-            written.works |= self.write_acks(now, writer);
+    fn write_control(&mut self, out: &mut Out<'_>) {
+        if self.received.due <= out.now {
+            out.written.works |= self.write_acks(out);
         }
-        if self.tells_due() <= now {
-            written.any |= self.write_losses(now, writer);
+        if self.tells_due() <= out.now {
+            out.written.any |= self.write_losses(out);
         }
-        written.any |= written.works;
-        written.any |= self.marks.as_mut().is_some_and(|marks| marks.write(now, writer, true));
+        out.written.any |= out.written.works;
+        out.written.any |= self.marks.as_mut().is_some_and(|marks| marks.write(out, true));
         if let Some(response) = self.path.response.take() {
-            written.any |= writer.push(&Frame::PathResponse(response)).is_ok();
+            out.push(&Frame::PathResponse(response));
         }
-        self.write_answer(now, writer, false, written);
+        self.write_answer(out, false);
     }
 
-    pub(super) fn write_acks(&mut self, now: Time, writer: &mut FrameWriter<'_>) -> bool {
-        self.write_losses(now, writer); // before: what was rebuilt is not to be sent again
-        let tell = self.received.peek(now);
-        self.write_ack(writer, tell)
+    pub(super) fn write_acks(&mut self, out: &mut Out<'_>) -> bool {
+        self.write_losses(out); // before: what was rebuilt is not to be sent again
+        self.write_ack(out, self.received.peek(out.now))
     }
 
-    fn write_ack(&mut self, writer: &mut FrameWriter<'_>, tell: Option<(Acks, Duration)>) -> bool {
-        let Some((acks, age)) = tell else { return false };
-        let delay = delay_units(age);
-        let is_written = writer.push(&Frame::Ack(AckFrame { ack: acks.ack, bits: acks.bits, delay })).is_ok();
+    fn write_ack(&mut self, out: &mut Out<'_>, tell: Option<AckFrame>) -> bool {
+        let is_written = tell.is_some_and(|acks| out.frames.push(&Frame::Ack(acks)).is_ok());
         if is_written {
             self.received.told();
         }
@@ -304,18 +309,16 @@ impl<M: Message> Connection<M> {
     }
 
     /// What channels have to say, if it fits whatever it is.
-    fn write_messages(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    fn write_messages(&mut self, out: &mut Out<'_>) {
         let Some(channels) = &mut self.channels else { return };
-        let rtt = self.measured.rtt.smoothed();
-        let room = writer.room().unwrap_or(0);
-        if room < channels.payload_max() || channels.check(now, rtt).is_none_or(|at| at > now) {
+        let (now, rtt) = (out.now, self.measured.rtt.smoothed());
+        if !out.has_room(channels.payload_max()) || channels.check(now, rtt).is_none_or(|at| at > now) {
             return;
         }
         match channels.write(now, rtt) {
             Ok([]) => {}
             Ok(payload) => {
-                written.is_packed = writer.push(&Frame::Packed(payload)).is_ok();
-                written.any |= written.is_packed;
+                out.written.is_packed = out.push(&Frame::Packed(payload));
                 self.be_busy(now);
             }
             Err(error) => {
@@ -325,23 +328,23 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    fn write_datagrams(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    fn write_datagrams(&mut self, out: &mut Out<'_>) {
         while let Some(len) = self.datagrams.next_len()
-            && writer.room().is_some_and(|room| len <= room)
+            && out.has_room(len)
             && let Some(datagram) = self.datagrams.pop()
         {
-            written.any |= writer.push(&Frame::Dgram(datagram)).is_ok();
-            self.be_busy(now);
+            out.push(&Frame::Dgram(datagram));
+            self.be_busy(out.now);
             self.turns.served |= DATAGRAMS;
-            written.datagrams += 1;
+            out.written.datagrams += 1;
         }
     }
 
-    pub(super) fn write_lanes(&mut self, now: Time, writer: &mut FrameWriter<'_>, written: &mut Written) {
+    pub(super) fn write_lanes(&mut self, out: &mut Out<'_>) {
         let (frame_max, part_max) = (self.frame_max(), self.part_max());
-        while self.write_parts(now, writer, written)
+        while self.write_parts(out)
             && let Some(len) = self.lanes.next_len()
-            && (len > frame_max || writer.room().is_some_and(|room| len <= room))
+            && (len > frame_max || out.has_room(len))
             && let Some((index, segments)) = self.lanes.pop()
         {
             self.turns.served |= 1 << index;
@@ -349,8 +352,8 @@ impl<M: Message> Connection<M> {
                 self.parts.cut(segments, part_max);
                 continue;
             }
-            written.any |= writer.push(&Frame::Kcp(segments)).is_ok();
-            self.be_busy(now);
+            out.push(&Frame::Kcp(segments));
+            self.be_busy(out.now);
         }
     }
 
@@ -378,13 +381,13 @@ impl<M: Message> Connection<M> {
         self.stats.sent += 1;
         self.stats.bytes_sent += len as u64;
         // A session of lanes alone, which have acknowledgements of their own, remembers nothing.
-        if written.is_data && self.mtu.is_searched() {
+        if written.is_data && self.mtu.search.is_some() {
             let has_more = self.lanes.next_len().is_some();
             self.mtu.on_sent(now, low(pn), len, has_more, self.patience());
         }
         let is_long = written.is_data && self.mtu.is_long(len);
         let is_tracked = written.datagrams > 0 || written.is_packed || written.is_redirect || is_long;
-        self.keepalive.on_sent(now, written.sent(is_tracked));
+        self.keepalive.on_sent(now, is_tracked, written.is_ping, written.works);
         let remembers = self.sent.as_ref().is_some_and(|sent| sent.remembers_sent());
         if is_tracked || (remembers && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
@@ -418,11 +421,6 @@ impl<M: Message> Connection<M> {
         self.shrink();
         self.seal.rest();
     }
-}
-
-/// How long ago something was, as an ACK has it.
-pub(super) fn delay_units(age: Duration) -> u16 {
-    u16::try_from(age.as_micros() / u128::from(DELAY_UNIT)).unwrap_or(u16::MAX)
 }
 
 /// Bytes of a frame that asks a path.

@@ -148,10 +148,11 @@ impl Repairs {
         stats
     }
 
+    /// Bytes of the heap that it owns.
     pub(super) fn memory(&self) -> usize {
         let decoder = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
-        let held = self.work.as_deref().map_or(0, Work::memory) + self.decoder.as_deref().map_or(0, decoder);
-        size_of::<Self>() + held + self.moved.capacity()
+        let work = self.work.as_deref().map_or(0, Work::memory);
+        work + self.decoder.as_deref().map_or(0, decoder) + self.moved.capacity()
     }
 
     /// Gives back what can be done without for a while.

@@ -1,21 +1,13 @@
-//! Signs of life: when to give one, and when the peer has been silent for too long.
+//! What time does to a connection, and when it is to be woken: signs of life are given, and missed.
 
+use super::Connection;
+use super::life::Life;
+use super::transmit::PATH_FRAME;
+use crate::message::Message;
 use crate::session::config::micros;
+use crate::session::event::CloseReason;
 use crate::time::Time;
 use std::time::Duration;
-
-/// What a packet is to the clocks.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Sent {
-    /// A sign of life, or an answer to one.
-    Sign,
-    /// It has more, and nobody answers it.
-    Unasked,
-    /// It asks for an ACK.
-    Asks,
-    /// It has a ping.
-    Ping,
-}
 
 /// The clocks of one end. Only authenticated packets count.
 #[derive(Clone, Copy, Debug)]
@@ -79,16 +71,15 @@ impl Keepalive {
         silence > STANDSTILL.max(u64::from(self.interval) * 5 / 2)
     }
 
-    pub(super) const fn on_sent(&mut self, now: Time, sent: Sent) {
+    /// A packet leaves. `asks`: for an ACK; `pings`: with a ping; `works`: with more than signs of life.
+    pub(super) const fn on_sent(&mut self, now: Time, asks: bool, pings: bool, works: bool) {
         self.spoke = now;
         self.ping_now = false;
-        match sent {
-            Sent::Sign => {}
-            Sent::Unasked => self.unasked = self.unasked.saturating_add(1),
-            Sent::Asks => (self.asked, self.unasked, self.pings) = (now, 0, 0),
-            Sent::Ping => {
-                (self.asked, self.unasked, self.pings) = (now, 0, self.pings.saturating_add(1));
-            }
+        if asks || pings {
+            (self.asked, self.unasked) = (now, 0);
+            self.pings = if asks { 0 } else { self.pings.saturating_add(1) };
+        } else if works {
+            self.unasked = self.unasked.saturating_add(1);
         }
     }
 
@@ -128,6 +119,88 @@ impl Keepalive {
     }
 }
 
+impl<M: Message> Connection<M> {
+    /// Does what is due, but for sending.
+    pub(in crate::session) fn handle_timeout(&mut self, now: Time) {
+        self.do_what_is_due(now);
+        self.observe(now);
+    }
+
+    fn do_what_is_due(&mut self, now: Time) {
+        self.keepalive.tick(now);
+        self.path.update(now);
+        if self.is_closed() {
+            return;
+        }
+        if self.keepalive.timeout_at() <= now {
+            return self.end_unless_ending(CloseReason::Timeout);
+        }
+        match &self.life {
+            Life::Closing(closing) if closing.ends_at() <= now => {
+                self.end(closing.reason, closing.undelivered)
+            }
+            Life::Draining { reason, until } if *until <= now || self.is_drained() => self.fail(now, *reason),
+            _ => {}
+        }
+    }
+
+    /// When something is due.
+    pub(in crate::session) fn poll_timeout(&self) -> Option<Time> {
+        let now = self.keepalive.now;
+        if self.path.has_copy() {
+            return Some(now);
+        }
+        match &self.life {
+            &Life::Closed { owes_answer, .. } => return owes_answer.then_some(now),
+            Life::Closing(closing) => {
+                return Some(closing.check().min(self.path_due()));
+            }
+            Life::Up | Life::Draining { .. } => {}
+        }
+        let mut data = self.lanes.check(now);
+        if data <= now && !self.turns.is_paced() {
+            return Some(data); // nothing is sooner
+        }
+        let mut next = self.keepalive.timeout_at().min(self.keepalive.ping_at());
+        next = next.min(self.path_due()).min(self.control_due(now));
+        if let Life::Draining { until, .. } = self.life {
+            next = next.min(if self.is_drained() { now } else { until });
+        }
+        if self.lane_waits() || self.datagrams.next_len().is_some() || self.repair_is_due() {
+            data = now;
+        }
+        if let Some(channels) = &self.channels {
+            data = data.min(channels.check(now, self.measured.rtt.smoothed()).unwrap_or(Time::NEVER));
+        }
+        data = data.min(self.mtu.check());
+        if data != Time::NEVER {
+            next = next.min(data.max(self.turns.allows_at()));
+        }
+        Some(next)
+    }
+
+    /// When the peer is told something that it is owed.
+    pub(super) fn control_due(&self, now: Time) -> Time {
+        if self.path.response.is_some() {
+            return now;
+        }
+        let mut due = self.received.due.min(self.answer_due(now)).min(self.redirects.due());
+        if let Some(marks) = &self.marks {
+            due = due.min(marks.due);
+        }
+        due.min(self.tells_due())
+    }
+
+    /// Whether a lane has made a datagram that has not left.
+    pub(super) fn lane_waits(&self) -> bool {
+        self.lanes.next_len().is_some() || self.parts.next().is_some()
+    }
+
+    fn path_due(&self) -> Time {
+        self.path.check(self.seal.overhead() + PATH_FRAME)
+    }
+}
+
 /// Packets that nobody answers after which a ping rides: those of an end that says something now and then wait for a silence.
 const UNASKED: u8 = 4;
 /// Pings that follow one that was not answered in time, and time between them, µs.
@@ -141,42 +214,3 @@ const GAP: u64 = 5_000_000;
 const GRACE: u64 = 2_000_000;
 /// Time between two pings until the first packet of the peer, µs.
 const UNHEARD: u64 = 100_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn at(ms: u64) -> Time {
-        Time::from_millis(ms)
-    }
-
-    fn keepalive(asks: bool) -> Keepalive {
-        Keepalive::new(at(0), Duration::from_millis(500), Duration::from_secs(20), asks)
-    }
-
-    #[test]
-    fn pings_are_frequent_until_the_peer_is_heard_and_come_only_after_silence() {
-        let mut keepalive = keepalive(true);
-        assert_eq!(keepalive.ping_at(), at(0));
-        keepalive.on_sent(at(0), Sent::Ping);
-        assert_eq!(keepalive.ping_at(), at(100));
-        keepalive.on_heard(at(60));
-        assert_eq!(keepalive.ping_at(), at(500));
-        keepalive.on_sent(at(400), Sent::Sign);
-        assert_eq!((keepalive.ping_at(), keepalive.timeout_at()), (at(900), at(20_060)));
-    }
-
-    #[test]
-    fn who_was_frozen_gives_the_peer_two_seconds() {
-        let mut frozen = keepalive(false);
-        for ms in (0..=15_000).step_by(5000) {
-            frozen.tick(at(ms));
-        }
-        assert_eq!(frozen.timeout_at(), at(20_000), "5 s between two calls is no gap");
-        frozen.tick(at(60_000));
-        assert!(frozen.ping_at() <= at(60_000));
-        assert_eq!(frozen.timeout_at(), at(62_000));
-        frozen.on_heard(at(60_100));
-        assert_eq!(frozen.timeout_at(), at(80_100));
-    }
-}
