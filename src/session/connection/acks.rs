@@ -202,17 +202,4 @@ mod tests {
         }
         assert_eq!(received.peek(Time::ZERO), None);
     }
-
-    #[test]
-    fn an_ack_leaves_before_its_bits_do_not_reach_the_oldest() {
-        let (mut received, later) = (Received::default(), Time::from_millis(10));
-        for round in 0..3 {
-            let first = 100 * round;
-            (first..first + REACH).for_each(|pn| received.add(Time::ZERO, pn, Some(later)));
-            assert_eq!(received.due, later);
-            received.add(Time::ZERO, first + REACH, Some(later));
-            assert_eq!(received.due, Time::ZERO);
-            received.told();
-        }
-    }
 }

@@ -1,29 +1,22 @@
 //! Unreliable datagrams: those that wait to be sent, which of them arrived, those that wait to be read.
 
-use super::super::error::SendError;
-use super::super::event::DatagramId;
 use super::acks::low;
 use super::memory::held;
 use crate::arq::RecvError;
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
+use crate::session::config::SessionConfig;
+use crate::session::error::SendError;
+use crate::session::event::DatagramId;
 use crate::wire::{DatagramQueue, Output};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    limits: Limits,
-    /// Made for the first datagram.
+    /// Most bytes of one that is sent.
+    max: u16,
+    /// Made for the first.
     queues: Option<Box<Queues>>,
-}
-
-/// Most bytes of a datagram, of those that wait to be sent, and to be read; and packets that are remembered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) max: u16,
-    pub(super) out: u32,
-    pub(super) received: u32,
-    pub(super) unacked: u16,
 }
 
 #[derive(Debug)]
@@ -46,21 +39,30 @@ struct Carried {
 }
 
 impl Datagrams {
-    pub(super) const fn new(limits: Limits) -> Self {
-        Self { limits, queues: None }
+    pub(super) const fn new(max: u16) -> Self {
+        Self { max, queues: None }
     }
 
-    fn queues(&mut self) -> &mut Queues {
-        let limits = self.limits;
-        self.queues.get_or_insert_with(|| Box::new(Queues::new(limits)))
+    fn queues(&mut self, config: &SessionConfig) -> &mut Queues {
+        let queue = |bytes: u32| DatagramQueue::with_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.queues.get_or_insert_with(|| {
+            Box::new(Queues {
+                out: queue(config.datagrams_out),
+                leaves: 0,
+                next: 0,
+                carried: SequenceBuffer::new(config.unacked),
+                delivered: VecDeque::new(),
+                received: queue(config.datagrams_in),
+            })
+        })
     }
 
-    pub(super) fn send(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
-        let max = usize::from(self.limits.max);
-        if datagram.len() > max {
-            return Err(SendError::TooLong { len: datagram.len(), max });
+    pub(super) fn send(&mut self, config: &SessionConfig, datagram: &[u8]) -> Result<DatagramId, SendError> {
+        let (len, max) = (datagram.len(), usize::from(self.max));
+        if len > max {
+            return Err(SendError::TooLong { len, max });
         }
-        let Queues { out, next, .. } = self.queues();
+        let Queues { out, next, .. } = self.queues(config);
         let dropped = out.dropped();
         out.output(datagram);
         if out.dropped() > dropped {
@@ -104,17 +106,15 @@ impl Datagrams {
     }
 
     /// Takes one of the peer's; `false`: there is no room for it.
-    pub(super) fn receive(&mut self, datagram: &[u8]) -> bool {
-        let Queues { received, .. } = self.queues();
+    pub(super) fn receive(&mut self, config: &SessionConfig, datagram: &[u8]) -> bool {
+        let Queues { received, .. } = self.queues(config);
         let dropped = received.dropped();
         received.output(datagram);
         received.dropped() == dropped
     }
 
     pub(super) fn recv(&mut self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        let Some(Queues { received, .. }) = self.queues.as_deref_mut() else {
-            return Err(RecvError::NoMessage);
-        };
+        let received = &mut self.queues.as_mut().ok_or(RecvError::NoMessage)?.received;
         let need = received.next_len().ok_or(RecvError::NoMessage)?;
         let have = buf.len();
         let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
@@ -145,20 +145,6 @@ impl Datagrams {
     pub(super) fn forget(&mut self) {
         if let Some(queues) = &mut self.queues {
             queues.carried.reset();
-        }
-    }
-}
-
-impl Queues {
-    fn new(Limits { out, received, unacked, .. }: Limits) -> Self {
-        let queue = |bytes: u32| DatagramQueue::with_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
-        Self {
-            out: queue(out),
-            leaves: 0,
-            next: 0,
-            carried: SequenceBuffer::new(unacked),
-            delivered: VecDeque::new(),
-            received: queue(received),
         }
     }
 }

@@ -123,13 +123,15 @@ impl Marks {
         if self.path == PathMarks::Invalid || self.told_in.is_some_and(|newest| pn <= newest) {
             return 0;
         }
-        let (sent, told) = (self.sent, self.told);
-        let unmarked = counts.unmarked.wrapping_sub(told.unmarked);
-        let capable = counts.capable.wrapping_sub(told.capable);
-        let congested = counts.congested.wrapping_sub(told.congested);
-        let under_way = sent.capable.wrapping_sub(told.capable).wrapping_sub(told.congested);
-        let is_possible = u64::from(capable) + u64::from(congested) <= under_way.into()
-            && unmarked <= sent.unmarked.wrapping_sub(told.unmarked);
+        let since = |counts: EcnFrame| EcnFrame {
+            unmarked: counts.unmarked.wrapping_sub(self.told.unmarked),
+            capable: counts.capable.wrapping_sub(self.told.capable),
+            congested: counts.congested.wrapping_sub(self.told.congested),
+        };
+        let (EcnFrame { unmarked, capable, congested }, under_way) = (since(counts), since(self.sent));
+        let marks_under_way = under_way.capable.wrapping_add(under_way.congested);
+        let is_possible = u64::from(capable) + u64::from(congested) <= marks_under_way.into()
+            && unmarked <= under_way.unmarked;
         let marks_all =
             self.path != PathMarks::Valid && counts.capable == 0 && counts.congested >= TESTS.into();
         if !is_possible || marks_all {

@@ -1,18 +1,16 @@
 //! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
 
-mod room;
-
-use super::super::config::SessionConfig;
-use super::super::event::CloseReason;
-use super::super::stats::LaneTotals;
-use crate::arq::{Config, InputError, Kcp, KcpEvent, KcpSendError, RecvError};
+use crate::arq::{Config, InputError, Kcp, KcpSendError};
 use crate::config::ConfigError;
-use crate::events::Logged;
 use crate::seq::{Conv, Sn};
+use crate::session::config::SessionConfig;
+use crate::session::error::SendError;
+use crate::session::event::CloseReason;
+use crate::session::stats::LaneTotals;
 use crate::time::Time;
 use crate::wire::{Ahead, DatagramQueue, InPacket, conv_of};
-use room::Wait;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The lanes of one end. Lane n has the conv of the session + n, which wraps: within what the session has
 /// authenticated a conv only tells lanes apart.
@@ -27,11 +25,11 @@ pub(super) struct Lanes {
     is_awaited: bool,
     config: Arc<SessionConfig>,
     /// Made when the first of them is used: most sessions of a big server are idle.
-    lanes: Vec<Lane>,
+    pub(super) lanes: Vec<Lane>,
 }
 
 #[derive(Debug)]
-struct Lane {
+pub(super) struct Lane {
     kcp: Kcp<DatagramQueue>,
     /// Since when the peer's window is closed while something waits for it, and nothing more is acknowledged than this.
     blocked: Option<(Time, Sn)>,
@@ -41,6 +39,22 @@ struct Lane {
     /// It was asked whether all has arrived, and it had not.
     is_asked: bool,
     wait: Option<Box<Wait>>,
+}
+
+/// A lane waits for room for bytes. They are kept for it: what others ask for later they do not get before.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    need: u32,
+    /// Since when; once it was told that there is room, until when that is kept for it.
+    at: Time,
+    is_told: bool,
+}
+
+impl Wait {
+    /// Who has less comes first.
+    const fn turn(&self) -> Time {
+        if self.is_told { Time::ZERO } else { self.at }
+    }
 }
 
 impl Lane {
@@ -62,22 +76,9 @@ impl Lane {
 }
 
 impl Lanes {
-    pub(super) fn new(
-        conv: u32,
-        config: &Arc<SessionConfig>,
-        max_datagram: u16,
-    ) -> Result<Self, ConfigError> {
-        for lane in &config.lanes {
-            config.lane(lane, max_datagram).check()?;
-        }
-        Ok(Self {
-            conv,
-            max_datagram,
-            may_wait: false,
-            is_awaited: false,
-            config: Arc::clone(config),
-            lanes: Vec::new(),
-        })
+    pub(super) fn new(conv: u32, config: Arc<SessionConfig>, max_datagram: u16) -> Result<Self, ConfigError> {
+        config.lanes.iter().try_for_each(|lane| config.lane(lane, max_datagram).check())?;
+        Ok(Self { conv, max_datagram, may_wait: false, is_awaited: false, config, lanes: Vec::new() })
     }
 
     pub(super) fn config(&self) -> &SessionConfig {
@@ -95,37 +96,40 @@ impl Lanes {
     }
 
     #[cold]
-    fn make(&mut self) {
+    pub(super) fn make(&mut self) {
         let mut lanes = Vec::with_capacity(self.len());
         lanes.extend((0..self.len()).map_while(|lane| self.fresh(lane)));
         self.lanes = lanes;
         (0..self.lanes.len()).for_each(|index| self.make_room(index, u64::MAX));
     }
 
-    pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Option<Result<usize, KcpSendError>> {
+    /// A lane that is used from now on.
+    fn used(&mut self, lane: usize) -> Result<&mut Lane, SendError> {
         if self.lanes.is_empty() {
             self.make();
         }
-        let lane = self.lanes.get_mut(lane)?;
-        let sent = lane.kcp.send(message);
-        if let Err(KcpSendError::QueueFull { .. }) = sent {
-            (lane.was_full, self.is_awaited) = (true, true);
-        }
-        if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {
-            lane.wait = None;
-        }
-        Some(sent)
+        let count = self.len();
+        self.lanes.get_mut(lane).ok_or(SendError::NoLane { lane, count })
     }
 
-    pub(super) fn send_end(&mut self, lane: usize) -> Option<Result<(), KcpSendError>> {
-        if self.lanes.is_empty() {
-            self.make();
+    pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        let lane = self.used(lane)?;
+        let sent = lane.kcp.send(message);
+        if let Err(KcpSendError::QueueFull { .. }) = sent {
+            lane.was_full = true;
+            self.is_awaited = true;
+        } else if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {
+            lane.wait = None;
         }
-        let lane = self.lanes.get_mut(lane)?;
+        Ok(sent?)
+    }
+
+    pub(super) fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
+        let lane = self.used(lane)?;
         let sent = lane.kcp.send_end();
         lane.was_full |= sent.is_err();
         self.is_awaited |= sent.is_err();
-        Some(sent)
+        Ok(sent?)
     }
 
     /// Whether every peer's window is open.
@@ -151,20 +155,14 @@ impl Lanes {
         any
     }
 
-    pub(super) fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.lanes.get_mut(lane).ok_or(RecvError::NoMessage)?.kcp.recv(buf)
-    }
-
     pub(super) fn peek_size(&self, lane: usize) -> Option<usize> {
         self.lanes.get(lane)?.kcp.peek_size()
     }
 
     /// Looks at a lane, used or not.
-    pub(super) fn look<T>(&self, lane: usize, at: impl FnOnce(&Kcp<DatagramQueue>) -> T) -> Option<T> {
-        if self.lanes.is_empty() {
-            return self.fresh(lane).map(|lane| at(&lane.kcp));
-        }
-        self.lanes.get(lane).map(|lane| at(&lane.kcp))
+    pub(super) fn look<T>(&self, lane: usize, at: impl Fn(&Kcp<DatagramQueue>) -> T) -> Option<T> {
+        let fresh = if self.lanes.is_empty() { self.fresh(lane) } else { None };
+        self.lanes.get(lane).or(fresh.as_ref()).map(|lane| at(&lane.kcp))
     }
 
     pub(super) fn is_readable(&self) -> bool {
@@ -190,15 +188,6 @@ impl Lanes {
         self.lanes.iter_mut().for_each(|lane| lane.kcp.log_events(now, most));
     }
 
-    /// Gives what the lanes have logged.
-    pub(super) fn pop_logs(&mut self, mut each: impl FnMut(u16, Logged<KcpEvent>)) {
-        for (index, lane) in (0..).zip(&mut self.lanes) {
-            while let Some(logged) = lane.kcp.poll_log() {
-                each(index, logged);
-            }
-        }
-    }
-
     /// Bytes of the heap, and those that are kept free so that what has come can be read.
     pub(super) fn memory(&self) -> usize {
         let lane = |lane: &Lane| {
@@ -207,18 +196,16 @@ impl Lanes {
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
-    /// Whether a lane is a stream of bytes; `None`: there is no such lane.
-    pub(super) fn is_stream(&self, lane: usize) -> Option<bool> {
-        Some(self.config.lanes.get(lane)?.stream)
+    /// Whether a lane is a stream of bytes.
+    pub(super) fn is_stream(&self, lane: usize) -> Result<bool, SendError> {
+        let (found, count) = (self.config.lanes.get(lane), self.len());
+        found.map(|config| config.stream).ok_or(SendError::NoLane { lane, count })
     }
 
     /// Takes the segments of a frame, which may take `left` bytes of memory.
     pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
-        let index = usize::try_from(conv.0.wrapping_sub(self.conv)).map_err(|_| CloseReason::Protocol)?;
-        if index >= self.len() {
-            return Err(CloseReason::Protocol);
-        }
+        let index = conv.0.wrapping_sub(self.conv) as usize;
         if self.lanes.is_empty() {
             self.make();
         }
@@ -235,30 +222,20 @@ impl Lanes {
         Ok(())
     }
 
-    /// Makes what is due now, of each lane when what it made before has left.
-    pub(super) fn update(&mut self, now: Time) {
+    /// Makes what is due now, of each lane when what it made before has left. The first frame of all goes into a packet, if there is one:
+    /// behind what is in that buffer, which may become so many bytes long. Returns the lane that it is of, if it fits.
+    pub(super) fn update(&mut self, now: Time, packet: Option<(&mut Vec<u8>, usize)>) -> Option<usize> {
         self.may_wait = false;
-        for lane in &mut self.lanes {
-            self.may_wait |= lane.update_if_due(now, &mut ());
-        }
-    }
-
-    /// The same where no lane has made anything before. The first frame of all goes into a packet, behind what is in `buffer`, which may
-    /// become `end` bytes long; returns the lane that it is of, if it fits.
-    pub(super) fn update_into(&mut self, now: Time, buffer: &mut Vec<u8>, end: usize) -> Option<usize> {
-        self.may_wait = false;
-        let mut lanes = self.lanes.iter_mut().enumerate();
-        let mut first = None;
-        for (index, lane) in &mut lanes {
-            let mut packet = InPacket::new(buffer, end);
-            self.may_wait = lane.update_if_due(now, &mut packet);
-            first = packet.finish().then_some(index);
-            if first.is_some() || self.may_wait {
-                break; // what is made from here on comes behind that
+        let (mut packet, mut first) = (packet, None);
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            // What is made behind the first comes behind it.
+            if let Some((buffer, end)) = packet.as_mut().filter(|_| first.is_none() && !self.may_wait) {
+                let mut ahead = InPacket::new(buffer, *end);
+                self.may_wait = lane.update_if_due(now, &mut ahead);
+                first = ahead.finish().then_some(index);
+            } else {
+                self.may_wait |= lane.update_if_due(now, &mut ());
             }
-        }
-        for (_, lane) in lanes {
-            self.may_wait |= lane.update_if_due(now, &mut ());
         }
         first
     }
@@ -287,9 +264,7 @@ impl Lanes {
             let snd_una = lane.kcp.snd_una();
             // A peer that reads slowly opens its window for a moment each time, which may not be when we look.
             match lane.blocked.filter(|(_, una)| *una == snd_una) {
-                Some((since, _)) if now.since(since) >= slow_peer => {
-                    return Err(CloseReason::SlowPeer);
-                }
+                Some((since, _)) if now.since(since) >= slow_peer => return Err(CloseReason::SlowPeer),
                 Some(_) => {}
                 None => lane.blocked = Some((now, snd_una)),
             }
@@ -343,7 +318,7 @@ impl Lanes {
     }
 
     /// The control blocks of lanes that are used.
-    pub(super) fn used(&mut self) -> impl Iterator<Item = &mut Kcp<DatagramQueue>> {
+    pub(super) fn blocks(&mut self) -> impl Iterator<Item = &mut Kcp<DatagramQueue>> {
         self.lanes.iter_mut().map(|lane| &mut lane.kcp)
     }
 
@@ -360,15 +335,103 @@ impl Lanes {
     }
 }
 
-#[cfg(test)]
+/// What each lane has of the memory of all: a share that no other takes, and of the rest what it asked for first.
 impl Lanes {
-    /// Begins the lanes anew at other numbers than 0.
-    pub(super) fn start_at(&mut self, config: &SessionConfig, snd: Sn, rcv: Sn) {
-        self.make();
-        for (index, (lane, knobs)) in (0..).zip(self.lanes.iter_mut().zip(&config.lanes)) {
-            let knobs = config.lane(knobs, config.max_datagram);
-            let conv = Conv(self.conv.wrapping_add(index));
-            lane.kcp = Kcp::starting_at(conv, &knobs, DatagramQueue::new(), snd, rcv).unwrap();
+    /// Bytes that the messages of a lane take until they are acknowledged, and how many they may.
+    pub(super) fn send_share(&self, index: usize) -> (usize, usize) {
+        let held = |lane: &Lane| lane.kcp.send_held();
+        if let [lane] = self.lanes.as_slice() {
+            return (held(lane), self.config.send_memory as usize);
+        }
+        let turn_of = |lane: &Lane| lane.wait.as_ref().map_or(Time::NEVER, |wait| wait.turn());
+        let turn = self.lanes.get(index).map_or(Time::NEVER, turn_of);
+        let (own, most) = self.shares(self.config.send_memory);
+        let mut rest = most - own;
+        for (other, lane) in self.lanes.iter().enumerate() {
+            if other != index {
+                let first = lane.wait.as_ref().filter(|wait| (wait.turn(), other) < (turn, index));
+                let taken = held(lane) + first.map_or(0, |wait| wait.need as usize);
+                rest = rest.saturating_sub(taken.saturating_sub(own));
+            }
+        }
+        (self.lanes.get(index).map_or(0, held), own + rest)
+    }
+
+    /// Most bytes that the messages of a lane may ever take.
+    pub(super) fn send_most(&self) -> usize {
+        self.shares(self.config.send_memory).1
+    }
+
+    /// What each lane has of `memory` for itself, and what one may take when the others have nothing.
+    fn shares(&self, memory: u32) -> (usize, usize) {
+        let count = self.len().max(1);
+        let own = memory as usize / SHARED / count;
+        (own, memory as usize - own * (count - 1))
+    }
+
+    /// A lane found no room for so many bytes. Of a lane that is not there, nothing is noted.
+    pub(super) fn wait_for_room(&mut self, now: Time, lane: usize, need: usize) {
+        let Some(lane) = self.lanes.get_mut(lane) else { return };
+        let need = u32::try_from(need).unwrap_or(u32::MAX); // more is too long
+        let wait = lane.wait.get_or_insert_with(|| Box::new(Wait { need, at: now, is_told: false }));
+        wait.need = wait.need.max(need);
+        if std::mem::take(&mut wait.is_told) {
+            wait.at = now;
+        }
+    }
+
+    /// Whether a lane that waits has room, of a `memory` that all share, and was not told yet. Who was told and takes nothing waits no more.
+    pub(super) fn regain_room(&mut self, now: Time, memory: u64) -> bool {
+        let mut any = false;
+        for index in 0..self.lanes.len() {
+            if self.lanes.get(index).is_none_or(|lane| lane.wait.is_none()) {
+                continue;
+            }
+            let (held, max) = self.send_share(index);
+            let Some(Lane { wait: slot, .. }) = self.lanes.get_mut(index) else { continue };
+            let Some(wait) = slot else { continue };
+            if wait.is_told && wait.at <= now {
+                *slot = None;
+            } else if !wait.is_told
+                && held <= max / 2
+                && held + wait.need as usize <= max
+                && memory > wait.need.into()
+            {
+                (wait.at, wait.is_told, any) = (now + KEPT, true, true);
+            }
+        }
+        any
+    }
+
+    /// Whether a lane waits for room.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.wait.is_some())
+    }
+
+    /// Shares `receive_memory` out: each lane has a part of a quarter for itself, and of the rest what the others have left. What
+    /// a lane holds already it may hold, and no more than `left` bytes beyond; but one segment it may in any case, whose ACK tells the
+    /// peer that the window is closed.
+    fn make_room(&mut self, index: usize, left: u64) {
+        let mut limit = self.config.receive_memory;
+        if self.lanes.len() > 1 {
+            let (own, most) = self.shares(limit);
+            let [own, most] = [own, most].map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+            limit = most;
+            for (other, lane) in self.lanes.iter().enumerate() {
+                if other != index {
+                    limit = limit.saturating_sub(lane.kcp.receive_reserved().saturating_sub(own));
+                }
+            }
+        }
+        if let Some(lane) = self.lanes.get_mut(index) {
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            let most = lane.kcp.receive_reserved().saturating_add(left);
+            lane.kcp.set_receive_room(limit.min(most.max(lane.kcp.config().rcv_mtu.into())));
         }
     }
 }
+
+/// One part of so many of the memory of all lanes is shared out among them; the rest is for whoever comes first.
+const SHARED: usize = 4;
+/// How long room is kept for a lane that was told that it has some.
+const KEPT: Duration = Duration::from_millis(20);

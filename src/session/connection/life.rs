@@ -166,7 +166,7 @@ impl<M: Message> Connection<M> {
             segments: self.lanes.unacked(),
             messages: self.channels.as_ref().map_or(0, |channels| channels.unacked()),
             datagrams: self.datagrams.waiting(),
-            redirect: self.redirects.is_pending(),
+            redirect: self.redirects.out.is_some(),
         }
     }
 

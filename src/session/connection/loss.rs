@@ -252,45 +252,6 @@ mod tests {
     }
 
     #[test]
-    fn acks_that_get_lost_are_no_losses() {
-        let (mut each, mut few) = (PathLoss::default(), PathLoss::default());
-        let arrived = |pn: u64| !pn.is_multiple_of(5);
-        for newest in (0..=1000).filter(|pn| arrived(*pn)) {
-            each.on_ack(at(newest), ack(newest, arrived));
-            if newest % 31 == 1 {
-                few.on_ack(at(newest), ack(newest, arrived));
-            }
-        }
-        assert_eq!(counts(&each), [996, 199]);
-        assert_eq!(each.share(at(1000), u64::MAX), Some(199.0 / 996.0));
-        assert!((few.share(at(1000), u64::MAX).unwrap() - 0.2).abs() < 0.005, "{few:?}");
-    }
-
-    #[test]
-    fn what_no_ack_tells_of_fares_as_what_the_next_one_tells_of() {
-        let all = |_| true;
-        let mut loss = PathLoss::default();
-        (0..=100).for_each(|newest| loss.on_ack(at(newest), ack(newest, all)));
-        loss.on_ack(at(200), ack(200, |pn| pn <= 100)); // an outage of what was sent
-        assert_eq!(counts(&loss), [197, 96]);
-        loss.on_ack(at(300), ack(300, all)); // one of ACKs
-        assert_eq!(counts(&loss), [297, 99]);
-        loss.on_ack(at(300 + 6000), ack(900, all));
-        assert_eq!(counts(&loss)[0], 301 + 29, "too long ago");
-    }
-
-    #[test]
-    fn what_comes_late_was_not_lost() {
-        let mut loss = PathLoss::default();
-        (0..=100).for_each(|newest| loss.on_ack(at(newest), ack(newest, |pn| pn != 50 || newest > 60)));
-        assert_eq!(loss.share(at(100), u64::MAX), Some(0.0));
-        loss.on_ack(at(110), ack(110, |pn| pn != 102));
-        assert_eq!(counts(&loss)[1], 1, "it is taken off the next");
-        loss.on_ack(at(120), ack(120, |pn| pn != 102 && pn != 112));
-        assert_eq!(counts(&loss)[1], 2);
-    }
-
-    #[test]
     fn counts_are_exact_whatever_is_between_them() {
         let mut loss = PathLoss { count: u32::MAX - 9, ..PathLoss::default() };
         loss.on_count(at(0), ack(99, |_| true), 70);
@@ -319,18 +280,6 @@ mod tests {
         assert_eq!(loss.share(at(10_000), u64::MAX), None, "these are forgotten, and the others few");
         loss.path_changed(100);
         assert_eq!((loss.share(at(9_999), u64::MAX), counts(&loss)), (None, [59, 51]));
-    }
-
-    #[test]
-    fn probes_are_not_missed() {
-        let mut loss = PathLoss::default();
-        loss.probes_missing(2);
-        loss.on_count(at(0), ack(99, |_| true), 97);
-        assert_eq!(counts(&loss), [100, 1]);
-        loss.probes_missing(3);
-        loss.probes_missing(2);
-        loss.on_count(at(1), ack(199, |_| true), 196);
-        assert_eq!(counts(&loss), [200, 2], "it has arrived");
     }
 
     proptest! {

@@ -100,7 +100,7 @@ impl<M: Message> Connection<M> {
         if !self.budget.is_short {
             return false;
         }
-        if !self.lanes.is_used() {
+        if self.lanes.lanes.is_empty() {
             self.budget.is_short = self.budget.left == 0;
             return !self.budget.is_short;
         }

@@ -156,23 +156,16 @@ impl<M: Message> Connection<M> {
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(protected);
-        let SessionConfig { datagrams_out, datagrams_in, unacked, keepalive, timeout, .. } = **config;
-        let datagram_limits = datagrams::Limits {
-            max: SessionConfig::datagram_max(protected),
-            out: datagrams_out,
-            received: datagrams_in,
-            unacked,
-        };
         Ok(Self {
             life: Life::Up,
             close_text: Box::default(),
             seal,
             peer: Peer { sid: peer_sid, is_server: is_client, user },
             path: Path::new(peer, moves, seed),
-            keepalive: Keepalive::new(now, keepalive, timeout, is_client),
-            lanes: Lanes::new(conv, config, protected)?,
+            keepalive: Keepalive::new(now, config.keepalive, config.timeout, is_client),
+            lanes: Lanes::new(conv, Arc::clone(config), protected)?,
             channels: channels.map(|channels| Channels::new(&channels).map(Box::new)).transpose()?,
-            datagrams: Datagrams::new(datagram_limits),
+            datagrams: Datagrams::new(SessionConfig::datagram_max(protected)),
             turns: Turns::new(config.pacing.as_ref())?,
             received: acks::Received::default(),
             sent: None,
@@ -196,18 +189,14 @@ impl<M: Message> Connection<M> {
     ///
     /// Enough waits already: send again later. Or the message is too long, or there is no such lane, or it is too late.
     pub fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
-        if !self.is_up() {
-            return Err(SendError::Closed);
-        }
-        let count = self.lanes.len();
-        let is_stream = self.lanes.is_stream(lane).ok_or(SendError::NoLane { lane, count })?;
+        self.check_up()?;
+        let is_stream = self.lanes.is_stream(lane)?;
         let room = self.within_memory(lane, message, is_stream);
         if let Err(SendError::Full { .. } | SendError::NoMemory) = room {
             self.budget.is_short = true;
             self.lanes.wait_for_room(self.keepalive.now, lane, if is_stream { 1 } else { message.len() });
         }
-        let message = room?;
-        let taken = self.lanes.send(lane, message).ok_or(SendError::NoLane { lane, count })??;
+        let taken = self.lanes.send(lane, room?)?;
         self.budget.spend(taken + SEGMENT);
         self.turns.is_eager = self.lanes.are_open();
         Ok(taken)
@@ -220,11 +209,8 @@ impl<M: Message> Connection<M> {
     ///
     /// Those of [`send`](Self::send).
     pub fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
-        if !self.is_up() {
-            return Err(SendError::Closed);
-        }
-        let count = self.lanes.len();
-        Ok(self.lanes.send_end(lane).ok_or(SendError::NoLane { lane, count })??)
+        self.check_up()?;
+        self.lanes.send_end(lane)
     }
 
     /// Whether all that was sent on a lane is known to have arrived. If not, [`Event::Writable`] tells when it has.
@@ -238,7 +224,7 @@ impl<M: Message> Connection<M> {
     ///
     /// There is none yet, or it does not fit and stays.
     pub fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-        self.lanes.recv(lane, buf)
+        self.lanes.blocks().nth(lane).ok_or(RecvError::NoMessage)?.recv(buf)
     }
 
     /// Bytes of the next message of a lane; `None`: it is not there yet.
@@ -253,11 +239,9 @@ impl<M: Message> Connection<M> {
     ///
     /// Too many bytes wait, or it is too long, or it is too late.
     pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
-        if !self.is_up() {
-            return Err(SendError::Closed);
-        }
+        self.check_up()?;
         self.budget.check(datagram.len())?;
-        let id = self.datagrams.send(datagram)?;
+        let id = self.datagrams.send(self.lanes.config(), datagram)?;
         self.budget.spend(datagram.len() + SEGMENT);
         Ok(id)
     }
@@ -342,10 +326,12 @@ impl<M: Message> Connection<M> {
         *connected || *readable || *writable || *redirected || moved.is_some() || closed.is_some()
     }
 
+    fn check_up(&self) -> Result<(), SendError> {
+        if self.is_up() { Ok(()) } else { Err(SendError::Closed) }
+    }
+
     fn open_channels(&mut self, channel: usize) -> Result<&mut Channels<M>, SendError> {
-        if !self.is_up() {
-            return Err(SendError::Closed);
-        }
+        self.check_up()?;
         self.budget.check(0)?;
         let none = crate::message::ChannelSendError::NoChannel { index: channel, count: 0 };
         self.channels.as_deref_mut().ok_or(none.into())

@@ -97,28 +97,22 @@ impl PathMtu {
 
     /// Probes that are not known to have arrived.
     pub(super) fn probes_missing(&self) -> u32 {
-        self.search.as_ref().map_or(0, |search| {
-            u32::try_from(search.counts.lost)
-                .unwrap_or(u32::MAX)
-                .saturating_add(search.tries.waits.is_some().into())
-        })
+        let missing = |search: &Search| search.counts.lost + u64::from(search.tries.waits.is_some());
+        u32::try_from(self.search.as_deref().map_or(0, missing)).unwrap_or(u32::MAX)
     }
 
     /// Notes a datagram with data. `has_more`: there is more than it has room for. `patience` is the time that an acknowledgement may
     /// take.
-    pub(super) fn on_sent(
-        &mut self,
-        now: Time,
-        sequence: Seq16,
-        len: usize,
-        has_more: bool,
-        patience: Duration,
-    ) {
+    pub(super) fn on_sent(&mut self, now: Time, pn: Seq16, len: usize, has_more: bool, patience: Duration) {
         let Some(search) = &mut self.search else { return };
         search.is_wanted |= has_more || len + NEARLY >= usize::from(self.current);
         if len > usize::from(search.base) {
-            let first = Unheard { sent: 0, newest: sequence, rounds: 0, since: now };
-            search.unheard.get_or_insert(first).add(now, sequence, patience);
+            let unheard =
+                search.unheard.get_or_insert(Unheard { sent: 0, newest: pn, rounds: 0, since: now });
+            (unheard.newest, unheard.sent) = (pn, unheard.sent.saturating_add(1));
+            if now.since(unheard.since) >= patience {
+                (unheard.rounds, unheard.since) = (unheard.rounds.saturating_add(1), now);
+            }
         }
     }
 
@@ -132,30 +126,29 @@ impl PathMtu {
 
     /// Goes back to what every path carries if long datagrams do not arrive any more; returns whether it does.
     pub(super) fn shrink_if_lost(&mut self, now: Time, patience: Duration) -> bool {
-        let Some(search) = &mut self.search else { return false };
-        if self.current == search.base
-            || !search.unheard.is_some_and(|unheard| unheard.is_too_much(now, patience))
-        {
+        let Some(search) = self.search.as_mut().filter(|search| self.current > search.base) else {
             return false;
+        };
+        let falls = search.unheard.is_some_and(|unheard| unheard.is_too_much(now, patience));
+        if falls {
+            search.fall(now, self.current);
+            self.current = search.base;
         }
-        search.fall(now, self.current);
-        self.current = search.base;
-        true
+        falls
     }
 
     /// Bytes of the probe that is due. `heard`: when anything of the peer last came.
     pub(super) fn poll(&mut self, now: Time, heard: Time, patience: Duration) -> Option<u16> {
         let (search, current) = (self.search.as_mut()?, self.current);
-        if let Some((left, until)) = search.tries.waits {
-            if until > now {
-                return None;
-            }
-            if heard <= left {
+        match search.tries.waits {
+            Some((_, until)) if until > now => return None,
+            Some((left, _)) if heard <= left => {
                 // Nothing comes at all: that says nothing of its length.
                 search.tries.waits = Some((left, now + patience));
                 return None;
             }
-            search.give_up(now, current);
+            Some(_) => search.give_up(now, current),
+            None => {}
         }
         if !search.is_wanted || search.not_before > now {
             return None;
@@ -196,10 +189,9 @@ impl PathMtu {
     /// The peer is reached by another path: begins anew.
     pub(super) fn path_changed(&mut self) {
         if let Some(search) = &mut self.search {
-            let counts = search.counts;
-            **search =
-                Search { counts, is_wanted: search.is_wanted, ..Search::new(search.base, search.most) };
-            self.current = search.base;
+            let Search { base, most, is_wanted, counts, .. } = **search;
+            **search = Search { is_wanted, counts, ..Search::new(base, most) };
+            self.current = base;
         }
     }
 
@@ -312,15 +304,6 @@ impl Search {
 }
 
 impl Unheard {
-    fn add(&mut self, now: Time, sequence: Seq16, patience: Duration) {
-        self.newest = sequence;
-        self.sent = self.sent.saturating_add(1);
-        if now.since(self.since) >= patience {
-            self.rounds = self.rounds.saturating_add(1);
-            self.since = now;
-        }
-    }
-
     /// Whether so many were lost that it is not by chance: on three occasions, or many on fewer.
     fn is_too_much(self, now: Time, patience: Duration) -> bool {
         match self.rounds + u8::from(now.since(self.since) >= patience) {

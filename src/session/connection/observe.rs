@@ -106,7 +106,11 @@ impl<M: Message> Connection<M> {
         let (stats, mut states) = (self.stats(), self.state_events());
         let Some(observer) = &mut self.observer else { return };
         let log = &mut observer.log;
-        self.lanes.pop_logs(|lane, Logged { at, event }| log.push(at, SessionEvent::Lane { lane, event }));
+        for (lane, kcp) in (0..).zip(self.lanes.blocks()) {
+            while let Some(Logged { at, event }) = kcp.poll_log() {
+                log.push(at, SessionEvent::Lane { lane, event });
+            }
+        }
         let before = std::mem::replace(&mut observer.stats, stats);
         if stats.sent > before.sent {
             let (n, bytes) = (stats.sent - before.sent, stats.bytes_sent - before.bytes_sent);

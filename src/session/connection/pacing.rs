@@ -105,30 +105,3 @@ pub(super) const DATAGRAMS: u32 = 1 << 31;
 const TURNS: u8 = 8;
 /// Time whose datagrams may leave at once, µs.
 const BURST: u64 = 100_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn so_many_leave_at_once_and_then_by_the_rate_of_the_mode() {
-        let mut pacing = Pacing::new(&PaceConfig { good_rate: 50, ..PaceConfig::default() }).unwrap();
-        let sent = |pacing: &mut Pacing, from: u64, to: u64| {
-            let mut sent = 0;
-            for ms in from..to {
-                let now = Time::from_millis(ms);
-                while pacing.allows_at() <= now {
-                    pacing.on_sent(now);
-                    sent += 1;
-                }
-            }
-            sent
-        };
-        assert_eq!(sent(&mut pacing, 1000, 1001), 6, "100 ms of 50 a second, and the one that is due");
-        assert_eq!(sent(&mut pacing, 1001, 2001), 50);
-        let slow = Conditions { rtt: Duration::from_millis(300), ..Conditions::default() };
-        pacing.update(Time::from_millis(2001), &slow);
-        assert_eq!(pacing.mode(), Mode::Bad);
-        assert_eq!(sent(&mut pacing, 2001, 4001), 20);
-    }
-}

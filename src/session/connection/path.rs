@@ -2,6 +2,8 @@
 
 use crate::pace::Rtt;
 use crate::time::Time;
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -12,7 +14,9 @@ pub(super) struct Path {
     moves: bool,
     /// The answer to the peer's question.
     pub(super) response: Option<[u8; 8]>,
-    challenges: Challenges,
+    /// What candidates are asked comes of this key: nobody who does not have it can know the next one.
+    key: [u64; 2],
+    asked: u32,
     /// Made when a packet first comes from another address.
     pub(super) moving: Option<Box<Moving>>,
 }
@@ -40,9 +44,8 @@ struct Candidate {
 }
 
 impl Path {
-    /// `key` makes what candidates are asked.
     pub(super) const fn new(address: SocketAddr, moves: bool, key: [u64; 2]) -> Self {
-        Self { address, moves, response: None, challenges: Challenges { key, count: 0 }, moving: None }
+        Self { address, moves, response: None, key, asked: 0, moving: None }
     }
 
     pub(super) const fn address(&self) -> SocketAddr {
@@ -66,16 +69,19 @@ impl Path {
 
     fn on_candidate(&mut self, now: Time, from: SocketAddr, is_newest: bool, len: usize, rtt: &Rtt) {
         self.update(now);
-        let may_switch = is_newest && self.may_switch(now);
-        let Moving { candidate, .. } = &mut **self.moving.get_or_insert_default();
+        let Moving { candidate, switches, .. } = &mut **self.moving.get_or_insert_default();
+        let may_switch = switches[0].is_none_or(|oldest| now.since(oldest) >= SWITCH_SPAN);
         match candidate {
             Some(candidate) if candidate.address == from => {
                 candidate.received = candidate.received.saturating_add(len);
             }
-            None if may_switch => {
+            None if is_newest && may_switch => {
+                let mut hasher = SipHasher24::new_with_keys(self.key[0], self.key[1]);
+                hasher.write_u64(self.asked.into());
+                self.asked = self.asked.wrapping_add(1);
                 *candidate = Some(Candidate {
                     address: from,
-                    challenge: self.challenges.next(),
+                    challenge: hasher.finish().to_le_bytes(),
                     received: len,
                     sent: 0,
                     ask_at: now,
@@ -104,9 +110,7 @@ impl Path {
         let Moving { candidate, switches, .. } = self.moving.as_deref_mut()?;
         candidate.take_if(|candidate| candidate.address == from && candidate.challenge == response)?;
         switches.rotate_left(1);
-        if let Some(last) = switches.last_mut() {
-            *last = Some(now);
-        }
+        switches[SWITCHES - 1] = Some(now);
         Some(std::mem::replace(&mut self.address, from))
     }
 
@@ -148,7 +152,8 @@ impl Path {
 
     /// When [`poll`](Self::poll) has something next, unless it waits for bytes.
     pub(super) fn check(&self, len: usize) -> Time {
-        let Some(candidate) = self.candidate() else { return Time::NEVER };
+        let candidate = self.moving.as_ref().and_then(|moving| moving.candidate.as_ref());
+        let Some(candidate) = candidate else { return Time::NEVER };
         let can_pay = candidate.sent.saturating_add(len) <= candidate.received;
         if can_pay { candidate.ask_at.min(candidate.dies_at) } else { candidate.dies_at }
     }
@@ -157,33 +162,6 @@ impl Path {
         if let Some(moving) = &mut self.moving {
             moving.candidate.take_if(|candidate| candidate.dies_at <= now);
         }
-    }
-
-    fn candidate(&self) -> Option<&Candidate> {
-        self.moving.as_ref()?.candidate.as_ref()
-    }
-
-    fn may_switch(&self, now: Time) -> bool {
-        let oldest = self.moving.as_ref().and_then(|moving| *moving.switches.first()?);
-        oldest.is_none_or(|oldest| now.since(oldest) >= SWITCH_SPAN)
-    }
-}
-
-/// What candidates are asked: nobody who does not have the key can know the next one.
-#[derive(Clone, Copy, Debug)]
-struct Challenges {
-    key: [u64; 2],
-    count: u32,
-}
-
-impl Challenges {
-    fn next(&mut self) -> [u8; 8] {
-        use std::hash::Hasher;
-        let [first, second] = self.key;
-        let mut hasher = siphasher::sip::SipHasher24::new_with_keys(first, second);
-        hasher.write_u64(self.count.into());
-        self.count = self.count.wrapping_add(1);
-        hasher.finish().to_le_bytes()
     }
 }
 
@@ -208,7 +186,7 @@ mod tests {
     /// A packet comes; the port of the candidate after it.
     fn packet(path: &mut Path, ms: u64, port: u16, is_newest: bool) -> Option<u16> {
         path.on_packet(Time::from_millis(ms), address(port), is_newest, 34, &Rtt::default());
-        path.candidate().map(|candidate| candidate.address.port())
+        path.moving.as_ref()?.candidate.as_ref().map(|candidate| candidate.address.port())
     }
 
     /// The question to a candidate that is asked now.

@@ -169,7 +169,8 @@ impl<M: Message> Connection<M> {
             Frame::Kcp(segments) => self.on_segments(now, segments)?,
             Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
-                let has_room = self.budget.check(datagram.len()).is_ok() && self.datagrams.receive(datagram);
+                let has_room = self.budget.check(datagram.len()).is_ok()
+                    && self.datagrams.receive(self.lanes.config(), datagram);
                 self.budget.spend(datagram.len());
                 handled.elicits = true;
                 handled.refused |= !has_room;
@@ -200,7 +201,7 @@ impl<M: Message> Connection<M> {
                     self.on_told(now, told, Some(counts.packets()));
                 }
                 if self.marks.as_mut().is_some_and(|marks| marks.on_counts(handled.pn, counts) > 0) {
-                    self.lanes.used().for_each(|lane| lane.congestion_marked(now));
+                    self.lanes.blocks().for_each(|lane| lane.congestion_marked(now));
                 }
             }
             Frame::Loss(loss) => self.on_loss(now, handled.pn, loss)?,
@@ -242,7 +243,7 @@ impl<M: Message> Connection<M> {
         let first = moved.as_ref().map_or(old, |moved| moved.0);
         *moved = Some(Box::new((first, from)));
         if old.ip().to_canonical() != from.ip().to_canonical() {
-            self.lanes.used().for_each(|lane| lane.path_changed(now));
+            self.lanes.blocks().for_each(|lane| lane.path_changed(now));
             if let Some(sent) = &mut self.sent {
                 sent.path_changed();
             }
@@ -288,7 +289,7 @@ impl<M: Message> Connection<M> {
         for sequence in acked {
             self.mtu.on_arrived(now, sequence, sent.bytes_sent(sequence));
             self.datagrams.on_acked(sequence);
-            self.redirects.on_acked(sequence);
+            self.redirects.on_acked(newest.saturating_sub(ack.0.wrapping_sub(sequence.0).into()));
             if let Some(channels) = &mut self.channels {
                 channels.on_acked(sequence);
             }

@@ -1,10 +1,8 @@
 //! Where a server sends its client: a connect token for another server, repeated until the client has it.
 
-use super::super::error::RedirectError;
 use super::Connection;
-use super::acks::low;
 use crate::message::Message;
-use crate::seq::Seq16;
+use crate::session::error::RedirectError;
 use crate::session::event::CloseReason;
 use crate::session::token::PublicToken;
 use crate::time::Time;
@@ -14,17 +12,19 @@ use zeroize::Zeroizing;
 /// The tokens of one end: the one that is sent, or the one that came.
 #[derive(Default)]
 pub(super) struct Redirects {
-    out: Option<Box<Outgoing>>,
+    /// Until it is known to have arrived.
+    pub(super) out: Option<Box<Outgoing>>,
     came: Option<Box<Came>>,
 }
 
-/// A token that is not known to have arrived.
-struct Outgoing {
+printed_without_secrets! { Redirects {} }
+
+pub(super) struct Outgoing {
     token: Token,
     due: Time,
-    pause: Option<Duration>,
+    pause: Duration,
     /// The newest packets that had it.
-    carriers: [Option<Seq16>; CARRIERS],
+    carriers: [Option<u64>; CARRIERS],
 }
 
 /// The newest token that came, and by which packet.
@@ -38,12 +38,8 @@ type Token = Zeroizing<Vec<u8>>;
 
 impl Redirects {
     fn send(&mut self, now: Time, token: &[u8]) {
-        let token = Zeroizing::new(token.to_vec());
-        self.out = Some(Box::new(Outgoing { token, due: now, pause: None, carriers: [None; CARRIERS] }));
-    }
-
-    pub(super) const fn is_pending(&self) -> bool {
-        self.out.is_some()
+        let (token, pause) = (Zeroizing::new(token.to_vec()), Duration::ZERO);
+        self.out = Some(Box::new(Outgoing { token, due: now, pause, carriers: [None; CARRIERS] }));
     }
 
     pub(super) fn due(&self) -> Time {
@@ -53,30 +49,21 @@ impl Redirects {
     /// The token that is sent now. It is due again after two round trips, and then after twice as long each time.
     pub(super) fn poll(&mut self, now: Time, rtt: Duration) -> Option<&[u8]> {
         let out = self.out.as_mut().filter(|out| out.due <= now)?;
-        let pause = out.pause.map_or(2 * rtt, |pause| 2 * pause).clamp(PAUSE_MIN, PAUSE_MAX);
-        (out.due, out.pause) = (now + pause, Some(pause));
+        out.pause = (2 * if out.pause.is_zero() { rtt } else { out.pause }).clamp(PAUSE_MIN, PAUSE_MAX);
+        out.due = now + out.pause;
         Some(&out.token)
     }
 
-    /// Notes a packet that left, and whether it had the token.
-    pub(super) fn on_sent(&mut self, pn: u64, has_token: bool) {
-        let Some(out) = &mut self.out else { return };
-        let sequence = Some(low(pn));
-        for carrier in out.carriers.iter_mut().filter(|carrier| **carrier == sequence) {
-            *carrier = None; // the number has come round
-        }
-        if has_token {
+    /// The packet `pn` that leaves has the token.
+    pub(super) fn on_sent(&mut self, pn: u64) {
+        if let Some(out) = &mut self.out {
             out.carriers.rotate_right(1);
-            if let Some(newest) = out.carriers.first_mut() {
-                *newest = sequence;
-            }
+            out.carriers[0] = Some(pn);
         }
     }
 
-    pub(super) fn on_acked(&mut self, sequence: Seq16) {
-        if self.out.as_ref().is_some_and(|out| out.carriers.contains(&Some(sequence))) {
-            self.out = None;
-        }
+    pub(super) fn on_acked(&mut self, pn: u64) {
+        self.out.take_if(|out| out.carriers.contains(&Some(pn)));
     }
 
     /// Keeps a token of the server, which came in the packet `pn`; returns whether it is new. It may be the newest again, whose
@@ -93,12 +80,6 @@ impl Redirects {
         let token = Zeroizing::new(token.to_vec());
         self.came = Some(Box::new(Came { token, pn, is_taken: false }));
         Some(true)
-    }
-
-    fn pop(&mut self) -> Option<Token> {
-        let came = self.came.as_mut().filter(|came| !came.is_taken)?;
-        came.is_taken = true;
-        Some(came.token.clone())
     }
 }
 
@@ -120,7 +101,9 @@ impl<M: Message> Connection<M> {
     }
 
     pub(in crate::session) fn pop_redirect(&mut self) -> Option<Token> {
-        self.redirects.pop()
+        let came = self.redirects.came.as_mut().filter(|came| !came.is_taken)?;
+        came.is_taken = true;
+        Some(came.token.clone())
     }
 
     /// Takes a REDIRECT: only a client gets any. What is no token is counted, and acknowledged, for it will not become one.
@@ -143,13 +126,6 @@ impl<M: Message> Connection<M> {
     }
 }
 
-impl std::fmt::Debug for Redirects {
-    /// Without the tokens.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Redirects(..)")
-    }
-}
-
 /// Packets that are remembered: more than leave in a round trip.
 const CARRIERS: usize = 8;
 /// Least and most time between two of them.
@@ -160,37 +136,17 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
 
-    fn sends(redirects: &mut Redirects, rtt: u64) -> Vec<u64> {
-        let rtt = Duration::from_millis(rtt);
-        (0..4000).filter(|&ms| redirects.poll(Time::from_millis(ms), rtt).is_some()).collect()
-    }
-
-    #[test]
-    fn a_token_is_sent_at_once_and_then_ever_less_often_until_it_has_arrived() {
-        let mut redirects = Redirects::default();
-        assert!(redirects.poll(Time::ZERO, Duration::ZERO).is_none() && redirects.due() == Time::NEVER);
-        redirects.send(Time::ZERO, b"token");
-        assert_eq!(sends(&mut redirects, 80), [0, 160, 480, 1120, 2120, 3120]);
-        redirects.send(Time::ZERO, b"token");
-        assert_eq!(sends(&mut redirects, 0), [0, 100, 300, 700, 1500, 2500, 3500]);
-        redirects.on_sent(7, true);
-        redirects.on_acked(Seq16(8));
-        assert!(redirects.is_pending());
-        redirects.on_acked(Seq16(7));
-        assert!(!redirects.is_pending() && redirects.due() == Time::NEVER);
-    }
-
     #[test]
     fn an_acknowledgement_counts_only_for_what_had_the_token() {
         let mut redirects = Redirects::default();
         redirects.send(Time::ZERO, b"token");
-        redirects.on_sent(7, true);
-        redirects.on_sent(7 + (1 << 16), false);
-        redirects.on_acked(Seq16(7));
-        assert!(redirects.is_pending(), "that was another packet");
-        redirects.on_sent(8, true);
+        redirects.on_sent(7);
+        redirects.on_acked(8);
         redirects.send(Time::ZERO, b"another");
-        redirects.on_acked(Seq16(8));
-        assert!(redirects.is_pending(), "that was the token before");
+        redirects.on_acked(7);
+        assert!(redirects.out.is_some(), "that was the token before");
+        redirects.on_sent(9);
+        redirects.on_acked(9);
+        assert!(redirects.out.is_none());
     }
 }

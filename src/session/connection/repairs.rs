@@ -68,7 +68,7 @@ impl<M: Message> Connection<M> {
         for rebuilt in ages.filter_map(|age| newest.checked_sub(age.into())) {
             if repairs.rebuilt_by_peer(rebuilt) {
                 self.datagrams.on_acked(low(rebuilt));
-                self.lanes.used().for_each(|lane| lane.congestion_marked(now));
+                self.lanes.blocks().for_each(|lane| lane.congestion_marked(now));
                 if let Some(channels) = &mut self.channels {
                     channels.on_acked(low(rebuilt));
                 }

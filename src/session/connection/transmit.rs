@@ -155,14 +155,15 @@ impl<M: Message> Connection<M> {
         let end = start + self.body_end();
         let (frames_start, frames_end) = (buf.len(), end - usize::from(self.repair_room()));
         let mut first = None;
-        if may_send && self.is_for_lanes(now) {
-            FrameWriter::begin_kcp(buf);
-            first = self.lanes.update_into(now, buf, frames_end);
+        if may_send {
+            let is_for_lanes = self.is_for_lanes(now);
+            if is_for_lanes {
+                FrameWriter::begin_kcp(buf);
+            }
+            first = self.lanes.update(now, is_for_lanes.then_some((&mut *buf, frames_end)));
             if first.is_none() {
                 buf.truncate(frames_start);
             }
-        } else if may_send {
-            self.lanes.update(now);
         }
         // Here and not when a timer goes off: who polls often enough has done what a timer was set for before it does.
         if let Err(error) = self.lanes.judge(now) {
@@ -398,7 +399,9 @@ impl<M: Message> Connection<M> {
             sent.update(now);
             sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);
-            self.redirects.on_sent(pn, written.is_redirect);
+            if written.is_redirect {
+                self.redirects.on_sent(pn);
+            }
             if let Some(channels) = &mut self.channels {
                 channels.on_sent(now, low(pn));
             }
