@@ -153,22 +153,3 @@ impl Ecn {
         }
     }
 }
-
-/// Machines, a whole datagram at a time, for tests.
-#[cfg(test)]
-pub(crate) trait Whole: Machine {
-    /// Gives it a copy of a datagram from that address.
-    fn give(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        self.handle_datagram(now, from.into(), &mut datagram.to_vec());
-    }
-
-    /// The next datagram, and where it goes.
-    fn emit(&mut self, now: Time) -> Option<(Vec<u8>, SocketAddr)> {
-        let mut datagram = Vec::new();
-        let transmit = self.poll_transmit(now, &mut datagram)?;
-        Some((datagram, transmit.address))
-    }
-}
-
-#[cfg(test)]
-impl<M: Machine> Whole for M {}

@@ -78,3 +78,40 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
         assert!(says(knob, &default), "docs/TUNING.md: `{knob}`, {default}");
     }
 }
+
+#[test]
+fn a_session_config_out_of_range_names_its_field() {
+    let default = SessionConfig::default();
+    assert_eq!(default.check(), Ok(()));
+    let second = Duration::from_secs(1);
+    let repairs = |repairs| SessionConfig { repairs: Some(repairs), ..SessionConfig::default() };
+    let fine = RepairConfig::default();
+    for (config, field) in [
+        (SessionConfig { max_datagram: 575, ..default.clone() }, "max_datagram"),
+        (SessionConfig { max_datagram: 1201, ..default.clone() }, "max_datagram"),
+        (SessionConfig { path_mtu: Some(1199), ..default.clone() }, "path_mtu"),
+        (SessionConfig { path_mtu: Some(9001), ..default.clone() }, "path_mtu"),
+        (SessionConfig { path_mtu: Some(1472), max_datagram: 1000, ..default.clone() }, "max_datagram"),
+        (SessionConfig { ecn: true, ..default.clone() }, "nc of a lane with `ecn`"),
+        (SessionConfig { path_mtu: Some(9000), ..default.clone() }, "receive_memory"),
+        (SessionConfig { lanes: vec![default.lanes[0]; 17], ..default.clone() }, "lanes"),
+        (SessionConfig { datagrams_out: 1499, ..default.clone() }, "datagrams_out"),
+        (SessionConfig { datagrams_in: 0, ..default.clone() }, "datagrams_in"),
+        (SessionConfig { send_memory: 1499, ..default.clone() }, "send_memory"),
+        (SessionConfig { receive_memory: 199_999, ..default.clone() }, "receive_memory"),
+        (SessionConfig { unacked: 63, ..default.clone() }, "unacked"),
+        (repairs(RepairConfig { percent: 101, ..fine }), "percent of `repairs`"),
+        (repairs(RepairConfig { min_loss: 0, ..fine }), "min_loss of `repairs`"),
+        (repairs(RepairConfig { min_loss: 501, ..fine }), "min_loss of `repairs`"),
+        (repairs(RepairConfig { memory: 16_383, ..fine }), "memory of `repairs`"),
+        (SessionConfig { ack_delay: second, ..default.clone() }, "ack_delay"),
+        (SessionConfig { keepalive: Duration::ZERO, ..default.clone() }, "keepalive"),
+        (SessionConfig { timeout: second, ..default.clone() }, "timeout"),
+        (SessionConfig { keepalive: second, timeout: 3 * second, ..default.clone() }, "timeout"),
+        (SessionConfig { drain: 61 * second, ..default.clone() }, "drain"),
+        (SessionConfig { slow_peer: Duration::ZERO, ..default.clone() }, "slow_peer"),
+        (SessionConfig { key_update: 63, ..default }, "key_update"),
+    ] {
+        assert_eq!(config.check().map_err(|error| error.field), Err(field));
+    }
+}

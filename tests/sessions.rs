@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod common;
 
+#[cfg(test)]
+mod raw_peers;
 mod session;
 mod session_admission;
 mod session_attacks;
@@ -12,6 +14,8 @@ mod session_close;
 mod session_doc;
 mod session_ecn;
 mod session_events;
+#[cfg(test)]
+mod session_exchange;
 mod session_fairness;
 mod session_handshake;
 mod session_in_place;
