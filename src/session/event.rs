@@ -75,16 +75,25 @@ pub enum CloseReason {
 impl CloseReason {
     /// What the peer is told.
     pub(super) const fn code(self) -> u16 {
+        self.told().0
+    }
+
+    /// The code that the peer is told, and the name in a log.
+    const fn told(self) -> (u16, &'static str) {
         match self {
-            Self::Local(code) | Self::Peer(code) | Self::Rejected(code) => code,
-            Self::DeadLink => code::DEAD_LINK,
-            Self::SlowPeer => code::SLOW_PEER,
-            Self::StreamCorrupt => code::STREAM_CORRUPT,
-            Self::Replaced => code::REPLACED,
-            Self::Exhausted => code::EXHAUSTED,
-            Self::Protocol | Self::ConnectTimeout | Self::Denied(_) | Self::Timeout | Self::ServerForgot => {
-                code::PROTOCOL
-            }
+            Self::Local(code) => (code, "local"),
+            Self::Peer(code) => (code, "peer"),
+            Self::ConnectTimeout => (code::PROTOCOL, "connect_timeout"),
+            Self::Denied(_) => (code::PROTOCOL, "denied"),
+            Self::Rejected(code) => (code, "rejected"),
+            Self::Timeout => (code::PROTOCOL, "timeout"),
+            Self::ServerForgot => (code::PROTOCOL, "server_forgot"),
+            Self::Protocol => (code::PROTOCOL, "protocol"),
+            Self::DeadLink => (code::DEAD_LINK, "dead_link"),
+            Self::SlowPeer => (code::SLOW_PEER, "slow_peer"),
+            Self::StreamCorrupt => (code::STREAM_CORRUPT, "stream_corrupt"),
+            Self::Replaced => (code::REPLACED, "replaced"),
+            Self::Exhausted => (code::EXHAUSTED, "exhausted"),
         }
     }
 }
@@ -200,22 +209,8 @@ impl Field for ConnectionState {
 
 impl Field for CloseReason {
     fn write(&self, name: &str, line: &mut Line<'_, '_>) -> fmt::Result {
-        let reason = match self {
-            Self::Local(_) => "local",
-            Self::Peer(_) => "peer",
-            Self::ConnectTimeout => "connect_timeout",
-            Self::Denied(_) => "denied",
-            Self::Rejected(_) => "rejected",
-            Self::Timeout => "timeout",
-            Self::ServerForgot => "server_forgot",
-            Self::Protocol => "protocol",
-            Self::DeadLink => "dead_link",
-            Self::SlowPeer => "slow_peer",
-            Self::StreamCorrupt => "stream_corrupt",
-            Self::Replaced => "replaced",
-            Self::Exhausted => "exhausted",
-        };
+        let (code, reason) = self.told();
         line.quoted(name, reason)?;
-        line.plain("code", self.code())
+        line.plain("code", code)
     }
 }

@@ -43,22 +43,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! States, timers and limits are in docs/BEHAVIOUR.md, each byte in docs/WIRE.md. What both are made of:
-//!
-//! ```text
-//!   client      from the first HELLO to a connection, or to why there is none
-//!   server      admission: from a stranger to a session; many sessions by id, address and time
-//!   connection  what both share once up: numbers, frames, signs of life, paths, the end
-//!   wire        packets and frames: bytes <-> values
-//!   cookie      a server proves an address before it remembers anything, and ends a session that it has forgotten
-//!   exchange    the two messages of the handshake, which give the keys
-//!   seal        what protects a DATA packet: checksum or cipher, packet numbers
-//!   crypto      what does it: plain, or noise with the feature `crypto`, which nothing else asks for
-//!   replay      packet numbers: 32 bits -> 64, and each once
-//!   token       connect tokens: who may come in, sealed by a matchmaker
-//!   raw         no session at all: bare KCP, for peers that speak nothing else
-//!   seats       whose turn it is, and when each of many wants to be looked at, for server and raw
-//! ```
+//! States, timers and limits are in docs/BEHAVIOUR.md, each byte in docs/WIRE.md.
 
 /// `Debug` by these fields alone: the others are secrets, or long.
 macro_rules! printed_without_secrets {

@@ -63,9 +63,7 @@ impl Peers {
     }
 
     fn accept(&mut self, now: Time, from: SocketAddr, conv: Conv, datagram: &[u8]) -> Option<PeerId> {
-        let kcp = self.control_block(conv).ok()?;
-        let (host, proof) = (host(from), (self.config.strangers == Strangers::Proven).then(Box::default));
-        let mut peer = Peer::new(now, kcp, from, Some(host), self.clock(), proof, self.envelope());
+        let mut peer = Peer::new(self, now, from, conv, Some(host(from)))?;
         if !peer.input(now, datagram) {
             self.stats.strays += 1;
             return None;

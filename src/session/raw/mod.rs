@@ -32,25 +32,22 @@
 mod admission;
 mod config;
 mod peer;
-#[cfg(test)]
-mod tests;
 
 pub use config::{PeersConfig, PeersStats, RegisterError, Strangers};
 pub use peer::{Peer, PeerCloseReason, PeerEvent, PeerId};
 
 use super::hash_key;
 use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
-use crate::arq::{Envelope, Kcp, Opened};
+use crate::arq::{Envelope, Opened};
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::rate::AddressRate;
 use crate::seq::Conv;
 use crate::time::Time;
-use crate::wire::{DatagramQueue, conv_of};
+use crate::wire::conv_of;
 use rand_core::CryptoRng;
 use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -132,10 +129,8 @@ impl Peers {
         if self.by_name.contains_key(&name) {
             return Err(RegisterError::Taken { address, conv });
         }
-        let kcp = self.control_block(conv).ok().filter(|_| self.registered < max);
-        let kcp = kcp.ok_or(RegisterError::Full { max })?;
-        let peer = Peer::new(now, kcp, address, None, self.clock(), None, self.envelope());
-        Ok(self.insert(name, peer))
+        let peer = Peer::new(self, now, address, conv, None).filter(|_| self.registered < max);
+        Ok(self.insert(name, peer.ok_or(RegisterError::Full { max })?))
     }
 
     /// Takes a datagram of KCP. Returns the peer that has taken it.
@@ -304,15 +299,6 @@ impl Peers {
         {
             changed(&mut self.agenda, &mut self.events, id, peer);
         }
-    }
-
-    fn control_block(&self, conv: Conv) -> Result<Kcp<DatagramQueue>, ConfigError> {
-        Kcp::new(conv, &self.config.kcp, self.config.kcp.datagram_queue())
-    }
-
-    /// How far the clock of a control block is ahead, µs: any time that the wire's clock can show.
-    fn clock(&self) -> u64 {
-        self.clocks.hash_one(self.next_id) >> 22
     }
 
     fn insert(&mut self, name: Name, mut peer: Peer) -> PeerId {

@@ -1,6 +1,6 @@
 //! One bare KCP peer: what is due for it, and whether it receives what is sent to its address, or somebody else sends in its name.
 
-use super::PeersConfig;
+use super::{Peers, PeersConfig, Strangers};
 use crate::arq::{Envelope, Kcp, KcpEvent, KcpSendError, RecvError, Stats};
 use crate::events::{Logged, write_lines};
 use crate::seq::Conv;
@@ -9,6 +9,7 @@ use crate::time::Time;
 use crate::wire::{self, Command, DatagramQueue, Output};
 use std::collections::VecDeque;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -62,7 +63,7 @@ pub struct Peer {
     address: SocketAddr,
     /// What it counts against; `None`: it was registered.
     pub(super) host: Option<IpAddr>,
-    /// How far the clock of its control block is ahead of ours, µs.
+    /// How far the clock of its control block is ahead of ours, µs: any time that the wire's clock can show.
     clock: u64,
     /// What it has to show first; `None`: nothing more.
     proof: Option<Box<Proof>>,
@@ -92,28 +93,28 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// A fresh one; a stranger has a host.
     pub(super) fn new(
+        peers: &Peers,
         now: Time,
-        mut kcp: Kcp<DatagramQueue>,
         address: SocketAddr,
+        conv: Conv,
         host: Option<IpAddr>,
-        clock: u64,
-        mut proof: Option<Box<Proof>>,
-        envelope: Option<&dyn Envelope>,
-    ) -> Self {
-        if let Some(envelope) = envelope {
+    ) -> Option<Self> {
+        let (config, envelope) = (&peers.config.kcp, peers.envelope());
+        let mut kcp = Kcp::new(conv, config, config.datagram_queue()).ok()?;
+        if envelope.is_some() {
             kcp.refuse_empty();
-            if let Some(proof) = &mut proof {
-                proof.around = envelope.overhead().into();
-            }
         }
-        Self {
+        let around = envelope.map_or(0, |envelope| envelope.overhead().into());
+        let is_suspect = host.is_some() && peers.config.strangers == Strangers::Proven;
+        Some(Self {
             wrapped: envelope.map(|_| Box::new(kcp.config().datagram_queue())),
             kcp,
             address,
             host,
-            clock,
-            proof,
+            clock: peers.clocks.hash_one(peers.next_id) >> 22,
+            proof: is_suspect.then(|| Box::new(Proof { around, ..Proof::default() })),
             heard: now,
             entry: Entry::at(now),
             is_touched: true,
@@ -127,7 +128,7 @@ impl Peer {
             is_asked: false,
             shrunk: false,
             leaves_by: None,
-        }
+        })
     }
 
     /// Queues a message for the next flush.

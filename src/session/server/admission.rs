@@ -5,7 +5,6 @@ use super::opening::Guest;
 use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
 use super::stats::Refusal;
-use super::tokens::Tokens;
 use super::{Server, Suite};
 use crate::config::{ConfigError, in_range};
 use crate::message::Message;
@@ -16,10 +15,11 @@ use crate::session::event::code;
 use crate::session::exchange::{Attempt, Responder};
 use crate::session::random;
 use crate::session::seats::{Entry, Name};
-use crate::session::token::{TokenError, Verifier};
+use crate::session::token::{Grant, TokenError, Verifier};
 use crate::session::wire::{Challenge, Connect, DenyReason, Hello, Msg1};
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use zeroize::Zeroizing;
 
@@ -130,7 +130,10 @@ impl<M: Message> Server<M> {
     ) -> Result<(Guest, Responder), Refusal> {
         let &Connect { cid, client_sid, token, msg1, .. } = connect;
         let grant = match &self.tokens {
-            Some(tokens) => Some(tokens.open(now, suite, token).map_err(|_| Refusal::Token)?),
+            Some(tokens) => {
+                let grant = tokens.verifier.open(tokens.unix(now), suite, token);
+                Some(grant.map_err(|_| Refusal::Token)?)
+            }
             None if token.is_empty() => None,
             None => return Err(Refusal::Token),
         };
@@ -154,7 +157,8 @@ impl<M: Message> Server<M> {
         let Msg1 { max_datagram, features, user, .. } = said.ok_or(Refusal::Handshake)?;
         (guest.max_datagram, guest.features, guest.user) = (max_datagram, features, user.into());
         if let (Some(tokens), Some(grant)) = (&mut self.tokens, grant) {
-            tokens.use_up(now, &grant).map_err(|error| match error {
+            // It has shown that the token is its own: nobody comes in by it again.
+            tokens.verifier.use_up(tokens.unix(now), &grant).map_err(|error| match error {
                 TokenError::Full => Refusal::Full,
                 _ => Refusal::Token,
             })?;
@@ -214,7 +218,61 @@ impl<M: Message> Server<M> {
     /// The program was built without the feature `crypto`. Then nothing has changed.
     pub fn require_tokens(&mut self, now: Time, unix: u64, verifier: Verifier) -> Result<(), ConfigError> {
         in_range("tokens without the feature `crypto`", u64::from(!Suite::TOKEN.is_built_in()), 0..=0)?;
-        self.tokens = Some(Tokens::new(verifier, now, unix));
+        self.tokens = Some(Tokens { verifier, epoch: (now, unix), clients: BTreeMap::new() });
         Ok(())
+    }
+}
+
+/// What looks at tokens, and which clients are in: when the token of each was made, and its session.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    verifier: Verifier,
+    /// A moment, by our clock and in seconds since 1970.
+    epoch: (Time, u64),
+    clients: BTreeMap<u64, (u64, u32)>,
+}
+
+/// What a matchmaker has said of the client of a session, in its connect token.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// The client.
+    pub client_id: u64,
+    /// The match, or whatever the application likes.
+    pub match_id: [u8; 16],
+    /// When the token was made, seconds since 1970.
+    pub created: u64,
+    /// The application's own.
+    pub user: Vec<u8>,
+}
+
+impl Tokens {
+    /// Whether a client is in by a token newer than the one made at `created`.
+    pub(super) fn is_outdated(&self, client_id: u64, created: u64) -> bool {
+        self.clients.get(&client_id).is_some_and(|(other, _)| *other > created)
+    }
+
+    /// The client is in; returns the session that it has left thereby.
+    pub(super) fn enter(&mut self, pass: &Pass, session: u32) -> Option<u32> {
+        let (_, left) = self.clients.insert(pass.client_id, (pass.created, session))?;
+        (left != session).then_some(left)
+    }
+
+    pub(super) fn leave(&mut self, pass: &Pass, session: u32) {
+        if self.clients.get(&pass.client_id).is_some_and(|(_, known)| *known == session) {
+            self.clients.remove(&pass.client_id);
+        }
+    }
+
+    fn unix(&self, now: Time) -> u64 {
+        let (then, unix) = self.epoch;
+        unix.saturating_add(now.since(then).as_secs())
+    }
+}
+
+impl From<Grant> for Pass {
+    fn from(grant: Grant) -> Self {
+        let Grant { client_id, match_id, created, user, .. } = grant;
+        Self { client_id, match_id, created, user }
     }
 }

@@ -8,7 +8,7 @@ use crate::message::Message;
 #[derive(Debug)]
 pub(super) struct Memory {
     limit: u64,
-    used: u64,
+    pub(super) used: u64,
     own: u64,
     /// What is used, and of parts the rest.
     taken: u64,
@@ -19,17 +19,8 @@ impl Memory {
         Self { limit, used: 0, own: limit / 4 / u64::from(max_sessions.max(1)), taken: 0 }
     }
 
-    pub(super) const fn used(&self) -> u64 {
-        self.used
-    }
-
     const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.taken)
-    }
-
-    /// Bytes that may still be taken by a session that holds so many.
-    const fn left_to(&self, held: u64) -> u64 {
-        self.left() + self.own.saturating_sub(held)
     }
 
     /// Whether there is the part of one more session.
@@ -48,7 +39,7 @@ impl Memory {
 
     /// Says how much a session may take before it is [counted](Self::spend).
     pub(super) fn grant<M: Message>(&self, peer: &mut Peer<M>) -> u64 {
-        let left = self.left_to(peer.counted);
+        let left = self.left() + self.own.saturating_sub(peer.counted);
         peer.connection.set_memory_left(left);
         left
     }
@@ -69,19 +60,15 @@ impl Memory {
     /// Counts a session anew. Looks at its lanes and channels, and not at what they hold. Where memory is short, buffers do not stay
     /// when they are empty.
     pub(super) fn recount<M: Message>(&mut self, peer: &mut Peer<M>) {
-        if self.is_short() {
+        if self.left() <= self.limit / 8 {
             peer.connection.trim();
         } else if std::mem::take(&mut peer.took) && peer.taken < RECOUNT && !peer.connection.clear_grown() {
             return; // it goes on, and counts for about what it holds meanwhile
         }
-        let held = bytes(size_of::<Peer<M>>() + peer.connection.memory());
+        let held = (size_of::<Peer<M>>() + peer.connection.memory()) as u64;
         peer.taken = 0;
         let before = std::mem::replace(&mut peer.counted, held);
         self.replace(Some(before), Some(held));
-    }
-
-    const fn is_short(&self) -> bool {
-        self.left() <= self.limit / 8
     }
 
     /// A session comes, goes, or holds more or less than it did.
@@ -96,7 +83,3 @@ impl Memory {
 
 /// A session that takes memory is counted anew when it has taken so many bytes, and when it is polled and has taken none.
 const RECOUNT: u64 = 1024;
-
-fn bytes(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}

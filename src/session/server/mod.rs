@@ -1,6 +1,6 @@
 //! The server's end of sessions: many on one socket, and nothing for who has not proven where he is.
 //!
-//! `admission` is the way from a first datagram to a client that may come in, with `tokens` if it has to bring one; `opening` asks the
+//! `admission` is the way from a first datagram to a client that may come in, with a token if it has to bring one; `opening` asks the
 //! application about it and gives it its session, or a no. `replies` is what strangers are answered, and how often.
 //! `seat` is where a client is kept from its request to the end of its session: `table` finds seats by id, `memory` counts what they hold.
 //! `deliver` is what happens to a session that is up, and whose datagram leaves next.
@@ -14,13 +14,12 @@ mod replies;
 mod seat;
 mod stats;
 mod table;
-mod tokens;
 
+pub use admission::Pass;
 pub use config::ServerConfig;
 pub use opening::Request;
 pub use stats::{RejectedRequests, ServerStats};
 pub use table::{SHARDS_MAX, SessionId, shard_of};
-pub use tokens::Pass;
 
 use super::connection::{Connection, check_text};
 use super::cookie::{CookieKey, ResetKey};
@@ -33,6 +32,7 @@ use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::time::Time;
+use admission::Tokens;
 use rand_core::CryptoRng;
 use replies::{REPLIES_MAX, Rates, Reply};
 use seat::{Peer, Seats};
@@ -59,7 +59,7 @@ pub struct Server<M = Blob> {
     replies: VecDeque<Reply>,
     rates: Rates,
     quiet: Quiet,
-    tokens: Option<tokens::Tokens>,
+    tokens: Option<Tokens>,
     stats: ServerStats,
     now: Time,
     scratch: Vec<u8>,
@@ -217,7 +217,7 @@ impl<M: Message> Server<M> {
     /// What was counted.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
-        ServerStats { sessions: self.len(), memory: self.seats.memory.used(), ..self.stats }
+        ServerStats { sessions: self.len(), memory: self.seats.memory.used, ..self.stats }
     }
 
     fn tick(&mut self, now: Time) -> Time {

@@ -1,9 +1,9 @@
 //! A client that may come in gets its session, or is told that it gets none: at once, or when the application has decided.
 
+use super::admission::Pass;
 use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, Answer, HalfOpen, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
-use super::tokens::Pass;
 use super::{Server, SessionId, Suite};
 use crate::message::Message;
 use crate::session::connection::{Connection, Parts};
@@ -121,46 +121,32 @@ impl<M: Message> Server<M> {
         &mut self,
         now: Time,
         id: u32,
-        guest: Guest,
+        mut guest: Guest,
         responder: Responder,
         user: &[u8],
         is_told: bool,
     ) -> Result<(), Refusal> {
         let attempt = guest.place.attempt;
-        let Some(peer) = self.make(now, id, guest, responder, user, is_told) else {
+        let made = self.answer(now, &guest, responder, Ok(id), user).and_then(|(answer, keys)| {
+            let parts = Parts {
+                seal: Seal::new(now, keys),
+                peer_sid: guest.client_sid,
+                peer: attempt.0,
+                conv: id,
+                max_datagram: guest.max_datagram,
+                features: guest.features,
+                moves: self.config.migration && guest.suite != Suite::Checked,
+                is_client: false,
+                seed: hash_key(&mut *self.random.0),
+                user: std::mem::take(&mut guest.user),
+            };
+            Some((answer, Connection::new(now, &self.session, parts).ok()?))
+        });
+        let Some((answer, connection)) = made else {
             self.seats.give_back(now, id, attempt);
             return Err(Refusal::Handshake);
         };
-        self.seats.enter(id, Seat::Session(Box::new(peer)));
-        self.stats.accepted += 1;
-        self.reply(now, attempt.0, Reply::Answer(attempt));
-        Ok(())
-    }
-
-    fn make(
-        &mut self,
-        now: Time,
-        id: u32,
-        guest: Guest,
-        responder: Responder,
-        user: &[u8],
-        is_told: bool,
-    ) -> Option<Peer<M>> {
-        let (answer, keys) = self.answer(now, &guest, responder, Ok(id), user)?;
-        let parts = Parts {
-            seal: Seal::new(now, keys),
-            peer_sid: guest.client_sid,
-            peer: guest.place.attempt.0,
-            conv: id,
-            max_datagram: guest.max_datagram,
-            features: guest.features,
-            moves: self.config.migration && guest.suite != Suite::Checked,
-            is_client: false,
-            seed: hash_key(&mut *self.random.0),
-            user: guest.user,
-        };
-        let connection = Connection::new(now, &self.session, parts).ok()?;
-        Some(Peer {
+        let peer = Peer {
             place: guest.place,
             connection,
             half_open: Some(Box::new(HalfOpen { answer, is_told })),
@@ -169,7 +155,11 @@ impl<M: Message> Server<M> {
             took: false,
             is_eventful: false,
             pass: guest.pass.map(Box::new),
-        })
+        };
+        self.seats.enter(id, Seat::Session(Box::new(peer)));
+        self.stats.accepted += 1;
+        self.reply(now, attempt.0, Reply::Answer(attempt));
+        Ok(())
     }
 
     /// Says in the handshake, so that nobody else can have said it, that there is no session, and why.

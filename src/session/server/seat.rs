@@ -1,10 +1,10 @@
 //! The seats of a server: a client that asks, or a session. One table, one way in, one way out, one account of memory.
 
+use super::admission::Pass;
 use super::memory::Memory;
 use super::opening::Guest;
 use super::stats::Refusal;
 use super::table::Table;
-use super::tokens::Pass;
 use super::{Server, ServerConfig, SessionId};
 use crate::message::Message;
 use crate::rate::host;

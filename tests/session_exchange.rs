@@ -1,0 +1,193 @@
+//! A handshake of every suite gives both ends the same keys, and nobody else.
+
+use whitewater::Time;
+use whitewater::inside::session::exchange::{Attempt, HandshakeError, Initiator, Responder};
+use whitewater::inside::session::seal::{Keys, Seal};
+use whitewater::session::{Pattern, Suite};
+
+const PSK: [u8; 32] = [3; 32];
+const PRIVATE: [u8; 32] = [4; 32];
+const PUBLIC: [u8; 32] = [
+    0xac, 0x01, 0xb2, 0x20, 0x9e, 0x86, 0x35, 0x4f, 0xb8, 0x53, 0x23, 0x7b, 0x5d, 0xe0, 0xf4, 0xfa, 0xb1,
+    0x3c, 0x7f, 0xcb, 0xf4, 0x33, 0xa6, 0x1c, 0x01, 0x93, 0x69, 0x61, 0x7f, 0xec, 0xf1, 0x0b,
+];
+
+/// What both ends know, for one suite; to be changed at one of them.
+#[derive(Clone, Copy)]
+struct Known {
+    attempt: Attempt<'static>,
+    psk: Option<[u8; 32]>,
+    /// The server's own key: private here, and the public half of it at the client.
+    private: Option<[u8; 32]>,
+}
+
+impl Known {
+    fn new(suite: Suite) -> Self {
+        Self {
+            attempt: Attempt { suite, protocol_id: 7, cid: 8, client_sid: 9, token: b"token" },
+            psk: suite.needs_psk().then_some(PSK),
+            private: suite.needs_server_key().then_some(PRIVATE),
+        }
+    }
+
+    fn begin(&self, random: u8, payload: &[u8]) -> Result<(Initiator, Vec<u8>), HandshakeError> {
+        let public = self.private.map(|_| PUBLIC);
+        let mut msg1 = Vec::new();
+        let psk = self.psk.as_ref();
+        Initiator::new(&self.attempt, psk, public.as_ref(), [random; 32], payload, &mut msg1)
+            .map(|initiator| (initiator, msg1))
+    }
+
+    fn read(&self, random: u8, msg1: &[u8]) -> Result<(Responder, Vec<u8>), HandshakeError> {
+        let mut payload = b"old".to_vec();
+        let (psk, private) = (self.psk.as_ref(), self.private.as_ref());
+        Responder::read_msg1(&self.attempt, psk, private, [random; 32], msg1, &mut payload)
+            .map(|responder| (responder, payload))
+    }
+}
+
+/// A whole handshake, with these random bytes.
+fn handshake(suite: Suite, client: u8, server: u8) -> (Keys, Keys) {
+    let known = Known::new(suite);
+    let (mut initiator, msg1) = known.begin(client, b"a payload of 16.").unwrap();
+    let (responder, payload) = known.read(server, &msg1).unwrap();
+    assert_eq!(payload, b"a payload of 16.");
+    let mut msg2 = Vec::new();
+    let of_server = responder.write_msg2(b"another payload", &mut msg2).unwrap();
+    let mut payload = b"old".to_vec();
+    let of_client = initiator.read_msg2(&msg2, &mut payload).unwrap();
+    assert_eq!(payload, b"another payload");
+    (of_client, of_server)
+}
+
+/// Whether a packet of each end is opened by the other.
+fn agree(client: Keys, server: Keys) -> bool {
+    let [mut client, mut server] = [client, server].map(|keys| Seal::new(Time::ZERO, keys));
+    let arrives = |from: &mut Seal, to: &mut Seal| {
+        let mut datagram = Vec::new();
+        Seal::begin(&mut datagram);
+        datagram.extend_from_slice(b"frames");
+        from.seal(Time::ZERO, 1, &mut datagram, 0).unwrap();
+        to.open(Time::ZERO, &mut datagram).is_ok()
+    };
+    arrives(&mut client, &mut server) && arrives(&mut server, &mut client)
+}
+
+/// The suites that can be tested.
+fn built_in() -> impl Iterator<Item = Suite> {
+    Suite::ALL.into_iter().filter(|suite| suite.is_built_in())
+}
+
+#[test]
+fn a_suite_that_is_not_built_in_says_so() {
+    for suite in Suite::ALL {
+        let begun = Known::new(suite).begin(1, b"").map(|_| ());
+        let expected =
+            if built_in().any(|known| known == suite) { Ok(()) } else { Err(HandshakeError::Suite) };
+        assert_eq!(begun, expected, "{suite:?}");
+    }
+}
+
+#[test]
+fn a_suite_takes_the_keys_that_it_uses_and_no_others() {
+    for suite in built_in() {
+        let known = Known::new(suite);
+        let other_psk = Known { psk: known.psk.xor(Some(PSK)), ..known };
+        let other_key = Known { private: known.private.xor(Some(PRIVATE)), ..known };
+        let (_, msg1) = known.begin(1, &[0; 16]).unwrap();
+        for (other, error) in [(other_psk, HandshakeError::Psk), (other_key, HandshakeError::ServerKey)] {
+            assert_eq!(other.begin(1, b"").map(|_| ()), Err(error), "{suite:?}");
+            assert_eq!(other.read(2, &msg1).map(|_| ()), Err(error), "{suite:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_that_are_too_short_or_too_long_are_refused() {
+    for suite in built_in() {
+        let known = Known::new(suite);
+        assert_eq!(known.begin(1, &[0; 291]).map(|_| ()), Err(HandshakeError::Length));
+        let (mut initiator, msg1) = known.begin(1, &[0; 290]).unwrap();
+        for wrong in [&[][..], &[0; 7], &[0; 339], &[0; 70_000]] {
+            assert_eq!(known.read(2, wrong).map(|_| ()), Err(HandshakeError::Length), "{suite:?}");
+            let read = initiator.read_msg2(wrong, &mut Vec::new()).map(|_| ());
+            assert_eq!(read, Err(HandshakeError::Length), "{suite:?}");
+        }
+        let (responder, _) = known.read(2, &msg1).unwrap();
+        let mut msg2 = Vec::new();
+        assert_eq!(responder.write_msg2(&[0; 291], &mut msg2).map(|_| ()), Err(HandshakeError::Length));
+        assert!(msg2.is_empty());
+    }
+}
+
+/// What the client authenticates when it reads the second message shows in the first one only under a key.
+#[test]
+fn ends_that_do_not_know_the_same_get_no_keys() {
+    for suite in built_in() {
+        let known = Known::new(suite);
+        let Known { attempt, .. } = known;
+        let mut others = vec![
+            Known { attempt: Attempt { protocol_id: 9, ..attempt }, ..known },
+            Known { attempt: Attempt { cid: 9, ..attempt }, ..known },
+            Known { attempt: Attempt { client_sid: 10, ..attempt }, ..known },
+            Known { attempt: Attempt { token: b"other", ..attempt }, ..known },
+        ];
+        others.extend(known.psk.map(|_| Known { psk: Some([9; 32]), ..known }));
+        others.extend(known.private.map(|_| Known { private: Some([9; 32]), ..known }));
+        for (index, other) in others.into_iter().enumerate() {
+            let (mut initiator, msg1) = known.begin(1, &[0; 16]).unwrap();
+            let read = other.read(2, &msg1);
+            assert_eq!(read.is_ok(), shows_late(suite), "{suite:?} {index}");
+            let Ok((responder, _)) = read else { continue };
+            let mut msg2 = Vec::new();
+            responder.write_msg2(&[0; 32], &mut msg2).unwrap();
+            let read = initiator.read_msg2(&msg2, &mut Vec::new()).map(|_| ());
+            assert_eq!(read, Err(HandshakeError::Forged), "{suite:?} {index}");
+        }
+    }
+}
+
+/// Whether the first message has no key yet, nor a checksum.
+fn shows_late(suite: Suite) -> bool {
+    matches!(suite, Suite::Noise(Pattern::Nn, _))
+}
+
+/// The message with one bit wrong, each thirteenth.
+fn forged(message: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    (0..message.len() * 8).step_by(13).map(|bit| {
+        let mut forged = message.to_vec();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        forged
+    })
+}
+
+/// snow takes back what a bad message changed; the client relies on that.
+#[test]
+fn a_forged_message_gives_no_keys_and_spoils_nothing() {
+    for suite in built_in() {
+        let known = Known::new(suite);
+        let (mut initiator, msg1) = known.begin(1, &[0; 16]).unwrap();
+        for forged in forged(&msg1) {
+            let read = known.read(2, &forged).map(|_| ());
+            let expected = if shows_late(suite) { Ok(()) } else { Err(HandshakeError::Forged) };
+            assert_eq!(read, expected, "{suite:?}");
+        }
+        let (other, _) = known.read(2, &known.begin(3, &[0; 16]).unwrap().1).unwrap();
+        let (responder, _) = known.read(2, &msg1).unwrap();
+        let (mut msg2, mut of_another, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+        let server = responder.write_msg2(&[5; 32], &mut msg2).unwrap();
+        other.write_msg2(&[5; 32], &mut of_another).unwrap();
+        for wrong in forged(&msg2).chain([of_another]) {
+            let read = initiator.read_msg2(&wrong, &mut payload).map(|_| ());
+            // X25519 does not look at the highest bit of a key (RFC 7748 section 5), but the hash does.
+            assert_eq!((read, payload.len()), (Err(HandshakeError::Forged), 0), "{suite:?}");
+        }
+        let client = initiator.read_msg2(&msg2, &mut payload).unwrap();
+        assert_eq!(payload, [5; 32]);
+        assert!(agree(client, server), "{suite:?}");
+        let ((client, _), (_, server)) = (handshake(suite, 1, 2), handshake(suite, 1, 3));
+        assert!(!agree(client, server), "{suite:?}: keys of another attempt");
+        let is_read_once = suite != Suite::Checked;
+        assert_eq!(initiator.read_msg2(&msg2, &mut payload).is_err(), is_read_once, "{suite:?}");
+    }
+}
