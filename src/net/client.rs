@@ -1,9 +1,8 @@
 //! One session, and its UDP socket.
 
 use super::clock::{Clock, random};
-use super::driver::{Driver, farewell, within};
+use super::driver::{Driver, ONE_PEER, farewell, within};
 use super::error::Error;
-use super::line::ONE_PEER;
 use crate::message::Message;
 use crate::session::{
     Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event, Session, Target,

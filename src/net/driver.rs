@@ -1,16 +1,16 @@
 //! A machine on a UDP socket: datagrams in, time, datagrams out.
 
 use super::clock::Clock;
-use super::line::{Line, ONE_PEER};
+use super::shards::Neighbours;
 use super::tally::{SocketStats, SocketTraffic};
-use crate::machine::Machine;
+use crate::machine::{Arrival, Ecn, Machine, Transmit};
 use crate::session::SessionConfig;
 use crate::time::Time;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use whitewater_udp::{Mode, Port, SocketBuffers};
+use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
 
 /// A [`Machine`] on a UDP socket, with a clock. [`Server`](super::Server), [`Client`](super::Client) and
 /// [`KcpListener`](super::KcpListener) are one, each of its machine; a [`KcpSocket`](super::KcpSocket) has one inside. With
@@ -207,6 +207,53 @@ impl<M: Machine> Driver<M> {
     }
 }
 
+/// A port, and the others on it if there are any.
+#[derive(Debug)]
+pub(super) struct Line<M, S = UdpSocket> {
+    pub(super) port: Port<S>,
+    pub(super) neighbours: Option<Neighbours<M>>,
+}
+
+impl<M: Machine, S: Socket> Line<M, S> {
+    /// Hands the next datagram that was read to the machine, or on to the shard that owns it; `false`: there is none.
+    pub(super) fn hand_in(&mut self, now: Time, machine: &mut M) -> bool {
+        let Some(Datagram { bytes, from, ecn, .. }) = self.port.pop() else { return false };
+        let from = Arrival { address: from, ecn: Ecn::from_bits(ecn) };
+        match &mut self.neighbours {
+            None => machine.handle_datagram(now, from, bytes),
+            Some(others) => others.hand_in(now, machine, from, bytes),
+        }
+        true
+    }
+
+    /// Hands in what the others on the port have handed on, a bounded number; returns whether there may be more.
+    pub(super) fn hand_in_strays(&self, now: Time, machine: &mut M) -> bool {
+        self.neighbours.as_ref().is_some_and(|others| others.hand_in_strays(now, machine))
+    }
+
+    /// Gathers what is due, until it is time to flush, and at most what is `left` to send; returns whether that was all.
+    pub(super) fn gather(&mut self, now: Time, machine: &mut M, left: &mut usize) -> bool {
+        while *left > 0 && !self.port.is_due() {
+            let Some(Transmit { address, ecn }) = machine.poll_transmit(now, self.port.stage()) else {
+                return true;
+            };
+            *left -= 1;
+            self.port.commit(address, ecn.map_or(0, Ecn::bits));
+        }
+        false
+    }
+
+    pub(super) fn stats(&self) -> SocketStats {
+        let not_handed_on = self.neighbours.as_ref().map_or(0, |others| others.not_handed_on);
+        SocketStats { not_handed_on, ..self.port.counts().into() }
+    }
+
+    pub(super) fn traffic(&self) -> SocketTraffic {
+        let handed_on = self.neighbours.as_ref().map_or(0, |others| others.handed_on);
+        SocketTraffic { handed_on, ..self.port.counts().into() }
+    }
+}
+
 /// The knobs of a session on a socket. Where its datagrams may be cut on their way, a search for a path that carries longer ones would
 /// find too long ones: there is none.
 pub(super) fn within(config: &SessionConfig, may_fragment: bool) -> SessionConfig {
@@ -223,6 +270,10 @@ pub(super) fn farewell(config: &SessionConfig) -> Duration {
     config.drain + GOODBYE
 }
 
+/// Arrivals that one call gives at most on a socket of one peer: its datagrams arrive joined.
+pub(super) const ONE_PEER: usize = 4;
+/// On a socket of many: theirs do not.
+pub(super) const MANY_PEERS: usize = 32;
 /// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.
 const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Datagrams that one pump sends: a window of each of many sessions.

@@ -1,9 +1,8 @@
 //! Many bare KCP peers on one UDP socket.
 
 use super::clock::{Clock, random};
-use super::driver::Driver;
+use super::driver::{Driver, MANY_PEERS};
 use super::error::Error;
-use super::line::MANY_PEERS;
 use super::shards::sockets;
 use crate::seq::Conv;
 use crate::session::raw::{Peer, PeerEvent, PeerId, Peers, PeersConfig, PeersStats, RegisterError};

@@ -1,9 +1,8 @@
 //! Many sessions on one UDP socket.
 
 use super::clock::{Clock, random};
-use super::driver::{Driver, farewell, within};
+use super::driver::{Driver, MANY_PEERS, farewell, within};
 use super::error::Error;
-use super::line::MANY_PEERS;
 use super::shards::{Wake, meet, sockets};
 use crate::message::Message;
 use crate::session::{

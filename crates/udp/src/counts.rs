@@ -41,7 +41,6 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// So many datagrams have left with one call.
     pub(crate) const fn sent(&mut self, datagrams: usize) {
         self.counts.sent += datagrams as u64;
         self.counts.send_calls += 1;
@@ -73,7 +72,6 @@ impl Tally {
         Ok(())
     }
 
-    /// Datagrams that were to leave as one go one by one.
     pub(crate) fn not_joined(&mut self, error: &io::Error) {
         self.counts.not_joined += 1;
         self.counts.unreachable += u64::from(Fault::of(error) == Fault::Unreachable);

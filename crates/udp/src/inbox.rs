@@ -59,7 +59,6 @@ impl Inbox {
         }
     }
 
-    /// Takes the oldest datagram.
     pub(crate) fn pop(&mut self) -> Option<Datagram<'_>> {
         let Arrival { from, len, stride, ecn } = *self.arrivals.get(self.slot..self.filled)?.first()?;
         let start = self.slot * SLOT + self.offset;
@@ -78,7 +77,6 @@ impl Inbox {
         Some(next.from).filter(|_| next.len == 0)
     }
 
-    /// Whether every datagram was taken.
     pub(crate) const fn is_empty(&self) -> bool {
         self.slot == self.filled
     }
@@ -102,7 +100,6 @@ impl Inbox {
         self.bytes.get_mut(..SLOT).unwrap_or_default()
     }
 
-    /// The next call reports this.
     pub(crate) fn fail(&mut self, fault: io::Error) {
         self.fault = Some(fault);
     }
@@ -154,32 +151,6 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn arrived(arrivals: &[(&[u8], usize)]) -> Inbox {
-        let mut inbox = Inbox::new(arrivals.len() + 1);
-        for (index, ((bytes, stride), host)) in arrivals.iter().zip(0..).enumerate() {
-            inbox.bytes[index * SLOT..][..bytes.len()].copy_from_slice(bytes);
-            let from = SocketAddr::from(([10, 0, 0, host], 1));
-            inbox.arrivals[index] = Arrival { from, len: bytes.len(), stride: *stride, ecn: 0 };
-        }
-        inbox.filled = arrivals.len();
-        inbox
-    }
-
-    #[test]
-    fn joined_datagrams_come_out_one_by_one() {
-        let mut inbox = arrived(&[(b"abcdefgh", 3), (b"", 0), (b"xy", 2), (b"1234", 2)]);
-        let mut popped = Vec::new();
-        while let Some(datagram) = inbox.pop() {
-            popped.push((datagram.bytes.to_vec(), datagram.from.ip().to_string()));
-        }
-        let expected = ["abc 0", "def 0", "gh 0", " 1", "xy 2", "12 3", "34 3"];
-        let expected = expected.map(|text| {
-            let (bytes, from) = text.split_once(' ').unwrap();
-            (bytes.as_bytes().to_vec(), format!("10.0.0.{from}"))
-        });
-        assert_eq!(popped, expected);
-    }
-
     #[test]
     fn an_error_behind_datagrams_is_told_by_the_next_call_which_has_to_be_made() {
         let mut inbox = Inbox::new(4);
@@ -192,12 +163,5 @@ mod tests {
         assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, false));
         assert_eq!(fill(&mut inbox).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
         assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, true));
-    }
-
-    #[test]
-    fn a_call_that_fails_leaves_nothing() {
-        let mut inbox = arrived(&[(b"not taken", 9)]);
-        assert!(inbox.fill_each(2, |_| Err(io::ErrorKind::WouldBlock.into())).is_err());
-        assert_eq!(inbox.pop(), None);
     }
 }

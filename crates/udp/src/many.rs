@@ -6,7 +6,6 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 
-/// Most arrivals of a call.
 pub(crate) use quinn_udp::BATCH_SIZE;
 
 /// The calls for one socket, and what one tells of each arrival.
@@ -25,7 +24,6 @@ impl Many {
         Some(Self { calls: calls.ok()?, headers: Vec::new() })
     }
 
-    /// Receives into the slots of `bytes`; returns how many arrivals there are.
     pub(crate) fn recv(
         &mut self,
         socket: &impl Socket,

@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 pub(crate) struct Offload {
     /// The peer of a connected socket gets no address: not every system takes one then.
     is_connected: bool,
-    many: Option<Many>,
+    /// Which alone can write into IP headers.
+    pub(crate) many: Option<Many>,
     /// std's calls until there is more to move than one datagram at a time.
     is_late: bool,
 }
@@ -60,16 +61,6 @@ impl Offload {
         Ok(())
     }
 
-    /// Whether [`Self::send_joined`] writes into IP headers what is asked for; other calls do not.
-    pub(crate) const fn can_mark(&self) -> bool {
-        self.many.is_some()
-    }
-
-    /// Whether a datagram that is too long for its way may be cut, so that nobody hears that it was.
-    pub(crate) fn may_fragment(&self) -> bool {
-        self.many.as_ref().is_none_or(Many::may_fragment)
-    }
-
     /// Arrivals that a call can give.
     pub(crate) const fn slots(&self, wanted: usize) -> usize {
         if self.many.is_some() || self.is_late { wanted } else { 1 }
@@ -85,7 +76,6 @@ impl Offload {
         self.many.is_some() && os::SENDS_EACH
     }
 
-    /// Sends one datagram.
     pub(crate) fn send(&self, socket: &impl Socket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         let sent = if self.is_connected { socket.send(datagram) } else { socket.send_to(datagram, to) };
         sent.map(|_| ())

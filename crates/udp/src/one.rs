@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 
 pub(crate) const BATCH_SIZE: usize = usize::MAX;
 
-/// There is none.
 #[derive(Debug)]
 pub(crate) enum Many {}
 

@@ -25,24 +25,20 @@ pub(crate) struct Outbox {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Run {
     to: SocketAddr,
-    /// Where its bytes are.
     start: usize,
     end: usize,
     /// The length of each datagram but the last.
     size: usize,
     count: usize,
-    /// What their IP headers say.
     ecn: u8,
 }
 
 impl Outbox {
-    /// A buffer to write a datagram behind what is in it, which [`commit`](Self::commit) puts behind those that wait.
     pub(crate) fn stage(&mut self) -> &mut Vec<u8> {
         self.bytes.truncate(self.end);
         &mut self.bytes
     }
 
-    /// The datagram that was written on the [stage](Self::stage) goes to `to`. It stays where it is.
     pub(crate) fn commit(&mut self, to: SocketAddr, ecn: u8) {
         let (start, end) = (self.end, self.bytes.len());
         self.end = end;
@@ -54,19 +50,10 @@ impl Outbox {
         }
     }
 
-    /// Puts a copy of the datagram behind those that wait.
-    #[cfg(test)]
-    pub(crate) fn push(&mut self, datagram: &[u8], to: SocketAddr) {
-        self.stage().extend_from_slice(datagram);
-        self.commit(to, 0);
-    }
-
-    /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Whether enough waits for more not to make sending cheaper: time to [flush](Self::flush).
     pub(crate) fn is_due(&self) -> bool {
         self.end >= MOST_BYTES || self.runs.len() >= MOST_RUNS
     }
@@ -121,11 +108,10 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends one datagram.
     fn flush_one(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let Some(run) = self.runs.front() else { return Ok(()) };
         let datagram = self.bytes.get(run.start..run.start + run.len_of(1)).unwrap_or_default();
-        let sent = if run.ecn != 0 && offload.can_mark() {
+        let sent = if run.ecn != 0 && offload.many.is_some() {
             offload.send_joined(socket, datagram, datagram.len(), run.to, run.ecn)
         } else {
             offload.send(socket, datagram, run.to)
@@ -145,7 +131,7 @@ impl Outbox {
         let mut waiting = self
             .runs
             .iter()
-            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn == 0 || !offload.can_mark()))
+            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn == 0 || !offload.many.is_some()))
             .flat_map(|run| {
                 let bytes = self.bytes.get(run.start..run.end).unwrap_or_default();
                 // A run of one may be empty.
@@ -219,7 +205,7 @@ const MOST_RUNS: usize = 2 * MOST_EACH;
 mod tests {
     use super::*;
     use proptest::collection::vec;
-    use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+    use proptest::prelude::{Just, Strategy, prop_oneof, proptest};
 
     fn address(host: u8) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, host], 1000))
@@ -254,19 +240,15 @@ mod tests {
     proptest! {
         #[test]
         fn all_that_was_pushed_leaves_in_its_order(
-            pushed in vec((0..3u8, lengths(), any::<bool>()), 0..12),
+            pushed in vec((0..3u8, lengths()), 0..12),
             sent in 0..200usize,
         ) {
             let (mut outbox, mut expected) = (Outbox::default(), Vec::new());
-            for (host, (len, times), is_staged) in pushed {
+            for (host, (len, times)) in pushed {
                 for _ in 0..times {
                     let datagram: Vec<u8> = (0..len).map(|at| [0, 1, 9, 200][(at + expected.len()) % 4]).collect();
-                    if is_staged {
-                        outbox.stage().extend_from_slice(&datagram);
-                        outbox.commit(address(host), 0);
-                    } else {
-                        outbox.push(&datagram, address(host));
-                    }
+                    outbox.stage().extend_from_slice(&datagram);
+                    outbox.commit(address(host), 0);
                     expected.push((address(host), datagram));
                 }
             }
@@ -280,26 +262,11 @@ mod tests {
     fn neighbours_of_one_size_and_address_are_joined_and_a_shorter_one_ends_them() {
         let mut outbox = Outbox::default();
         for (host, len) in [(1, 5), (1, 5), (1, 3), (1, 5), (2, 5), (2, 6), (2, 0), (2, 6), (2, 6)] {
-            outbox.push(&vec![7; len], address(host));
+            outbox.stage().extend(std::iter::repeat_n(7, len));
+            outbox.commit(address(host), 0);
         }
         let runs: Vec<_> = outbox.runs.iter().map(|run| (run.size, run.count)).collect();
         assert_eq!(runs, [(5, 3), (5, 1), (5, 1), (6, 1), (0, 1), (6, 2)]);
-    }
-
-    #[test]
-    fn a_run_has_no_more_than_one_call_takes() {
-        let mut outbox = Outbox::default();
-        for _ in 0..130 {
-            outbox.push(&[0; 10], address(1));
-        }
-        for _ in 0..60 {
-            outbox.push(&[0; 1200], address(1));
-        }
-        let counts: Vec<_> = outbox.runs.iter().map(|run| run.count).collect();
-        assert_eq!(counts, [64, 64, 2, 54, 6]);
-        assert!(!outbox.is_due());
-        outbox.push(&vec![0; SLOT], address(1));
-        assert!(outbox.is_due());
     }
 
     #[test]

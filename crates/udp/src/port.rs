@@ -4,6 +4,7 @@
 use crate::counts::{Counts, Tally};
 use crate::inbox::{Datagram, Inbox};
 use crate::offload::{Mode, Offload};
+use crate::one::Many;
 use crate::os::{Bell, Waiter};
 use crate::outbox::Outbox;
 use crate::{Socket, SocketBuffers, os};
@@ -107,7 +108,7 @@ impl<S: Socket> Port<S> {
 
     /// Whether a datagram that is too long for its way may be cut, so that nobody hears that it was.
     pub fn may_fragment(&self) -> bool {
-        self.offload.may_fragment()
+        self.offload.many.as_ref().is_none_or(Many::may_fragment)
     }
 
     /// Whether there is a datagram to [pop](Self::pop): one that was read, or that the system has now. It need not be asked for

@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) enum Outgoing<M> {
     Lane(usize, Vec<u8>),
     Datagram(Vec<u8>),
-    Message(usize, M),
+    /// `None`: the session has it.
+    Message(usize, Option<M>),
     Block(usize, Vec<u8>),
 }
 
-impl<M> Outgoing<M> {
+impl<M: Message> Outgoing<M> {
     /// What it counts for, bytes: what it holds, as far as can be told, and what holds it.
     pub(super) const fn cost(&self) -> usize {
         let bytes = match self {
@@ -35,19 +36,42 @@ impl<M> Outgoing<M> {
         }
     }
 
-    const fn refused(&self, error: SendError) -> Refused {
-        match self {
+    /// Gives it to the session; returns whether all of it was taken. What the session never takes is an error.
+    fn send(&mut self, now: Time, connection: &mut Connection<M>) -> Result<bool, SendError> {
+        let sent = match self {
+            Self::Lane(lane, bytes) => connection.send(*lane, bytes).map(|taken| {
+                bytes.drain(..taken); // a stream takes what fits
+                bytes.is_empty()
+            }),
+            Self::Datagram(bytes) => connection.send_datagram(bytes).map(|_| true),
+            Self::Message(channel, message) => {
+                let is_full = connection
+                    .channels()
+                    .is_some_and(|channels| channels.waiting(*channel) > 0 && !channels.has_room(*channel));
+                if is_full && connection.is_up() {
+                    return Ok(false);
+                }
+                let Some(message) = message.take() else { return Ok(true) };
+                return connection.send_message(*channel, now, message).map(|_| true);
+            }
+            Self::Block(channel, block) => connection.send_block(*channel, block).map(|()| true),
+        };
+        sent.or_else(|error| if error.is_for_now() { Ok(false) } else { Err(error) })
+    }
+
+    const fn refused(&self, error: SendError) -> Incoming<M> {
+        Incoming::Refused(match self {
             Self::Lane(..) => Refused::Lane(error),
             Self::Datagram(_) => Refused::Datagram(error),
             Self::Message(..) | Self::Block(..) => Refused::Channel(error),
-        }
+        })
     }
 }
 
 /// What waits for one session. A lane or channel that is full holds up no other.
 #[derive(Debug)]
 pub(super) struct Outbox<M> {
-    waiting: BTreeMap<Way, VecDeque<(Outgoing<M>, usize)>>,
+    waiting: BTreeMap<Way, VecDeque<Outgoing<M>>>,
     budgets: Budgets,
     /// To be closed with this code when nothing waits, or then at the latest.
     pub(super) close: Option<(u16, Time)>,
@@ -59,8 +83,7 @@ impl<M: Message> Outbox<M> {
     }
 
     pub(super) fn push(&mut self, outgoing: Outgoing<M>) {
-        let cost = outgoing.cost();
-        self.waiting.entry(outgoing.way()).or_default().push_back((outgoing, cost));
+        self.waiting.entry(outgoing.way()).or_default().push_back(outgoing);
     }
 
     /// Gives to the session what it takes; hands what it never will to `refused`. Returns whether something has moved.
@@ -73,15 +96,14 @@ impl<M: Message> Outbox<M> {
         let Self { waiting, budgets, .. } = self;
         let mut has_moved = false;
         waiting.retain(|way, queue| {
-            while let Some((outgoing, cost)) = queue.pop_front() {
-                match send(now, connection, outgoing) {
-                    Ok(()) => {}
-                    Err(NotTaken::Later(outgoing)) => {
-                        queue.push_front((outgoing, cost));
-                        return true;
-                    }
-                    Err(NotTaken::Never(error)) => refused(Incoming::Refused(error)),
+            while let Some(outgoing) = queue.front_mut() {
+                let cost = outgoing.cost();
+                match outgoing.send(now, connection) {
+                    Ok(true) => {}
+                    Ok(false) => return true,
+                    Err(error) => refused(outgoing.refused(error)),
                 }
+                queue.pop_front();
                 has_moved = true;
                 budgets.take_away(*way, cost);
             }
@@ -96,46 +118,8 @@ impl<M: Message> Outbox<M> {
 
     /// What waits in vain, for the session is over.
     pub(super) fn into_refused(self) -> impl Iterator<Item = Incoming<M>> {
-        let refused = |outgoing: Outgoing<M>| outgoing.refused(SendError::Closed);
-        self.waiting.into_values().flatten().map(move |(outgoing, _)| Incoming::Refused(refused(outgoing)))
+        self.waiting.into_values().flatten().map(|outgoing| outgoing.refused(SendError::Closed))
     }
-}
-
-enum NotTaken<M> {
-    Later(Outgoing<M>),
-    Never(Refused),
-}
-
-fn send<M: Message>(
-    now: Time,
-    connection: &mut Connection<M>,
-    outgoing: Outgoing<M>,
-) -> Result<(), NotTaken<M>> {
-    let (sent, outgoing) = match outgoing {
-        Outgoing::Lane(lane, mut bytes) => match connection.send(lane, &bytes) {
-            Ok(taken) if taken < bytes.len() => {
-                bytes.drain(..taken); // a stream takes what fits
-                return Err(NotTaken::Later(Outgoing::Lane(lane, bytes)));
-            }
-            sent => (sent.map(drop), Outgoing::Lane(lane, bytes)),
-        },
-        Outgoing::Datagram(bytes) => (connection.send_datagram(&bytes).map(drop), Outgoing::Datagram(bytes)),
-        Outgoing::Message(channel, message) => {
-            let waiting = connection.channels().map_or(0, |channels| channels.waiting(channel));
-            let has_room = connection.channels().is_none_or(|channels| channels.has_room(channel));
-            if waiting > 0 && !has_room && connection.is_up() {
-                return Err(NotTaken::Later(Outgoing::Message(channel, message)));
-            }
-            let sent = connection.send_message(channel, now, message);
-            return sent.map(drop).map_err(|error| NotTaken::Never(Refused::Channel(error)));
-        }
-        Outgoing::Block(channel, block) => {
-            (connection.send_block(channel, &block), Outgoing::Block(channel, block))
-        }
-    };
-    sent.map_err(|error| {
-        if error.is_for_now() { NotTaken::Later(outgoing) } else { NotTaken::Never(outgoing.refused(error)) }
-    })
 }
 
 /// What a message of a channel counts for, bytes: it fits into a packet.

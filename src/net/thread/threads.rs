@@ -93,13 +93,13 @@ pub struct ClientThread<M: Message + Send + 'static = Blob> {
 
 /// What all of them do, by the id of a session where there are several.
 macro_rules! verbs {
-    ($type:ident $(, $id:ident: $of:ty)?) => {
+    ($type:ident, $named:expr $(, $id:ident: $of:ty)?) => {
         impl<M: Message + Send + 'static> $type<M> {
             /// Bytes that may be sent on a lane, a channel or as datagrams now; each message counts some 50 more, one of a channel
             /// 1200. Only what is sent here makes it less.
             #[must_use]
             pub fn room(&self, $($id: $of,)? way: Way) -> usize {
-                self.handle.room(($($id)?), way)
+                self.handle.room($named, way)
             }
 
             /// Sends a message on a reliable lane.
@@ -108,7 +108,7 @@ macro_rules! verbs {
             ///
             /// Enough waits already, or the session is not up.
             pub fn send(&mut self, $($id: $of,)? lane: usize, message: &[u8]) -> Result<(), NotSent> {
-                self.handle.send(($($id)?), Outgoing::Lane(lane, message.to_vec()))
+                self.handle.send($named, Outgoing::Lane(lane, message.to_vec()))
             }
 
             /// Sends an unreliable datagram.
@@ -117,7 +117,7 @@ macro_rules! verbs {
             ///
             /// Enough waits already, or the session is not up.
             pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<(), NotSent> {
-                self.handle.send(($($id)?), Outgoing::Datagram(datagram.to_vec()))
+                self.handle.send($named, Outgoing::Datagram(datagram.to_vec()))
             }
 
             /// Sends a message of a channel.
@@ -126,7 +126,7 @@ macro_rules! verbs {
             ///
             /// Enough waits already, or the session is not up.
             pub fn send_message(&mut self, $($id: $of,)? channel: usize, message: M) -> Result<(), NotSent> {
-                self.handle.send(($($id)?), Outgoing::Message(channel, message))
+                self.handle.send($named, Outgoing::Message(channel, Some(message)))
             }
 
             /// Sends a block of a channel.
@@ -135,13 +135,13 @@ macro_rules! verbs {
             ///
             /// Enough waits already, or the session is not up.
             pub fn send_block(&mut self, $($id: $of,)? channel: usize, block: &[u8]) -> Result<(), NotSent> {
-                self.handle.send(($($id)?), Outgoing::Block(channel, block.to_vec()))
+                self.handle.send($named, Outgoing::Block(channel, block.to_vec()))
             }
 
             /// The address that it is bound to.
             #[must_use]
             pub fn local_addr(&self) -> SocketAddr {
-                self.handle.local_addr()
+                self.handle.local_addr
             }
 
             /// Whether a thread has ended: its socket has failed, which [`shutdown`](Self::shutdown) tells. Others go on, and the end of a
@@ -164,9 +164,9 @@ macro_rules! verbs {
     };
 }
 
-verbs!(ServerThread, id: SessionId);
-verbs!(ServerThreads, id: SessionId);
-verbs!(ClientThread);
+verbs!(ServerThread, Some(id), id: SessionId);
+verbs!(ServerThreads, Some(id), id: SessionId);
+verbs!(ClientThread, None);
 
 /// What both have that have many sessions.
 macro_rules! of_many {
@@ -174,18 +174,18 @@ macro_rules! of_many {
         $(impl<M: Message + Send + 'static> $type<M> {
             /// Takes the next event, message or datagram of any session. What is of one session comes in order.
             pub fn try_recv(&mut self) -> Option<(SessionId, Incoming<M>)> {
-                self.handle.try_recv()
+                self.handle.recv(None).and_then(|(id, incoming)| Some((id?, incoming)))
             }
 
             /// The same, and waits for one, at most for `timeout`; at once `None` when all threads have ended.
             pub fn recv(&mut self, timeout: Duration) -> Option<(SessionId, Incoming<M>)> {
-                self.handle.recv(timeout)
+                self.handle.recv(Some(timeout)).and_then(|(id, incoming)| Some((id?, incoming)))
             }
 
             /// Ends a session when what was sent has arrived. What waits here is given `drain` to be taken, then a close has the same time
             /// again.
             pub fn close(&mut self, id: SessionId, code: u16) {
-                self.handle.close(id, code);
+                self.handle.close(Some(id), code);
             }
         })*
     };
@@ -276,18 +276,18 @@ impl<M: Message + Send + 'static> Client<M> {
 impl<M: Message + Send + 'static> ClientThread<M> {
     /// Takes the next event, message or datagram. Nothing can be sent before [`Event::Connected`](session::Event::Connected) was taken.
     pub fn try_recv(&mut self) -> Option<Incoming<M>> {
-        Some(self.handle.try_recv()?.1)
+        Some(self.handle.recv(None)?.1)
     }
 
     /// The same, and waits for one, at most for `timeout`; at once `None` when the thread has ended.
     pub fn recv(&mut self, timeout: Duration) -> Option<Incoming<M>> {
-        Some(self.handle.recv(timeout)?.1)
+        Some(self.handle.recv(Some(timeout))?.1)
     }
 
     /// Ends the session when what was sent has arrived; an attempt to connect ends at once. What waits here is given `drain` to be taken,
     /// then a close has the same time again.
     pub fn close(&mut self, code: u16) {
-        if !self.handle.close((), code) {
+        if !self.handle.close(None, code) {
             let _ = self.run(move |client| client.close(code)); // or it is over
         }
     }

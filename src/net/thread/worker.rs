@@ -5,7 +5,7 @@ use super::outbox::{MESSAGE, Outbox, Outgoing};
 use super::shared::{Budgets, Shared};
 use crate::message::channel::Received;
 use crate::net::driver::{Driver, farewell};
-use crate::net::end::End;
+use crate::net::end::{End, Id};
 use crate::session::Event;
 use crate::time::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,21 +15,18 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-/// What a program has the thread do.
-type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
-
 /// What a handle asks for.
 pub(super) enum Command<E: End> {
-    Send(E::Id, Outgoing<E::Message>),
-    Close(E::Id, u16),
-    Run(Run<E>),
+    Send(Id, Outgoing<E::Message>),
+    Close(Id, u16),
+    Run(Box<dyn FnOnce(&mut Driver<E>) + Send>),
     /// End all sessions, then the thread.
     Shutdown(u16),
 }
 
 /// What a handle gets.
 pub(super) struct Parcel<E: End> {
-    pub(super) id: E::Id,
+    pub(super) id: Id,
     pub(super) incoming: Incoming<E::Message>,
     /// Its part of what may wait to be taken.
     pub(super) cost: usize,
@@ -37,36 +34,49 @@ pub(super) struct Parcel<E: End> {
     pub(super) budgets: Option<Budgets>,
 }
 
+/// The way to the handle.
+pub(super) struct Tell<E: End> {
+    pub(super) parcels: Sender<Parcel<E>>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl<E: End> Tell<E> {
+    fn tell(&self, id: Id, incoming: Incoming<E::Message>, budgets: Option<Budgets>) {
+        let bytes = match &incoming {
+            Incoming::Message { bytes, .. } | Incoming::Datagram(bytes) => bytes.capacity(),
+            Incoming::Channel { received: Received::Block(block), .. } => block.len(),
+            Incoming::Channel { .. } => MESSAGE,
+            Incoming::Event(_) | Incoming::Refused(_) => 0,
+        };
+        let cost = bytes + size_of::<Parcel<E>>();
+        self.shared.deliver(cost);
+        let _ = self.parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
+    }
+}
+
 pub(super) struct Worker<E: End> {
     end: Driver<E>,
     commands: Receiver<Command<E>>,
-    parcels: Sender<Parcel<E>>,
-    shared: Arc<Shared>,
+    out: Tell<E>,
     /// Of each session that is up.
-    outboxes: BTreeMap<E::Id, Outbox<E::Message>>,
+    outboxes: BTreeMap<Id, Outbox<E::Message>>,
     /// Those of them for which something waits.
-    waiting: BTreeSet<E::Id>,
+    waiting: BTreeSet<Id>,
     /// Sessions that may have something to read, in turn.
-    readable: VecDeque<E::Id>,
+    readable: VecDeque<Id>,
     /// The same, to find them.
-    listed: BTreeSet<E::Id>,
+    listed: BTreeSet<Id>,
     /// Code and deadline of the end of all.
     shutdown: Option<(u16, Time)>,
     buf: Vec<u8>,
 }
 
 impl<E: End> Worker<E> {
-    pub(super) fn new(
-        end: Driver<E>,
-        commands: Receiver<Command<E>>,
-        parcels: Sender<Parcel<E>>,
-        shared: Arc<Shared>,
-    ) -> Self {
+    pub(super) fn new(end: Driver<E>, commands: Receiver<Command<E>>, out: Tell<E>) -> Self {
         Self {
             end,
             commands,
-            parcels,
-            shared,
+            out,
             outboxes: BTreeMap::new(),
             waiting: BTreeSet::new(),
             readable: VecDeque::new(),
@@ -79,7 +89,7 @@ impl<E: End> Worker<E> {
     /// Until the sessions are over, or the socket has failed.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
-            let mut is_busy = self.take_commands();
+            let mut is_busy = self.handle_commands();
             is_busy |= self.send();
             let wait = self.end.pump()?;
             if self.is_over() {
@@ -94,30 +104,30 @@ impl<E: End> Worker<E> {
 
     /// Waits for a datagram, a command, room to deliver, or as long as there is nothing to do.
     fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
-        let was_full = !self.shared.has_room();
-        self.shared.set_asleep(true);
-        let is_new = self.take_commands() || (was_full && self.shared.has_room());
+        let was_full = !self.out.shared.has_room();
+        self.out.shared.set_asleep(true);
+        let is_new = self.handle_commands() || (was_full && self.out.shared.has_room());
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
             self.end.line.port.wait(Some(wait))?;
         }
-        self.shared.set_asleep(false);
+        self.out.shared.set_asleep(false);
         Ok(())
     }
 
-    /// Takes commands, a bounded number; returns whether there were any.
-    fn take_commands(&mut self) -> bool {
+    /// Does what was asked for, a bounded number of commands; returns whether there were any.
+    fn handle_commands(&mut self) -> bool {
         for count in 0..COMMANDS_PER_TURN {
             match self.commands.try_recv() {
-                Ok(command) => self.take(command),
+                Ok(command) => self.handle_command(command),
                 Err(_) => return count > 0,
             }
         }
         true
     }
 
-    fn take(&mut self, command: Command<E>) {
-        let now = self.now();
+    fn handle_command(&mut self, command: Command<E>) {
+        let now = self.end.now();
         let (drain, farewell) = (self.end.machine.config().drain, farewell(self.end.machine.config()));
         match command {
             Command::Send(id, outgoing) => {
@@ -133,7 +143,7 @@ impl<E: End> Worker<E> {
                 }
             }
             Command::Run(run) => {
-                self.shared.runs.fetch_sub(1, SeqCst);
+                self.out.shared.runs.fetch_sub(1, SeqCst);
                 run(&mut self.end);
             }
             Command::Shutdown(code) => {
@@ -148,14 +158,13 @@ impl<E: End> Worker<E> {
 
     /// Gives to sessions what waits for them; returns whether something has moved.
     fn send(&mut self) -> bool {
-        let now = self.now();
-        let Self { end, outboxes, waiting, parcels, shared, .. } = self;
+        let now = self.end.now();
+        let Self { end, outboxes, waiting, out, .. } = self;
         let mut has_moved = false;
         waiting.retain(|id| {
             let Some(outbox) = outboxes.get_mut(id) else { return false };
             if let Some(connection) = end.machine.connection(*id) {
-                has_moved |=
-                    outbox.send(now, connection, |refused| tell(parcels, shared, *id, refused, None));
+                has_moved |= outbox.send(now, connection, |refused| out.tell(*id, refused, None));
             }
             if let Some((code, until)) = outbox.close
                 && (outbox.is_empty() || until <= now)
@@ -172,26 +181,23 @@ impl<E: End> Worker<E> {
     /// Whether there is nothing left to end.
     fn is_over(&mut self) -> bool {
         let Some((code, until)) = self.shutdown else { return false };
-        let (now, outboxes) = (self.now(), &self.outboxes);
-        let is_over = self
-            .end
-            .machine
-            .close_rest(now, code, |id| outboxes.get(&id).is_some_and(|outbox| outbox.close.is_some()));
-        is_over || until <= now
+        let (now, outboxes) = (self.end.now(), &self.outboxes);
+        let waits = |id| outboxes.get(&id).is_some_and(|outbox| outbox.close.is_some());
+        self.end.machine.close_rest(now, code, waits) || until <= now
     }
 
     /// Hands on what has happened and what has arrived, as far as it is taken; returns whether there was anything.
     fn deliver(&mut self) -> bool {
         let mut is_any = false;
-        while self.shared.has_room()
+        while self.out.shared.has_room()
             && let Some((id, event)) = self.end.machine.next_event()
         {
             is_any = true;
-            self.take_event(id, event);
+            self.handle_event(id, event);
         }
         for _ in 0..self.readable.len() {
             let Some(id) = self.readable.pop_front() else { break };
-            let Read { is_any: is_read, is_more } = self.read(id, TURNS, false);
+            let (is_read, is_more) = self.read(id, TURNS, false);
             is_any |= is_read;
             if is_more {
                 self.readable.push_back(id);
@@ -202,48 +208,50 @@ impl<E: End> Worker<E> {
         is_any
     }
 
-    fn take_event(&mut self, id: E::Id, event: Event) {
+    fn handle_event(&mut self, id: Id, event: Event) {
+        let mut budgets = None;
         match event {
             Event::Connected => {
                 let config = self.end.machine.config();
-                let budgets = Budgets::new(config.lanes.len(), config.channels.len());
-                self.outboxes.insert(id, Outbox::new(budgets.clone()));
-                self.tell(id, Incoming::Event(event), Some(budgets));
+                let (lanes, channels) = (config.lanes.len(), config.channels.len());
+                let new = Budgets::new(lanes, channels, self.out.shared.config.outgoing);
+                self.outboxes.insert(id, Outbox::new(new.clone()));
+                budgets = Some(new);
             }
-            Event::Readable => self.look_at(id),
+            Event::Readable => {
+                if self.listed.insert(id) {
+                    self.readable.push_back(id);
+                }
+                return;
+            }
             Event::Closed { .. } => {
                 // What was received before the end comes in any case: it is kept nowhere else.
                 self.read(id, usize::MAX, true);
                 for refused in self.outboxes.remove(&id).into_iter().flat_map(Outbox::into_refused) {
-                    self.tell(id, refused, None);
+                    self.out.tell(id, refused, None);
                 }
-                self.tell(id, Incoming::Event(event), None);
             }
-            other => self.tell(id, Incoming::Event(other), None),
+            _ => {}
         }
+        self.out.tell(id, Incoming::Event(event), budgets);
     }
 
-    fn look_at(&mut self, id: E::Id) {
-        if self.listed.insert(id) {
-            self.readable.push_back(id);
-        }
-    }
-
-    /// Reads a session, so many turns round its lanes and channels, as long as there is room or in any case.
-    fn read(&mut self, id: E::Id, turns: usize, in_any_case: bool) -> Read {
+    /// Reads a session, so many turns round its lanes and channels, as long as there is room or in any case. Returns whether there was
+    /// anything, and whether there may be more.
+    fn read(&mut self, id: Id, turns: usize, in_any_case: bool) -> (bool, bool) {
         let config = self.end.machine.config();
         let (lanes, channels) = (config.lanes.len(), config.channels.len());
-        let Self { end, parcels, shared, buf, .. } = self;
-        let mut read = Read { is_any: false, is_more: false };
-        let Some(connection) = end.machine.connection(id) else { return read };
+        let Self { end, out, buf, .. } = self;
+        let mut is_read = false;
+        let Some(connection) = end.machine.connection(id) else { return (false, false) };
         for _ in 0..turns {
-            if !in_any_case && !shared.has_room() {
+            if !in_any_case && !out.shared.has_room() {
                 break;
             }
             let mut is_any = false;
             let mut tell = |incoming| {
                 is_any = true;
-                tell(parcels, shared, id, incoming, None);
+                out.tell(id, incoming, None);
             };
             for lane in 0..lanes {
                 if let Some(len) = connection.peek_size(lane) {
@@ -262,45 +270,12 @@ impl<E: End> Worker<E> {
                 }
             }
             if !is_any {
-                return read;
+                return (is_read, false);
             }
-            read.is_any = true;
+            is_read = true;
         }
-        read.is_more = true;
-        read
+        (is_read, true)
     }
-
-    fn tell(&self, id: E::Id, incoming: Incoming<E::Message>, budgets: Option<Budgets>) {
-        tell(&self.parcels, &self.shared, id, incoming, budgets);
-    }
-
-    fn now(&self) -> Time {
-        self.end.now()
-    }
-}
-
-/// What came of reading a session: something, and there may be more.
-struct Read {
-    is_any: bool,
-    is_more: bool,
-}
-
-fn tell<E: End>(
-    parcels: &Sender<Parcel<E>>,
-    shared: &Shared,
-    id: E::Id,
-    incoming: Incoming<E::Message>,
-    budgets: Option<Budgets>,
-) {
-    let bytes = match &incoming {
-        Incoming::Message { bytes, .. } | Incoming::Datagram(bytes) => bytes.capacity(),
-        Incoming::Channel { received: Received::Block(block), .. } => block.len(),
-        Incoming::Channel { .. } => MESSAGE,
-        Incoming::Event(_) | Incoming::Refused(_) => 0,
-    };
-    let cost = bytes + size_of::<Parcel<E>>();
-    shared.deliver(cost);
-    let _ = parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
 }
 
 /// Commands between two pumps: more wait for the next.

@@ -3,9 +3,9 @@
 use super::super::client::client;
 use super::super::error::Error;
 use super::core::Core as _;
+use super::core::Sessions;
 use super::driver::Driver;
 use super::session::Session;
-use super::sessions::Sessions;
 use super::shared::Handle;
 use super::waiting::For;
 use crate::message::Message;
@@ -32,10 +32,6 @@ impl Client {
     ///
     /// Nobody has answered (`TimedOut`) or wants us (`ConnectionRefused`), both an [`Error::Closed`]; `target` is none that can be connected
     /// to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), no socket, or the system has no random bytes.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub async fn connect<M: Message + Send + 'static>(
         target: Target,
         config: &ClientConfig,
@@ -63,10 +59,6 @@ impl Client {
     /// # Errors
     ///
     /// Those of [`connect`](Self::connect), or the socket fails.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub async fn over<M: Message + Send + 'static>(
         socket: UdpSocket,
         target: Target,

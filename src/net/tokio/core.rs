@@ -1,10 +1,12 @@
 //! What a driver task and its handles want of the machine between them: bare KCP peers, or sessions.
 
+use super::super::end::{End, Id};
 use super::super::error::Error;
 use crate::arq::RecvError;
-use crate::machine::Machine;
+use crate::machine::{Arrival, Machine, Transmit};
+use crate::message::Message;
 use crate::session::raw::{self, Peer, PeerId, Peers};
-use crate::session::{Event, SendError, Undelivered};
+use crate::session::{ClientState, Connection, Event, SendError, Server, Session, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -12,11 +14,9 @@ use std::time::Duration;
 
 /// Peers or sessions without I/O, each of them with an id and with lanes.
 pub(super) trait Core: Machine + Send + 'static {
-    /// Names one of them.
     type Id: Copy + Debug + Eq + Hash + Send + Sync + Unpin;
     type Member: Member;
 
-    /// The next thing that has happened.
     fn poll_notice(&mut self) -> Option<(Self::Id, Notice<Self::Member>)>;
 
     /// One that has not ended.
@@ -44,22 +44,14 @@ pub(super) trait Member: Send {
     /// Whether there is a message on a lane.
     fn is_readable(&self, lane: usize) -> bool;
 
-    /// Segments of a lane that have not arrived. If there are some, [`Notice::Writable`] comes when there are none.
+    /// Segments of a lane that have not arrived. If there are some, [`Event::Writable`] comes when there are none.
     fn unacked(&mut self, lane: usize) -> usize;
 
-    /// Has what waits for the next flush leave now.
     fn flush(&mut self);
 }
 
-/// What has happened to a peer or a session.
 pub(super) enum Notice<T> {
-    /// It is there.
-    Up,
-    Readable,
-    /// A lane has room again, or what was sent on it has arrived.
-    Writable,
-    /// Something that only its user knows what to do about.
-    Told(Event),
+    Event(Event),
     Closed(Closed<T>),
 }
 
@@ -77,9 +69,9 @@ impl Core for Peers {
 
     fn poll_notice(&mut self) -> Option<(PeerId, Notice<Peer>)> {
         Some(match self.poll_event()? {
-            raw::PeerEvent::Accepted(id) => (id, Notice::Up),
-            raw::PeerEvent::Readable(id) => (id, Notice::Readable),
-            raw::PeerEvent::Writable(id) => (id, Notice::Writable),
+            raw::PeerEvent::Accepted(id) => (id, Notice::Event(Event::Connected)),
+            raw::PeerEvent::Readable(id) => (id, Notice::Event(Event::Readable)),
+            raw::PeerEvent::Writable(id) => (id, Notice::Event(Event::Writable)),
             raw::PeerEvent::Closed { id, reason } => {
                 let error = match reason {
                     raw::PeerCloseReason::DeadLink => Error::DeadLink { sends: self.config().kcp.dead_link },
@@ -133,6 +125,122 @@ impl Member for Peer {
     fn flush(&mut self) {
         self.flush();
     }
+}
+
+/// Either end of sessions.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a socket")]
+pub(super) enum Sessions<M> {
+    Server(Server<M>),
+    Client(Session<M>),
+}
+
+macro_rules! either {
+    ($sessions:expr, $end:ident => $call:expr) => {
+        match $sessions {
+            Sessions::Server($end) => $call,
+            Sessions::Client($end) => $call,
+        }
+    };
+}
+
+impl<M: Message + Send + 'static> Sessions<M> {
+    pub(super) fn close(&mut self, now: Time, id: Id, code: u16) {
+        either!(self, end => End::close(end, now, id, code));
+    }
+
+    pub(super) const fn server(&mut self) -> Option<&mut Server<M>> {
+        if let Self::Server(server) = self { Some(server) } else { None }
+    }
+
+    pub(super) const fn client(&mut self) -> Option<&mut Session<M>> {
+        if let Self::Client(session) = self { Some(session) } else { None }
+    }
+}
+
+impl<M: Message> Machine for Sessions<M> {
+    fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
+        either!(self, end => end.handle_datagram(now, from, datagram));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        either!(self, end => end.handle_timeout(now));
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        either!(self, end => end.poll_transmit(now, out))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        either!(self, end => end.poll_timeout())
+    }
+
+    fn shutdown(&mut self, now: Time, code: u16) -> bool {
+        either!(self, end => end.shutdown(now, code))
+    }
+}
+
+impl<M: Message + Send + 'static> Core for Sessions<M> {
+    type Id = Id;
+    type Member = Connection<M>;
+
+    fn poll_notice(&mut self) -> Option<(Id, Notice<Connection<M>>)> {
+        let (id, event) = either!(self, end => end.next_event())?;
+        let notice = match event {
+            Event::Closed { reason, undelivered } => {
+                let ended = self.server().and_then(Server::pop_ended).map(Box::new); // that of a client stays
+                Notice::Closed(Closed { error: Error::Closed { reason }, undelivered, ended })
+            }
+            event => Notice::Event(event),
+        };
+        Some((id, notice))
+    }
+
+    fn member(&mut self, id: Id) -> Option<&mut Connection<M>> {
+        either!(self, end => end.connection(id))
+    }
+
+    fn release(&mut self, now: Time, id: Id) {
+        self.close(now, id, 0);
+    }
+
+    fn is_idle(&self) -> bool {
+        match self {
+            Self::Server(server) => {
+                server.ids().all(|id| server.session(id).is_none_or(Connection::is_closed))
+            }
+            Self::Client(session) => session.state() == ClientState::Closed,
+        }
+    }
+}
+
+impl<M: Message + Send + 'static> Member for Connection<M> {
+    const HAS_END: bool = true;
+
+    fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
+        self.send(lane, message)
+    }
+
+    fn send_end(&mut self, lane: usize) -> Result<(), SendError> {
+        self.send_end(lane)
+    }
+
+    fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.recv(lane, buf)
+    }
+
+    fn is_readable(&self, lane: usize) -> bool {
+        self.peek_size(lane).is_some()
+    }
+
+    fn unacked(&mut self, lane: usize) -> usize {
+        if self.is_delivered(lane) {
+            return 0;
+        }
+        self.lane_stats(lane).map_or(0, |stats| stats.in_flight as usize + stats.snd_queue as usize)
+    }
+
+    fn flush(&mut self) {}
 }
 
 /// How long what was sent to a peer may take to arrive when nobody uses the peer any more.

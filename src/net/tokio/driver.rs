@@ -1,14 +1,16 @@
 //! The one task of a socket: datagrams in, time, datagrams out, and whoever waits is woken.
 
 use super::super::clock::Clock;
-use super::super::line::Line;
+use super::super::driver::Line;
 use super::super::shards;
 use super::core::Core;
 use super::shared::Shared;
-use super::socket::{Socket, poll_read, poll_write};
 use crate::time::Time;
+use ::tokio::io::Interest;
+use ::tokio::net::UdpSocket;
 use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
+use std::net::{self, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
@@ -52,7 +54,6 @@ impl shards::Wake for Doorbell {
 
 /// What is left to do after a round.
 enum Next {
-    /// More at once.
     More,
     /// More, after those who were woken: what they answer leaves together with what acknowledges the question, and who waits behind them
     /// has to be told if they do not come.
@@ -109,7 +110,6 @@ impl<C: Core> Driver<C> {
         })
     }
 
-    /// What has come, and what is due.
     fn take_in(&mut self, now: Time) {
         let mut state = self.shared.lock();
         while self.line.hand_in(now, &mut state.core) {}
@@ -198,6 +198,67 @@ impl<C: Core> Future for Driver<C> {
         }
         cx.waker().wake_by_ref(); // after the other tasks
         Poll::Pending
+    }
+}
+
+/// The calls of the system without tokio's own count of what is ready: they are for inside of `try_io`.
+#[derive(Debug)]
+pub(super) struct Socket(UdpSocket);
+
+impl Socket {
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// Reads what one call of the system gives; returns whether there may be more. If not, the task is woken when there is.
+pub(super) fn poll_read(port: &mut Port<Socket>, cx: &mut Context<'_>) -> io::Result<bool> {
+    while port.socket().0.poll_recv_ready(cx)?.is_ready() {
+        if port.read(usize::MAX)? {
+            return Ok(port.socket().0.poll_recv_ready(cx)?.is_ready());
+        }
+    }
+    Ok(false)
+}
+
+/// Sends what is gathered; `Pending` when the send buffer is full, and then the task is woken when it has room again.
+pub(super) fn poll_write(port: &mut Port<Socket>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    while !port.is_empty() {
+        ready!(port.socket().0.poll_send_ready(cx))?;
+        port.flush();
+    }
+    Poll::Ready(Ok(()))
+}
+
+impl whitewater_udp::Socket for Socket {
+    type Handle = UdpSocket;
+
+    fn over(socket: net::UdpSocket) -> io::Result<Self> {
+        Ok(Self(UdpSocket::from_std(socket)?))
+    }
+
+    fn handle(&self) -> &UdpSocket {
+        &self.0
+    }
+
+    fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.try_recv_from(buf)
+    }
+
+    fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<usize> {
+        self.0.try_send_to(datagram, to)
+    }
+
+    fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.0.try_send(datagram)
+    }
+
+    fn reading<T>(&self, calls: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.0.try_io(Interest::READABLE, calls)
+    }
+
+    fn writing<T>(&self, calls: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.0.try_io(Interest::WRITABLE, calls)
     }
 }
 

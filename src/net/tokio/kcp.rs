@@ -1,14 +1,13 @@
 //! Conversations of bare KCP, as streams or as messages: one on a socket, or many.
 
 use super::super::clock::random;
+use super::super::driver::{MANY_PEERS, ONE_PEER};
 use super::super::error::Error;
-use super::super::line::{MANY_PEERS, ONE_PEER};
 use super::super::shards::sockets;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
-use super::lane::{Lane, Reader, Writer};
+use super::lane::{Lane, Reader, Writer, stream};
 use super::shared::{Acceptor, Handle, Shared};
-use super::stream::stream;
 use crate::arq;
 use crate::net::Clock;
 use crate::seq::Conv;
@@ -53,10 +52,6 @@ impl KcpStream {
     /// # Errors
     ///
     /// No socket, or `config` is out of range ([`Error::Config`]).
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn connect(peer: SocketAddr, conv: Conv, config: &arq::Config) -> io::Result<Self> {
         let socket = socket_for(peer)?;
         socket.connect(peer)?;
@@ -68,10 +63,6 @@ impl KcpStream {
     /// # Errors
     ///
     /// The socket is not connected, it fails, or `config` is out of range ([`Error::Config`]).
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn over(socket: UdpSocket, conv: Conv, config: &PeersConfig) -> io::Result<Self> {
         let peer = as_v4(socket.peer_addr()?);
         let config = PeersConfig { strangers: Strangers::Refused, max_peers: 1, ..config.clone() };
@@ -162,10 +153,6 @@ impl KcpListener {
     /// # Errors
     ///
     /// `addr` is in use, or `config` is out of range ([`Error::Config`]).
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn bind(addr: SocketAddr, config: &PeersConfig) -> io::Result<Self> {
         Self::over(UdpSocket::bind(addr)?, config)
     }
@@ -175,10 +162,6 @@ impl KcpListener {
     /// # Errors
     ///
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn over(socket: UdpSocket, config: &PeersConfig) -> io::Result<Self> {
         let driver = drive(socket, config, true)?;
         let acceptor = Acceptor::new(Arc::clone(&driver.shared));
@@ -192,10 +175,6 @@ impl KcpListener {
     /// # Errors
     ///
     /// Those of [`net::Server::bind_shards`](crate::net::Server::bind_shards).
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn bind_shards(addr: SocketAddr, config: &PeersConfig, count: usize) -> io::Result<Vec<Self>> {
         sockets(addr, count)?.into_iter().map(|socket| Self::over(socket, config)).collect()
     }
@@ -261,7 +240,6 @@ figures! {
     KcpListener: acceptor.shared;
 }
 
-/// A driver of bare KCP over a socket.
 pub(super) fn drive(
     socket: UdpSocket,
     config: &PeersConfig,

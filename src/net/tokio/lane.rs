@@ -26,7 +26,6 @@ impl<C: Core> Lane<C> {
         self.poll_with(cx, |member, lane| member.send(lane, message))
     }
 
-    /// Takes a message.
     pub(super) fn poll_recv(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         self.poll(|state, id, lane| match recv(state, id, lane, buf) {
             Ok(len) => Poll::Ready(Ok(len)),
@@ -35,7 +34,6 @@ impl<C: Core> Lane<C> {
         })
     }
 
-    /// Queues what `send` does.
     fn poll_with(
         &self,
         cx: &Context<'_>,
@@ -245,6 +243,80 @@ fn write(member: &mut impl Member, lane: usize, data: &[u8]) -> Result<usize, Se
         }
     }
 }
+
+/// Declares a stream over a lane, its halves, and what they are for tokio.
+macro_rules! stream {
+    ($(#[$docs:meta])* $whole:ident, $read:ident, $write:ident $(<$m:ident>)? of $core:ty) => {
+        $(#[$docs])*
+        #[derive(Debug)]
+        pub struct $whole $(<$m: Message + Send + 'static = Blob>)? {
+            reader: Reader<$core>,
+            writer: Writer<$core>,
+        }
+
+        #[doc = concat!("The half of a [`", stringify!($whole), "`] that reads.")]
+        #[derive(Debug)]
+        pub struct $read $(<$m: Message + Send + 'static = Blob>)? {
+            reader: Reader<$core>,
+        }
+
+        #[doc = concat!("The half of a [`", stringify!($whole), "`] that writes.")]
+        #[derive(Debug)]
+        pub struct $write $(<$m: Message + Send + 'static = Blob>)? {
+            writer: Writer<$core>,
+        }
+
+        impl $(<$m: Message + Send + 'static>)? $whole $(<$m>)? {
+            pub(super) fn new(lane: Lane<$core>) -> Self {
+                Self { reader: Reader::new(lane.clone()), writer: Writer::new(lane) }
+            }
+
+            /// Two halves, for two tasks. When both are dropped, that is as if the whole were.
+            #[must_use]
+            pub fn into_split(self) -> ($read $(<$m>)?, $write $(<$m>)?) {
+                ($read { reader: self.reader }, $write { writer: self.writer })
+            }
+
+            /// How long a shutdown goes on while nothing more is acknowledged; 5 s unless set.
+            pub const fn set_shutdown_timeout(&mut self, timeout: Duration) {
+                self.writer.patience = timeout;
+            }
+        }
+
+        $crate::net::tokio::lane::stream!(@read $whole $(<$m>)?);
+        $crate::net::tokio::lane::stream!(@read $read $(<$m>)?);
+        $crate::net::tokio::lane::stream!(@write $whole $(<$m>)?);
+        $crate::net::tokio::lane::stream!(@write $write $(<$m>)?);
+    };
+    (@read $type:ident $(<$m:ident>)?) => {
+        impl $(<$m: Message + Send + 'static>)? ::tokio::io::AsyncRead for $type $(<$m>)? {
+            fn poll_read(
+                mut self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut ::tokio::io::ReadBuf<'_>,
+            ) -> Poll<io::Result<()>> {
+                self.reader.poll_read(cx, buf)
+            }
+        }
+    };
+    (@write $type:ident $(<$m:ident>)?) => {
+        impl $(<$m: Message + Send + 'static>)? ::tokio::io::AsyncWrite for $type $(<$m>)? {
+            fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+                self.writer.poll_write(cx, buf)
+            }
+
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.writer.poll_flush()
+            }
+
+            fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.writer.poll_shutdown(cx)
+            }
+        }
+    };
+}
+
+pub(super) use stream;
 
 /// How long nothing that was sent may arrive while a shutdown waits for it, unless set.
 const PATIENCE: Duration = Duration::from_secs(5);

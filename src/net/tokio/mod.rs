@@ -40,7 +40,7 @@
 //!
 //! # Tasks
 //!
-//! A socket has one task, its driver, however many sessions it has; handles and the driver share the sessions behind one mutex, which is
+//! What makes a socket panics outside of a runtime of tokio with I/O and time. A socket has one task, its driver, however many sessions it has; handles and the driver share the sessions behind one mutex, which is
 //! never held over a wait or a system call. A poll of the driver reads and sends a bounded number of datagrams and then lets the other
 //! tasks have their turn. For more than one core on one port: [`Server::bind_shards`], [`KcpListener::bind_shards`].
 //!
@@ -59,10 +59,7 @@ mod kcp;
 mod lane;
 mod server;
 mod session;
-mod sessions;
 mod shared;
-mod socket;
-mod stream;
 mod waiting;
 
 pub use client::Client;

@@ -3,9 +3,9 @@
 use super::super::server::server;
 use super::super::shards::{Wake, meet, sockets};
 use super::super::tally::{SocketStats, SocketTraffic};
+use super::core::Sessions;
 use super::driver::Driver;
 use super::session::Session;
-use super::sessions::Sessions;
 use super::shared::{Acceptor, State};
 use crate::machine::Machine;
 use crate::message::Message;
@@ -38,10 +38,6 @@ impl<M: Message + Send + 'static> Server<M> {
     /// # Errors
     ///
     /// `addr` is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the system has no random bytes.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn bind(addr: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         Self::over(UdpSocket::bind(addr)?, config)
     }
@@ -53,10 +49,6 @@ impl<M: Message + Send + 'static> Server<M> {
     /// # Errors
     ///
     /// Those of [`net::Server::bind_shards`](crate::net::Server::bind_shards).
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn bind_shards(addr: SocketAddr, config: &ServerConfig, count: usize) -> io::Result<Self> {
         Self::drive(sockets(addr, count)?, config)
     }
@@ -66,10 +58,6 @@ impl<M: Message + Send + 'static> Server<M> {
     /// # Errors
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the system has no random bytes.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a runtime of tokio with I/O and time.
     pub fn over(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         Self::drive(vec![socket], config)
     }

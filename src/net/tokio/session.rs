@@ -1,11 +1,10 @@
 //! A session that is up: lanes, datagrams, channels, events.
 
 use super::super::error::Error;
+use super::core::Sessions;
 use super::core::{Closed, Core as _};
-use super::lane::{Lane, Reader, Writer};
-use super::sessions::Sessions;
+use super::lane::{Lane, Reader, Writer, stream};
 use super::shared::{Handle, State};
-use super::stream::stream;
 use super::waiting::For;
 use crate::arq::RecvError;
 use crate::message::Message;

@@ -9,6 +9,7 @@ use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::{Core, Member as _, Notice};
 use super::waiting::{For, Waiting};
 use crate::hash::Given;
+use crate::session::Event;
 use crate::time::Time;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -42,7 +43,6 @@ pub(super) struct State<C: Core> {
     behind: Vec<C::Id>,
     /// The task whose turn it is to send, to be woken when the mutex is free.
     next: Option<Waker>,
-    /// The socket has failed.
     failed: Option<(io::ErrorKind, String)>,
     pub(super) socket_stats: SocketStats,
     pub(super) socket_traffic: SocketTraffic,
@@ -109,24 +109,26 @@ impl<C: Core> State<C> {
             let Self { core, waiting, .. } = self;
             let known = waiting.get_mut(&id);
             match (notice, known) {
-                (Notice::Up, None) if !self.is_accepting => core.release(now, id),
-                (Notice::Up, None) => {
+                (Notice::Event(Event::Connected), None) if !self.is_accepting => core.release(now, id),
+                (Notice::Event(Event::Connected), None) => {
                     waiting.insert(id, Waiting::new(0));
                     self.incoming.push_back(id);
                     woken.append(&mut self.acceptors);
                 }
-                (Notice::Up, Some(known)) => known.wake(woken, |what| what == For::Event),
-                (Notice::Readable, Some(known)) => known.wake(woken, |what| match what {
+                (Notice::Event(Event::Connected), Some(known)) => {
+                    known.wake(woken, |what| what == For::Event)
+                }
+                (Notice::Event(Event::Readable), Some(known)) => known.wake(woken, |what| match what {
                     For::Recv(lane) => core.member(id).is_some_and(|member| member.is_readable(lane)),
                     what => what == For::Other,
                 }),
-                (Notice::Writable, Some(known)) => {
+                (Notice::Event(Event::Writable), Some(known)) => {
                     known.wake(woken, |what| what == For::Delivered);
                     if known.wake_senders(woken) {
                         self.behind.push(id);
                     }
                 }
-                (Notice::Told(event), Some(known)) => {
+                (Notice::Event(event), Some(known)) => {
                     known.tell(event);
                     known.wake(woken, |what| what == For::Event);
                 }

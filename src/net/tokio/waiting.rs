@@ -5,7 +5,6 @@ use crate::session::Event;
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// What a task waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum For {
     /// A message on a lane.
@@ -40,7 +39,6 @@ pub(super) struct Waiting<T> {
     events: VecDeque<Event>,
 }
 
-/// A task that waits.
 struct Task {
     what: For,
     waker: Waker,
@@ -134,70 +132,4 @@ impl<T> Waiting<T> {
     }
 }
 
-/// Events that nobody takes.
 const EVENTS_MAX: usize = 16;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::{Arc, Mutex};
-    use std::task::Wake;
-
-    /// Notes that it was woken.
-    struct Task(u8, Arc<Mutex<Vec<u8>>>);
-
-    impl Wake for Task {
-        fn wake(self: Arc<Self>) {
-            self.1.lock().unwrap().push(self.0);
-        }
-    }
-
-    /// So many tasks, and which were woken.
-    fn tasks(count: u8) -> (Vec<Waker>, Arc<Mutex<Vec<u8>>>) {
-        let log = Arc::default();
-        ((0..count).map(|task| Waker::from(Arc::new(Task(task, Arc::clone(&log))))).collect(), log)
-    }
-
-    fn woken(log: &Mutex<Vec<u8>>, wake: impl FnOnce(&mut Vec<Waker>)) -> Vec<u8> {
-        let mut wakers = Vec::new();
-        wake(&mut wakers);
-        wakers.into_iter().for_each(Waker::wake);
-        std::mem::take(&mut *log.lock().unwrap())
-    }
-
-    #[test]
-    fn the_urgent_lane_comes_first_and_of_each_lane_who_has_waited_longest() {
-        let (tasks, log) = tasks(4);
-        let mut waiting = Waiting::<()>::new(1);
-        for (lane, task) in [(1, 0), (1, 1), (0, 2), (0, 3)] {
-            waiting.wait(For::Send(lane), &tasks[task]);
-        }
-        assert_eq!(woken(&log, |wakers| assert!(waiting.wake_senders(wakers))), [2, 0]);
-        // Both send, and wait again: behind the others.
-        for (lane, task, next) in [(0, 2, 3), (1, 0, 1)] {
-            let waker = waiting.sent(lane, &tasks[task]).unwrap();
-            assert_eq!(woken(&log, |wakers| wakers.push(waker)), [next]);
-            assert!(waiting.sent(lane, &tasks[task]).is_none(), "once a turn");
-            waiting.wait(For::Send(lane), &tasks[task]);
-        }
-        // The others find no room any more, and keep their turn.
-        for (lane, task) in [(0, 3), (1, 1)] {
-            waiting.wait(For::Send(lane), &tasks[task]);
-        }
-        assert_eq!(woken(&log, |wakers| assert!(waiting.wake_senders(wakers))), [3, 1]);
-    }
-
-    #[test]
-    fn who_waits_behind_a_task_that_does_not_come_is_woken() {
-        let (tasks, log) = tasks(5);
-        let mut waiting = Waiting::<()>::new(1);
-        for (lane, task) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
-            waiting.wait(For::Send(lane), &tasks[task]);
-        }
-        assert_eq!(woken(&log, |wakers| assert!(waiting.wake_senders(wakers))), [0, 3]);
-        waiting.wait(For::Send(1), &tasks[3]); // has come, and found no room
-        assert_eq!(woken(&log, |wakers| waiting.wake_rest(wakers)), [1, 2]);
-        assert_eq!(woken(&log, |wakers| waiting.wake_rest(wakers)), [0; 0]);
-        assert_eq!(woken(&log, |wakers| assert!(waiting.wake_senders(wakers))), [3]);
-    }
-}

@@ -125,7 +125,6 @@ fn send_up_to<const N: usize>(
     Ok(sendmmsg(socket.handle(), messages, SendFlags::empty())?)
 }
 
-/// What a message header points to.
 struct Slot<'a> {
     to: SocketAddrAny,
     bytes: [IoSlice<'a>; 1],

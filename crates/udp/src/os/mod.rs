@@ -22,9 +22,7 @@ const ERRORS: (i32, i32) = if cfg!(windows) {
 } else {
     (55, 40)
 };
-/// No room in a buffer of the system.
 pub(crate) const NO_BUFFERS: i32 = ERRORS.0;
-/// A datagram too long for its way.
 pub(crate) const TOO_LONG: i32 = ERRORS.1;
 
 #[cfg(test)]
