@@ -160,9 +160,10 @@ impl<M: Machine> Driver<M> {
 
     /// How long nothing needs to be done, unless a datagram arrives.
     pub(super) fn idle_for(&self, now: Time) -> Option<Duration> {
-        // What the socket does not take now is no reason to look before it may have room.
-        let next = if self.line.port.is_full() { None } else { self.machine.poll_timeout() };
-        self.line.port.limit(next.map(|at| at.since(now)))
+        if self.line.port.is_full() {
+            return Some(RETRY); // what is due before there is room is no reason to look
+        }
+        self.machine.poll_timeout().map(|at| at.since(now))
     }
 
     /// Reads what waits, a bounded number of datagrams; returns whether there may be more. When it is enough the system need not be
@@ -274,6 +275,8 @@ pub(super) fn farewell(config: &SessionConfig) -> Duration {
 pub(super) const ONE_PEER: usize = 4;
 /// On a socket of many: theirs do not.
 pub(super) const MANY_PEERS: usize = 32;
+/// Between two attempts to write to a full send buffer: a Gbit/s drains 128 KiB of it.
+const RETRY: Duration = Duration::from_millis(1);
 /// Datagrams that one pump reads: more than a receive buffer of the usual size holds, under a millisecond of work if they are small.
 const DATAGRAMS_PER_PUMP: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Datagrams that one pump sends: a window of each of many sessions.

@@ -49,7 +49,15 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error {
             Error::DeadLink { .. } | Error::PeerSilent { .. } => io::ErrorKind::TimedOut,
-            Error::Closed { reason } => kind(reason),
+            Error::Closed { reason } => match reason {
+                CloseReason::ConnectTimeout
+                | CloseReason::Timeout
+                | CloseReason::DeadLink
+                | CloseReason::SlowPeer => io::ErrorKind::TimedOut,
+                CloseReason::Denied(_) | CloseReason::Rejected(_) => io::ErrorKind::ConnectionRefused,
+                CloseReason::Local(_) => io::ErrorKind::NotConnected,
+                _ => io::ErrorKind::ConnectionReset,
+            },
             Error::Send(KcpSendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
@@ -58,19 +66,6 @@ impl From<Error> for io::Error {
             }
         };
         Self::new(kind, error)
-    }
-}
-
-/// What kind of error the end of a session is.
-const fn kind(reason: CloseReason) -> io::ErrorKind {
-    match reason {
-        CloseReason::ConnectTimeout
-        | CloseReason::Timeout
-        | CloseReason::DeadLink
-        | CloseReason::SlowPeer => io::ErrorKind::TimedOut,
-        CloseReason::Denied(_) | CloseReason::Rejected(_) => io::ErrorKind::ConnectionRefused,
-        CloseReason::Local(_) => io::ErrorKind::NotConnected,
-        _ => io::ErrorKind::ConnectionReset,
     }
 }
 

@@ -57,9 +57,8 @@ pub struct KcpSocket {
     acks_wait: bool,
     /// Whether a message was sent since the last one was received.
     has_sent: bool,
-    /// When the socket was last read, and how often the peer had been heard when silence was last looked for.
+    /// When the socket was last read.
     read_at: Time,
-    heard: u64,
     /// When a blocking call that finds what it wants should pump all the same.
     pump_due: Time,
 }
@@ -73,14 +72,12 @@ impl KcpSocket {
     ///
     /// `peer` does not resolve, no socket, or `config` is out of range ([`Error::Config`]).
     pub fn connect(peer: impl ToSocketAddrs, conv: Conv, config: &Config) -> io::Result<Self> {
-        let mut error = io::Error::new(io::ErrorKind::InvalidInput, "the peer's name has no address");
-        for address in peer.to_socket_addrs()? {
-            match socket_for(address).and_then(|socket| socket.connect(address).map(|()| socket)) {
-                Ok(socket) => return Self::wrap(socket, conv, config),
-                Err(failed) => error = failed,
-            }
-        }
-        Err(error)
+        let nobody = Err(io::Error::new(io::ErrorKind::InvalidInput, "the peer's name has no address"));
+        let connect =
+            |address| socket_for(address).and_then(|socket| socket.connect(address).map(|()| socket));
+        let found =
+            peer.to_socket_addrs()?.fold(nobody, |found, address| found.or_else(|_| connect(address)));
+        Self::wrap(found?, conv, config)
     }
 
     /// A session over a socket that is connected already. The socket becomes non-blocking.
@@ -114,7 +111,6 @@ impl KcpSocket {
             acks_wait: false,
             has_sent: false,
             read_at: Time::ZERO,
-            heard: 0,
             pump_due: Time::ZERO,
         })
     }
@@ -292,9 +288,7 @@ impl KcpSocket {
 
     fn check_peer(&mut self, now: Time) -> io::Result<()> {
         let in_flight = self.kcp().wait_snd() > 0;
-        let taken = self.driver.machine.taken();
-        let heard = std::mem::replace(&mut self.heard, taken) != taken;
-        let silent = self.silence.pumped(now, heard, in_flight);
+        let silent = self.silence.pumped(now, self.driver.machine.taken(), in_flight);
         if self.kcp().is_dead() {
             return Err(Error::DeadLink { sends: self.kcp().config().dead_link }.into());
         }
@@ -334,20 +328,22 @@ impl Deref for KcpSocket {
 ///
 /// It counts time that was pumped: a program that stood still does not blame its peer.
 #[derive(Debug)]
-pub(super) struct Silence {
+struct Silence {
     /// How much of it means that the peer is gone.
-    pub(super) timeout: Option<Duration>,
+    timeout: Option<Duration>,
     so_far: Duration,
     looked: Time,
+    heard: u64,
 }
 
 impl Silence {
-    pub(super) const fn new() -> Self {
-        Self { timeout: Some(TIMEOUT), so_far: Duration::ZERO, looked: Time::ZERO }
+    const fn new() -> Self {
+        Self { timeout: Some(TIMEOUT), so_far: Duration::ZERO, looked: Time::ZERO, heard: 0 }
     }
 
-    /// Looks at a pump. Returns the silence so far when it is too long.
-    pub(super) fn pumped(&mut self, now: Time, heard: bool, in_flight: bool) -> Option<Duration> {
+    /// Looks at a pump, by when the peer was heard so often. Returns the silence so far when it is too long.
+    fn pumped(&mut self, now: Time, heard: u64, in_flight: bool) -> Option<Duration> {
+        let heard = std::mem::replace(&mut self.heard, heard) != heard;
         let step = now.since(self.looked).min(LONGEST_STEP);
         self.looked = now;
         self.so_far = if heard || !in_flight { Duration::ZERO } else { self.so_far + step };
@@ -363,7 +359,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest time between two pumps that counts as silence, and longest wait that a pump may ask for
 /// while data is in flight.
-pub(super) const LONGEST_STEP: Duration = Duration::from_secs(1);
+const LONGEST_STEP: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -372,7 +368,11 @@ mod tests {
     #[test]
     fn silence_counts_while_data_is_in_flight_and_ends_with_a_datagram() {
         let mut silence = Silence::new();
-        let mut at = |ms, heard, in_flight| silence.pumped(Time::from_millis(ms), heard, in_flight);
+        let mut count = 0;
+        let mut at = |ms, heard, in_flight| {
+            count += u64::from(heard);
+            silence.pumped(Time::from_millis(ms), count, in_flight)
+        };
         for ms in (0..100_000).step_by(500) {
             assert_eq!(at(ms, false, false), None, "nothing in flight");
         }
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_program_that_stood_still_does_not_blame_its_peer() {
         let mut silence = Silence::new();
-        assert_eq!(silence.pumped(Time::from_millis(60_000), false, true), None);
-        assert_eq!(silence.pumped(Time::from_millis(600_000), false, true), None);
+        assert_eq!(silence.pumped(Time::from_millis(60_000), 0, true), None);
+        assert_eq!(silence.pumped(Time::from_millis(600_000), 0, true), None);
     }
 }

@@ -220,11 +220,6 @@ impl<S: Socket> Port<S> {
 }
 
 impl Port {
-    /// `wait`, but not longer than a full send buffer should be left alone by who does not [wait](Self::wait) here.
-    pub fn limit(&self, wait: Option<Duration>) -> Option<Duration> {
-        if self.is_full { Some(wait.map_or(RETRY, |wait| wait.min(RETRY))) } else { wait }
-    }
-
     /// Waits until a datagram has arrived, the [bell](Self::bell) rings or a full send buffer has room, or for `wait`. It may return earlier.
     ///
     /// # Errors
@@ -295,8 +290,6 @@ pub fn as_v4(address: SocketAddr) -> SocketAddr {
 
 /// ECN's CE.
 const CONGESTED: u8 = 0b11;
-/// Between two attempts to write to a full send buffer: a Gbit/s drains 128 KiB of it.
-const RETRY: Duration = Duration::from_millis(1);
 /// Errors in a row that are taken for loss before one call gives up looking for a datagram.
 const FAULTS_PER_DATAGRAM: usize = 16;
 

@@ -12,7 +12,7 @@ use ::tokio::time::{Instant, Sleep, sleep};
 use std::io;
 use std::net::{self, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use whitewater_udp::Port;
@@ -36,18 +36,11 @@ pub(super) struct Driver<C: Core> {
 }
 
 /// Wakes the driver of a shard for what another one has handed on.
-#[derive(Debug, Default)]
-pub(super) struct Doorbell(Mutex<Option<Waker>>);
-
-impl Doorbell {
-    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(super) type Doorbell = Mutex<Option<Waker>>;
 
 impl shards::Wake for Doorbell {
     fn wake(&self) {
-        let driver = self.lock().take();
+        let driver = self.lock().unwrap_or_else(PoisonError::into_inner).take();
         driver.into_iter().for_each(Waker::wake);
     }
 }
@@ -123,7 +116,9 @@ impl<C: Core> Driver<C> {
         let mut state = self.shared.lock();
         let mut has_strays = false;
         if self.line.neighbours.is_some() {
-            *self.doorbell.lock() = Some(cx.waker().clone()); // before a look at what it would ring for
+            let mut doorbell = self.doorbell.lock().unwrap_or_else(PoisonError::into_inner);
+            *doorbell = Some(cx.waker().clone()); // before a look at what it would ring for
+            drop(doorbell);
             has_strays = self.line.hand_in_strays(now, &mut state.core);
         }
         let mut no_end = usize::MAX;

@@ -105,8 +105,7 @@ impl KcpStream {
 
     /// Uses the peer as it is: statistics, many messages at a time. `None`: it is gone.
     pub fn with<T>(&self, call: impl FnOnce(&mut Peer) -> T) -> Option<T> {
-        let handle = &self.writer.lane.handle;
-        handle.shared.change(|state| state.core.peer(handle.id).map(call))
+        self.writer.lane.handle.with(call)
     }
 
     /// Where the peer is; `None`: it is gone.

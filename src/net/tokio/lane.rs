@@ -27,11 +27,7 @@ impl<C: Core> Lane<C> {
     }
 
     pub(super) fn poll_recv(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.poll(|state, id, lane| match recv(state, id, lane, buf) {
-            Ok(len) => Poll::Ready(Ok(len)),
-            Err(RecvError::NoMessage) => state.wait(id, For::Recv(lane), cx),
-            Err(error) => Poll::Ready(Err(Error::from(error).into())),
-        })
+        self.handle.poll_recv(cx, For::Recv(self.lane), |member| member.recv(self.lane, buf))
     }
 
     fn poll_with(
@@ -41,13 +37,18 @@ impl<C: Core> Lane<C> {
     ) -> Poll<io::Result<usize>> {
         self.poll(|state, id, lane| {
             let sent = state.core.member(id).map_or(Err(SendError::Closed), |member| send(member, lane));
-            match sent {
-                Err(error) => refused(state, id, lane, cx, error),
+            Poll::Ready(match sent {
                 Ok(len) => {
                     state.sent(id, lane, cx);
-                    Poll::Ready(Ok(len))
+                    Ok(len)
                 }
-            }
+                Err(error) if error.is_for_now() => return state.wait(id, For::Send(lane), cx),
+                Err(SendError::Lane(error)) => Err(Error::from(error).into()),
+                Err(error @ SendError::Closed) => {
+                    Err(state.error(id).unwrap_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, error)))
+                }
+                Err(error) => Err(io::Error::new(io::ErrorKind::InvalidInput, error)),
+            })
         })
     }
 
@@ -63,25 +64,6 @@ impl<C: Core> Clone for Lane<C> {
     fn clone(&self) -> Self {
         Self { handle: self.handle.clone(), lane: self.lane }
     }
-}
-
-/// What to do about a message that was not taken: wait for room, or give up.
-fn refused<C: Core, T>(
-    state: &mut State<C>,
-    id: C::Id,
-    lane: usize,
-    cx: &Context<'_>,
-    error: SendError,
-) -> Poll<io::Result<T>> {
-    let error = match error {
-        error if error.is_for_now() => return state.wait(id, For::Send(lane), cx),
-        SendError::Lane(error) => Error::from(error).into(),
-        SendError::Closed => {
-            state.error(id).unwrap_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, error))
-        }
-        _ => io::Error::new(io::ErrorKind::InvalidInput, error),
-    };
-    Poll::Ready(Err(error))
 }
 
 /// The bytes that come in on a lane.
@@ -108,7 +90,7 @@ impl<C: Core> Reader<C> {
         let Self { lane, rest, read, is_over } = self;
         let taken = lane.poll(|state, id, lane| {
             while buf.remaining() > 0 {
-                match recv(state, id, lane, buf.initialize_unfilled()) {
+                match state.recv(id, lane, buf.initialize_unfilled()) {
                     Ok(0) if C::Member::HAS_END => {
                         *is_over = true;
                         return Poll::Ready(Ok(()));
@@ -116,7 +98,7 @@ impl<C: Core> Reader<C> {
                     Ok(len) => buf.advance(len),
                     Err(RecvError::BufferTooSmall { need, .. }) if buf.remaining() == before => {
                         rest.resize(need, 0);
-                        let _ = recv(state, id, lane, rest); // it fits now
+                        let _ = state.recv(id, lane, rest); // it fits now
                         *read = 0;
                         return Poll::Ready(Ok(()));
                     }
@@ -211,17 +193,16 @@ impl<C: Core> Writer<C> {
 }
 
 impl<C: Core> State<C> {
+    fn recv(&mut self, id: C::Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
+        self.source(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
+    }
+
     /// Nothing is under way: because it has arrived, or because the session is over.
     fn drained(&mut self, id: C::Id) -> Poll<io::Result<()>> {
         let closed = self.waiting(id).and_then(|waiting| waiting.closed.as_ref());
         let is_lost = closed.is_none_or(|closed| closed.undelivered.segments > 0);
         Poll::Ready(self.error(id).filter(|_| is_lost).map_or(Ok(()), Err))
     }
-}
-
-/// Takes a message, of one that is over from what it has left.
-fn recv<C: Core>(state: &mut State<C>, id: C::Id, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError> {
-    state.source(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
 }
 
 /// Queues as much of `data` as there is room for.

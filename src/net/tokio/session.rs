@@ -84,7 +84,7 @@ impl<M: Message + Send + 'static> Session<M> {
     ///
     /// It does not fit and stays ([`Error::Recv`]), or the session is over and every datagram was taken.
     pub async fn recv_datagram(&self, buf: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.poll_recv(cx, |source| source.recv_datagram(buf))).await
+        poll_fn(|cx| self.handle.poll_recv(cx, For::Other, |source| source.recv_datagram(buf))).await
     }
 
     /// Stores a message of a channel, see [`Connection::send_message`].
@@ -112,8 +112,8 @@ impl<M: Message + Send + 'static> Session<M> {
     ///
     /// The session is over and every message was taken.
     pub async fn recv_message(&self, channel: usize) -> io::Result<Received<M>> {
-        poll_fn(|cx| self.poll_recv(cx, |source| source.recv_message(channel).ok_or(RecvError::NoMessage)))
-            .await
+        let recv = |source: &mut Connection<M>| source.recv_message(channel).ok_or(RecvError::NoMessage);
+        poll_fn(|cx| self.handle.poll_recv(cx, For::Other, recv)).await
     }
 
     /// The next thing that happens to the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: it is over. Of those that nobody
@@ -163,7 +163,7 @@ impl<M: Message + Send + 'static> Session<M> {
     /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
     /// meanwhile.
     pub fn with<T>(&self, call: impl FnOnce(&mut Connection<M>) -> T) -> Option<T> {
-        self.handle.shared.change(|state| state.core.member(self.handle.id).map(call))
+        self.handle.with(call)
     }
 
     /// Where the peer is; `None`: the session is gone.
@@ -193,19 +193,6 @@ impl<M: Message + Send + 'static> Session<M> {
         poll: impl FnOnce(&mut State<Sessions<M>>, Option<SessionId>) -> Poll<T>,
     ) -> Poll<T> {
         self.handle.shared.poll(|state| poll(state, self.handle.id))
-    }
-
-    /// Takes what `recv` finds in the session, or in what it has left.
-    fn poll_recv<T>(
-        &self,
-        cx: &Context<'_>,
-        recv: impl FnOnce(&mut Connection<M>) -> Result<T, RecvError>,
-    ) -> Poll<io::Result<T>> {
-        self.poll_state(|state, id| match state.source(id).map_or(Err(RecvError::NoMessage), recv) {
-            Ok(received) => Poll::Ready(Ok(received)),
-            Err(RecvError::NoMessage) => state.wait(id, For::Other, cx),
-            Err(error) => Poll::Ready(Err(Error::from(error).into())),
-        })
     }
 }
 

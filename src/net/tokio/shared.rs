@@ -5,9 +5,11 @@
 //! changes something wakes the driver, which is polled once however many have; whoever waits leaves a waker.
 
 use super::super::clock::Clock;
+use super::super::error::Error;
 use super::super::tally::{SocketStats, SocketTraffic};
 use super::core::{Core, Member as _, Notice};
 use super::waiting::{For, Waiting};
+use crate::arq::RecvError;
 use crate::hash::Given;
 use crate::session::Event;
 use crate::time::Time;
@@ -240,6 +242,25 @@ impl<C: Core> Handle<C> {
         state.waiting.entry(id).or_insert_with(|| Waiting::new(0)).handles += 1;
         state.owners += 1;
         Self { shared: Arc::clone(shared), id }
+    }
+
+    /// Uses what it is a handle of; `None`: it is gone.
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut C::Member) -> T) -> Option<T> {
+        self.shared.change(|state| state.core.member(self.id).map(call))
+    }
+
+    /// Takes what `recv` finds in the session, or in what it has left.
+    pub(super) fn poll_recv<T>(
+        &self,
+        cx: &Context<'_>,
+        what: For,
+        recv: impl FnOnce(&mut C::Member) -> Result<T, RecvError>,
+    ) -> Poll<io::Result<T>> {
+        self.shared.poll(|state| match state.source(self.id).map_or(Err(RecvError::NoMessage), recv) {
+            Ok(received) => Poll::Ready(Ok(received)),
+            Err(RecvError::NoMessage) => state.wait(self.id, what, cx),
+            Err(error) => Poll::Ready(Err(Error::from(error).into())),
+        })
     }
 }
 
