@@ -10,6 +10,7 @@ types() { grep -oE 'href="[^"]*(struct|enum|trait|type|union)\.[A-Za-z0-9]+\.htm
 
 cargo doc --quiet --no-deps --all-features --lib -p whitewater
 say "$(sources | xargs cat | wc -l)" "lines of src"
+say "$(find src crates -name '*.rs' | xargs cat | wc -l)" "lines of src and of the crates that were parts of it"
 say "$(sources | wc -l)" "files of src"
 say "$(types | wc -l)" "public types, as rustdoc shows them"
 say "$(types | sed 's/.*\.\([A-Za-z0-9]*\)\.html"/\1/' | sort | uniq -d | wc -l)" "names that several of them have:" \

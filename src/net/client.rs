@@ -116,11 +116,7 @@ impl<M: Message> Client<M> {
         self.machine.close(self.clock.now(), code);
     }
 
-    /// The same with a text for the server, see [`Session::close_with`].
-    ///
-    /// # Errors
-    ///
-    /// The text is too long, or has control characters.
+    /// The same with a text for the server, see [`Session::close_with`], also for its errors.
     pub fn close_with(&mut self, code: u16, text: &str) -> Result<(), CloseTextError> {
         self.machine.close_with(self.clock.now(), code, text)
     }

@@ -108,11 +108,7 @@ impl KcpListener {
         &self.machine
     }
 
-    /// Makes a peer of an address and a conv that were agreed on elsewhere: see [`Peers::register`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Peers::register`].
+    /// Makes a peer of an address and a conv that were agreed on elsewhere: see [`Peers::register`], also for its errors.
     pub fn register(&mut self, address: SocketAddr, conv: Conv) -> Result<PeerId, RegisterError> {
         self.machine.register(self.clock.now(), as_v4(address), conv)
     }

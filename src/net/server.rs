@@ -165,38 +165,22 @@ impl<M: Message> Server<M> {
         self.machine.pass(id)
     }
 
-    /// Lets it in, and tells it `user`, see [`session::Server::accept`].
-    ///
-    /// # Errors
-    ///
-    /// It does not ask any more, or `user` is too long.
+    /// Lets it in, and tells it `user`, see [`session::Server::accept`], also for its errors.
     pub fn accept(&mut self, id: SessionId, user: &[u8]) -> Result<(), DecisionError> {
         self.machine.accept(self.clock.now(), id, user)
     }
 
-    /// Sends it away, and tells it why, see [`session::Server::reject`].
-    ///
-    /// # Errors
-    ///
-    /// It does not ask any more, or `user` is too long.
+    /// Sends it away, and tells it why, see [`session::Server::reject`], also for its errors.
     pub fn reject(&mut self, id: SessionId, code: u16, user: &[u8]) -> Result<(), DecisionError> {
         self.machine.reject(self.clock.now(), id, code, user)
     }
 
-    /// Sends the client of a session to another server, see [`session::Server::redirect`].
-    ///
-    /// # Errors
-    ///
-    /// The token does not fit, or is none, or the session is over.
+    /// Sends the client of a session to another server, see [`session::Server::redirect`], also for its errors.
     pub fn redirect(&mut self, id: SessionId, token: &[u8]) -> Result<(), RedirectError> {
         self.machine.redirect(self.clock.now(), id, token)
     }
 
-    /// [`close`](Self::close) with a text for the client, see [`session::Server::close_with`].
-    ///
-    /// # Errors
-    ///
-    /// The text is too long, or has control characters.
+    /// [`close`](Self::close) with a text for the client, see [`session::Server::close_with`], also for its errors.
     pub fn close_with(&mut self, id: SessionId, code: u16, text: &str) -> Result<(), CloseTextError> {
         self.machine.close_with(self.clock.now(), id, code, text)
     }

@@ -131,7 +131,7 @@ impl Outbox {
         let mut waiting = self
             .runs
             .iter()
-            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn == 0 || !offload.many.is_some()))
+            .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn == 0 || offload.many.is_none()))
             .flat_map(|run| {
                 let bytes = self.bytes.get(run.start..run.end).unwrap_or_default();
                 // A run of one may be empty.

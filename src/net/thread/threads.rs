@@ -102,38 +102,22 @@ macro_rules! verbs {
                 self.handle.room($named, way)
             }
 
-            /// Sends a message on a reliable lane.
-            ///
-            /// # Errors
-            ///
-            /// Enough waits already, or the session is not up.
+            /// Sends a message on a reliable lane; [`NotSent`] says why not.
             pub fn send(&mut self, $($id: $of,)? lane: usize, message: &[u8]) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Lane(lane, message.to_vec()))
             }
 
-            /// Sends an unreliable datagram.
-            ///
-            /// # Errors
-            ///
-            /// Enough waits already, or the session is not up.
+            /// Sends an unreliable datagram; [`NotSent`] says why not.
             pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Datagram(datagram.to_vec()))
             }
 
-            /// Sends a message of a channel.
-            ///
-            /// # Errors
-            ///
-            /// Enough waits already, or the session is not up.
+            /// Sends a message of a channel; [`NotSent`] says why not.
             pub fn send_message(&mut self, $($id: $of,)? channel: usize, message: M) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Message(channel, Some(message)))
             }
 
-            /// Sends a block of a channel.
-            ///
-            /// # Errors
-            ///
-            /// Enough waits already, or the session is not up.
+            /// Sends a block of a channel; [`NotSent`] says why not.
             pub fn send_block(&mut self, $($id: $of,)? channel: usize, block: &[u8]) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Block(channel, block.to_vec()))
             }

@@ -15,11 +15,13 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
+
 /// What a handle asks for.
 pub(super) enum Command<E: End> {
     Send(Id, Outgoing<E::Message>),
     Close(Id, u16),
-    Run(Box<dyn FnOnce(&mut Driver<E>) + Send>),
+    Run(Run<E>),
     /// End all sessions, then the thread.
     Shutdown(u16),
 }

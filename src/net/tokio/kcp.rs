@@ -116,22 +116,14 @@ impl KcpStream {
 }
 
 impl KcpReadHalf {
-    /// Takes the next message, see [`KcpStream::recv`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`KcpStream::recv`].
+    /// Takes the next message, see [`KcpStream::recv`], also for its errors.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.reader.lane.poll_recv(cx, buf)).await
     }
 }
 
 impl KcpWriteHalf {
-    /// Sends a message, see [`KcpStream::send`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`KcpStream::send`].
+    /// Sends a message, see [`KcpStream::send`], also for its errors.
     pub async fn send(&self, message: &[u8]) -> io::Result<usize> {
         poll_fn(|cx| self.writer.lane.poll_send(cx, message)).await
     }

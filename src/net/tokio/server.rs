@@ -119,11 +119,7 @@ impl<M: Message + Send + 'static> Server<M> {
         .map(Session::new)
     }
 
-    /// Sends the client of a session to another server, see [`session::Server::redirect`].
-    ///
-    /// # Errors
-    ///
-    /// `token` does not fit, or is none, or the session is over. Then nothing has changed.
+    /// Sends the client of a session to another server, see [`session::Server::redirect`], also for its errors.
     pub fn redirect(&self, session: &Session<M>, token: &[u8]) -> Result<(), RedirectError> {
         let id = session.id().ok_or(RedirectError::Closed)?;
         self.with(id, |server, now| server.redirect(now, id, token)).ok_or(RedirectError::Closed)?

@@ -69,11 +69,7 @@ impl<M: Message + Send + 'static> Session<M> {
         LaneStream::new(self.of(lane))
     }
 
-    /// Queues an unreliable datagram, see [`Connection::send_datagram`].
-    ///
-    /// # Errors
-    ///
-    /// Too many bytes wait, it is too long, or the session is over.
+    /// Queues an unreliable datagram, see [`Connection::send_datagram`], also for its errors.
     pub fn send_datagram(&self, datagram: &[u8]) -> Result<DatagramId, SendError> {
         self.with(|connection| connection.send_datagram(datagram)).ok_or(SendError::Closed)?
     }
@@ -87,21 +83,13 @@ impl<M: Message + Send + 'static> Session<M> {
         poll_fn(|cx| self.handle.poll_recv(cx, For::Other, |source| source.recv_datagram(buf))).await
     }
 
-    /// Stores a message of a channel, see [`Connection::send_message`].
-    ///
-    /// # Errors
-    ///
-    /// The channel has no room for it, now or ever, or the session is over.
+    /// Stores a message of a channel, see [`Connection::send_message`], also for its errors.
     pub fn send_message(&self, channel: usize, message: M) -> Result<Seq16, SendError> {
         let now = self.handle.shared.clock.now();
         self.with(|connection| connection.send_message(channel, now, message)).ok_or(SendError::Closed)?
     }
 
-    /// Stores a block of a channel, see [`Connection::send_block`].
-    ///
-    /// # Errors
-    ///
-    /// The channel carries none of that length, or has no room now, or the session is over.
+    /// Stores a block of a channel, see [`Connection::send_block`], also for its errors.
     pub fn send_block(&self, channel: usize, block: &[u8]) -> Result<(), SendError> {
         self.with(|connection| connection.send_block(channel, block)).ok_or(SendError::Closed)?
     }
