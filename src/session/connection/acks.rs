@@ -2,8 +2,7 @@
 //! anyway, and then with how long that took and what has come. Numbers of 64 bits, so nothing comes round.
 
 use super::Connection;
-use super::measured::InUse;
-use super::receive::DELAY_UNIT;
+use super::observe::InUse;
 use super::transmit::Out;
 use crate::message::Message;
 use crate::seq::Seq16;
@@ -164,6 +163,8 @@ const REACH: u64 = 15;
 const REPEATS: u8 = 2;
 /// How long an answer may wait for something to ride with.
 const WAIT: Duration = Duration::from_millis(40);
+/// Unit of the delay of an ACK frame, µs.
+pub(super) const DELAY_UNIT: u64 = 100;
 /// Bytes of the frames of an answer: ACK, ECN, PONG.
 const ANSWER: usize = 9 + 13 + 9;
 

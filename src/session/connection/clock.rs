@@ -63,7 +63,7 @@ impl Keepalive {
         self.now = self.now.max(now);
     }
 
-    /// The peer is heard; returns whether that ends a standstill, ours or of the path.
+    /// Whether that ends a standstill, ours or of the path.
     pub(super) fn on_heard(&mut self, now: Time) -> bool {
         let silence = now.micros_since(self.heard);
         self.heard = now;
@@ -144,7 +144,6 @@ impl<M: Message> Connection<M> {
         }
     }
 
-    /// When something is due.
     pub(in crate::session) fn poll_timeout(&self) -> Option<Time> {
         let now = self.keepalive.now;
         if self.path.has_copy() {

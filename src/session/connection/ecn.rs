@@ -12,7 +12,7 @@ use crate::session::wire::{EcnFrame, FEATURE_ECN, Frame};
 use crate::time::Time;
 use std::time::Duration;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Marks {
     received: EcnFrame,
     /// When the peer is to be told at the latest, or never, and not before when.
@@ -35,11 +35,12 @@ pub(super) struct Marks {
 }
 
 /// What is known of what the path does to marks.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum PathMarks {
     /// Nothing: so many more packets are marked.
     Testing(u8),
     /// The peer has not told of any.
+    #[default]
     Unknown,
     /// They arrive.
     Valid,
@@ -50,21 +51,8 @@ enum PathMarks {
 impl Marks {
     /// For a session of both of whose ends have these features.
     pub(super) fn new(features: u32) -> Option<Box<Self>> {
-        (features & FEATURE_ECN != 0).then(|| {
-            Box::new(Self {
-                received: EcnFrame::default(),
-                due: Time::NEVER,
-                not_before: Time::ZERO,
-                repeats: 0,
-                path: PathMarks::Testing(TESTS),
-                sent: EcnFrame::default(),
-                told: EcnFrame::default(),
-                told_in: None,
-                is_marked: false,
-                share: Loss::default(),
-                total: 0,
-            })
-        })
+        (features & FEATURE_ECN != 0)
+            .then(|| Box::new(Self { due: Time::NEVER, path: PathMarks::Testing(TESTS), ..Self::default() }))
     }
 
     pub(super) fn is_valid(&self) -> bool {

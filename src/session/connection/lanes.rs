@@ -132,7 +132,6 @@ impl Lanes {
         Ok(sent?)
     }
 
-    /// Whether every peer's window is open.
     pub(super) fn are_open(&self) -> bool {
         self.lanes.iter().all(|lane| lane.kcp.rmt_wnd() > 0)
     }
@@ -173,7 +172,6 @@ impl Lanes {
         self.config.lanes.len()
     }
 
-    /// What all lanes have counted and hold.
     pub(super) fn totals(&self) -> LaneTotals {
         let mut totals = LaneTotals::default();
         self.lanes.iter().for_each(|lane| totals.add(&lane.kcp.stats()));
@@ -196,7 +194,6 @@ impl Lanes {
         self.lanes.capacity() * size_of::<Lane>() + self.lanes.iter().map(lane).sum::<usize>()
     }
 
-    /// Whether a lane is a stream of bytes.
     pub(super) fn is_stream(&self, lane: usize) -> Result<bool, SendError> {
         let (found, count) = (self.config.lanes.get(lane), self.len());
         found.map(|config| config.stream).ok_or(SendError::NoLane { lane, count })
@@ -357,7 +354,6 @@ impl Lanes {
         (self.lanes.get(index).map_or(0, held), own + rest)
     }
 
-    /// Most bytes that the messages of a lane may ever take.
     pub(super) fn send_most(&self) -> usize {
         self.shares(self.config.send_memory).1
     }
@@ -371,8 +367,9 @@ impl Lanes {
 
     /// A lane found no room for so many bytes. Of a lane that is not there, nothing is noted.
     pub(super) fn wait_for_room(&mut self, now: Time, lane: usize, need: usize) {
+        let is_stream = self.is_stream(lane).unwrap_or_default();
         let Some(lane) = self.lanes.get_mut(lane) else { return };
-        let need = u32::try_from(need).unwrap_or(u32::MAX); // more is too long
+        let need = if is_stream { 1 } else { u32::try_from(need).unwrap_or(u32::MAX) }; // more is too long
         let wait = lane.wait.get_or_insert_with(|| Box::new(Wait { need, at: now, is_told: false }));
         wait.need = wait.need.max(need);
         if std::mem::take(&mut wait.is_told) {
@@ -403,7 +400,6 @@ impl Lanes {
         any
     }
 
-    /// Whether a lane waits for room.
     pub(super) fn is_waiting(&self) -> bool {
         self.lanes.iter().any(|lane| lane.wait.is_some())
     }

@@ -51,10 +51,10 @@ impl Closing {
     }
 
     pub(super) fn poll(&mut self, now: Time) -> bool {
-        if self.next_send().is_none_or(|at| at > now) {
+        if self.next_send() > now {
             return false;
         }
-        while self.scheduled().is_some_and(|at| at <= now) {
+        while self.scheduled() <= now {
             self.sent += 1;
         }
         self.is_asked = false;
@@ -67,16 +67,16 @@ impl Closing {
     }
 
     pub(super) fn check(&self) -> Time {
-        self.next_send().map_or(self.ends_at(), |at| at.min(self.ends_at()))
+        self.next_send().min(self.ends_at())
     }
 
-    fn next_send(&self) -> Option<Time> {
-        let answer = self.is_asked.then_some(self.answer_from);
-        self.scheduled().into_iter().chain(answer).min()
+    fn next_send(&self) -> Time {
+        let answer = if self.is_asked { self.answer_from } else { Time::NEVER };
+        self.scheduled().min(answer)
     }
 
-    fn scheduled(&self) -> Option<Time> {
-        SENDS.get(self.sent).map(|ms| self.since + Duration::from_millis(*ms))
+    fn scheduled(&self) -> Time {
+        SENDS.get(self.sent).map_or(Time::NEVER, |ms| self.since + Duration::from_millis(*ms))
     }
 }
 
@@ -153,14 +153,12 @@ impl<M: Message> Connection<M> {
         self.end(reason, self.undelivered());
     }
 
-    /// The peer has closed the session.
     pub(super) fn on_close(&mut self, code: u16, text: &str) {
         self.close_text = text.into();
         self.end(CloseReason::Peer(code), self.undelivered());
         self.life = Life::Closed { by_peer: true, owes_answer: true };
     }
 
-    /// What is not known to have arrived.
     pub(super) fn undelivered(&self) -> Undelivered {
         Undelivered {
             segments: self.lanes.unacked(),
@@ -196,10 +194,11 @@ impl<M: Message> Connection<M> {
 
 /// Whether a CLOSE can say this.
 pub(in crate::session) fn check_text(text: &str) -> Result<(), CloseTextError> {
-    if text.len() > CLOSE_TEXT_MAX {
-        return Err(CloseTextError::TooLong { len: text.len(), max: CLOSE_TEXT_MAX });
+    match text.len() {
+        len if len > CLOSE_TEXT_MAX => Err(CloseTextError::TooLong { len, max: CLOSE_TEXT_MAX }),
+        _ if is_close_text(text) => Ok(()),
+        _ => Err(CloseTextError::Control),
     }
-    if is_close_text(text) { Ok(()) } else { Err(CloseTextError::Control) }
 }
 
 /// Most bytes of a CLOSE: its type, the code, the length of the text, the text; and two for the length of the frame before it.

@@ -9,7 +9,7 @@ use crate::session::error::SendError;
 #[derive(Debug)]
 pub(super) struct Budget {
     /// Bytes until its owner counts again.
-    left: u64,
+    pub(super) left: u64,
     /// Tables were made since it counted.
     has_grown: bool,
     /// A lane found no room for its bytes, and waits for the event that there is some.
@@ -19,15 +19,10 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) const NONE_SET: Self = Self { left: u64::MAX, has_grown: false, is_short: false };
 
-    pub(super) const fn left(&self) -> u64 {
-        self.left
-    }
-
     pub(super) fn check(&self, need: usize) -> Result<(), SendError> {
         if self.left > need as u64 { Ok(()) } else { Err(SendError::NoMemory) }
     }
 
-    /// So many bytes were taken; they are counted anew when the owner looks.
     pub(super) const fn spend(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes as u64);
     }
@@ -73,12 +68,8 @@ impl<M: Message> Connection<M> {
     }
 
     /// As much of a message as its lane has room for in `send_memory`: all of it, or of a stream a part.
-    pub(super) fn within_memory<'a>(
-        &self,
-        lane: usize,
-        message: &'a [u8],
-        is_stream: bool,
-    ) -> Result<&'a [u8], SendError> {
+    pub(super) fn within_memory<'a>(&self, lane: usize, message: &'a [u8]) -> Result<&'a [u8], SendError> {
+        let is_stream = self.lanes.is_stream(lane)?;
         let (len, (held, max)) = (message.len(), self.lanes.send_share(lane));
         let part = |most: usize| message.get(..most).filter(|_| is_stream && most > 0);
         let room = max.saturating_sub(held);
@@ -87,12 +78,9 @@ impl<M: Message> Connection<M> {
             most if !is_stream && len > most => arq::KcpSendError::TooLong { len, max: most }.into(),
             _ => SendError::Full { held, max },
         })?;
-        let left = self.budget.left.saturating_sub(1);
-        match usize::try_from(left) {
-            Ok(left) if left < fits.len() => part(left).ok_or(SendError::NoMemory),
-            _ if self.budget.left == 0 => Err(SendError::NoMemory),
-            _ => Ok(fits),
-        }
+        let left = usize::try_from(self.budget.left.saturating_sub(1)).unwrap_or(usize::MAX);
+        let is_short = left < fits.len() || self.budget.left == 0;
+        if is_short { part(left).ok_or(SendError::NoMemory) } else { Ok(fits) }
     }
 
     /// Whether there is room again where a send found none, once.

@@ -1,10 +1,9 @@
 //! What both ends share once a session is up: numbers, frames, signs of life, the end.
 //!
 //! A datagram in: `receive` opens it and gives each frame to its part. One out: `transmit` asks each part, in order of urgency, as often
-//! as `pacing` allows. `timeout` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
-//! of packets, `answer` what whoever pings is, `path` the peer's address, `mtu` how long datagrams may be there, with `parts`, `keepalive` the
-//! clock and the silence, `life` the end, `redirect` where it goes on, `repairs` what is rebuilt; `memory` what all of it takes,
-//! `loss`, `measured` and `observe` what there is to know of all that, and of what has arrived.
+//! as `pacing` allows. `clock` is what time does, and when. The parts: `lanes` and `datagrams` have data, `acks` what the peer is told
+//! of packets and answered, `path` the peer's address, `mtu` how long datagrams may be there, with `parts`, `life` the end, `redirect`
+//! where it goes on, `repairs` what is rebuilt; `memory` what all of it takes, `loss` and `observe` what there is to know of all that.
 
 mod acks;
 mod clock;
@@ -13,7 +12,6 @@ mod ecn;
 mod lanes;
 mod life;
 mod loss;
-mod measured;
 mod memory;
 mod mtu;
 mod observe;
@@ -50,10 +48,9 @@ use datagrams::Datagrams;
 use ecn::Marks;
 use lanes::Lanes;
 use life::Life;
-use measured::Measured;
 use memory::{Budget, SEGMENT};
 use mtu::PathMtu;
-use observe::Observer;
+use observe::{Measured, Observer};
 use pacing::Turns;
 use parts::FrameParts;
 use path::Path;
@@ -190,11 +187,10 @@ impl<M: Message> Connection<M> {
     /// Enough waits already: send again later. Or the message is too long, or there is no such lane, or it is too late.
     pub fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
         self.check_up()?;
-        let is_stream = self.lanes.is_stream(lane)?;
-        let room = self.within_memory(lane, message, is_stream);
+        let room = self.within_memory(lane, message);
         if let Err(SendError::Full { .. } | SendError::NoMemory) = room {
             self.budget.is_short = true;
-            self.lanes.wait_for_room(self.keepalive.now, lane, if is_stream { 1 } else { message.len() });
+            self.lanes.wait_for_room(self.keepalive.now, lane, message.len());
         }
         let taken = self.lanes.send(lane, room?)?;
         self.budget.spend(taken + SEGMENT);

@@ -20,7 +20,7 @@ pub(super) struct PathMtu {
     pub(super) search: Option<Box<Search>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Search {
     /// What every path carries.
     base: u16,
@@ -247,14 +247,7 @@ impl Search {
             most,
             too_long: most + 1,
             first: Some(most), // mostly that is it
-            tries: Tries::default(),
-            patience: Duration::ZERO,
-            not_before: Time::ZERO,
-            is_wanted: false,
-            unheard: None,
-            holes: 0,
-            holes_until: Time::ZERO,
-            counts: ProbeCounts::default(),
+            ..Self::default()
         }
     }
 

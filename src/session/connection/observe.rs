@@ -1,16 +1,58 @@
-//! The event log of a session, while it is switched on: what its lanes log, and what follows from how the session stands after a call and
-//! how it stood before.
+//! What there is to know of a connection: what it has counted and measured, what is known to have arrived, and the event log, while that is
+//! switched on: what its lanes log, and what follows from how the session stands after a call and how it stood before.
 
 use super::Connection;
+use super::acks::Arrived;
 use super::life::Life;
+use super::loss::PathLoss;
+use crate::arq::{Kcp, Stats};
 use crate::events::{EventLog, Logged, write_lines};
 use crate::message::Message;
-use crate::session::event::{CloseReason, SessionEvent};
+use crate::pace::Rtt;
+use crate::seq::{Seq16, Sn};
+use crate::session::event::{CloseReason, DatagramId, SessionEvent};
 use crate::session::repair::RepairStats;
 use crate::session::stats::ConnectionStats;
 use crate::time::{Time, micros};
-use std::fmt;
-use std::io;
+use std::time::Duration;
+use std::{fmt, io};
+
+/// Round trips and losses.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    /// By the handshake's end, by pings and by packets that are acknowledged.
+    pub(super) rtt: Rtt,
+    pub(super) in_use: Option<Box<InUse>>,
+}
+
+/// What a session at rest need not know. Made when there is something of it.
+#[derive(Debug, Default)]
+pub(super) struct InUse {
+    /// What gets lost of what is sent.
+    pub(super) loss: PathLoss,
+    pub(super) arrived: Arrived,
+    /// What left before then was held by a standstill, ours or of the path: what it took is no round trip.
+    pub(super) held: Time,
+}
+
+impl Measured {
+    pub(super) fn in_use(&mut self) -> &mut InUse {
+        self.in_use.get_or_insert_default()
+    }
+
+    /// How long an acknowledgement may take, if the peer lets it wait as long as we do, `ack_delay`.
+    pub(super) fn patience(&self, ack_delay: Duration) -> Duration {
+        let rtt = self.rtt.smoothed_micros();
+        Duration::from_micros(rtt.saturating_add(rtt / 2)) + ack_delay + SLACK
+    }
+
+    /// Takes the round trip of what left at a time, unless a standstill held it.
+    pub(super) fn on_round_trip(&mut self, left: Time, rtt: Duration) {
+        if self.in_use.as_ref().is_none_or(|in_use| left >= in_use.held) {
+            self.rtt.sample(left, rtt);
+        }
+    }
+}
 
 /// How far a session that is up has got.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,6 +89,76 @@ pub(super) struct Observer {
 }
 
 impl<M: Message> Connection<M> {
+    /// What was counted and measured.
+    #[must_use]
+    pub fn stats(&self) -> ConnectionStats {
+        let Measured { rtt, in_use } = &self.measured;
+        let (loss, undelivered) = (in_use.as_ref().map(|in_use| &in_use.loss), self.undelivered());
+        let probes = self.mtu.counts();
+        let mut stats = ConnectionStats {
+            rtt: rtt.smoothed(),
+            rttvar: rtt.jitter(),
+            rtt_min: rtt.min(),
+            loss: loss.and_then(|loss| loss.share(self.keepalive.now, u64::MAX)),
+            packets_judged: loss.map_or(0, |loss| loss.judged),
+            packets_lost: loss.map_or(0, |loss| loss.lost),
+            lanes: self.lanes.totals(),
+            datagrams_waiting: undelivered.datagrams,
+            messages_unacked: undelivered.messages,
+            memory: self.memory(),
+            key_updates: self.seal.updates().0,
+            mtu: self.mtu.current(),
+            mtu_probes: probes.sent,
+            mtu_probes_lost: probes.lost,
+            black_holes: probes.black_holes,
+            ecn: self.marks.as_ref().is_some_and(|marks| marks.is_valid()),
+            congestion_marks: self.marks.as_ref().map_or(0, |marks| marks.total),
+            mode: self.turns.mode(),
+            repairs: self.repairs.as_ref().map_or_else(RepairStats::default, |repairs| repairs.stats()),
+            ..ConnectionStats::default()
+        };
+        self.stats.show(&mut stats);
+        self.stats.rare().show(&mut stats);
+        stats
+    }
+
+    /// What a lane has counted and measured.
+    #[must_use]
+    pub fn lane_stats(&self, lane: usize) -> Option<Stats> {
+        self.lanes.look(lane, Kcp::stats)
+    }
+
+    /// Takes the number of an unreliable datagram that is known to have arrived. Those never given may have arrived all the same.
+    /// Of those that nobody asks for the newest 1024 are kept.
+    pub fn pop_delivered(&mut self) -> Option<DatagramId> {
+        self.datagrams.pop_delivered()
+    }
+
+    /// The number after the last segment of what was sent on a lane: what was sent so far has arrived when
+    /// [`acked_up_to`](Self::acked_up_to) is not [before](Sn::is_before) it any more.
+    #[must_use]
+    pub fn sent_up_to(&self, lane: usize) -> Option<Sn> {
+        self.lanes.look(lane, Kcp::snd_end)
+    }
+
+    /// The number before which all segments of a lane are known to have arrived.
+    #[must_use]
+    pub fn acked_up_to(&self, lane: usize) -> Option<Sn> {
+        self.lanes.look(lane, Kcp::snd_una)
+    }
+
+    /// Takes the number of a message of a channel with `receipts` that is known to have arrived, as
+    /// [`Channels::pop_delivered`](crate::message::channel::Channels::pop_delivered).
+    pub fn pop_delivered_message(&mut self, channel: usize) -> Option<Seq16> {
+        self.channels.as_mut()?.pop_delivered(channel)
+    }
+
+    /// Takes the number of a message of a channel that was given up, as
+    /// [`Channels::pop_expired`](crate::message::channel::Channels::pop_expired).
+    pub fn pop_expired_message(&mut self, channel: usize) -> Option<Seq16> {
+        self.channels.as_mut()?.pop_expired(channel)
+    }
+
     /// Logs what happens from now on and keeps the newest `most` events, 56 bytes each, until they are [taken](Self::poll_log); 0 switches
     /// the log off and forgets them. May be called at any time. A log that is on goes on with the new bound. What it takes counts as
     /// memory of the session.
@@ -169,3 +281,6 @@ impl<M: Message> Connection<M> {
         ]
     }
 }
+
+/// What a round trip may take longer than the last ones, and half of it.
+const SLACK: Duration = Duration::from_millis(20);

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::loss::JUDGED_MIN;
-use super::measured::Measured;
+use super::observe::Measured;
 use crate::config::ConfigError;
 use crate::message::Message;
 use crate::pace::{Conditions, Mode, Pace, PaceConfig};
@@ -11,33 +11,10 @@ use std::time::Duration;
 
 /// A rate of datagrams by the rule of [`pace`](crate::pace). What is not used is kept, up to [`BURST`].
 #[derive(Debug)]
-pub(super) struct Pacing {
+struct Pacing {
     pace: Pace,
     /// When the next would leave if they left evenly.
     next: Time,
-}
-
-impl Pacing {
-    pub(super) fn new(config: &PaceConfig) -> Result<Self, ConfigError> {
-        Ok(Self { pace: Pace::new(config)?, next: Time::ZERO })
-    }
-
-    pub(super) fn update(&mut self, now: Time, conditions: &Conditions) {
-        self.pace.update(now, conditions);
-    }
-
-    pub(super) fn allows_at(&self) -> Time {
-        self.next.before(BURST)
-    }
-
-    pub(super) fn on_sent(&mut self, now: Time) {
-        let interval = Duration::from_secs(1) / u32::from(self.pace.rate().max(1));
-        self.next = self.next.max(now) + interval;
-    }
-
-    pub(super) const fn mode(&self) -> Mode {
-        self.pace.state().mode
-    }
 }
 
 /// Whose turn it is where less may leave than there is.
@@ -55,7 +32,8 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(pace: Option<&PaceConfig>) -> Result<Self, ConfigError> {
-        let pacing = pace.map(|pace| Pacing::new(pace).map(Box::new)).transpose()?;
+        let pace = pace.map(Pace::new).transpose()?;
+        let pacing = pace.map(|pace| Box::new(Pacing { pace, next: Time::ZERO }));
         Ok(Self { pacing, turn: 0, is_eager: false, served: 0 })
     }
 
@@ -70,11 +48,11 @@ impl Turns {
 
     /// When data may leave.
     pub(super) fn allows_at(&self) -> Time {
-        self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.allows_at())
+        self.pacing.as_ref().map_or(Time::ZERO, |pacing| pacing.next.before(BURST))
     }
 
     pub(super) fn mode(&self) -> Option<Mode> {
-        self.pacing.as_ref().map(|pacing| pacing.mode())
+        self.pacing.as_ref().map(|pacing| pacing.pace.state().mode)
     }
 }
 
@@ -94,8 +72,9 @@ impl<M: Message> Connection<M> {
         let Measured { rtt, in_use } = &self.measured;
         let newest = in_use.as_ref().and_then(|in_use| in_use.loss.share(now, JUDGED_MIN));
         let loss = newest.unwrap_or_default().max(marked).max(told);
-        pacing.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
-        pacing.on_sent(now);
+        pacing.pace.update(now, &Conditions { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss });
+        let interval = Duration::from_secs(1) / u32::from(pacing.pace.rate().max(1));
+        pacing.next = pacing.next.max(now) + interval;
     }
 }
 

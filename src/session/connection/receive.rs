@@ -1,6 +1,6 @@
 //! A datagram in: opened, then each frame to its part.
 
-use super::acks::low;
+use super::acks::{DELAY_UNIT, low};
 use super::life::Life;
 use super::loss::Told;
 use super::{Connection, Pending};
@@ -260,7 +260,7 @@ impl<M: Message> Connection<M> {
     }
 
     pub(super) fn on_segments(&mut self, now: Time, segments: &[u8]) -> Result<(), CloseReason> {
-        self.lanes.input(now, segments, self.budget.left())?;
+        self.lanes.input(now, segments, self.budget.left)?;
         self.budget.spend(segments.len());
         self.events.readable = self.events.readable || self.lanes.is_readable();
         self.events.writable |= self.lanes.became_writable();
@@ -303,5 +303,3 @@ impl<M: Message> Connection<M> {
 
 /// A round trip that is longer is none.
 const PONG_MAX: Duration = Duration::from_secs(60);
-/// Unit of the delay of an ACK frame, µs.
-pub(super) const DELAY_UNIT: u64 = 100;

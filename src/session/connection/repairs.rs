@@ -38,17 +38,14 @@ impl<M: Message> Connection<M> {
         is_written
     }
 
-    /// Whether a repair is to leave without data.
     pub(super) fn repair_is_due(&self) -> bool {
         self.repairs.as_ref().is_some_and(|repairs| repairs.is_due(self.keepalive.now))
     }
 
-    /// When the peer is to be told of what was rebuilt.
     pub(super) fn tells_due(&self) -> Time {
         self.repairs.as_ref().and_then(|repairs| repairs.tells.due).unwrap_or(Time::NEVER)
     }
 
-    /// Tells the peer what gets lost.
     pub(super) fn write_losses(&mut self, out: &mut Out<'_>) -> bool {
         let Some(repairs) = &mut self.repairs else { return false };
         let loss = repairs.peek(out.now);
@@ -157,7 +154,6 @@ impl<M: Message> Connection<M> {
         Ok(handled.refused)
     }
 
-    /// What a repair has to know of the path.
     fn repair_path(&self) -> repair::Path {
         repair::Path {
             rtt: self.measured.rtt,

@@ -75,8 +75,8 @@ impl<M: Message> Connection<M> {
     pub(in crate::session) fn append_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Next {
         self.keepalive.tick(now);
         self.events.writable |= self.regains_room();
-        let is_due = std::mem::take(&mut self.turns.is_eager) && self.is_up(); // as good as certain, and not asked
-        if !is_due {
+        let is_certain = std::mem::take(&mut self.turns.is_eager) && self.is_up(); // as good as
+        if !is_certain {
             let due = self.poll_timeout();
             if due.is_none_or(|at| at > now) {
                 self.observe(now);
@@ -89,11 +89,12 @@ impl<M: Message> Connection<M> {
             buf.truncate(start);
             to = self.append_due(now, buf); // a lane was given up meanwhile: there is a goodbye to say
         }
-        if to.is_none() {
-            buf.truncate(start);
-        }
         self.observe(now);
-        to.map_or_else(|| Next::Timeout(self.poll_timeout()), Next::Datagram)
+        if let Some(to) = to {
+            return Next::Datagram(to);
+        }
+        buf.truncate(start);
+        Next::Timeout(self.poll_timeout())
     }
 
     /// Where a datagram goes of what is due; if there is none, there may be a beginning of one.
@@ -113,22 +114,15 @@ impl<M: Message> Connection<M> {
         }
         match &mut self.life {
             Life::Closed { owes_answer, .. } => {
-                if !std::mem::take(owes_answer) {
-                    return None;
-                }
+                std::mem::take(owes_answer).then_some(())?;
                 self.seal_one(now, buf, &Frame::Close(CLOSE_ANSWER, ""))?;
             }
             Life::Closing(closing) => {
-                if !closing.poll(now) {
-                    return None;
-                }
-                let reason = closing.reason;
+                let reason = closing.poll(now).then_some(closing.reason)?;
                 self.seal_close(now, buf, reason)?;
             }
             Life::Up | Life::Draining { .. } => {
-                if self.seal_probe(now, buf).is_none() {
-                    self.seal_data(now, buf)?;
-                }
+                self.seal_probe(now, buf).or_else(|| self.seal_data(now, buf))?;
             }
         }
         // The peer may not be any more where it was. A packet counts once, so a copy does no harm.

@@ -17,21 +17,16 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Work {
     protector: Protector,
-    window: Window,
+    /// Packets that left lately and are not known to have arrived, the newest [`COVER_MAX`] numbers at most, and when they did.
+    packets: History,
+    left: [Time; COVER_MAX as usize],
+    /// The number after the newest.
+    end: Sn,
     /// When the last packet left, and the mean gap between those that left at different times, µs.
     last: Time,
     gap: u64,
     /// Repairs that may still leave alone for what was sent last.
     alone: u8,
-}
-
-/// Packets that left lately and are not known to have arrived: the newest [`COVER_MAX`] numbers at most.
-#[derive(Debug)]
-struct Window {
-    packets: History,
-    left: [Time; COVER_MAX as usize],
-    /// The number after the newest.
-    end: Sn,
 }
 
 /// What is known of the path where a repair may leave.
@@ -72,13 +67,13 @@ impl Repairs {
         let Some(work) = &mut self.work else { return };
         let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
         for pn in before.chain([0]).filter_map(|age| newest.checked_sub(age)) {
-            work.window.packets.forget(low(pn));
+            work.packets.forget(low(pn));
         }
     }
 
     /// A packet was lost and rebuilt; whether that is news.
     pub(in crate::session) fn rebuilt_by_peer(&mut self, pn: u64) -> bool {
-        let is_news = self.work.as_mut().is_some_and(|work| work.window.packets.forget(low(pn)));
+        let is_news = self.work.as_mut().is_some_and(|work| work.packets.forget(low(pn)));
         self.stats.rebuilt_by_peer += u64::from(is_news);
         is_news
     }
@@ -101,16 +96,16 @@ impl Repairs {
             return;
         }
         let work = self.work.get_or_insert_with(|| Box::new(Work::new(self.config.memory)));
-        work.left(now);
-        work.window.forget_before(now.before(micros(path.patience)));
-        work.window.push(now, low(pn), body);
+        work.leaves(now);
+        work.forget_before(now.before(micros(path.patience)));
+        work.push(now, low(pn), body);
         let (rtt, room) = (micros(path.rtt.smoothed()), end.saturating_sub(buffer.len()));
-        let together = work.window.draft(low(pn).add(1)).map_or(1, |draft| draft.count());
+        let together = work.draft(low(pn).add(1)).map_or(1, |draft| draft.count());
         let is_queued = path.is_bad || is_queued(rtt, micros(path.rtt.min()));
         let share = share(u32::from(self.stats.loss_told) * 257, self.config.percent, together);
         let cost = body.len() + path.overhead + IP_AND_UDP;
         work.protector.budget.earn(if is_queued { 0 } else { share }, cost as u64);
-        let draft = work.window.draft(low(pn)).filter(|draft| cost_of(draft) <= room);
+        let draft = work.draft(low(pn)).filter(|draft| cost_of(draft) <= room);
         let rider = draft.filter(|_| work.gap <= rtt / CLOSE);
         work.alone = if rider.is_none() { ALONE } else { 0 };
         if let Some(draft) = rider
@@ -135,7 +130,7 @@ impl Repairs {
     ) -> bool {
         let Some(work) = &mut self.work else { return false };
         let room = end.saturating_sub(buffer.len());
-        let draft = work.window.draft(work.window.end).filter(|draft| cost_of(draft) <= room);
+        let draft = work.draft(work.end).filter(|draft| cost_of(draft) <= room);
         let cost = draft.map_or(0, |draft| cost_of(&draft) + path.overhead);
         let is_paid = |_: &Draft| !path.is_bad && work.protector.budget.spend((cost + IP_AND_UDP) as u64);
         let Some(draft) = draft.filter(is_paid) else {
@@ -155,16 +150,23 @@ impl Work {
     fn new(memory: u32) -> Self {
         let limits =
             Limits { segments: COVER_MAX.into(), bytes: usize::try_from(memory).unwrap_or(usize::MAX) };
-        let left = [Time::ZERO; COVER_MAX as usize];
-        let window = Window { packets: History::new(limits), left, end: Sn(0) };
-        Self { protector: Protector::default(), window, last: Time::ZERO, gap: 0, alone: 0 }
+        let (packets, left) = (History::new(limits), [Time::ZERO; COVER_MAX as usize]);
+        Self {
+            protector: Protector::default(),
+            packets,
+            left,
+            end: Sn(0),
+            last: Time::ZERO,
+            gap: 0,
+            alone: 0,
+        }
     }
 
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.protector.memory() + self.window.packets.memory()
+        size_of::<Self>() + self.protector.memory() + self.packets.memory()
     }
 
-    fn left(&mut self, now: Time) {
+    fn leaves(&mut self, now: Time) {
         if now > self.last {
             let gap = now.micros_since(self.last).min(GAP_MAX);
             self.gap = if self.gap == 0 { gap } else { (7 * self.gap + gap) / 8 };
@@ -174,11 +176,9 @@ impl Work {
 
     fn write(&mut self, draft: &Draft, buffer: &mut Vec<u8>, start: usize) {
         let payload = insert_repair(buffer, start, draft.first().0, draft.len);
-        self.protector.write(&self.window.packets, draft, payload);
+        self.protector.write(&self.packets, draft, payload);
     }
-}
 
-impl Window {
     fn push(&mut self, now: Time, sn: Sn, body: &[u8]) {
         self.end = sn.add(1);
         self.packets.forget_before(self.end.sub(COVER_MAX.into()));
@@ -230,12 +230,12 @@ mod tests {
 
     #[test]
     fn what_has_arrived_is_covered_no_more_and_what_is_old_neither() {
-        let mut window = Work::new(1000).window;
+        let mut window = Work::new(1000);
         assert!(window.draft(Sn(10)).is_none());
         for pn in [3, 4, 6, 9] {
             window.push(Time::from_millis(pn), low(pn), &[7; 10]);
         }
-        let covered = |window: &Window| window.draft(Sn(9)).map(|draft| (draft.first().0, draft.count()));
+        let covered = |window: &Work| window.draft(Sn(9)).map(|draft| (draft.first().0, draft.count()));
         assert_eq!(covered(&window), Some((3, 3)));
         assert!(
             window.packets.forget(Sn(4)) && !window.packets.forget(Sn(4)) && !window.packets.forget(Sn(5))

@@ -106,12 +106,9 @@ impl Losses {
 
     /// What the peer is told: the share, of 255, and 0 where no repairs are wanted.
     fn told(&self) -> u8 {
-        if self.is_on { of_255(self.share.get()).max(1) } else { 0 }
+        let of_255 = u8::try_from((self.share.get() + 128) / 257).unwrap_or(u8::MAX);
+        if self.is_on { of_255.max(1) } else { 0 }
     }
-}
-
-fn of_255(share: u32) -> u8 {
-    u8::try_from((share + 128) / 257).unwrap_or(u8::MAX)
 }
 
 /// Higher numbers that have come when one is judged.
