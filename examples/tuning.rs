@@ -77,7 +77,7 @@ fn knobs() -> Vec<Knob> {
     let drive = |(name, drive): (&str, _)| (name.to_owned(), Config::fast().classic(), drive);
     vec![
         Knob { name: "preset", loads: game, values: presets.map(preset).into() },
-        Knob { name: "by time", loads: &[INPUTS, MAPS], values: parts().map(preset).into() },
+        Knob { name: "by time", loads: &[INPUTS, MAPS], values: by_time().map(preset).into() },
         Knob { name: "drive", loads: game, values: drives.map(drive).into() },
         knob("interval", game, [10, 20, 40, 100], |config, ms| config.interval = ms),
         knob("nodelay", game, [0, 1, 2], |config, nodelay| config.nodelay = nodelay),
@@ -95,24 +95,16 @@ fn knobs() -> Vec<Knob> {
     ]
 }
 
-/// Recovery by time, and without each of its parts.
-fn parts() -> [(&'static str, Config); 13] {
+/// Recovery by time, and with each of its knobs turned.
+fn by_time() -> [(&'static str, Config); 5] {
     let all = Modern::default();
-    let by_time = |parts| Config { recovery: Recovery::Modern(parts), ..Config::turbo() };
+    let with = |modern| Config { recovery: Recovery::Modern(modern), ..Config::turbo() };
     [
-        ("all parts", by_time(all)),
-        ("at_once off", by_time(Modern { at_once: false, ..all })),
-        ("by_time off", by_time(Modern { by_time: false, ..all })),
-        ("thin_acks off", by_time(Modern { thin_acks: false, ..all })),
-        ("early_probes off", by_time(Modern { early_probes: false, ..all })),
-        ("deviations 1", by_time(Modern { deviations: 1, ..all })),
-        ("deviations 2", by_time(Modern { deviations: 2, ..all })),
-        ("deviations 8", by_time(Modern { deviations: 8, ..all })),
-        ("repairs 10", by_time(Modern { repairs: 10, ..all })),
-        ("repairs 30", by_time(Modern { repairs: 30, ..all })),
-        ("repairs 30, thin_acks off", by_time(Modern { repairs: 30, thin_acks: false, ..all })),
-        ("repairs 30, repeat_acks off", by_time(Modern { repairs: 30, repeat_acks: false, ..all })),
-        ("repairs 100", by_time(Modern { repairs: 100, ..all })),
+        ("as it is", with(all)),
+        ("at_once off", with(Modern { at_once: false, ..all })),
+        ("repairs 10", with(Modern { repairs: 10, ..all })),
+        ("repairs 30", with(Modern { repairs: 30, ..all })),
+        ("repairs 100", with(Modern { repairs: 100, ..all })),
     ]
 }
 

@@ -48,21 +48,11 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
     Setup { configs, links, starts, clocks, ..Setup::new(Config::default().classic(), clean(), seed) }
 }
 
-/// Any parts of it.
+/// With any knobs.
 fn by_time(seed: u64, end: u64) -> Recovery {
     let mut rng = SimRng::new(seed, 78 + end);
-    let [at_once, by_time, thin_acks, repeat_acks, early_probes] =
-        [(); 5].map(|()| rng.random_range(0..4) > 0);
-    let repairs = [0, 10, 100, 200][rng.random_range(0..4)];
-    Recovery::Modern(Modern {
-        at_once,
-        by_time,
-        deviations: 4,
-        thin_acks,
-        repeat_acks,
-        repairs,
-        early_probes,
-    })
+    let (at_once, repairs) = (rng.random_range(0..4) > 0, [0, 10, 100, 200][rng.random_range(0..4)]);
+    Recovery::Modern(Modern { at_once, repairs })
 }
 
 /// Sends, waits and pauses of the reader in any order; then everything arrives.

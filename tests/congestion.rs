@@ -5,12 +5,12 @@
 use crate::common;
 
 use common::{
-    Pair, Raw, Setup, Talk, clean, drain, flushed, kcp, lossy, numbered, numbers, pair, raw_segments, rough,
+    Pair, Raw, Setup, Talk, Unlimited, clean, drain, flushed, kcp, lossy, numbered, numbers, pair,
+    raw_segments, rough,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use whitewater::arq::congestion::{Ack, CongestionControl, Loss, PACING_BURST, Sent};
-use whitewater::inside::congestion::Unlimited;
 use whitewater::wire::Command;
 use whitewater::{Config, Sn, Time};
 use whitewater_sim::Drive;
@@ -230,7 +230,7 @@ fn the_window_of_a_controller_holds_and_may_change() {
 #[test]
 fn without_a_limit_only_the_windows_of_both_ends_hold() {
     let mut alice = kcp(&Config { nc: false, ..Config::turbo().classic() });
-    alice.set_congestion(Box::new(Unlimited::default()));
+    alice.set_congestion(Box::new(Unlimited));
     for number in 0..200 {
         alice.send(&numbered(number, 10)).unwrap();
     }

@@ -1,8 +1,10 @@
 //! Scenarios measure what the field knows: the figures of KCP's own test and of its modes.
 
+use crate::common;
+
+use common::Unlimited;
 use std::time::Duration;
 use whitewater::arq::congestion::CongestionControl;
-use whitewater::inside::congestion::Unlimited;
 use whitewater::{Config, KcpSendError, Time};
 use whitewater_sim::scenario::{
     EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
@@ -178,7 +180,7 @@ fn an_outage_costs_more_than_its_length() {
 
 #[test]
 fn a_mode_may_bring_a_congestion_controller() {
-    let congestion: Option<fn() -> Box<dyn CongestionControl>> = Some(|| Box::<Unlimited>::default());
+    let congestion: Option<fn() -> Box<dyn CongestionControl>> = Some(|| Box::new(Unlimited));
     let mut mode = Mode::default_window().with_window(256);
     mode.ends = mode.ends.map(|end| EndMode { congestion, ..end });
     let run = |mode| Scenario::new(Workload::bulk(), narrow(0.0), mode).run(1..=1).unwrap().goodput() / 1e6;

@@ -27,16 +27,12 @@ pub fn read(script: &mut Script<'_>) -> Config {
     }
 }
 
-/// By time with some of its parts, or as in ikcp.c.
+/// By time, at once or at a beat, or as in ikcp.c.
 fn recovery(flags: u8) -> Recovery {
     if flags & MODERN == 0 {
         return Recovery::Classic;
     }
-    Recovery::Modern(Modern {
-        thin_acks: flags & PARTS != 0,
-        early_probes: flags & PARTS != 0,
-        ..Modern::default()
-    })
+    Recovery::Modern(Modern { at_once: flags & AT_ONCE != 0, ..Modern::default() })
 }
 
 /// Writes a config in range so that [`read`] gives it back, but for limits of the send queue that
@@ -48,7 +44,7 @@ pub fn write(config: &Config, script: &mut Vec<u8>) {
         flag(config.stream, STREAM)
             | flag(config.nc, NC)
             | flag(config.min_rto.is_some(), MIN_RTO)
-            | flag(modern, MODERN | PARTS),
+            | flag(modern, MODERN | AT_ONCE),
     );
     let queue_bytes = config.snd_queue_bytes.saturating_sub(config.mtu.into()) / QUEUE_UNIT;
     for knob in [
@@ -73,7 +69,7 @@ const STREAM: u8 = 1;
 const NC: u8 = 2;
 const MIN_RTO: u8 = 4;
 const MODERN: u8 = 8;
-const PARTS: u8 = 16;
+const AT_ONCE: u8 = 16;
 const RAW: u8 = 0x80;
 /// Step of `snd_queue_bytes` in a script.
 const QUEUE_UNIT: u32 = 256;

@@ -44,19 +44,13 @@ impl AckList {
     /// Only one for a segment from further behind than two windows: such a peer needs our `una`,
     /// which any ACK carries. `false`: not taken.
     pub(super) fn try_push(&mut self, sn: Sn, ts: Millis, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
-        if self.room(rcv_wnd) == 0 || (sn.is_before(rcv_nxt) && !self.owes_late(sn, rcv_nxt, rcv_wnd)) {
+        let is_stale = sn.is_before(rcv_nxt.sub(2 * u32::from(rcv_wnd).max(STALE_MIN)));
+        if self.room(rcv_wnd) == 0 || (is_stale && self.has_stale) {
             return false;
         }
+        self.has_stale |= is_stale;
         self.push(sn, ts);
         true
-    }
-
-    /// Whether a segment that has arrived before is to be acknowledged again.
-    fn owes_late(&mut self, sn: Sn, rcv_nxt: Sn, rcv_wnd: u16) -> bool {
-        let is_stale = sn.is_before(rcv_nxt.sub(2 * u32::from(rcv_wnd).max(STALE_MIN)));
-        let is_second = is_stale && self.has_stale;
-        self.has_stale |= is_stale;
-        !is_second
     }
 
     /// Leaves out those that `rcv_nxt` says as well, but for the last: its echo tells the peer which

@@ -4,8 +4,7 @@ use super::config::Recovery;
 use super::congestion::Congestion;
 use super::packer::Packer;
 use super::probe::Patience;
-use super::transmit::Flight;
-use super::transmit::Transmit;
+use super::transmit::{Flight, Transmit};
 use super::{Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
@@ -85,13 +84,11 @@ impl<O: Output> Kcp<O> {
             sn: Sn(0),
             una: self.receiver.nxt,
         };
-        if let Recovery::Modern(modern) = &self.config.recovery {
+        if self.config.is_by_time() {
             if let Some(rebuild) = rebuild {
-                rebuild.acknowledge(now, acks, modern.repeat_acks);
+                rebuild.acknowledge(now, acks);
             }
-            if modern.thin_acks {
-                acks.thin(self.receiver.nxt);
-            }
+            acks.thin(self.receiver.nxt);
         }
         // A flush that only looks for what is lost does not end the wait of ACKs.
         let acks_leave = says_something || ride.as_ref().is_none_or(|ride| ride.due_at(now) <= now);
@@ -122,14 +119,11 @@ impl<O: Output> Kcp<O> {
             most_sent: 0,
             observer,
         };
-        let mut repairs = 0;
         let resent = if let Recovery::Modern(modern) = &self.config.recovery {
             by_time.peer_delay = ride.as_ref().map(|ride| ride.peer_delay());
-            let (resent, sent) = by_time.flush(&mut transmit, modern);
-            repairs = sent;
+            let resent = by_time.flush(&mut transmit, modern.repairs);
             if let Some(ride) = ride {
-                let new = transmit.sender.nxt.0.wrapping_sub(first.0);
-                ride.sent(now, new, resent.timeouts + resent.fast);
+                ride.sent(now, transmit.sender.nxt != first, resent.segments() > 0);
             }
             resent
         } else {
@@ -139,7 +133,9 @@ impl<O: Output> Kcp<O> {
             if transmit.sender.nxt != first {
                 classic.deadlines.sent(first, flight.resend_at, transmit.sender.una());
             }
-            transmit.tell_loss(resent);
+            if resent.segments() > 0 {
+                transmit.tell_loss(resent);
+            }
             resent
         };
         let most_sent = transmit.most_sent;
@@ -151,7 +147,7 @@ impl<O: Output> Kcp<O> {
         let counters = &mut self.counters;
         counters.resends_timeout = counters.resends_timeout.saturating_add(resent.timeouts);
         counters.resends_fast = counters.resends_fast.saturating_add(resent.fast);
-        counters.repairs_sent = counters.repairs_sent.saturating_add(repairs);
+        counters.repairs_sent = counters.repairs_sent.saturating_add(resent.repairs);
     }
 
     /// Whether a flush would send or count anything.
@@ -165,6 +161,10 @@ impl<O: Output> Kcp<O> {
 
     /// When a flush would send or count anything.
     fn next_work(&self, now: Time) -> Time {
+        let send = self.send_at(self.work.as_deref());
+        if send <= now && matches!(self.congestion, Congestion::Kcp(_)) {
+            return now; // first: that is quick, and mostly so
+        }
         let mut next = self.acks_at(now);
         if next <= now
             || self.probe.ask
@@ -180,19 +180,12 @@ impl<O: Output> Kcp<O> {
             next = next.min(now.when(at));
         }
         let is_first = self.sender.waiting() > 0 && self.never_flushed();
-        let send = if is_first { now } else { self.send_at(self.work.as_deref()).max(now) };
+        let send = if is_first { now } else { send.max(now) };
         let data = if send > now { send.min(self.resend_at(now)) } else { now };
         if data == Time::NEVER {
             return next;
         }
         next.min(self.congestion.allows_at(now).map_or(Time::NEVER, |from| from.max(data)))
-    }
-
-    /// Whether [`check`](Self::check) says now, at a glance: new segments may leave.
-    #[inline]
-    pub(super) fn sends_now(&self, now: Time) -> bool {
-        let is_simple = self.config.is_at_once() && matches!(self.congestion, Congestion::Kcp(_));
-        is_simple && self.send_at(self.work.as_deref()) <= now
     }
 
     /// When the acknowledgements that are owed leave.
@@ -202,8 +195,7 @@ impl<O: Output> Kcp<O> {
     }
 
     fn patience(&self) -> Patience {
-        let is_early = self.config.parts().is_some_and(|modern| modern.early_probes);
-        if is_early { Patience::EARLY } else { Patience::KCP }
+        if self.config.is_by_time() { Patience::EARLY } else { Patience::KCP }
     }
 
     /// Whether a flush would find lost segments, or something to count.
@@ -217,7 +209,7 @@ impl<O: Output> Kcp<O> {
     fn resend_at(&self, now: Time) -> Time {
         let at = self.work.as_ref().and_then(|work| match &self.config.recovery {
             Recovery::Classic => work.classic.deadlines.due_at(now.wire()).map(|at| now.when(at)),
-            Recovery::Modern(modern) => work.by_time.due_at(now, &self.rtt, modern),
+            Recovery::Modern(_) => work.by_time.due_at(now, &self.rtt),
         });
         at.unwrap_or(Time::NEVER)
     }

@@ -8,7 +8,7 @@ use super::stats::count;
 use super::{InputError, Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
-use crate::wire::{Command, DecodeError, HEADER_LEN, Output, RawHeader};
+use crate::wire::{Command, HEADER_LEN, Output, RawHeader};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -112,8 +112,10 @@ impl<O: Output> Kcp<O> {
                     }
                     after
                 }
-                Command::Ack if self.config.is_by_time() => self.apply_acks_by_time(now, rest, &mut acked),
-                Command::Ack => self.apply_acks(now, rest, &mut acked),
+                Command::Ack if self.config.is_by_time() => {
+                    self.apply_acks_by_time(now, head, rest, &mut acked)
+                }
+                Command::Ack => self.apply_acks(now, head, rest, &mut acked),
                 Command::Wask | Command::Wins => {
                     self.counters.segments_received += 1;
                     self.apply_window(head, &mut acked);
@@ -159,7 +161,7 @@ impl<O: Output> Kcp<O> {
         let mut rest = datagram;
         while let Some((head, data)) = RawHeader::split(rest) {
             rest = match self.check_first(head, data)? {
-                Command::Ack => self.check_acks(head, rest)?,
+                Command::Ack => self.check_acks(rest)?,
                 _ => check_alike(head, data)?,
             };
         }
@@ -187,29 +189,13 @@ impl<O: Output> Kcp<O> {
         Ok(cmd)
     }
 
-    /// Checks the numbers of the ACKs at the front of `datagram` that are like the `first`, which is
-    /// checked otherwise; returns the rest.
-    fn check_acks<'a>(&self, first: RawHeader<'_>, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
-        let snd_nxt = self.sender.nxt;
-        let (chunks, _) = datagram.as_chunks();
-        let mut alike = 0;
-        for head in chunks.iter().map(RawHeader::of) {
-            if head.common() != first.common() || head.len() > 0 {
-                break;
-            }
-            if !head.sn().is_before(snd_nxt) {
-                return Err(InputError::AckUnsent { sn: head.sn(), snd_nxt });
-            }
-            alike += 1;
+    /// Checks the numbers of the ACKs at the front of `datagram`, which is checked otherwise; returns the rest.
+    fn check_acks<'a>(&self, datagram: &'a [u8]) -> Result<&'a [u8], InputError> {
+        let (snd_nxt, (acks, rest)) = (self.sender.nxt, acks_alike(datagram));
+        match acks.iter().map(|ack| RawHeader::of(ack).sn()).find(|sn| !sn.is_before(snd_nxt)) {
+            Some(sn) => Err(InputError::AckUnsent { sn, snd_nxt }),
+            None => Ok(rest),
         }
-        if alike > 0 {
-            return Ok(datagram.get(alike * HEADER_LEN..).unwrap_or_default());
-        }
-        // An ACK with data, which is legal and means nothing.
-        if !first.sn().is_before(snd_nxt) {
-            return Err(InputError::AckUnsent { sn: first.sn(), snd_nxt });
-        }
-        Ok(datagram.get(HEADER_LEN + first.len() as usize..).unwrap_or_default())
     }
 
     /// What every segment tells: the peer's window, and what it expects next.
@@ -246,26 +232,21 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// Takes ACKs off the front that have the window of the first in common: each frees a segment
-    /// and measures the round trip of the transmission whose time it echoes.
+    /// Takes the ACKs at the front of `datagram`, of which `first` is the first: each frees a segment, and measures the round trip of the
+    /// transmission whose time it echoes.
     #[inline(never)]
-    fn apply_acks<'a>(&mut self, now: Time, datagram: &'a [u8], acked: &mut Acked) -> &'a [u8] {
-        let (chunks, _) = datagram.as_chunks();
-        let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
-        if !acked.is_rebuilt {
-            self.rmt_wnd = first.wnd();
-        }
-        let (wire, mut rtt) = (now.wire(), self.rtt);
-        let mut taken = 0;
-        for head in chunks.iter().map(RawHeader::of) {
-            if head.kind() != first.kind() || (head.len() > 0 && taken > 0) {
-                break;
-            }
-            taken += 1;
-            if self.sender.una().is_before(head.una()) {
-                acked.bytes += self.sender.acknowledge_before(head.una(), |_| {});
-            }
-            let age = wire.since(head.ts());
+    fn apply_acks<'a>(
+        &mut self,
+        now: Time,
+        first: RawHeader<'_>,
+        datagram: &'a [u8],
+        acked: &mut Acked,
+    ) -> &'a [u8] {
+        self.apply_window(first, acked);
+        let (wire, mut rtt, una) = (now.wire(), self.rtt, self.sender.una());
+        let (acks, rest) = acks_alike(datagram);
+        for ack in acks.iter().map(RawHeader::of) {
+            let age = wire.since(ack.ts());
             if acked.is_rebuilt {
                 // Late by as long as it took to rebuild it.
             } else if (0..=SAMPLE_MAX).contains(&age) {
@@ -275,20 +256,16 @@ impl<O: Output> Kcp<O> {
             } else if age > 0 {
                 count(&mut self.counters.rejected.ts_age); // a time ahead of our clock is no error
             }
-            if !head.sn().is_before(self.sender.una()) {
-                acked.bytes += self.sender.acknowledge(head.sn());
+            if !ack.sn().is_before(una) {
+                acked.bytes += self.sender.acknowledge(ack.sn());
             }
             if !acked.is_rebuilt {
-                acked.see(head.sn(), head.ts());
-            }
-            if head.len() > 0 {
-                break;
+                acked.see(ack.sn(), ack.ts());
             }
         }
         self.rtt = rtt;
-        self.counters.segments_received += taken as u64;
-        let data = if taken == 1 { first.len() as usize } else { 0 };
-        datagram.get(taken * HEADER_LEN + data..).unwrap_or_default()
+        self.counters.segments_received += acks.len() as u64;
+        rest
     }
 
     /// Takes PUSHes off the front: each is stored, and the peer is owed an ACK of it.
@@ -364,6 +341,19 @@ impl<O: Output> Kcp<O> {
     }
 }
 
+/// The ACKs at the front of `datagram` that have all but number and time in common with the first, which may have data if it is alone; and
+/// what is after them.
+#[inline]
+pub(super) fn acks_alike(datagram: &[u8]) -> (&[[u8; HEADER_LEN]], &[u8]) {
+    let (chunks, _) = datagram.as_chunks();
+    let Some(first) = chunks.first().map(RawHeader::of) else { return (&[], &[]) };
+    let is_alike = |head: RawHeader<'_>| head.common() == first.common() && head.len() == 0;
+    let data = first.len() as usize;
+    let alike = chunks.iter().take_while(|bytes| is_alike(RawHeader::of(bytes))).count().max(1);
+    let rest = datagram.get(alike * HEADER_LEN + data..).unwrap_or_default();
+    (chunks.get(..alike).unwrap_or_default(), rest)
+}
+
 /// Checks the lengths of the segments after the `first`, whose bytes but for the header are at the
 /// front of `datagram`, as long as they are like it; returns the rest.
 #[inline]
@@ -400,16 +390,6 @@ impl Acked {
         match self.newest {
             Some((newest, latest)) if ts.since(latest) <= 0 || !newest.is_before(sn) => {}
             _ => self.newest = Some((sn, ts)),
-        }
-    }
-}
-
-impl From<DecodeError> for InputError {
-    fn from(error: DecodeError) -> Self {
-        match error {
-            DecodeError::HeaderTruncated { have } => Self::TooShort { have },
-            DecodeError::DataTruncated { have, need } => Self::Length { have, need },
-            DecodeError::Command { found } => Self::Command { found },
         }
     }
 }

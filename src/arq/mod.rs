@@ -9,7 +9,6 @@ mod acks;
 mod classic;
 mod config;
 pub mod congestion;
-mod empty;
 mod envelope;
 mod error;
 mod flush;
@@ -17,7 +16,6 @@ mod input;
 pub(crate) mod modern;
 mod observe;
 mod packer;
-mod path;
 mod peer;
 mod probe;
 mod recv;
@@ -28,16 +26,15 @@ mod trace;
 mod transmit;
 
 pub use crate::config::in_range;
-pub use config::{Config, Recovery};
+pub use config::{Config, Modern, Recovery};
 pub use envelope::{Envelope, EnvelopeConfig, Opened};
 pub use error::{ConfigError, InputError, KcpSendError, RecvError};
-pub use modern::Modern;
 pub use observe::{Cause, KcpEvent};
 pub use peer::KcpPeer;
 pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};
-use crate::time::Time;
+use crate::time::{Millis, Time};
 use crate::wire::{Ahead, Output};
 use acks::AckList;
 use bytes::Bytes;
@@ -49,9 +46,8 @@ use observe::Observer;
 use probe::Probe;
 use recv::Receiver;
 use rtt::Rtt;
-use send::{Message, Sender};
+use send::Sender;
 use stats::Counters;
-use std::time::Duration;
 
 /// A KCP control block: one end of a session.
 ///
@@ -188,7 +184,7 @@ impl<O: Output> Kcp<O> {
         if message.is_empty() && self.refuses_empty && !self.config.stream {
             return Err(KcpSendError::Empty);
         }
-        self.sender.send(Message::Slice(message), &self.config)
+        self.sender.send(message, None, &self.config)
     }
 
     /// [`send`](Self::send) without a copy: the segments stay part of `message`, but for short ones.
@@ -201,7 +197,26 @@ impl<O: Output> Kcp<O> {
         if message.is_empty() {
             return self.send(&[]);
         }
-        self.sender.send(Message::Shared(&message), &self.config)
+        self.sender.send(&message, Some(&message), &self.config)
+    }
+
+    /// From now on no empty message is sent: for peers that acknowledge one and never get past it, as kcp-go and node-kcp.
+    pub const fn refuse_empty(&mut self) {
+        self.refuses_empty = true;
+    }
+
+    /// Queues an empty message, also in a stream, where [`send`](Self::send) of nothing adds nothing: an end, if both peers agree that it is
+    /// one. What a stream sends afterwards may be put into it.
+    ///
+    /// # Errors
+    ///
+    /// [`KcpSendError::QueueFull`] when enough waits, [`KcpSendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
+    pub fn send_end(&mut self) -> Result<(), KcpSendError> {
+        if self.refuses_empty {
+            return Err(KcpSendError::Empty);
+        }
+        let config = Config { stream: false, ..self.config };
+        self.sender.send(&[], None, &config).map(drop)
     }
 
     /// Takes the next message, or in a stream the next segment, and returns its length in bytes.
@@ -224,13 +239,15 @@ impl<O: Output> Kcp<O> {
         if let Some(len) = self.receiver.read_one(buf) {
             return Ok(len);
         }
-        let need = self.peek_size().ok_or(RecvError::NoMessage)?;
-        let have = buf.len();
-        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
-        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
-        self.receiver.read(room);
-        self.made_room(was_closed);
-        Ok(need)
+        let message = self.room_in(buf)?;
+        self.make_room(|receiver| receiver.read(message));
+        Ok(message.len())
+    }
+
+    /// The front of `buf`, as long as the next message.
+    fn room_in<'b>(&self, buf: &'b mut [u8]) -> Result<&'b mut [u8], RecvError> {
+        let (have, need) = (buf.len(), self.peek_size().ok_or(RecvError::NoMessage)?);
+        buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })
     }
 
     /// [`recv`](Self::recv), and the message stays.
@@ -239,21 +256,16 @@ impl<O: Output> Kcp<O> {
     ///
     /// Those of [`recv`](Self::recv).
     pub fn peek(&self, buf: &mut [u8]) -> Result<usize, RecvError> {
-        let need = self.peek_size().ok_or(RecvError::NoMessage)?;
-        let have = buf.len();
-        let room = buf.get_mut(..need).ok_or(RecvError::BufferTooSmall { have, need })?;
-        self.receiver.peek(room);
-        Ok(need)
+        let message = self.room_in(buf)?;
+        self.receiver.peek(message);
+        Ok(message.len())
     }
 
     /// [`recv`](Self::recv) into a buffer of its own: without a copy where the message is one
     /// segment that [`input_bytes`](Self::input_bytes) kept.
     pub fn recv_bytes(&mut self) -> Option<Bytes> {
         let need = self.peek_size()?;
-        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
-        let message = self.receiver.read_bytes(need);
-        self.made_room(was_closed);
-        Some(message)
+        Some(self.make_room(|receiver| receiver.read_bytes(need)))
     }
 
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
@@ -278,7 +290,7 @@ impl<O: Output> Kcp<O> {
     /// The same, if [`check`](Self::check) says that there is something to do. The first datagram goes to `ahead`, if there is room for it.
     #[inline]
     pub(crate) fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) {
-        if self.sends_now(now) || self.due_at(now) <= now {
+        if self.due_at(now) <= now {
             self.update_ahead(now, ahead);
         }
     }
@@ -310,7 +322,7 @@ impl<O: Output> Kcp<O> {
             && !self.owes_acks()
             && !self.probe.ask
             && !self.probe.tell
-            && !self.probe.tells_again(self.rmt_wnd)
+            && self.probe.tell_again_at(Millis(0), self.rmt_wnd).is_none()
     }
 
     /// The conversation.
@@ -357,14 +369,15 @@ impl<O: Output> Kcp<O> {
     /// Takes another recovery, which measures time in other units.
     fn set_recovery(&mut self, recovery: Recovery) -> Result<(), ConfigError> {
         let changes = (recovery == Recovery::Classic) == self.config.is_by_time();
-        if changes && self.sender.in_flight > 0 {
+        if !changes {
+            return Ok(());
+        }
+        if self.sender.in_flight > 0 {
             let field = "segments in flight while `recovery` changes";
             return Err(ConfigError { field, value: self.sender.in_flight.into(), min: 0, max: 0 });
         }
-        if changes {
-            self.rtt = Rtt::new();
-        }
-        if changes && let Some(work) = &mut self.work {
+        self.rtt = Rtt::new();
+        if let Some(work) = &mut self.work {
             (work.classic, work.by_time, work.ride) = (Classic::default(), ByTime::default(), None);
         }
         Ok(())
@@ -400,39 +413,16 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    /// What has been counted, and how things stand.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        let tick = if self.config.is_by_time() { Duration::from_micros(1) } else { Duration::from_millis(1) };
-        let control = self.congestion.control();
-        let mut stats = Stats {
-            snd_una: self.sender.una(),
-            snd_nxt: self.sender.nxt,
-            rcv_nxt: self.receiver.nxt,
-            srtt: tick * self.rtt.srtt,
-            rttvar: tick * self.rtt.rttvar,
-            min_rtt: self.rtt.min().map(|min| tick * min),
-            rto: tick * self.rtt.rto,
-            cwnd: control.window(),
-            ssthresh: control.ssthresh(),
-            rmt_wnd: self.rmt_wnd,
-            in_flight: self.sender.in_flight,
-            snd_queue: self.sender.waiting(),
-            rcv_queue: self.receiver.queued(),
-            rcv_buf: self.receiver.parked,
-            ..Stats::default()
-        };
-        self.counters.show(&mut stats);
-        stats
-    }
-
-    /// Queues what there is room for now, and tells the peer when this opens the window.
+    /// Changes what is held, queues what there is room for then, and tells the peer if this opens the window.
     #[inline]
-    fn made_room(&mut self, was_closed: bool) {
+    fn make_room<T>(&mut self, change: impl FnOnce(&mut Receiver) -> T) -> T {
+        let was_closed = self.receiver.window(self.config.rcv_wnd) == 0;
+        let changed = change(&mut self.receiver);
         self.receiver.deliver(self.config.rcv_wnd);
         if was_closed && self.receiver.window(self.config.rcv_wnd) > 0 {
-            self.probe.opened(self.config.parts().is_some_and(|modern| modern.early_probes));
+            self.probe.opened(self.config.is_by_time());
         }
+        changed
     }
 
     /// Whether acknowledgements are to leave, for the first time or again.

@@ -5,7 +5,6 @@
 
 use super::probe::Probe;
 use super::stats::{Rejected, Stats};
-use super::transmit::Outgoing;
 use super::{Kcp, Work};
 use crate::events::{EventLog, Field, Line, Logged, events, write_lines};
 use crate::seq::{Conv, Sn};
@@ -16,7 +15,7 @@ use std::{fmt, io};
 /// A log, and how its control block stood when it was last looked at.
 #[derive(Debug)]
 pub(super) struct Observer {
-    log: EventLog<KcpEvent>,
+    pub(super) log: EventLog<KcpEvent>,
     before: Stats,
     was_dead: bool,
 }
@@ -35,15 +34,6 @@ impl Observer {
         if ask || tell {
             self.log.push(now, KcpEvent::Probe { ask, tell });
         }
-    }
-
-    pub(super) fn resent(&mut self, now: Time, sn: Sn, segment: &Outgoing, cause: Cause) {
-        let (bytes, xmit) = (segment.len, segment.flight.xmit);
-        self.log.push(now, KcpEvent::Resend { sn, bytes, xmit, cause });
-    }
-
-    pub(super) fn path_changed(&mut self, now: Time) {
-        self.log.push(now, KcpEvent::Path);
     }
 
     /// Tells what was refused since it was last looked.

@@ -85,14 +85,9 @@ impl Probe {
         }
     }
 
-    /// Whether the peer, whose window is `rmt_wnd`, is to be told again: not before that opens.
-    pub(super) fn tells_again(&self, rmt_wnd: u16) -> bool {
-        self.again > 0 && rmt_wnd != 0
-    }
-
-    /// When it is.
+    /// When the peer, whose window is `rmt_wnd`, is told again: not before that opens.
     pub(super) fn tell_again_at(&self, now: Millis, rmt_wnd: u16) -> Option<Millis> {
-        self.tells_again(rmt_wnd).then(|| not_after(self.at, now, AGAIN_AFTER))
+        (self.again > 0 && rmt_wnd != 0).then(|| not_after(self.at, now, AGAIN_AFTER))
     }
 
     /// Sends what is due. The segments keep the `sn` and `ts` that `header` has.

@@ -31,13 +31,6 @@ pub(super) struct Payloads<'a> {
     shared: Option<&'a Ring<Bytes>>,
 }
 
-/// A message as the user hands it over.
-#[derive(Clone, Copy)]
-pub(super) enum Message<'a> {
-    Slice(&'a [u8]),
-    Shared(&'a Bytes),
-}
-
 impl Sender {
     pub(super) fn new(start: Sn) -> Self {
         let (ring, bytes) = (Ring::new(start), ByteRing::default());
@@ -60,13 +53,19 @@ impl Sender {
         self.ring.end().distance(self.nxt) as u32
     }
 
-    /// Queues a message, cut into segments; returns the bytes taken. Source: ikcp.c `ikcp_send`.
+    /// Queues a message, cut into segments; returns the bytes taken. `backing` is the user's buffer that it is, where that can be kept. Source:
+    /// ikcp.c `ikcp_send`.
     #[inline]
-    pub(super) fn send(&mut self, message: Message<'_>, config: &Config) -> Result<usize, KcpSendError> {
-        match message {
-            Message::Slice(data) if self.send_simple(data, config) => Ok(data.len()),
-            _ => self.send_any(message, config),
+    pub(super) fn send(
+        &mut self,
+        message: &[u8],
+        backing: Option<&Bytes>,
+        config: &Config,
+    ) -> Result<usize, KcpSendError> {
+        if backing.is_none() && self.send_simple(message, config) {
+            return Ok(message.len());
         }
+        self.send_any(message, backing, config)
     }
 
     /// Queues a message in the most common case: one segment, for which there is room everywhere.
@@ -91,12 +90,15 @@ impl Sender {
     /// A stream fills up the last waiting segment first; where the rest would be too long for one
     /// message, only that much is taken.
     #[inline(never)]
-    fn send_any(&mut self, message: Message<'_>, config: &Config) -> Result<usize, KcpSendError> {
-        let data = message.as_slice();
+    fn send_any(
+        &mut self,
+        data: &[u8],
+        backing: Option<&Bytes>,
+        config: &Config,
+    ) -> Result<usize, KcpSendError> {
         let mss = usize::from(config.mss());
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
-        let rest = data.len() - top_up;
-        let mut segments = rest.div_ceil(mss);
+        let mut segments = (data.len() - top_up).div_ceil(mss);
         if data.is_empty() && !config.stream {
             segments = 1;
         }
@@ -115,26 +117,15 @@ impl Sender {
                 self.queue_full()
             });
         }
-        let (head, tail) = data.split_at_checked(top_up).unwrap_or_default();
+        let (head, mut rest) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
-        let mut at = top_up;
         for left in (0..segments).rev() {
-            let part = tail.get(at - top_up..).unwrap_or_default();
-            let part = part.get(..mss).unwrap_or(part);
+            let (part, after) = rest.split_at_checked(mss).unwrap_or((rest, &[]));
             let frg = if config.stream { 0 } else { u8::try_from(left).unwrap_or(0) };
-            self.push(message, at, part, frg);
-            at += part.len();
+            self.push(part, backing, frg);
+            rest = after;
         }
         Ok(taken)
-    }
-
-    /// Queues a segment without data.
-    pub(super) fn send_end(&mut self, config: &Config) -> Result<(), KcpSendError> {
-        if !self.has_room(1, 0, config) {
-            return Err(self.queue_full());
-        }
-        self.push(Message::Slice(&[]), 0, &[], 0);
-        Ok(())
     }
 
     /// Takes the `most` next waiting segments into flight, until `each` says of one that it stays.
@@ -284,15 +275,13 @@ impl Sender {
         }
     }
 
-    /// Queues a segment of `data`, which starts at `at` of `message`; there is room.
-    fn push(&mut self, message: Message<'_>, at: usize, data: &[u8], frg: u8) {
-        let shared = match message {
-            Message::Shared(bytes) if data.len() >= SHARE_MIN => {
-                self.share(bytes.slice(at..at + data.len()));
-                true
-            }
-            _ => false,
-        };
+    /// Queues a segment of `data`; there is room.
+    fn push(&mut self, data: &[u8], backing: Option<&Bytes>, frg: u8) {
+        let backing = backing.filter(|_| data.len() >= SHARE_MIN);
+        if let Some(backing) = backing {
+            self.share(backing.slice_ref(data));
+        }
+        let shared = backing.is_some();
         let (position, len) = (self.bytes.end(), segment_len(data));
         if !shared {
             self.bytes.push(data);
@@ -326,16 +315,6 @@ impl Payloads<'_> {
     fn copy_shared(&self, sn: Sn, to: &mut [u8]) {
         if let Some(bytes) = self.shared.and_then(|shared| shared.get(sn)) {
             to.copy_from_slice(bytes);
-        }
-    }
-}
-
-impl<'a> Message<'a> {
-    #[inline]
-    fn as_slice(&self) -> &'a [u8] {
-        match self {
-            Self::Slice(data) => data,
-            Self::Shared(bytes) => bytes,
         }
     }
 }

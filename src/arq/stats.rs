@@ -91,8 +91,35 @@ reasons! {
     }
 }
 
-/// Figures of [`Stats`] for who asks often: all of them take long to gather.
 impl<O: Output> Kcp<O> {
+    /// What has been counted, and how things stand.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let tick = if self.config.is_by_time() { Duration::from_micros(1) } else { Duration::from_millis(1) };
+        let control = self.congestion.control();
+        let mut stats = Stats {
+            snd_una: self.sender.una(),
+            snd_nxt: self.sender.nxt,
+            rcv_nxt: self.receiver.nxt,
+            srtt: tick * self.rtt.srtt,
+            rttvar: tick * self.rtt.rttvar,
+            min_rtt: self.rtt.min().map(|min| tick * min),
+            rto: tick * self.rtt.rto,
+            cwnd: control.window(),
+            ssthresh: control.ssthresh(),
+            rmt_wnd: self.rmt_wnd,
+            in_flight: self.sender.in_flight,
+            snd_queue: self.sender.waiting(),
+            rcv_queue: self.receiver.queued(),
+            rcv_buf: self.receiver.parked,
+            ..Stats::default()
+        };
+        self.counters.show(&mut stats);
+        stats
+    }
+
+    // Some for who asks often: all of them take long to gather.
+
     pub(crate) fn snd_una(&self) -> Sn {
         self.sender.una()
     }
@@ -136,13 +163,10 @@ impl<O: Output> Kcp<O> {
 
     /// Limits those bytes from now on. Segments beyond are neither stored nor acknowledged, and the window closes before that.
     pub(crate) fn set_receive_room(&mut self, limit: u32) {
-        let (rcv_wnd, rcv_mtu) = (self.config.rcv_wnd, self.config.rcv_mtu);
-        if self.receiver.has_limit(limit, rcv_mtu) {
-            return;
+        let segment_max = self.config.rcv_mtu;
+        if !self.receiver.has_limit(limit, segment_max) {
+            self.make_room(|receiver| receiver.set_room(limit, segment_max));
         }
-        let was_closed = self.receiver.window(rcv_wnd) == 0;
-        self.receiver.set_room(limit, rcv_mtu);
-        self.made_room(was_closed);
     }
 
     /// Bytes that messages take until they are acknowledged: theirs, and those of their segments.

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::congestion::{Congestion, Loss, Sent};
-use super::observe::{Cause, Observer};
+use super::observe::{Cause, KcpEvent, Observer};
 use super::packer::Packer;
 use super::rtt::Rtt;
 use super::send::Sender;
@@ -32,10 +32,19 @@ pub(super) struct Transmit<'a, 'p, O> {
 }
 
 /// Segments that one flush sent again.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Resent {
     pub(super) timeouts: u32,
     pub(super) fast: u32,
+    /// Repairs and copies beside them.
+    pub(super) repairs: u32,
+}
+
+impl Resent {
+    #[inline]
+    pub(super) fn segments(self) -> u32 {
+        self.timeouts + self.fast
+    }
 }
 
 impl<O> Transmit<'_, '_, O> {
@@ -49,7 +58,8 @@ impl<O: Output> Transmit<'_, '_, O> {
     /// Sends the segment `sn` again, which is committed.
     pub(super) fn send_again(&mut self, sn: Sn, segment: &Outgoing, cause: Cause) {
         if let Some(observer) = &mut self.observer {
-            observer.resent(self.now, sn, segment, cause);
+            let (bytes, xmit) = (segment.len, segment.flight.xmit);
+            observer.log.push(self.now, KcpEvent::Resend { sn, bytes, xmit, cause });
         }
         self.copy(sn, segment);
     }
@@ -66,9 +76,6 @@ impl<O: Output> Transmit<'_, '_, O> {
 
     /// Tells the congestion controller what was sent again.
     pub(super) fn tell_loss(&mut self, resent: Resent) {
-        if resent == Resent::default() {
-            return;
-        }
         self.congestion.control_mut().on_loss(&Loss {
             now: self.now,
             timeouts: resent.timeouts,
@@ -149,30 +156,8 @@ impl Flight {
         Self { ts: now, resend_at: now.add(rto + grace), rto, xmit: 1, fastack: 0 }
     }
 
-    /// Commits a resend because the time was out. Source: ikcp.c `ikcp_flush`.
-    pub(super) fn resend_after_timeout(&mut self, now: Millis, rto: u32, nodelay: u8) {
-        self.rto = back_off(self.rto, rto, nodelay);
-        self.resend(now);
-    }
-
-    /// Commits a resend because later segments were acknowledged. Source: ikcp.c `ikcp_flush`.
-    pub(super) fn resend_fast(&mut self, now: Millis) {
-        self.fastack = 0;
-        self.resend(now);
-    }
-
-    /// Commits a resend with the token `ts`.
-    pub(super) fn resend_by_time(&mut self, ts: Millis) {
-        self.resend_at = self.ts;
-        self.send_as(ts);
-    }
-
-    fn resend(&mut self, now: Millis) {
-        self.send_as(now);
-        self.resend_at = now.add(self.rto);
-    }
-
-    fn send_as(&mut self, ts: Millis) {
+    /// Commits a resend with the time or token `ts`.
+    pub(super) fn resend(&mut self, ts: Millis) {
         self.xmit = self.xmit.saturating_add(1);
         self.ts = ts;
     }
@@ -180,7 +165,7 @@ impl Flight {
 
 /// RTO of a segment after one more timeout, ms. Source: ikcp.c `ikcp_flush`, where it has no end
 /// and the comparison of times flips at 2^31 ms.
-fn back_off(segment_rto: u32, rto: u32, nodelay: u8) -> u32 {
+pub(super) fn back_off(segment_rto: u32, rto: u32, nodelay: u8) -> u32 {
     let step = match nodelay {
         0 => segment_rto.max(rto),
         1 => segment_rto / 2,

@@ -18,7 +18,7 @@ mod wire;
 pub(crate) use packets::{PacketEnd, packet_pair, payload};
 use std::time::Duration;
 pub(crate) use talk::{End, Pair, Setup, Talk, clean, kcp, lossy, numbered, pair, rough};
-use whitewater::{Config, Modern, Recovery, Time};
+use whitewater::{Config, CongestionControl, Modern, Recovery, Time};
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
 /// Every preset and its name.
@@ -38,6 +38,16 @@ pub(crate) fn presets() -> [(&'static str, Config); 7] {
 pub(crate) fn repairing(percent: u8) -> Config {
     let modern = Modern { repairs: percent, ..Modern::default() };
     Config { recovery: Recovery::Modern(modern), ..Config::turbo() }
+}
+
+/// No congestion control: only the windows of both ends limit what is in flight.
+#[derive(Debug)]
+pub(crate) struct Unlimited;
+
+impl CongestionControl for Unlimited {
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
 }
 
 pub(crate) const fn ms(millis: u64) -> Duration {

@@ -2,7 +2,7 @@
 
 use super::{Flying, RECENT, Rig, index_of, without_rejected};
 use std::time::Duration;
-use whitewater::wire::{Command, HEADER_LEN, Header, Segment, conv_of, segments};
+use whitewater::wire::{Command, DecodeError, HEADER_LEN, Header, Segment, conv_of, segments};
 use whitewater::{InputError, Millis, Recovery, Stats, Time};
 
 impl Rig {
@@ -41,7 +41,12 @@ impl Rig {
             if found != self.conv {
                 return Err(InputError::Conv { expected: self.conv, found });
             }
-            let (Segment { header, .. }, after) = Segment::decode(rest).map_err(InputError::from)?;
+            let (Segment { header, .. }, after) = Segment::decode(rest).map_err(|error| match error {
+                DecodeError::HeaderTruncated { have } => InputError::TooShort { have },
+                DecodeError::DataTruncated { have, need } => InputError::Length { have, need },
+                DecodeError::Command { found } => InputError::Command { found },
+                _ => unreachable!("no other"),
+            })?;
             let Header { cmd, frg, sn, una, .. } = header;
             match cmd {
                 _ if snd_nxt.distance(una) < 0 => return Err(InputError::Una { una, snd_nxt }),

@@ -1,6 +1,4 @@
-use super::window::Window;
-use super::window::WindowedMin;
-use super::window::{Round, Rounds, micros};
+use super::window::{Round, Rounds, Window, WindowedMin, micros};
 use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
@@ -70,19 +68,19 @@ impl Copa {
 
     fn delays(&self) -> Option<Delays> {
         let (srtt, base, standing) = (self.rounds.srtt()?, self.base.get()?, self.standing.get()?);
-        Some(Delays { srtt, rttvar: self.rounds.rttvar(), base, standing })
+        Some(Delays { srtt, rttvar: self.rounds.rttvar, base, standing })
     }
 
     /// Whether the rate, window / standing, is below its aim, mss / (δ queueing).
     fn is_below_aim(&self, delays: Delays, mss: u16) -> bool {
         let queueing = self.noise.queueing(delays);
         let aim = INVERSE_DELTA * u64::from(mss);
-        self.window.bytes().saturating_mul(queueing) <= aim.saturating_mul(delays.standing)
+        self.window.bytes.saturating_mul(queueing) <= aim.saturating_mul(delays.standing)
     }
 
     fn on_round(&mut self, now: Time, round: &Round, delays: Delays, mss: u16) {
         self.velocity.on_round();
-        let bytes = self.window.bytes();
+        let bytes = self.window.bytes;
         if u64::from(round.lost) * u64::from(mss) > round.delivered {
             (self.phase, self.velocity) = (Phase::Steady, Velocity::START);
             self.window.set(bytes / 10 * 7, mss);
@@ -106,20 +104,20 @@ impl Copa {
     fn on_acked(&mut self, now: Time, acked: u64, delays: Delays, mss: u16) {
         let is_below = self.is_below_aim(delays, mss);
         match self.phase {
-            Phase::SlowStart if is_below => self.window.set(self.window.bytes() + acked, mss),
+            Phase::SlowStart if is_below => self.window.set(self.window.bytes + acked, mss),
             Phase::SlowStart => {
                 self.phase = Phase::Measure;
                 self.rounds.restart(now);
             }
             Phase::Measure => {}
-            Phase::Steady if self.noise.is_asking() => {}
+            Phase::Steady if self.noise.question.is_some() => {}
             Phase::Steady => self.walk(is_below, acked, mss),
         }
     }
 
     /// Walks, by what `acked` bytes are worth of a round trip.
     fn walk(&mut self, is_up: bool, acked: u64, mss: u16) {
-        let bytes = self.window.bytes();
+        let bytes = self.window.bytes;
         let steps = INVERSE_DELTA * self.velocity.steps(is_up);
         let step = acked.saturating_mul(steps).saturating_mul(mss.into()) / bytes.max(1);
         let step = step.min(acked); // a round trip doubles it at most
@@ -211,15 +209,15 @@ const STEPS_MAX: u64 = 1 << 20;
 
 /// Round trips, µs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Delays {
+struct Delays {
     /// Smoothed.
-    pub(super) srtt: u64,
+    srtt: u64,
     /// Their mean deviation.
-    pub(super) rttvar: u64,
+    rttvar: u64,
     /// The shortest of the last while: without a queue.
-    pub(super) base: u64,
+    base: u64,
     /// The shortest of the last half of one.
-    pub(super) standing: u64,
+    standing: u64,
 }
 
 /// Delay that is no queue. Round trips vary for other reasons as well, such as radio: compared with
@@ -229,7 +227,7 @@ pub(super) struct Delays {
 /// delivers no more than before; one that does was not, and as much delay as its round trips vary by
 /// is no queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noise {
+struct Noise {
     /// µs by which a round trip may be longer than the shortest one without meaning a queue.
     allowed: u64,
     /// When half of that is taken back.
@@ -238,6 +236,7 @@ pub(super) struct Noise {
     crowded: u32,
     /// Round trips until the path is asked; more each time it was full.
     patience: u32,
+    /// Until it is answered, the window is raised, and left alone.
     question: Option<Question>,
 }
 
@@ -251,18 +250,13 @@ struct Question {
 }
 
 impl Noise {
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         Self { allowed: 0, expires: Time::ZERO, crowded: 0, patience: ASK_AFTER, question: None }
     }
 
     /// Time that is spent in the queue, µs.
-    pub(super) fn queueing(&self, delays: Delays) -> u64 {
+    fn queueing(&self, delays: Delays) -> u64 {
         delays.standing.saturating_sub(delays.base).saturating_sub(self.allowed)
-    }
-
-    /// Whether the window is raised, and to be left alone.
-    pub(super) const fn is_asking(&self) -> bool {
-        self.question.is_some()
     }
 
     /// A round trip is over with so many bytes in the window. Returns those of another one, if it is to be raised or lowered.

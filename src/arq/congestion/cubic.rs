@@ -1,5 +1,4 @@
-use super::window::Window;
-use super::window::{Round, Rounds, micros};
+use super::window::{Round, Rounds, Window, micros};
 use super::{Ack, CongestionControl, Loss, Sent};
 use crate::time::Time;
 use std::time::Duration;
@@ -57,7 +56,7 @@ impl Cubic {
     }
 
     const fn is_in_slow_start(&self) -> bool {
-        self.window.bytes() < self.ssthresh
+        self.window.bytes < self.ssthresh
     }
 
     /// Ends slow start when the round trips have grown. Source: RFC 9406 (4.2).
@@ -65,14 +64,14 @@ impl Cubic {
         self.is_recovering = false;
         let grown = self.least + (self.least / 8).clamp(GROWTH_MIN, GROWTH_MAX);
         if self.is_in_slow_start() && self.least > 0 && round.samples >= SAMPLES_MIN && round.least >= grown {
-            self.ssthresh = self.window.bytes();
+            self.ssthresh = self.window.bytes;
         }
         self.least = if round.samples > 0 { round.least } else { 0 };
     }
 
     /// Follows the curve. Source: RFC 9438 (4.2 to 4.5).
     fn avoid_congestion(&mut self, ack: &Ack) {
-        let (bytes, w_max, mss) = (self.window.bytes(), self.w_max, u64::from(ack.mss));
+        let (bytes, w_max, mss) = (self.window.bytes, self.w_max, u64::from(ack.mss));
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, bytes, w_max, mss));
         epoch.w_est = epoch.w_est.saturating_add(reno_growth(ack.bytes.into(), bytes, w_max, mss));
         let t = micros(ack.now.since(epoch.began)) / 1000;
@@ -112,7 +111,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if self.is_in_slow_start() && !self.is_recovering {
-            self.window.set(self.window.bytes() + u64::from(ack.bytes), ack.mss);
+            self.window.set(self.window.bytes + u64::from(ack.bytes), ack.mss);
         } else if !self.is_recovering {
             self.avoid_congestion(ack);
         }
@@ -124,7 +123,7 @@ impl CongestionControl for Cubic {
         if self.is_recovering {
             return;
         }
-        let bytes = self.window.bytes();
+        let bytes = self.window.bytes;
         self.w_max = if bytes < self.w_max { bytes / 20 * 17 } else { bytes };
         self.ssthresh = (bytes / 10 * 7).max(1);
         let is_persistent = loss.timeouts > 1 && loss.timeouts >= loss.in_flight / 2;

@@ -129,20 +129,6 @@ impl Undo {
     }
 }
 
-/// No congestion control: only the windows of both ends limit what is in flight.
-///
-/// The knob `nc` has the same effect and keeps the built-in controller counting, as ikcp.c does, so
-/// that it can be switched back; this one has no state at all.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct Unlimited;
-
-impl CongestionControl for Unlimited {
-    fn window(&self) -> u32 {
-        u32::MAX
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,29 +147,16 @@ mod tests {
         });
     }
 
-    fn stands(congestion: &Congestion) -> (u32, Option<u32>) {
-        (congestion.control().window(), congestion.control().ssthresh())
-    }
-
     #[test]
-    fn a_loss_that_was_none_leaves_the_window_as_it_was() {
-        let mut congestion = Congestion::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
-        let mut undo = Undo::default();
-        timeout(&mut congestion, &mut undo);
-        timeout(&mut congestion, &mut undo); // a second one does not count as where to go back to
-        assert_eq!(stands(&congestion), (1, Some(12)));
-        undo.acknowledged(29);
-        undo.needless(&mut congestion, Time::ZERO);
-        assert_eq!(stands(&congestion), (24, Some(20)));
-    }
-
-    #[test]
-    fn a_loss_is_final_once_all_that_was_in_flight_is_acknowledged() {
-        let mut congestion = Congestion::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
-        let mut undo = Undo::default();
-        timeout(&mut congestion, &mut undo);
-        undo.acknowledged(30);
-        undo.needless(&mut congestion, Time::ZERO);
-        assert_eq!(stands(&congestion), (1, Some(12)));
+    fn a_loss_that_was_none_is_undone_until_all_that_was_in_flight_is_acknowledged() {
+        for (acknowledged, after) in [(29, (24, Some(20))), (30, (1, Some(12)))] {
+            let mut congestion = Congestion::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
+            let mut undo = Undo::default();
+            timeout(&mut congestion, &mut undo);
+            timeout(&mut congestion, &mut undo); // a second one does not count as where to go back to
+            undo.acknowledged(acknowledged);
+            undo.needless(&mut congestion, Time::ZERO);
+            assert_eq!((congestion.control().window(), congestion.control().ssthresh()), after);
+        }
     }
 }

@@ -132,22 +132,27 @@ pub struct Sent {
     pub in_flight: u32,
 }
 
-/// The built-in controller in place, or another one and its pacer.
+/// The built-in controller in place, or another one.
 #[derive(Debug)]
 pub(super) enum Congestion {
     Kcp(KcpControl),
     Custom(Box<Custom>),
 }
 
+/// A controller and its token bucket. A segment leaves when the budget is above zero and may overdraw it, so that no
+/// rate is too small for a segment; the debt is paid before the next one.
 #[derive(Debug)]
 pub(super) struct Custom {
     control: Box<dyn CongestionControl>,
-    pacer: Pacer,
+    /// Bytes that may leave, negative after an overdraft, in units of 1/1,000,000 byte.
+    budget: i64,
+    /// When it was filled last; `None`: not paced.
+    filled: Option<Time>,
 }
 
 impl Congestion {
     pub(super) fn custom(control: Box<dyn CongestionControl>) -> Self {
-        Self::Custom(Box::new(Custom { control, pacer: Pacer::default() }))
+        Self::Custom(Box::new(Custom { control, budget: 0, filled: None }))
     }
 
     pub(super) fn control(&self) -> &dyn CongestionControl {
@@ -213,7 +218,7 @@ impl Congestion {
     pub(super) fn on_sent(&mut self, sent: impl FnOnce() -> Sent) {
         if let Self::Custom(custom) = self {
             let sent = sent();
-            custom.pacer.spend(sent.len);
+            custom.spend(sent.len);
             custom.control.on_sent(&sent);
         }
     }
@@ -221,7 +226,7 @@ impl Congestion {
     /// Takes the bytes of a repair from the pacing budget; no controller sees it.
     pub(super) fn spend(&mut self, len: u16) {
         if let Self::Custom(custom) = self {
-            custom.pacer.spend(len);
+            custom.spend(len);
         }
     }
 
@@ -237,7 +242,7 @@ impl Congestion {
         self.control_mut().on_path_change(now);
         self.control_mut().on_tick(now, mss);
         if let Self::Custom(custom) = self {
-            custom.pacer = Pacer::default();
+            (custom.budget, custom.filled) = (0, None);
         }
     }
 
@@ -246,7 +251,7 @@ impl Congestion {
     pub(super) fn refill(&mut self, now: Time) {
         if let Self::Custom(custom) = self {
             custom.control.on_flush(now);
-            custom.pacer.refill(now, custom.control.pacing_rate());
+            custom.refill(now);
         }
     }
 
@@ -255,15 +260,15 @@ impl Congestion {
     pub(super) fn allows(&self) -> bool {
         match self {
             Self::Kcp(_) => true,
-            Self::Custom(custom) => custom.pacer.allows(),
+            Self::Custom(custom) => custom.allows(),
         }
     }
 
-    /// When a segment may leave; `None`: not at the present rate.
+    /// When one may; `None`: not at the present rate.
     pub(super) fn allows_at(&self, now: Time) -> Option<Time> {
         match self {
             Self::Kcp(_) => Some(now),
-            Self::Custom(custom) => custom.pacer.allows_at(now, custom.control.pacing_rate()),
+            Self::Custom(custom) => custom.allows_at(now),
         }
     }
 }
@@ -276,39 +281,30 @@ fn window_room(config: &Config, rmt_wnd: u16, sender: &Sender) -> u32 {
 /// Longest time whose budget is kept.
 pub const PACING_BURST: Duration = Duration::from_millis(20);
 
-/// Token bucket. A segment leaves when the budget is above zero and may overdraw it, so that no
-/// rate is too small for a segment; the debt is paid before the next one.
-#[derive(Debug, Default)]
-pub(super) struct Pacer {
-    /// Bytes that may leave, negative after an overdraft, in units of 1/1,000,000 byte.
-    budget: i64,
-    /// When it was filled last, with which rate; `None`: not paced.
-    filled: Option<Time>,
-}
-
-impl Pacer {
-    /// Adds what `rate` bytes/s are worth since the last call.
-    pub(super) fn refill(&mut self, now: Time, rate: Option<u64>) {
-        let Some(rate) = rate else {
+impl Custom {
+    /// Adds what the rate is worth since the last call.
+    fn refill(&mut self, now: Time) {
+        let Some(rate) = self.control.pacing_rate() else {
             self.filled = None;
             return;
         };
-        let rate = i64::try_from(rate).unwrap_or(i64::MAX);
-        let burst = rate.saturating_mul(micros(PACING_BURST));
-        self.budget = match self.filled {
-            None => burst,
-            Some(last) => self.budget.saturating_add(rate.saturating_mul(micros(now.since(last)))).min(burst),
+        let worth = |time: Duration| {
+            let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+            i64::try_from(rate).unwrap_or(i64::MAX).saturating_mul(micros)
         };
+        let burst = worth(PACING_BURST);
+        self.budget =
+            self.filled.map_or(burst, |last| self.budget.saturating_add(worth(now.since(last))).min(burst));
         self.filled = Some(now);
     }
 
-    pub(super) fn allows(&self) -> bool {
+    fn allows(&self) -> bool {
         self.filled.is_none() || self.budget > 0
     }
 
-    /// When a segment may leave at `rate`; `None`: not at this rate.
-    pub(super) fn allows_at(&self, now: Time, rate: Option<u64>) -> Option<Time> {
-        match (self.filled, rate) {
+    /// When a segment may leave; `None`: not at the present rate.
+    fn allows_at(&self, now: Time) -> Option<Time> {
+        match (self.filled, self.control.pacing_rate()) {
             (Some(_), Some(0)) if !self.allows() => None,
             (Some(filled), Some(rate)) if !self.allows() => {
                 let wait = self.budget.unsigned_abs() / rate + 1;
@@ -318,11 +314,7 @@ impl Pacer {
         }
     }
 
-    pub(super) fn spend(&mut self, len: u16) {
+    fn spend(&mut self, len: u16) {
         self.budget = self.budget.saturating_sub(i64::from(len) * 1_000_000);
     }
-}
-
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// Bytes; 0: the size of a segment is not known yet.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Mean payload of the segments sent, in 1/16 bytes.
     mean: u64,
 }
@@ -17,10 +17,6 @@ pub(super) struct Window {
 impl Window {
     pub(super) const fn new() -> Self {
         Self { bytes: 0, mean: 0 }
-    }
-
-    pub(super) const fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Sets it to `bytes`, but for the least and the largest of segments of `mss` bytes.
@@ -116,7 +112,7 @@ pub(super) struct Rounds {
     /// Smoothed round trip, µs; 0: none measured.
     srtt: u64,
     /// Mean deviation from it, µs.
-    rttvar: u64,
+    pub(super) rttvar: u64,
     round: Round,
     began: Time,
     is_over: bool,
@@ -145,11 +141,6 @@ impl Rounds {
     /// Smoothed round trip, µs; `None`: none measured. Source: RFC 6298.
     pub(super) fn srtt(&self) -> Option<u64> {
         Some(self.srtt).filter(|&srtt| srtt > 0)
-    }
-
-    /// Mean deviation of the round trip, µs.
-    pub(super) const fn rttvar(&self) -> u64 {
-        self.rttvar
     }
 
     /// A transmission that left `rtt` ago has arrived.

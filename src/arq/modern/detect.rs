@@ -1,6 +1,5 @@
 //! Whether a transmission is lost. [`Rack::due`] decides and changes nothing.
 
-use super::Modern;
 use crate::arq::observe::Cause;
 use crate::arq::rtt::Rtt;
 use crate::pace::Reordering;
@@ -18,7 +17,7 @@ pub(in crate::arq) struct Rack {
     /// When that became known.
     newest_at: Time,
     /// When the path began to deliver again after a standstill, until one that left later has arrived.
-    held: Option<Time>,
+    pub(super) held: Option<Time>,
     /// How much later than later ones a transmission may arrive.
     pub(super) reordering: Reordering,
     /// When anything was last acknowledged, or began to wait for it.
@@ -95,14 +94,9 @@ impl Rack {
             Some(end) if sent.at < end => return false,
             held => held.is_some(),
         };
-        let is_late = age > u64::from(rtt.srtt) + 4 * u64::from(rtt.rttvar) + STANDSTILL;
+        let is_late = age > u64::from(rtt.srtt) + DEVIATIONS * u64::from(rtt.rttvar) + STANDSTILL;
         self.held = (is_late && !is_told).then_some(now);
         self.held.is_none()
-    }
-
-    /// Whether what comes may have been held by a standstill.
-    pub(super) const fn is_held(&self) -> bool {
-        self.held.is_some()
     }
 
     /// A datagram acknowledged nothing but resends, or something else.
@@ -121,43 +115,43 @@ impl Rack {
     }
 
     /// Whether and why a transmission is lost.
-    pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Cause> {
-        if self.overtaken_at(sent, modern).is_some_and(|at| at <= now) {
+    pub(super) fn due(&self, sent: Sent, now: Time, rtt: &Rtt) -> Option<Cause> {
+        if self.overtaken_at(sent).is_some_and(|at| at <= now) {
             return Some(Cause::Overtaken);
         }
-        (self.timeout_at(sent, rtt, modern) <= now).then_some(Cause::Timeout)
+        (self.timeout_at(sent, rtt) <= now).then_some(Cause::Timeout)
     }
 
     /// When it will be, if nothing arrives before.
-    pub(super) fn due_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Time {
-        let at = self.timeout_at(sent, rtt, modern);
-        self.overtaken_at(sent, modern).map_or(at, |overtaken| overtaken.min(at))
+    pub(super) fn due_at(&self, sent: Sent, rtt: &Rtt) -> Time {
+        let at = self.timeout_at(sent, rtt);
+        self.overtaken_at(sent).map_or(at, |overtaken| overtaken.min(at))
     }
 
     /// When the time of a transmission is out; after a standstill not while others still come that it held.
-    fn timeout_at(&self, sent: Sent, rtt: &Rtt, modern: &Modern) -> Time {
+    fn timeout_at(&self, sent: Sent, rtt: &Rtt) -> Time {
         let from = if self.held.is_some() { sent.at.max(self.newest_at) } else { sent.at };
-        from.after(self.timeout(rtt, modern)).max(self.probe_at)
+        from.after(self.timeout(rtt)).max(self.probe_at)
     }
 
     /// Whether nothing has been acknowledged for so long that the path may be down, or not yet known how it is after a standstill.
-    pub(super) fn is_silent(&self, now: Time, rtt: &Rtt, modern: &Modern) -> bool {
-        self.held.is_some() || 2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt, modern)
+    pub(super) fn is_silent(&self, now: Time, rtt: &Rtt) -> bool {
+        self.held.is_some() || 2 * now.micros_since(self.progress) > SILENT * self.timeout(rtt)
     }
 
     /// A few segments whose time was out have left, and the rest of those in flight waits for news of them.
-    pub(super) fn tried(&mut self, now: Time, in_flight: u32, rtt: &Rtt, modern: &Modern) {
-        let (timeout, silence) = (self.timeout(rtt, modern), now.micros_since(self.progress));
+    pub(super) fn tried(&mut self, now: Time, in_flight: u32, rtt: &Rtt) {
+        let (timeout, silence) = (self.timeout(rtt), now.micros_since(self.progress));
         let wait = timeout.max(silence / PROBES).max(patience(timeout, silence, in_flight));
         self.probe_at = now.after(wait.min(PROBE_MAX));
     }
 
     /// How long a transmission may take to be acknowledged. Source: RFC 9002 (6.2.1).
-    pub(super) fn timeout(&self, rtt: &Rtt, modern: &Modern) -> u64 {
+    pub(super) fn timeout(&self, rtt: &Rtt) -> u64 {
         if rtt.srtt == 0 {
             return FIRST;
         }
-        let deviation = u64::from(rtt.rttvar) * u64::from(modern.deviations);
+        let deviation = u64::from(rtt.rttvar) * DEVIATIONS;
         let margin = deviation.max(GRANULARITY).max(self.reordering.allowance()) + self.ack_delay;
         // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
         let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
@@ -168,8 +162,8 @@ impl Rack {
     }
 
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
-    fn overtaken_at(&self, sent: Sent, modern: &Modern) -> Option<Time> {
-        let (_, newest_rtt) = self.newest.filter(|(newest, _)| modern.by_time && sent.is_before(*newest))?;
+    fn overtaken_at(&self, sent: Sent) -> Option<Time> {
+        let (_, newest_rtt) = self.newest.filter(|(newest, _)| sent.is_before(*newest))?;
         Some(sent.at.after(newest_rtt + self.reordering.allowance()))
     }
 }
@@ -187,6 +181,8 @@ const FIRST: u64 = 200_000;
 const TIMEOUT_MIN: u64 = 5000;
 /// Longest timeout, µs.
 const TIMEOUT_MAX: u64 = 60_000_000;
+/// Mean deviations of the round trip that the timeout lies above it.
+const DEVIATIONS: u64 = 4;
 /// Least distance of the timeout from the round trip, µs.
 const GRANULARITY: u64 = 2000;
 /// Datagrams that acknowledge nothing but resends until the timeout doubles: as many losses in a row are rare. Fewer where a timeout closes

@@ -1,51 +1,42 @@
 //! Takes acknowledgements that name transmissions.
 
 use super::{ByTime, Sent};
-use crate::arq::input::Acked;
+use crate::arq::input::{Acked, acks_alike};
 use crate::arq::stats::count;
 use crate::arq::transmit::Flight;
 use crate::arq::{Kcp, Work};
 use crate::time::{Millis, Time};
-use crate::wire::{HEADER_LEN, Output, RawHeader};
+use crate::wire::{Output, RawHeader};
 use std::time::Duration;
 
 impl<O: Output> Kcp<O> {
-    /// Takes ACKs off the front that have the window of the first in common: each frees a segment,
-    /// and says which of its transmissions arrived.
+    /// Takes the ACKs at the front of `datagram`, of which `first` is the first: each frees a segment, and says which of its transmissions
+    /// arrived.
     pub(in crate::arq) fn apply_acks_by_time<'a>(
         &mut self,
         now: Time,
+        first: RawHeader<'_>,
         datagram: &'a [u8],
         acked: &mut Acked,
     ) -> &'a [u8] {
-        let (chunks, _) = datagram.as_chunks();
-        let Some(first) = chunks.first().map(RawHeader::of) else { return &[] };
         if !acked.is_rebuilt {
             self.apply_wnd(first);
         }
         if self.config.has_repairs() {
             self.work.get_or_insert_default().by_time.protection.hear(first.frg());
         }
-        let mut taken = 0;
-        for head in chunks.iter().map(RawHeader::of) {
-            if head.common() != first.common() || (head.len() > 0 && taken > 0) {
-                break;
-            }
-            taken += 1;
-            if let Some(segment) = self.sender.remove(head.sn()) {
+        let (acks, rest) = acks_alike(datagram);
+        for ack in acks.iter().map(RawHeader::of) {
+            if let Some(segment) = self.sender.remove(ack.sn()) {
                 acked.bytes += u32::from(segment.len);
                 if !acked.is_rebuilt {
-                    self.transmission_arrived(now, head, &segment.flight, acked);
+                    self.transmission_arrived(now, ack, &segment.flight, acked);
                 }
-            }
-            if head.len() > 0 {
-                break;
             }
         }
         self.apply_una(first, acked);
-        self.counters.segments_received += taken as u64;
-        let data = if taken == 1 { first.len() as usize } else { 0 };
-        datagram.get(taken * HEADER_LEN + data..).unwrap_or_default()
+        self.counters.segments_received += acks.len() as u64;
+        rest
     }
 
     /// Learns from the token that the ACK of a segment in flight echoes.
@@ -63,7 +54,7 @@ impl<O: Output> Kcp<O> {
         let ByTime { rack, hold, .. } = &mut self.work.get_or_insert_default().by_time;
         if rack.arrived(Sent { at: now.before(age.into()), sn: head.sn() }, now, &self.rtt) {
             // What a beat acknowledges together is one round trip, however much it is.
-            if !hold.is_there() || acked.sample.is_none() {
+            if !hold.is_there || acked.sample.is_none() {
                 self.rtt.sample(age);
             }
             acked.sample = Some(age);
@@ -88,27 +79,26 @@ impl<O: Output> Kcp<O> {
         if has_progress {
             rack.progress(now);
         }
-        if let Some(spread) = acked.arrivals.spread().filter(|_| !rack.is_held()) {
-            hold.saw(now, spread, acked.arrivals.is_many());
+        let Arrivals { newest, named, oldest, needless, has_first, has_resend, .. } = acked.arrivals;
+        if let Some((_, age)) = newest
+            && rack.held.is_none()
+        {
+            hold.saw(now, oldest.saturating_sub(age), named >= MANY);
         }
-        rack.unsure(acked.arrivals.are_unsure());
-        let needless = acked.arrivals.needless();
+        // Each resend hides when the transmission before it came.
+        rack.unsure(has_resend && !has_first && needless == 0);
         if needless > 0 {
             protection.excuse(needless);
             undo.needless(&mut self.congestion, now);
         }
         undo.acknowledged(segments);
-        if let Some(age) = acked.sample
-            && let Some(modern) = self.config.parts()
-        {
+        if let Some(age) = acked.sample {
             protection.floor.sample(now, age);
             self.congestion.on_rtt(now, Duration::from_micros(age.into()));
-            self.rtt.rto = u32::try_from(rack.timeout(&self.rtt, modern)).unwrap_or(u32::MAX);
+            self.rtt.rto = u32::try_from(rack.timeout(&self.rtt)).unwrap_or(u32::MAX);
         }
     }
-}
 
-impl<O: Output> Kcp<O> {
     /// A datagram of segments has been taken, whose acknowledgements may ride.
     pub(in crate::arq) fn took_segments(&mut self, now: Time) {
         if !self.config.is_at_once() || self.config.has_repairs() {
@@ -128,7 +118,7 @@ const AHEAD_MAX: i32 = 1000;
 pub(super) const AGE_MAX: i32 = 10_000_000;
 
 /// What a datagram has freed so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::arq) struct Arrivals {
     /// What a transmission would have as its token that left now.
     now: Millis,
@@ -151,17 +141,7 @@ pub(in crate::arq) struct Arrivals {
 
 impl Arrivals {
     pub(in crate::arq) fn new(now: Time, min_rtt: Option<u32>) -> Self {
-        let min_rtt = min_rtt.unwrap_or(0);
-        Self {
-            now: now.token(),
-            min_rtt,
-            newest: None,
-            named: 0,
-            oldest: 0,
-            needless: 0,
-            has_first: false,
-            has_resend: false,
-        }
+        Self { now: now.token(), min_rtt: min_rtt.unwrap_or(0), ..Self::default() }
     }
 
     /// An ACK names the transmission with the token `ts`, which left `age` µs ago, of a segment that was last sent as `flight` says.
@@ -192,26 +172,6 @@ impl Arrivals {
             age = self.age(flight.resend_at);
         }
         self.oldest = self.oldest.max(age);
-    }
-
-    /// How much longer than the newest transmission acknowledged the oldest one has been away, µs; `None`: no ACK names one.
-    pub(super) fn spread(&self) -> Option<u32> {
-        self.newest.map(|(_, age)| self.oldest.saturating_sub(age))
-    }
-
-    /// Whether all that has arrived may be resends, each of which hides when the transmission before it came.
-    pub(super) fn are_unsure(&self) -> bool {
-        self.has_resend && !self.has_first && self.needless == 0
-    }
-
-    /// Whether more ACKs came together than those of segments that had arrived together.
-    pub(super) fn is_many(&self) -> bool {
-        self.named >= MANY
-    }
-
-    /// Segments that had arrived before they were sent again.
-    pub(super) fn needless(&self) -> u32 {
-        self.needless
     }
 
     /// Whether a resend that left `age` µs ago as `ts` cannot be what has arrived: a round trip takes longer, or it left after the newest that

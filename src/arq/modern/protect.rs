@@ -1,7 +1,5 @@
 //! What is in flight, protected ahead of its loss within a budget of bytes.
 
-use super::Modern;
-use super::floor::Floor;
 use super::waits::Gap;
 use crate::arq::config::{OVERHEAD, REPAIR_OVERHEAD};
 use crate::arq::congestion::Congestion;
@@ -9,7 +7,7 @@ use crate::arq::rtt::Rtt;
 use crate::arq::send::Sender;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
 use crate::code::Encoder;
-use crate::code::budget::{Budget, LossShare, WHOLE, share};
+use crate::code::budget::{Budget, LossShare, WHOLE, is_queued, share};
 use crate::code::protect::{Draft, Protector, Source};
 use crate::seq::Sn;
 use crate::time::Time;
@@ -17,7 +15,7 @@ use crate::wire::{Command, HEADER_LEN, Header, Output};
 
 /// Protects what is in flight: by repairs towards a peer that rebuilds, by copies towards any other.
 ///
-/// New segments earn a share of their bytes, which follows the loss and ends at [`Modern::repairs`];
+/// New segments earn a share of their bytes, which follows the loss and ends at the knob `repairs`;
 /// protection spends it, unless the congestion controller holds segments back. Nothing is earned without
 /// loss, nor while round trips are so long that the path has a queue: then protection would lengthen that.
 #[derive(Debug)]
@@ -28,7 +26,7 @@ pub(in crate::arq) struct Protection {
     protector: Protector,
     /// The first new segments of the last two flushes, the later one first, to copy from; `None`: there was none.
     flushes: [Option<Sn>; 2],
-    gap: Gap,
+    pub(super) gap: Gap,
     pub(super) floor: Floor,
     /// The first segment of those that pacing left without protection.
     unprotected: Option<Sn>,
@@ -76,13 +74,8 @@ impl Protection {
     /// How long the peer may let an acknowledgement wait, µs; where many get lost, until the next one. `None`: it does not say that it does.
     pub(super) fn ack_delay(&self, rtt: &Rtt) -> Option<u64> {
         let Peer::Rebuilds { .. } = self.peer else { return None };
-        let lost = if self.resent.get() > MANY_LOST { self.gap.average() } else { 0 };
+        let lost = if self.resent.get() > MANY_LOST { self.gap.average } else { 0 };
         Some(self.gap.wait().map_or(0, |wait| lost + wait * u64::from(self.gap.patience(rtt))))
-    }
-
-    /// How long an acknowledgement may wait, µs, to ride in the datagram of a segment that is not sent yet.
-    pub(super) fn ride(&self, now: Time, rtt: &Rtt) -> u64 {
-        self.gap.ride(now, rtt)
     }
 
     /// So many segments were sent again, and those from `first` on for the first time: protects what is in
@@ -92,7 +85,7 @@ impl Protection {
         transmit: &mut Transmit<'_, '_, O>,
         first: Sn,
         resent: u32,
-        modern: &Modern,
+        percent: u8,
     ) -> u32 {
         let rtt = transmit.rtt;
         (0..resent).for_each(|_| self.resent.judge(true));
@@ -101,7 +94,7 @@ impl Protection {
             (0..new).for_each(|_| self.resent.judge(false));
             (0..new.min(BURST)).for_each(|_| self.gap.packet(transmit.now));
             let is_queued = self.floor.is_under_queue(rtt.srtt);
-            let share = if is_queued { 0 } else { self.share(transmit.sender.in_flight, modern) };
+            let share = if is_queued { 0 } else { self.share(transmit.sender.in_flight, percent) };
             self.protector.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
         }
         let first = self.unprotected.take().unwrap_or(first);
@@ -113,7 +106,7 @@ impl Protection {
             Peer::Unknown => 0,
             Peer::Stock => self.copy(transmit, first),
             Peer::Rebuilds { .. } => {
-                let patience = if modern.thin_acks { self.gap.patience(rtt) } else { 0 };
+                let patience = self.gap.patience(rtt);
                 let sent = self.repair(transmit, first, patience);
                 self.unprotected = (!transmit.congestion.allows()).then_some(first);
                 sent
@@ -170,27 +163,62 @@ impl Protection {
     }
 
     /// What each byte earns, of 65,535.
-    fn share(&self, in_flight: u32, modern: &Modern) -> u32 {
+    fn share(&self, in_flight: u32, percent: u8) -> u32 {
         let resent = self.resent.get();
         match self.peer {
             Peer::Rebuilds { loss } => {
                 let loss = u32::from(loss) * WHOLE / 254;
-                share(loss.max(resent), modern.repairs, in_flight.min(BURST))
+                share(loss.max(resent), percent, in_flight.min(BURST))
             }
-            Peer::Unknown | Peer::Stock => share(resent, modern.repairs, 1),
+            Peer::Unknown | Peer::Stock => share(resent, percent, 1),
         }
+    }
+}
+
+/// The shortest round trip lately: over the last one to two times [`PERIOD`]. A path may change to a
+/// longer one for good.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Floor {
+    /// When the present period began.
+    since: Time,
+    /// The shortest in it, and in the one before, µs; `u32::MAX`: none.
+    present: u32,
+    before: u32,
+}
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self { since: Time::ZERO, present: u32::MAX, before: u32::MAX }
+    }
+}
+
+impl Floor {
+    /// A round trip of so many µs was measured.
+    pub(super) fn sample(&mut self, now: Time, rtt: u32) {
+        if now.micros_since(self.since) >= PERIOD || now < self.since {
+            *self = Self { since: now, present: u32::MAX, before: self.present };
+        }
+        self.present = self.present.min(rtt);
+    }
+
+    /// Whether a smoothed round trip, µs, is longer than jitter makes it, so that something may queue on the path.
+    pub(super) fn may_be_under_queue(self, srtt: u32) -> bool {
+        let min = self.present.min(self.before);
+        srtt.saturating_sub(min) > min / 8 + JITTER
+    }
+
+    /// Whether a smoothed round trip, µs, is so much longer that something queues on the path.
+    pub(super) fn is_under_queue(self, srtt: u32) -> bool {
+        is_queued(srtt.into(), self.present.min(self.before).into())
     }
 }
 
 /// Bytes on the wire of the segments from `first` on, had each a datagram of its own.
 fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
-    let (mut sn, mut bytes) = (first, 0);
-    while sn != transmit.sender.nxt {
-        let len = transmit.sender.ring.get(sn).map_or(0, |segment| segment.len);
-        bytes += u64::from(len) + HEADER_LEN as u64 + IP_AND_UDP;
-        sn = sn.add(1);
-    }
-    bytes
+    let sender = &transmit.sender;
+    let len = |offset| sender.ring.get(first.add(offset)).map_or(0, |segment| u64::from(segment.len));
+    let new = sender.nxt.0.wrapping_sub(first.0);
+    (0..new).map(|offset| len(offset) + HEADER_LEN as u64 + IP_AND_UDP).sum()
 }
 
 fn copy<O: Output>(transmit: &mut Transmit<'_, '_, O>, budget: &mut Budget, start: Sn, end: Sn) -> u32 {
@@ -237,6 +265,10 @@ impl Source for Sender {
     }
 }
 
+/// How long the shortest is kept at least, µs: longer than most queues last.
+const PERIOD: u64 = 30_000_000;
+/// Part of a round trip that may be jitter, µs.
+const JITTER: u32 = 5_000;
 /// Repairs at once beside few segments.
 const FEW: u32 = 2;
 /// Repairs at once after a burst of segments.

@@ -53,9 +53,9 @@ impl Rebuild {
     }
 
     /// The ACKs that are owed leave, or the last one once more.
-    pub(in crate::arq) fn acknowledge(&mut self, now: Time, acks: &mut AckList, repeats: bool) {
+    pub(in crate::arq) fn acknowledge(&mut self, now: Time, acks: &mut AckList) {
         if let Some(last) = acks.last() {
-            self.waits.left(now, last, self.loss.share, repeats);
+            self.waits.left(now, last, self.loss.share);
         } else if let Some((sn, ts)) = self.waits.pop_again(now) {
             acks.push(sn, ts);
         }
@@ -99,7 +99,7 @@ impl<O: Output> Kcp<O> {
         }
         rebuild.decoder.forget_before(nxt.sub(REMEMBERED.into()));
         let trouble = (self.receiver.parked, self.counters.duplicates);
-        rebuild.waits.took(now, work.acks.len(), trouble, work.by_time.protection.ride(now, &self.rtt));
+        rebuild.waits.took(now, work.acks.len(), trouble, work.by_time.protection.gap.ride(now, &self.rtt));
         self.store_rebuilt();
     }
 

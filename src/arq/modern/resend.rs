@@ -1,18 +1,18 @@
 //! Sends again what is lost by time.
 
-use super::floor::Floor;
 use super::hold::Hold;
-use super::protect::Protection;
+use super::protect::{Floor, Protection};
 use super::spread::Spread;
-use super::{Flights, Modern, Rack};
+use super::{Rack, Sent};
 use crate::arq::congestion::Undo;
 use crate::arq::observe::Cause;
 use crate::arq::rtt::Rtt;
-use crate::arq::transmit::{Flight, Outgoing};
-use crate::arq::transmit::{Resent, Transmit};
+use crate::arq::transmit::{Flight, Outgoing, Resent, Transmit};
+use crate::ring::Ring;
 use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::Output;
+use std::collections::VecDeque;
 
 /// What finding lost segments by time keeps.
 #[derive(Debug, Default)]
@@ -29,12 +29,12 @@ pub(in crate::arq) struct ByTime {
 
 impl ByTime {
     /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
-    pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt, modern: &Modern) -> Option<Time> {
-        let oldest = self.flights.oldest()?;
+    pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt) -> Option<Time> {
+        let oldest = self.flights.rows.front()?.first;
         if self.rack.was_set_back(now, SET_BACK) {
             return Some(now);
         }
-        Some(self.rack.due_at(oldest, rtt, modern))
+        Some(self.rack.due_at(oldest, rtt))
     }
 
     /// What arrives from now on has come by another path.
@@ -62,12 +62,12 @@ impl ByTime {
         self.flights.push(una, nxt, token);
     }
 
-    /// Sends again what is lost, what is new, and what protects both: of that, returns how many.
+    /// Sends again what is lost, what is new, and what protects both.
     pub(in crate::arq) fn flush<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
-        modern: &Modern,
-    ) -> (Resent, u32) {
+        repairs: u8,
+    ) -> Resent {
         let (now, first, rtt) = (transmit.now, transmit.sender.nxt, transmit.rtt);
         if self.rack.was_set_back(now, SET_BACK / 2) {
             self.start_again(transmit, now);
@@ -80,11 +80,11 @@ impl ByTime {
         self.rack.impatience = if is_few && told.is_none() { self.hold.impatience(now, rtt) } else { None };
         let token = self.rack.token(now);
         transmit.header.ts = token.token();
-        let (resent, copies) = self.resend(transmit, token, modern);
-        if resent != Resent::default() {
+        let mut resent = self.resend(transmit, token);
+        if resent.segments() > 0 {
             self.undo.before_loss(transmit.congestion, transmit.sender.span());
+            transmit.tell_loss(resent); // first, since it may open the window
         }
-        transmit.tell_loss(resent); // first, since it may open the window
         transmit.most_sent = if resent.timeouts > 0 { self.rack.silence(now) } else { 0 };
         if transmit.sender.in_flight == 0 {
             self.rack.progress(now);
@@ -96,12 +96,10 @@ impl ByTime {
             self.flights.push(first, transmit.sender.nxt, token);
             self.spread.sent(transmit.sender.nxt.0.wrapping_sub(first.0));
         }
-        if modern.repairs == 0 {
-            return (resent, copies);
+        if repairs > 0 {
+            resent.repairs += self.protection.send(transmit, first, resent.segments(), repairs);
         }
-        let again = resent.fast + resent.timeouts;
-        let protected = self.protection.send(transmit, first, again, modern);
-        (resent, copies + protected)
+        resent
     }
 
     fn spread<O>(&mut self, transmit: &Transmit<'_, '_, O>) -> u32 {
@@ -113,36 +111,31 @@ impl ByTime {
         self.spread.most(transmit.now, transmit.sender.waiting() > room, window, cycle)
     }
 
-    /// Sends again what is lost, the oldest transmission first, with the token `token`; and how many of these a second time at once.
-    fn resend<O: Output>(
-        &mut self,
-        transmit: &mut Transmit<'_, '_, O>,
-        token: Time,
-        modern: &Modern,
-    ) -> (Resent, u32) {
+    /// Sends again what is lost, the oldest transmission first, with the token `token`.
+    fn resend<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, token: Time) -> Resent {
         let (now, rtt) = (transmit.now, transmit.rtt);
         // Where a queue overflows, copies are what it overflows with.
         let may_double = !self.protection.floor.may_be_under_queue(rtt.srtt);
         let Self { rack, flights, hold, .. } = self;
-        let (mut resent, mut copies) = (Resent::default(), 0);
+        let mut resent = Resent::default();
         while let Some(oldest) = flights.front(&transmit.sender.ring, transmit.sender.una()) {
             if oldest.at >= token {
                 break; // this flush has sent it
             }
-            let Some(cause) = rack.due(oldest, now, rtt, modern).filter(|_| transmit.congestion.allows())
-            else {
+            let Some(cause) = rack.due(oldest, now, rtt).filter(|_| transmit.congestion.allows()) else {
                 break;
             };
-            let is_silent = cause == Cause::Timeout && rack.is_silent(now, rtt, modern);
+            let is_silent = cause == Cause::Timeout && rack.is_silent(now, rtt);
             // When the path may be down, the first is what the peer takes whatever else it has.
             let sn = if is_silent { transmit.sender.una() } else { oldest.sn };
             let Some(segment) = transmit.sender.ring.get_mut(sn) else { break };
-            segment.flight.resend_by_time(token.token());
+            segment.flight.resend_at = segment.flight.ts;
+            segment.flight.resend(token.token());
             let segment = *segment;
             transmit.send_again(sn, &segment, if is_silent { Cause::Silence } else { cause });
             if !is_silent && may_double && blocks_a_full_window(transmit, sn, &segment) {
                 transmit.copy(sn, &segment);
-                copies += 1;
+                resent.repairs += 1;
             }
             flights.push(sn, sn.add(1), token);
             if cause == Cause::Overtaken {
@@ -155,10 +148,10 @@ impl ByTime {
             }
             resent.timeouts += 1;
             if is_silent || resent.timeouts >= TRIES {
-                rack.tried(now, transmit.sender.in_flight, rtt, modern);
+                rack.tried(now, transmit.sender.in_flight, rtt);
             }
         }
-        (resent, copies)
+        resent
     }
 }
 
@@ -172,6 +165,58 @@ fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, sn: Sn, segment: &Out
         && 2 * u32::from(segment.len) > u32::from(config.mss())
         && congestion.is_open(config)
         && sender.waiting() > transmit.room()
+}
+
+/// The transmissions that may still be under way, the oldest first. What leaves together with
+/// numbers in a row is one entry, so there are as many as flushes and resends.
+///
+/// What has been acknowledged, or sent again since, is noticed when its turn comes.
+#[derive(Debug, Default)]
+pub(in crate::arq) struct Flights {
+    rows: VecDeque<Row>,
+}
+
+/// Segments that left together.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    first: Sent,
+    /// The number after the last.
+    end: Sn,
+}
+
+impl Flights {
+    pub(in crate::arq) fn memory(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>()
+    }
+
+    /// When nothing is in flight.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    /// The segments from `first` up to `end` left at `sent`, later than all before.
+    fn push(&mut self, first: Sn, end: Sn, sent: Time) {
+        match self.rows.back_mut() {
+            Some(last) if last.first.at == sent && last.end == first => last.end = end,
+            _ => self.rows.push_back(Row { first: Sent { at: sent, sn: first }, end }),
+        }
+    }
+
+    /// The oldest transmission that is under way still: whose segment is in flight, from `una` on, and
+    /// was not sent again since.
+    fn front(&mut self, ring: &Ring<Outgoing>, una: Sn) -> Option<Sent> {
+        loop {
+            let row = self.rows.front_mut()?;
+            let token = row.first.at.token();
+            let from = if row.first.sn.is_before(una) { una } else { row.first.sn };
+            let is_under_way = |segment: &Outgoing| segment.flight.ts == token;
+            if let Some(first) = ring.find(from, row.end, is_under_way) {
+                row.first.sn = first;
+                return Some(row.first);
+            }
+            self.rows.pop_front();
+        }
+    }
 }
 
 /// A clock that was set back this far, µs, wakes for that; a flush sees half of it, so that its own token

@@ -83,11 +83,11 @@ impl Waits {
     /// Those that were owed leave, `last` as the last of them. It is told again soon where that costs
     /// less than the resend of what it acknowledges, as often as acknowledgements get lost: as often as
     /// segments are assumed to.
-    pub(super) fn left(&mut self, now: Time, last: (Sn, Millis), loss: LossShare, repeats: bool) {
+    pub(super) fn left(&mut self, now: Time, last: (Sn, Millis), loss: LossShare) {
         self.owed.until = Time::ZERO;
         let resend = u64::from(loss.get()) * u64::from(self.size + SEGMENT) / u64::from(WHOLE);
-        let pays = self.patience.is_some() && self.owed.gap.average() > ALONE && resend > AGAIN;
-        self.again = (repeats && pays).then_some((now.after(AGAIN_AFTER), last.0, last.1));
+        let pays = self.patience.is_some() && self.owed.gap.average > ALONE && resend > AGAIN;
+        self.again = pays.then_some((now.after(AGAIN_AFTER), last.0, last.1));
     }
 
     /// The acknowledgement that is told again at `now`.
@@ -130,16 +130,17 @@ impl Ride {
         if self.calm_in < CALM || owed > OWED_MAX {
             self.owed.until = now;
         } else if owed == 1 {
-            self.owed.until = self.sends.next(LONGEST).map_or(now, |next| next.max(now));
+            let next = self.sends.last.zip(self.sends.wait_long()).map(|(last, wait)| last.after(wait));
+            self.owed.until = next.map_or(now, |next| next.max(now));
         }
     }
 
-    /// A flush has sent so many segments for the first time, and so many again.
-    pub(in crate::arq) fn sent(&mut self, now: Time, new: u32, again: u32) {
-        if new > 0 {
+    /// A flush has sent segments for the first time, or again, or neither.
+    pub(in crate::arq) fn sent(&mut self, now: Time, has_new: bool, has_resent: bool) {
+        if has_new {
             self.sends.packet(now);
         }
-        self.calm_out = if again > 0 { 0 } else { self.calm_out.saturating_add(u16::from(new > 0)) };
+        self.calm_out = if has_resent { 0 } else { self.calm_out.saturating_add(has_new.into()) };
     }
 
     pub(in crate::arq) fn left(&mut self) {
@@ -153,7 +154,7 @@ impl Ride {
 
     /// How long the peer may let an acknowledgement wait, µs.
     pub(in crate::arq) fn peer_delay(&self) -> u64 {
-        if self.calm_out < CALM - EARLIER { 0 } else { self.owed.gap.wait_up_to(LONGEST).unwrap_or(0) }
+        if self.calm_out < CALM - EARLIER { 0 } else { self.owed.gap.wait_long().unwrap_or(0) }
     }
 }
 
@@ -162,7 +163,7 @@ impl Ride {
 pub(super) struct Gap {
     last: Option<Time>,
     /// Average, µs; 0: not known.
-    average: u64,
+    pub(super) average: u64,
 }
 
 impl Gap {
@@ -172,24 +173,15 @@ impl Gap {
         self.last = Some(now);
     }
 
-    pub(super) fn average(self) -> u64 {
-        self.average
-    }
-
     /// How long it takes, µs, until the next packet has surely come, if not lost; `None`: too long to wait.
     pub(super) fn wait(self) -> Option<u64> {
         let gap = self.average.max(WAIT_MIN);
         (gap <= WAIT_MAX).then_some(gap + gap / 4)
     }
 
-    /// The same where gaps of up to `longest` µs are waited for, and by a smaller margin: what is waited for here is our own beat.
-    pub(super) fn wait_up_to(self, longest: u64) -> Option<u64> {
-        (1..=longest).contains(&self.average).then_some(self.average + (self.average / 8).max(SLACK))
-    }
-
-    /// By when the next packet has surely gone, if they go that often.
-    pub(super) fn next(self, longest: u64) -> Option<Time> {
-        Some(self.last?.after(self.wait_up_to(longest)?))
+    /// The same where longer gaps are waited for, by a smaller margin: what is waited for here is our own beat.
+    fn wait_long(self) -> Option<u64> {
+        (1..=LONGEST).contains(&self.average).then_some(self.average + (self.average / 8).max(SLACK))
     }
 
     /// How long it takes from `now` on, µs, until the next packet has surely gone, if an acknowledgement may
@@ -234,9 +226,9 @@ const OWED_MAX: usize = 2;
 /// Longest gap between two segments of our own that is waited for, µs: 25 a second.
 const LONGEST: u64 = 40_000;
 /// Packets that an acknowledgement waits for at most.
-pub(super) const PATIENCE_MAX: u8 = 2;
+const PATIENCE_MAX: u8 = 2;
 /// Longest time that an acknowledgement waits, µs.
-pub(super) const WAIT_LONGEST: u64 = PATIENCE_MAX as u64 * (WAIT_MAX + WAIT_MAX / 4);
+const WAIT_LONGEST: u64 = PATIENCE_MAX as u64 * (WAIT_MAX + WAIT_MAX / 4);
 /// Longest gap that counts, µs.
 const GAP_MAX: u64 = 50_000;
 /// Least margin, µs: who answers in no time is as late as its scheduler now and then.
@@ -258,39 +250,9 @@ mod tests {
         (1..10).for_each(|packet| waits.took(at(10 * packet), 1, (0, 0), 0));
         assert!(waits.due_at(at(80), 1) > Some(at(100)));
         // It rides with a segment, and then two come together.
-        waits.left(at(91), (Sn(9), Millis(0)), LossShare::assumed(0), false);
+        waits.left(at(91), (Sn(9), Millis(0)), LossShare::assumed(0));
         waits.took(at(92), 2, (0, 0), 0);
         assert!(waits.due_at(at(92), 2) <= Some(at(92)));
-    }
-
-    fn of(gap: u64, rtt: u32) -> (u8, Option<u64>) {
-        let mut packets = Gap::default();
-        (1..100).for_each(|packet| packets.packet(Time::from_micros(packet * gap)));
-        let mut round_trips = Rtt::new();
-        round_trips.sample(rtt);
-        (packets.patience(&round_trips), packets.wait())
-    }
-
-    #[test]
-    fn an_ack_waits_for_as_many_packets_as_half_a_round_trip_has_and_two_at_most() {
-        assert_eq!(of(16_000, 20_000), (0, Some(20_000)));
-        assert_eq!(of(16_000, 30_000), (1, Some(20_000)));
-        assert_eq!(of(16_000, 60_000), (2, Some(20_000)));
-        assert_eq!(of(16_000, 900_000), (2, Some(20_000)));
-        assert_eq!(of(100, 60_000), (2, Some(2500)));
-        assert_eq!(of(50_000, 900_000), (0, None));
-        assert_eq!(of(16_000, 0).0, 0);
-    }
-
-    #[test]
-    fn our_own_beat_is_waited_for_an_eighth_longer_and_a_millisecond_at_least() {
-        let beat = |gap: u64| {
-            let mut packets = Gap::default();
-            (1..100).for_each(|packet| packets.packet(Time::from_micros(packet * gap)));
-            packets.wait_up_to(40_000)
-        };
-        assert_eq!([10, 8000, 16_000].map(beat), [Some(1010), Some(9000), Some(18_000)]);
-        assert_eq!(beat(40_001), None);
     }
 
     const GAP: u64 = 33_000;
@@ -299,31 +261,21 @@ mod tests {
     fn beat(count: u64) -> (Ride, Time) {
         let mut ride = Ride::default();
         for index in 0..count {
-            ride.sent(Time::from_micros(index * GAP), 1, 0);
+            ride.sent(Time::from_micros(index * GAP), true, false);
             ride.took(Time::from_micros(index * GAP + 10_000), 1, (0, 0));
         }
         (ride, Time::from_micros((count - 1) * GAP))
     }
 
     #[test]
-    fn an_acknowledgement_waits_for_the_next_beat_when_all_was_calm() {
-        let (ride, last) = beat(31);
-        assert_eq!(ride.due_at(last.after(10_000)), last.after(10_000));
-        assert_eq!(ride.peer_delay(), GAP + GAP / 8, "the peer may have got more");
-        let (ride, last) = beat(32);
-        assert_eq!(ride.due_at(last.after(10_000)), last.after(GAP + GAP / 8));
-        assert_eq!(ride.peer_delay(), GAP + GAP / 8);
-    }
-
-    #[test]
     fn after_trouble_it_takes_256_datagrams_and_the_peer_expects_it_from_the_224th() {
         let (mut ride, last) = beat(300);
         let troubled = last.after(GAP);
-        ride.sent(troubled, 0, 1);
+        ride.sent(troubled, false, true);
         ride.took(troubled, 1, (0, 1));
         for number in 1..=256 {
             let now = troubled.after(number * GAP);
-            ride.sent(now, 1, 0);
+            ride.sent(now, true, false);
             ride.took(now, 1, (0, 1));
             assert_eq!(ride.due_at(now) > now, number == 256);
             assert_eq!(ride.peer_delay() > 0, number >= 224);
@@ -342,7 +294,7 @@ mod tests {
             assert_eq!(ride.due_at(now.after(GAP)), now.after(GAP));
         }
         let (mut ride, last) = beat(300);
-        ride.sent(last, 1, 1);
+        ride.sent(last, true, true);
         assert_eq!(ride.peer_delay(), 0);
     }
 

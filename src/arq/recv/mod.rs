@@ -9,7 +9,7 @@ use crate::seq::Sn;
 use crate::time::Millis;
 use crate::wire::RawHeader;
 use bytes::Bytes;
-use room::{Room, with_header};
+use room::Room;
 use std::num::NonZeroU32;
 
 /// Segments from the oldest unread one to the newest that arrived: up to `nxt` they are there
@@ -103,7 +103,7 @@ impl Receiver {
         let Some((_, room)) = self.log.extend(segment.len()) else { return false };
         self.nxt = self.nxt.add(1);
         room.copy_from_slice(segment);
-        self.was_full = queued == rcv_wnd.into() || self.is_without_room();
+        self.was_full = queued == rcv_wnd.into() || self.room_for_full() == 0;
         true
     }
 
@@ -154,7 +154,7 @@ impl Receiver {
         self.log.push(datagram.get(..bytes).unwrap_or_default());
         if in_turn {
             self.nxt = sn;
-            self.was_full = !sn.is_before(end) || self.is_without_room();
+            self.was_full = !sn.is_before(end) || self.room_for_full() == 0;
         } else {
             self.parked += sn.0.wrapping_sub(first.sn().0);
             self.deliver(rcv_wnd);
@@ -182,7 +182,7 @@ impl Receiver {
         if !self.continues_chain(sn, frg) {
             return Stored::BrokenChain;
         }
-        if !self.reserve(sn, frg, with_header(data.len())) {
+        if !self.reserve(sn, frg, segment.len()) {
             return Stored::Beyond;
         }
         let place = match backing {
@@ -213,7 +213,7 @@ impl Receiver {
         if self.nxt != before {
             self.last_frg = self.frg_of(self.nxt.sub(1)).unwrap_or(0);
         }
-        self.was_full = !self.nxt.is_before(end) || self.is_without_room();
+        self.was_full = !self.nxt.is_before(end) || self.room_for_full() == 0;
     }
 
     /// Bytes of memory that are held, used or not; without what is part of the datagrams' buffers.

@@ -2,7 +2,6 @@
 
 use super::Receiver;
 use crate::seq::Sn;
-use crate::wire::HEADER_LEN;
 
 /// A limit to the bytes of segments that are held, headers included.
 ///
@@ -42,18 +41,11 @@ impl Receiver {
     }
 
     /// Full segments that there is room for.
+    #[inline]
     pub(super) fn room_for_full(&self) -> u16 {
         let Some(room) = self.room() else { return u16::MAX };
         let left = room.limit.saturating_sub(self.log.len()) / u32::from(room.segment_max.max(1));
         u16::try_from(left).unwrap_or(u16::MAX)
-    }
-
-    /// Whether there is none for a single one.
-    #[inline]
-    pub(super) fn is_without_room(&self) -> bool {
-        self.room().is_some_and(|room| {
-            room.limit.saturating_sub(self.log.len()) < u32::from(room.segment_max.max(1))
-        })
     }
 
     /// Whether a segment in its turn, with nothing missing and nothing promised, has room.
@@ -93,10 +85,6 @@ impl Receiver {
     fn missing(&self, end: Sn) -> u32 {
         end.0.wrapping_sub(self.nxt.0).saturating_sub(self.parked)
     }
-}
-
-pub(super) const fn with_header(data: usize) -> usize {
-    data + HEADER_LEN
 }
 
 #[cfg(test)]
