@@ -211,7 +211,7 @@ fn timeouts_use_up_the_fast_resends_of_a_segment() {
 #[test]
 fn a_timeout_halves_the_window_as_it_was_before_the_flush() {
     // T28. Grown to 9 by the peer's window, with one segment in flight.
-    let mut control = KcpControl::new();
+    let mut control = KcpControl::default();
     control.on_tick(ms(0), 1376);
     let mut alice = kcp(&Config { snd_wnd: 4, ..Config::normal().classic() });
     alice.flush(ms(0));

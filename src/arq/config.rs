@@ -1,8 +1,7 @@
 //! The knobs of a control block.
 
-use super::error::ConfigError;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
-use crate::config::{in_range, settings};
+use crate::config::{ConfigError, in_range, settings};
 use crate::wire::{DatagramQueue, HEADER_LEN};
 
 settings! {

@@ -3,8 +3,6 @@
 use crate::seq::{Conv, Sn};
 use thiserror::Error;
 
-pub use crate::config::ConfigError;
-
 /// Why [`Kcp::send`](super::Kcp::send) took nothing.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]

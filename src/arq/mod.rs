@@ -25,10 +25,10 @@ mod stats;
 mod trace;
 mod transmit;
 
-pub use crate::config::in_range;
+pub use crate::config::{ConfigError, in_range};
 pub use config::{Config, Modern, Recovery};
 pub use envelope::{Envelope, EnvelopeConfig, Opened};
-pub use error::{ConfigError, InputError, KcpSendError, RecvError};
+pub use error::{InputError, KcpSendError, RecvError};
 pub use observe::{Cause, KcpEvent};
 pub use peer::KcpPeer;
 pub use stats::{Rejected, Stats};
@@ -157,7 +157,7 @@ impl<O: Output> Kcp<O> {
             sender: Sender::new(snd),
             receiver: Receiver::new(rcv),
             rtt: Rtt::new(),
-            congestion: Congestion::Kcp(KcpControl::new()),
+            congestion: Congestion::Kcp(KcpControl::default()),
             probe: Probe::default(),
             timer: Timer::default(),
             rmt_wnd: config::WND_RCV_MIN,

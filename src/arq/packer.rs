@@ -14,7 +14,8 @@ pub(super) struct Packer<'a, O> {
     is_in_place: bool,
     len: usize,
     mtu: usize,
-    segments: u64,
+    /// In the datagram being packed.
+    pub(super) segments: u32,
     counters: &'a mut Counters,
 }
 
@@ -62,11 +63,6 @@ impl<'a, O: Output> Packer<'a, O> {
         })
     }
 
-    /// Segments in the datagram being packed.
-    pub(super) fn segments(&self) -> u32 {
-        u32::try_from(self.segments).unwrap_or(u32::MAX)
-    }
-
     /// Whether a segment of `len` bytes goes into the datagram being packed.
     pub(super) fn fits(&self, len: u16) -> bool {
         self.len + HEADER_LEN + usize::from(len) <= self.mtu
@@ -93,7 +89,7 @@ impl<'a, O: Output> Packer<'a, O> {
             for (bytes, &(sn, ts)) in room.as_chunks_mut().0.iter_mut().zip(fitting) {
                 *bytes = Header { sn, ts, ..*header }.to_bytes(0);
             }
-            self.segments += fitting.len() as u64;
+            self.segments += u32::try_from(fitting.len()).unwrap_or(0);
             each = later;
         }
     }
@@ -103,7 +99,7 @@ impl<'a, O: Output> Packer<'a, O> {
     pub(super) fn finish(&mut self) {
         if self.len > 0 {
             self.counters.bytes_sent += self.len as u64;
-            self.counters.segments_sent += std::mem::take(&mut self.segments);
+            self.counters.segments_sent += u64::from(std::mem::take(&mut self.segments));
             if self.is_in_place {
                 self.output.put(self.len);
             } else {

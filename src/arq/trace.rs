@@ -61,7 +61,7 @@ impl<O: Output> Kcp<O> {
         // What a sample may be at most: sums of it stay in range.
         let time = value.min(SAMPLE_MAX.cast_unsigned()) * if self.config.is_by_time() { 1000 } else { 1 };
         match (field, &mut self.congestion) {
-            ("ccops", congestion) if value == 0 => *congestion = Congestion::Kcp(KcpControl::new()),
+            ("ccops", congestion) if value == 0 => *congestion = Congestion::Kcp(KcpControl::default()),
             ("conv", _) => self.conv = Conv(value),
             ("state", _) => self.dead = value == u32::MAX,
             ("rmt_wnd", _) => self.rmt_wnd = u16::try_from(value).unwrap_or(u16::MAX),

@@ -56,13 +56,13 @@ impl Copa {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            window: Window::new(),
+            window: Window::NEW,
             phase: Phase::SlowStart,
             velocity: Velocity::START,
-            rounds: Rounds::new(),
-            base: WindowedMin::new(),
-            standing: WindowedMin::new(),
-            noise: Noise::new(),
+            rounds: Rounds::NEW,
+            base: WindowedMin::NEW,
+            standing: WindowedMin::NEW,
+            noise: Noise::NEW,
         }
     }
 
@@ -250,9 +250,8 @@ struct Question {
 }
 
 impl Noise {
-    const fn new() -> Self {
-        Self { allowed: 0, expires: Time::ZERO, crowded: 0, patience: ASK_AFTER, question: None }
-    }
+    const NEW: Self =
+        Self { allowed: 0, expires: Time::ZERO, crowded: 0, patience: ASK_AFTER, question: None };
 
     /// Time that is spent in the queue, µs.
     fn queueing(&self, delays: Delays) -> u64 {

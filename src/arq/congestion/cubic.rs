@@ -45,11 +45,11 @@ impl Cubic {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            window: Window::new(),
+            window: Window::NEW,
             ssthresh: u64::MAX,
             w_max: 0,
             epoch: None,
-            rounds: Rounds::new(),
+            rounds: Rounds::NEW,
             least: 0,
             is_recovering: false,
         }

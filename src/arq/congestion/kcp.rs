@@ -15,17 +15,10 @@ pub struct KcpControl {
     pub(in crate::arq) incr: u32,
 }
 
-impl KcpControl {
-    /// As after `ikcp_create`: a window of 0 until the first flush.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { cwnd: 0, ssthresh: THRESH_INIT, incr: 0 }
-    }
-}
-
 impl Default for KcpControl {
+    /// As after `ikcp_create`: a window of 0 until the first flush.
     fn default() -> Self {
-        Self::new()
+        Self { cwnd: 0, ssthresh: THRESH_INIT, incr: 0 }
     }
 }
 
@@ -75,7 +68,7 @@ impl CongestionControl for KcpControl {
     }
 
     fn on_path_change(&mut self, _now: Time) {
-        *self = Self::new();
+        *self = Self::default();
     }
 
     fn on_tick(&mut self, _now: Time, mss: u16) {

@@ -15,9 +15,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) const fn new() -> Self {
-        Self { bytes: 0, mean: 0 }
-    }
+    pub(super) const NEW: Self = Self { bytes: 0, mean: 0 };
 
     /// Sets it to `bytes`, but for the least and the largest of segments of `mss` bytes.
     pub(super) fn set(&mut self, bytes: u64, mss: u16) {
@@ -84,9 +82,7 @@ pub(super) struct WindowedMin {
 }
 
 impl WindowedMin {
-    pub(super) const fn new() -> Self {
-        Self { before: NONE, latest: NONE, began: Time::ZERO }
-    }
+    pub(super) const NEW: Self = Self { before: NONE, latest: NONE, began: Time::ZERO };
 
     /// Takes a value into a window that is as long as `window` from now on.
     pub(super) fn add(&mut self, now: Time, value: u64, window: Duration) {
@@ -134,9 +130,13 @@ pub(super) struct Round {
 }
 
 impl Rounds {
-    pub(super) const fn new() -> Self {
-        Self { srtt: 0, rttvar: 0, round: Round::EMPTY, began: Time::ZERO, is_over: false }
-    }
+    pub(super) const NEW: Self = Self {
+        srtt: 0,
+        rttvar: 0,
+        round: Round { lasted: 0, delivered: 0, lost: 0, samples: 0, least: u64::MAX },
+        began: Time::ZERO,
+        is_over: false,
+    };
 
     /// Smoothed round trip, µs; `None`: none measured. Source: RFC 6298.
     pub(super) fn srtt(&self) -> Option<u64> {
@@ -174,12 +174,8 @@ impl Rounds {
 
     /// Begins a round trip here, and forgets the one under way.
     pub(super) fn restart(&mut self, now: Time) {
-        *self = Self { srtt: self.srtt, rttvar: self.rttvar, began: now, ..Self::new() };
+        *self = Self { srtt: self.srtt, rttvar: self.rttvar, began: now, ..Self::NEW };
     }
-}
-
-impl Round {
-    const EMPTY: Self = Self { lasted: 0, delivered: 0, lost: 0, samples: 0, least: u64::MAX };
 }
 
 /// µs, at least one and at most an hour, so that a few of them multiplied stay in range.
@@ -196,7 +192,7 @@ mod tests {
         /// It lies between the least of the longest and that of the shortest time.
         #[test]
         fn it_is_the_least_of_a_window(steps in prop::collection::vec((0u64..40, 0u64..1000), 1..200)) {
-            let (mut least, mut now, mut seen) = (WindowedMin::new(), 0, Vec::new());
+            let (mut least, mut now, mut seen) = (WindowedMin::NEW, 0, Vec::new());
             for (step, value) in steps {
                 now += step;
                 seen.push((now, value));

@@ -138,7 +138,7 @@ impl Protection {
         let nxt = transmit.sender.nxt;
         let new = nxt.0.wrapping_sub(first.0);
         // A repair is of no use for what is lost together with it.
-        let together = new.min(transmit.packer.segments());
+        let together = new.min(transmit.packer.segments);
         let before = draft(transmit, nxt.sub(together)).filter(|draft| transmit.packer.fits(draft.len));
         let rides = before.is_some();
         let Some(draft) = before.or_else(|| draft(transmit, nxt)) else { return 0 };
