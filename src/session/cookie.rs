@@ -7,6 +7,7 @@
 //! Reset tokens: it ends a session that it has forgotten, by a token that it can compute again and that nobody else knows but the client. The
 //! idea is that of RFC 9000 section 10.3.
 
+use super::concat;
 use super::wire::COOKIE_LEN;
 use crate::time::Time;
 use siphasher::sip128::SipHasher24;
@@ -62,14 +63,10 @@ impl Claim {
     /// What is hashed: family, address (zeros behind one of IPv4), port, version, suite, protocol, attempt, period.
     fn bytes(&self, epoch: u32) -> [u8; CLAIM_LEN] {
         let (family, ip) = match self.address {
-            SocketAddr::V4(address) => {
-                let [a, b, c, d] = address.ip().octets();
-                (4, [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-            }
+            SocketAddr::V4(address) => (4, concat(&[&address.ip().octets()])),
             SocketAddr::V6(address) => (6, address.ip().octets()),
         };
-        let mut bytes = [0; CLAIM_LEN];
-        let parts: [&[u8]; 8] = [
+        concat(&[
             &[family],
             &ip,
             &self.address.port().to_le_bytes(),
@@ -78,11 +75,7 @@ impl Claim {
             &self.protocol_id.to_le_bytes(),
             &self.cid.to_le_bytes(),
             &epoch.to_le_bytes(),
-        ];
-        for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
-            *to = *from;
-        }
-        bytes
+        ])
     }
 }
 
@@ -104,10 +97,7 @@ impl ResetKey {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let mut input = [0; 20];
-        let (head, tail) = input.split_at_mut(4);
-        head.copy_from_slice(&sid.to_le_bytes());
-        tail.copy_from_slice(&ip.octets());
+        let input: [u8; 20] = concat(&[&sid.to_le_bytes(), &ip.octets()]);
         SipHasher24::new_with_key(&self.0).hash(&input).as_bytes()
     }
 }

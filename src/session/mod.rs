@@ -129,6 +129,15 @@ fn random<const N: usize>(rng: &mut dyn CryptoRng) -> [u8; N] {
     bytes
 }
 
+/// The parts one after another, and zeros behind.
+fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut bytes = [0; N];
+    for (to, from) in bytes.iter_mut().zip(parts.iter().copied().flatten()) {
+        *to = *from;
+    }
+    bytes
+}
+
 fn hash_key(rng: &mut dyn CryptoRng) -> [u64; 2] {
     [u64::from_le_bytes(random(rng)), u64::from_le_bytes(random(rng))]
 }

@@ -17,14 +17,14 @@ pub enum Suite {
 #[non_exhaustive]
 pub enum Pattern {
     /// Nobody anything: shuts out who only listens.
-    Nn,
+    Nn = 1,
     /// Both that they know a secret of 32 random bytes: from a connect token, or shared before. No password: who listens can try
     /// words.
-    NnPsk0,
+    NnPsk0 = 2,
     /// The server that it has the private half of a key that the client knows.
-    Nk,
+    Nk = 3,
     /// Both as `NnPsk0`, the server also as `Nk`.
-    NkPsk0,
+    NkPsk0 = 4,
 }
 
 /// The cipher of a session; the handshake hashes with BLAKE2s and agrees by X25519.
@@ -32,9 +32,9 @@ pub enum Pattern {
 #[non_exhaustive]
 pub enum Cipher {
     /// ChaCha20-Poly1305, RFC 8439: fast everywhere.
-    ChaChaPoly,
+    ChaChaPoly = 1,
     /// AES-256-GCM, NIST SP 800-38D: fast where the machine has instructions for it.
-    AesGcm,
+    AesGcm = 2,
 }
 
 impl Suite {
@@ -59,18 +59,7 @@ impl Suite {
     pub const fn code(self) -> u16 {
         match self {
             Self::Checked => 0,
-            Self::Noise(pattern, cipher) => {
-                let pattern = match pattern {
-                    Pattern::Nn => 0x0100,
-                    Pattern::NnPsk0 => 0x0200,
-                    Pattern::Nk => 0x0300,
-                    Pattern::NkPsk0 => 0x0400,
-                };
-                match cipher {
-                    Cipher::ChaChaPoly => pattern + 1,
-                    Cipher::AesGcm => pattern + 2,
-                }
-            }
+            Self::Noise(pattern, cipher) => (pattern as u16) << 8 | cipher as u16,
         }
     }
 

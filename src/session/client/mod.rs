@@ -9,7 +9,7 @@ use super::connection::{Connection, Next, Parts, check_text};
 use super::cookie::is_reset;
 use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered};
-use super::seal::{Keys, Seal};
+use super::seal::Seal;
 use super::stats::RejectedDatagrams;
 use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
 use super::{Blob, Random, hash_key};
@@ -255,10 +255,6 @@ impl<M: Message> Session<M> {
             return true;
         }
         let client_sid = attempt.client_sid;
-        self.go_up(now, from, client_sid, keys, &msg2)
-    }
-
-    fn go_up(&mut self, now: Time, from: SocketAddr, client_sid: u32, keys: Keys, msg2: &Msg2<'_>) -> bool {
         let parts = Parts {
             seal: Seal::new(now, keys),
             peer_sid: msg2.server_sid,
@@ -273,7 +269,7 @@ impl<M: Message> Session<M> {
         };
         let session = Arc::new(self.config.session.clone());
         let Ok(connection) = Connection::new(now, &session, parts) else { return false };
-        let Msg2 { server_sid, reset_token, .. } = *msg2;
+        let Msg2 { server_sid, reset_token, .. } = msg2;
         let connected = Connected { connection, client_sid, server_sid, reset_token };
         self.state = State::Connected(Box::new(connected));
         true

@@ -159,16 +159,11 @@ impl Peers {
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.told = None;
         let event = self.events.pop_front()?;
-        if let PeerEvent::Closed { .. } = event {
-            self.told = self.ended.pop_front();
-        }
-        if let PeerEvent::Readable(id) | PeerEvent::Writable(id) = event
-            && let Some(peer) = self.peers.get_mut(&id)
-        {
-            match event {
-                PeerEvent::Readable(_) => peer.told_readable = false,
-                _ => peer.told_writable = false,
-            }
+        match event {
+            PeerEvent::Closed { .. } => self.told = self.ended.pop_front(),
+            PeerEvent::Readable(id) => _ = self.peers.get_mut(&id).map(|peer| peer.told_readable = false),
+            PeerEvent::Writable(id) => _ = self.peers.get_mut(&id).map(|peer| peer.told_writable = false),
+            PeerEvent::Accepted(_) => {}
         }
         Some(event)
     }

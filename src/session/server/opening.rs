@@ -2,7 +2,7 @@
 
 use super::admission::Pass;
 use super::replies::Reply;
-use super::seat::{ACCEPT_EACH, Answer, HalfOpen, Peer, Place, Seat, TIME_WAIT};
+use super::seat::{ACCEPT_EACH, Answer, Peer, Place, Seat, TIME_WAIT};
 use super::stats::Refusal;
 use super::{Server, SessionId, Suite};
 use crate::message::Message;
@@ -149,7 +149,7 @@ impl<M: Message> Server<M> {
         let peer = Peer {
             place: guest.place,
             connection,
-            half_open: Some(Box::new(HalfOpen { answer, is_told })),
+            half_open: Some(Box::new(Answer { is_told, ..answer })),
             counted: 0,
             taken: 0,
             took: false,
@@ -201,7 +201,7 @@ impl<M: Message> Server<M> {
         let keys = responder.write_msg2(&payload, &mut message).ok()?;
         Accept { suite: suite.code(), cid, msg2: &message }.encode(&mut accept).ok()?;
         let (msg1_hash, again_from) = (self.hash(msg1), now + ACCEPT_EACH);
-        Some((Answer { accept: accept.into(), msg1_hash, again_from }, keys))
+        Some((Answer { accept: accept.into(), msg1_hash, again_from, is_told: false }, keys))
     }
 }
 

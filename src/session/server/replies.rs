@@ -4,9 +4,9 @@ use super::stats::Refusal;
 use super::{Server, ServerConfig};
 use crate::message::Message;
 use crate::rate::{AddressRate, Rate};
-use crate::session::hash_key;
 use crate::session::seats::Name;
 use crate::session::wire::{CHALLENGE_LEN, Deny, DenyReason, RESET_LEN, Reset, VERSION};
+use crate::session::{concat, hash_key};
 use crate::time::Time;
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
@@ -66,10 +66,7 @@ impl<M: Message> Server<M> {
     pub(super) fn reply_short(&mut self, now: Time, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
         self.scratch.clear();
         write(&mut self.scratch);
-        let (len, mut bytes) = (self.scratch.len(), [0; CHALLENGE_LEN]);
-        for (to, from) in bytes.iter_mut().zip(&self.scratch) {
-            *to = *from;
-        }
+        let (len, bytes) = (self.scratch.len(), concat(&[&self.scratch]));
         self.reply(now, to, Reply::Short { to, len, bytes });
     }
 

@@ -59,7 +59,7 @@ pub(super) struct Peer<M> {
     pub(super) place: Place,
     pub(super) connection: Connection<M>,
     /// While the client has not been heard: its ACCEPT may have got lost.
-    pub(super) half_open: Option<Box<HalfOpen>>,
+    pub(super) half_open: Option<Box<Answer>>,
     /// Bytes that it held when it was counted last, and has taken since, which are some of them.
     pub(super) counted: u64,
     pub(super) taken: u64,
@@ -69,20 +69,14 @@ pub(super) struct Peer<M> {
     pub(super) pass: Option<Box<Pass>>,
 }
 
-/// What is kept of a handshake until the client is heard.
-#[derive(Debug)]
-pub(super) struct HalfOpen {
-    pub(super) answer: Answer,
-    /// Whether the application has let it in, and wants to know.
-    pub(super) is_told: bool,
-}
-
 /// What a client was told in the handshake. It may have got lost, so who asks again by the same message is told again, byte by byte the same.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) accept: Box<[u8]>,
     pub(super) msg1_hash: u128,
     pub(super) again_from: Time,
+    /// Whether the application has let it in, and wants to know what becomes of it.
+    pub(super) is_told: bool,
 }
 
 impl<M> Seat<M> {
@@ -167,7 +161,7 @@ impl<M: Message> Seats<M> {
     /// What a client was told that has not been heard since, or is not let in.
     pub(super) fn answer(&mut self, now: Time, attempt: &Name) -> Option<&mut Answer> {
         match self.by_attempt.get(attempt) {
-            Some(&id) => Some(&mut self.peer_mut(id)?.half_open.as_mut()?.answer),
+            Some(&id) => self.peer_mut(id)?.half_open.as_deref_mut(),
             None => self.rejections.get(now, attempt),
         }
     }
@@ -275,7 +269,7 @@ impl<M: Message> Server<M> {
                     tokens.leave(pass, id);
                 }
                 self.stats.unconfirmed += u64::from(peer.half_open.is_some());
-                let is_told = peer.half_open.as_ref().is_some_and(|half_open| half_open.is_told);
+                let is_told = peer.half_open.as_ref().is_some_and(|answer| answer.is_told);
                 (Some(peer), is_told)
             }
         };

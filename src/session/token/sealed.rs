@@ -2,6 +2,7 @@
 
 use super::{ADDRESSES_MAX, LIFE_MAX, PublicToken, TokenError};
 use crate::session::Suite;
+use crate::session::concat;
 use crate::session::crypto::CRYPTO;
 use crate::session::wire::Reader;
 use std::net::SocketAddr;
@@ -213,15 +214,6 @@ impl Grant {
 }
 
 printed_without_secrets! { Grant { client_id, created, expires, match_id } }
-
-/// The parts one after another, and zeros behind.
-fn concat<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
-    let mut bytes = [0; N];
-    for (to, from) in bytes.iter_mut().zip(parts.iter().copied().flatten()) {
-        *to = *from;
-    }
-    bytes
-}
 
 /// Bytes of a sealed token: head, nonce, ciphertext, tag.
 pub const SEALED_LEN: usize = HEAD_LEN + NONCE_LEN + PLAIN_LEN + 16;
