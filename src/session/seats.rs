@@ -21,7 +21,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Agenda<Id> {
     listed: VecDeque<Id>,
-    /// What the first of them has sent in a row.
     sent: usize,
     /// When each that has something to do is looked at, soonest first, and timers that are nobody's.
     timers: BinaryHeap<Reverse<(Time, Id)>>,
@@ -43,7 +42,6 @@ impl Entry {
         Self { due, wake: Time::NEVER, is_listed: false }
     }
 
-    /// Whether it is on the list of those that may have something to send.
     pub(super) const fn is_listed(&self) -> bool {
         self.is_listed
     }
@@ -57,12 +55,10 @@ impl<Id: Copy + Ord> Agenda<Id> {
         }
     }
 
-    /// Whose turn it is.
     pub(super) fn first(&self) -> Option<Id> {
         self.listed.front().copied()
     }
 
-    /// The first has sent so many bytes.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.sent += bytes;
         if self.sent >= QUANTUM {
@@ -111,7 +107,6 @@ impl<Id: Copy + Ord> Agenda<Id> {
         is_due
     }
 
-    /// The seat has no timer any more.
     pub(super) fn leave(&mut self, id: Id, entry: &mut Entry) {
         if std::mem::replace(&mut entry.wake, Time::NEVER) != Time::NEVER && self.timers.len() <= FEW {
             self.timers.retain(|Reverse((_, other))| *other != id);
@@ -132,7 +127,6 @@ impl<Id: Copy + Ord> Agenda<Id> {
         }
     }
 
-    /// When something is to be sent, or a timer comes up.
     pub(super) fn poll_timeout(&self, now: Time) -> Option<Time> {
         if self.listed.is_empty() { self.timers.peek().map(|Reverse((at, _))| *at) } else { Some(now) }
     }

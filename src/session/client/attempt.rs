@@ -66,7 +66,6 @@ impl Attempt {
         })
     }
 
-    /// Another one at the next address, if there is one.
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
         Self::new(now, config, self.target.clone(), self.index + 1, rng).ok()
     }

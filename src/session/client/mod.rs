@@ -11,7 +11,7 @@ use super::error::CloseTextError;
 use super::event::{CloseReason, Event, Undelivered};
 use super::seal::Seal;
 use super::stats::RejectedDatagrams;
-use super::wire::{Accept, Data, Msg2, Packet, PacketError, Reset};
+use super::wire::{Accept, Data, Msg2, Packet, PacketError};
 use super::{Blob, Random, hash_key};
 use crate::config::ConfigError;
 use crate::machine::{Arrival, Machine, Transmit};
@@ -234,10 +234,14 @@ impl<M: Message> Session<M> {
             }
             (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
-            (State::Connected(connected), Ok(Packet::Reset(reset)))
-                if from == connected.connection.peer() =>
-            {
-                connected.on_reset(&reset)
+            (State::Connected(connected), Ok(Packet::Reset(reset))) => {
+                let Connected { connection, server_sid, reset_token, .. } = &mut **connected;
+                let is_named = from == connection.peer() && reset.sid == *server_sid;
+                let is_ours = is_named && is_reset(reset_token, &reset.token);
+                if is_ours {
+                    connection.end_unless_ending(CloseReason::ServerForgot);
+                }
+                is_ours
             }
             _ => false,
         };
@@ -337,16 +341,5 @@ impl<M: Message> Machine for Session<M> {
     fn shutdown(&mut self, now: Time, code: u16) -> bool {
         self.close(now, code);
         self.state() == ClientState::Closed
-    }
-}
-
-impl<M: Message> Connected<M> {
-    /// Ends the session if the server has forgotten it; whether the server says so, and nobody else.
-    fn on_reset(&mut self, reset: &Reset) -> bool {
-        let is_ours = reset.sid == self.server_sid && is_reset(&self.reset_token, &reset.token);
-        if is_ours {
-            self.connection.end_unless_ending(CloseReason::ServerForgot);
-        }
-        is_ours
     }
 }

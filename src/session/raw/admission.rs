@@ -20,7 +20,6 @@ macro_rules! refused {
 }
 
 impl Peers {
-    /// A datagram of a stranger.
     pub(super) fn knock(
         &mut self,
         now: Time,

@@ -55,7 +55,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Peers {
     config: PeersConfig,
-    /// What is around KCP, if anything is.
     envelope: Option<Box<dyn Envelope>>,
     /// Says how far the clock of each control block is ahead.
     clocks: Keyed,
@@ -64,7 +63,6 @@ pub struct Peers {
     by_name: HashMap<Name, PeerId, Keyed>,
     /// Whose datagram came last: the next is often of the same.
     last: Option<(Name, PeerId)>,
-    /// How many of them are registered.
     registered: usize,
     /// Strangers of each address.
     hosts: Hosts,
@@ -249,7 +247,6 @@ impl Peers {
         self.envelope.as_deref()
     }
 
-    /// A datagram of a peer.
     fn deliver(&mut self, now: Time, id: PeerId, datagram: &[u8]) -> Option<PeerId> {
         let peer = self.peers.get_mut(&id)?;
         if !peer.input(now, datagram) {
@@ -404,7 +401,6 @@ impl Machine for Peers {
     }
 }
 
-/// A peer has taken something that came.
 fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<PeerEvent>, id: PeerId, peer: &mut Peer) {
     peer.flush |= peer.flushes_acks;
     peer.is_touched = true;
@@ -418,7 +414,6 @@ fn changed(agenda: &mut Agenda<PeerId>, events: &mut VecDeque<PeerEvent>, id: Pe
 /// Closed peers whose last datagrams wait; beyond, those of the oldest are lost.
 const LAST_WORDS_MAX: usize = 256;
 
-/// What a bare KCP peer is known by.
 fn name(address: SocketAddr, conv: Conv) -> Name {
     (address, conv.0.into())
 }

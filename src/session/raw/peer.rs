@@ -67,14 +67,12 @@ pub struct Peer {
     clock: u64,
     /// What it has to show first; `None`: nothing more.
     proof: Option<Box<Proof>>,
-    /// When the last good datagram came.
     pub(super) heard: Time,
     pub(super) entry: Entry,
     /// It has to be served before its datagrams leave.
     pub(super) is_touched: bool,
     /// A datagram has left since it was asked whether there is more.
     has_sent: bool,
-    /// Flush when it is served next.
     pub(super) flush: bool,
     /// What is sent, and what has come, is flushed when it is served next.
     flushes_sends: bool,
@@ -93,7 +91,6 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A fresh one; a stranger has a host.
     pub(super) fn new(
         peers: &Peers,
         now: Time,
@@ -296,7 +293,6 @@ impl Peer {
         None
     }
 
-    /// Does what is due.
     pub(super) fn update(&mut self, now: Time, flush: bool) {
         self.kcp.update(now.after(self.clock));
         if flush && !self.kcp.config().is_at_once() {
@@ -304,7 +300,6 @@ impl Peer {
         }
     }
 
-    /// Whether there is a datagram that may leave.
     fn may_send(&self) -> bool {
         if let Some(wrapped) = &self.wrapped {
             return !wrapped.is_empty();

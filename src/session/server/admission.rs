@@ -79,7 +79,6 @@ impl<M: Message> Server<M> {
         self.open(now, id, guest, responder, &user, false)
     }
 
-    /// Whether the server has what is asked for.
     fn check_offer(&self, suite: u16, protocol_id: u64) -> Result<Suite, Refusal> {
         if protocol_id != self.config.session.protocol_id {
             return Err(Refusal::Protocol);

@@ -60,7 +60,6 @@ impl<M: Message> Server<M> {
         }
     }
 
-    /// Writes the next datagram of the sessions, which have their turns.
     pub(super) fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let start = out.len();
         let Seats { table, memory, agenda, eventful, .. } = &mut self.seats;
@@ -123,7 +122,6 @@ impl<M: Message> Server<M> {
     }
 }
 
-/// A session may have something to tell.
 fn note_events<M: Message>(eventful: &mut VecDeque<u32>, id: u32, peer: &mut Peer<M>) {
     if !peer.is_eventful && peer.connection.has_events() {
         peer.is_eventful = true;

@@ -23,7 +23,6 @@ impl Memory {
         self.limit.saturating_sub(self.taken)
     }
 
-    /// Whether there is the part of one more session.
     pub(super) const fn has_room(&self) -> bool {
         self.left() > self.own
     }
@@ -44,7 +43,6 @@ impl Memory {
         left
     }
 
-    /// Counts what a session has taken of what it was granted.
     pub(super) fn spend<M: Message>(&mut self, peer: &mut Peer<M>, granted: u64) {
         let taken = granted.saturating_sub(peer.connection.memory_left());
         if taken == 0 {

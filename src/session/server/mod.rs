@@ -54,7 +54,6 @@ pub struct Server<M = Blob> {
     seats: Seats<M>,
     /// What the application is told of clients that ask.
     notices: VecDeque<(SessionId, Event)>,
-    /// The session whose end was told last.
     ended: Option<(SessionId, Box<Peer<M>>)>,
     replies: VecDeque<Reply>,
     rates: Rates,

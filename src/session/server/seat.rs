@@ -24,7 +24,6 @@ pub(super) struct Seats<M> {
     pub(super) hosts: Hosts,
     /// Those that are not confirmed, with the time when they are given up, the oldest first.
     pub(super) half_open: BTreeSet<(Time, u32)>,
-    /// Attempts that are over, and must not come back.
     pub(super) graves: Graves,
     /// Of those that were told no, what they were told.
     pub(super) rejections: Graves<Answer>,
@@ -32,7 +31,6 @@ pub(super) struct Seats<M> {
     /// The session that the application was given last, and how much it may take.
     lent: Option<(u32, u64)>,
     pub(super) agenda: Agenda<u32>,
-    /// Sessions that have something to tell.
     pub(super) eventful: VecDeque<u32>,
 }
 
@@ -179,7 +177,6 @@ impl<M: Message> Seats<M> {
         self.table.insert(id, seat);
     }
 
-    /// The client of a seat has been heard.
     pub(super) fn confirm(&mut self, id: u32, place: &Place) {
         if self.half_open.remove(&(place.entry.due, id)) {
             self.hosts.confirm(place.host());
@@ -246,7 +243,6 @@ impl<M: Message> Seats<M> {
         Some(&mut peer.connection)
     }
 
-    /// Counts what the session has taken that was lent last.
     pub(super) fn end_loan(&mut self) {
         if let Some((id, granted)) = self.lent.take()
             && let Some(Seat::Session(peer)) = self.table.get_mut(id)

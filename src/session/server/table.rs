@@ -57,20 +57,13 @@ pub fn shard_of(datagram: &[u8]) -> Option<u8> {
 /// socket can tell shards apart without keys, and a stranger learns nothing else from an id.
 #[derive(Debug)]
 pub(super) struct Table<T> {
-    slots: Vec<Slot<T>>,
+    /// The id that each was taken by last, and what is there.
+    slots: Vec<(u32, Option<T>)>,
     /// Empty slots, the one longest empty first.
     free: VecDeque<u32>,
     shard: u32,
     mask: u32,
     limit: usize,
-}
-
-#[derive(Debug)]
-struct Slot<T> {
-    /// The id it is taken by; none, while it is not.
-    id: u32,
-    generation: u32,
-    value: Option<T>,
 }
 
 impl<T> Table<T> {
@@ -95,17 +88,16 @@ impl<T> Table<T> {
         }
         if self.free.is_empty() {
             self.free.push_back(u32::try_from(self.slots.len()).ok()?);
-            self.slots.push(Slot { id: NONE, generation: 0, value: None });
+            self.slots.push((self.mask, None));
         }
         let (index, shard, mask) = (self.free.pop_front()?, self.shard, self.mask);
-        let slot = self.slots.get_mut(usize::try_from(index).ok()?)?;
+        let (id, _) = self.slots.get_mut(usize::try_from(index).ok()?)?;
         loop {
-            slot.generation = (slot.generation + 1) & GENERATION;
-            let id = (shard | index << SLOT_SHIFT | slot.generation) ^ mask;
+            let generation = (*id ^ mask).wrapping_add(1) & GENERATION;
+            *id = (shard | index << SLOT_SHIFT | generation) ^ mask;
             // An id is the conv of KCP segments.
-            if id != NONE && !is_reserved_conv(id) {
-                slot.id = id;
-                return Some(id);
+            if *id != 0 && !is_reserved_conv(*id) {
+                return Some(*id);
             }
         }
     }
@@ -113,37 +105,37 @@ impl<T> Table<T> {
     /// Holds `value` at an id that [`next_id`](Self::next_id) has given.
     pub(super) fn insert(&mut self, id: u32, value: T) {
         if let Some(slot) = self.slot(id) {
-            slot.value = Some(value);
+            *slot = Some(value);
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.slots.iter().filter_map(|slot| Some((slot.id, slot.value.as_ref()?)))
+        self.slots.iter().filter_map(|(id, value)| Some((*id, value.as_ref()?)))
     }
 
     pub(super) fn get(&self, id: u32) -> Option<&T> {
-        self.slots.get(self.index(id)).filter(|slot| slot.id == id)?.value.as_ref()
+        self.slots.get(self.index(id)).filter(|(taken_by, _)| *taken_by == id)?.1.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
-        self.slot(id)?.value.as_mut()
+        self.slot(id)?.as_mut()
     }
 
     pub(super) fn lift(&mut self, id: u32) -> Option<T> {
-        self.slot(id)?.value.take()
+        self.slot(id)?.take()
     }
 
     pub(super) fn give_back(&mut self, id: u32) {
-        let index = self.index(id);
-        if let (Some(slot), Ok(number)) = (self.slot(id), u32::try_from(index)) {
-            (slot.id, slot.value) = (NONE, None);
-            self.free.push_back(number);
+        let index = u32::try_from(self.index(id));
+        if let (Some(slot), Ok(index)) = (self.slot(id), index) {
+            *slot = None;
+            self.free.push_back(index);
         }
     }
 
-    fn slot(&mut self, id: u32) -> Option<&mut Slot<T>> {
+    fn slot(&mut self, id: u32) -> Option<&mut Option<T>> {
         let index = self.index(id);
-        self.slots.get_mut(index).filter(|slot| slot.id == id)
+        self.slots.get_mut(index).filter(|(taken_by, _)| *taken_by == id).map(|(_, value)| value)
     }
 
     const fn index(&self, id: u32) -> usize {
@@ -151,7 +143,6 @@ impl<T> Table<T> {
     }
 }
 
-const NONE: u32 = 0;
 const SLOT_SHIFT: u32 = 12;
 const SHARD_SHIFT: u32 = 26;
 /// Most shards on one port: as many as 6 bits of a session's id tell apart.
@@ -170,7 +161,7 @@ mod tests {
             let (mut table, mut seen) = (Table::new(3, 5, mask), HashSet::new());
             for round in 0..3500 {
                 let id = table.next_id().unwrap();
-                assert!(id != NONE && !is_reserved_conv(id) && seen.insert(id), "{id:#x} in round {round}");
+                assert!(id != 0 && !is_reserved_conv(id) && seen.insert(id), "{id:#x} in round {round}");
                 assert_eq!(id >> 26, 5, "the shard, whatever the mask");
                 table.insert(id, round);
                 assert_eq!((table.get(id), table.len()), (Some(&round), 1));
