@@ -6,11 +6,8 @@ macro_rules! doors {
 }
 
 doors! {
-    acks crate::packet::acks;
     congestion crate::arq::congestion::kcp;
     code crate::code;
-    pace crate::pace::rule;
-    ring crate::ring;
 }
 
 /// Of sessions.

@@ -88,10 +88,7 @@ impl Decoder {
     ///
     /// `nxt` is the number expected next: all segments before it have arrived, none from `nxt` +
     /// `wnd` on can. A repair of which nothing is missing is dropped at once, which is no error.
-    ///
-    /// # Errors
-    ///
-    /// It is no repair, or of no use. Nothing has changed but the counter of the [`RepairError`].
+    /// After an error nothing has changed but a counter.
     pub fn repair(
         &mut self,
         sn: Sn,
@@ -133,7 +130,10 @@ impl Decoder {
                 Some(recovered)
             }
             Err(fault) => {
-                stats.rejected.count_fault(fault);
+                *match fault {
+                    Fault::Contradiction => &mut stats.rejected.contradictory,
+                    Fault::Stale => &mut stats.rejected.stale,
+                } += 1;
                 solver.clear(); // which of them is to blame cannot be told
                 None
             }
@@ -212,7 +212,7 @@ pub struct Recovered<'a> {
 
 /// Why a row does not give a segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fault {
+enum Fault {
     /// What comes out is no symbol: a repair was not made of the segments that it covers.
     Contradiction,
     /// It takes a segment that is no longer remembered.
@@ -221,7 +221,7 @@ pub(super) enum Fault {
 
 /// Computes the missing segment `sn` as `row` says: its repairs, without the known segments that
 /// they cover. The other missing segments cancel out.
-pub(super) fn rebuild<'a>(
+fn rebuild<'a>(
     sn: Sn,
     row: &Row,
     solver: &Solver,
@@ -331,14 +331,5 @@ reasons! {
         /// Times that a repair was solved after a segment that it covers had been forgotten; all that
         /// were kept were dropped.
         stale,
-    }
-}
-
-impl RejectedRepairs {
-    pub(super) fn count_fault(&mut self, fault: Fault) {
-        *match fault {
-            Fault::Contradiction => &mut self.contradictory,
-            Fault::Stale => &mut self.stale,
-        } += 1;
     }
 }

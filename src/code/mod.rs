@@ -6,25 +6,6 @@
 //! segment and every repair to a [`Decoder`], which gives back what was lost. Neither knows a clock,
 //! a session or a socket.
 //!
-//! ```
-//! use whitewater::inside::code::{Decoder, DecoderConfig, Encoder};
-//! use whitewater::{Millis, Sn};
-//!
-//! let mut encoder = Encoder::new();
-//! encoder.begin(0);
-//! for (sn, data) in [(Sn(7), b"first".as_slice()), (Sn(8), b"second")] {
-//!     encoder.add(sn, 0, data.len() as u16, |to| to.copy_from_slice(data));
-//! }
-//! let mut payload = [0; 100];
-//! let len = encoder.finish(&mut payload).unwrap();
-//!
-//! let mut decoder = Decoder::new(&DecoderConfig::default());
-//! decoder.received(Sn(8), 0, b"second"); // and 7 is lost
-//! decoder.repair(Sn(7), Millis(5), &payload[..len], Sn(7), 128).unwrap();
-//! let lost = decoder.recover().unwrap();
-//! assert_eq!((lost.sn, lost.data), (Sn(7), b"first".as_slice()));
-//! ```
-//!
 //! docs/WIRE.md has a repair byte by byte.
 //!
 //! # What it costs

@@ -380,18 +380,4 @@ mod tests {
         solver.give_up_before(Sn(7));
         assert_eq!((solver.repairs.len(), solver.missing.len()), (0, 0), "too many to be solved anew");
     }
-
-    #[test]
-    fn the_97th_missing_segment_is_refused_and_nothing_changes() {
-        let mut solver = Solver::default();
-        let cover = |first, set| Cover { first: Sn(first), set, index: 0 };
-        for first in [0, 32, 64] {
-            solver.insert(cover(first, u64::from(u32::MAX)), Millis(0), &[0; 3], u64::MAX).unwrap();
-        }
-        let refused = solver.insert(cover(95, 3), Millis(0), &[0; 3], 3);
-        assert_eq!(refused, Err(RepairError::TooManyMissing { max: 96 }));
-        assert_eq!((solver.missing.len(), solver.rows.len()), (96, 3));
-        solver.learn(Sn(0));
-        solver.insert(cover(95, 3), Millis(0), &[0; 3], 3).unwrap();
-    }
 }

@@ -12,10 +12,10 @@
 //! Source: G. Fiedler, "Reliability and congestion avoidance over UDP".
 
 mod rtt;
-pub(crate) mod rule;
+mod rule;
 
-pub(crate) use rtt::Reordering;
-pub(crate) use rule::{Conditions, Loss, Pace, Rtt};
+pub(crate) use rtt::{Loss, Reordering, Rtt};
+pub(crate) use rule::{Conditions, Pace};
 
 use crate::config::{ConfigError, in_range, settings};
 use crate::time::Time;

@@ -5,20 +5,21 @@ use std::time::Duration;
 
 /// Round trips: smoothed, extremes, jitter. All are zero before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rtt {
+pub(crate) struct Rtt {
     /// µs, and a fraction of one.
     smoothed: f64,
     jitter: f64,
     min: f64,
     max: f64,
-    samples: u64,
+    /// How many were measured.
+    pub(crate) samples: u64,
     /// When the newest of what was answered had left.
     left: Time,
 }
 
 impl Rtt {
     /// Takes one round trip, of what left at a time.
-    pub fn sample(&mut self, left: Time, rtt: Duration) {
+    pub(crate) fn sample(&mut self, left: Time, rtt: Duration) {
         let micros = rtt.as_secs_f64() * 1e6;
         if self.samples == 0 {
             (self.smoothed, self.min, self.max) = (micros, micros, micros);
@@ -34,7 +35,7 @@ impl Rtt {
 
     /// Smoothed: each round trip moves it by 10 % of the difference, or by more where they are seldom: by all of it if what was answered
     /// left 125 ms or longer after the one before. So it follows a path that changes within a second, also by two pings a second.
-    pub fn smoothed(&self) -> Duration {
+    pub(crate) fn smoothed(&self) -> Duration {
         duration(self.smoothed)
     }
 
@@ -49,23 +50,18 @@ impl Rtt {
     }
 
     /// Mean distance of a round trip from the smoothed one, smoothed in the same way, but each makes half of the difference at most.
-    pub fn jitter(&self) -> Duration {
+    pub(crate) fn jitter(&self) -> Duration {
         duration(self.jitter)
     }
 
     /// The shortest.
-    pub fn min(&self) -> Duration {
+    pub(crate) fn min(&self) -> Duration {
         duration(self.min)
     }
 
     /// The longest.
-    pub fn max(&self) -> Duration {
+    pub(crate) fn max(&self) -> Duration {
         duration(self.max)
-    }
-
-    /// How many were measured.
-    pub const fn samples(&self) -> u64 {
-        self.samples
     }
 }
 
@@ -99,18 +95,21 @@ fn weight(gap: Duration) -> f64 {
 }
 
 /// The share of packets that get lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Loss {
-    share: f64,
-    lost: u64,
-    judged: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Loss {
+    /// What gets lost, 0 to 1: the mean of the first 64 packets, then each counts 1/64.
+    pub(crate) share: f64,
+    /// Packets that got lost.
+    pub(crate) lost: u64,
+    /// Packets of which it is decided.
+    pub(crate) judged: u64,
     /// Of them, those of paths before this one.
     before: u64,
 }
 
 impl Loss {
     /// Takes one packet, of which it is now decided.
-    pub fn sample(&mut self, lost: bool) {
+    pub(crate) fn sample(&mut self, lost: bool) {
         self.judged += 1;
         self.lost += u64::from(lost);
         let weight = 1.0 / (self.judged - self.before).min(MEMORY) as f64;
@@ -120,21 +119,6 @@ impl Loss {
     /// Packets take another path from now on: the share begins anew, and what was counted stays.
     pub(crate) const fn path_changed(&mut self) {
         (self.share, self.before) = (0.0, self.judged);
-    }
-
-    /// The share that gets lost, 0 to 1: the mean of the first 64 packets, then each counts 1/64.
-    pub const fn share(&self) -> f64 {
-        self.share
-    }
-
-    /// Packets that got lost.
-    pub const fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Packets of which it is decided.
-    pub const fn judged(&self) -> u64 {
-        self.judged
     }
 }
 
@@ -146,18 +130,13 @@ const MEMORY: u64 = 64;
 /// Source: RFC 8985 (6.2, step 4), with what was seen in place of a share of the round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reordering {
-    allowance: u64,
+    /// What has not arrived is lost when what was sent later than it by more than this has.
+    pub(crate) allowance: u64,
     /// Losses found until the allowance is halved, if nothing comes late in between.
     keep: u8,
 }
 
 impl Reordering {
-    /// What has not arrived is lost when what was sent later than it by more than this has.
-    #[inline]
-    pub(crate) const fn allowance(&self) -> u64 {
-        self.allowance
-    }
-
     /// Something has arrived later than it should by so much. An allowance above the shortest round trip would not find anything in time.
     pub(crate) fn came_late(&mut self, by: u64, rtt_min: u64) {
         self.allowance = self.allowance.max(by + by / 8).min(rtt_min);
@@ -192,7 +171,7 @@ mod tests {
         assert_eq!(sample(100), [100_000, 0, 100_000, 100_000]);
         assert_eq!(sample(200), [110_000, 10_000, 100_000, 200_000]);
         assert_eq!(sample(10), [100_000, 19_000, 10_000, 200_000]);
-        assert_eq!(rtt.samples(), 3);
+        assert_eq!(rtt.samples, 3);
     }
 
     #[test]
@@ -223,23 +202,23 @@ mod tests {
         let mut loss = Loss::default();
         (0..100).for_each(|_| loss.sample(true));
         loss.path_changed();
-        assert_eq!((loss.share(), loss.lost(), loss.judged()), (0.0, 100, 100));
+        assert_eq!((loss.share, loss.lost, loss.judged), (0.0, 100, 100));
         [true, false].into_iter().for_each(|lost| loss.sample(lost));
-        assert_eq!((loss.share(), loss.lost(), loss.judged()), (0.5, 101, 102));
+        assert_eq!((loss.share, loss.lost, loss.judged), (0.5, 101, 102));
     }
 
     #[test]
     fn what_was_seen_is_allowed_until_it_is_not_seen_any_more() {
         let mut reordering = Reordering::default();
         reordering.came_late(16, 50);
-        assert_eq!(reordering.allowance(), 18);
+        assert_eq!(reordering.allowance, 18);
         (0..15).for_each(|_| reordering.found_lost());
         reordering.came_late(8, 50);
         (0..15).for_each(|_| reordering.found_lost());
-        assert_eq!(reordering.allowance(), 18, "16 losses from the last one on");
+        assert_eq!(reordering.allowance, 18, "16 losses from the last one on");
         reordering.found_lost();
-        assert_eq!(reordering.allowance(), 9);
+        assert_eq!(reordering.allowance, 9);
         reordering.came_late(200, 50);
-        assert_eq!(reordering.allowance(), 50);
+        assert_eq!(reordering.allowance, 50);
     }
 }

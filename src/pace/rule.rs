@@ -1,49 +1,35 @@
 //! The rule itself, which has no clock, sends nothing and knows no protocol.
-//!
-//! ```
-//! use std::time::Duration;
-//! use whitewater::Time;
-//! use whitewater::inside::pace::{Conditions, Pace};
-//! use whitewater::pace::{Mode, PaceConfig};
-//!
-//! let mut pace = Pace::new(&PaceConfig::default())?;
-//! let slow = Conditions { rtt: Duration::from_millis(300), ..Conditions::default() };
-//! assert_eq!(pace.update(Time::from_millis(0), &slow), Mode::Bad);
-//! assert_eq!(pace.rate(), 10); // packets a second
-//! # Ok::<(), whitewater::ConfigError>(())
-//! ```
 
 use super::{Mode, PaceConfig, PaceState};
 use crate::config::ConfigError;
 use crate::time::Time;
 use std::time::Duration;
 
-pub use super::rtt::{Loss, Rtt};
+use super::rtt::{Loss, Rtt};
 
 /// What a mode is chosen by. What has not been measured is zero, which is good.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `Conditions { .., ..Conditions::default() }`")]
-pub struct Conditions {
+pub(crate) struct Conditions {
     /// Smoothed round trip.
-    pub rtt: Duration,
+    pub(crate) rtt: Duration,
     /// Mean deviation of the round trip.
-    pub jitter: Duration,
+    pub(crate) jitter: Duration,
     /// Share of the packets that get lost, 0 to 1.
-    pub loss: f64,
+    pub(crate) loss: f64,
 }
 
 impl Conditions {
     /// As they were measured.
-    pub fn of(rtt: &Rtt, loss: &Loss) -> Self {
-        Self { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss: loss.share() }
+    pub(crate) fn of(rtt: &Rtt, loss: &Loss) -> Self {
+        Self { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss: loss.share }
     }
 }
 
 /// Chooses between the two modes. The rule is in the documentation of `pace`.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     config: PaceConfig,
-    state: PaceState,
+    pub(crate) state: PaceState,
     /// In good mode, up to when its time has been counted; in bad mode, since when conditions have been
     /// good.
     mark: Option<Time>,
@@ -53,17 +39,13 @@ pub struct Pace {
 
 impl Pace {
     /// Starts in good mode.
-    ///
-    /// # Errors
-    ///
-    /// When a field of `config` is out of range.
-    pub fn new(config: &PaceConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &PaceConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self { config: *config, state: PaceState::default(), mark: None, returned: false })
     }
 
     /// Tells of the conditions at `now` and returns the mode. They count as unchanged until told again.
-    pub fn update(&mut self, now: Time, conditions: &Conditions) -> Mode {
+    pub(crate) fn update(&mut self, now: Time, conditions: &Conditions) -> Mode {
         let bad = self.config.are_bad(conditions);
         let since = *self.state.since.get_or_insert(now);
         match self.state.mode {
@@ -88,13 +70,8 @@ impl Pace {
         self.state.mode
     }
 
-    /// The mode, since when, and `t`.
-    pub const fn state(&self) -> PaceState {
-        self.state
-    }
-
     /// Packets to send a second.
-    pub const fn rate(&self) -> u16 {
+    pub(crate) const fn rate(&self) -> u16 {
         match self.state.mode {
             Mode::Good => self.config.good_rate,
             Mode::Bad => self.config.bad_rate,
@@ -138,7 +115,7 @@ mod tests {
             let now = Time::ZERO + Duration::from_secs_f64(*at);
             let found =
                 pace.update(now, &Conditions { rtt: Duration::from_millis(*rtt), ..Conditions::default() });
-            let t = pace.state().patience.as_secs_f64();
+            let t = pace.state.patience.as_secs_f64();
             assert_eq!((found, t), (*mode, *patience), "line {line}: at {at} s");
         }
     }
@@ -188,7 +165,7 @@ mod tests {
             let mut pace = Pace::new(&config).unwrap();
             assert_eq!(pace.update(Time::ZERO, &conditions), mode);
             assert_eq!(pace.rate(), if mode == Good { 30 } else { 10 });
-            assert_eq!(pace.state().since, Some(Time::ZERO));
+            assert_eq!(pace.state.since, Some(Time::ZERO));
         }
     }
 
@@ -242,7 +219,7 @@ mod tests {
                     let rtt = Duration::from_millis(if bad { 300 } else { 50 });
                     let now = Time::from_millis(100 * step);
                     let found = pace.update(now, &Conditions { rtt, ..Conditions::default() });
-                    let PaceState { patience, since, .. } = pace.state();
+                    let PaceState { patience, since, .. } = pace.state;
                     prop_assert_eq!((found, patience), (mode, Duration::from_millis(100 * t)));
                     prop_assert_eq!(since, Some(Time::from_millis(100 * began)));
                     step += 1;

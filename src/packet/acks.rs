@@ -1,71 +1,39 @@
 //! Which packets arrived: what one end is told by the other, and tells it.
 
+use super::{PacketConfig, ReceiveError};
 use crate::pace::{Loss, Reordering, Rtt};
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 use crate::time::{Time, micros};
 use std::time::Duration;
 
-/// What an [`AckTracker`] remembers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `AckConfig { .., ..AckConfig::default() }`")]
-pub struct AckConfig {
-    /// Packets sent that can still be acknowledged, the newest ones.
-    pub sent: u16,
-    /// Packets received that are told apart from their copies, the newest ones; an older one is
-    /// refused as stale.
-    pub received: u16,
-    /// A packet not acknowledged for this long counts as lost.
-    pub lost_after: Duration,
-    /// When nothing has been received for this long, what was is forgotten: the numbers of the peer may
-    /// have come round meanwhile.
-    pub forget_after: Duration,
-}
-
-impl Default for AckConfig {
-    /// 256 packets each way; lost after 1 s, forgotten after 10 s.
-    fn default() -> Self {
-        let (lost_after, forget_after) = (Duration::from_secs(1), Duration::from_secs(10));
-        Self { sent: 256, received: 256, lost_after, forget_after }
-    }
-}
-
 /// The packets that one end says it has received.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "the wire format does not grow")]
-pub struct Acks {
+pub(crate) struct Acks {
     /// The newest of them.
-    pub ack: Seq16,
+    pub(crate) ack: Seq16,
     /// Bit n is set when the packet `ack` - 1 - n is one of them.
-    pub bits: u32,
+    pub(crate) bits: u32,
 }
 
 /// Packets that became known to have arrived; iterates over their numbers, oldest first.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Acked {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
     newest: Seq16,
     /// Bit n is set for the packet `newest` - n.
     set: u64,
     /// The same, for packets found lost.
     lost: u64,
-    bytes: u64,
-    round_trip: Option<(Time, Duration)>,
+    /// Their bytes, as they were sent.
+    pub(crate) bytes: u64,
+    /// The round trip that was measured, if one was, and when it began.
+    pub(crate) round_trip: Option<(Time, Duration)>,
 }
 
 impl Acked {
-    /// Their bytes, as they were sent.
-    pub const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The round trip that was measured, if one was, and when it began.
-    pub const fn round_trip(&self) -> Option<(Time, Duration)> {
-        self.round_trip
-    }
-
     /// Packets that have not arrived, where packets sent later have: evidently lost. Each is told once, oldest first, and may
     /// become known to have arrived all the same.
-    pub fn lost(&self) -> impl Iterator<Item = Seq16> + use<> {
+    pub(crate) fn lost(&self) -> impl Iterator<Item = Seq16> + use<> {
         Self { set: self.lost, ..*self }
     }
 }
@@ -80,25 +48,13 @@ impl Iterator for Acked {
     }
 }
 
-/// Why a packet is not taken.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "there is no third reason")]
-pub enum NotNew {
-    /// It is older than what is remembered.
-    Stale,
-    /// It has been received before.
-    Duplicate,
-}
-
 /// Keeps which packets were sent and received, by numbers that its owner counts: +1 for each packet
-/// sent, in the order of sending. Knows no wire format: [`Endpoint`](super::Endpoint) has one,
-/// another owner may bring its own.
-///
-/// What is acknowledged has surely arrived; what is not is probably lost, for the acknowledgement
-/// can be lost as well. Each is told in 33 packets.
+/// sent, in the order of sending. Knows no wire format: [`Endpoint`](super::Endpoint) has one, sessions have another.
 #[derive(Clone, Debug)]
-pub struct AckTracker {
-    config: AckConfig,
+pub(crate) struct AckTracker {
+    /// As in [`PacketConfig`].
+    lost_after: Duration,
+    forget_after: Duration,
     sent: SequenceBuffer<Sent>,
     /// The oldest packet not yet counted as lost or not.
     unjudged: Seq16,
@@ -106,9 +62,10 @@ pub struct AckTracker {
     reordering: Reordering,
     received: SequenceBuffer<()>,
     /// When something was last received; `None`: nothing was, or that is forgotten.
-    heard: Option<Time>,
-    rtt: Rtt,
-    loss: Loss,
+    pub(crate) heard: Option<Time>,
+    pub(crate) rtt: Rtt,
+    /// What was lost: not acknowledged within `lost_after`, or before `sent` more packets were sent.
+    pub(crate) loss: Loss,
 }
 
 /// A packet that was sent.
@@ -125,14 +82,15 @@ struct Sent {
 
 impl AckTracker {
     /// A tracker that owns no memory yet.
-    pub fn new(config: &AckConfig) -> Self {
-        let (sent, received) = (SequenceBuffer::new(config.sent), SequenceBuffer::new(config.received));
+    pub(crate) fn new(config: &PacketConfig) -> Self {
+        let PacketConfig { sent, received, lost_after, forget_after, .. } = *config;
         Self {
-            config: *config,
-            sent,
+            lost_after,
+            forget_after,
+            sent: SequenceBuffer::new(sent),
             unjudged: Seq16(0),
             reordering: Reordering::default(),
-            received,
+            received: SequenceBuffer::new(received),
             heard: None,
             rtt: Rtt::default(),
             loss: Loss::default(),
@@ -140,7 +98,7 @@ impl AckTracker {
     }
 
     /// Remembers a packet that is sent now, of so many bytes.
-    pub fn on_sent(&mut self, now: Time, sequence: Seq16, bytes: u32) {
+    pub(crate) fn on_sent(&mut self, now: Time, sequence: Seq16, bytes: u32) {
         if self.sent.newest().is_none() {
             self.unjudged = sequence;
         }
@@ -150,34 +108,30 @@ impl AckTracker {
         self.sent.insert(sequence, sent);
     }
 
-    /// Whether a packet is to be taken.
-    ///
-    /// # Errors
-    ///
-    /// It is too old, or came before. Nothing changes either way.
-    pub fn check(&self, sequence: Seq16) -> Result<(), NotNew> {
+    /// Whether a packet is to be taken: it is not too old, and did not come before.
+    pub(crate) fn check(&self, sequence: Seq16) -> Result<(), ReceiveError> {
         if self.received.is_stale(sequence) {
-            Err(NotNew::Stale)
+            Err(ReceiveError::Stale { sequence })
         } else if self.received.get(sequence).is_some() {
-            Err(NotNew::Duplicate)
+            Err(ReceiveError::Duplicate { sequence })
         } else {
             Ok(())
         }
     }
 
     /// Notes that the peer is there, by a packet or a part of one.
-    pub const fn on_heard(&mut self, now: Time) {
+    pub(crate) const fn on_heard(&mut self, now: Time) {
         self.heard = Some(now);
     }
 
     /// Remembers a packet that has arrived, and that [`check`](Self::check) takes.
-    pub fn on_received(&mut self, now: Time, sequence: Seq16) {
+    pub(crate) fn on_received(&mut self, now: Time, sequence: Seq16) {
         self.on_heard(now);
         self.received.insert(sequence, ());
     }
 
     /// What to tell the peer; `None`: nothing was received, or it is too long ago.
-    pub fn acks(&self) -> Option<Acks> {
+    pub(crate) fn acks(&self) -> Option<Acks> {
         let ack = self.received.newest()?;
         let has = |age: u16| u32::from(self.received.get(ack.sub(1 + age)).is_some());
         let bits = (0..BITS).fold(0, |bits, age| bits | has(age) << age);
@@ -185,7 +139,7 @@ impl AckTracker {
     }
 
     /// Whether the peer may tell this: it acknowledges nothing newer than what was sent.
-    pub fn is_possible(&self, acks: Acks) -> bool {
+    pub(crate) fn is_possible(&self, acks: Acks) -> bool {
         self.sent.newest().is_some_and(|newest| !newest.is_before(acks.ack))
     }
 
@@ -197,7 +151,7 @@ impl AckTracker {
     ///
     /// If it is news that `acks.ack` has arrived, those before it that have not are [lost](Acked::lost) when they left earlier by
     /// more than packets have been seen to overtake each other.
-    pub fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
+    pub(crate) fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
         let told = u64::from(acks.bits) << 1 | 1;
         let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0, round_trip: None };
         for sequence in (Acked { set: told, ..acked }) {
@@ -229,7 +183,7 @@ impl AckTracker {
                 continue;
             };
             sent.overtaken_by = sent.overtaken_by.max(newest.micros_since(sent.at));
-            if !sent.lost && sent.overtaken_by > self.reordering.allowance() {
+            if !sent.lost && sent.overtaken_by > self.reordering.allowance {
                 sent.lost = true;
                 lost |= 1 << missing.newest.0.wrapping_sub(sequence.0);
                 self.reordering.found_lost();
@@ -240,8 +194,8 @@ impl AckTracker {
 
     /// Lets time pass, before anything else happens at `now`: counts what was sent `lost_after` ago or
     /// earlier as lost or not lost, and forgets what was received before a silence of `forget_after`.
-    pub fn update(&mut self, now: Time) {
-        let AckConfig { lost_after, forget_after, .. } = self.config;
+    pub(crate) fn update(&mut self, now: Time) {
+        let Self { lost_after, forget_after, .. } = *self;
         self.judge(|_, sent| now.since(sent.at) >= lost_after);
         if self.heard.is_some_and(|heard| now.since(heard) >= forget_after) {
             self.heard = None;
@@ -250,8 +204,8 @@ impl AckTracker {
     }
 
     /// When [`update`](Self::update) has something to count next; `None`: nothing is under way.
-    pub fn check_loss(&self) -> Option<Time> {
-        self.sent.get(self.unjudged).map(|sent| sent.at + self.config.lost_after)
+    pub(crate) fn check_loss(&self) -> Option<Time> {
+        self.sent.get(self.unjudged).map(|sent| sent.at + self.lost_after)
     }
 
     /// Bytes of a packet that was sent, if it is remembered; else 0.
@@ -272,21 +226,6 @@ impl AckTracker {
     /// Whether packets that were sent are remembered.
     pub(crate) const fn remembers_sent(&self) -> bool {
         self.sent.newest().is_some()
-    }
-
-    /// When something was last received; `None`: nothing was, or that is forgotten.
-    pub const fn heard(&self) -> Option<Time> {
-        self.heard
-    }
-
-    /// The round trips.
-    pub const fn rtt(&self) -> &Rtt {
-        &self.rtt
-    }
-
-    /// What was lost: not acknowledged within `lost_after`, or before `sent` more packets were sent.
-    pub const fn loss(&self) -> &Loss {
-        &self.loss
     }
 
     /// Judges packets, oldest first, as long as they are `due`.

@@ -1,6 +1,5 @@
 //! The knobs of an endpoint.
 
-use super::acks::AckConfig;
 use super::fragment::FRAGMENTS_MAX;
 use super::header::HEADER_MAX;
 use crate::config::{ConfigError, in_range, settings};
@@ -52,11 +51,6 @@ impl PacketConfig {
         let one = u32::from(self.fragment_above);
         in_range("payload_max", self.payload_max, one..=one * FRAGMENTS_MAX)?;
         self.pace.check()
-    }
-
-    pub(super) const fn acks(&self) -> AckConfig {
-        let Self { sent, received, lost_after, forget_after, .. } = *self;
-        AckConfig { sent, received, lost_after, forget_after }
     }
 }
 

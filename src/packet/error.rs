@@ -1,6 +1,5 @@
 //! What can go wrong with each verb, and what to do then.
 
-use super::acks::NotNew;
 use crate::seq::Seq16;
 use thiserror::Error;
 
@@ -53,13 +52,4 @@ pub enum ReceiveError {
     /// The receiver of the payload refused it; see [`Endpoint::receive_if`](super::Endpoint::receive_if).
     #[error("packet {sequence} was refused")]
     Refused { sequence: Seq16 },
-}
-
-impl ReceiveError {
-    pub(super) const fn not_new(reason: NotNew, sequence: Seq16) -> Self {
-        match reason {
-            NotNew::Stale => Self::Stale { sequence },
-            NotNew::Duplicate => Self::Duplicate { sequence },
-        }
-    }
 }

@@ -16,9 +16,9 @@ pub(crate) struct Reassembly {
     /// Buffers without a packet.
     spare: Vec<Vec<u8>>,
     /// The packet that was completed last.
-    complete: Vec<u8>,
-    /// Packets given up.
-    abandoned: u64,
+    pub(crate) complete: Vec<u8>,
+    /// Packets that were given up because others came, and fragments of them were still missing.
+    pub(super) abandoned: u64,
 }
 
 impl Reassembly {
@@ -27,18 +27,9 @@ impl Reassembly {
         Self { packets, payload_max, spare: Vec::new(), complete: Vec::new(), abandoned: 0 }
     }
 
-    /// Packets that were given up because others came, and fragments of them were still missing.
-    pub(super) const fn abandoned(&self) -> u64 {
-        self.abandoned
-    }
-
     /// Takes the fragment `id` of 0 to `last`, unless it came before or too late; `true`: that completes its packet, which is
-    /// [`complete`](Self::complete) until the next.
-    ///
-    /// # Errors
-    ///
-    /// It does not go together with the others, or its packet is too long. Nothing has changed.
-    pub(crate) fn take(
+    /// [`complete`](Self::complete) until the next. After an error nothing has changed.
+    pub(crate) fn join(
         &mut self,
         sequence: Seq16,
         (id, last): (u8, u8),
@@ -59,10 +50,6 @@ impl Reassembly {
     }
 
     /// Whether a fragment can be taken.
-    ///
-    /// # Errors
-    ///
-    /// Why not. Nothing changes either way.
     pub(super) fn check(&self, sequence: Seq16, fragment: Fragment, data: &[u8]) -> Result<(), ReceiveError> {
         if self.packets.is_stale(sequence) {
             return Err(ReceiveError::Stale { sequence });
@@ -103,11 +90,6 @@ impl Reassembly {
             self.spare.push(cleared(before));
         }
         true
-    }
-
-    /// The packet that was completed last.
-    pub(crate) fn complete(&self) -> &[u8] {
-        &self.complete
     }
 
     /// Gives up everything, and takes any number again.
@@ -220,7 +202,7 @@ mod tests {
     ) -> Result<Option<&'a [u8]>, ReceiveError> {
         let (sequence, fragment) = (Seq16(sequence), Fragment { id, last });
         reassembly.check(sequence, fragment, data)?;
-        Ok(if reassembly.add(sequence, fragment, data) { Some(reassembly.complete()) } else { None })
+        Ok(if reassembly.add(sequence, fragment, data) { Some(&reassembly.complete) } else { None })
     }
 
     #[test]
@@ -245,13 +227,13 @@ mod tests {
         add(&mut reassembly, 12, [0, 1], b"old").unwrap();
         reassembly.advance(Seq16(16)); // a packet without fragments
         let stale = ReceiveError::Stale { sequence: Seq16(12) };
-        assert_eq!((reassembly.abandoned(), add(&mut reassembly, 12, [1, 1], b"er")), (1, Err(stale)));
+        assert_eq!((reassembly.abandoned, add(&mut reassembly, 12, [1, 1], b"er")), (1, Err(stale)));
         for sequence in (16..=u16::MAX).step_by(20_000).chain([10]) {
             reassembly.advance(Seq16(sequence));
         }
         assert_eq!(add(&mut reassembly, 13, [1, 1], b"er"), Ok(None), "the first part was of another 13");
         reassembly.clear();
-        assert_eq!((reassembly.abandoned(), add(&mut reassembly, 12, [1, 1], b"er")), (3, Ok(None)));
+        assert_eq!((reassembly.abandoned, add(&mut reassembly, 12, [1, 1], b"er")), (3, Ok(None)));
     }
 
     proptest! {

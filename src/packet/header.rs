@@ -3,6 +3,7 @@
 use super::acks::Acks;
 use super::error::ReceiveError;
 use crate::seq::Seq16;
+use crate::wire::reader::{Reader, Short};
 
 /// What is between the protocol id and the payload of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,13 +42,12 @@ impl Header {
 
     /// Takes the header off the front of `datagram`; returns it and the payload.
     pub(super) fn decode(protocol_id: u32, datagram: &[u8]) -> Result<(Self, &[u8]), ReceiveError> {
-        let mut bytes = Bytes { rest: datagram, have: datagram.len() };
-        let found = u32::from_le_bytes(bytes.array()?);
+        let mut bytes = Reader::new(datagram);
+        let found = bytes.u32()?;
         if found != protocol_id {
             return Err(ReceiveError::Protocol { found });
         }
-        let [prefix] = bytes.array()?;
-        let sequence = Seq16(u16::from_le_bytes(bytes.array()?));
+        let (prefix, sequence) = (bytes.u8()?, Seq16(bytes.u16()?));
         let fragment = if prefix & FRAGMENT == 0 { None } else { Some(Fragment::decode(&mut bytes)?) };
         let may_have_acks = fragment.is_none_or(|fragment| fragment.id == 0);
         let acks = match prefix & !FRAGMENT {
@@ -57,12 +57,12 @@ impl Header {
             }
             _ => return Err(ReceiveError::Prefix { found: prefix }),
         };
-        Ok((Self { sequence, fragment, acks }, bytes.rest))
+        Ok((Self { sequence, fragment, acks }, bytes.rest()))
     }
 }
 
 impl Fragment {
-    fn decode(bytes: &mut Bytes<'_>) -> Result<Self, ReceiveError> {
+    fn decode(bytes: &mut Reader<'_>) -> Result<Self, ReceiveError> {
         let [id, last] = bytes.array()?;
         if last == 0 || id > last {
             return Err(ReceiveError::Fragment { id, last });
@@ -86,12 +86,11 @@ fn encode_acks(sequence: Seq16, Acks { ack, bits }: Acks, datagram: &mut Vec<u8>
     datagram.extend(bits.to_le_bytes().into_iter().filter(|bits| *bits != ALL));
 }
 
-fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks, ReceiveError> {
+fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Reader<'_>) -> Result<Acks, ReceiveError> {
     let ack = if flags & FAR == 0 {
-        let [distance] = bytes.array()?;
-        sequence.sub(distance.into())
+        sequence.sub(bytes.u8()?.into())
     } else {
-        let ack = Seq16(u16::from_le_bytes(bytes.array()?));
+        let ack = Seq16(bytes.u16()?);
         if distance(sequence, ack).is_some() {
             return Err(ReceiveError::NotShortest);
         }
@@ -100,7 +99,7 @@ fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Bytes<'_>) -> Result<Acks
     let mut bits = [ALL; 4];
     for (bits, flag) in bits.iter_mut().zip(BITS) {
         if flags & flag != 0 {
-            [*bits] = bytes.array()?;
+            *bits = bytes.u8()?;
             if *bits == ALL {
                 return Err(ReceiveError::NotShortest);
             }
@@ -114,19 +113,9 @@ fn distance(sequence: Seq16, ack: Seq16) -> Option<u8> {
     u8::try_from(sequence.0.wrapping_sub(ack.0)).ok()
 }
 
-/// The bytes of a datagram that have not been taken.
-struct Bytes<'a> {
-    rest: &'a [u8],
-    /// All bytes of the datagram.
-    have: usize,
-}
-
-impl Bytes<'_> {
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], ReceiveError> {
-        let (taken, rest) =
-            self.rest.split_first_chunk().ok_or(ReceiveError::Truncated { have: self.have })?;
-        self.rest = rest;
-        Ok(*taken)
+impl From<Short> for ReceiveError {
+    fn from(Short { have }: Short) -> Self {
+        Self::Truncated { have }
     }
 }
 

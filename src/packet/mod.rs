@@ -31,19 +31,16 @@
 //! acknowledged has surely arrived; what is not is probably lost. What is built on top must stay
 //! right when acknowledgements get lost.
 //!
-//! [`AckTracker`] is the part that keeps which packets arrived, for those who have packets and numbers
-//! of their own.
-//!
 //! The bytes are in docs/WIRE.md, timers and limits in docs/BEHAVIOUR.md.
 
-pub(crate) mod acks;
+mod acks;
 mod config;
 mod error;
 mod fragment;
 mod header;
 mod stats;
 
-pub(crate) use acks::{AckConfig, AckTracker, Acks};
+pub(crate) use acks::{AckTracker, Acks};
 pub use config::PacketConfig;
 pub use error::{PacketSendError, ReceiveError};
 pub use stats::{PacketStats, RejectedPackets};
@@ -106,7 +103,7 @@ impl<O: Output> Endpoint<O> {
             config: *config,
             output,
             next: first,
-            acks: AckTracker::new(&config.acks()),
+            acks: AckTracker::new(config),
             reassembly: Reassembly::new(config.reassemblies, config.payload_max),
             acked: VecDeque::new(),
             lost: VecDeque::new(),
@@ -149,7 +146,7 @@ impl<O: Output> Endpoint<O> {
         let Some((sequence, data)) = self.open(now, datagram)? else { return Ok(None) };
         self.acks.on_received(now, sequence);
         self.counts.received += 1;
-        let payload = data.unwrap_or_else(|| self.reassembly.complete());
+        let payload = data.unwrap_or_else(|| &self.reassembly.complete);
         Ok(Some(payload).filter(|payload| !payload.is_empty()))
     }
 
@@ -166,7 +163,7 @@ impl<O: Output> Endpoint<O> {
         take: impl FnOnce(&[u8]) -> bool,
     ) -> Result<(), ReceiveError> {
         let Some((sequence, data)) = self.open(now, datagram)? else { return Ok(()) };
-        let payload = data.unwrap_or_else(|| self.reassembly.complete());
+        let payload = data.unwrap_or_else(|| &self.reassembly.complete);
         if !payload.is_empty() && !take(payload) {
             let error = ReceiveError::Refused { sequence };
             self.counts.rejected.count(&error);
@@ -240,21 +237,21 @@ impl<O: Output> Endpoint<O> {
     /// What it counted and measured, as of the last call.
     #[must_use]
     pub fn stats(&self) -> PacketStats {
-        let (rtt, loss) = (self.acks.rtt(), self.acks.loss());
+        let (rtt, loss) = (&self.acks.rtt, &self.acks.loss);
         let [sent_bandwidth, received_bandwidth, acked_bandwidth] = self.rates.map(|rate| rate.per_second());
         let mut stats = PacketStats {
             rtt: rtt.smoothed(),
             rtt_min: rtt.min(),
             rtt_max: rtt.max(),
             jitter: rtt.jitter(),
-            loss: loss.share(),
+            loss: loss.share,
             sent_bandwidth,
             received_bandwidth,
             acked_bandwidth,
-            lost: loss.lost(),
-            abandoned: self.reassembly.abandoned(),
-            heard: self.acks.heard(),
-            pace: self.pace.state(),
+            lost: loss.lost,
+            abandoned: self.reassembly.abandoned,
+            heard: self.acks.heard,
+            pace: self.pace.state,
             ..PacketStats::default()
         };
         self.counts.show(&mut stats);
@@ -297,21 +294,21 @@ impl<O: Output> Endpoint<O> {
     /// Does what the passing of time does, whatever is called.
     fn tick(&mut self, now: Time) {
         self.acks.update(now);
-        if self.acks.heard().is_none() {
+        if self.acks.heard.is_none() {
             self.reassembly.clear();
         }
         self.rates.iter_mut().for_each(|rate| rate.update(now));
     }
 
     fn choose_mode(&mut self, now: Time) {
-        self.pace.update(now, &Conditions::of(self.acks.rtt(), self.acks.loss()));
+        self.pace.update(now, &Conditions::of(&self.acks.rtt, &self.acks.loss));
     }
 
     /// Finds everything that is wrong with a datagram, before anything of it counts.
     fn check_datagram<'a>(&self, datagram: &'a [u8]) -> Result<(Header, &'a [u8]), ReceiveError> {
         let (header, data) = Header::decode(self.config.protocol_id, datagram)?;
         let Header { sequence, fragment, acks } = header;
-        self.acks.check(sequence).map_err(|reason| ReceiveError::not_new(reason, sequence))?;
+        self.acks.check(sequence)?;
         if let Some(Acks { ack, .. }) = acks.filter(|acks| !self.acks.is_possible(*acks)) {
             return Err(ReceiveError::AckUnsent { ack });
         }
@@ -326,7 +323,7 @@ impl<O: Output> Endpoint<O> {
         let acked = self.acks.on_acks(now, acks, Duration::ZERO);
         let most = usize::from(self.config.sent);
         let [_, _, acknowledged] = &mut self.rates;
-        acknowledged.add(now, acked.bytes());
+        acknowledged.add(now, acked.bytes);
         for sequence in acked.lost() {
             self.counts.overtaken += 1;
             push_newest(&mut self.lost, sequence, most);

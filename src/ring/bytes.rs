@@ -1,7 +1,7 @@
 /// Bytes that come in at one end and go at the other, named by their position: the count of bytes
 /// pushed before them, of which 31 bits are enough.
 #[derive(Clone, Debug, Default)]
-pub struct ByteRing {
+pub(crate) struct ByteRing {
     buf: Box<[u8]>,
     /// Where in `buf` the oldest byte is.
     head: u32,
@@ -16,19 +16,19 @@ pub struct ByteRing {
 impl ByteRing {
     /// Position of the oldest byte held.
     #[inline]
-    pub const fn start(&self) -> u32 {
+    pub(crate) const fn start(&self) -> u32 {
         self.start
     }
 
     /// Position of the byte that is pushed next.
     #[inline]
-    pub const fn end(&self) -> u32 {
+    pub(crate) const fn end(&self) -> u32 {
         self.start.wrapping_add(self.len)
     }
 
     /// Bytes held.
     #[inline]
-    pub const fn len(&self) -> u32 {
+    pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
@@ -37,13 +37,13 @@ impl ByteRing {
     }
 
     /// Whether no byte is held.
-    pub const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Appends `bytes` and returns their position; `None`: there would be more than [`BYTES_MAX`].
     #[inline]
-    pub fn push(&mut self, bytes: &[u8]) -> Option<u32> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Option<u32> {
         if let Some((position, room)) = self.extend(bytes.len()) {
             room.copy_from_slice(bytes);
             return Some(position);
@@ -55,7 +55,7 @@ impl ByteRing {
     /// Appends `len` bytes for the caller to fill in, and returns their position; `None`: they would
     /// lie across the edge of the buffer, or need a larger one.
     #[inline]
-    pub fn extend(&mut self, len: usize) -> Option<(u32, &mut [u8])> {
+    pub(crate) fn extend(&mut self, len: usize) -> Option<(u32, &mut [u8])> {
         if self.len == 0 {
             (self.head, self.tail) = (0, 0); // as far from the edge as can be
         }
@@ -71,7 +71,7 @@ impl ByteRing {
 
     /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.
     #[inline]
-    pub fn front<const N: usize>(&self) -> Option<&[u8; N]> {
+    pub(crate) fn front<const N: usize>(&self) -> Option<&[u8; N]> {
         if (self.len as usize) < N {
             return None;
         }
@@ -80,20 +80,20 @@ impl ByteRing {
 
     /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
     #[inline(always)]
-    pub fn copy_to(&self, position: u32, to: &mut [u8]) {
+    pub(crate) fn copy_to(&self, position: u32, to: &mut [u8]) {
         self.reader(position).copy_next(to);
     }
 
     /// A reader of the bytes from `position` on, which are held or the end.
     #[inline]
-    pub fn reader(&self, position: u32) -> Reader<'_> {
+    pub(crate) fn reader(&self, position: u32) -> Reader<'_> {
         Reader { buf: &self.buf, at: self.index(position) }
     }
 
     /// Lets go of the `skip` oldest bytes and copies those after them to the whole of `to`, which
     /// lets go of them as well. All must be held.
     #[inline(always)]
-    pub fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
+    pub(crate) fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
         let at = self.index(self.start.wrapping_add(skip));
         let Some(from) = self.buf.get(at..at.wrapping_add(to.len())) else {
             return self.pop_across_the_edge(skip, to);
@@ -114,19 +114,19 @@ impl ByteRing {
 
     /// Whether the oldest byte held is at `position`.
     #[inline]
-    pub const fn starts_at(&self, position: u32) -> bool {
+    pub(crate) const fn starts_at(&self, position: u32) -> bool {
         self.offset(position) == 0
     }
 
     /// Lets go of all bytes before `position`, which is held or the end.
     #[inline]
-    pub fn release_to(&mut self, position: u32) {
+    pub(crate) fn release_to(&mut self, position: u32) {
         self.release(self.offset(position));
     }
 
     /// Lets go of the `count` oldest bytes, which are held.
     #[inline]
-    pub fn release(&mut self, count: usize) {
+    pub(crate) fn release(&mut self, count: usize) {
         let index = self.head as usize + count;
         self.head = if index >= self.buf.len() { index - self.buf.len() } else { index } as u32;
         self.len = self.len.wrapping_sub(count as u32);
@@ -134,7 +134,7 @@ impl ByteRing {
     }
 
     /// Gives the memory back when no byte is held.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.is_empty() {
             *self = Self { start: self.start, ..Self::default() };
         }
@@ -204,7 +204,7 @@ const GROWTH_MAX: usize = 48 << 10;
 
 /// Reads on and on, made by [`ByteRing::reader`].
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     buf: &'a [u8],
     at: usize,
 }
@@ -212,7 +212,7 @@ pub struct Reader<'a> {
 impl Reader<'_> {
     /// Copies the next bytes, which must be held, to the whole of `to`.
     #[inline(always)]
-    pub fn copy_next(&mut self, to: &mut [u8]) {
+    pub(crate) fn copy_next(&mut self, to: &mut [u8]) {
         let end = self.at.wrapping_add(to.len());
         match self.buf.get(self.at..end) {
             Some(from) => {
@@ -225,7 +225,7 @@ impl Reader<'_> {
 
     /// Takes the next `N` bytes, which must be held.
     #[inline(always)]
-    pub fn next_chunk<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn next_chunk<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.copy_next(&mut bytes);
         bytes
@@ -243,7 +243,7 @@ impl Reader<'_> {
 }
 
 /// Most bytes that a [`ByteRing`] holds: positions are compared over half their range.
-pub const BYTES_MAX: usize = i32::MAX as usize;
+pub(crate) const BYTES_MAX: usize = i32::MAX as usize;
 
 #[cfg(test)]
 mod tests {

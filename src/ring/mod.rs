@@ -5,7 +5,7 @@
 mod bytes;
 mod sequence;
 
-pub use bytes::{BYTES_MAX, ByteRing, Reader};
+pub(crate) use bytes::{BYTES_MAX, ByteRing, Reader};
 pub use sequence::SequenceBuffer;
 
 use crate::seq::{Seq16, Sn};
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 ///
 /// Source of the idea: quinn-proto `connection/sent_packets.rs`.
 #[derive(Clone, Debug)]
-pub struct Ring<T> {
+pub(crate) struct Ring<T> {
     /// None, or a power of two of them.
     slots: Box<[Option<T>]>,
     start: Sn,
@@ -25,25 +25,25 @@ pub struct Ring<T> {
 
 impl<T> Ring<T> {
     /// An empty ring whose first number is `start`. It owns no memory yet.
-    pub fn new(start: Sn) -> Self {
+    pub(crate) fn new(start: Sn) -> Self {
         Self { slots: Box::default(), start, span: 0 }
     }
 
     /// The oldest number of the span.
     #[inline]
-    pub const fn start(&self) -> Sn {
+    pub(crate) const fn start(&self) -> Sn {
         self.start
     }
 
     /// The number after the newest of the span.
     #[inline]
-    pub const fn end(&self) -> Sn {
+    pub(crate) const fn end(&self) -> Sn {
         self.start.add(self.span)
     }
 
     /// Numbers in the span, held or not.
     #[inline]
-    pub const fn span(&self) -> u32 {
+    pub(crate) const fn span(&self) -> u32 {
         self.span
     }
 
@@ -53,20 +53,20 @@ impl<T> Ring<T> {
 
     /// Whether another number takes more memory.
     #[inline]
-    pub const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.span as usize == self.slots.len()
     }
 
     /// The value held at `sn`.
     #[inline]
-    pub fn get(&self, sn: Sn) -> Option<&T> {
+    pub(crate) fn get(&self, sn: Sn) -> Option<&T> {
         sn.offset_in(self.start, self.span)?;
         self.slots.get(self.index(sn))?.as_ref()
     }
 
     /// The value held at `sn`, to change.
     #[inline]
-    pub fn get_mut(&mut self, sn: Sn) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, sn: Sn) -> Option<&mut T> {
         sn.offset_in(self.start, self.span)?;
         let index = self.index(sn);
         self.slots.get_mut(index)?.as_mut()
@@ -75,7 +75,7 @@ impl<T> Ring<T> {
     /// Holds `value` at `sn`, which must not lie before the start nor 2^31 or more after it; the
     /// span and the memory grow up to it. Returns what was held there, or the refused value.
     #[inline]
-    pub fn insert(&mut self, sn: Sn, value: T) -> Option<T> {
+    pub(crate) fn insert(&mut self, sn: Sn, value: T) -> Option<T> {
         match self.slot(sn) {
             Some(slot) => slot.replace(value),
             None => Some(value),
@@ -85,7 +85,7 @@ impl<T> Ring<T> {
     /// Holds `value` at `sn`, as [`insert`](Self::insert) does, if nothing is held there. `false`: it
     /// was refused.
     #[inline]
-    pub fn insert_new(&mut self, sn: Sn, value: T) -> bool {
+    pub(crate) fn insert_new(&mut self, sn: Sn, value: T) -> bool {
         match self.slot(sn) {
             Some(slot @ None) => *slot = Some(value),
             _ => return false,
@@ -110,7 +110,7 @@ impl<T> Ring<T> {
 
     /// Holds `value` at the end of the span.
     #[inline]
-    pub fn push_back(&mut self, value: T) {
+    pub(crate) fn push_back(&mut self, value: T) {
         if self.is_full() {
             self.grow(self.slots.len() + 1);
         }
@@ -123,7 +123,7 @@ impl<T> Ring<T> {
 
     /// Takes the first number out of the span, and the value if one is held there.
     #[inline]
-    pub fn pop_front(&mut self) -> Option<T> {
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
         let index = self.index(self.start);
         self.span = self.span.checked_sub(1)?;
         self.start = self.start.add(1);
@@ -132,7 +132,7 @@ impl<T> Ring<T> {
 
     /// Moves the start past its number, whether or not there is a span; takes the value.
     #[inline]
-    pub fn step(&mut self) -> Option<T> {
+    pub(crate) fn step(&mut self) -> Option<T> {
         if self.span > 0 {
             return self.pop_front();
         }
@@ -141,12 +141,12 @@ impl<T> Ring<T> {
     }
 
     /// The values held, in no order; looks at every slot.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().flatten()
     }
 
     /// Lets go of all values and ends the span at its start; keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.slots.fill_with(|| None);
         self.span = 0;
     }
@@ -154,7 +154,7 @@ impl<T> Ring<T> {
     /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
     /// values that were held.
     #[inline]
-    pub fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
+    pub(crate) fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
         let mut sn = self.start;
         for slots in self.slots_mut(sn, end.0.wrapping_sub(sn.0)) {
             for slot in slots {
@@ -171,7 +171,7 @@ impl<T> Ring<T> {
 
     /// The slots of the `count` numbers from `first` on, fewer at the end of the span, in two parts.
     #[inline]
-    pub fn slots_mut(&mut self, first: Sn, count: u32) -> [&mut [Option<T>]; 2] {
+    pub(crate) fn slots_mut(&mut self, first: Sn, count: u32) -> [&mut [Option<T>]; 2] {
         let left = self.span.saturating_sub(first.0.wrapping_sub(self.start.0));
         let count = count.min(left) as usize;
         let (after, from) = self.slots.split_at_mut_checked(self.index(first)).unwrap_or_default();
@@ -182,7 +182,7 @@ impl<T> Ring<T> {
     /// The first number from `from` on and before `end`, both of the span or its end, whose value is
     /// `wanted`.
     #[inline]
-    pub fn find(&self, from: Sn, end: Sn, wanted: impl Fn(&T) -> bool) -> Option<Sn> {
+    pub(crate) fn find(&self, from: Sn, end: Sn, wanted: impl Fn(&T) -> bool) -> Option<Sn> {
         let mut sn = from;
         while sn.is_before(end) {
             if self.slots.get(self.index(sn))?.as_ref().is_some_and(&wanted) {
@@ -195,20 +195,20 @@ impl<T> Ring<T> {
 
     /// Lets go of the value at `sn`; its number stays in the span.
     #[inline]
-    pub fn remove(&mut self, sn: Sn) -> Option<T> {
+    pub(crate) fn remove(&mut self, sn: Sn) -> Option<T> {
         sn.offset_in(self.start, self.span)?;
         let index = self.index(sn);
         self.slots.get_mut(index)?.take()
     }
 
     /// Starts an empty span at `start`.
-    pub fn restart(&mut self, start: Sn) {
+    pub(crate) fn restart(&mut self, start: Sn) {
         self.start = start;
         self.span = 0;
     }
 
     /// Gives the memory back when the span is empty.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.span == 0 {
             self.slots = Box::default();
         }
@@ -254,56 +254,10 @@ const SLOTS_MIN: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn an_unused_ring_owns_no_memory() {
         assert_eq!(size_of::<Ring<[u64; 4]>>(), 24);
         assert!(Ring::<u64>::new(Sn(7)).slots.is_empty());
-    }
-
-    #[derive(Clone, Debug)]
-    enum Op {
-        Insert(u32),
-        Remove(u32),
-        Pop,
-    }
-
-    fn op() -> impl Strategy<Value = Op> {
-        prop_oneof![
-            4 => (0..200u32).prop_map(Op::Insert),
-            4 => (0..200u32).prop_map(Op::Remove),
-            2 => Just(Op::Pop),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn ring_behaves_like_a_map(start: u32, ops in prop::collection::vec(op(), 1..400)) {
-            let mut ring = Ring::new(Sn(start));
-            let mut model = BTreeMap::new(); // by distance from the first start
-            let mut base = 0;
-            for (value, op) in ops.into_iter().enumerate() {
-                match op {
-                    Op::Insert(offset) => {
-                        prop_assert_eq!(ring.insert(Sn(start).add(base + offset), value), model.insert(base + offset, value));
-                    }
-                    Op::Remove(offset) => {
-                        prop_assert_eq!(ring.remove(Sn(start).add(base + offset)), model.remove(&(base + offset)));
-                    }
-                    Op::Pop => {
-                        let was_empty = ring.span() == 0;
-                        prop_assert_eq!(ring.pop_front(), model.remove(&base));
-                        base += u32::from(!was_empty);
-                        prop_assert_eq!(ring.start(), Sn(start).add(base));
-                    }
-                }
-                let held: Vec<_> = (0..ring.span())
-                    .filter_map(|offset| Some((base + offset, *ring.get(ring.start().add(offset))?)))
-                    .collect();
-                prop_assert_eq!(held, model.clone().into_iter().collect::<Vec<_>>());
-            }
-        }
     }
 }

@@ -4,7 +4,6 @@ use crate::arq;
 use crate::config::{ConfigError, in_range, millis, settings};
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
-use crate::packet::AckConfig;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
 use crate::session::wire::{FEATURE_ECN, FEATURE_REPAIRS, Msg1};
 use std::time::Duration;
@@ -128,10 +127,6 @@ impl SessionConfig {
         let payload_max = Self::datagram_max(max_datagram);
         let (channels, packets) = (self.channels.clone(), self.unacked.min(PACKETS_MAX));
         (!channels.is_empty()).then_some(ChannelsConfig { channels, payload_max, packets })
-    }
-
-    pub(super) fn acks(unacked: u16) -> AckConfig {
-        AckConfig { sent: unacked, received: 1, ..AckConfig::default() }
     }
 
     pub(super) fn said<'a>(&self, user: &'a [u8]) -> Msg1<'a> {

@@ -1,6 +1,7 @@
 //! Bytes and values: the KCP segment, and where datagrams go. No state.
 
 mod output;
+pub(crate) mod reader;
 mod segment;
 
 pub(crate) use output::{Ahead, Before, InPacket};

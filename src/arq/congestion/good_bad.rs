@@ -35,7 +35,7 @@ impl GoodBad {
     /// The mode, since when, and what it takes to get out of bad mode.
     #[must_use]
     pub const fn state(&self) -> PaceState {
-        self.pace.state()
+        self.pace.state
     }
 
     fn choose_mode(&mut self, now: Time) {

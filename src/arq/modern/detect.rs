@@ -152,7 +152,7 @@ impl Rack {
             return FIRST;
         }
         let deviation = u64::from(rtt.rttvar) * DEVIATIONS;
-        let margin = deviation.max(GRANULARITY).max(self.reordering.allowance()) + self.ack_delay;
+        let margin = deviation.max(GRANULARITY).max(self.reordering.allowance) + self.ack_delay;
         // Where every segment leaves twice, none measures how long the first takes. Source: P. Karn, C. Partridge 1987, in part.
         let unsure = if self.is_open { UNSURE } else { UNSURE_CWND };
         let back_off = u32::from(self.unsure / unsure).min(BACK_OFF_MAX);
@@ -164,7 +164,7 @@ impl Rack {
     /// When a transmission counts as overtaken by the newest that has arrived, if it left before.
     fn overtaken_at(&self, sent: Sent) -> Option<Time> {
         let (_, newest_rtt) = self.newest.filter(|(newest, _)| sent.is_before(*newest))?;
-        Some(sent.at.after(newest_rtt + self.reordering.allowance()))
+        Some(sent.at.after(newest_rtt + self.reordering.allowance))
     }
 }
 

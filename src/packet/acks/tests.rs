@@ -16,7 +16,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn new(config: AckConfig, start: u16) -> Self {
+    fn new(config: PacketConfig, start: u16) -> Self {
         let (alice, bob) = (AckTracker::new(&config), AckTracker::new(&config));
         let [received, reported, lost] = [(); 3].map(|()| BTreeSet::new());
         Self { alice, bob, start, received, reported, lost, sent: 0 }
@@ -41,12 +41,12 @@ impl Exchange {
     fn arrive(&mut self, now: Time, number: u32) {
         let seq = self.seq(number);
         let newest = self.received.last().copied().unwrap_or(number);
-        let stale = newest.saturating_sub(number) >= self.bob.config.received.into();
+        let stale = newest.saturating_sub(number) >= self.bob.received.size().into();
         self.bob.update(now);
         let expected = if stale {
-            Err(NotNew::Stale)
+            Err(ReceiveError::Stale { sequence: seq })
         } else if self.received.contains(&number) {
-            Err(NotNew::Duplicate)
+            Err(ReceiveError::Duplicate { sequence: seq })
         } else {
             Ok(())
         };
@@ -64,21 +64,21 @@ impl Exchange {
             return;
         };
         // What is stale is not told of, if it is only because fewer than 33 are remembered.
-        let span = u32::from(self.bob.config.received).min(33);
+        let span = u32::from(self.bob.received.size()).min(33);
         let told: Vec<_> = self.received.range((newest + 1).saturating_sub(span)..).copied().collect();
         let acks = acks.unwrap();
         assert_eq!(self.number(acks.ack), newest);
         let bits = told.iter().fold(0, |bits, number| bits | (1u64 << (newest - number)) >> 1);
         assert_eq!(u64::from(acks.bits), bits);
         assert!(self.alice.is_possible(acks));
-        let remembered = self.sent.saturating_sub(self.alice.config.sent.into());
+        let remembered = self.sent.saturating_sub(self.alice.sent.size().into());
         let new: Vec<_> = told
             .iter()
             .copied()
             .filter(|number| *number >= remembered && !self.reported.contains(number))
             .collect();
         let acked = self.alice.on_acks(now, acks, Duration::ZERO);
-        assert_eq!(acked.bytes(), 100 * new.len() as u64);
+        assert_eq!(acked.bytes, 100 * new.len() as u64);
         for lost in acked.lost() {
             let lost = self.number(lost);
             assert!(lost < newest && !told.contains(&lost), "{lost} is not lost");
@@ -90,7 +90,7 @@ impl Exchange {
 }
 
 /// Sends `packets` packets, of which the network loses, delays and doubles some; as many answers.
-fn run(config: AckConfig, start: u16, loss: f64, packets: u32, seed: u64) -> Exchange {
+fn run(config: PacketConfig, start: u16, loss: f64, packets: u32, seed: u64) -> Exchange {
     let mut random = seed;
     let mut below = |count: u32| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -117,16 +117,9 @@ fn run(config: AckConfig, start: u16, loss: f64, packets: u32, seed: u64) -> Exc
     exchange
 }
 
-const PATIENT: AckConfig = AckConfig {
-    sent: 256,
-    received: 256,
-    lost_after: Duration::from_secs(1),
-    forget_after: Duration::from_secs(600),
-};
-
 #[test]
 fn a_packet_is_lost_once_a_later_one_has_arrived_and_late_ones_teach_how_much_later() {
-    let mut tracker = AckTracker::new(&AckConfig::default());
+    let mut tracker = AckTracker::new(&PacketConfig::default());
     let sent = |number: u16| Time::from_millis(u64::from(number) * 10);
     (0..100).for_each(|number| tracker.on_sent(sent(number), Seq16(number), 1));
     let mut lost = |ack: u16, missing: &[u16]| -> Vec<u16> {
@@ -147,7 +140,7 @@ fn a_packet_is_lost_once_a_later_one_has_arrived_and_late_ones_teach_how_much_la
 #[test]
 fn what_tells_late_of_an_older_packet_takes_nothing_back_that_a_newer_one_has_told() {
     let ms = |ms: u64| Time::from_millis(ms);
-    let mut tracker = AckTracker::new(&AckConfig::default());
+    let mut tracker = AckTracker::new(&PacketConfig::default());
     for (number, at) in [(0, 0), (1, 10), (2, 20), (3, 200), (4, 215)] {
         tracker.on_sent(ms(at), Seq16(number), 1);
     }
@@ -166,7 +159,7 @@ fn what_tells_late_of_an_older_packet_takes_nothing_back_that_a_newer_one_has_to
 
 #[test]
 fn what_left_at_the_same_time_does_not_tell_on_each_other() {
-    let mut tracker = AckTracker::new(&AckConfig::default());
+    let mut tracker = AckTracker::new(&PacketConfig::default());
     for (number, at) in [(0, 0), (1, 0), (2, 1)] {
         tracker.on_sent(Time::from_millis(at), Seq16(number), 1);
     }
@@ -178,52 +171,39 @@ fn what_left_at_the_same_time_does_not_tell_on_each_other() {
 
 #[test]
 fn loss_is_what_is_not_acked_in_time_or_pushed_out() {
-    let mut tracker = AckTracker::new(&AckConfig { sent: 64, ..AckConfig::default() });
+    let mut tracker = AckTracker::new(&PacketConfig { sent: 64, ..PacketConfig::default() });
     for number in 0..100 {
         tracker.on_sent(Time::ZERO, Seq16(number), 1);
     }
-    assert_eq!((tracker.loss().judged(), tracker.loss().lost()), (36, 36));
+    assert_eq!((tracker.loss.judged, tracker.loss.lost), (36, 36));
     assert_eq!(tracker.check_loss(), Some(Time::from_millis(1000)));
     let now = Time::from_millis(999);
     let acks = Acks { ack: Seq16(99), bits: 0x7fff_ffff };
     assert_eq!(tracker.on_acks(now, acks, Duration::ZERO).count(), 32);
     tracker.update(now);
-    assert_eq!(tracker.loss().judged(), 36);
+    assert_eq!(tracker.loss.judged, 36);
     tracker.update(Time::from_millis(1000));
-    assert_eq!((tracker.loss().judged(), tracker.loss().lost()), (100, 68));
-    assert_eq!((tracker.check_loss(), tracker.loss().share() > 0.5), (None, true));
+    assert_eq!((tracker.loss.judged, tracker.loss.lost), (100, 68));
+    assert_eq!((tracker.check_loss(), tracker.loss.share > 0.5), (None, true));
     let late = tracker.on_acks(now, Acks { ack: Seq16(67), bits: 0 }, Duration::ZERO);
     assert!(late.eq([Seq16(67)]), "a late ack is one all the same");
-    assert_eq!(tracker.loss().lost(), 68);
+    assert_eq!(tracker.loss.lost, 68);
 }
 
 #[test]
 fn a_round_trip_is_that_of_the_newest_without_the_delay_of_the_peer() {
-    let mut tracker = AckTracker::new(&AckConfig::default());
+    let mut tracker = AckTracker::new(&PacketConfig::default());
     (0..4).for_each(|number| tracker.on_sent(Time::from_millis(u64::from(number) * 10), Seq16(number), 1));
     let acks = |ack, bits| Acks { ack: Seq16(ack), bits };
     tracker.on_acks(Time::from_millis(100), acks(1, 0), Duration::from_millis(15));
-    assert_eq!((tracker.rtt().samples(), tracker.rtt().smoothed()), (1, Duration::from_millis(75)));
+    assert_eq!((tracker.rtt.samples, tracker.rtt.smoothed()), (1, Duration::from_millis(75)));
     tracker.on_acks(Time::from_millis(300), acks(1, 1), Duration::ZERO);
-    assert_eq!(tracker.rtt().samples(), 1, "packet 0 waited for an ack, not under way");
+    assert_eq!(tracker.rtt.samples, 1, "packet 0 waited for an ack, not under way");
     tracker.on_acks(Time::from_millis(105), acks(3, 2), Duration::ZERO);
     assert_eq!(
-        (tracker.rtt().max(), tracker.rtt().min()),
+        (tracker.rtt.max(), tracker.rtt.min()),
         (Duration::from_millis(75), Duration::from_millis(75))
     );
-}
-
-#[test]
-fn silence_ends_what_is_told_and_makes_any_number_new() {
-    let mut tracker = AckTracker::new(&AckConfig::default());
-    tracker.on_received(Time::ZERO, Seq16(5));
-    tracker.update(Time::from_millis(9_999));
-    assert_eq!(
-        (tracker.check(Seq16(5)), tracker.acks()),
-        (Err(NotNew::Duplicate), Some(Acks { ack: Seq16(5), bits: 0 }))
-    );
-    tracker.update(Time::from_millis(10_000));
-    assert_eq!((tracker.check(Seq16(5)), tracker.acks(), tracker.heard()), (Ok(()), None, None));
 }
 
 proptest! {
@@ -236,6 +216,7 @@ proptest! {
         received in 1..400u16,
         seed: u64,
     ) {
-        run(AckConfig { sent, received, ..PATIENT }, start, loss, 1500, seed);
+        let forget_after = Duration::from_secs(600);
+        run(PacketConfig { sent, received, forget_after, ..PacketConfig::default() }, start, loss, 1500, seed);
     }
 }

@@ -270,7 +270,7 @@ impl<M: Message> Connection<M> {
             Some(SessionEvent::Moved { peer: self.path.address() }),
             Some(SessionEvent::Keys { updates: self.seal.updates().0 }),
             Some(SessionEvent::Mtu { mtu: self.mtu.current() }),
-            (rtt.samples() > 0)
+            (rtt.samples > 0)
                 .then(|| SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) }),
             Some(SessionEvent::Queue {
                 segments: count(undelivered.segments),

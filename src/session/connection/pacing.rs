@@ -52,7 +52,7 @@ impl Turns {
     }
 
     pub(super) fn mode(&self) -> Option<Mode> {
-        self.pacing.as_ref().map(|pacing| pacing.pace.state().mode)
+        self.pacing.as_ref().map(|pacing| pacing.pace.state.mode)
     }
 }
 
@@ -67,7 +67,7 @@ impl<M: Message> Connection<M> {
             }
             return;
         };
-        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share.share());
+        let marked = self.marks.as_ref().map_or(0.0, |marks| marks.share.share);
         let told = self.repairs.as_ref().map_or(0.0, |repairs| repairs.loss(now));
         let Measured { rtt, in_use } = &self.measured;
         let newest = in_use.as_ref().and_then(|in_use| in_use.loss.share(now, JUDGED_MIN));

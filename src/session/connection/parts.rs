@@ -72,8 +72,8 @@ impl FrameParts {
     fn join(&mut self, most: u16, part: KcpPart, bytes: &[u8]) -> Result<Option<&[u8]>, CloseReason> {
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
-        let is_whole = joining.take(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)?;
-        Ok(is_whole.then(|| joining.complete()))
+        let is_whole = joining.join(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)?;
+        Ok(is_whole.then(|| joining.complete.as_slice()))
     }
 
     pub(super) fn memory(&self) -> usize {

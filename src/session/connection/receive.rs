@@ -283,7 +283,7 @@ impl<M: Message> Connection<M> {
         let told = Told { newest, bits };
         let Some(sent) = &mut self.sent else { return Ok(told) };
         let acked = sent.on_acks(now, Acks { ack, bits }, delay);
-        if let Some((left, rtt)) = acked.round_trip() {
+        if let Some((left, rtt)) = acked.round_trip {
             self.measured.on_round_trip(left, rtt);
         }
         for sequence in acked {

@@ -5,8 +5,7 @@ use super::acks::low;
 use super::life::Life;
 use super::pacing::DATAGRAMS;
 use crate::message::Message;
-use crate::packet::AckTracker;
-use crate::session::config::SessionConfig;
+use crate::packet::{AckTracker, PacketConfig};
 use crate::session::event::CloseReason;
 use crate::session::seal::Seal;
 use crate::session::wire::{AckFrame, DATA_HEADER_LEN, FRAMES_MAX, Frame, FrameWriter};
@@ -388,7 +387,13 @@ impl<M: Message> Connection<M> {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
             let held = self.tables();
             let unacked = self.lanes.config().unacked;
-            let new = || Box::new(AckTracker::new(&SessionConfig::acks(unacked)));
+            let new = || {
+                Box::new(AckTracker::new(&PacketConfig {
+                    sent: unacked,
+                    received: 1,
+                    ..PacketConfig::default()
+                }))
+            };
             let sent = self.sent.get_or_insert_with(new);
             sent.update(now);
             sent.on_sent(now, low(pn), bytes);

@@ -1,7 +1,7 @@
 //! What the body of a DATA packet is made of.
 
-use super::reader::{Reader, Short, Value, values};
 use crate::seq::Seq16;
+use crate::wire::reader::{Reader, Short, Value, values};
 
 /// One frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

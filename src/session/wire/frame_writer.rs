@@ -1,7 +1,7 @@
 //! Frames into a body of limited size.
 
 use super::frame::{AckFrame, EcnFrame, FRAMES_MAX, Frame, KcpPart, LossFrame, frame_type, is_close_text};
-use super::reader::Value;
+use crate::wire::reader::Value;
 use thiserror::Error;
 
 /// A frame does not fit any more, or cannot be one. Nothing was written.

@@ -16,7 +16,6 @@ mod frame;
 mod frame_writer;
 mod packet;
 mod payload;
-mod reader;
 
 pub use frame::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameError, Frames, KcpPart, LossFrame,
@@ -26,8 +25,8 @@ pub use frame_writer::{FrameWriter, NoRoom};
 pub use packet::{Accept, Challenge, Connect, Data, Deny, DenyReason, Hello, Packet, PacketError, Reset};
 pub use payload::{Msg1, Msg2};
 
+pub(in crate::session) use crate::wire::reader::{Reader, Short};
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};
-pub(in crate::session) use reader::{Reader, Short};
 
 /// The version of the protocol, in every packet of the handshake.
 pub const VERSION: u8 = 1;

@@ -1,10 +1,10 @@
 //! The datagrams of a session.
 
-use super::reader::{Reader, Short, Value, values};
 use super::{
     CHALLENGE_LEN, COOKIE_LEN, DATA_HEADER_LEN, DATA_MAX, DATAGRAM_MAX, HELLO_MIN, MESSAGE_MAX, MESSAGE_MIN,
     TOKEN_MAX, VERSION, kind,
 };
+use crate::wire::reader::{Reader, Short, Value, values};
 use std::ops::RangeInclusive;
 
 /// A datagram of a session.

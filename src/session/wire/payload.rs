@@ -1,8 +1,8 @@
 //! What the two messages of the handshake carry.
 
 use super::packet::in_length;
-use super::reader::Value;
 use super::{PacketError, Reader, USER_MAX};
+use crate::wire::reader::Value;
 
 /// What the client says in the first message, and the server in the second of itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,7 +3,7 @@
 use crate::seq::Seq16;
 
 /// A value that is written and read in one way.
-pub(super) trait Value<'a>: Sized {
+pub(crate) trait Value<'a>: Sized {
     /// Bytes of it; of bytes with their length before them, those of the length.
     const LEN: usize;
     fn write(&self, to: &mut Vec<u8>);
@@ -30,7 +30,7 @@ macro_rules! values {
         }
     )*};
 }
-pub(super) use values;
+pub(crate) use values;
 
 macro_rules! numbers {
     ($($number:ident)*) => {$(
@@ -47,7 +47,7 @@ macro_rules! numbers {
         }
 
         impl Reader<'_> {
-            pub(in crate::session) fn $number(&mut self) -> Result<$number, Short> {
+            pub(crate) fn $number(&mut self) -> Result<$number, Short> {
                 self.array().map(<$number>::from_le_bytes)
             }
         }
@@ -95,48 +95,48 @@ impl<'a> Value<'a> for &'a [u8] {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::session) struct Short {
-    pub(in crate::session) have: usize,
+pub(crate) struct Short {
+    pub(crate) have: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::session) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     have: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(in crate::session) const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, have: bytes.len() }
     }
 
-    pub(in crate::session) const fn rest(&self) -> &'a [u8] {
+    pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub(in crate::session) const fn finish(self) -> Result<(), Short> {
+    pub(crate) const fn finish(self) -> Result<(), Short> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.short()) }
     }
 
     /// All that is left, which has to be this value.
-    pub(super) fn whole<T: Value<'a>>(mut self) -> Result<T, Short> {
+    pub(crate) fn whole<T: Value<'a>>(mut self) -> Result<T, Short> {
         let value = T::read(&mut self)?;
         self.finish().map(|()| value)
     }
 
-    pub(in crate::session) fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(self.short())?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    pub(in crate::session) fn bytes(&mut self, len: impl Into<usize>) -> Result<&'a [u8], Short> {
+    pub(crate) fn bytes(&mut self, len: impl Into<usize>) -> Result<&'a [u8], Short> {
         let (taken, rest) = self.rest.split_at_checked(len.into()).ok_or(self.short())?;
         self.rest = rest;
         Ok(taken)
     }
 
-    pub(in crate::session) const fn take_rest(&mut self) -> &'a [u8] {
+    pub(crate) const fn take_rest(&mut self) -> &'a [u8] {
         let rest = self.rest;
         self.rest = &[];
         rest
