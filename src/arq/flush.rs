@@ -8,17 +8,17 @@ use super::transmit::{Flight, Transmit};
 use super::{Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
-use crate::wire::{Ahead, Before, Command, Header, Output};
+use crate::wire::{Before, Command, Header, InPacket, Output};
 
 impl<O: Output> Kcp<O> {
     /// Sends what is due: acknowledgements, probes, lost segments, new ones. Source: ikcp.c
     /// `ikcp_flush`.
     pub fn flush(&mut self, now: Time) {
-        self.flush_ahead(now, &mut ());
+        self.flush_ahead(now, None);
     }
 
     /// The same. The first datagram goes to `ahead`, if there is room for it.
-    pub(super) fn flush_ahead(&mut self, now: Time, ahead: &mut impl Ahead) {
+    pub(super) fn flush_ahead(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
         if self.config.is_at_once() && self.congestion.control().window() == 0 {
             self.congestion.control_mut().on_tick(now, self.config.mss());
         }
@@ -43,7 +43,7 @@ impl<O: Output> Kcp<O> {
         if let Some(ride) = &mut work.ride {
             ride.left();
         }
-        self.flush_work(now, &mut work, &mut ());
+        self.flush_work(now, &mut work, None);
         self.work = Some(work);
         if self.is_logging() {
             self.log_flush(now);
@@ -69,11 +69,11 @@ impl<O: Output> Kcp<O> {
     }
 
     /// The body of a flush that has something to send or to count.
-    fn flush_work(&mut self, now: Time, work: &mut Work, ahead: &mut impl Ahead) {
+    fn flush_work(&mut self, now: Time, work: &mut Work, ahead: Option<&mut InPacket<'_>>) {
         let prior_window = self.congestion.control().window();
         let says_something = self.probe.ask || self.probe.tell || self.send_at(Some(work)) <= now;
         let Work { acks, classic, by_time, rebuild, ride, spare, observer, marked_until: _ } = work;
-        let mut output = Before::new(ahead, &mut self.output);
+        let mut output = Before { ahead, output: &mut self.output };
         let mut packer = Packer::new(&mut output, spare, self.config.mtu, &mut self.counters);
         let mut header = Header {
             conv: self.conv,

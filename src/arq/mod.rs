@@ -284,7 +284,7 @@ impl<O: Output> Kcp<O> {
     /// Flushes if the interval has passed since the last time. To be called at least every
     /// interval, or when [`check`](Self::check) says. Source: ikcp.c `ikcp_update`.
     pub fn update(&mut self, now: Time) {
-        self.update_ahead(now, &mut ());
+        self.update_ahead(now, None);
     }
 
     /// The same, if [`check`](Self::check) says that there is something to do. The first datagram goes to `ahead`, if there is room for it.
@@ -295,7 +295,7 @@ impl<O: Output> Kcp<O> {
         }
     }
 
-    fn update_ahead(&mut self, now: Time, ahead: &mut impl Ahead) {
+    fn update_ahead(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
         if self.timer.tick(now.wire(), self.config.interval) || self.config.is_at_once() {
             self.flush_ahead(now, ahead);
         }

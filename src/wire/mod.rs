@@ -4,7 +4,7 @@ mod output;
 pub(crate) mod reader;
 mod segment;
 
-pub(crate) use output::{Ahead, Before, InPacket};
+pub(crate) use output::{Before, InPacket};
 pub use output::{DatagramQueue, Output};
 pub use segment::{Command, DecodeError, HEADER_LEN, Header, Segment, Segments, conv_of, segments};
 pub(crate) use segment::{RawHeader, move_ts};

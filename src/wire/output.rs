@@ -30,27 +30,8 @@ impl<F: FnMut(&[u8])> Output for F {
     }
 }
 
-/// Where the first datagram of a flush goes instead of the output of its control block.
-pub(crate) trait Ahead {
-    /// Room for `len` bytes; `None`: it goes where all others go.
-    fn room(&mut self, len: usize) -> Option<&mut [u8]>;
-
-    /// Of the room, the first `len` bytes are a datagram, and there is no more. Returns it if it goes where all others go after all.
-    fn put(&mut self, len: usize) -> Option<&[u8]>;
-}
-
-/// There is no such place.
-impl Ahead for () {
-    fn room(&mut self, _: usize) -> Option<&mut [u8]> {
-        None
-    }
-
-    fn put(&mut self, _: usize) -> Option<&[u8]> {
-        None
-    }
-}
-
-/// A packet that is being written: a datagram that fits goes behind what is in it.
+/// A packet that is being written: the first datagram of a flush goes behind what is in it, if it fits, instead of to the output of its
+/// control block.
 #[derive(Debug)]
 pub(crate) struct InPacket<'a> {
     buffer: &'a mut Vec<u8>,
@@ -83,67 +64,45 @@ impl<'a> InPacket<'a> {
     }
 }
 
-impl Ahead for InPacket<'_> {
-    #[inline]
-    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
-        if self.state != Written::No {
-            return None;
-        }
-        if self.buffer.len() < self.start + len {
-            self.buffer.resize(self.start + len, 0);
-        }
-        self.buffer.get_mut(self.start..)
-    }
-
-    #[inline]
-    fn put(&mut self, len: usize) -> Option<&[u8]> {
-        let end = self.start + len;
-        if end > self.end {
-            self.state = Written::Elsewhere;
-            return self.buffer.get(self.start..end);
-        }
-        self.buffer.truncate(end);
-        self.state = Written::Yes;
-        None
-    }
-}
-
 /// An output with a place before it.
 #[derive(Debug)]
-pub(crate) struct Before<'a, A, O> {
-    ahead: &'a mut A,
-    output: &'a mut O,
-    /// Whether the room that was given last is that of the place before it.
-    is_ahead: bool,
+pub(crate) struct Before<'a, 'p, O> {
+    pub(crate) ahead: Option<&'a mut InPacket<'p>>,
+    pub(crate) output: &'a mut O,
 }
 
-impl<'a, A, O> Before<'a, A, O> {
-    pub(crate) const fn new(ahead: &'a mut A, output: &'a mut O) -> Self {
-        Self { ahead, output, is_ahead: false }
-    }
-}
-
-impl<A: Ahead, O: Output> Output for Before<'_, A, O> {
+impl<O: Output> Output for Before<'_, '_, O> {
     fn output(&mut self, datagram: &[u8]) {
         self.output.output(datagram);
     }
 
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
-        if let Some(room) = self.ahead.room(len) {
-            self.is_ahead = true;
-            return Some(room);
+        match &mut self.ahead {
+            Some(InPacket { buffer, start, state: Written::No, .. }) => {
+                if buffer.len() < *start + len {
+                    buffer.resize(*start + len, 0);
+                }
+                buffer.get_mut(*start..)
+            }
+            _ => self.output.room(len),
         }
-        self.is_ahead = false;
-        self.output.room(len)
     }
 
     #[inline]
     fn put(&mut self, len: usize) {
-        if !self.is_ahead {
-            self.output.put(len);
-        } else if let Some(datagram) = self.ahead.put(len) {
-            self.output.output(datagram);
+        match &mut self.ahead {
+            Some(ahead @ InPacket { state: Written::No, .. }) => {
+                let end = ahead.start + len;
+                if end <= ahead.end {
+                    ahead.buffer.truncate(end);
+                    ahead.state = Written::Yes;
+                } else {
+                    ahead.state = Written::Elsewhere;
+                    self.output.output(ahead.buffer.get(ahead.start..end).unwrap_or_default());
+                }
+            }
+            _ => self.output.put(len),
         }
     }
 

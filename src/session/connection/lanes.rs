@@ -8,7 +8,7 @@ use crate::session::error::SendError;
 use crate::session::event::CloseReason;
 use crate::session::stats::LaneTotals;
 use crate::time::Time;
-use crate::wire::{Ahead, DatagramQueue, InPacket, conv_of};
+use crate::wire::{DatagramQueue, InPacket, conv_of};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Wait {
 
 impl Lane {
     /// Makes what is due; whether something waits that has not left.
-    fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) -> bool {
+    fn update_if_due(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) -> bool {
         if self.kcp.output().is_empty() {
             self.kcp.update_if_due(now, ahead);
         }

@@ -3,41 +3,123 @@
 use crate::seq::Seq16;
 use crate::wire::reader::{Reader, Short, Value, values};
 
-/// One frame.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Frame<'a> {
-    /// Nothing, up to the end of the body: so many bytes, the type included; at least 1.
-    Pad(usize),
-    /// Segments of KCP.
-    Kcp(&'a [u8]),
-    /// A message that is not sent again.
-    Dgram(&'a [u8]),
-    /// Which packets have arrived.
-    Ack(AckFrame),
-    /// Are you there? With any number, which comes back.
-    Ping(u64),
-    /// The answer, with the number of the question.
-    Pong(u64),
-    /// Are you really there, at this address?
-    PathChallenge([u8; 8]),
-    /// The answer, with the bytes of the question.
-    PathResponse([u8; 8]),
-    /// The session is over: why, for programs, and in words: see [`is_close_text`].
-    Close(u16, &'a str),
-    /// Go to another server, with this connect token.
-    Redirect(&'a [u8]),
-    /// Messages packed into bits.
-    Packed(&'a [u8]),
-    /// A part of the content of a [`Kcp`](Self::Kcp) that is too long for the path, which never is empty.
-    KcpPart(KcpPart, &'a [u8]),
-    /// How many packets have arrived with which marks.
-    Ecn(EcnFrame),
-    /// A sum of earlier packets, of which one that is lost is rebuilt: the low half of the number of the first of them, then as in
-    /// `code`. The first frame of its body.
-    Repair(u32, &'a [u8]),
-    /// How much gets lost of what its receiver sends, and what was rebuilt.
-    Loss(LossFrame),
+/// Declares the frames, each once with its type: those with an encoding of their own, those that are a value, and those of any length, with
+/// the value before their bytes if there is one.
+macro_rules! frames {
+    (
+        own { $($(#[$own_doc:meta])* $own:ident($($own_type:ty),*) = $own_const:ident $own_code:literal,)* }
+        values { $($(#[$doc:meta])* $value:ident($type:ty) = $const:ident $code:literal,)* }
+        of_any_length {
+            $($(#[$any_doc:meta])* $any:ident($($head:ident: $head_type:ty)?) = $any_const:ident $any_code:literal,)*
+        }
+    ) => {
+        /// One frame.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[non_exhaustive]
+        pub enum Frame<'a> {
+            $($(#[$own_doc])* $own($($own_type),*),)*
+            $($(#[$doc])* $value($type),)*
+            $($(#[$any_doc])* $any($($head_type,)? &'a [u8]),)*
+        }
+
+        $(pub(super) const $own_const: u8 = $own_code;)*
+        $(pub(super) const $const: u8 = $code;)*
+        $(pub(super) const $any_const: u8 = $any_code;)*
+
+        impl<'a> Frame<'a> {
+            /// A frame that has no encoding of its own, behind its type.
+            fn decode_content(found: u8, from: &mut Reader<'a>) -> Result<Self, FrameError> {
+                match found {
+                    $($const => return Ok(Self::$value(Value::read(from)?)),)*
+                    _ => {}
+                }
+                match found & !TO_END {
+                    $($any_const => {
+                        let content = &mut content(found, from)?;
+                        $(let $head = Value::read(content)?;)?
+                        Ok(Self::$any($($head,)? content.rest()))
+                    })*
+                    _ => Err(FrameError::Kind { found }),
+                }
+            }
+
+            /// Appends it as the last one.
+            #[inline]
+            pub(super) fn write(&self, to: &mut Vec<u8>) {
+                match self {
+                    Self::Pad(len) => to.resize(to.len() + len, PAD),
+                    Self::Close(reason, text) => {
+                        to.push(CLOSE);
+                        reason.write(to);
+                        to.push(u8::try_from(text.len()).unwrap_or(u8::MAX)); // at most `CLOSE_TEXT_MAX`
+                        to.extend_from_slice(text.as_bytes());
+                    }
+                    $(Self::$value(value) => {
+                        to.push($const);
+                        value.write(to);
+                    })*
+                    $(Self::$any($($head,)? content) => {
+                        to.push($any_const | TO_END);
+                        $($head.write(to);)?
+                        to.extend_from_slice(content);
+                    })*
+                }
+            }
+
+            /// Bytes of it as the last one.
+            pub(super) const fn len(&self) -> usize {
+                match self {
+                    Self::Pad(len) => *len,
+                    Self::Close(_, text) => 4 + text.len(),
+                    $(Self::$value(_) => 1 + <$type as Value<'_>>::LEN,)*
+                    $(Self::$any($($head,)? content) => {
+                        $(let _ = $head;)?
+                        1 $(+ <$head_type as Value<'_>>::LEN)? + content.len()
+                    })*
+                }
+            }
+        }
+    };
+}
+
+frames! {
+    own {
+        /// Nothing, up to the end of the body: so many bytes, the type included; at least 1.
+        Pad(usize) = PAD 0,
+        /// The session is over: why, for programs, and in words: see [`is_close_text`].
+        Close(u16, &'a str) = CLOSE 8,
+    }
+    values {
+        /// Which packets have arrived.
+        Ack(AckFrame) = ACK 3,
+        /// Are you there? With any number, which comes back.
+        Ping(u64) = PING 4,
+        /// The answer, with the number of the question.
+        Pong(u64) = PONG 5,
+        /// Are you really there, at this address?
+        PathChallenge([u8; 8]) = PATH_CHALLENGE 6,
+        /// The answer, with the bytes of the question.
+        PathResponse([u8; 8]) = PATH_RESPONSE 7,
+        /// How many packets have arrived with which marks.
+        Ecn(EcnFrame) = ECN 12,
+        /// How much gets lost of what its receiver sends, and what was rebuilt.
+        Loss(LossFrame) = LOSS 14,
+    }
+    of_any_length {
+        /// Segments of KCP.
+        Kcp() = KCP 1,
+        /// A message that is not sent again.
+        Dgram() = DGRAM 2,
+        /// Go to another server, with this connect token.
+        Redirect() = REDIRECT 9,
+        /// Messages packed into bits.
+        Packed() = PACKED 10,
+        /// A part of the content of a [`Kcp`](Self::Kcp) that is too long for the path, which never is empty.
+        KcpPart(part: KcpPart) = KCP_PART 11,
+        /// A sum of earlier packets, of which one that is lost is rebuilt: the low half of the number of the first of them, then as in
+        /// `code`. The first frame of its body.
+        Repair(first: u32) = REPAIR 13,
+    }
 }
 
 values! {
@@ -136,7 +218,7 @@ impl<'a> Frames<'a> {
         for index in 0..FRAMES_MAX {
             let Some(found) = rest.rest().first() else { return Ok(frames) };
             let frame = Frame::decode(&mut rest)?;
-            frames.types |= 1 << (found & !frame_type::TO_END);
+            frames.types |= 1 << (found & !TO_END);
             match (&frame, index) {
                 (_, 0) => frames.first = Some((frame, rest)),
                 (Frame::Repair(..), _) => return Err(FrameError::Repair),
@@ -149,12 +231,12 @@ impl<'a> Frames<'a> {
 
     /// Whether the body says something of packets that have come, and nothing else.
     pub(in crate::session) const fn only_tells(&self) -> bool {
-        self.types & !frame_type::TELLS == 0
+        self.types & !TELLS == 0
     }
 
     /// Whether the body has more than signs of life, what asks for one, and what comes along with one.
     pub(in crate::session) const fn has_more_than_signs(&self) -> bool {
-        self.types & !frame_type::SIGNS != 0
+        self.types & !SIGNS != 0
     }
 
     /// The bytes of the frames that have not been given.
@@ -181,57 +263,43 @@ impl<'a> Iterator for Frames<'a> {
 
 impl<'a> Frame<'a> {
     fn decode(from: &mut Reader<'a>) -> Result<Self, FrameError> {
-        let padded = from.rest().len();
-        let found = from.u8()?;
-        Ok(match found {
-            frame_type::PAD => {
+        let (padded, found) = (from.rest().len(), from.u8()?);
+        let frame = match found {
+            PAD => {
                 if from.take_rest().iter().any(|byte| *byte != 0) {
                     return Err(FrameError::Padding);
                 }
                 Self::Pad(padded)
             }
-            frame_type::ACK => Self::Ack(Value::read(from)?),
-            frame_type::ECN => Self::Ecn(Value::read(from)?),
-            frame_type::LOSS => Self::Loss(Value::read(from)?),
-            frame_type::PING => Self::Ping(from.u64()?),
-            frame_type::PONG => Self::Pong(from.u64()?),
-            frame_type::PATH_CHALLENGE => Self::PathChallenge(from.array()?),
-            frame_type::PATH_RESPONSE => Self::PathResponse(from.array()?),
-            frame_type::CLOSE => {
+            CLOSE => {
                 let (reason, len) = (from.u16()?, from.u8()?);
-                let text = str::from_utf8(from.bytes(len)?).ok();
-                let text = text.filter(|text| is_close_text(text)).ok_or(FrameError::Text)?;
-                Self::Close(reason, text)
+                Self::Close(reason, str::from_utf8(from.bytes(len)?).map_err(|_| FrameError::Text)?)
             }
-            _ => {
-                let make = frame_type::of_any_length(found & !frame_type::TO_END);
-                make.ok_or(FrameError::Kind { found })?(Reader::new(content(found, from)?))?
-            }
-        })
+            _ => Self::decode_content(found, from)?,
+        };
+        frame.fault().map_or(Ok(frame), Err)
     }
 
-    fn part(mut content: Reader<'a>) -> Result<Self, FrameError> {
-        let (part, bytes) = (KcpPart::read(&mut content)?, content.take_rest());
-        let is_one = part.is_possible() && !bytes.is_empty();
-        if is_one { Ok(Self::KcpPart(part, bytes)) } else { Err(FrameError::Part) }
-    }
-}
-
-impl KcpPart {
-    /// Whether there is such a part: a whole frame is none.
-    pub(super) const fn is_possible(self) -> bool {
-        self.last > 0 && self.id <= self.last
+    /// What keeps it from being one.
+    pub(super) fn fault(&self) -> Option<FrameError> {
+        match *self {
+            Self::Pad(0) => Some(FrameError::Padding),
+            Self::Close(_, text) if !is_close_text(text) => Some(FrameError::Text),
+            Self::KcpPart(KcpPart { id, last, .. }, bytes) if last == 0 || id > last || bytes.is_empty() => {
+                Some(FrameError::Part)
+            }
+            _ => None,
+        }
     }
 }
 
 /// The content of a frame of any length: up to the end, or by the length before it if others follow.
-fn content<'a>(found: u8, from: &mut Reader<'a>) -> Result<&'a [u8], FrameError> {
-    if found & frame_type::TO_END != 0 {
-        return Ok(from.take_rest());
+fn content<'a>(found: u8, from: &mut Reader<'a>) -> Result<Reader<'a>, FrameError> {
+    if found & TO_END != 0 {
+        return Ok(Reader::new(from.take_rest()));
     }
-    let len = from.u16()?;
-    let content = from.bytes(len)?;
-    if from.rest().is_empty() { Err(FrameError::NotShortest) } else { Ok(content) }
+    let content: &[u8] = Value::read(from)?;
+    if from.rest().is_empty() { Err(FrameError::NotShortest) } else { Ok(Reader::new(content)) }
 }
 
 /// Whether a [`Frame::Close`] may have this text: at most [`CLOSE_TEXT_MAX`] bytes, and no control characters (U+0000 to U+001F and
@@ -246,44 +314,9 @@ pub const FRAMES_MAX: usize = 64;
 /// Most bytes of the text of a [`Frame::Close`].
 pub const CLOSE_TEXT_MAX: usize = 128;
 
-/// The first byte of a frame.
-pub(super) mod frame_type {
-    use super::{Frame, FrameError, Reader};
-
-    pub(in super::super) const PAD: u8 = 0;
-    pub(in super::super) const KCP: u8 = 1;
-    pub(in super::super) const DGRAM: u8 = 2;
-    pub(in super::super) const ACK: u8 = 3;
-    pub(in super::super) const PING: u8 = 4;
-    pub(in super::super) const PONG: u8 = 5;
-    pub(in super::super) const PATH_CHALLENGE: u8 = 6;
-    pub(in super::super) const PATH_RESPONSE: u8 = 7;
-    pub(in super::super) const CLOSE: u8 = 8;
-    pub(in super::super) const REDIRECT: u8 = 9;
-    pub(in super::super) const PACKED: u8 = 10;
-    pub(in super::super) const KCP_PART: u8 = 11;
-    pub(in super::super) const ECN: u8 = 12;
-    pub(in super::super) const REPAIR: u8 = 13;
-    pub(in super::super) const LOSS: u8 = 14;
-    /// Set in the type of a frame of any length that is the last one: it has no length then.
-    pub(in super::super) const TO_END: u8 = 0x80;
-
-    /// What says something of packets that have come.
-    pub(in super::super) const TELLS: u16 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
-    /// Signs of life, what asks for one, and what comes along with one.
-    pub(in super::super) const SIGNS: u16 =
-        1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;
-
-    /// The frames that have a length, or extend to the end.
-    pub(super) fn of_any_length<'a>(found: u8) -> Option<fn(Reader<'a>) -> Result<Frame<'a>, FrameError>> {
-        Some(match found {
-            KCP => |content| Ok(Frame::Kcp(content.rest())),
-            DGRAM => |content| Ok(Frame::Dgram(content.rest())),
-            REDIRECT => |content| Ok(Frame::Redirect(content.rest())),
-            PACKED => |content| Ok(Frame::Packed(content.rest())),
-            REPAIR => |mut content| Ok(Frame::Repair(content.u32()?, content.rest())),
-            KCP_PART => Frame::part,
-            _ => return None,
-        })
-    }
-}
+/// Set in the type of a frame of any length that is the last one: it has no length then.
+pub(super) const TO_END: u8 = 0x80;
+/// The types of what says something of packets that have come.
+const TELLS: u16 = 1 << ACK | 1 << ECN | 1 << LOSS | 1 << PONG | 1 << PAD;
+/// Those of signs of life, what asks for one, and what comes along with one.
+const SIGNS: u16 = 1 << PING | 1 << PONG | 1 << PAD | 1 << ECN | 1 << PATH_CHALLENGE | 1 << PATH_RESPONSE;

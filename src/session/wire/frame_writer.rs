@@ -1,6 +1,6 @@
 //! Frames into a body of limited size.
 
-use super::frame::{AckFrame, EcnFrame, FRAMES_MAX, Frame, KcpPart, LossFrame, frame_type, is_close_text};
+use super::frame::{FRAMES_MAX, Frame, KCP, KcpPart, REPAIR, TO_END};
 use crate::wire::reader::Value;
 use thiserror::Error;
 
@@ -32,7 +32,7 @@ impl<'a> FrameWriter<'a> {
 
     /// Begins a frame of KCP in an empty body, whose content is to be written behind it.
     pub(in crate::session) fn begin_kcp(buffer: &mut Vec<u8>) {
-        buffer.push(frame_type::KCP | frame_type::TO_END);
+        buffer.push(KCP | TO_END);
     }
 
     /// Writes behind such a frame, which begins at `start`.
@@ -62,44 +62,15 @@ impl<'a> FrameWriter<'a> {
     /// nothing that it may hold, or it is a REPAIR and not the first.
     pub fn push(&mut self, frame: &Frame<'_>) -> Result<(), NoRoom> {
         let left = self.left().ok_or(NoRoom)?;
-        if len(frame)? > left || (matches!(frame, Frame::Repair(..)) && self.count > 0) {
+        let is_late = matches!(frame, Frame::Repair(..)) && self.count > 0;
+        if is_late || frame.fault().is_some() || frame.len() > left.min(1 + usize::from(u16::MAX)) {
             return Err(NoRoom);
         }
         self.close_last();
         let start = self.buffer.len();
-        match *frame {
-            Frame::Pad(len) => {
-                self.buffer.resize(start + len, 0);
-                self.count = FRAMES_MAX; // nothing comes behind padding
-                return Ok(());
-            }
-            Frame::Ack(told) => self.value(frame_type::ACK, &told),
-            Frame::Ecn(counts) => self.value(frame_type::ECN, &counts),
-            Frame::Loss(loss) => self.value(frame_type::LOSS, &loss),
-            Frame::Ping(stamp) => self.value(frame_type::PING, &stamp),
-            Frame::Pong(stamp) => self.value(frame_type::PONG, &stamp),
-            Frame::PathChallenge(bytes) => self.value(frame_type::PATH_CHALLENGE, &bytes),
-            Frame::PathResponse(bytes) => self.value(frame_type::PATH_RESPONSE, &bytes),
-            Frame::Close(reason, text) => {
-                self.value(frame_type::CLOSE, &reason);
-                self.buffer.push(u8::try_from(text.len()).map_err(|_| NoRoom)?);
-                self.buffer.extend_from_slice(text.as_bytes());
-            }
-            Frame::Kcp(content) => self.of_any_length(frame_type::KCP, content),
-            Frame::Dgram(content) => self.of_any_length(frame_type::DGRAM, content),
-            Frame::Redirect(content) => self.of_any_length(frame_type::REDIRECT, content),
-            Frame::Packed(content) => self.of_any_length(frame_type::PACKED, content),
-            Frame::Repair(first, payload) => {
-                self.of_any_length(frame_type::REPAIR, &first.to_le_bytes());
-                self.buffer.extend_from_slice(payload);
-            }
-            Frame::KcpPart(part, content) => {
-                self.of_any_length(frame_type::KCP_PART, &[]);
-                part.write(self.buffer);
-                self.buffer.extend_from_slice(content);
-            }
-        }
-        self.count += 1;
+        frame.write(self.buffer);
+        self.open = self.buffer.get(start).is_some_and(|found| found & TO_END != 0).then_some(start);
+        self.count = if let Frame::Pad(_) = frame { FRAMES_MAX } else { self.count + 1 }; // nothing comes behind padding
         Ok(())
     }
 
@@ -112,27 +83,15 @@ impl<'a> FrameWriter<'a> {
         self.end.checked_sub(used)
     }
 
-    #[inline]
-    fn value<'v>(&mut self, frame_type: u8, value: &impl Value<'v>) {
-        self.buffer.push(frame_type);
-        value.write(self.buffer);
-    }
-
-    fn of_any_length(&mut self, frame_type: u8, content: &[u8]) {
-        self.open = Some(self.buffer.len());
-        self.buffer.push(frame_type | frame_type::TO_END);
-        self.buffer.extend_from_slice(content);
-    }
-
     fn close_last(&mut self) {
         let Some(start) = self.open.take() else {
             return;
         };
         let content = start + 1;
         let len = self.buffer.len() - content;
-        let len = u16::try_from(len).unwrap_or(u16::MAX); // `len` below let nothing longer in
+        let len = u16::try_from(len).unwrap_or(u16::MAX); // nothing longer was let in
         if let Some(frame_type) = self.buffer.get_mut(start) {
-            *frame_type &= !frame_type::TO_END;
+            *frame_type &= !TO_END;
         }
         self.buffer.splice(content..content, len.to_le_bytes());
     }
@@ -148,9 +107,9 @@ pub(in crate::session) fn insert_repair(
 ) -> &mut [u8] {
     let end = buffer.len();
     if end == start {
-        buffer.push(frame_type::REPAIR | frame_type::TO_END);
+        buffer.push(REPAIR | TO_END);
     } else {
-        buffer.push(frame_type::REPAIR);
+        buffer.push(REPAIR);
         let len = u16::try_from(REPAIR_FIRST + usize::from(len)).unwrap_or(u16::MAX); // it fits in a datagram
         buffer.extend_from_slice(&len.to_le_bytes());
     }
@@ -162,34 +121,8 @@ pub(in crate::session) fn insert_repair(
     body.get_mut(head..head + usize::from(len)).unwrap_or_default()
 }
 
-/// Bytes of a frame that is the last one.
-fn len(frame: &Frame<'_>) -> Result<usize, NoRoom> {
-    match *frame {
-        Frame::Pad(0) => Err(NoRoom),
-        Frame::Pad(len) => Ok(len),
-        Frame::Ack(_) => Ok(1 + AckFrame::LEN),
-        Frame::Ecn(_) => Ok(1 + EcnFrame::LEN),
-        Frame::Loss(_) => Ok(1 + LossFrame::LEN),
-        Frame::Ping(_) | Frame::Pong(_) | Frame::PathChallenge(_) | Frame::PathResponse(_) => {
-            Ok(1 + u64::LEN)
-        }
-        Frame::Repair(_, payload) => of_any_length(REPAIR_FIRST + payload.len()),
-        Frame::Close(_, text) if !is_close_text(text) => Err(NoRoom),
-        Frame::Close(_, text) => Ok(4 + text.len()),
-        Frame::KcpPart(part, content) if content.is_empty() || !part.is_possible() => Err(NoRoom),
-        Frame::KcpPart(_, content) => of_any_length(PART_HEAD + content.len()),
-        Frame::Kcp(content) | Frame::Dgram(content) | Frame::Redirect(content) | Frame::Packed(content) => {
-            of_any_length(content.len())
-        }
-    }
-}
-
-fn of_any_length(content: usize) -> Result<usize, NoRoom> {
-    if content > usize::from(u16::MAX) { Err(NoRoom) } else { Ok(1 + content) }
-}
-
 /// Bytes of a KCP_PART before those of the frame that was cut up.
 pub(in crate::session) const PART_HEAD: usize = KcpPart::LEN;
 /// Bytes of a REPAIR that say which packet is the first.
-pub(in crate::session) const REPAIR_FIRST: usize = 4;
+pub(in crate::session) const REPAIR_FIRST: usize = u32::LEN;
 const LENGTH_LEN: usize = 2;
