@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::{DatagramQueue, Time};
-use whitewater_sim::{Link, LinkConfig, Pair, Peer};
+use whitewater_sim::{Link, LinkConfig, Pair, Peer, pop_from};
 
 type AnyError = Box<dyn Error>;
 
@@ -143,11 +143,6 @@ impl Peer for Player {
     }
 
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
-        let next = self.endpoint.output_mut().pop();
-        if let Some(next) = next {
-            datagram.clear();
-            datagram.extend_from_slice(next);
-        }
-        next.is_some()
+        pop_from(self.endpoint.output_mut(), datagram)
     }
 }

@@ -151,6 +151,9 @@ proptest! {
                     let body = (0..len).map(|at| byte.wrapping_mul(at.to_le_bytes()[0] | 1));
                     let payload: Vec<_> = [count, index].into_iter().chain(body).collect();
                     errors += u64::from(decoder.repair(sn, Millis(0), &payload, nxt, wnd).is_err());
+                    if index < 9 {
+                        decoder.give_up_before(nxt.add(index.into()));
+                    }
                 }
             }
             while let Some(recovered) = decoder.recover() {

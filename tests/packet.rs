@@ -32,12 +32,13 @@ fn distinct(numbers: &[u32]) -> BTreeSet<u32> {
     set
 }
 
-/// What holds on every link: packets come at most once, and only what came is acknowledged, once.
+/// What holds on every link: packets come at most once, only what came is acknowledged, once, and none is told as lost twice.
 fn check_truth(pair: &Pair<PacketEnd, PacketEnd>) {
     let Pair { alice, bob, .. } = pair;
     for (from, to) in [(alice, bob), (bob, alice)] {
         let (received, acked) = (distinct(&to.received), distinct(&from.acked));
         assert!(acked.is_subset(&received), "acknowledged, but not received");
+        distinct(&from.lost);
     }
 }
 

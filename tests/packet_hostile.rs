@@ -6,6 +6,7 @@
 use allocation_counter::measure;
 use std::fmt::Debug;
 use std::time::Duration;
+use whitewater::pace::PaceConfig;
 use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, RejectedPackets};
 use whitewater::{DatagramQueue, Seq16, Time};
 
@@ -200,6 +201,7 @@ fn a_payload_beyond_the_largest_is_not_sent() {
 #[test]
 fn a_config_out_of_range_names_its_field() {
     let default = PacketConfig::default();
+    let (pace, paced) = (default.pace, |pace| PacketConfig { pace, ..default });
     let ms = Duration::from_millis;
     for (config, field, value) in [
         (PacketConfig { fragment_above: 0, ..default }, "fragment_above", 0),
@@ -212,6 +214,11 @@ fn a_config_out_of_range_names_its_field() {
         (PacketConfig { lost_after: ms(0), ..default }, "lost_after", 0),
         (PacketConfig { forget_after: ms(999), ..default }, "forget_after", 999),
         (PacketConfig { keepalive: Some(ms(60_001)), ..default }, "keepalive", 60_001),
+        (paced(PaceConfig { good_rate: 0, ..pace }), "good_rate", 0),
+        (paced(PaceConfig { bad_rate: 31, ..pace }), "bad_rate", 31),
+        (paced(PaceConfig { rtt: ms(0), ..pace }), "rtt", 0),
+        (paced(PaceConfig { loss: Some(101), ..pace }), "loss", 101),
+        (paced(PaceConfig { jitter: Some(ms(61_000)), ..pace }), "jitter", 61_000),
     ] {
         let error = Endpoint::new(&config, DatagramQueue::new()).unwrap_err();
         assert_eq!((error.field, error.value), (field, value));

@@ -306,14 +306,14 @@ fn forgeries(cid: u64, sid: u32) -> Vec<Vec<u8>> {
     let suite = SUITE.code();
     let mut all = vec![Vec::new(); 5];
     let challenge = Challenge { suite, cid, client_stamp: 1, epoch: 3, cookie: [9; 16] };
-    challenge.encode(&mut all[0]);
+    challenge.encode(&mut all[0]).unwrap();
     let reason = DenyReason::Busy;
     Deny { lowest: 1, highest: 1, reason, cid, retry_after_ms: 0 }.encode(&mut all[1]).unwrap();
     if SUITE != Suite::Checked {
         Accept { suite, cid, msg2: &[7; 80] }.encode(&mut all[2]).unwrap();
     }
-    Reset { sid, token: [0; 16] }.encode(&mut all[3]);
-    Reset { sid, token: [1; 16] }.encode(&mut all[4]);
+    Reset { sid, token: [0; 16] }.encode(&mut all[3]).unwrap();
+    Reset { sid, token: [1; 16] }.encode(&mut all[4]).unwrap();
     for phase in [0, 1] {
         let mut data = vec![kind::DATA + phase];
         data.extend_from_slice(&sid.to_le_bytes());

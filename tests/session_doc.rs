@@ -128,14 +128,14 @@ fn the_packets_of_a_session_with_a_checksum() {
     let reset = Reset { sid: SERVER_SID, token: reset_token() };
     let datagrams = [
         hello,
-        encoded(|datagram| challenge.encode(datagram)),
+        encoded(|datagram| challenge.encode(datagram).unwrap()),
         connect(suite, b"", &msg1),
         accept(suite, &msg2),
         ping,
         pong,
         message,
         encoded(|datagram| deny.encode(datagram).unwrap()),
-        encoded(|datagram| reset.encode(datagram)),
+        encoded(|datagram| reset.encode(datagram).unwrap()),
     ];
     let [_, others @ ..] = &datagrams;
     assert!(others.iter().all(|datagram| Packet::decode(datagram).is_ok()));

@@ -220,7 +220,7 @@ fn an_old_or_doubled_challenge_changes_the_cookie_and_nothing_else() {
     let mut other = Challenge::decode(&challenge).unwrap();
     other.cookie = [7; 16];
     let mut bytes = Vec::new();
-    other.encode(&mut bytes);
+    other.encode(&mut bytes).unwrap();
     duo.client.give(duo.now, server_address(), &bytes);
     duo.run(150);
     let connects = duo.of(kind::CONNECT, true);

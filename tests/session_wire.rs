@@ -23,7 +23,7 @@ fn packets(
     let mut datagrams = vec![Vec::new(); 7];
     Hello { suite, protocol_id, cid, client_stamp: number, size }.encode(&mut datagrams[0]).unwrap();
     let challenge = Challenge { suite, cid, client_stamp: number, epoch: !number, cookie: bytes };
-    challenge.encode(&mut datagrams[1]);
+    challenge.encode(&mut datagrams[1]).unwrap();
     let (epoch, cookie, client_sid) = (!number, bytes, number);
     let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1: msg };
     connect.encode(&mut datagrams[2]).unwrap();
@@ -33,7 +33,7 @@ fn packets(
     deny.encode(&mut datagrams[4]).unwrap();
     datagrams[5].extend_from_slice(&Data { phase: bytes[2] % 2 == 1, sid: number, pn: !number }.encode());
     datagrams[5].extend_from_slice(msg);
-    Reset { sid: number, token: bytes }.encode(&mut datagrams[6]);
+    Reset { sid: number, token: bytes }.encode(&mut datagrams[6]).unwrap();
     let mut expected = vec![
         Packet::Hello(Hello { suite, protocol_id, cid, client_stamp: number, size }),
         Packet::Challenge(challenge),

@@ -36,10 +36,7 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
     let mut datagram = Vec::new();
     let done = match packet {
         Packet::Hello(packet) => packet.encode(&mut datagram),
-        Packet::Challenge(packet) => {
-            packet.encode(&mut datagram);
-            Ok(())
-        }
+        Packet::Challenge(packet) => packet.encode(&mut datagram),
         Packet::Connect(packet) => packet.encode(&mut datagram),
         Packet::Accept(packet) => packet.encode(&mut datagram),
         Packet::Deny(packet) => packet.encode(&mut datagram),
@@ -48,10 +45,7 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
             datagram.extend_from_slice(sealed);
             Ok(())
         }
-        Packet::Reset(packet) => {
-            packet.encode(&mut datagram);
-            Ok(())
-        }
+        Packet::Reset(packet) => packet.encode(&mut datagram),
         _ => unreachable!("there are seven kinds"),
     };
     done.expect("it was decoded");

@@ -66,7 +66,7 @@ impl Decoder {
     }
 
     /// Gives up the missing segments before `sn`, and what repairs that cover any so old would have been good for.
-    pub(crate) fn give_up_before(&mut self, sn: Sn) {
+    pub fn give_up_before(&mut self, sn: Sn) {
         self.solver.give_up_before(sn);
     }
 

@@ -121,20 +121,6 @@ mod tests {
     }
 
     #[test]
-    fn it_turns_bad_at_once_and_good_after_t_without_a_break() {
-        table(&[
-            (0.0, 250, Good, 4.0),
-            (1.0, 251, Bad, 4.0),
-            (1.1, 250, Bad, 4.0), // good from here on
-            (5.0, 100, Bad, 4.0),
-            (5.05, 300, Bad, 4.0), // and not any more
-            (5.2, 100, Bad, 4.0),
-            (9.1999, 100, Bad, 4.0),
-            (9.2, 100, Good, 4.0),
-        ]);
-    }
-
-    #[test]
     fn the_time_in_good_mode_counts_however_seldom_it_is_told() {
         table(&[
             (5000.0, 100, Good, 4.0), // the first call begins the mode, not the epoch
@@ -166,22 +152,6 @@ mod tests {
             assert_eq!(pace.update(Time::ZERO, &conditions), mode);
             assert_eq!(pace.rate(), if mode == Good { 30 } else { 10 });
             assert_eq!(pace.state.since, Some(Time::ZERO));
-        }
-    }
-
-    #[test]
-    fn an_error_names_field_value_and_range() {
-        let default = PaceConfig::default();
-        let second = Duration::from_secs(1);
-        for (config, field, value) in [
-            (PaceConfig { good_rate: 0, ..default }, "good_rate", 0),
-            (PaceConfig { bad_rate: 31, ..default }, "bad_rate", 31),
-            (PaceConfig { rtt: Duration::ZERO, ..default }, "rtt", 0),
-            (PaceConfig { loss: Some(101), ..default }, "loss", 101),
-            (PaceConfig { jitter: Some(61 * second), ..default }, "jitter", 61_000),
-        ] {
-            let error = Pace::new(&config).unwrap_err();
-            assert_eq!((error.field, error.value), (field, value));
         }
     }
 

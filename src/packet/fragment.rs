@@ -206,19 +206,6 @@ mod tests {
     }
 
     #[test]
-    fn the_last_fragment_may_come_first() {
-        let mut reassembly = Reassembly::new(4, 100);
-        assert_eq!(add(&mut reassembly, 7, [2, 2], b"end"), Ok(None));
-        assert_eq!(
-            add(&mut reassembly, 7, [0, 2], b"en"),
-            Err(ReceiveError::FragmentMismatch),
-            "shorter than the last"
-        );
-        assert_eq!(add(&mut reassembly, 7, [1, 2], b"abcd"), Ok(None));
-        assert_eq!(add(&mut reassembly, 7, [0, 2], b"0123"), Ok(Some(&b"0123abcdend"[..])));
-    }
-
-    #[test]
     fn a_packet_is_given_up_for_newer_ones_and_when_its_number_comes_round() {
         let mut reassembly = Reassembly::new(4, 100);
         add(&mut reassembly, 10, [0, 1], b"old").unwrap();

@@ -168,27 +168,7 @@ mod tests {
         assert_eq!(encoded(part(0, acks(0, 0))).len(), usize::from(HEADER_MAX));
     }
 
-    fn header() -> impl Strategy<Value = Header> {
-        let bits = prop::array::uniform4(prop_oneof![Just(ALL), any::<u8>()]).prop_map(u32::from_le_bytes);
-        let acks = prop::option::of((prop_oneof![0..300u16, any::<u16>()], bits));
-        let fragment = prop::option::of((any::<u8>(), 1..=u8::MAX));
-        (any::<u16>(), fragment, acks).prop_map(|(sequence, fragment, acks)| {
-            let fragment = fragment.map(|(id, last)| Fragment { id: id.min(last), last });
-            let acks = acks.map(|(distance, bits)| Acks { ack: Seq16(sequence).sub(distance), bits });
-            let acks = acks.filter(|_| fragment.is_none_or(|fragment| fragment.id == 0));
-            Header { sequence: Seq16(sequence), fragment, acks }
-        })
-    }
-
     proptest! {
-        #[test]
-        fn every_header_comes_back(header in header(), payload in prop::collection::vec(any::<u8>(), 0..20)) {
-            let mut datagram = encoded(header);
-            prop_assert!(datagram.len() <= HEADER_MAX.into());
-            datagram.extend_from_slice(&payload);
-            prop_assert_eq!(Header::decode(PROTOCOL, &datagram), Ok((header, &payload[..])));
-        }
-
         #[test]
         fn what_decodes_encodes_to_the_same_bytes(
             prefix in 0..=0x7f_u8,

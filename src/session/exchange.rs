@@ -93,7 +93,7 @@ impl Responder {
         if msg1.len() > MESSAGE_MAX {
             return Err(HandshakeError::Length);
         }
-        provider.read_msg1(attempt, secrets, msg1, payload).map(Self)
+        provider.answer(attempt, secrets, msg1, payload).map(Self)
     }
 
     /// Appends the second message with `payload` to `msg2` and gives the keys.

@@ -309,17 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_stand_where_kcp_has_them() {
-        let mut bytes = Vec::new();
-        push(b"hi").encode(&mut bytes);
-        let want = [
-            0x44, 0x33, 0x22, 0x11, 81, 5, 0x02, 0x01, 6, 5, 4, 3, 10, 9, 8, 7, 14, 13, 12, 11, 2, 0, 0, 0,
-            b'h', b'i',
-        ];
-        assert_eq!(bytes, want);
-    }
-
-    #[test]
     fn every_way_to_be_cut_short_has_its_name() {
         let mut bytes = Vec::new();
         push(b"data").encode(&mut bytes);

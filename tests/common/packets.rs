@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater::{DatagramQueue, Seq16, Time};
-use whitewater_sim::{Link, LinkConfig, Pair, Peer};
+use whitewater_sim::{Link, LinkConfig, Pair, Peer, pop_from};
 
 /// One end. Its packets are numbered from 0, by numbers that do not wrap.
 #[derive(Debug)]
@@ -21,13 +21,14 @@ pub(crate) struct PacketEnd {
     pub(crate) sent: u32,
     pub(crate) received: Vec<u32>,
     pub(crate) acked: Vec<u32>,
+    pub(crate) lost: Vec<u32>,
 }
 
 impl PacketEnd {
     pub(crate) fn new(config: &PacketConfig, every: Option<Duration>, len: fn(u32) -> usize) -> Self {
         let endpoint = Endpoint::starting_at(config, DatagramQueue::new(), Seq16(u16::MAX - 500)).unwrap();
-        let (numbers, received, acked) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { endpoint, every, next: Time::ZERO, len, numbers, sent: 0, received, acked }
+        let (numbers, received, acked, lost) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { endpoint, every, next: Time::ZERO, len, numbers, sent: 0, received, acked, lost }
     }
 
     fn send(&mut self, now: Time) {
@@ -48,6 +49,9 @@ impl Peer for PacketEnd {
         while let Some(sequence) = self.endpoint.pop_acked() {
             self.acked.extend(self.numbers.remove(&sequence.0)); // keepalives have none
         }
+        while let Some(sequence) = self.endpoint.pop_lost() {
+            self.lost.extend(self.numbers.get(&sequence.0));
+        }
     }
 
     fn poll(&mut self, now: Time) {
@@ -66,12 +70,7 @@ impl Peer for PacketEnd {
     }
 
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
-        let Some(next) = self.endpoint.output_mut().pop() else {
-            return false;
-        };
-        datagram.clear();
-        datagram.extend_from_slice(next);
-        true
+        pop_from(self.endpoint.output_mut(), datagram)
     }
 }
 

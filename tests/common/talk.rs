@@ -4,7 +4,7 @@ use super::wire::CONV;
 use bytes::Bytes;
 use std::time::Duration;
 use whitewater::{Config, Conv, DatagramQueue, Kcp, KcpSendError, Sn, Time};
-use whitewater_sim::{Clock, Drive, Link, LinkConfig, Loss, Peer};
+use whitewater_sim::{Clock, Drive, Link, LinkConfig, Loss, Peer, pop_from};
 
 /// A clean path of 60 ms of round trip.
 pub(crate) fn clean() -> LinkConfig {
@@ -195,12 +195,7 @@ impl Peer for End {
     }
 
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
-        let Some(next) = self.kcp.output_mut().pop() else {
-            return false;
-        };
-        datagram.clear();
-        datagram.extend_from_slice(next);
-        true
+        pop_from(self.kcp.output_mut(), datagram)
     }
 }
 

@@ -86,12 +86,12 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
     let mut datagram = Vec::new();
     match packet {
         Packet::Hello(hello) => hello.encode(&mut datagram).unwrap(),
-        Packet::Challenge(challenge) => challenge.encode(&mut datagram),
+        Packet::Challenge(challenge) => challenge.encode(&mut datagram).unwrap(),
         Packet::Connect(connect) => connect.encode(&mut datagram).unwrap(),
         Packet::Accept(accept) => accept.encode(&mut datagram).unwrap(),
         Packet::Deny(deny) => deny.encode(&mut datagram).unwrap(),
         Packet::Data(data, sealed) => datagram = [&data.encode(), *sealed].concat(),
-        Packet::Reset(reset) => reset.encode(&mut datagram),
+        Packet::Reset(reset) => reset.encode(&mut datagram).unwrap(),
         _ => panic!("a packet without a vector: {packet:?}"),
     }
     datagram

@@ -79,7 +79,7 @@ fn the_handshake_is_shown_as_it_was_sent() {
     let mut more = [Vec::new(), Vec::new()];
     let (reason, cid) = (DenyReason::Busy, 0x0102_0304_0506_0708);
     Deny { lowest: 1, highest: 3, reason, cid, retry_after_ms: 3000 }.encode(&mut more[0]).unwrap();
-    Reset { sid: 0x0e0f_1011, token: *b"a token of 16 by" }.encode(&mut more[1]);
+    Reset { sid: 0x0e0f_1011, token: *b"a token of 16 by" }.encode(&mut more[1]).unwrap();
     captured.extend(more.map(|datagram| (at, server, client, datagram)));
     let fields = [
         "ww.kind",

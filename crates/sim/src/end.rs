@@ -1,6 +1,6 @@
 //! A control block as a peer: who calls `update`, and when.
 
-use super::pair::Peer;
+use super::pair::{Peer, pop_from};
 use std::time::Duration;
 use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, KcpSendError, Time};
 
@@ -135,11 +135,6 @@ impl Peer for KcpEnd {
     }
 
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool {
-        let Some(next) = self.kcp.output_mut().pop() else {
-            return false;
-        };
-        datagram.clear();
-        datagram.extend_from_slice(next);
-        true
+        pop_from(self.kcp.output_mut(), datagram)
     }
 }

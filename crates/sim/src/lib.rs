@@ -57,6 +57,6 @@ pub use end::{Clock, Drive, KcpEnd};
 pub use group::Group;
 pub use link::Link;
 pub use loss::Loss;
-pub use pair::{Pair, Peer};
+pub use pair::{Pair, Peer, pop_from};
 pub use rng::SimRng;
 pub use stats::{IP_AND_UDP, LinkStats};

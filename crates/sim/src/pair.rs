@@ -3,7 +3,7 @@
 use super::link::Link;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use whitewater::{Machine, Time};
+use whitewater::{DatagramQueue, Machine, Time};
 
 /// One end of a path, where there are no addresses. Every [`Machine`] is one.
 pub trait Peer {
@@ -39,6 +39,16 @@ impl<M: Machine> Peer for M {
         datagram.clear();
         self.poll_transmit(Time::ZERO, datagram).is_some() // it knows the time from the other calls
     }
+}
+
+/// A [`Peer::pop_datagram`] of what waits in a queue.
+pub fn pop_from(queue: &mut DatagramQueue, datagram: &mut Vec<u8>) -> bool {
+    let next = queue.pop();
+    if let Some(next) = next {
+        datagram.clear();
+        datagram.extend_from_slice(next);
+    }
+    next.is_some()
 }
 
 /// Two peers, the links between them and a virtual clock that jumps from event to event.

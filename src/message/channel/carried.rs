@@ -100,18 +100,6 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_gives_its_messages_once() {
-        let mut carried = Carried::new(64, 10);
-        send(&mut carried, 7, 3);
-        send(&mut carried, 8, 0);
-        assert!(carried.remove(Seq16(8)).eq([]));
-        assert!(carried.of(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
-        assert!(carried.remove(Seq16(7)).eq([0, 1, 2].map(|id| (3, Seq16(id)))));
-        assert!(carried.of(Seq16(7)).eq([]));
-        assert!(carried.remove(Seq16(7)).eq([]));
-    }
-
-    #[test]
     fn a_packet_whose_messages_are_overwritten_has_none() {
         let mut carried = Carried::new(64, 10);
         carried.end = u32::MAX - 100;

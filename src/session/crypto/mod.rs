@@ -22,22 +22,17 @@ pub(super) const CRYPTO: Option<&'static dyn Provider> = None;
 /// A family of suites.
 pub(super) trait Provider: Sync {
     /// Begins as the client: appends the first message with `payload` to `msg1`, which stays as it is when there is an error.
-    fn begin(
-        &self,
-        attempt: &Attempt<'_>,
-        secrets: Secrets<'_>,
-        payload: &[u8],
-        msg1: &mut Vec<u8>,
-    ) -> Result<Box<dyn Handshake>, HandshakeError>;
+    fn begin(&self, attempt: &Attempt<'_>, secrets: Secrets<'_>, payload: &[u8], msg1: &mut Vec<u8>)
+    -> Begun;
 
     /// Reads the first message as the server: appends what it says to `payload`.
-    fn read_msg1(
+    fn answer(
         &self,
         attempt: &Attempt<'_>,
         secrets: Secrets<'_>,
         msg1: &[u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Box<dyn Handshake>, HandshakeError>;
+    ) -> Begun;
 
     /// Encrypts a connect token in place; returns the tag over that and `associated`. `None`: it has no cipher for tokens.
     fn seal_token(&self, _: &[u8; 32], _: &[u8; 24], _associated: &[u8], _: &mut [u8]) -> Option<[u8; 16]> {
@@ -57,6 +52,9 @@ pub(super) struct Secrets<'a> {
     pub(super) server_key: Option<&'a [u8; 32]>,
     pub(super) random: &'a [u8; 32],
 }
+
+/// A handshake of which the first message was written, or read.
+type Begun = Result<Box<dyn Handshake>, HandshakeError>;
 
 /// An end whose turn the second message is.
 pub(super) trait Handshake: Send + Sync {

@@ -1,7 +1,7 @@
 //! Sessions without encryption. The handshake is two salts in clear, and a checksum over all that both ends have to know alike, so
 //! that a message which the network has changed makes no session. Packets have a checksum with both salts mixed in.
 
-use super::{Handshake, Protection, Provider, Secrets};
+use super::{Begun, Handshake, Protection, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::{Keys, OpenError, SealError};
 use crate::session::wire::Data;
@@ -31,19 +31,19 @@ impl Provider for Plain {
         secrets: Secrets<'_>,
         payload: &[u8],
         msg1: &mut Vec<u8>,
-    ) -> Result<Box<dyn Handshake>, HandshakeError> {
+    ) -> Begun {
         let mut handshake = Salted::new(attempt, secrets);
         handshake.write(payload, msg1);
         Ok(Box::new(handshake))
     }
 
-    fn read_msg1(
+    fn answer(
         &self,
         attempt: &Attempt<'_>,
         secrets: Secrets<'_>,
         msg1: &[u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Box<dyn Handshake>, HandshakeError> {
+    ) -> Begun {
         let mut handshake = Salted::new(attempt, secrets);
         handshake.client_salt = read(&mut handshake.transcript, msg1, payload)?;
         Ok(Box::new(handshake))

@@ -2,25 +2,6 @@
 //!
 //! A [`Seal`] belongs to one session and dies with it, so that no packet number comes again under the same key. What is opened
 //! changes nothing before its checksum or tag was found right.
-//!
-//! ```
-//! use whitewater::Time;
-//! use whitewater::inside::session::seal::{Keys, Seal};
-//!
-//! let now = Time::ZERO;
-//! let keys = || Keys::checked([1; 8], [2; 8], 0x1234); // what the handshake gives
-//! let (mut client, mut server) = (Seal::new(now, keys()), Seal::new(now, keys()));
-//!
-//! let mut datagram = Vec::new();
-//! let start = Seal::begin(&mut datagram);
-//! datagram.extend_from_slice(b"frames");
-//! client.seal(now, 7, &mut datagram, start)?;
-//!
-//! let mut copy = datagram.clone();
-//! assert_eq!(server.open(now, &mut datagram)?.body, b"frames");
-//! assert!(server.open(now, &mut copy).is_err(), "it came before");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 #![expect(clippy::missing_errors_doc, reason = "the errors say when")]
 
 use super::crypto::Protection;

@@ -42,7 +42,7 @@ impl<M: Message> Server<M> {
         let cookie = self.cookies.mint(epoch, &Claim { address: from, suite, protocol_id, cid });
         self.stats.challenges += 1;
         let challenge = Challenge { suite, cid, client_stamp, epoch, cookie };
-        self.reply_short(now, from, |buf| challenge.encode(buf));
+        self.reply_short(now, from, |buf| _ = challenge.encode(buf));
     }
 
     /// Makes a session of a CONNECT, if all is well. Who has brought no good cookie is not answered: a CONNECT is shorter than a

@@ -58,7 +58,7 @@ impl<M: Message> Server<M> {
         if let Some(key) = self.resets.as_ref().filter(|_| len > RESET_LEN && self.rates.resets.spend(now)) {
             let reset = Reset { sid, token: key.token(sid, to.ip()) };
             self.stats.resets += 1;
-            self.reply_short(now, to, |buf| reset.encode(buf));
+            self.reply_short(now, to, |buf| _ = reset.encode(buf));
         }
     }
 

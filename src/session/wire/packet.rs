@@ -199,45 +199,32 @@ impl Hello {
     }
 }
 
-impl Challenge {
-    pub fn encode(&self, datagram: &mut Vec<u8>) {
-        append(kind::CHALLENGE, self, datagram);
-    }
+/// Packets that are a value behind their kind, and behind the version in the handshake. What is too long or too short fails in both
+/// directions.
+macro_rules! packets {
+    ($($name:ident $(<$life:lifetime>)? = $kind:ident $($version:ident)? $([$($field:ident $range:expr),*])?;)*) => {$(
+        impl<'a> $name $(<$life>)? {
+            pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
+                $($(in_length(stringify!($field), self.$field, $range)?;)*)?
+                datagram.extend_from_slice(&[kind::$kind $(, $version)?]);
+                self.write(datagram);
+                Ok(())
+            }
 
-    pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
-        Ok(begin(kind::CHALLENGE, datagram)?.whole()?)
-    }
+            pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+                let packet: Self = begin(kind::$kind, datagram)?.whole()?;
+                $($(in_length(stringify!($field), packet.$field, $range)?;)*)?
+                Ok(packet)
+            }
+        }
+    )*};
 }
 
-impl<'a> Connect<'a> {
-    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
-        self.check().map(|()| append(kind::CONNECT, self, datagram))
-    }
-
-    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
-        let packet: Self = begin(kind::CONNECT, datagram)?.whole()?;
-        packet.check().map(|()| packet)
-    }
-
-    fn check(&self) -> Result<(), PacketError> {
-        in_length("token", self.token, 0..=TOKEN_MAX)?;
-        in_length("msg1", self.msg1, MESSAGE_MIN..=MESSAGE_MAX)
-    }
-}
-
-impl<'a> Accept<'a> {
-    pub fn encode(&self, datagram: &mut Vec<u8>) -> Result<(), PacketError> {
-        self.check().map(|()| append(kind::ACCEPT, self, datagram))
-    }
-
-    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
-        let packet: Self = begin(kind::ACCEPT, datagram)?.whole()?;
-        packet.check().map(|()| packet)
-    }
-
-    fn check(&self) -> Result<(), PacketError> {
-        in_length("msg2", self.msg2, MESSAGE_MIN..=MESSAGE_MAX)
-    }
+packets! {
+    Challenge = CHALLENGE VERSION;
+    Connect<'a> = CONNECT VERSION [token 0..=TOKEN_MAX, msg1 MESSAGE_MIN..=MESSAGE_MAX];
+    Accept<'a> = ACCEPT VERSION [msg2 MESSAGE_MIN..=MESSAGE_MAX];
+    Reset = RESET;
 }
 
 impl Deny {
@@ -296,23 +283,15 @@ impl Data {
     }
 }
 
-impl Reset {
-    pub fn encode(&self, datagram: &mut Vec<u8>) {
-        datagram.push(kind::RESET);
-        self.write(datagram);
-    }
-
-    pub fn decode(datagram: &[u8]) -> Result<Self, PacketError> {
-        Ok(of_kind(kind::RESET, datagram)?.whole()?)
-    }
-}
-
-/// Takes the kind and the version off the front of a packet of the handshake.
+/// Takes the kind off the front of a packet, and the version if it is of the handshake.
 fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
     let mut reader = of_kind(kind, datagram)?;
-    match reader.u8()? {
-        VERSION => Ok(reader),
-        found => Err(PacketError::Version { found }),
+    match kind {
+        kind::RESET => Ok(reader),
+        _ => match reader.u8()? {
+            VERSION => Ok(reader),
+            found => Err(PacketError::Version { found }),
+        },
     }
 }
 
@@ -326,11 +305,6 @@ fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> 
         found if found != kind => Err(PacketError::Kind { found }),
         _ => reader.u8().map(|_| reader).map_err(Into::into),
     }
-}
-
-fn append<'a>(kind: u8, packet: &impl Value<'a>, datagram: &mut Vec<u8>) {
-    datagram.extend_from_slice(&[kind, VERSION]);
-    packet.write(datagram);
 }
 
 pub(super) fn in_length(

@@ -11,16 +11,15 @@ use crate::session::Cipher;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(super) struct Keyed {
-    key: Key,
-    which: Cipher,
+    pub(super) key: Key,
+    pub(super) which: Cipher,
     /// What is computed from the key once; `None`: for each packet anew.
     aead: Option<Any>,
 }
 
 impl Keyed {
     pub(super) fn new(which: Cipher, key: Key) -> Self {
-        let aead = Some(Any::new(which, &key));
-        Self { key, which, aead }
+        Self { aead: Some(Any::new(which, &key)), key, which }
     }
 
     pub(super) const fn memory(&self) -> usize {
@@ -37,9 +36,7 @@ impl Keyed {
     }
 
     pub(super) fn wake(&mut self) {
-        if self.aead.is_none() {
-            self.aead = Some(Any::new(self.which, &self.key));
-        }
+        self.aead.get_or_insert_with(|| Any::new(self.which, &self.key));
     }
 
     pub(super) fn seal(&self, pn: u64, header: &[u8], body: &mut [u8]) -> Option<[u8; TAG_LEN]> {
@@ -78,14 +75,6 @@ impl Keyed {
         let mut key = Key::new([0; 32]);
         let _ = self.encrypt(u64::MAX, &[], &mut *key);
         key
-    }
-
-    pub(super) const fn key(&self) -> &Key {
-        &self.key
-    }
-
-    pub(super) const fn which(&self) -> Cipher {
-        self.which
     }
 }
 

@@ -16,7 +16,7 @@ pub(in crate::session) mod record;
 pub use cipher::replace_ciphers;
 pub use fleet::FleetKey;
 
-use super::{Handshake, Provider, Secrets};
+use super::{Begun, Handshake, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
 use crate::session::seal::Keys;
 use crate::session::wire::MESSAGE_MAX;
@@ -48,30 +48,20 @@ impl Provider for Noise {
         secrets: Secrets<'_>,
         payload: &[u8],
         msg1: &mut Vec<u8>,
-    ) -> Result<Box<dyn Handshake>, HandshakeError> {
-        let prologue = attempt.prologue();
-        let (mut builder, cipher) = builder(attempt.suite, &prologue, secrets)?;
-        if let Some(server_key) = secrets.server_key {
-            builder = builder.remote_public_key(server_key).map_err(|_| HandshakeError::ServerKey)?;
-        }
-        let mut state = builder.build_initiator().map_err(|_| HandshakeError::ServerKey)?;
+    ) -> Begun {
+        let (mut state, cipher) = state(attempt, secrets, true)?;
         write(&mut state, payload, msg1)?;
         Ok(Box::new(Shaking { state, cipher }))
     }
 
-    fn read_msg1(
+    fn answer(
         &self,
         attempt: &Attempt<'_>,
         secrets: Secrets<'_>,
         msg1: &[u8],
         payload: &mut Vec<u8>,
-    ) -> Result<Box<dyn Handshake>, HandshakeError> {
-        let prologue = attempt.prologue();
-        let (mut builder, cipher) = builder(attempt.suite, &prologue, secrets)?;
-        if let Some(server_key) = secrets.server_key {
-            builder = builder.local_private_key(server_key).map_err(|_| HandshakeError::ServerKey)?;
-        }
-        let mut state = builder.build_responder().map_err(|_| HandshakeError::ServerKey)?;
+    ) -> Begun {
+        let (mut state, cipher) = state(attempt, secrets, false)?;
         read(&mut state, msg1, payload)?;
         Ok(Box::new(Shaking { state, cipher }))
     }
@@ -139,20 +129,29 @@ pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
     public
 }
 
-fn builder<'a>(
-    suite: Suite,
-    prologue: &'a [u8],
-    secrets: Secrets<'a>,
-) -> Result<(Builder<'a>, Cipher), HandshakeError> {
-    let Suite::Noise(pattern, cipher) = suite else { return Err(HandshakeError::Suite) };
+/// Before the first message, and the cipher of the suite.
+fn state(
+    attempt: &Attempt<'_>,
+    secrets: Secrets<'_>,
+    is_client: bool,
+) -> Result<(HandshakeState, Cipher), HandshakeError> {
+    let Suite::Noise(pattern, cipher) = attempt.suite else { return Err(HandshakeError::Suite) };
     let params: NoiseParams = name(pattern, cipher).parse().map_err(|_| HandshakeError::Suite)?;
     let resolver = Box::new(Resolver(Key::new(*secrets.random)));
-    let builder = Builder::with_resolver(params, resolver);
-    let mut builder = builder.prologue(prologue).map_err(|_| HandshakeError::Suite)?;
+    let prologue = attempt.prologue();
+    let builder = Builder::with_resolver(params, resolver).prologue(&prologue);
+    let mut builder = builder.map_err(|_| HandshakeError::Suite)?;
     if let Some(psk) = secrets.psk {
         builder = builder.psk(0, psk).map_err(|_| HandshakeError::Psk)?;
     }
-    Ok((builder, cipher))
+    let builder = match secrets.server_key {
+        Some(key) if is_client => builder.remote_public_key(key),
+        Some(key) => builder.local_private_key(key),
+        None => Ok(builder),
+    };
+    let build = if is_client { Builder::build_initiator } else { Builder::build_responder };
+    let state = builder.and_then(build).map_err(|_| HandshakeError::ServerKey)?;
+    Ok((state, cipher))
 }
 
 const fn name(pattern: Pattern, cipher: Cipher) -> &'static str {

@@ -55,14 +55,14 @@ impl Phases {
     }
 
     fn update_send(&mut self, now: Time) {
-        self.send = Keyed::new(self.send.which(), self.send.next());
+        self.send = Keyed::new(self.send.which, self.send.next());
         self.generation.0 += 1;
         self.packets = (0, 0);
         self.since = now;
     }
 
     fn update_receive(&mut self, now: Time, next: Keyed) {
-        self.old = Some(Box::new((self.receive.key().clone(), now + OLD_KEY)));
+        self.old = Some(Box::new((self.receive.key.clone(), now + OLD_KEY)));
         self.next = next.next();
         self.receive = next;
         self.generation.1 += 1;
@@ -93,7 +93,7 @@ impl Protection for Phases {
         self.update_if_due(now);
         *head = Data { phase: self.generation.0 % 2 == 1, ..header }.encode();
         let (sealed, _) = self.packets;
-        if matches!(self.send.which(), Cipher::AesGcm) && sealed >= AES_GCM_PACKETS {
+        if matches!(self.send.which, Cipher::AesGcm) && sealed >= AES_GCM_PACKETS {
             return Err(SealError::KeySpent);
         }
         let tag = self.send.seal(pn, head, body).ok_or(SealError::KeySpent)?;
@@ -114,7 +114,7 @@ impl Protection for Phases {
         let opened = if current {
             self.receive.open(pn, header, sealed)
         } else if ahead {
-            let next = Keyed::new(self.receive.which(), self.next.clone());
+            let next = Keyed::new(self.receive.which, self.next.clone());
             let opened = next.open(pn, header, sealed);
             if opened {
                 self.update_receive(now, next);
@@ -124,7 +124,7 @@ impl Protection for Phases {
             let Some(old) = self.old.as_ref().filter(|old| now < old.1) else {
                 return Err(OpenError::Phase);
             };
-            Keyed::new(self.receive.which(), old.0.clone()).open(pn, header, sealed)
+            Keyed::new(self.receive.which, old.0.clone()).open(pn, header, sealed)
         };
         if !opened {
             return Err(OpenError::Forged);
