@@ -1,10 +1,9 @@
 //! Segments and repairs in, missing segments out.
 
-use super::history::{History, Limits};
+use super::history::History;
 use super::repair::{COVER_MAX, Cover, RepairError, SYMBOL_HEAD};
 use super::solver::{Row, Solver};
 use super::sum::{Sum, mul};
-use crate::counters::reasons;
 use crate::seq::Sn;
 use crate::time::Millis;
 
@@ -50,9 +49,8 @@ impl Decoder {
     /// A decoder that owns no memory yet.
     pub fn new(config: &DecoderConfig) -> Self {
         let DecoderConfig { segments, bytes, mss } = *config;
-        let limits = Limits { segments: segments.into(), bytes: bytes.try_into().unwrap_or(usize::MAX) };
-        let (history, solver, sum) = (History::new(limits), Solver::default(), Sum::new());
-        Self { history, solver, sum, mss, stats: DecoderStats::default() }
+        let history = History::new(segments, bytes);
+        Self { history, solver: Solver::default(), sum: Sum::default(), mss, stats: DecoderStats::default() }
     }
 
     /// Bytes of memory of the segments that are remembered.
@@ -97,7 +95,7 @@ impl Decoder {
         nxt: Sn,
         wnd: u16,
     ) -> Result<(), RepairError> {
-        let taken = self.check(sn, payload, nxt, wnd).and_then(|(cover, body, missing)| {
+        let result = self.check(sn, payload, nxt, wnd).and_then(|(cover, body, missing)| {
             if missing == 0 {
                 self.stats.needless += 1;
                 return Ok(());
@@ -107,11 +105,7 @@ impl Decoder {
             }
             self.solver.insert(cover, ts, body, missing)
         });
-        match taken {
-            Ok(()) => self.stats.repairs += 1,
-            Err(error) => self.stats.rejected.count(&error),
-        }
-        taken
+        result.inspect_err(|error| self.stats.rejected.count(error))
     }
 
     /// Rebuilds one missing segment, if that is possible, and remembers it as if it had arrived.
@@ -124,7 +118,6 @@ impl Decoder {
         let (sn, row) = solver.solved()?;
         match rebuild(sn, row, solver, history, sum) {
             Ok(recovered) => {
-                stats.recovered += 1;
                 history.push(sn, recovered.frg, recovered.data);
                 solver.learn(sn);
                 Some(recovered)
@@ -148,13 +141,6 @@ impl Decoder {
     /// What became of the repairs so far.
     pub const fn stats(&self) -> DecoderStats {
         self.stats
-    }
-
-    /// Forgets all segments and repairs and gives the memory back.
-    pub fn shrink(&mut self) {
-        self.history.shrink();
-        self.solver = Solver::default();
-        self.sum = Sum::new();
     }
 
     /// What a repair covers, its coded bytes, and which of the segments covered are missing.
@@ -305,12 +291,8 @@ const SPAN_MAX: usize = 1024;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct DecoderStats {
-    /// Repairs that were taken, the needless ones included.
-    pub repairs: u64,
     /// Repairs of which nothing was missing.
     pub needless: u64,
-    /// Segments rebuilt.
-    pub recovered: u64,
     /// What was refused.
     pub rejected: RejectedRepairs,
 }

@@ -1,7 +1,6 @@
 //! The segments that arrived last, or left last and have not arrived.
 
-use super::encoder::{Encoder, symbol_head};
-use super::protect::Source;
+use super::encoder::{Encoder, Source, symbol_head};
 use super::repair::SYMBOL_HEAD;
 use crate::ring::ByteRing;
 use crate::seq::Sn;
@@ -17,14 +16,8 @@ pub(crate) struct History {
     places: Box<[Option<u32>]>,
     /// Segments in the log.
     count: usize,
-    limits: Limits,
-}
-
-/// What may be remembered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) segments: usize,
-    pub(crate) bytes: usize,
+    /// Most segments and bytes that may be remembered.
+    limits: (u16, u32),
 }
 
 /// A segment that is remembered.
@@ -36,8 +29,8 @@ pub(super) struct Held {
 
 impl History {
     /// Remembers nothing and owns no memory yet.
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { log: ByteRing::default(), places: Box::default(), count: 0, limits }
+    pub(crate) fn new(segments: u16, bytes: u32) -> Self {
+        Self { log: ByteRing::default(), places: Box::default(), count: 0, limits: (segments, bytes) }
     }
 
     pub(crate) const fn memory(&self) -> usize {
@@ -47,16 +40,16 @@ impl History {
     /// Remembers a segment unless it does; as many others are forgotten, oldest first, as must be.
     #[inline]
     pub(crate) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {
-        let need = ENTRY_HEAD + data.len();
         let Ok(len) = u16::try_from(data.len()) else { return };
-        if need > self.limits.bytes || self.limits.segments == 0 || self.find(sn).is_some() {
+        let (need, (segments, bytes)) = (ENTRY_HEAD as u32 + u32::from(len), self.limits);
+        if need > bytes || segments == 0 || self.find(sn).is_some() {
             return;
         }
-        while self.count >= self.limits.segments || self.log.len() as usize + need > self.limits.bytes {
+        while self.count >= segments.into() || self.log.len() + need > bytes {
             self.forget_oldest();
         }
         if self.places.is_empty() {
-            self.places = vec![None; self.limits.segments.next_power_of_two()].into();
+            self.places = vec![None; usize::from(segments).next_power_of_two()].into();
         }
         let Some(position) = self.log.push(&entry_head(sn, len, frg)) else { return };
         self.log.push(data);
@@ -106,11 +99,6 @@ impl History {
     /// The number of the one that was pushed first, remembered or not.
     pub(crate) fn oldest(&self) -> Option<Sn> {
         (self.count > 0).then(|| self.entry(self.log.start()).sn)
-    }
-
-    /// Forgets everything and gives the memory back.
-    pub(super) fn shrink(&mut self) {
-        *self = Self::new(self.limits);
     }
 
     /// There is one.
@@ -189,8 +177,8 @@ mod tests {
             start: u32,
             arrivals in prop::collection::vec((0..40u32, 0..200usize, any::<u8>()), 0..300),
         ) {
-            let limits = Limits { segments: 16, bytes: 1500 };
-            let mut history = History::new(limits);
+            let (segments, bytes) = (16, 1500);
+            let mut history = History::new(16, 1500);
             let mut model: VecDeque<(Sn, Vec<u8>)> = VecDeque::new();
             for (step, (offset, len, frg)) in arrivals.into_iter().enumerate() {
                 let sn = Sn(start).add(offset + u32::try_from(step / 4).unwrap());
@@ -201,8 +189,8 @@ mod tests {
                 if seen.is_none_or(|(old, _)| *old != sn) {
                     model.push_back((sn, symbol));
                 }
-                let bytes = |model: &VecDeque<(Sn, Vec<u8>)>| model.iter().map(|(_, symbol)| symbol.len() + 4).sum::<usize>();
-                while model.len() > limits.segments || bytes(&model) > limits.bytes {
+                let held = |model: &VecDeque<(Sn, Vec<u8>)>| model.iter().map(|(_, symbol)| symbol.len() + 4).sum::<usize>();
+                while model.len() > segments || held(&model) > bytes {
                     model.pop_front();
                 }
                 prop_assert_eq!(history.count, model.len());
@@ -224,7 +212,7 @@ mod tests {
     #[test]
     fn without_room_nothing_is_remembered() {
         for (segments, bytes) in [(0, 1000), (8, 10)] {
-            let mut history = History::new(Limits { segments, bytes });
+            let mut history = History::new(segments, bytes);
             history.push(Sn(1), 0, b"data");
             assert!(history.find(Sn(1)).is_none());
         }
@@ -232,7 +220,7 @@ mod tests {
 
     #[test]
     fn forgetting_ends_at_the_first_that_is_not_before() {
-        let mut history = History::new(Limits { segments: 8, bytes: 1000 });
+        let mut history = History::new(8, 1000);
         for sn in [1, 3, 2, 0] {
             history.push(Sn(sn), 0, b"data");
         }

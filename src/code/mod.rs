@@ -33,12 +33,12 @@ pub(crate) mod budget;
 mod decoder;
 mod encoder;
 mod history;
-pub(crate) mod protect;
 mod repair;
 mod solver;
 mod sum;
 
 pub use decoder::{Decoder, DecoderConfig, DecoderStats, Recovered, RejectedRepairs};
 pub use encoder::Encoder;
-pub(crate) use history::{History, Limits};
+pub(crate) use encoder::{Draft, Protector, Source};
+pub(crate) use history::History;
 pub use repair::{COVER_MAX, REPAIR_HEAD, RepairError, SYMBOL_HEAD, head_len};

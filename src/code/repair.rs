@@ -1,7 +1,6 @@
 //! A repair's payload, bytes <-> values, and the coefficients of its sum.
 
 use crate::seq::Sn;
-use thiserror::Error;
 
 /// Most segments that one repair covers, and from its first to its last.
 pub const COVER_MAX: u8 = 64;
@@ -11,7 +10,7 @@ pub const REPAIR_HEAD: usize = 2;
 pub const SYMBOL_HEAD: usize = 3;
 
 /// What a repair says of itself: which sum of which segments its coded bytes are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Cover {
     /// The first segment covered: the `sn` of the WINS segment.
     pub(super) first: Sn,
@@ -120,33 +119,25 @@ const fn set_len(span: u8) -> usize {
 /// Flag beside the span: a set follows, since not all of the segments are covered.
 const HAS_HOLES: u8 = 0x80;
 
-/// Why a repair was refused; nothing has changed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum RepairError {
-    /// Fewer bytes than what it covers, an index and the head of one symbol take.
-    #[error("{have} bytes where a repair has {} or more", REPAIR_HEAD + SYMBOL_HEAD)]
-    Truncated { have: usize },
-    /// It spans no segment, or more than [`COVER_MAX`].
-    #[error("a repair that spans {found} segments, not 1 to {COVER_MAX}")]
-    Span { found: u8 },
-    /// Its set does not begin and end where it says, or has no hole.
-    #[error("a repair of a set that is none with holes")]
-    Holes,
-    /// More coded bytes than a segment of the peer can have.
-    #[error("{have} coded bytes where the longest segment takes {max}")]
-    TooLong { have: usize, max: usize },
-    /// It covers a segment beyond the receive window: no honest peer has sent one.
-    #[error("a repair up to segment {last}, beyond the receive window")]
-    BeyondWindow { last: Sn },
-    /// It covers a segment that arrived and is no longer remembered. It came very late, if it is
-    /// honest.
-    #[error("a repair of segment {sn}, which is no longer remembered")]
-    Forgotten { sn: Sn },
-    /// More segments are missing than repairs are kept for.
-    #[error("repairs of more than {max} missing segments")]
-    TooManyMissing { max: usize },
+errors! {
+    /// Why a repair was refused; nothing has changed.
+    RepairError {
+        /// Fewer bytes than what it covers, an index and the head of one symbol take.
+        "{have} bytes where a repair has 5 or more" Truncated { have: usize },
+        /// It spans no segment, or more than [`COVER_MAX`].
+        "a repair that spans {found} segments, not 1 to {COVER_MAX}" Span { found: u8 },
+        /// Its set does not begin and end where it says, or has no hole.
+        "a repair of a set that is none with holes" Holes,
+        /// More coded bytes than a segment of the peer can have.
+        "{have} coded bytes where the longest segment takes {max}" TooLong { have: usize, max: usize },
+        /// It covers a segment beyond the receive window: no honest peer has sent one.
+        "a repair up to segment {last}, beyond the receive window" BeyondWindow { last: Sn },
+        /// It covers a segment that arrived and is no longer remembered. It came very late, if it is
+        /// honest.
+        "a repair of segment {sn}, which is no longer remembered" Forgotten { sn: Sn },
+        /// More segments are missing than repairs are kept for.
+        "repairs of more than {max} missing segments" TooManyMissing { max: usize },
+    }
 }
 
 #[cfg(test)]
@@ -167,33 +158,6 @@ mod tests {
     const FIRST_OF_INDEX_0: [u8; 8] = [1, 81, 49, 134, 37, 204, 93, 25];
     /// Of the segments 2^32 - 1, 2^32 - 2, ..
     const LAST_OF_INDEX_255: [u8; 8] = [21, 212, 167, 175, 131, 198, 213, 134];
-
-    #[test]
-    fn every_way_to_be_no_repair_has_its_name() {
-        for have in 0..5 {
-            let payload = &[1, 0, 0, 0, 0][..have];
-            assert_eq!(Cover::decode(Sn(0), payload), Err(RepairError::Truncated { have }));
-        }
-        for shape in 0..=u8::MAX {
-            let payload = [&[shape, 9], [0; 8].as_slice(), &[0; 3]].concat();
-            let decoded = Cover::decode(Sn(7), &payload);
-            match (shape & !HAS_HOLES, shape >= HAS_HOLES) {
-                (span @ 1..=COVER_MAX, false) => {
-                    assert_eq!(decoded.unwrap().0, Cover { first: Sn(7), set: row_of(span), index: 9 });
-                }
-                (1..=COVER_MAX, true) => assert_eq!(decoded, Err(RepairError::Holes)),
-                (found, _) => assert_eq!(decoded, Err(RepairError::Span { found })),
-            }
-        }
-        let set_of = |low, high| {
-            let payload = [HAS_HOLES | 10, 0, low, high, 0, 0, 0];
-            Cover::decode(Sn(0), &payload).map(|(cover, _)| cover.set)
-        };
-        assert_eq!(set_of(0b101, 0b10), Ok(0b10_0000_0101));
-        for (low, high) in [(0b100, 0b10), (0b101, 0b01), (0b101, 0b110), (0xff, 0b11)] {
-            assert_eq!(set_of(low, high), Err(RepairError::Holes), "{low} {high}");
-        }
-    }
 
     proptest! {
         #[test]

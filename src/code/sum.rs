@@ -19,11 +19,6 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// A sum of nothing. It owns no memory yet.
-    pub(super) const fn new() -> Self {
-        Self { planes: Vec::new(), symbol: Vec::new(), len: 0 }
-    }
-
     /// Length of the longest symbol so far, bytes: that of the result.
     pub(super) const fn len(&self) -> usize {
         self.len

@@ -6,8 +6,7 @@
 
 use super::{Repairs, low};
 use crate::code::budget::{is_queued, share};
-use crate::code::protect::{Draft, Protector};
-use crate::code::{COVER_MAX, History, Limits};
+use crate::code::{COVER_MAX, Draft, History, Protector};
 use crate::pace::Rtt;
 use crate::seq::Sn;
 use crate::session::wire::{Frames, LossFrame, REPAIR_FIRST, insert_repair};
