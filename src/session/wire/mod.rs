@@ -15,15 +15,15 @@
 mod frame;
 mod frame_writer;
 mod packet;
-mod payload;
 
 pub use frame::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameError, Frames, KcpPart, LossFrame,
     is_close_text,
 };
 pub use frame_writer::{FrameWriter, NoRoom};
-pub use packet::{Accept, Challenge, Connect, Data, Deny, DenyReason, Hello, Packet, PacketError, Reset};
-pub use payload::{Msg1, Msg2};
+pub use packet::{
+    Accept, Challenge, Connect, Data, Deny, DenyReason, Hello, Msg1, Msg2, Packet, PacketError, Reset,
+};
 
 pub(in crate::session) use crate::wire::reader::{Reader, Short};
 pub(in crate::session) use frame_writer::{PART_HEAD, REPAIR_FIRST, insert_repair};

@@ -1,8 +1,8 @@
-//! The datagrams of a session.
+//! The datagrams of a session, and what the two messages of its handshake carry.
 
 use super::{
     CHALLENGE_LEN, COOKIE_LEN, DATA_HEADER_LEN, DATA_MAX, DATAGRAM_MAX, HELLO_MIN, MESSAGE_MAX, MESSAGE_MIN,
-    TOKEN_MAX, VERSION, kind,
+    TOKEN_MAX, USER_MAX, VERSION, kind,
 };
 use crate::wire::reader::{Reader, Short, Value, values};
 use std::ops::RangeInclusive;
@@ -283,6 +283,111 @@ impl Data {
     }
 }
 
+/// What the client says in the first message, and the server in the second of itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Msg1<'a> {
+    /// What its sender can do beyond the protocol, a bit each.
+    pub features: u32,
+    /// Longest datagram that it takes, bytes.
+    pub max_datagram: u16,
+    /// Its receive window, segments.
+    pub rcv_wnd: u16,
+    /// It says something at least so often, ms.
+    pub keepalive_ms: u16,
+    /// The application's own, at most [`USER_MAX`] bytes.
+    pub user: &'a [u8],
+}
+
+/// What the server says in the second message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Msg2<'a> {
+    /// What the client has to write into its packets, and the `conv` of KCP in both directions; 0 if and only if it was rejected.
+    pub server_sid: u32,
+    /// Of the server itself.
+    pub said: Msg1<'a>,
+    /// Why the client was rejected; `None`: it was not.
+    pub rejected: Option<u16>,
+    /// With this in a [`Reset`](Reset) the server may end the session when it has forgotten it; zeros: it never will.
+    pub reset_token: [u8; 16],
+}
+
+impl<'a> Msg1<'a> {
+    pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
+        self.write_head(payload)?;
+        let user_len = u16::try_from(self.user.len()).unwrap_or_default(); // at most `USER_MAX`
+        for number in [0, user_len, 0] {
+            number.write(payload);
+        }
+        payload.extend_from_slice(self.user);
+        Ok(())
+    }
+
+    pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = Reader::new(payload);
+        let head = Self::read_head(&mut reader)?;
+        let (reserved, user_len, also_reserved) = (reader.u16()?, reader.u16()?, reader.u16()?);
+        let user = reader.bytes(user_len)?;
+        reader.finish()?;
+        in_length("user", user, 0..=USER_MAX)?;
+        if reserved | also_reserved != 0 {
+            return Err(PacketError::Reserved);
+        }
+        Ok(Self { user, ..head })
+    }
+
+    /// What both messages say before their flags.
+    fn write_head(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
+        in_length("user", self.user, 0..=USER_MAX)?;
+        self.features.write(payload);
+        for number in [self.max_datagram, self.rcv_wnd, self.keepalive_ms] {
+            number.write(payload);
+        }
+        Ok(())
+    }
+
+    fn read_head(reader: &mut Reader<'a>) -> Result<Self, PacketError> {
+        let (features, max_datagram) = (reader.u32()?, reader.u16()?);
+        Ok(Self { features, max_datagram, rcv_wnd: reader.u16()?, keepalive_ms: reader.u16()?, user: &[] })
+    }
+}
+
+impl<'a> Msg2<'a> {
+    pub fn encode(&self, payload: &mut Vec<u8>) -> Result<(), PacketError> {
+        let Self { server_sid, said, rejected, reset_token } = self;
+        self.check()?;
+        server_sid.write(payload);
+        said.write_head(payload)?;
+        rejected.map_or(0, |_| REJECTED).write(payload);
+        if let Some(reason) = rejected {
+            reason.write(payload);
+        }
+        payload.extend_from_slice(reset_token);
+        payload.extend_from_slice(said.user);
+        Ok(())
+    }
+
+    pub fn decode(payload: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = Reader::new(payload);
+        let (server_sid, head) = (reader.u32()?, Msg1::read_head(&mut reader)?);
+        let rejected = match reader.u16()? {
+            0 => None,
+            REJECTED => Some(reader.u16()?),
+            _ => return Err(PacketError::Reserved),
+        };
+        let reset_token = reader.array()?;
+        let msg2 = Self { server_sid, said: Msg1 { user: reader.rest(), ..head }, rejected, reset_token };
+        msg2.check().map(|()| msg2)
+    }
+
+    fn check(&self) -> Result<(), PacketError> {
+        in_length("user", self.said.user, 0..=USER_MAX)?;
+        if self.rejected.is_some() == (self.server_sid == 0) {
+            return Ok(());
+        }
+        Err(PacketError::Field { field: "server_sid" })
+    }
+}
+
 /// Takes the kind off the front of a packet, and the version if it is of the handshake.
 fn begin<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> {
     let mut reader = of_kind(kind, datagram)?;
@@ -307,11 +412,7 @@ fn of_kind<'a>(kind: u8, datagram: &'a [u8]) -> Result<Reader<'a>, PacketError> 
     }
 }
 
-pub(super) fn in_length(
-    field: &'static str,
-    bytes: &[u8],
-    range: RangeInclusive<usize>,
-) -> Result<(), PacketError> {
+fn in_length(field: &'static str, bytes: &[u8], range: RangeInclusive<usize>) -> Result<(), PacketError> {
     if range.contains(&bytes.len()) { Ok(()) } else { Err(PacketError::Field { field }) }
 }
 
@@ -320,3 +421,5 @@ const _: () = assert!(CHALLENGE_LEN == 2 + <Challenge as Value<'_>>::LEN);
 const PHASE: u8 = 1;
 /// Fewest bytes after the header: the checksum of an empty body.
 const SEALED_MIN: usize = 4;
+/// The flag of a rejection; the others are reserved.
+const REJECTED: u16 = 1;
