@@ -1,4 +1,4 @@
-//! What every config is checked with: nothing is clamped, an error names field, value and range.
+//! What every config is checked with: nothing is clamped, an error names field, value and range. And how errors are declared.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -105,4 +105,25 @@ macro_rules! settings {
         }
     };
 }
-pub(crate) use settings;
+
+/// Errors, each documented by what stands before it, and by its message.
+macro_rules! errors {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident {
+            $($(#[$more:meta])* $message:literal $variant:ident $({ $($field:ident: $type:ty),* })?,)*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                $(#[$more])*
+                #[doc = concat!("\n\n“", $message, "”")]
+                #[error($message)]
+                $variant $({ $(#[doc = "As in the message."] $field: $type),* })?,
+            )*
+        }
+    )*};
+}

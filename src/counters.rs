@@ -89,7 +89,6 @@ gauges! {
     Duration: |time| time.as_secs_f64(),
     Option<Duration>: |time| time.unwrap_or_default().as_secs_f64(),
 }
-pub(crate) use gauges;
 
 /// A measure whose value is still to come. `doc` is the documentation of its field, of which the first sentence says what it is.
 pub(crate) fn named(
@@ -130,14 +129,14 @@ macro_rules! stats {
 
         impl $crate::counters::Measures for $name {
             fn measures(&self, each: &mut dyn FnMut($crate::counters::Metric)) {
-                $(crate::counters::stats!(@tell self each $field [$($doc)*]
+                $(stats!(@tell self each $field [$($doc)*]
                     $($metric $([$label: $labelled, $help])? $(by $method)?)?);)*
-                $($(crate::counters::stats!(@tell self each $group_field [$($group_doc)*]
+                $($(stats!(@tell self each $group_field [$($group_doc)*]
                     $($group_metric $([$group_label: $group_labelled, $group_help])?)?);)*)*
             }
         }
 
-        crate::counters::stats! { @total [$($sum $(of $other)?)?] $name { $($field)* } }
+        stats! { @total [$($sum $(of $other)?)?] $name { $($field)* } }
 
         $(
             $(#[$group_meta])*
@@ -190,7 +189,6 @@ macro_rules! stats {
         }
     };
 }
-pub(crate) use stats;
 
 /// Declares what was refused, by reason: counters of one kind. `by Error` has a reason for each variant of an error, and counts them;
 /// `each a Reason` declares that enum.
@@ -222,7 +220,7 @@ macro_rules! reasons {
             }
         }
 
-        crate::counters::stats! { @total [AddAssign] $name { $($reason)* } }
+        stats! { @total [AddAssign] $name { $($reason)* } }
 
         impl $crate::counters::Figure for $name {
             fn tell(&self, measure: $crate::counters::Metric, each: &mut dyn FnMut($crate::counters::Metric)) {
@@ -239,7 +237,7 @@ macro_rules! reasons {
             $($(#[$doc:meta])* $reason:ident: $variant:ident,)*
         }
     ) => {
-        crate::counters::reasons! {
+        reasons! {
             $(#[$meta])*
             pub struct $name: $int { $($(#[$doc])* $reason,)* }
         }
@@ -262,7 +260,7 @@ macro_rules! reasons {
             $(; $($(#[$doc:meta])* $other:ident,)*)?
         }
     ) => {
-        crate::counters::reasons! {
+        reasons! {
             $(#[$meta])*
             pub struct $name: $int {
                 $(#[doc = concat!("[`", stringify!($error), "::", stringify!($variant), "`].")] $reason,)*
@@ -280,4 +278,3 @@ macro_rules! reasons {
         }
     };
 }
-pub(crate) use reasons;

@@ -88,10 +88,13 @@ mod book {
     }
 }
 
+#[macro_use]
+mod config;
+#[macro_use]
+mod counters;
+
 pub mod arq;
 mod code;
-mod config;
-mod counters;
 pub mod events;
 mod hash;
 #[doc(hidden)]

@@ -2,7 +2,6 @@
 
 use super::modern::Rebuild;
 use super::{InputError, Kcp, Observer, Work};
-use crate::counters::{reasons, stats};
 use crate::seq::Sn;
 use crate::wire::Output;
 use std::time::Duration;

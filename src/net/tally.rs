@@ -1,6 +1,5 @@
 //! What goes through a socket, and what is lost there.
 
-use crate::counters::stats;
 use whitewater_udp::Counts;
 
 stats! {

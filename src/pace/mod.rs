@@ -12,12 +12,10 @@
 //! Source: G. Fiedler, "Reliability and congestion avoidance over UDP".
 
 mod rtt;
-mod rule;
 
 pub(crate) use rtt::{Loss, Reordering, Rtt};
-pub(crate) use rule::{Conditions, Pace};
 
-use crate::config::{ConfigError, in_range, settings};
+use crate::config::{ConfigError, in_range};
 use crate::time::Time;
 use std::time::Duration;
 
@@ -82,6 +80,198 @@ pub struct PaceState {
 impl Default for PaceState {
     /// Good mode, before anything is told.
     fn default() -> Self {
-        Self { mode: Mode::Good, since: None, patience: rule::PATIENCE }
+        Self { mode: Mode::Good, since: None, patience: PATIENCE }
+    }
+}
+
+/// What a mode is chosen by. What has not been measured is zero, which is good.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Conditions {
+    /// Smoothed round trip.
+    pub(crate) rtt: Duration,
+    /// Mean deviation of the round trip.
+    pub(crate) jitter: Duration,
+    /// Share of the packets that get lost, 0 to 1.
+    pub(crate) loss: f64,
+}
+
+impl Conditions {
+    /// As they were measured.
+    pub(crate) fn of(rtt: &Rtt, loss: &Loss) -> Self {
+        Self { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss: loss.share }
+    }
+}
+
+/// Chooses between the two modes. The rule is in the documentation of `pace`.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    config: PaceConfig,
+    pub(crate) state: PaceState,
+    /// In good mode, up to when its time has been counted; in bad mode, since when conditions have been
+    /// good.
+    mark: Option<Time>,
+    /// Whether there has been a bad mode: only then can one return to good.
+    returned: bool,
+}
+
+impl Pace {
+    /// Starts in good mode.
+    pub(crate) fn new(config: &PaceConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config: *config, state: PaceState::default(), mark: None, returned: false })
+    }
+
+    /// Tells of the conditions at `now` and returns the mode. They count as unchanged until told again.
+    pub(crate) fn update(&mut self, now: Time, conditions: &Conditions) -> Mode {
+        let bad = self.config.are_bad(conditions);
+        let since = *self.state.since.get_or_insert(now);
+        match self.state.mode {
+            Mode::Good => {
+                self.count_good_time(now);
+                if bad {
+                    if self.returned && now.since(since) < STEP {
+                        self.state.patience = (self.state.patience * 2).min(PATIENCE_MAX);
+                    }
+                    self.enter(Mode::Bad, now);
+                }
+            }
+            Mode::Bad if bad => self.mark = None,
+            Mode::Bad => {
+                let good_since = *self.mark.get_or_insert(now);
+                if now.since(good_since) >= self.state.patience {
+                    self.returned = true;
+                    self.enter(Mode::Good, now);
+                }
+            }
+        }
+        self.state.mode
+    }
+
+    /// Packets to send a second.
+    pub(crate) const fn rate(&self) -> u16 {
+        match self.state.mode {
+            Mode::Good => self.config.good_rate,
+            Mode::Bad => self.config.bad_rate,
+        }
+    }
+
+    /// Halves `t` for every [`STEP`] in good mode.
+    fn count_good_time(&mut self, now: Time) {
+        let mut mark = *self.mark.get_or_insert(now);
+        while self.state.patience > PATIENCE_MIN && now.since(mark) >= STEP {
+            self.state.patience = (self.state.patience / 2).max(PATIENCE_MIN);
+            mark = mark + STEP;
+        }
+        self.mark = Some(mark);
+    }
+
+    fn enter(&mut self, mode: Mode, now: Time) {
+        self.state.mode = mode;
+        self.state.since = Some(now);
+        self.mark = (mode == Mode::Good).then_some(now);
+    }
+}
+
+/// `t` at the start, at least and at most.
+const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
+const PATIENCE_MAX: Duration = Duration::from_secs(60);
+/// A good mode shorter than this doubles `t`, and each such time in it halves `t`.
+const STEP: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Mode::{Bad, Good};
+    use proptest::prelude::*;
+
+    /// Runs a pace over a table: time in s, round trip in ms, the mode it leads to and `t` in s.
+    fn table(rows: &[(f64, u64, Mode, f64)]) {
+        let mut pace = Pace::new(&PaceConfig::default()).unwrap();
+        for (line, (at, rtt, mode, patience)) in rows.iter().enumerate() {
+            let now = Time::ZERO + Duration::from_secs_f64(*at);
+            let found =
+                pace.update(now, &Conditions { rtt: Duration::from_millis(*rtt), ..Conditions::default() });
+            let t = pace.state.patience.as_secs_f64();
+            assert_eq!((found, t), (*mode, *patience), "line {line}: at {at} s");
+        }
+    }
+
+    #[test]
+    fn the_time_in_good_mode_counts_however_seldom_it_is_told() {
+        table(&[
+            (5000.0, 100, Good, 4.0), // the first call begins the mode, not the epoch
+            (5001.0, 300, Bad, 4.0),
+            (5002.0, 100, Bad, 4.0),
+            (5006.0, 100, Good, 4.0),
+            (5007.0, 300, Bad, 8.0),
+            (5008.0, 100, Bad, 8.0),
+            (5016.0, 100, Good, 8.0),
+            (5039.0, 300, Bad, 2.0), // 23 s: halved twice
+        ]);
+    }
+
+    #[test]
+    fn loss_and_jitter_count_only_where_they_are_asked_for() {
+        let config =
+            PaceConfig { loss: Some(10), jitter: Some(Duration::from_millis(30)), ..PaceConfig::default() };
+        let fine = Conditions { loss: 0.1, jitter: Duration::from_millis(30), ..Conditions::default() };
+        let lossy = Conditions { loss: 0.11, ..fine };
+        let uneven = Conditions { jitter: Duration::from_millis(31), ..fine };
+        for (config, conditions, mode) in [
+            (config, fine, Good),
+            (config, lossy, Bad),
+            (config, uneven, Bad),
+            (PaceConfig::default(), lossy, Good),
+            (PaceConfig::default(), uneven, Good),
+        ] {
+            let mut pace = Pace::new(&config).unwrap();
+            assert_eq!(pace.update(Time::ZERO, &conditions), mode);
+            assert_eq!(pace.rate(), if mode == Good { 30 } else { 10 });
+            assert_eq!(pace.state.since, Some(Time::ZERO));
+        }
+    }
+
+    proptest! {
+        /// A plain reading of the rule, in steps of 100 ms, with a memory of everything.
+        #[test]
+        fn it_does_what_a_plain_reading_of_the_rule_does(lengths in prop::collection::vec(1..400u64, 1..40)) {
+            let mut pace = Pace::new(&PaceConfig::default()).unwrap();
+            let (mut mode, mut began, mut t, mut returned) = (Good, 0, 40, false);
+            let (mut step, mut good_for) = (0, 0);
+            for (index, length) in lengths.into_iter().enumerate() {
+                let bad = index % 2 == 1;
+                for _ in 0..length {
+                    match mode {
+                        Good => {
+                            let in_good = step - began;
+                            if in_good > 0 && in_good % 100 == 0 {
+                                t = (t / 2).max(10);
+                            }
+                            if bad {
+                                if returned && in_good < 100 {
+                                    t = (2 * t).min(600);
+                                }
+                                (mode, began, good_for) = (Bad, step, 0);
+                            }
+                        }
+                        Bad if bad => good_for = 0,
+                        Bad => {
+                            if good_for == t {
+                                (mode, began, returned) = (Good, step, true);
+                            }
+                            good_for += 1;
+                        }
+                    }
+                    let rtt = Duration::from_millis(if bad { 300 } else { 50 });
+                    let now = Time::from_millis(100 * step);
+                    let found = pace.update(now, &Conditions { rtt, ..Conditions::default() });
+                    let PaceState { patience, since, .. } = pace.state;
+                    prop_assert_eq!((found, patience), (mode, Duration::from_millis(100 * t)));
+                    prop_assert_eq!(since, Some(Time::from_millis(100 * began)));
+                    step += 1;
+                }
+            }
+        }
     }
 }

@@ -199,7 +199,7 @@ impl AckTracker {
         self.judge(|_, sent| now.since(sent.at) >= lost_after);
         if self.heard.is_some_and(|heard| now.since(heard) >= forget_after) {
             self.heard = None;
-            self.received.clear();
+            self.received.reset();
         }
     }
 

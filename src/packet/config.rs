@@ -2,7 +2,7 @@
 
 use super::fragment::FRAGMENTS_MAX;
 use super::header::HEADER_MAX;
-use crate::config::{ConfigError, in_range, settings};
+use crate::config::{ConfigError, in_range};
 use crate::pace::PaceConfig;
 use std::time::Duration;
 

@@ -96,7 +96,7 @@ impl Reassembly {
     pub(super) fn clear(&mut self) {
         if let Some(newest) = self.packets.newest() {
             self.advance(newest.add(self.packets.size()));
-            self.packets.clear();
+            self.packets.reset();
         }
     }
 

@@ -1,7 +1,6 @@
 //! What an endpoint counts and measures.
 
 use super::error::ReceiveError;
-use crate::counters::{reasons, stats};
 use crate::pace::PaceState;
 use crate::time::Time;
 use std::time::Duration;

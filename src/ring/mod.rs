@@ -145,12 +145,6 @@ impl<T> Ring<T> {
         self.slots.iter().flatten()
     }
 
-    /// Lets go of all values and ends the span at its start; keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.slots.fill_with(|| None);
-        self.span = 0;
-    }
-
     /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
     /// values that were held.
     #[inline]

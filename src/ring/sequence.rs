@@ -106,13 +106,6 @@ impl<T> SequenceBuffer<T> {
         *self = Self::new(self.size);
     }
 
-    /// Forgets all values and the newest number; keeps the memory.
-    pub fn clear(&mut self) {
-        if self.newest.take().is_some() {
-            self.ring.clear();
-        }
-    }
-
     /// Where in the ring `seq` is, if it is remembered.
     #[inline]
     fn sn(&self, seq: Seq16) -> Option<Sn> {
@@ -163,7 +156,7 @@ mod tests {
             let seq = |number: i64| Seq16(u16::try_from(number & 0xffff).unwrap());
             for (value, op) in ops.into_iter().enumerate() {
                 let (Op::Insert(offset) | Op::Remove(offset) | Op::Advance(offset)) = op else {
-                    buffer.clear();
+                    buffer.reset();
                     model.clear();
                     any = false;
                     continue;

@@ -1,7 +1,7 @@
 //! The knobs of a session: plain fields, checked once. Nothing is clamped.
 
 use crate::arq;
-use crate::config::{ConfigError, in_range, millis, settings};
+use crate::config::{ConfigError, in_range, millis};
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};

@@ -57,28 +57,6 @@ macro_rules! printed_without_secrets {
     )*};
 }
 
-/// Errors that are documented by their messages, and by what stands before those.
-macro_rules! errors {
-    ($(
-        $(#[$meta:meta])*
-        $name:ident {
-            $($(#[$more:meta])* $message:literal $variant:ident $({ $($field:ident: $type:ty),* })?,)*
-        }
-    )*) => {$(
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
-        #[non_exhaustive]
-        pub enum $name {
-            $(
-                #[doc = $message]
-                $(#[$more])*
-                #[error($message)]
-                $variant $({ $(#[doc = "As in the message."] $field: $type),* })?,
-            )*
-        }
-    )*};
-}
-
 mod blob;
 mod client;
 mod config;

@@ -2,7 +2,7 @@
 
 use super::repair::RepairStats;
 use crate::arq::Stats;
-use crate::counters::{Figure, Metric, Value, gauges, reasons, stats};
+use crate::counters::{Figure, Metric, Value};
 use crate::pace::Mode;
 use std::time::Duration;
 

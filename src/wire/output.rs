@@ -37,34 +37,26 @@ pub(crate) struct InPacket<'a> {
     buffer: &'a mut Vec<u8>,
     start: usize,
     end: usize,
-    state: Written,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Written {
-    No,
-    Yes,
-    Elsewhere,
+    is_written: bool,
 }
 
 impl<'a> InPacket<'a> {
     /// Behind what is in `buffer`, which may become `end` bytes long.
     pub(crate) const fn new(buffer: &'a mut Vec<u8>, end: usize) -> Self {
         let start = buffer.len();
-        Self { buffer, start, end, state: Written::No }
+        Self { buffer, start, end, is_written: false }
     }
 
     /// Whether a datagram has been written; if not, the buffer is as it was.
     pub(crate) fn finish(self) -> bool {
-        let is_written = self.state == Written::Yes;
-        if !is_written {
+        if !self.is_written {
             self.buffer.truncate(self.start);
         }
-        is_written
+        self.is_written
     }
 }
 
-/// An output with a place before it.
+/// An output with a place before it, until that has been used.
 #[derive(Debug)]
 pub(crate) struct Before<'a, 'p, O> {
     pub(crate) ahead: Option<&'a mut InPacket<'p>>,
@@ -78,31 +70,22 @@ impl<O: Output> Output for Before<'_, '_, O> {
 
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut [u8]> {
-        match &mut self.ahead {
-            Some(InPacket { buffer, start, state: Written::No, .. }) => {
-                if buffer.len() < *start + len {
-                    buffer.resize(*start + len, 0);
-                }
-                buffer.get_mut(*start..)
-            }
-            _ => self.output.room(len),
+        let Some(InPacket { buffer, start, .. }) = &mut self.ahead else { return self.output.room(len) };
+        if buffer.len() < *start + len {
+            buffer.resize(*start + len, 0);
         }
+        buffer.get_mut(*start..)
     }
 
     #[inline]
     fn put(&mut self, len: usize) {
-        match &mut self.ahead {
-            Some(ahead @ InPacket { state: Written::No, .. }) => {
-                let end = ahead.start + len;
-                if end <= ahead.end {
-                    ahead.buffer.truncate(end);
-                    ahead.state = Written::Yes;
-                } else {
-                    ahead.state = Written::Elsewhere;
-                    self.output.output(ahead.buffer.get(ahead.start..end).unwrap_or_default());
-                }
-            }
-            _ => self.output.put(len),
+        let Some(ahead) = self.ahead.take() else { return self.output.put(len) };
+        let end = ahead.start + len;
+        ahead.is_written = end <= ahead.end;
+        if ahead.is_written {
+            ahead.buffer.truncate(end);
+        } else {
+            self.output.output(ahead.buffer.get(ahead.start..end).unwrap_or_default());
         }
     }
 

@@ -11,7 +11,6 @@
 
 use crate::seq::{Conv, Sn};
 use crate::time::Millis;
-use thiserror::Error;
 
 /// Bytes of a segment header. Source: ikcp.c `IKCP_OVERHEAD`.
 pub const HEADER_LEN: usize = 24;
@@ -208,20 +207,16 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Why bytes are not a segment.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum DecodeError {
-    /// Fewer bytes than a header has.
-    #[error("{have} bytes where a segment header has {HEADER_LEN}")]
-    HeaderTruncated { have: usize },
-    /// The header announces more data than follows.
-    #[error("{have} bytes of data where the segment announces {need}")]
-    DataTruncated { have: usize, need: u32 },
-    /// A command other than 81 to 84.
-    #[error("{found} is no command")]
-    Command { found: u8 },
+errors! {
+    /// Why bytes are not a segment.
+    DecodeError {
+        /// Fewer bytes than a header has.
+        "{have} bytes where a segment header has {HEADER_LEN}" HeaderTruncated { have: usize },
+        /// The header announces more data than follows.
+        "{have} bytes of data where the segment announces {need}" DataTruncated { have: usize, need: u32 },
+        /// A command other than 81 to 84.
+        "{found} is no command" Command { found: u8 },
+    }
 }
 
 /// The segments of a datagram.

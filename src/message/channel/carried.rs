@@ -12,7 +12,7 @@ pub(super) struct Carried {
     log: Box<[(u8, Seq16)]>,
     size: u32,
     /// Where in the log the next entry goes, modulo its length.
-    end: u32,
+    pub(super) end: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl Carried {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// Gives the packet its number; `start` is the [`end`](Self::end) before the first of its messages.
+    /// Gives the packet its number; `start` is the `end` before the first of its messages.
     pub(super) fn finish(&mut self, sequence: Seq16, start: u32) {
         self.packets.insert(sequence, Entries { start, count: self.end.wrapping_sub(start) });
     }
@@ -57,10 +57,6 @@ impl Carried {
 
     pub(super) const fn memory(&self) -> usize {
         self.packets.memory() + self.log.len() * size_of::<(u8, Seq16)>()
-    }
-
-    pub(super) const fn end(&self) -> u32 {
-        self.end
     }
 
     /// The messages of a packet, which are given once.
@@ -94,7 +90,7 @@ mod tests {
     use super::*;
 
     fn send(carried: &mut Carried, sequence: u16, ids: u16) {
-        let start = carried.end();
+        let start = carried.end;
         (0..ids).for_each(|id| carried.push(3, Seq16(id)));
         carried.finish(Seq16(sequence), start);
     }

@@ -1,6 +1,6 @@
 //! The knobs of a channel, and of the packets that channels share.
 
-use crate::config::{ConfigError, in_range, millis, settings};
+use crate::config::{ConfigError, in_range, millis};
 use std::time::Duration;
 
 /// How the messages of a channel arrive.

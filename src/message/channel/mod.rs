@@ -99,7 +99,6 @@ use super::Message;
 use super::bits::{Read, Stream, Write};
 use super::error::{BitsError, ChannelSendError, ReadError};
 use crate::config::ConfigError;
-use crate::counters::reasons;
 use crate::seq::Seq16;
 use crate::time::Time;
 use carried::Carried;
@@ -217,13 +216,13 @@ impl<M: Message> Channels<M> {
     /// told once, as it becomes known. Unreliable messages that are never told may have arrived all the same. Of those that nobody
     /// asks for the newest `send_buffer` are kept.
     pub fn pop_delivered(&mut self, channel: usize) -> Option<Seq16> {
-        self.channels.get_mut(channel)?.sender.pop_delivered()
+        self.channels.get_mut(channel)?.sender.delivered.pop_front()
     }
 
     /// Takes the id of a message that was given up because it was too old: it is not known to have arrived. Of those that nobody
     /// asks for the newest `send_buffer` are kept.
     pub fn pop_expired(&mut self, channel: usize) -> Option<Seq16> {
-        self.channels.get_mut(channel)?.sender.pop_expired()
+        self.channels.get_mut(channel)?.sender.expired.pop_front()
     }
 
     /// Makes the payload of a packet of what is due; empty: nothing is. Send it and tell [`on_sent`](Self::on_sent), or it will be
@@ -237,7 +236,7 @@ impl<M: Message> Channels<M> {
     pub fn write(&mut self, now: Time, rtt: Duration) -> Result<&[u8], BitsError> {
         let written = self.write_payload(now, rtt);
         if written.is_err() {
-            self.channels.iter_mut().for_each(|channel| channel.sender.unchoose());
+            self.channels.iter_mut().for_each(|channel| channel.sender.chosen.clear());
         }
         Ok(self.payload.get(..written?).unwrap_or_default())
     }
@@ -246,7 +245,7 @@ impl<M: Message> Channels<M> {
     /// well, or a number is taken for the same one before a wrap.
     pub fn on_sent(&mut self, now: Time, sequence: Seq16) {
         let Self { channels, carried, .. } = self;
-        let start = carried.end();
+        let start = carried.end;
         for (index, Channel { sender, stats, .. }) in (0..).zip(channels) {
             sender.commit(now, sequence, stats, |id| carried.push(index, id));
         }
@@ -290,7 +289,7 @@ impl<M: Message> Channels<M> {
             if staged.is_ok() {
                 receiver.apply(stats);
             } else {
-                receiver.unstage();
+                receiver.staged.clear();
             }
         }
         staged.inspect_err(|error| self.rejected.count(error))
@@ -329,7 +328,7 @@ impl<M: Message> Channels<M> {
     }
 
     pub(crate) fn is_readable(&self) -> bool {
-        self.channels.iter().any(|channel| channel.receiver.is_readable())
+        self.channels.iter().any(|channel| !channel.receiver.ready.is_empty())
     }
 
     /// Gives back the memory of what is empty. If nothing waits for an acknowledgement, no packet is remembered any more.

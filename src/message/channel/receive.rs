@@ -18,19 +18,19 @@ pub(super) struct Receiver<M> {
     /// Sequenced: the newest id delivered.
     newest: Option<Seq16>,
     /// Not read yet.
-    ready: VecDeque<(Received<M>, usize)>,
+    pub(super) ready: VecDeque<(Received<M>, usize)>,
     /// Blocks among these.
     blocks_ready: usize,
     /// The block that slices are added to.
     block: Vec<u8>,
     /// What the packet that is being read has.
-    staged: Vec<(Seq16, Taken<M>)>,
+    pub(super) staged: Vec<(Seq16, Taken<M>)>,
     /// Bits of all that is kept.
     bits: usize,
 }
 
 #[derive(Debug)]
-struct Taken<M> {
+pub(super) struct Taken<M> {
     content: Content<M>,
     bits: usize,
 }
@@ -64,10 +64,6 @@ impl<M: Message> Receiver<M> {
         kept + staged + self.block.capacity() + self.bits.div_ceil(8)
     }
 
-    pub(super) fn is_readable(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
     pub(super) fn shrink(&mut self) {
         if self.slots.values().next().is_none() {
             self.slots.reset();
@@ -90,10 +86,6 @@ impl<M: Message> Receiver<M> {
             previous = Some(id);
         }
         Ok(())
-    }
-
-    pub(super) fn unstage(&mut self) {
-        self.staged.clear();
     }
 
     pub(super) fn apply(&mut self, stats: &mut ChannelStats) {

@@ -24,13 +24,13 @@ pub(super) struct Sender<M> {
     /// No message expires before.
     expires: Option<Time>,
     /// Given up and not asked for yet.
-    expired: VecDeque<Seq16>,
+    pub(super) expired: VecDeque<Seq16>,
     /// Known to have arrived and not asked for yet.
-    delivered: VecDeque<Seq16>,
+    pub(super) delivered: VecDeque<Seq16>,
     /// The id after the block under way.
     block_end: Option<Seq16>,
     /// What goes into the packet that is being made.
-    chosen: Vec<Seq16>,
+    pub(super) chosen: Vec<Seq16>,
     /// Bits of all contents in the store.
     bits: usize,
 }
@@ -117,10 +117,6 @@ impl<M: Message> Sender<M> {
         Ok(())
     }
 
-    pub(super) fn pop_expired(&mut self) -> Option<Seq16> {
-        self.expired.pop_front()
-    }
-
     /// When something is due next, as things are; `now` if it is already.
     pub(super) fn check(&self, now: Time, resend: Duration) -> Option<Time> {
         let due =
@@ -171,10 +167,6 @@ impl<M: Message> Sender<M> {
         Ok(!self.chosen.is_empty())
     }
 
-    pub(super) fn unchoose(&mut self) {
-        self.chosen.clear();
-    }
-
     pub(super) fn write(&mut self, stream: &mut Write<'_>) -> Result<(), BitsError> {
         serialize_count(stream, &mut self.chosen.len(), &self.config)?;
         let mut previous = None;
@@ -221,10 +213,6 @@ impl<M: Message> Sender<M> {
         {
             *state = State::Lost;
         }
-    }
-
-    pub(super) fn pop_delivered(&mut self) -> Option<Seq16> {
-        self.delivered.pop_front()
     }
 
     pub(super) fn arrived(&mut self, id: Seq16) {

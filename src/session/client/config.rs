@@ -1,6 +1,6 @@
 //! The knobs of a client, and whom it connects to.
 
-use crate::config::{ConfigError, settings};
+use crate::config::ConfigError;
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::exchange::HandshakeError;

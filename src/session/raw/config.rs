@@ -2,7 +2,6 @@
 
 use crate::arq::{self, EnvelopeConfig};
 use crate::config::{ConfigError, in_range, millis};
-use crate::counters::stats;
 use crate::seq::Conv;
 use std::net::SocketAddr;
 use std::sync::Arc;

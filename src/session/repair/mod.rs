@@ -16,7 +16,6 @@ use super::config::SessionConfig;
 use super::wire::{FEATURE_REPAIRS, Frame, Frames, REPAIR_FIRST};
 use crate::code::{Decoder, REPAIR_HEAD, RejectedRepairs, SYMBOL_HEAD};
 use crate::config::{ConfigError, in_range};
-use crate::counters::stats;
 use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{Command, segments};

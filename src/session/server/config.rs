@@ -1,7 +1,7 @@
 //! The knobs of a server: how sessions are protected, and how many there are. Each limit is for what a stranger can cause.
 
 use super::table::SHARDS_MAX;
-use crate::config::{ConfigError, in_range, settings};
+use crate::config::{ConfigError, in_range};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::wire::USER_MAX;

@@ -1,7 +1,6 @@
 //! What a server counts.
 
 use super::Server;
-use crate::counters::{reasons, stats};
 use crate::message::Message;
 use crate::time::Time;
 use std::net::SocketAddr;
