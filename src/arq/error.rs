@@ -1,7 +1,6 @@
 //! What can go wrong with each verb, and what to do then.
 
 use crate::seq::{Conv, Sn};
-use thiserror::Error;
 
 /// Why [`Kcp::send`](super::Kcp::send) took nothing.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
@@ -20,47 +19,35 @@ pub enum KcpSendError {
     Empty,
 }
 
-/// Why [`Kcp::recv`](super::Kcp::recv) returned no message.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum RecvError {
-    /// The next message has `need` bytes; nothing was taken, call again with that much room.
-    #[error("the next message has {need} bytes, the buffer {have}")]
-    BufferTooSmall { have: usize, need: usize },
-    /// No whole message yet. Not a failure: a driver maps it to `WouldBlock`.
-    #[error("no whole message has arrived")]
-    NoMessage,
+errors! {
+    /// Why [`Kcp::recv`](super::Kcp::recv) returned no message.
+    RecvError {
+        /// The next message has `need` bytes; nothing was taken, call again with that much room.
+        "the next message has {need} bytes, the buffer {have}" BufferTooSmall { have: usize, need: usize },
+        /// No whole message yet. Not a failure: a driver maps it to `WouldBlock`.
+        "no whole message has arrived" NoMessage,
+    }
 }
 
-/// Why [`Kcp::input`](super::Kcp::input) refused a datagram. Nothing but a counter has changed.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum InputError {
-    /// Too short for one segment.
-    #[error("a datagram of {have} bytes")]
-    TooShort { have: usize },
-    /// Longer than `rcv_mtu`.
-    #[error("a datagram of {have} bytes, where {max} is the most")]
-    TooLong { have: usize, max: usize },
-    /// A segment of another conversation.
-    #[error("conv {found} where {expected} was expected")]
-    Conv { expected: Conv, found: Conv },
-    /// A segment announces more data than the datagram has.
-    #[error("{have} bytes of data where the segment announces {need}")]
-    Length { have: usize, need: u32 },
-    /// A command that KCP does not have.
-    #[error("{found} is no command")]
-    Command { found: u8 },
-    /// A segment acknowledges what was never sent. Honest peers cannot; after a restart of one end
-    /// with the same conv they do.
-    #[error("una {una} beyond snd_nxt {snd_nxt}")]
-    Una { una: Sn, snd_nxt: Sn },
-    /// An ACK for a segment that was never sent.
-    #[error("an ACK for sn {sn}, not before snd_nxt {snd_nxt}")]
-    AckUnsent { sn: Sn, snd_nxt: Sn },
-    /// A fragment of a message larger than the receive window: it could never be completed.
-    #[error("{frg} fragments follow, the receive window is {rcv_wnd}")]
-    Fragment { frg: u8, rcv_wnd: u16 },
+errors! {
+    /// Why [`Kcp::input`](super::Kcp::input) refused a datagram. Nothing but a counter has changed.
+    InputError {
+        /// Too short for one segment.
+        "a datagram of {have} bytes" TooShort { have: usize },
+        /// Longer than `rcv_mtu`.
+        "a datagram of {have} bytes, where {max} is the most" TooLong { have: usize, max: usize },
+        /// A segment of another conversation.
+        "conv {found} where {expected} was expected" Conv { expected: Conv, found: Conv },
+        /// A segment announces more data than the datagram has.
+        "{have} bytes of data where the segment announces {need}" Length { have: usize, need: u32 },
+        /// A command that KCP does not have.
+        "{found} is no command" Command { found: u8 },
+        /// A segment acknowledges what was never sent. Honest peers cannot; after a restart of one end
+        /// with the same conv they do.
+        "una {una} beyond snd_nxt {snd_nxt}" Una { una: Sn, snd_nxt: Sn },
+        /// An ACK for a segment that was never sent.
+        "an ACK for sn {sn}, not before snd_nxt {snd_nxt}" AckUnsent { sn: Sn, snd_nxt: Sn },
+        /// A fragment of a message larger than the receive window: it could never be completed.
+        "{frg} fragments follow, the receive window is {rcv_wnd}" Fragment { frg: u8, rcv_wnd: u16 },
+    }
 }
