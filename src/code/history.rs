@@ -41,11 +41,11 @@ impl History {
     #[inline]
     pub(crate) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {
         let Ok(len) = u16::try_from(data.len()) else { return };
-        let (need, (segments, bytes)) = (ENTRY_HEAD as u32 + u32::from(len), self.limits);
-        if need > bytes || segments == 0 || self.find(sn).is_some() {
+        let (need, (segments, bytes)) = (ENTRY_HEAD + usize::from(len), self.limits);
+        if need > bytes as usize || segments == 0 || self.find(sn).is_some() {
             return;
         }
-        while self.count >= segments.into() || self.log.len() + need > bytes {
+        while self.count >= segments.into() || self.log.len() as usize + need > bytes as usize {
             self.forget_oldest();
         }
         if self.places.is_empty() {

@@ -61,7 +61,7 @@ pub(crate) struct AckTracker {
     /// How much later a packet is told of than later ones.
     reordering: Reordering,
     received: SequenceBuffer<()>,
-    /// When something was last received; `None`: nothing was, or that is forgotten.
+    /// When a packet or a part of one was last received; `None`: none was, or that is forgotten.
     pub(crate) heard: Option<Time>,
     pub(crate) rtt: Rtt,
     /// What was lost: not acknowledged within `lost_after`, or before `sent` more packets were sent.
@@ -119,14 +119,9 @@ impl AckTracker {
         }
     }
 
-    /// Notes that the peer is there, by a packet or a part of one.
-    pub(crate) const fn on_heard(&mut self, now: Time) {
-        self.heard = Some(now);
-    }
-
     /// Remembers a packet that has arrived, and that [`check`](Self::check) takes.
     pub(crate) fn on_received(&mut self, now: Time, sequence: Seq16) {
-        self.on_heard(now);
+        self.heard = Some(now);
         self.received.insert(sequence, ());
     }
 

@@ -277,7 +277,7 @@ impl<O: Output> Endpoint<O> {
         self.spoke.get_or_insert(now);
         let [_, received, _] = &mut self.rates;
         received.add(now, datagram.len() as u64);
-        self.acks.on_heard(now);
+        self.acks.heard = Some(now);
         if let Some(acks) = acks {
             self.apply_acks(now, acks);
         }

@@ -157,7 +157,7 @@ const fn of_token(_: &[u8]) -> Result<Target, i32> {
     Err(WW_MISUSE)
 }
 
-const fn channel(kind: u8) -> Option<ChannelConfig> {
+fn channel(kind: u8) -> Option<ChannelConfig> {
     Some(match kind {
         WW_CHANNEL_RELIABLE_ORDERED => ChannelConfig::reliable_ordered(),
         WW_CHANNEL_RELIABLE_UNORDERED => ChannelConfig::reliable_unordered(),

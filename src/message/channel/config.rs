@@ -37,84 +37,69 @@ pub enum Resend {
     Rtt(u16),
 }
 
-/// How one channel works: plain fields, checked once. Nothing is clamped: a value out of range is a [`ConfigError`].
-///
-/// Both ends of a channel need the same `delivery`, `receive_buffer`, `messages_per_packet`, `block_max` and `slice`: the bytes
-/// depend on them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `ChannelConfig { .., ..reliable_ordered() }`")]
-pub struct ChannelConfig {
-    /// How messages arrive.
-    pub delivery: Delivery,
-    /// Messages and slices that may wait or be under way: 1 to 16,384.
-    pub send_buffer: u16,
-    /// Messages and slices that the receiver keeps until they are read: 1 to 16,384. With the size of a message and of a block it
-    /// bounds the memory that a peer can fill.
-    pub receive_buffer: u16,
-    /// Most messages in a packet: 1 to 256.
-    pub messages_per_packet: u16,
-    /// Most bits of a packet for this channel: 64 to 2^19.
-    pub bits_per_packet: u32,
-    /// When a reliable message is sent again.
-    pub resend: Resend,
-    /// Whether it is sent again at once when the packet that had it is [lost](super::Channels::on_lost).
-    pub resend_lost: bool,
-    /// Reliable messages that are not known to have arrived after so long are given up: 1 ms to 1 h. `None`: never.
-    pub expire_after: Option<Duration>,
-    /// Whether [`pop_delivered`](super::Channels::pop_delivered) tells which messages have arrived.
-    pub receipts: bool,
-    /// Longest block, bytes: 0 (none) to 262,144, in no more slices than `send_buffer` and `receive_buffer` hold.
-    pub block_max: u32,
-    /// Bytes of a slice of a block: 1 to 16,384. It has to fit into a packet beside what the channels before this one send.
-    pub slice: u16,
+settings! {
+    /// How one channel works: plain fields, checked once. Nothing is clamped: a value out of range is a [`ConfigError`]. By default it is
+    /// [reliable and ordered](Self::reliable_ordered).
+    ///
+    /// Both ends of a channel need the same `delivery`, `receive_buffer`, `messages_per_packet`, `block_max` and `slice`: the bytes
+    /// depend on them.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub struct ChannelConfig {
+        /// How messages arrive.
+        pub delivery: Delivery = Delivery::ReliableOrdered;
+        /// Messages and slices that may wait or be under way: 1 to 16,384.
+        pub send_buffer: u16 = 256, 1..=BUFFER_MAX;
+        /// Messages and slices that the receiver keeps until they are read: 1 to 16,384. With the size of a message and of a block it
+        /// bounds the memory that a peer can fill.
+        pub receive_buffer: u16 = 256, 1..=BUFFER_MAX;
+        /// Most messages in a packet: 1 to 256.
+        pub messages_per_packet: u16 = 64, 1..=256;
+        /// Most bits of a packet for this channel: 64 to 2^19.
+        pub bits_per_packet: u32 = 1 << 19, 64..=1 << 19;
+        /// When a reliable message is sent again.
+        pub resend: Resend = Resend::After(RESEND_AFTER);
+        /// Whether it is sent again at once when the packet that had it is [lost](super::Channels::on_lost).
+        pub resend_lost: bool = true;
+        /// Reliable messages that are not known to have arrived after so long are given up: 1 ms to 1 h. `None`: never.
+        pub expire_after: Option<Duration> = None, 1..=3_600_000;
+        /// Whether [`pop_delivered`](super::Channels::pop_delivered) tells which messages have arrived.
+        pub receipts: bool = false;
+        /// Longest block, bytes: 0 (none) to 262,144, in no more slices than `send_buffer` and `receive_buffer` hold.
+        pub block_max: u32 = 0;
+        /// Bytes of a slice of a block: 1 to 16,384. It has to fit into a packet beside what the channels before this one send.
+        pub slice: u16 = 512, 1..=1 << 14;
+    }
 }
 
 impl ChannelConfig {
     /// All messages, in order: chat, purchases.
     #[must_use]
-    pub const fn reliable_ordered() -> Self {
-        Self::new(Delivery::ReliableOrdered)
+    pub fn reliable_ordered() -> Self {
+        Self::default()
     }
 
     /// The same, and blocks of up to 256 KiB: a level.
     #[must_use]
-    pub const fn blocks() -> Self {
-        let (send_buffer, receive_buffer, block_max) = (1024, 1024, BLOCK_MAX);
-        Self { send_buffer, receive_buffer, block_max, ..Self::reliable_ordered() }
+    pub fn blocks() -> Self {
+        Self { send_buffer: 1024, receive_buffer: 1024, block_max: BLOCK_MAX, ..Self::default() }
     }
 
     /// All messages, as they come: what no later message depends on.
     #[must_use]
-    pub const fn reliable_unordered() -> Self {
-        Self::new(Delivery::ReliableUnordered)
+    pub fn reliable_unordered() -> Self {
+        Self { delivery: Delivery::ReliableUnordered, ..Self::default() }
     }
 
     /// What arrives, as it comes: effects.
     #[must_use]
-    pub const fn unreliable() -> Self {
-        Self::new(Delivery::Unreliable)
+    pub fn unreliable() -> Self {
+        Self { delivery: Delivery::Unreliable, ..Self::default() }
     }
 
     /// The newest of what arrives: positions.
     #[must_use]
-    pub const fn unreliable_sequenced() -> Self {
-        Self::new(Delivery::UnreliableSequenced)
-    }
-
-    const fn new(delivery: Delivery) -> Self {
-        Self {
-            delivery,
-            send_buffer: 256,
-            receive_buffer: 256,
-            messages_per_packet: 64,
-            bits_per_packet: 1 << 19,
-            resend: Resend::After(RESEND_AFTER),
-            resend_lost: true,
-            expire_after: None,
-            receipts: false,
-            block_max: 0,
-            slice: 512,
-        }
+    pub fn unreliable_sequenced() -> Self {
+        Self { delivery: Delivery::UnreliableSequenced, ..Self::default() }
     }
 
     /// Checks every field against its range.
@@ -123,23 +108,14 @@ impl ChannelConfig {
     ///
     /// Names the first field out of range, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { delivery, send_buffer, receive_buffer, messages_per_packet, bits_per_packet, .. } = *self;
-        let Self { resend, expire_after, block_max, slice, .. } = *self;
-        in_range("send_buffer", send_buffer, 1..=BUFFER_MAX)?;
-        in_range("receive_buffer", receive_buffer, 1..=BUFFER_MAX)?;
-        in_range("messages_per_packet", messages_per_packet, 1..=MESSAGES_MAX)?;
-        in_range("bits_per_packet", bits_per_packet, 64..=1 << 19)?;
-        match resend {
+        self.check_ranges()?;
+        match self.resend {
             Resend::After(time) => in_range("resend", millis(time), 0..=60_000)?,
             Resend::Rtt(percent) => in_range("resend", percent, 1..=10_000)?,
         }
-        if let Some(time) = expire_after {
-            in_range("expire_after", millis(time), 1..=3_600_000)?;
-        }
-        in_range("slice", slice, 1..=SLICE_MAX)?;
-        let slices = u32::from(send_buffer.min(receive_buffer)).saturating_mul(slice.into());
-        let blocks = if delivery == Delivery::ReliableOrdered { slices.min(BLOCK_MAX) } else { 0 };
-        in_range("block_max", block_max, 0..=blocks)
+        let slices = u32::from(self.send_buffer.min(self.receive_buffer)).saturating_mul(self.slice.into());
+        let blocks = if self.delivery == Delivery::ReliableOrdered { slices.min(BLOCK_MAX) } else { 0 };
+        in_range("block_max", self.block_max, 0..=blocks)
     }
 
     /// Whether it has to be known which messages arrived.
@@ -204,10 +180,8 @@ pub const BLOCK_MAX: u32 = 256 << 10;
 /// The usual time until a message is sent again.
 const RESEND_AFTER: Duration = Duration::from_millis(100);
 /// Ids are compared over half of their range, of which the buffers of both ends take a half each.
-const BUFFER_MAX: u16 = 1 << 14;
-const MESSAGES_MAX: u16 = 256;
+const BUFFER_MAX: u64 = 1 << 14;
 /// Most ids in the packets that are remembered: with the buffers of both ends, less than there are.
 const IDS_MAX: u16 = 1 << 15;
-const SLICE_MAX: u16 = 1 << 14;
 /// Bytes that a slice takes beside its data, at most: the count of messages, its id, what it is, its length.
 const SLICE_HEAD: usize = 8;
