@@ -228,10 +228,10 @@ impl Lanes {
             // What is made behind the first comes behind it.
             if let Some((buffer, end)) = packet.as_mut().filter(|_| first.is_none() && !self.may_wait) {
                 let mut ahead = InPacket::new(buffer, *end);
-                self.may_wait = lane.update_if_due(now, &mut ahead);
+                self.may_wait = lane.update_if_due(now, Some(&mut ahead));
                 first = ahead.finish().then_some(index);
             } else {
-                self.may_wait |= lane.update_if_due(now, &mut ());
+                self.may_wait |= lane.update_if_due(now, None);
             }
         }
         first
