@@ -1,7 +1,7 @@
 //! The knobs of a control block.
 
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
-use crate::config::{ConfigError, in_range, settings};
+use crate::config::{ConfigError, in_range};
 use crate::wire::{DatagramQueue, HEADER_LEN};
 
 settings! {

@@ -2,21 +2,17 @@
 
 use crate::seq::{Conv, Sn};
 
-/// Why [`Kcp::send`](super::Kcp::send) took nothing.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-pub enum KcpSendError {
-    /// The message needs more than 127 fragments: send it in parts.
-    #[error("a message of {len} bytes, where {max} is the most")]
-    TooLong { len: usize, max: usize },
-    /// As much waits as the config allows. This is back-pressure, not a failure: send again when
-    /// the peer has acknowledged some.
-    #[error("the send queue is full: {segments} segments, {bytes} bytes wait")]
-    QueueFull { segments: usize, bytes: usize },
-    /// The message is empty, and the peer is known never to get past such a one: see [`Kcp::refuse_empty`](super::Kcp::refuse_empty).
-    #[error("an empty message, which the peer cannot read")]
-    Empty,
+errors! {
+    /// Why [`Kcp::send`](super::Kcp::send) took nothing.
+    KcpSendError {
+        /// The message needs more than 127 fragments: send it in parts.
+        "a message of {len} bytes, where {max} is the most" TooLong { len: usize, max: usize },
+        /// As much waits as the config allows. This is back-pressure, not a failure: send again when
+        /// the peer has acknowledged some.
+        "the send queue is full: {segments} segments, {bytes} bytes wait" QueueFull { segments: usize, bytes: usize },
+        /// The message is empty, and the peer is known never to get past such a one: see [`Kcp::refuse_empty`](super::Kcp::refuse_empty).
+        "an empty message, which the peer cannot read" Empty,
+    }
 }
 
 errors! {

@@ -35,7 +35,7 @@ pub use stats::{Rejected, Stats};
 
 use crate::seq::{Conv, Sn};
 use crate::time::{Millis, Time};
-use crate::wire::{Ahead, Output};
+use crate::wire::{InPacket, Output};
 use acks::AckList;
 use bytes::Bytes;
 use classic::Classic;
@@ -289,7 +289,7 @@ impl<O: Output> Kcp<O> {
 
     /// The same, if [`check`](Self::check) says that there is something to do. The first datagram goes to `ahead`, if there is room for it.
     #[inline]
-    pub(crate) fn update_if_due(&mut self, now: Time, ahead: &mut impl Ahead) {
+    pub(crate) fn update_if_due(&mut self, now: Time, ahead: Option<&mut InPacket<'_>>) {
         if self.due_at(now) <= now {
             self.update_ahead(now, ahead);
         }

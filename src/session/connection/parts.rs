@@ -73,7 +73,7 @@ impl FrameParts {
         let KcpPart { number, id, last } = part;
         let joining = self.joining.get_or_insert_with(|| Box::new(Reassembly::new(PLACES, most.into())));
         let is_whole = joining.join(number, (id, last), bytes).map_err(|_| CloseReason::Protocol)?;
-        Ok(is_whole.then(|| joining.complete.as_slice()))
+        Ok(is_whole.then_some(&joining.complete))
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -147,9 +147,7 @@ impl Repairs {
 
 impl Work {
     fn new(memory: u32) -> Self {
-        let limits =
-            Limits { segments: COVER_MAX.into(), bytes: usize::try_from(memory).unwrap_or(usize::MAX) };
-        let (packets, left) = (History::new(limits), [Time::ZERO; COVER_MAX as usize]);
+        let (packets, left) = (History::new(COVER_MAX.into(), memory), [Time::ZERO; COVER_MAX as usize]);
         Self {
             protector: Protector::default(),
             packets,
