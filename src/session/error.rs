@@ -13,18 +13,14 @@ errors! {
         /// There is no such session, or it is closing.
         "the session is closed" Closed,
     }
-}
 
-errors! {
     /// Why a client that asks to come in is neither accepted nor rejected. Nothing has changed.
     DecisionError {
         /// There is no such request: it was answered, or not for too long, or others needed its room.
         "nobody asks to come in by this number any more" NoRequest,
         "{len} bytes for the client, where {max} is the most" TooLong { len: usize, max: usize },
     }
-}
 
-errors! {
     /// Why a session is not closed with a text. Nothing has changed.
     CloseTextError {
         "a text of {len} bytes, where {max} is the most" TooLong { len: usize, max: usize },

@@ -148,13 +148,11 @@ impl<M: Message> Session<M> {
     pub fn close_with(&mut self, now: Time, code: u16, text: &str) -> Result<(), CloseTextError> {
         check_text(text)?;
         let now = self.tick(now);
-        match self.connection_mut() {
-            Some(connection) => connection.close_with(now, code, text),
-            None => {
-                self.close(now, code);
-                Ok(())
-            }
+        if let Some(connection) = self.connection_mut() {
+            return connection.close_with(now, code, text);
         }
+        self.close(now, code);
+        Ok(())
     }
 
     /// Takes the token of the server to go to, after [`Event::Redirected`]: what [`Server::redirect`](super::Server::redirect) was
@@ -173,18 +171,14 @@ impl<M: Message> Session<M> {
     /// The session's data, once it has been up.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection<M>> {
-        match &self.state {
-            State::Connected(connected) => Some(&connected.connection),
-            _ => None,
-        }
+        let State::Connected(connected) = &self.state else { return None };
+        Some(&connected.connection)
     }
 
     /// The same, to send and to receive.
     pub fn connection_mut(&mut self) -> Option<&mut Connection<M>> {
-        match &mut self.state {
-            State::Connected(connected) => Some(&mut connected.connection),
-            _ => None,
-        }
+        let State::Connected(connected) = &mut self.state else { return None };
+        Some(&mut connected.connection)
     }
 
     /// How far it has got.

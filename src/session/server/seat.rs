@@ -125,17 +125,13 @@ impl<M: Message> Seats<M> {
     }
 
     pub(super) fn peer(&self, id: u32) -> Option<&Peer<M>> {
-        match self.table.get(id)? {
-            Seat::Session(peer) => Some(peer),
-            Seat::Asked(_) => None,
-        }
+        let Seat::Session(peer) = self.table.get(id)? else { return None };
+        Some(peer)
     }
 
     pub(super) fn peer_mut(&mut self, id: u32) -> Option<&mut Peer<M>> {
-        match self.table.get_mut(id)? {
-            Seat::Session(peer) => Some(peer),
-            Seat::Asked(_) => None,
-        }
+        let Seat::Session(peer) = self.table.get_mut(id)? else { return None };
+        Some(peer)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
@@ -144,10 +140,8 @@ impl<M: Message> Seats<M> {
     }
 
     pub(super) fn asked(&self, id: u32) -> Option<&Guest> {
-        match self.table.get(id)? {
-            Seat::Asked(guest) => Some(guest),
-            Seat::Session(_) => None,
-        }
+        let Seat::Asked(guest) = self.table.get(id)? else { return None };
+        Some(guest)
     }
 
     /// Whether an attempt has a seat, or has had one.
