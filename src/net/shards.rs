@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use whitewater_udp::{Bell, bind_shared};
 
-/// So many sockets on one port.
 pub(super) fn sockets(addr: impl ToSocketAddrs, count: usize) -> io::Result<Vec<UdpSocket>> {
     crate::config::in_range("shards", count as u64, 1..=SHARDS_MAX as u64).map_err(Error::from)?;
     if count == 1 {
@@ -49,11 +48,9 @@ struct Door {
 
 /// A driver that may sleep.
 pub(super) trait Wake: Debug + Send + Sync {
-    /// Has it look at what is there.
     fn wake(&self);
 }
 
-/// A datagram, and where it came from.
 #[derive(Debug)]
 struct Stray {
     from: Arrival,

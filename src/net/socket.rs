@@ -57,7 +57,6 @@ pub struct KcpSocket {
     acks_wait: bool,
     /// Whether a message was sent since the last one was received.
     has_sent: bool,
-    /// When the socket was last read.
     read_at: Time,
     /// When a blocking call that finds what it wants should pump all the same.
     pump_due: Time,
@@ -263,7 +262,6 @@ impl KcpSocket {
         self.driver.machine.address()
     }
 
-    /// The next read of the socket reports this.
     #[cfg(test)]
     pub(super) fn fail(&mut self, fault: io::Error) {
         self.driver.line.port.fail(fault);
@@ -276,7 +274,6 @@ impl KcpSocket {
         self.driver.receive_up_to(most, |peer| peer.kcp().peek_size().is_some())
     }
 
-    /// Sends what is due; returns whether that was all.
     fn update(&mut self, now: Time) -> bool {
         self.acks_wait = false;
         self.driver.machine.handle_timeout(now);
@@ -298,7 +295,6 @@ impl KcpSocket {
         Ok(())
     }
 
-    /// How long nothing needs to be done, unless a datagram arrives.
     fn idle_for(&self, now: Time) -> Option<Duration> {
         let mut wait = self.driver.idle_for(now);
         if self.kcp().wait_snd() > 0 {

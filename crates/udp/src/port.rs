@@ -87,20 +87,12 @@ impl<S: Socket> Port<S> {
         self.tally.counts
     }
 
-    /// The sizes of its buffers.
-    ///
-    /// # Errors
-    ///
-    /// The system does not tell.
+    /// The sizes of its buffers, if the system tells.
     pub fn buffers(&self) -> io::Result<SocketBuffers> {
         SocketBuffers::of(&self.socket)
     }
 
-    /// Asks for other sizes of its buffers, and returns those that it has now.
-    ///
-    /// # Errors
-    ///
-    /// The system refuses any.
+    /// Asks for other sizes of its buffers, and returns those that it has now. An error: the system refuses any.
     pub fn set_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
         wanted.set(&self.socket)?;
         self.buffers()
@@ -112,11 +104,7 @@ impl<S: Socket> Port<S> {
     }
 
     /// Whether there is a datagram to [pop](Self::pop): one that was read, or that the system has now. It need not be asked for
-    /// more than that many, if a call of the system for each is what is cheapest.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`read`](Self::read).
+    /// more than that many, if a call of the system for each is what is cheapest. Errors are those of [`read`](Self::read).
     pub fn has_next(&mut self, most: usize) -> io::Result<bool> {
         Ok(self.has_read() || (!self.inbox.take_last() && self.read(most)?))
     }
@@ -251,11 +239,8 @@ impl Port {
     }
 }
 
-/// A socket of the family of `peer`, on a port that the system chooses. It is not connected: it survives a change of the way to the peer.
-///
-/// # Errors
-///
-/// The system has none.
+/// A socket of the family of `peer`, if the system has that, on a port that it chooses. It is not connected: it survives a change of the way to
+/// the peer.
 pub fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
     match peer {
         SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),

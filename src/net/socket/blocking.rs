@@ -110,18 +110,12 @@ impl KcpSocket {
 
     /// Waits for a datagram, for `wait` or until `deadline`; `WouldBlock` when that has passed.
     fn wait(&mut self, wait: Option<Duration>, deadline: Option<Time>) -> io::Result<()> {
-        let left = match deadline {
-            Some(deadline) => {
-                let left = deadline.since(self.driver.now());
-                if left.is_zero() {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Some(wait.map_or(left, |wait| wait.min(left)))
-            }
-            None => wait,
-        };
+        let left = deadline.map(|deadline| deadline.since(self.driver.now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         self.pump_due = Time::ZERO;
-        self.driver.line.port.wait(left)
+        self.driver.line.port.wait([wait, left].into_iter().flatten().min())
     }
 
     fn deadline(&self, timeout: Option<Duration>) -> Option<Time> {

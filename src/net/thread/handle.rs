@@ -70,7 +70,6 @@ impl<E: End> Handle<E> {
         Some((id, incoming))
     }
 
-    /// Bytes that may be sent to a session on a way now.
     pub(super) fn room(&self, id: Id, way: Way) -> usize {
         self.budgets.get(&id).map_or(0, |budgets| budgets.room(way))
     }
@@ -148,5 +147,4 @@ impl<E: End> Drop for Handle<E> {
     }
 }
 
-/// Closures that may wait.
 const RUNS: usize = 1024;

@@ -91,7 +91,7 @@ pub enum Refused {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum NotSent {
-    /// As much waits on this lane, this channel or of datagrams as [`ThreadConfig::outgoing`] allows. This is back-pressure, not a failure: send again later.
+    /// As much waits on this lane, this channel or of datagrams as [`ThreadConfig::outgoing`] allows, or a thousand closures. This is back-pressure, not a failure: send again later.
     #[error("as much waits there as may")]
     Full,
     /// The session is not up, or was closed, or the thread has ended.

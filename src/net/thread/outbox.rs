@@ -7,7 +7,6 @@ use crate::session::{Connection, SendError};
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Something that is sent.
 #[derive(Debug)]
 pub(super) enum Outgoing<M> {
     Lane(usize, Vec<u8>),

@@ -9,12 +9,12 @@ use whitewater_udp::Bell;
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
 #[derive(Debug)]
 pub(super) struct Shared {
-    is_asleep: AtomicBool,
+    /// Whether the thread is about to sleep: between this and its sleep it looks once more for what is new.
+    pub(super) is_asleep: AtomicBool,
     bell: Arc<Bell>,
     /// Bytes that were delivered and not yet taken.
-    incoming: AtomicUsize,
+    pub(super) incoming: AtomicUsize,
     pub(super) config: ThreadConfig,
-    /// Closures that wait to be run.
     pub(super) runs: AtomicUsize,
 }
 
@@ -31,27 +31,16 @@ impl Shared {
         }
     }
 
-    /// Something of so many bytes is delivered.
-    pub(super) fn deliver(&self, cost: usize) {
-        self.incoming.fetch_add(cost, SeqCst);
-    }
-
-    /// It was taken: the thread may have waited for room.
+    /// So many bytes were taken: the thread may have waited for room.
     pub(super) fn taken(&self, cost: usize) {
         if self.incoming.fetch_sub(cost, SeqCst) >= self.config.incoming {
             self.wake();
         }
     }
 
-    /// Whether something may be delivered.
     pub(super) fn has_room(&self) -> bool {
         let used = self.incoming.load(SeqCst);
         used == 0 || used < self.config.incoming
-    }
-
-    /// Says that the thread is about to sleep, or is awake. Between the first and its sleep it has to look once more for what is new.
-    pub(super) fn set_asleep(&self, is_asleep: bool) {
-        self.is_asleep.store(is_asleep, SeqCst);
     }
 }
 

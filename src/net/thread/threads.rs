@@ -190,10 +190,7 @@ impl<M: Message + Send + 'static> Server<M> {
 
 impl<M: Message + Send + 'static> ServerThread<M> {
     /// Has the thread do something with the server that is not here, between two pumps: keep it short.
-    ///
-    /// # Errors
-    ///
-    /// A thousand of them wait already, or the thread has ended.
+    /// [`NotSent`] says why not.
     pub fn run(&mut self, run: impl FnOnce(&mut Server<M>) + Send + 'static) -> Result<(), NotSent> {
         self.handle.run(0, run)
     }
@@ -277,10 +274,7 @@ impl<M: Message + Send + 'static> ClientThread<M> {
     }
 
     /// Has the thread do something with the client that is not here, between two pumps: keep it short.
-    ///
-    /// # Errors
-    ///
-    /// A thousand of them wait already, or the thread has ended.
+    /// [`NotSent`] says why not.
     pub fn run(&mut self, run: impl FnOnce(&mut Client<M>) + Send + 'static) -> Result<(), NotSent> {
         self.handle.run(0, run)
     }

@@ -17,7 +17,6 @@ use std::time::Duration;
 
 type Run<E> = Box<dyn FnOnce(&mut Driver<E>) + Send>;
 
-/// What a handle asks for.
 pub(super) enum Command<E: End> {
     Send(Id, Outgoing<E::Message>),
     Close(Id, u16),
@@ -26,7 +25,6 @@ pub(super) enum Command<E: End> {
     Shutdown(u16),
 }
 
-/// What a handle gets.
 pub(super) struct Parcel<E: End> {
     pub(super) id: Id,
     pub(super) incoming: Incoming<E::Message>,
@@ -36,7 +34,6 @@ pub(super) struct Parcel<E: End> {
     pub(super) budgets: Option<Budgets>,
 }
 
-/// The way to the handle.
 pub(super) struct Tell<E: End> {
     pub(super) parcels: Sender<Parcel<E>>,
     pub(super) shared: Arc<Shared>,
@@ -51,7 +48,7 @@ impl<E: End> Tell<E> {
             Incoming::Event(_) | Incoming::Refused(_) => 0,
         };
         let cost = bytes + size_of::<Parcel<E>>();
-        self.shared.deliver(cost);
+        self.shared.incoming.fetch_add(cost, SeqCst);
         let _ = self.parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
     }
 }
@@ -107,13 +104,13 @@ impl<E: End> Worker<E> {
     /// Waits for a datagram, a command, room to deliver, or as long as there is nothing to do.
     fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
         let was_full = !self.out.shared.has_room();
-        self.out.shared.set_asleep(true);
+        self.out.shared.is_asleep.store(true, SeqCst);
         let is_new = self.handle_commands() || (was_full && self.out.shared.has_room());
         if !is_new {
             let wait = wait.map_or(LONGEST_SLEEP, |wait| wait.min(LONGEST_SLEEP));
             self.end.line.port.wait(Some(wait))?;
         }
-        self.out.shared.set_asleep(false);
+        self.out.shared.is_asleep.store(false, SeqCst);
         Ok(())
     }
 
@@ -180,7 +177,6 @@ impl<E: End> Worker<E> {
         has_moved
     }
 
-    /// Whether there is nothing left to end.
     fn is_over(&mut self) -> bool {
         let Some((code, until)) = self.shutdown else { return false };
         let (now, outboxes) = (self.end.now(), &self.outboxes);

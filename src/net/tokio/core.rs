@@ -152,10 +152,6 @@ impl<M: Message + Send + 'static> Sessions<M> {
     pub(super) const fn server(&mut self) -> Option<&mut Server<M>> {
         if let Self::Server(server) = self { Some(server) } else { None }
     }
-
-    pub(super) const fn client(&mut self) -> Option<&mut Session<M>> {
-        if let Self::Client(session) = self { Some(session) } else { None }
-    }
 }
 
 impl<M: Message> Machine for Sessions<M> {

@@ -108,7 +108,7 @@ impl<C: Core> Driver<C> {
         while self.line.hand_in(now, &mut state.core) {}
         state.core.handle_timeout(now);
         state.tell(now, &mut self.woken);
-        self.has_behind = state.has_behind();
+        self.has_behind = !state.behind.is_empty();
     }
 
     /// What is to leave, as much as is sent at once.
@@ -124,7 +124,7 @@ impl<C: Core> Driver<C> {
         let mut no_end = usize::MAX;
         let is_all_out = !is_full && self.line.gather(now, &mut state.core, &mut no_end);
         state.tell(now, &mut self.woken);
-        self.has_behind = state.has_behind();
+        self.has_behind = !state.behind.is_empty();
         (state.socket_stats, state.socket_traffic) = (self.line.stats(), self.line.traffic());
         if state.is_over() {
             return Next::Over;
@@ -268,32 +268,28 @@ mod tests {
     use crate::arq;
     use crate::seq::Conv;
     use crate::session::raw::PeersConfig;
-    use ::tokio::runtime;
     use std::io;
     use std::net::UdpSocket;
     use std::task::Poll;
     use std::time::Duration;
 
-    #[test]
-    fn a_failed_read_ends_the_driver_after_what_was_due_is_sent() {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    #[::tokio::test]
+    async fn a_failed_read_ends_the_driver_after_what_was_due_is_sent() {
         let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let (peer, to) = (there.local_addr().unwrap(), here.local_addr().unwrap());
         there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        runtime.block_on(async {
-            let config = PeersConfig { kcp: arq::Config::turbo(), ..PeersConfig::registered() };
-            let mut driver = drive(here, &config, false).unwrap();
-            let stream = KcpStream::register(&driver.shared, peer, Conv(7)).unwrap();
-            std::future::poll_fn(|cx| {
-                assert!(std::pin::Pin::new(&mut driver).poll(cx).is_pending());
-                Poll::Ready(())
-            })
-            .await;
-            stream.with(|peer| peer.send(b"to the peer").map(drop)).unwrap().unwrap();
-            driver.line.port.fail(io::Error::other("no socket"));
-            there.send_to(b"is never read", to).unwrap();
-            driver.await;
-        });
+        let config = PeersConfig { kcp: arq::Config::turbo(), ..PeersConfig::registered() };
+        let mut driver = drive(here, &config, false).unwrap();
+        let stream = KcpStream::register(&driver.shared, peer, Conv(7)).unwrap();
+        std::future::poll_fn(|cx| {
+            assert!(std::pin::Pin::new(&mut driver).poll(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        stream.with(|peer| peer.send(b"to the peer").map(drop)).unwrap().unwrap();
+        driver.line.port.fail(io::Error::other("no socket"));
+        there.send_to(b"is never read", to).unwrap();
+        driver.await;
         let mut datagram = [0; 100];
         let len = there.recv(&mut datagram).unwrap();
         assert!(datagram[..len].ends_with(b"to the peer"));

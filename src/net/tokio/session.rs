@@ -109,7 +109,8 @@ impl<M: Message + Send + 'static> Session<M> {
     pub async fn event(&self) -> Option<Event> {
         poll_fn(|cx| {
             self.poll_state(|state, id| {
-                if let Some(event) = state.waiting(id).and_then(|waiting| waiting.pop_event()) {
+                if let Some(event) = state.waiting.get_mut(&id).and_then(|waiting| waiting.events.pop_front())
+                {
                     return Poll::Ready(Some(event));
                 }
                 state.wait::<Event>(id, For::Event, cx).map(Result::ok)
@@ -126,7 +127,7 @@ impl<M: Message + Send + 'static> Session<M> {
     pub async fn closed(&self) -> io::Result<(CloseReason, Undelivered)> {
         poll_fn(|cx| {
             self.poll_state(|state, id| {
-                let closed = state.waiting(id).and_then(|waiting| waiting.closed.as_ref());
+                let closed = state.waiting.get(&id).and_then(|waiting| waiting.closed.as_ref());
                 if let Some(Closed { error: Error::Closed { reason }, undelivered, .. }) = closed {
                     return Poll::Ready(Ok((*reason, *undelivered)));
                 }
@@ -145,7 +146,10 @@ impl<M: Message + Send + 'static> Session<M> {
     /// The token of the server to go to, after [`Event::Redirected`], see [`session::Session::take_redirect`](crate::session::Session::take_redirect).
     #[must_use]
     pub fn take_redirect(&self) -> Option<Zeroizing<Vec<u8>>> {
-        self.handle.shared.change(|state| state.core.client()?.take_redirect())
+        self.handle.shared.change(|state| match &mut state.core {
+            Sessions::Client(session) => session.take_redirect(),
+            Sessions::Server(_) => None,
+        })
     }
 
     /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait

@@ -28,7 +28,8 @@ pub(super) struct Shared<C: Core> {
 
 pub(super) struct State<C: Core> {
     pub(super) core: C,
-    waiting: HashMap<C::Id, Waiting<C::Member>, Given>,
+    /// The sessions as their users see them.
+    pub(super) waiting: HashMap<C::Id, Waiting<C::Member>, Given>,
     /// Those that came and nobody has accepted.
     incoming: VecDeque<C::Id>,
     /// Who waits for one to come.
@@ -41,8 +42,8 @@ pub(super) struct State<C: Core> {
     pub(super) is_accepting: bool,
     /// The driver's, while it sleeps.
     pub(super) driver: Option<Waker>,
-    /// Sessions with tasks that wait for room behind one that was woken.
-    behind: Vec<C::Id>,
+    /// Sessions with tasks that wait for room behind one that was woken, and are to be told if that does not come.
+    pub(super) behind: Vec<C::Id>,
     /// The task whose turn it is to send, to be woken when the mutex is free.
     next: Option<Waker>,
     failed: Option<(io::ErrorKind, String)>,
@@ -113,7 +114,7 @@ impl<C: Core> State<C> {
             match (notice, known) {
                 (Notice::Event(Event::Connected), None) if !self.is_accepting => core.release(now, id),
                 (Notice::Event(Event::Connected), None) => {
-                    waiting.insert(id, Waiting::new(0));
+                    waiting.insert(id, Waiting::new());
                     self.incoming.push_back(id);
                     woken.append(&mut self.acceptors);
                 }
@@ -173,11 +174,6 @@ impl<C: Core> State<C> {
         }
     }
 
-    /// Whether tasks wait to be told that who is before them does not come.
-    pub(super) const fn has_behind(&self) -> bool {
-        !self.behind.is_empty()
-    }
-
     /// Those who were woken have had their turn: whoever waits behind one that has not come is woken as well.
     pub(super) fn wake_rest(&mut self, woken: &mut Vec<Waker>) {
         for id in self.behind.drain(..) {
@@ -202,11 +198,6 @@ impl<C: Core> State<C> {
             waiting.wait(what, cx.waker());
         }
         Poll::Pending
-    }
-
-    /// The session as its users see it.
-    pub(super) fn waiting(&mut self, id: C::Id) -> Option<&mut Waiting<C::Member>> {
-        self.waiting.get_mut(&id)
     }
 
     /// Why nothing goes on with a session.
@@ -239,7 +230,7 @@ pub(super) struct Handle<C: Core> {
 impl<C: Core> Handle<C> {
     /// A use of a session that is in `state`, whose mutex the caller holds.
     pub(super) fn of(shared: &Arc<Shared<C>>, state: &mut State<C>, id: C::Id) -> Self {
-        state.waiting.entry(id).or_insert_with(|| Waiting::new(0)).handles += 1;
+        state.waiting.entry(id).or_insert_with(Waiting::new).handles += 1;
         state.owners += 1;
         Self { shared: Arc::clone(shared), id }
     }
@@ -298,34 +289,33 @@ impl<C: Core> Acceptor<C> {
     }
 
     pub(super) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Handle<C>>> {
-        let mut state = self.shared.lock();
-        if let Some(id) = state.incoming.pop_front() {
-            return Poll::Ready(Ok(Handle::of(&self.shared, &mut state, id)));
-        }
-        if let Some(error) = state.failure() {
-            return Poll::Ready(Err(error));
-        }
-        wait(&mut state.acceptors, cx);
-        Poll::Pending
+        let next =
+            |state: &mut State<C>| state.incoming.pop_front().map(|id| Handle::of(&self.shared, state, id));
+        self.poll(cx, |state| &mut state.acceptors, next)
     }
 
     /// Waits until nobody is there any more.
     pub(super) fn poll_idle(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        let mut state = self.shared.lock();
-        if let Some(error) = state.failure() {
-            return Poll::Ready(Err(error));
-        }
-        if state.core.is_idle() {
-            return Poll::Ready(Ok(()));
-        }
-        wait(&mut state.finishers, cx);
-        Poll::Pending
+        let is_idle = |state: &mut State<C>| state.failed.is_none() && state.core.is_idle();
+        self.poll(cx, |state| &mut state.finishers, |state| is_idle(state).then_some(()))
     }
-}
 
-fn wait(tasks: &mut Vec<Waker>, cx: &Context<'_>) {
-    if !tasks.iter().any(|task| task.will_wake(cx.waker())) {
-        tasks.push(cx.waker().clone());
+    /// Waits among `tasks` until `found` finds something, or the socket fails.
+    fn poll<T>(
+        &self,
+        cx: &Context<'_>,
+        tasks: fn(&mut State<C>) -> &mut Vec<Waker>,
+        found: impl FnOnce(&mut State<C>) -> Option<T>,
+    ) -> Poll<io::Result<T>> {
+        let mut state = self.shared.lock();
+        if let Some(found) = found(&mut state).map(Ok).or_else(|| state.failure().map(Err)) {
+            return Poll::Ready(found);
+        }
+        let tasks = tasks(&mut state);
+        if !tasks.iter().any(|task| task.will_wake(cx.waker())) {
+            tasks.push(cx.waker().clone());
+        }
+        Poll::Pending
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Waiting<T> {
     woken: Vec<Task>,
     /// The turn of the next task that waits.
     next: u64,
-    events: VecDeque<Event>,
+    pub(super) events: VecDeque<Event>,
 }
 
 struct Task {
@@ -53,8 +53,15 @@ impl Task {
 }
 
 impl<T> Waiting<T> {
-    pub(super) const fn new(handles: usize) -> Self {
-        Self { handles, closed: None, tasks: Vec::new(), woken: Vec::new(), next: 0, events: VecDeque::new() }
+    pub(super) const fn new() -> Self {
+        Self {
+            handles: 0,
+            closed: None,
+            tasks: Vec::new(),
+            woken: Vec::new(),
+            next: 0,
+            events: VecDeque::new(),
+        }
     }
 
     /// Has a task woken when that happens next. A task that is there already is not there twice. One that was woken in vain keeps its turn.
@@ -125,10 +132,6 @@ impl<T> Waiting<T> {
             self.events.pop_front();
         }
         self.events.push_back(event);
-    }
-
-    pub(super) fn pop_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
     }
 }
 
