@@ -4,7 +4,7 @@ use super::super::error::Error;
 use super::core::Sessions;
 use super::core::{Closed, Core as _};
 use super::lane::{Lane, Reader, Writer, stream};
-use super::shared::{Handle, State};
+use super::shared::Handle;
 use super::waiting::For;
 use crate::arq::RecvError;
 use crate::message::Message;
@@ -108,12 +108,12 @@ impl<M: Message + Send + 'static> Session<M> {
     /// asks for the newest 16 are kept.
     pub async fn event(&self) -> Option<Event> {
         poll_fn(|cx| {
-            self.poll_state(|state, id| {
-                if let Some(event) = state.waiting.get_mut(&id).and_then(|waiting| waiting.events.pop_front())
-                {
-                    return Poll::Ready(Some(event));
+            self.handle.shared.poll(|state| {
+                let known = state.waiting.get_mut(&self.handle.id);
+                match known.and_then(|known| known.events.pop_front()) {
+                    Some(event) => Poll::Ready(Some(event)),
+                    None => state.wait::<Event>(self.handle.id, For::Event, cx).map(Result::ok),
                 }
-                state.wait::<Event>(id, For::Event, cx).map(Result::ok)
             })
         })
         .await
@@ -126,12 +126,12 @@ impl<M: Message + Send + 'static> Session<M> {
     /// The socket has failed.
     pub async fn closed(&self) -> io::Result<(CloseReason, Undelivered)> {
         poll_fn(|cx| {
-            self.poll_state(|state, id| {
-                let closed = state.waiting.get(&id).and_then(|waiting| waiting.closed.as_ref());
+            self.handle.shared.poll(|state| {
+                let closed = state.waiting.get(&self.handle.id).and_then(|known| known.closed.as_ref());
                 if let Some(Closed { error: Error::Closed { reason }, undelivered, .. }) = closed {
                     return Poll::Ready(Ok((*reason, *undelivered)));
                 }
-                state.wait(id, For::Closed, cx)
+                state.wait(self.handle.id, For::Closed, cx)
             })
         })
         .await
@@ -178,13 +178,6 @@ impl<M: Message + Send + 'static> Session<M> {
 
     fn of(&self, lane: usize) -> Lane<Sessions<M>> {
         Lane { handle: self.handle.clone(), lane }
-    }
-
-    fn poll_state<T>(
-        &self,
-        poll: impl FnOnce(&mut State<Sessions<M>>, Option<SessionId>) -> Poll<T>,
-    ) -> Poll<T> {
-        self.handle.shared.poll(|state| poll(state, self.handle.id))
     }
 }
 

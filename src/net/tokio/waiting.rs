@@ -5,7 +5,7 @@ use crate::session::Event;
 use std::collections::VecDeque;
 use std::task::Waker;
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum For {
     /// A message on a lane.
     Recv(usize),
@@ -19,18 +19,12 @@ pub(super) enum For {
     Closed,
 }
 
-impl For {
-    /// The lane on which room is waited for.
-    const fn room(self) -> Option<usize> {
-        if let Self::Send(lane) = self { Some(lane) } else { None }
-    }
-}
-
 /// One session, as its users see it.
 pub(super) struct Waiting<T> {
     /// Handles of it; without any it is released.
     pub(super) handles: usize,
     pub(super) closed: Option<Closed<T>>,
+    /// Lane by lane, and of each who has waited longest first.
     tasks: Vec<Task>,
     /// Tasks that were woken for room and have not come yet: they keep their turn.
     woken: Vec<Task>,
@@ -47,6 +41,10 @@ struct Task {
 }
 
 impl Task {
+    const fn is_sender(&self) -> bool {
+        matches!(self.what, For::Send(_))
+    }
+
     fn is(&self, what: For, waker: &Waker) -> bool {
         self.what == what && self.waker.will_wake(waker)
     }
@@ -73,16 +71,15 @@ impl<T> Waiting<T> {
             self.next += 1;
             self.next
         });
-        self.tasks.push(Task { what, waker: waker.clone(), turn });
+        let at = self.tasks.partition_point(|task| (task.what, task.turn) < (what, turn));
+        self.tasks.insert(at, Task { what, waker: waker.clone(), turn });
     }
 
     /// A task has sent something on a lane. If it was woken for that, it is the turn of the next.
     pub(super) fn sent(&mut self, lane: usize, waker: &Waker) -> Option<Waker> {
         let what = For::Send(lane);
         self.come(what, waker)?;
-        let of_lane = self.tasks.iter().enumerate().filter(|(_, task)| task.what == what);
-        let (at, _) = of_lane.min_by_key(|(_, task)| task.turn)?;
-        let next = self.tasks.swap_remove(at);
+        let next = self.tasks.remove(self.tasks.iter().position(|task| task.what == what)?);
         let waker = next.waker.clone();
         self.woken.push(next);
         Some(waker)
@@ -105,15 +102,11 @@ impl<T> Waiting<T> {
     /// [woken](Self::wake_rest) if they do not come.
     pub(super) fn wake_senders(&mut self, woken: &mut Vec<Waker>) -> bool {
         self.woken.clear();
-        self.tasks.sort_unstable_by_key(|task| (task.what.room(), task.turn));
         let mut last = None;
-        let is_first = |task: &mut Task| {
-            let lane = task.what.room();
-            lane.is_some() && std::mem::replace(&mut last, lane) != lane
-        };
+        let is_first = |task: &mut Task| task.is_sender() && last.replace(task.what) != Some(task.what);
         self.woken.extend(self.tasks.extract_if(.., is_first));
         woken.extend(self.woken.iter().map(|task| task.waker.clone()));
-        self.tasks.iter().any(|task| task.what.room().is_some())
+        self.tasks.iter().any(Task::is_sender)
     }
 
     /// Wakes who waits for room behind a task that was woken and has not come: it may have been given up.
@@ -121,7 +114,6 @@ impl<T> Waiting<T> {
         let Self { tasks, woken: absent, .. } = self;
         let is_behind = |task: &mut Task| absent.iter().any(|absent| absent.what == task.what);
         let mut behind: Vec<_> = tasks.extract_if(.., is_behind).collect();
-        behind.sort_unstable_by_key(|task| (task.what.room(), task.turn));
         woken.extend(behind.iter().map(|task| task.waker.clone()));
         absent.append(&mut behind);
     }
