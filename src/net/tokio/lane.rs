@@ -198,7 +198,7 @@ impl<C: Core> State<C> {
     }
 
     /// Nothing is under way: because it has arrived, or because the session is over.
-    fn drained(&mut self, id: C::Id) -> Poll<io::Result<()>> {
+    fn drained(&self, id: C::Id) -> Poll<io::Result<()>> {
         let closed = self.waiting.get(&id).and_then(|waiting| waiting.closed.as_ref());
         let is_lost = closed.is_none_or(|closed| closed.undelivered.segments > 0);
         Poll::Ready(self.error(id).filter(|_| is_lost).map_or(Ok(()), Err))
