@@ -3,7 +3,7 @@
 use super::config::Recovery;
 use super::congestion::Congestion;
 use super::packer::Packer;
-use super::probe::Patience;
+use super::probe::{PATIENCE, PATIENCE_EARLY, Patience};
 use super::transmit::{Flight, Transmit};
 use super::{Kcp, Work};
 use crate::seq::Sn;
@@ -195,7 +195,7 @@ impl<O: Output> Kcp<O> {
     }
 
     fn patience(&self) -> Patience {
-        if self.config.is_by_time() { Patience::EARLY } else { Patience::KCP }
+        if self.config.is_by_time() { PATIENCE_EARLY } else { PATIENCE }
     }
 
     /// Whether a flush would find lost segments, or something to count.

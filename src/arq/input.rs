@@ -211,11 +211,11 @@ impl<O: Output> Kcp<O> {
     /// older, and was overtaken on the way.
     #[inline]
     pub(super) fn apply_wnd(&mut self, head: RawHeader<'_>) {
-        let una = self.sender.una();
-        if !self.hears_wnd || !self.config.is_by_time() || una.is_before(head.una()) {
+        let ahead = head.una().distance(self.sender.una());
+        if ahead > 0 || !self.hears_wnd || !self.config.is_by_time() {
             self.hears_wnd = true;
             self.rmt_wnd = head.wnd();
-        } else if una == head.una() {
+        } else if ahead == 0 {
             self.rmt_wnd = self.rmt_wnd.max(head.wnd());
         }
     }

@@ -275,7 +275,6 @@ impl<O: Output> Kcp<O> {
         self.receiver.peek_size()
     }
 
-    /// Whether there is a message to take.
     #[inline]
     pub(crate) fn is_readable(&self) -> bool {
         self.receiver.is_readable()

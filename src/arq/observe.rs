@@ -36,7 +36,6 @@ impl Observer {
         }
     }
 
-    /// Tells what was refused since it was last looked.
     fn reject(&mut self, now: Time, rejected: &Rejected) {
         let before = std::mem::replace(&mut self.before.rejected, *rejected);
         for ((reason, after), (_, before)) in rejected.by_reason().into_iter().zip(before.by_reason()) {

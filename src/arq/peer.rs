@@ -81,7 +81,6 @@ impl KcpPeer {
         self.kcp.send(message)
     }
 
-    /// What can leave.
     fn ready(&mut self, now: Time) -> &mut DatagramQueue {
         let Some(envelope) = &mut self.envelope else { return self.kcp.output_mut() };
         while !self.wrapped.is_full()

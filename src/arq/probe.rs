@@ -19,20 +19,13 @@ pub(super) struct Probe {
     again: u8,
 }
 
-/// How patient the questions are, ms.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// The first wait, which grows by half each time.
-    first: u32,
-    longest: u32,
-}
+/// How patient the questions are, ms: the first wait, which grows by half each time, and the longest.
+pub(super) type Patience = (u32, u32);
 
-impl Patience {
-    /// Source: ikcp.c 2.1.1 `IKCP_PROBE_INIT`, 7000 up to 1.7.1, and `IKCP_PROBE_LIMIT`.
-    pub(super) const KCP: Self = Self { first: 5000, longest: 120_000 };
-    /// For a peer that has stopped reading for a moment only.
-    pub(super) const EARLY: Self = Self { first: 200, longest: 2000 };
-}
+/// Source: ikcp.c 2.1.1 `IKCP_PROBE_INIT`, 7000 up to 1.7.1, and `IKCP_PROBE_LIMIT`.
+pub(super) const PATIENCE: Patience = (5000, 120_000);
+/// For a peer that has stopped reading for a moment only.
+pub(super) const PATIENCE_EARLY: Patience = (200, 2000);
 
 impl Probe {
     /// Whether something is asked or told again, or was a moment ago.
@@ -47,10 +40,10 @@ impl Probe {
             self.wait = 0;
             self.tick_open(now);
         } else if self.wait == 0 {
-            self.wait = patience.first;
+            (self.wait, _) = patience;
             self.at = now.add(self.wait);
         } else if self.ask_at(now, patience).is_due(now) {
-            self.wait = (self.wait + self.wait / 2).min(patience.longest);
+            self.wait = (self.wait + self.wait / 2).min(patience.1);
             self.at = now.add(self.wait);
             self.ask = true;
         }
@@ -58,7 +51,7 @@ impl Probe {
 
     /// When to ask next, while the peer's window is closed.
     pub(super) fn ask_at(&self, now: Millis, patience: Patience) -> Millis {
-        not_after(self.at, now, patience.longest)
+        not_after(self.at, now, patience.1)
     }
 
     /// Tells again that our window has opened, while the peer's is open.
@@ -120,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_by_more_than_the_longest_wait_asks_at_once() {
-        for (patience, back) in [(Patience::EARLY, 3000), (Patience::KCP, 130_000)] {
+        for (patience, back) in [(PATIENCE_EARLY, 3000), (PATIENCE, 130_000)] {
             let mut probe = Probe::default();
             probe.tick(Millis(500_000), 0, patience);
             probe.tick(Millis(500_000 - back / 4), 0, patience);

@@ -136,7 +136,6 @@ impl<O: Output> Kcp<O> {
         self.sender.waiting()
     }
 
-    /// Segments refused because their `frg` did not go on.
     pub(crate) const fn broken_chains(&self) -> u32 {
         self.counters.rejected.fragment_chain
     }

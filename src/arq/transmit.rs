@@ -13,7 +13,6 @@ use crate::wire::{Header, Output};
 /// Bytes around a datagram on the wire.
 pub(super) const IP_AND_UDP: u64 = 28;
 
-/// What sending data reads and changes.
 pub(super) struct Transmit<'a, 'p, O> {
     pub(super) now: Time,
     pub(super) header: Header,
@@ -74,7 +73,6 @@ impl<O: Output> Transmit<'_, '_, O> {
         self.congestion.on_sent(|| Sent { now, sn, len, xmit, in_flight });
     }
 
-    /// Tells the congestion controller what was sent again.
     pub(super) fn tell_loss(&mut self, resent: Resent) {
         self.congestion.control_mut().on_loss(&Loss {
             now: self.now,

@@ -182,7 +182,6 @@ impl CongestionControl for Copa {
 impl Velocity {
     const START: Self = Self { is_up: true, steps: 1, rounds: 0 };
 
-    /// Steps to go, up or down.
     fn steps(&mut self, is_up: bool) -> u64 {
         if is_up != self.is_up {
             *self = Self { is_up, ..Self::START };

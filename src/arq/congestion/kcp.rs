@@ -102,7 +102,6 @@ impl Undo {
         }
     }
 
-    /// `snd_una` has moved by so many segments.
     pub(in crate::arq) fn acknowledged(&mut self, segments: u32) {
         self.left = self.left.saturating_sub(segments);
     }

@@ -23,7 +23,6 @@ impl Window {
         self.bytes = bytes.clamp(LEAST * mss, MOST * mss);
     }
 
-    /// Opens it, when it is still closed.
     pub(super) fn open(&mut self, mss: u16) {
         if self.bytes == 0 {
             self.set(INITIAL * u64::from(mss), mss);
@@ -47,7 +46,6 @@ impl Window {
         (self.bytes > 0).then_some(rate.max(1))
     }
 
-    /// Learns the size of what is sent.
     pub(super) fn on_sent(&mut self, sent: &Sent) {
         let len = u64::from(sent.len);
         self.mean = if self.mean == 0 { 16 * len } else { self.mean - self.mean / 16 + len };

@@ -44,7 +44,6 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Whether this one left before `other`.
     fn is_before(self, other: Self) -> bool {
         self.at < other.at || (self.at == other.at && self.sn.is_before(other.sn))
     }

@@ -6,7 +6,7 @@ use crate::arq::congestion::Congestion;
 use crate::arq::rtt::Rtt;
 use crate::arq::send::Sender;
 use crate::arq::transmit::{IP_AND_UDP, Transmit};
-use crate::code::budget::{Budget, LossShare, WHOLE, is_queued, share};
+use crate::code::budget::{LossShare, WHOLE, is_queued, share};
 use crate::code::{Draft, Encoder, Protector, Source};
 use crate::seq::Sn;
 use crate::time::Time;
@@ -117,9 +117,24 @@ impl Protection {
     /// and the datagram go. Any KCP peer takes the copy that comes first. Returns how many. Source of the idea: G. Fiedler, "Reliable Ordered
     /// Messages".
     fn copy<O: Output>(&mut self, transmit: &mut Transmit<'_, '_, O>, first: Sn) -> u32 {
-        let (mut end, mut sent) = (first, 0);
+        let Transmit { header, packer, sender, congestion, .. } = transmit;
+        let (una, mut end, mut sent) = (sender.una(), first, 0);
         for start in self.flushes.into_iter().flatten() {
-            sent += copy(transmit, &mut self.protector.budget, start, end);
+            let mut sn = if start.is_before(una) { una } else { start };
+            while sn.is_before(end) {
+                if let Some(segment) = sender.ring.get(sn).filter(|segment| segment.len <= SMALL) {
+                    let cost = u64::from(segment.len) + HEADER_LEN as u64;
+                    if !packer.fits(segment.len) || !congestion.allows() || !self.protector.budget.spend(cost)
+                    {
+                        break;
+                    }
+                    let header = Header { sn, frg: segment.frg, ..*header };
+                    sender.copy_payload(sn, segment, packer.push(&header, segment.len));
+                    congestion.spend(segment.len);
+                    sent += 1;
+                }
+                sn = sn.add(1);
+            }
             end = start;
         }
         let [last, _] = self.flushes;
@@ -218,28 +233,6 @@ fn wire_bytes<O>(transmit: &Transmit<'_, '_, O>, first: Sn) -> u64 {
     let len = |offset| sender.ring.get(first.add(offset)).map_or(0, |segment| u64::from(segment.len));
     let new = sender.nxt.0.wrapping_sub(first.0);
     (0..new).map(|offset| len(offset) + HEADER_LEN as u64 + IP_AND_UDP).sum()
-}
-
-fn copy<O: Output>(transmit: &mut Transmit<'_, '_, O>, budget: &mut Budget, start: Sn, end: Sn) -> u32 {
-    let una = transmit.sender.una();
-    let (mut sn, mut sent) = (if start.is_before(una) { una } else { start }, 0);
-    while sn.is_before(end) {
-        if let Some(&segment) = transmit.sender.ring.get(sn).filter(|segment| segment.len <= SMALL) {
-            if !transmit.packer.fits(segment.len)
-                || !transmit.congestion.allows()
-                || !budget.spend(u64::from(segment.len) + HEADER_LEN as u64)
-            {
-                break;
-            }
-            let header = Header { sn, frg: segment.frg, ..transmit.header };
-            let room = transmit.packer.push(&header, segment.len);
-            transmit.sender.copy_payload(sn, &segment, room);
-            transmit.congestion.spend(segment.len);
-            sent += 1;
-        }
-        sn = sn.add(1);
-    }
-    sent
 }
 
 /// A repair of the last segments in flight before `end`, of those behind a hole only if there is room to say so. `None`: there are none, or it

@@ -189,7 +189,6 @@ impl Flights {
         self.rows.capacity() * size_of::<Row>()
     }
 
-    /// When nothing is in flight.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
     }

@@ -36,12 +36,10 @@ impl Spread {
         u32::try_from(now.micros_since(self.next) / self.gap).unwrap_or(u32::MAX)
     }
 
-    /// So many segments have left.
     pub(super) fn sent(&mut self, segments: u32) {
         self.next = self.next.after(u64::from(segments) * self.gap);
     }
 
-    /// When some may leave.
     pub(in crate::arq) fn at(&self) -> Time {
         if self.gap == 0 { Time::ZERO } else { self.next.after(self.pause) }
     }

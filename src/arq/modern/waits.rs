@@ -50,7 +50,6 @@ impl Waits {
         self.patience = Some(packets.min(PATIENCE_MAX));
     }
 
-    /// A segment of so many bytes came.
     pub(super) fn came(&mut self, len: u32) {
         self.size = (7 * self.size + len.min(u16::MAX.into())) / 8;
     }
@@ -69,7 +68,6 @@ impl Waits {
         }
     }
 
-    /// What is owed leaves at once.
     pub(super) fn hurry(&mut self) {
         self.owed.until = Time::ZERO;
     }
