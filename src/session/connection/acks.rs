@@ -96,18 +96,6 @@ pub(super) const fn low(pn: u64) -> Seq16 {
     Seq16(pn as u16)
 }
 
-/// How the last ping is to be answered, by the stamp that it has.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Answer {
-    /// Not at all, any more.
-    #[default]
-    None,
-    /// At once, and with nothing but what it asks.
-    Plain(u64),
-    /// With what had arrived.
-    Full(u64),
-}
-
 /// What had arrived when a ping came, and when the newest of that did: so whoever pinged knows how long the answer has waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrived {
@@ -117,42 +105,36 @@ pub(super) struct Arrived {
 }
 
 impl<M: Message> Connection<M> {
-    /// A ping has come. `rides`: with more than signs of life, so its answer may do so as well.
+    /// A ping has come. `rides`: with more than signs of life, so its answer may do so as well, with what had arrived.
     pub(super) fn on_ping(&mut self, pn: u64, stamp: u64, rides: bool) {
-        self.answer = Answer::Plain(stamp);
-        if let Some(newest) = self.received.newest.filter(|newest| rides && newest.pn == pn) {
-            self.answer = Answer::Full(stamp);
+        let newest = self.received.newest.filter(|newest| rides && newest.pn == pn);
+        self.answer = Some((stamp, newest.is_some()));
+        if let Some(newest) = newest {
             self.measured.in_use().arrived = Arrived { newest, counts: self.packets_received() };
         }
     }
 
     /// When the answer leaves at the latest, if there is one.
     pub(super) fn answer_due(&self, now: Time) -> Time {
-        match self.answer {
-            Answer::None => Time::NEVER,
-            Answer::Plain(_) => now,
-            Answer::Full(_) => {
-                self.measured.in_use.as_ref().map_or(Time::NEVER, |in_use| in_use.arrived.newest.at + WAIT)
-            }
+        match (self.answer, &self.measured.in_use) {
+            (Some((_, true)), Some(in_use)) => in_use.arrived.newest.at + WAIT,
+            (Some(_), _) => now,
+            (None, _) => Time::NEVER,
         }
     }
 
     /// Writes the answer, if it is due, or may ride and there is room for it.
     pub(super) fn write_answer(&mut self, out: &mut Out<'_>, rides: bool) {
-        let leaves = self.answer != Answer::None && (rides || self.answer_due(out.now) <= out.now);
+        let leaves = self.answer.is_some() && (rides || self.answer_due(out.now) <= out.now);
         if !leaves || !out.has_room(ANSWER) {
             return;
         }
-        let answer = std::mem::take(&mut self.answer);
-        if let Answer::Full(_) = answer
-            && let Some(InUse { arrived, .. }) = self.measured.in_use.as_deref()
-        {
+        let Some((stamp, is_full)) = self.answer.take() else { return };
+        if is_full && let Some(InUse { arrived, .. }) = self.measured.in_use.as_deref() {
             let _ = out.frames.push(&Frame::Ack(arrived.newest.frame(out.now)));
             let _ = out.frames.push(&Frame::Ecn(arrived.counts));
         }
-        if let Answer::Plain(stamp) | Answer::Full(stamp) = answer {
-            out.push(&Frame::Pong(stamp));
-        }
+        out.push(&Frame::Pong(stamp));
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Lanes {
     may_wait: bool,
     /// The user may wait for a lane to become [writable](Self::became_writable).
     is_awaited: bool,
-    config: Arc<SessionConfig>,
+    pub(super) config: Arc<SessionConfig>,
     /// Made when the first of them is used: most sessions of a big server are idle.
     pub(super) lanes: Vec<Lane>,
 }
@@ -79,10 +79,6 @@ impl Lanes {
     pub(super) fn new(conv: u32, config: Arc<SessionConfig>, max_datagram: u16) -> Result<Self, ConfigError> {
         config.lanes.iter().try_for_each(|lane| config.lane(lane, max_datagram).check())?;
         Ok(Self { conv, max_datagram, may_wait: false, is_awaited: false, config, lanes: Vec::new() })
-    }
-
-    pub(super) fn config(&self) -> &SessionConfig {
-        &self.config
     }
 
     /// A lane as it is before it is used, if there is one of that number.

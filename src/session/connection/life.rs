@@ -97,7 +97,7 @@ impl<M: Message> Connection<M> {
         if self.is_up() {
             self.close_text = text.into();
             self.life =
-                Life::Draining { reason: CloseReason::Local(code), until: now + self.lanes.config().drain };
+                Life::Draining { reason: CloseReason::Local(code), until: now + self.lanes.config.drain };
             self.observe(now);
         }
         Ok(())

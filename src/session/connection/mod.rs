@@ -42,7 +42,6 @@ use crate::message::channel::{Channels, Received};
 use crate::packet::AckTracker;
 use crate::seq::Seq16;
 use crate::time::Time;
-use acks::Answer;
 use clock::Keepalive;
 use datagrams::Datagrams;
 use ecn::Marks;
@@ -78,7 +77,8 @@ pub struct Connection<M> {
     /// their own. Made for the first.
     sent: Option<Box<AckTracker>>,
     measured: Measured,
-    answer: Answer,
+    /// The stamp of the last ping, until it is answered, and whether with what had arrived.
+    answer: Option<(u64, bool)>,
     redirects: Redirects,
     mtu: PathMtu,
     parts: FrameParts,
@@ -149,7 +149,7 @@ impl<M: Message> Connection<M> {
             PathMtu::new(max_datagram.min(config.max_datagram), max_datagram.min(config.datagram_taken()));
         let features = config.features() & features;
         let repairs = Repairs::new(config, features);
-        let protected = mtu.current() - if repairs.is_some() { REPAIR_ROOM } else { 0 };
+        let protected = mtu.current - if repairs.is_some() { REPAIR_ROOM } else { 0 };
         seal.set_update_after(config.key_update.into());
         seal.rest(); // until there is data: many begin, and some never come
         let channels = config.channels(protected);
@@ -167,7 +167,7 @@ impl<M: Message> Connection<M> {
             received: acks::Received::default(),
             sent: None,
             measured: Measured::default(),
-            answer: Answer::None,
+            answer: None,
             redirects: Redirects::default(),
             mtu,
             parts: FrameParts::default(),
@@ -237,7 +237,7 @@ impl<M: Message> Connection<M> {
     pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<DatagramId, SendError> {
         self.check_up()?;
         self.budget.check(datagram.len())?;
-        let id = self.datagrams.send(self.lanes.config(), datagram)?;
+        let id = self.datagrams.send(&self.lanes.config, datagram)?;
         self.budget.spend(datagram.len() + SEGMENT);
         Ok(id)
     }
@@ -282,7 +282,7 @@ impl<M: Message> Connection<M> {
     /// Where the peer is.
     #[must_use]
     pub const fn peer(&self) -> SocketAddr {
-        self.path.address()
+        self.path.address
     }
 
     /// What the peer's application said in the handshake.
@@ -334,6 +334,6 @@ impl<M: Message> Connection<M> {
     }
 
     fn ack_delay(&self) -> u64 {
-        micros(self.lanes.config().ack_delay).into()
+        micros(self.lanes.config.ack_delay).into()
     }
 }

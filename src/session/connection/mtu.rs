@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The longest datagram that may leave, and the search for a longer one.
 #[derive(Debug)]
 pub(super) struct PathMtu {
-    current: u16,
+    pub(super) current: u16,
     /// `None`: nothing is looked for.
     pub(super) search: Option<Box<Search>>,
 }
@@ -75,10 +75,6 @@ impl PathMtu {
     /// Begins with datagrams of `base` bytes, and looks for longer ones up to `most`.
     pub(super) fn new(base: u16, most: u16) -> Self {
         Self { current: base, search: (most > base).then(|| Box::new(Search::new(base, most))) }
-    }
-
-    pub(super) const fn current(&self) -> u16 {
-        self.current
     }
 
     /// The longest that every path carries, for what cannot be cut up.
@@ -228,7 +224,7 @@ impl<M: Message> Connection<M> {
 
     /// From now on datagrams have another length.
     pub(super) fn set_mtu(&mut self) {
-        self.lanes.set_datagram(self.mtu.current() - self.repair_room());
+        self.lanes.set_datagram(self.mtu.current - self.repair_room());
         if self.parts.next().is_some_and(|(_, part)| part.len() > self.part_max()) {
             self.parts.drop_cut();
         }
@@ -236,7 +232,7 @@ impl<M: Message> Connection<M> {
 
     /// How long an acknowledgement may take.
     pub(super) fn patience(&self) -> Duration {
-        self.measured.patience(self.lanes.config().ack_delay)
+        self.measured.patience(self.lanes.config.ack_delay)
     }
 }
 
@@ -351,8 +347,8 @@ mod tests {
                 assert!(mtu.on_pong(now, ms));
             }
             let sequence = Seq16(u16::try_from(ms / 10 % 65_536).unwrap());
-            mtu.on_sent(now, sequence, mtu.current().into(), true, PATIENCE);
-            long[usize::try_from(ms / 900_000).unwrap()] += u32::from(mtu.current() > 1200);
+            mtu.on_sent(now, sequence, mtu.current.into(), true, PATIENCE);
+            long[usize::try_from(ms / 900_000).unwrap()] += u32::from(mtu.current > 1200);
         }
         assert!(long[0] < 600 && long[3] <= 40, "{long:?} in each quarter of an hour, of 90,000");
     }
@@ -371,7 +367,7 @@ mod tests {
         }
         assert_eq!(mtu.counts().lost, 0);
         assert!(mtu.on_pong(Time::from_millis(20_000), 1));
-        assert_eq!((mtu.current(), mtu.check()), (1472, Time::NEVER));
+        assert_eq!((mtu.current, mtu.check()), (1472, Time::NEVER));
     }
 
     #[test]
@@ -385,6 +381,6 @@ mod tests {
         }
         assert!(!mtu.on_pong(Time::from_millis(450), 3));
         assert!(mtu.on_pong(Time::from_millis(450), 0));
-        assert_eq!((mtu.current(), mtu.counts().lost), (1472, 2));
+        assert_eq!((mtu.current, mtu.counts().lost), (1472, 2));
     }
 }

@@ -107,7 +107,7 @@ impl<M: Message> Connection<M> {
             messages_unacked: undelivered.messages,
             memory: self.memory(),
             key_updates: self.seal.updates().0,
-            mtu: self.mtu.current(),
+            mtu: self.mtu.current,
             mtu_probes: probes.sent,
             mtu_probes_lost: probes.lost,
             black_holes: probes.black_holes,
@@ -178,7 +178,7 @@ impl<M: Message> Connection<M> {
         let end = if self.peer.is_server { "client" } else { "server" };
         log.push(self.keepalive.now, SessionEvent::Start { end, lanes });
         let mut last = self.state_events();
-        log.push(self.keepalive.now, SessionEvent::Mtu { mtu: self.mtu.current() });
+        log.push(self.keepalive.now, SessionEvent::Mtu { mtu: self.mtu.current });
         last[3..].fill(None); // it is told at once
         self.observer = Some(Box::new(Observer { log, stats: self.stats(), last }));
         self.observe(self.keepalive.now);
@@ -267,9 +267,9 @@ impl<M: Message> Connection<M> {
             }
         };
         [
-            Some(SessionEvent::Moved { peer: self.path.address() }),
+            Some(SessionEvent::Moved { peer: self.path.address }),
             Some(SessionEvent::Keys { updates: self.seal.updates().0 }),
-            Some(SessionEvent::Mtu { mtu: self.mtu.current() }),
+            Some(SessionEvent::Mtu { mtu: self.mtu.current }),
             (rtt.samples > 0)
                 .then(|| SessionEvent::Rtt { srtt: micros(rtt.smoothed()), rttvar: micros(rtt.jitter()) }),
             Some(SessionEvent::Queue {

@@ -92,7 +92,7 @@ impl FrameParts {
 impl<M: Message> Connection<M> {
     /// Most bytes of the content of a KCP frame.
     pub(super) fn frame_max(&self) -> usize {
-        SessionConfig::frame_max(self.mtu.current() - self.repair_room()).into()
+        SessionConfig::frame_max(self.mtu.current - self.repair_room()).into()
     }
 
     /// Most bytes of a part of one: it fits behind an ACK.
@@ -115,7 +115,7 @@ impl<M: Message> Connection<M> {
     /// Takes a part, and the frame if it is complete.
     pub(super) fn on_part(&mut self, now: Time, part: KcpPart, bytes: &[u8]) -> Result<(), CloseReason> {
         self.budget.spend(bytes.len());
-        let most = SessionConfig::frame_max(self.lanes.config().datagram_taken());
+        let most = SessionConfig::frame_max(self.lanes.config.datagram_taken());
         let mut parts = std::mem::take(&mut self.parts);
         let whole = parts.join(most, part, bytes);
         let taken = whole.and_then(|whole| whole.map_or(Ok(()), |segments| self.on_segments(now, segments)));

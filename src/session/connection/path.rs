@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The address of the peer, and one that its newest packets come from.
 #[derive(Debug)]
 pub(super) struct Path {
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     moves: bool,
     /// The answer to the peer's question.
     pub(super) response: Option<[u8; 8]>,
@@ -46,10 +46,6 @@ struct Candidate {
 impl Path {
     pub(super) const fn new(address: SocketAddr, moves: bool, key: [u64; 2]) -> Self {
         Self { address, moves, response: None, key, asked: 0, moving: None }
-    }
-
-    pub(super) const fn address(&self) -> SocketAddr {
-        self.address
     }
 
     pub(super) fn may_be(&self, from: SocketAddr) -> bool {
@@ -208,9 +204,9 @@ mod tests {
         assert_eq!(asked(&mut path, 500, 2), Some(challenge));
         assert_eq!(path.on_response(now, address(3), challenge), None);
         assert_eq!(path.on_response(now, address(2), [8; 8]), None);
-        assert_eq!(path.address(), address(1));
+        assert_eq!(path.address, address(1));
         assert_eq!(path.on_response(now, address(2), challenge), Some(address(1)));
-        assert_eq!((path.address(), path.check(34)), (address(2), Time::NEVER));
+        assert_eq!((path.address, path.check(34)), (address(2), Time::NEVER));
     }
 
     #[test]

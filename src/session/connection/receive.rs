@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What the frames of a datagram come to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handled {
     /// The peer wants to know that it arrived.
     pub(super) elicits: bool,
@@ -32,12 +32,6 @@ pub(super) struct Handled {
     /// How long ago the newest of them had come.
     pub(super) delay: Duration,
     pub(super) ping: Option<u64>,
-}
-
-impl Handled {
-    pub(super) const fn of(pn: u64) -> Self {
-        Self { elicits: false, refused: false, pn, told: None, delay: Duration::ZERO, ping: None }
-    }
 }
 
 impl<M: Message> Connection<M> {
@@ -68,10 +62,7 @@ impl<M: Message> Connection<M> {
         let len = datagram.len();
         let opened = match self.seal.open_data(now, header, datagram) {
             Ok(opened) => opened,
-            Err(error) => {
-                self.count(now, error);
-                return false;
-            }
+            Err(error) => return self.refuse(now, error),
         };
         self.stats.received += 1;
         self.stats.bytes_received += len as u64;
@@ -94,7 +85,8 @@ impl<M: Message> Connection<M> {
                 if let Some(marks) = &mut self.marks {
                     marks.on_received(ecn, frames.only_tells(), ack_due);
                 }
-                let handled = Handled { elicits: len > DATAGRAM_MAX.into(), ..Handled::of(opened.pn) };
+                let elicits = len > DATAGRAM_MAX.into();
+                let handled = Handled { pn: opened.pn, elicits, ..Handled::default() };
                 self.handle_frames(now, from, handled, frames);
             }
             Err(_) => self.fail(now, CloseReason::Protocol),
@@ -102,7 +94,7 @@ impl<M: Message> Connection<M> {
         true
     }
 
-    fn count(&mut self, now: Time, error: OpenError) {
+    fn refuse(&mut self, now: Time, error: OpenError) -> bool {
         let rejected = &mut self.stats.rare_mut().rejected;
         *match error {
             OpenError::Replayed(Replayed::Duplicate) => &mut rejected.duplicate,
@@ -113,6 +105,7 @@ impl<M: Message> Connection<M> {
         if error == OpenError::KeySpent {
             self.fail(now, CloseReason::Exhausted);
         }
+        false
     }
 
     fn handle_frames(&mut self, now: Time, from: SocketAddr, mut handled: Handled, mut frames: Frames<'_>) {
@@ -170,7 +163,7 @@ impl<M: Message> Connection<M> {
             Frame::KcpPart(part, bytes) => self.on_part(now, part, bytes)?,
             Frame::Dgram(datagram) => {
                 let has_room = self.budget.check(datagram.len()).is_ok()
-                    && self.datagrams.receive(self.lanes.config(), datagram);
+                    && self.datagrams.receive(&self.lanes.config, datagram);
                 self.budget.spend(datagram.len());
                 handled.elicits = true;
                 handled.refused |= !has_room;

@@ -140,7 +140,7 @@ impl<M: Message> Connection<M> {
         frames: Frames<'_>,
         moved: &mut Vec<u8>,
     ) -> Result<bool, CloseReason> {
-        let mut handled = Handled::of(pn);
+        let mut handled = Handled { pn, ..Handled::default() };
         for mut frame in frames.filter(Frame::has_data) {
             self.be_busy(now);
             if let Frame::Kcp(segments) = frame {

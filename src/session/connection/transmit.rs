@@ -127,7 +127,7 @@ impl<M: Message> Connection<M> {
         // The peer may not be any more where it was. A packet counts once, so a copy does no harm.
         let question = if self.is_closed() { 0 } else { question };
         self.path.copy(buf.get(start..).unwrap_or_default(), question);
-        Some(self.path.address())
+        Some(self.path.address)
     }
 
     /// A datagram of one frame.
@@ -353,7 +353,7 @@ impl<M: Message> Connection<M> {
 
     /// Where the frames of a datagram end at the latest, from its beginning.
     pub(super) fn body_end(&self) -> usize {
-        usize::from(self.mtu.current()) + DATA_HEADER_LEN - self.seal.overhead()
+        usize::from(self.mtu.current) + DATA_HEADER_LEN - self.seal.overhead()
     }
 
     /// Seals what was written from `start` on and notes what left.
@@ -386,15 +386,10 @@ impl<M: Message> Connection<M> {
         if is_tracked || (remembers && !written.is_probe) {
             let bytes = u32::try_from(len).unwrap_or(u32::MAX);
             let held = self.tables();
-            let unacked = self.lanes.config().unacked;
-            let new = || {
-                Box::new(AckTracker::new(&PacketConfig {
-                    sent: unacked,
-                    received: 1,
-                    ..PacketConfig::default()
-                }))
-            };
-            let sent = self.sent.get_or_insert_with(new);
+            let sent = self.sent.get_or_insert_with(|| {
+                let sent = self.lanes.config.unacked;
+                Box::new(AckTracker::new(&PacketConfig { sent, received: 1, ..PacketConfig::default() }))
+            });
             sent.update(now);
             sent.on_sent(now, low(pn), bytes);
             self.datagrams.on_sent(pn, written.datagrams);
