@@ -5,9 +5,11 @@
 use crate::common;
 
 use common::ms;
+use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World};
+use whitewater::inside::session::wire::Frame;
 use whitewater::message::channel::{ChannelConfig, Resend};
-use whitewater::session::SessionConfig;
+use whitewater::session::{ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 /// Sends a block of 64 KiB that leaves at once over a clean path and returns the bytes that it took.
@@ -52,4 +54,32 @@ fn datagrams_that_leave_at_once_all_have_receipts() {
     let received = (0..60).filter(|_| world.session().recv_datagram(&mut [0; 1000]).is_ok()).count();
     let receipts = std::iter::from_fn(|| world.client().pop_delivered()).count();
     assert_eq!((received, receipts), (60, 60));
+}
+
+/// An ACK reaches 32 numbers: with half of that some may still come before it leaves.
+#[test]
+fn an_acknowledgement_waits_until_what_it_tells_of_is_15_numbers_behind() {
+    let session = SessionConfig { ack_delay: ms(100), ..SessionConfig::default() };
+    let mut world = open_server(ServerConfig { session, ..ServerConfig::default() });
+    let mut rogue = Rogue::connect(&mut world, 1).unwrap();
+    world.strangers.clear();
+    for answers in 1..=4 {
+        for _ in 0..15 {
+            rogue.send(&mut world, &[Frame::Dgram(b"many")]);
+            assert_eq!(world.strangers.len(), answers - 1, "14 numbers behind at most");
+        }
+        rogue.send(&mut world, &[Frame::Dgram(b"the last")]);
+        assert_eq!(world.strangers.len(), answers, "one for sixteen, at once");
+    }
+    for (lost, is_at_once) in [(13, false), (14, true)] {
+        world.strangers.clear();
+        rogue.send(&mut world, &[Frame::Dgram(b"first")]);
+        (0..lost).for_each(|_| drop(rogue.sealed(&world, &[Frame::Ping(1)])));
+        rogue.send(&mut world, &[Frame::Dgram(b"after those lost")]);
+        assert_eq!(world.strangers.len(), usize::from(is_at_once), "{lost} lost");
+        world.run(99);
+        assert_eq!(world.strangers.len(), usize::from(is_at_once), "{lost} lost");
+        world.run(1);
+        assert_eq!(world.strangers.len(), 1, "after `ack_delay`");
+    }
 }

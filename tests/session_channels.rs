@@ -215,6 +215,27 @@ fn an_urgent_lane_does_not_wait_for_a_long_one_nor_for_paced_datagrams() {
     }
 }
 
+#[test]
+fn what_100_ms_of_the_rate_allow_leaves_at_once_and_the_rest_evenly() {
+    for rate in [20, 80] {
+        let pacing = Some(PaceConfig { good_rate: rate, ..PaceConfig::default() });
+        let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
+        world.run(2_000); // more than 100 ms is not kept
+        world.taps = true;
+        for _ in 0..100 {
+            world.client().send_datagram(&[2; 600]).unwrap(); // each fills a packet
+        }
+        world.drain();
+        let sent = |world: &World| world.tap.iter().filter(|(.., bytes)| bytes.len() > 600).count();
+        let at_once = usize::from(rate) / 10 + 1;
+        assert_eq!(sent(&world), at_once, "and the one that is due");
+        for tenths in 1..=10 {
+            world.run(100);
+            assert_eq!(sent(&world), at_once + tenths * usize::from(rate) / 10);
+        }
+    }
+}
+
 /// More than may leave: everything waits, nothing waits for ever, and on a slow path there is less.
 #[test]
 fn pacing_holds_for_all_together_and_starves_nobody() {

@@ -11,12 +11,12 @@ use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World, client_address, server_config, target};
 use common::{Raw, ms};
 use std::time::{Duration, Instant};
-use whitewater::Config;
 use whitewater::arq::KcpSendError as LaneError;
-use whitewater::inside::session::wire::{Data, Frame, Hello};
+use whitewater::inside::session::wire::{Data, Frame, Hello, KcpPart};
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
 use whitewater::wire::Command;
+use whitewater::{Config, Seq16};
 use whitewater_sim::LinkConfig;
 
 /// The document names a test for each limit; a name that is none would be no proof.
@@ -203,6 +203,53 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
         world.run(1_100);
         assert_eq!(world.closed(), Some(Protocol), "{name}");
     }
+}
+
+/// A part of a frame that is longer than the path carries: of the frame `number` the part `id`, the last one `last`.
+fn part(rogue: &mut Rogue, world: &mut World, number: u16, (id, last): (u8, u8), bytes: &[u8]) {
+    rogue.send(world, &[Frame::KcpPart(KcpPart { number: Seq16(number), id, last }, bytes)]);
+}
+
+#[test]
+fn parts_that_do_not_go_together_or_are_too_long_in_sum_end_the_session() {
+    let cases = [
+        ("shorter than another", (0, 2, 100), (1, 2, 99)),
+        ("longer than another", (0, 2, 100), (1, 2, 101)),
+        ("the last one is the longest", (0, 2, 100), (2, 2, 101)),
+        ("longer than the first is the last, which came before", (2, 2, 100), (0, 2, 99)),
+        ("of three, and of two", (0, 2, 100), (1, 1, 100)),
+        ("of three, and of four", (0, 2, 100), (1, 3, 100)),
+        ("too long together", (0, 1, 650), (1, 1, 560)),
+        ("too long together, with eight that are to come", (9, 9, 110), (0, 9, 122)),
+    ];
+    for (name, first, second) in cases {
+        let (mut world, mut rogue) = rogue(SessionConfig::default());
+        let mut send = |world: &mut World, number, (id, last, len)| {
+            part(&mut rogue, world, number, (id, last), &vec![0; len]);
+            world.session().is_up()
+        };
+        assert!(send(&mut world, 5, first), "{name}");
+        assert!(send(&mut world, 6, second), "{name}: of another frame it may be");
+        assert!(!send(&mut world, 5, second), "{name}");
+        world.run(1_100);
+        assert_eq!(world.closed(), Some(CloseReason::Protocol), "{name}");
+    }
+}
+
+#[test]
+fn parts_that_go_together_in_any_order_are_the_frame_and_those_of_another_are_not() {
+    let (mut world, mut rogue) = rogue(SessionConfig::default());
+    let frame = rogue.lane(0, &[Raw::push(0, &[7; 1000])]);
+    let parts: Vec<_> = frame.chunks(400).collect();
+    for number in [5, 6] {
+        for id in [2, 0, 0] {
+            part(&mut rogue, &mut world, number, (id, 2), parts[usize::from(id)]);
+        }
+    }
+    assert_eq!(world.session().peek_size(0), None, "five parts, and no frame");
+    part(&mut rogue, &mut world, 6, (1, 2), parts[1]);
+    assert_eq!(world.session().recv(0, &mut [0; 1000]), Ok(1000));
+    assert!(world.session().is_up());
 }
 
 #[test]
