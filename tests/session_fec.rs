@@ -14,7 +14,7 @@ use insta::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
-use whitewater::inside::session::wire::{Frame, FrameWriter, LossFrame};
+use whitewater::inside::session::wire::{Frame, FrameWriter, Frames, LossFrame, Packet};
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::{Blob, ConnectionStats, RepairConfig, SessionConfig, Suite};
@@ -340,6 +340,84 @@ fn a_peer_without_repairs_is_sent_none() {
         let repairs = stats(&mut world).map(|stats| stats.repairs);
         assert_eq!(repairs, [Default::default(); 2]);
     }
+}
+
+/// A session that asks for repairs from a loss of so many in a thousand on and gets none, for its peer may not send any.
+fn asking(min_loss: u16) -> World {
+    let repairs = Some(RepairConfig { percent: 0, min_loss, ..RepairConfig::default() });
+    let mut world = World::pair(1, &path(0.0), &SessionConfig { repairs, ..plain() }, Suite::Checked);
+    world.taps = true;
+    world.connect();
+    world
+}
+
+/// The client sends so many packets, one each `gap` ms; of each `lost` of them the last gets lost, none if that is 0. What the server
+/// told of that: when, in ms, and the share, of 255.
+fn told(world: &mut World, lost: u32, packets: u32, gap: u64) -> Vec<(u64, u8)> {
+    let start = world.now;
+    world.tap.clear();
+    for number in 1..=packets {
+        let is_lost = number.checked_rem(lost) == Some(0);
+        world.set_links(0, &path(if is_lost { 1.0 } else { 0.0 }), &path(0.0));
+        world.client().send_datagram(&[7; 40]).unwrap();
+        world.drain();
+        world.set_links(0, &path(0.0), &path(0.0));
+        world.run(gap);
+        while world.session().recv_datagram(&mut [0; 40]).is_ok() {}
+    }
+    let mut told = Vec::new();
+    for (at, _, _, datagram) in world.tap.iter().filter(|(_, from, ..)| *from == server_address()) {
+        let Ok(Packet::Data(_, sealed)) = Packet::decode(datagram) else { continue };
+        for frame in Frames::parse(&sealed[..sealed.len() - 4]).unwrap() {
+            if let Frame::Loss(LossFrame { share, .. }) = frame {
+                told.push((at.as_millis() - start.as_millis(), share));
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn repairs_are_asked_for_from_min_loss_to_half_of_it() {
+    let mut world = asking(100); // from 10 % to 5 %: 25.5 to 12.75 of 255
+    assert_eq!(told(&mut world, 12, 500, 16), [], "8 %");
+    let more = told(&mut world, 8, 500, 16);
+    assert!((25..=27).contains(&more[0].1), "12.5 %: {more:?}");
+    for (lost, share) in [(8, 29..=34), (12, 20..=23), (16, 14..=17)] {
+        told(&mut world, lost, 500, 16);
+        let less = told(&mut world, lost, 500, 16);
+        assert!((15..=17).contains(&less.len()), "one of {lost}, 8 s: {less:?}");
+        assert!(less.iter().all(|(_, told)| share.contains(told)), "one of {lost}: {less:?}");
+    }
+    let little = told(&mut world, 25, 500, 16);
+    let (none, some): (Vec<u8>, Vec<u8>) =
+        little.iter().map(|(_, share)| share).partition(|share| **share == 0);
+    assert!(none.len() == 3 && some.iter().all(|share| *share >= 12), "4 %: {little:?}");
+    assert_eq!(told(&mut world, 12, 500, 16), [], "8 % again");
+}
+
+#[test]
+fn loss_is_told_each_100_ms_as_it_changes_then_each_500_ms_and_thrice_that_there_is_none() {
+    let mut world = asking(10);
+    assert_eq!(told(&mut world, 0, 1000, 4), []);
+    let more = told(&mut world, 2, 1000, 4);
+    let thrice = |told: &[(u64, u8)]| told.len() == 3 && told[2].0 - told[0].0 <= 40; // an ACK leaves each 12 ms
+    assert!(thrice(&more[..3]), "that there is some: {more:?}");
+    let mut soon = 0;
+    for three in more[1..].windows(3) {
+        let changed = three[1].1.abs_diff(three[0].1) > three[1].1 / 4;
+        let least = if changed { 100 } else { 500 };
+        soon += u32::from(changed);
+        assert!((least..=least + 16).contains(&(three[2].0 - three[1].0)), "{three:?} of {more:?}");
+    }
+    assert!((4..=6).contains(&soon) && more.len() <= 14, "in 4 s: {more:?}");
+    let same = told(&mut world, 2, 2500, 4);
+    assert!((19..=20).contains(&same.len()), "in 10 s: {same:?}");
+    let less = told(&mut world, 0, 1500, 4);
+    let (some, none) = less.split_at(less.len() - 3);
+    assert!(thrice(none) && none.iter().all(|(_, share)| *share == 0), "{less:?}");
+    assert!(some.iter().all(|(_, share)| *share > 0) && some.len() <= 12, "{less:?}");
+    assert_eq!(told(&mut world, 0, 2500, 4), []);
 }
 
 /// What a client might send that has gone bad, in a session without encryption. It is counted by its reason, and that is all.
