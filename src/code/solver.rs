@@ -279,6 +279,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn what_is_given_up_takes_its_repairs_along_and_leaves_the_others() {
@@ -304,5 +305,25 @@ mod tests {
         }
         solver.give_up_before(Sn(7));
         assert_eq!((solver.repairs.len(), solver.missing.len()), (0, 0), "too many to be solved anew");
+    }
+
+    #[test]
+    fn the_97th_missing_segment_is_refused_and_nothing_changes() {
+        let mut solver = Solver::default();
+        let mut insert = |first, set, index| {
+            solver.insert(Cover { first: Sn(first), set, index }, Millis(0), &[0; 3], u64::MAX)
+        };
+        for index in 0..32 {
+            for first in [0, 32, 64] {
+                insert(first, u32::MAX.into(), index).unwrap();
+            }
+            assert_eq!(insert(95, 3, index), Err(RepairError::TooManyMissing { max: 96 }));
+        }
+        let rebuilt = std::iter::from_fn(|| {
+            let (sn, _) = solver.solved()?;
+            solver.learn(sn);
+            Some(sn.0)
+        });
+        assert!(rebuilt.collect::<BTreeSet<_>>().into_iter().eq(0..96));
     }
 }

@@ -164,4 +164,13 @@ mod tests {
         assert_eq!(fill(&mut inbox).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
         assert_eq!((fill(&mut inbox).unwrap(), inbox.is_last()), (1, true));
     }
+
+    #[test]
+    fn a_call_that_fails_leaves_nothing() {
+        let mut inbox = Inbox::new(2);
+        assert_eq!(inbox.fill_each(1, |_| Ok((9, NOWHERE))).unwrap(), 1);
+        assert!(inbox.fill_each(2, |_| Err(io::ErrorKind::WouldBlock.into())).is_err());
+        assert_eq!(inbox.pop(), None);
+        assert!(inbox.is_empty());
+    }
 }

@@ -211,6 +211,11 @@ mod tests {
         SocketAddr::from(([10, 0, 0, host], 1000))
     }
 
+    fn push(outbox: &mut Outbox, host: u8, len: usize) {
+        outbox.stage().extend(std::iter::repeat_n(7, len));
+        outbox.commit(address(host), 0);
+    }
+
     /// What the runs of an outbox say, datagram by datagram.
     fn datagrams(outbox: &Outbox) -> Vec<(SocketAddr, Vec<u8>)> {
         let mut found = Vec::new();
@@ -262,11 +267,32 @@ mod tests {
     fn neighbours_of_one_size_and_address_are_joined_and_a_shorter_one_ends_them() {
         let mut outbox = Outbox::default();
         for (host, len) in [(1, 5), (1, 5), (1, 3), (1, 5), (2, 5), (2, 6), (2, 0), (2, 6), (2, 6)] {
-            outbox.stage().extend(std::iter::repeat_n(7, len));
-            outbox.commit(address(host), 0);
+            push(&mut outbox, host, len);
         }
         let runs: Vec<_> = outbox.runs.iter().map(|run| (run.size, run.count)).collect();
         assert_eq!(runs, [(5, 3), (5, 1), (5, 1), (6, 1), (0, 1), (6, 2)]);
+    }
+
+    #[test]
+    fn a_run_has_no_more_than_one_call_takes() {
+        let mut outbox = Outbox::default();
+        for (len, times) in [(10, 130), (1200, 60)] {
+            (0..times).for_each(|_| push(&mut outbox, 1, len));
+        }
+        let counts: Vec<_> = outbox.runs.iter().map(|run| run.count).collect();
+        assert_eq!(counts, [64, 64, 2, 54, 6]);
+    }
+
+    #[test]
+    fn it_is_time_to_send_from_128_kib_or_64_runs_on() {
+        let (mut long, mut many) = (Outbox::default(), Outbox::default());
+        (0..64).for_each(|_| push(&mut long, 1, 2047));
+        push(&mut long, 1, 63);
+        (0..63).for_each(|host| push(&mut many, host, 0));
+        assert!(!long.is_due() && !many.is_due());
+        push(&mut long, 1, 1);
+        push(&mut many, 63, 0);
+        assert!(long.is_due() && many.is_due());
     }
 
     #[test]

@@ -110,6 +110,20 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_held_for_longer_than_a_second() {
+        assert_eq!(after(&mut Hold::default(), &[60_000; 8]), 1000);
+    }
+
+    #[test]
+    fn a_full_window_waits_until_a_few_datagrams_have_told() {
+        let mut hold = Hold::default();
+        assert_eq!(after(&mut hold, &[0; 3]), 0);
+        assert_eq!(hold.get(true), 40_000);
+        assert_eq!(after(&mut hold, &[0]), 0);
+        assert_eq!(hold.get(true), 0);
+    }
+
+    #[test]
     fn where_something_gets_lost_the_longest_does_not_count_and_few_segments_wait_less() {
         let (mut hold, mut rtt) = (Hold::default(), Rtt::new());
         rtt.sample(20_000);

@@ -274,3 +274,31 @@ const ASSUMED: u32 = WHOLE / 100;
 const MANY_LOST: u32 = WHOLE / 4;
 /// Segments that protect each other, and packets at once that count for the beat.
 const BURST: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_round_trip_is_a_queue_until_it_has_lasted() {
+        assert!(!Floor::default().is_under_queue(10_000_000), "nothing is known");
+        // One second of 10 ms is remembered for 30 s at least, and for less than 60.
+        for (short, last) in [(30, 89), (59, 89), (60, 119)] {
+            let mut floor = Floor::default();
+            let queued = (0..200).filter(|&second| {
+                let rtt = if second == short { 10_000 } else { 100_000 };
+                floor.sample(Time::from_millis(1000 * second), rtt);
+                floor.is_under_queue(100_000)
+            });
+            assert!(queued.eq(short..=last), "{short}");
+        }
+    }
+
+    #[test]
+    fn half_and_20_ms_more_are_a_queue_and_an_eighth_and_5_ms_may_be_one() {
+        let mut floor = Floor::default();
+        floor.sample(Time::ZERO, 10_000);
+        assert_eq!([35_000, 35_001].map(|srtt| floor.is_under_queue(srtt)), [false, true]);
+        assert_eq!([16_250, 16_251].map(|srtt| floor.may_be_under_queue(srtt)), [false, true]);
+    }
+}

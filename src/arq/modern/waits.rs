@@ -253,6 +253,39 @@ mod tests {
         assert!(waits.due_at(at(92), 2) <= Some(at(92)));
     }
 
+    fn packets(gap: u64) -> Gap {
+        let mut packets = Gap::default();
+        (1..100).for_each(|packet| packets.packet(Time::from_micros(packet * gap)));
+        packets
+    }
+
+    #[test]
+    fn an_ack_waits_for_as_many_packets_as_half_a_round_trip_has_and_two_at_most() {
+        let of = |gap, rtt| {
+            let mut round_trips = Rtt::new();
+            round_trips.sample(rtt);
+            (packets(gap).patience(&round_trips), packets(gap).wait())
+        };
+        assert_eq!(of(11_000, 19_999), (0, Some(13_750)), "0.55 of it, and 1.25 gaps");
+        assert_eq!(of(11_000, 20_000), (1, Some(13_750)));
+        assert_eq!(of(11_000, 40_000), (2, Some(13_750)));
+        assert_eq!(of(11_000, 900_000), (2, Some(13_750)));
+        assert_eq!(of(100, 60_000), (2, Some(2500)));
+        assert_eq!(of(25_000, 900_000), (2, Some(31_250)));
+        assert_eq!(of(25_001, 900_000), (0, None));
+        let (mut waits, at) = (Waits::default(), Time::from_millis);
+        waits.allow(9);
+        (1..10).for_each(|packet| waits.took(at(10 * packet), 1, (0, 0), 0));
+        assert_eq!(waits.due_at(at(90), 1), Some(at(90 + 2 * 10 * 5 / 4)));
+    }
+
+    #[test]
+    fn our_own_beat_is_waited_for_an_eighth_longer_and_a_millisecond_at_least() {
+        let waits = [10, 8000, 16_000, 40_000].map(|gap| packets(gap).wait_long());
+        assert_eq!(waits, [Some(1010), Some(9000), Some(18_000), Some(45_000)]);
+        assert_eq!(packets(40_001).wait_long(), None);
+    }
+
     const GAP: u64 = 33_000;
 
     /// An end that has sent and heard so many segments at 30 Hz, the peer's 10 ms after its own.
@@ -263,6 +296,21 @@ mod tests {
             ride.took(Time::from_micros(index * GAP + 10_000), 1, (0, 0));
         }
         (ride, Time::from_micros((count - 1) * GAP))
+    }
+
+    #[test]
+    fn an_acknowledgement_waits_for_the_next_beat_when_all_was_calm() {
+        let (ride, last) = beat(31);
+        assert_eq!(ride.due_at(last.after(10_000)), last.after(10_000));
+        assert_eq!(ride.peer_delay(), GAP + GAP / 8, "the peer may have got more");
+        let (mut ride, last) = beat(32);
+        let now = last.after(10_000);
+        assert_eq!(ride.due_at(now), last.after(GAP + GAP / 8));
+        assert_eq!(ride.peer_delay(), GAP + GAP / 8);
+        ride.took(now, 2, (0, 0));
+        assert_eq!(ride.due_at(now), last.after(GAP + GAP / 8));
+        ride.took(now, 3, (0, 0));
+        assert_eq!(ride.due_at(now), now, "two at most");
     }
 
     #[test]

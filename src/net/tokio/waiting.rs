@@ -128,3 +128,39 @@ impl<T> Waiting<T> {
 }
 
 const EVENTS_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    struct Nothing;
+
+    impl Wake for Nothing {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn the_urgent_lane_comes_first_and_of_each_lane_who_has_waited_longest() {
+        let tasks = [(); 6].map(|()| Waker::from(Arc::new(Nothing)));
+        let is = |waker: &Waker, task: usize| waker.will_wake(&tasks[task]);
+        let mut waiting = Waiting::<()>::new();
+        for (task, waker) in tasks.iter().enumerate() {
+            waiting.wait(For::Send(if task < 3 { 1 } else { 0 }), waker);
+        }
+        for turn in 0..4 {
+            let mut woken = Vec::new();
+            assert!(waiting.wake_senders(&mut woken));
+            assert!(woken.len() == 2 && is(&woken[0], 3 + turn % 3) && is(&woken[1], turn % 3));
+            for (lane, first) in [(0, 3), (1, 0)] {
+                // It sends, and waits again, behind the next, who finds no room and keeps its turn.
+                let [task, next] = [turn, turn + 1].map(|turn| first + turn % 3);
+                assert!(is(&waiting.sent(lane, &tasks[task]).unwrap(), next));
+                assert!(waiting.sent(lane, &tasks[task]).is_none(), "once a turn");
+                waiting.wait(For::Send(lane), &tasks[task]);
+                waiting.wait(For::Send(lane), &tasks[next]);
+            }
+        }
+    }
+}
