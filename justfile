@@ -12,9 +12,9 @@ _list:
 loop *names:
     cargo test --profile loop --test arq --test sessions {{ names }}
 
-# What a newcomer runs: the tests that need no feature.
+# What a newcomer runs: the tests, with all features. Those that want programs beside Rust say so where they are missing.
 test:
-    cargo test --release
+    cargo test --release --all-features
 
 # Formats of Rust and Go.
 format:
@@ -54,28 +54,22 @@ msrv:
 package:
     tools/package.sh
 
-# What the ciphers in Rust are in: sessions themselves run on those of ring.
-test-ciphers:
-    cargo test --release -p whitewater --features crypto --test conformance --test token --test seal_alloc
+# What `test` leaves out where programs are missing: an implementation in Python, dissectors in tshark, nginx, namespaces; and a longer soak.
+test-programs:
+    SESSION_SOAK=10000 cargo test --release --all-features \
+      --test independent --test dissector --test proxy --test socket_errors --test session_soak
 
-# Sessions, streams and sockets with all features; against an implementation in Python, dissectors in tshark, and nginx.
-test-features:
-    SESSION_SOAK=10000 cargo test --release -p whitewater --all-features --lib \
-      --test sessions --test conformance --test session_fec --test session_limits --test session_log --test session_soak \
-      --test sockets --test net_session --test token --test seal_alloc --test regressions --test exhaustion \
-      --test socket_errors --test metrics --test independent --test dissector --test proxy
-
-# Sockets on systems without batches.
-test-one-by-one:
+# What all features hide: sockets of systems without batches, and the ciphers in Rust, whose place those of ring take.
+test-without:
     cargo test --release -p whitewater-udp --no-default-features
-    cargo test --release -p whitewater --no-default-features --features net --test net --test net_session --test socket_errors
+    cargo test --release -p whitewater --no-default-features --features net,crypto --test net --test net_session --test socket_errors \
+      --test conformance --test token --test seal_alloc
 
-# Examples: their tests, and programs that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
+# Programs that play both ends: a matchmaker with servers and a player, a game, TCP through a tunnel.
 examples:
-    cargo test --release -p whitewater-examples --all-features --examples
-    cargo run -q --release -p whitewater-examples --all-features --example matchmaker demo
-    cargo run -q --release -p whitewater-examples --all-features --example arena -- --seconds 2
-    cargo run -q --release -p whitewater-examples --all-features --example tunnel demo
+    cargo run -q --release --all-features --example matchmaker demo
+    cargo run -q --release --all-features --example arena -- --seconds 2
+    cargo run -q --release --all-features --example tunnel demo
 
 # Programs in C and C++.
 c:
@@ -85,22 +79,21 @@ c:
 test-beside features="":
     cargo test --release {{ beside }} {{ if features == "" { "" } else { "--features interop/" + features } }}
 
-# Documentation, the book, and the code in both.
+# Documentation, and the book; `test` runs the code in both.
 docs:
     RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --all-features
     mdbook build docs 2>&1 | tee /dev/stderr | (! grep -E '^ *(WARN|ERROR)')
-    cargo test --release --doc --all-features
 
 # What the documents say that programs print or draw is what they do.
 tables:
     diff <(grep '^|' docs/TUNING.md) \
-      <({ cargo run -q --release --example tuning && cargo run -q --release --example bottleneck; } | grep '^|')
-    bars=$(cargo run -q --release --example families -- 10 bars | grep '^|') && \
+      <({ cargo run -q --release --all-features --example tuning && cargo run -q --release --all-features --example bottleneck; } | grep '^|')
+    bars=$(cargo run -q --release --all-features --example families -- 10 bars | grep '^|') && \
       diff <(echo "$bars") <(grep -xFf <(echo "$bars") README.md)
     scratch=$(mktemp -d) && \
-      cargo run -q --release --example latency -- --out "$scratch/latency.svg" && \
+      cargo run -q --release --all-features --example latency -- --out "$scratch/latency.svg" && \
       cmp docs/latency.svg "$scratch/latency.svg" && \
-      cargo run -q --release --example families -- 4 curve "$scratch/loss.svg" && \
+      cargo run -q --release --all-features --example families -- 4 curve "$scratch/loss.svg" && \
       cmp docs/loss.svg "$scratch/loss.svg" && rm -r "$scratch"
 
 # Changes the source in every way that no test may miss, as `just mutants 'src/packet/**' --lib --test messages`; needs cargo-mutants.
@@ -130,7 +123,7 @@ _fuzz name seconds:
 
 # Hundreds of real sockets.
 soak seconds="120":
-    SOCKET_SOAK={{ seconds }} cargo test --release -p whitewater --all-features --test socket_soak
+    SOCKET_SOAK={{ seconds }} cargo test --release --all-features --test socket_soak
 
 # All of it, from a fresh clone on.
 gate:
