@@ -115,14 +115,15 @@ impl<Id: Copy + Ord> Agenda<Id> {
 
     /// Takes out timers that are nobody's, if there may be many for so many seats. `entry` is that of each.
     pub(super) fn tidy<'a>(&mut self, seats: usize, entry: impl Fn(Id) -> Option<&'a Entry>) {
-        if self.timers.len() > 2 * seats {
+        let most = 2 * seats.max(FEW);
+        if seats == 0 || self.timers.len() >= most {
             let mut timers = std::mem::take(&mut self.timers).into_vec();
             timers.retain(|Reverse((at, id))| entry(*id).is_some_and(|entry| entry.wake == *at));
             if timers.len() > seats {
                 timers.sort_unstable(); // what was moved, and then moved back, is there twice
                 timers.dedup();
             }
-            timers.shrink_to(2 * seats);
+            timers.shrink_to(most);
             self.timers = timers.into();
         }
     }
@@ -161,9 +162,9 @@ impl<T> Graves<T> {
     pub(super) fn insert(&mut self, now: Time, name: Name, told: T) {
         self.get(now, &name);
         let is_neighbour = |(_, other): &(Time, Name)| host(other.0) == host(name.0);
-        let is_shared = self.of_host < self.limit;
+        let may_be_many = self.of_host < self.limit && self.until.len() >= self.of_host;
         let goes =
-            if is_shared && self.until.iter().filter(|other| is_neighbour(other)).count() >= self.of_host {
+            if may_be_many && self.until.iter().filter(|other| is_neighbour(other)).count() >= self.of_host {
                 self.until.iter().position(is_neighbour)
             } else {
                 (self.until.len() >= self.limit).then_some(0)

@@ -67,6 +67,7 @@ impl Attempt {
     }
 
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
+        self.target.addresses.get(self.index + 1)?;
         Self::new(now, config, self.target.clone(), self.index + 1, rng).ok()
     }
 

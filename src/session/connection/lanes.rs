@@ -199,6 +199,9 @@ impl Lanes {
     pub(super) fn input(&mut self, now: Time, segments: &[u8], left: u64) -> Result<(), CloseReason> {
         let conv = conv_of(segments).ok_or(CloseReason::Protocol)?;
         let index = conv.0.wrapping_sub(self.conv) as usize;
+        if index >= self.len() {
+            return Err(CloseReason::Protocol);
+        }
         if self.lanes.is_empty() {
             self.make();
         }

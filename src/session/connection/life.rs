@@ -54,7 +54,7 @@ impl Closing {
         if self.next_send() > now {
             return false;
         }
-        while self.scheduled() <= now {
+        while self.sent < SENDS.len() && self.scheduled() <= now {
             self.sent += 1;
         }
         self.is_asked = false;

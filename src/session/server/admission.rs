@@ -68,7 +68,7 @@ impl<M: Message> Server<M> {
             return self.repeat(now, attempt, connect.msg1);
         }
         self.check_room(now, host(from))?;
-        let (guest, responder) = self.read_connect(now, from, suite, connect)?;
+        let (mut guest, responder) = self.read_connect(now, from, suite, connect)?;
         self.make_room(now, host(from));
         let id = self.seats.table.next_id().ok_or(Refusal::Full)?;
         if self.config.ask {
@@ -76,7 +76,7 @@ impl<M: Message> Server<M> {
             return Ok(());
         }
         let user = self.config.user.clone();
-        self.open(now, id, guest, responder, &user, false)
+        self.open(now, id, &mut guest, responder, &user, false)
     }
 
     fn check_offer(&self, suite: u16, protocol_id: u64) -> Result<Suite, Refusal> {

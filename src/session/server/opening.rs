@@ -74,7 +74,7 @@ impl<M: Message> Server<M> {
             return Err(DecisionError::NoRequest);
         };
         guest.place.entry = Entry::at(now + TIME_WAIT);
-        self.open(now, id.0, *guest, responder, user, true).map_err(|_| DecisionError::NoRequest)
+        self.open(now, id.0, &mut guest, responder, user, true).map_err(|_| DecisionError::NoRequest)
     }
 
     /// Tells a client that [asks](Event::Requested) that it does not come in: why, by a code of the application's own, and `user`, which
@@ -116,18 +116,18 @@ impl<M: Message> Server<M> {
     }
 
     /// Makes the session of an id that was taken for it, and its answer: the client's application is told `user`. `is_told`: our
-    /// application knows of it.
+    /// application knows of it. The guest stays where it is, so that its secrets are wiped there.
     pub(super) fn open(
         &mut self,
         now: Time,
         id: u32,
-        mut guest: Guest,
+        guest: &mut Guest,
         responder: Responder,
         user: &[u8],
         is_told: bool,
     ) -> Result<(), Refusal> {
         let attempt = guest.place.attempt;
-        let made = self.answer(now, &guest, responder, Ok(id), user).and_then(|(answer, keys)| {
+        let made = self.answer(now, guest, responder, Ok(id), user).and_then(|(answer, keys)| {
             let parts = Parts {
                 seal: Seal::new(now, keys),
                 peer_sid: guest.client_sid,
@@ -154,7 +154,7 @@ impl<M: Message> Server<M> {
             taken: 0,
             took: false,
             is_eventful: false,
-            pass: guest.pass.map(Box::new),
+            pass: guest.pass.take().map(Box::new),
         };
         self.seats.enter(id, Seat::Session(Box::new(peer)));
         self.stats.accepted += 1;

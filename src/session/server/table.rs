@@ -126,6 +126,7 @@ impl<T> Table<T> {
     }
 
     pub(super) fn give_back(&mut self, id: u32) {
+        debug_assert!(!self.free.iter().any(|index| *index as usize == self.index(id)), "given back twice");
         let index = u32::try_from(self.index(id));
         if let (Some(slot), Ok(index)) = (self.slot(id), index) {
             *slot = None;
