@@ -45,8 +45,8 @@
 //!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
 //!                                             finished datagrams go
 //!   code     Encoder: segments -> a repair    Decoder: repairs and what arrived
-//!              protect: repairs of what is    -> the segments that are missing
-//!              under way, segments or packets
+//!              Protector: repairs of what     -> the segments that are missing
+//!              is under way
 //!   pace     Rtt, Loss: measured              Pace: good or bad mode by them,
 //!                                             how often to send
 //!   machine  Machine: datagrams and time in, datagrams out, when next: what all drivers drive

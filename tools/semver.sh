@@ -14,4 +14,4 @@ if ! cargo semver-checks --version >/dev/null 2>&1; then
   exit "${WHITEWATER_NO_SKIP:-0}"
 fi
 echo "since $last"
-cargo semver-checks --package whitewater --all-features --baseline-rev "$last"
+cargo semver-checks --package whitewater --package whitewater-udp --all-features --baseline-rev "$last"

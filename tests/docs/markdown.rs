@@ -20,6 +20,7 @@ pub(crate) fn all() -> Vec<Document> {
         "capi",
         "crates/kcp-go",
         "crates/sim",
+        "crates/udp",
         "interop",
         "tools/wireshark",
         "",

@@ -104,7 +104,8 @@ impl<S: Socket> Port<S> {
     }
 
     /// Whether there is a datagram to [pop](Self::pop): one that was read, or that the system has now. It need not be asked for
-    /// more than that many, if a call of the system for each is what is cheapest. Errors are those of [`read`](Self::read).
+    /// more than that many, if a call of the system for each is what is cheapest. What was read may only have been a bell; then there is
+    /// nothing to pop after all. Errors are those of [`read`](Self::read).
     pub fn has_next(&mut self, most: usize) -> io::Result<bool> {
         Ok(self.has_read() || (!self.inbox.take_last() && self.read(most)?))
     }
