@@ -275,6 +275,19 @@ fn close_is_said_at_0_50_150_and_350_ms_and_for_one_second_in_answer() {
     assert_eq!(duo.ends[1], Some(CloseReason::Timeout), "all four are lost, and no RESET");
 }
 
+/// Whoever drives it gives the time.
+#[test]
+fn a_session_that_closes_ends_at_the_last_time_there_is() {
+    let mut duo = Duo::up(|_, _| true);
+    duo.close_client();
+    duo.poll();
+    duo.now = Time::from_micros(u64::MAX);
+    duo.poll();
+    duo.client.handle_timeout(duo.now);
+    assert_eq!((duo.client.state(), duo.client.poll_timeout()), (ClientState::Closed, None));
+    assert!(duo.times(kind::DATA, true).len() <= 2, "not once for each time that has passed");
+}
+
 #[test]
 fn a_close_that_arrives_ends_both_ends_at_once() {
     for by_client in [true, false] {

@@ -51,7 +51,8 @@ impl Closing {
     }
 
     pub(super) fn poll(&mut self, now: Time) -> bool {
-        if self.next_send() > now {
+        let next = self.next_send();
+        if next > now || next == Time::NEVER {
             return false;
         }
         while self.sent < SENDS.len() && self.scheduled() <= now {
