@@ -163,4 +163,25 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn who_waits_behind_a_task_that_does_not_come_is_woken() {
+        let tasks = [(); 5].map(|()| Waker::from(Arc::new(Nothing)));
+        let are = |woken: &[Waker], expected: &[usize]| {
+            woken.len() == expected.len()
+                && woken.iter().zip(expected).all(|(waker, task)| waker.will_wake(&tasks[*task]))
+        };
+        let mut waiting = Waiting::<()>::new();
+        for (lane, task) in [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4)] {
+            waiting.wait(For::Send(lane), &tasks[task]);
+        }
+        let [mut first, mut rest, mut none, mut again] = [const { Vec::new() }; 4];
+        assert!(waiting.wake_senders(&mut first) && are(&first, &[0, 3]));
+        waiting.wait(For::Send(1), &tasks[3]); // has come, and found no room
+        waiting.wake_rest(&mut rest);
+        assert!(are(&rest, &[1, 2]));
+        waiting.wake_rest(&mut none);
+        assert!(none.is_empty());
+        assert!(waiting.wake_senders(&mut again) && are(&again, &[3]));
+    }
 }
