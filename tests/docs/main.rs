@@ -1,5 +1,5 @@
-//! The documents hold together: every page is in the book, every link leads somewhere, every block is of a kind that something checks, and
-//! every command names what there is.
+//! The documents hold together: every page is in the book, every link leads somewhere wherever the page is read, every block is of a kind
+//! that something checks, and every command and every path names something that exists.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
@@ -17,6 +17,11 @@ const CHECKED: [(&str, &str); 4] = [
     ("hex", "tests/wire_doc.rs, tests/session_doc.rs, tests/independent"),
     ("nginx", "tests/proxy.rs"),
 ];
+/// Where docs.rs shows the files of a crate.
+const SOURCES: &str = "https://docs.rs/crate/";
+/// Crates that are published, and their folders.
+const PUBLISHED: [(&str, &str); 3] =
+    [("whitewater", ""), ("whitewater-kcp-go", "crates/kcp-go"), ("whitewater-udp", "crates/udp")];
 /// Blocks that are looked at and not run: pictures, formulas, files of other programs.
 const SHOWN: [&str; 4] = ["text", "toml", "yaml", "csharp"];
 
@@ -50,7 +55,62 @@ fn every_link_leads_somewhere() {
             count += 1;
         }
     }
-    assert!(count > 200, "only {count} links were found");
+    assert!(count > 100, "only {count} links were found");
+}
+
+/// The book has only the pages in docs, and docs.rs and crates.io show a README alone. A relative link that leaves them is dead there, so
+/// it has to be the URL of the file in a published crate. What is in no published crate is named by its path, in backticks.
+#[test]
+fn every_link_works_where_its_page_is_published() {
+    for document in all() {
+        let Some(home) = document.published_with() else { continue };
+        for link in document.links().filter(|link| !link.is_of_the_web() && !link.is_image) {
+            let path = link.path_from(&document.path);
+            let stays = path == document.path || home.is_some_and(|home| path.starts_with(home));
+            let at = format!("{}:{}", document.path, link.line);
+            assert!(
+                stays,
+                "{at}: {} leaves what is published with the page; link to {SOURCES}..",
+                link.target
+            );
+        }
+    }
+}
+
+#[test]
+fn every_link_to_a_published_file_names_one_that_is_packaged() {
+    let mut count = 0;
+    for document in all() {
+        for link in document.links() {
+            let Some(source) = link.target.strip_prefix(SOURCES) else { continue };
+            let at = format!("{}:{}: {source}", document.path, link.line);
+            let (name, path) =
+                source.split_once("/latest/source/").unwrap_or_else(|| panic!("{at}: of what?"));
+            let (path, anchor) =
+                path.split_once('#').map_or((path, None), |(path, anchor)| (path, Some(anchor)));
+            let folder = PUBLISHED.iter().find(|(known, _)| *known == name).map(|(_, folder)| *folder);
+            let folder = root().join(folder.unwrap_or_else(|| panic!("{at}: not published")));
+            assert!(folder.join(path).exists(), "{at}: not there");
+            assert!(is_packaged(&folder, path), "{at}: not in the package");
+            assert_eq!(anchor, None, "{at}: docs.rs shows the text of a file, without anchors");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "only {count} links were found");
+}
+
+#[test]
+fn every_path_in_backticks_exists() {
+    let mut count = 0;
+    for document in all().iter().filter(|document| document.path != "CHANGELOG.md") {
+        let folder = root().join(Path::new(&document.path).parent().unwrap());
+        for (line, path) in document.paths() {
+            let is_there = root().join(path).exists() || folder.join(path).exists();
+            assert!(is_there, "{}:{line}: there is no {path}", document.path);
+            count += 1;
+        }
+    }
+    assert!(count > 50, "only {count} paths were found");
 }
 
 #[test]
@@ -136,6 +196,19 @@ fn a_datagram_passes_at_most_ten_functions_each_way_and_they_are_where_the_page_
             assert!(is_its, "{file} implements nothing of {owner}");
         }
     }
+}
+
+/// Whether cargo packs that file: nothing that the manifest excludes, and no package within the package.
+fn is_packaged(folder: &Path, path: &str) -> bool {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let excluded = manifest.lines().find_map(|line| line.strip_prefix("exclude = [")).unwrap_or_default();
+    let is_excluded = excluded
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .any(|pattern| Path::new(path).starts_with(pattern.trim_start_matches('/')));
+    let parents = Path::new(path).ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
+    !is_excluded && !parents.into_iter().any(|parent| folder.join(parent).join("Cargo.toml").exists())
 }
 
 /// The rows of a table of functions: whose, which, in which file.

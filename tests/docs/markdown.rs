@@ -45,6 +45,7 @@ pub(crate) struct Document {
 pub(crate) struct Link {
     pub(crate) target: String,
     pub(crate) line: usize,
+    pub(crate) is_image: bool,
 }
 
 /// What is between two fences.
@@ -63,8 +64,46 @@ impl Document {
     pub(crate) fn links(&self) -> impl Iterator<Item = Link> {
         self.prose().flat_map(|(line, text)| {
             let text = without_code(text);
-            let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-            targets.map(|(target, _)| Link { target: target.to_owned(), line }).collect::<Vec<_>>()
+            let pairs = text.split("](").zip(text.split("](").skip(1));
+            let links = pairs.filter_map(|(before, rest)| {
+                let (target, _) = rest.split_once(')')?;
+                let is_image = before.rfind('[').is_some_and(|at| before[..at].ends_with('!'));
+                Some(Link { target: target.to_owned(), line, is_image })
+            });
+            links.collect::<Vec<_>>()
+        })
+    }
+
+    /// The folder of files that are published with this one; `None` inside if it is shown alone, outside if only the repository has it.
+    pub(crate) fn published_with(&self) -> Option<Option<&str>> {
+        match self.path.as_str() {
+            "README.md" | "crates/kcp-go/README.md" | "crates/udp/README.md" => Some(None),
+            path if path.starts_with("docs/") => Some(Some("docs/")),
+            _ => None,
+        }
+    }
+
+    /// What is in backticks and begins with a folder of the repository.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = (usize, &str)> {
+        let folders = [
+            "benches/",
+            "capi/",
+            "crates/",
+            "docs/",
+            "examples/",
+            "fuzz/",
+            "interop/",
+            "src/",
+            "tests/",
+            "tools/",
+        ];
+        self.prose().flat_map(move |(line, text)| {
+            let code = text.split('`').skip(1).step_by(2);
+            let is_path = move |code: &&str| {
+                folders.iter().any(|folder| code.starts_with(folder))
+                    && code.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c))
+            };
+            code.filter(is_path).map(|path| (line, path)).collect::<Vec<_>>()
         })
     }
 
