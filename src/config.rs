@@ -1,29 +1,30 @@
-//! What every config is checked with: nothing is clamped, an error names field, value and range. And how errors are declared.
+//! How every config is checked: nothing is clamped, and an error names the field, its value and the range.
+//! Also how errors are declared.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use thiserror::Error;
 
-/// A field of a config out of its range.
+/// A field of a config is out of range.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 #[error("{field} is {value}, outside {min} to {max}")]
 pub struct ConfigError {
-    /// The field.
+    /// The name of the field.
     pub field: &'static str,
-    /// Its value; times in ms.
+    /// Its value; for times, in ms.
     pub value: u64,
-    /// Least value allowed.
+    /// The least allowed value.
     pub min: u64,
-    /// Largest value allowed.
+    /// The largest allowed value.
     pub max: u64,
 }
 
-/// Checks a field of a config.
+/// Checks one field of a config.
 ///
 /// # Errors
 ///
-/// It is outside the range.
+/// If it is out of range.
 pub fn in_range<T: Copy + PartialOrd + Into<u64>>(
     field: &'static str,
     value: T,
@@ -36,12 +37,13 @@ pub fn in_range<T: Copy + PartialOrd + Into<u64>>(
     Err(ConfigError { field, value: value.into(), min: min.into(), max: max.into() })
 }
 
-/// Whole ms of a time, for [`in_range`].
+/// A duration in whole ms, for [`in_range`].
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a setting is checked by: numbers as they are, times in ms, lists by their length; `None`: not at all.
+/// The number by which a setting is checked: numbers themselves, times in ms, lists by their length; `None`:
+/// unchecked.
 pub(crate) trait Setting {
     fn number(&self) -> Option<u64>;
 }
@@ -75,7 +77,7 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-/// Declares settings: each field with its default, and with its range if it has one, which `check_ranges` looks at.
+/// Declares settings: each field with its default and, if it has one, its range for `check_ranges`.
 macro_rules! settings {
     (
         $(#[$meta:meta])*
@@ -106,7 +108,7 @@ macro_rules! settings {
     };
 }
 
-/// Errors, each documented by what stands before it, and by its message.
+/// Declares errors. Each variant is documented by the comment before it and by its message.
 macro_rules! errors {
     ($(
         $(#[$meta:meta])*

@@ -1,35 +1,35 @@
-//! One declaration a figure: its field, what it is, and its name for collectors. The structs of statistics, their sums and what
-//! [`Measures`] tells of them come from it.
+//! Declares each statistic once: its field, its description and its name for collectors. The structs of
+//! statistics, their sums and their [`Measures`] are generated from that.
 
 use std::time::Duration;
 
-/// A figure, and what it is.
+/// A statistic with its name and description.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metric {
-    /// Its name: the unit is in it, and counters end in `_total`.
+    /// Its name. It contains the unit, and counters end in `_total`.
     pub name: &'static str,
-    /// Which part of what has that name, if there are several.
+    /// Distinguishes statistics that share a name.
     pub label: Option<(&'static str, &'static str)>,
-    /// How much.
+    /// Its value.
     pub value: Value,
-    /// What it is, in a few words.
+    /// A short description.
     pub help: &'static str,
 }
 
-/// A value and how it behaves.
+/// A value, and whether it counts or varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "what every collector has")]
+#[expect(clippy::exhaustive_enums, reason = "the two that every collector has")]
 pub enum Value {
-    /// It only grows, from zero when what counts it was made.
+    /// It only grows, and was zero when the object that counts it was created.
     Counter(u64),
-    /// It is as it is now.
+    /// The current value, which can go up and down.
     Gauge(f64),
 }
 
-/// Statistics that are figures with names.
+/// Statistics with names for collectors.
 ///
-/// Without the feature `metrics` it is a few lines to hand them on, here as text:
+/// Without the feature `metrics`, a few lines export them, here as text:
 ///
 /// ```
 /// use whitewater::metrics::{Measures, Value};
@@ -50,13 +50,13 @@ pub enum Value {
 /// assert!(text(&ServerStats::default()).contains("whitewater_server_sessions 0\n"));
 /// ```
 pub trait Measures {
-    /// Goes through all of them, always in the same order.
+    /// Visits every statistic, always in the same order.
     fn measures(&self, each: &mut dyn FnMut(Metric));
 }
 
 /// What a named field of statistics may be.
 pub(crate) trait Figure {
-    /// Tells its value, as a counter where the name says that it is one.
+    /// Reports its value, as a counter if the name says so.
     fn tell(&self, measure: Metric, each: &mut dyn FnMut(Metric));
 }
 
@@ -90,7 +90,8 @@ gauges! {
     Option<Duration>: |time| time.unwrap_or_default().as_secs_f64(),
 }
 
-/// A measure whose value is still to come. `doc` is the documentation of its field, of which the first sentence says what it is.
+/// A statistic without its value. `doc` is the documentation of its field; its first sentence becomes the
+/// description.
 pub(crate) fn named(
     name: &'static str,
     label: Option<(&'static str, &'static str)>,
@@ -100,11 +101,12 @@ pub(crate) fn named(
     Metric { name, label, value: Value::Counter(0), help }
 }
 
-/// Declares a struct of statistics. Behind a field comes its name for collectors, whose help is the first sentence of its documentation,
-/// or the help and a label where several have that name; `all` are the names of a struct within.
+/// Declares a struct of statistics. After a field comes its name for collectors. Its help is the first
+/// sentence of the field's documentation, or given with a label if several fields share the name. `all`
+/// stands for the names in a nested struct.
 ///
-/// `: AddAssign` adds both together; `: sum of Other` has fields of `Other`, and `add`. What follows in `counted by` are fields as well,
-/// kept in a struct of their own, whose `show` copies them.
+/// `: AddAssign` adds two of them. `: sum of Other` has fields of `Other`, and a method `add`. What follows
+/// `counted by` are fields as well, kept in a struct of their own whose `show` copies them.
 macro_rules! stats {
     (
         $(#[$meta:meta])*
@@ -147,7 +149,7 @@ macro_rules! stats {
             }
 
             impl $group {
-                /// Copies what is counted here to where it is shown.
+                /// Copies the counters to where they are shown.
                 pub(super) const fn show(&self, stats: &mut $name) {
                     $(stats.$group_field = self.$group_field;)*
                 }
@@ -175,7 +177,7 @@ macro_rules! stats {
     (@total [] $name:ident { $($field:ident)* }) => {};
     (@total [AddAssign] $name:ident { $($field:ident)* }) => {
         impl std::ops::AddAssign for $name {
-            /// Both together.
+            /// Adds every field.
             fn add_assign(&mut self, other: Self) {
                 $(self.$field += other.$field;)*
             }
@@ -190,8 +192,8 @@ macro_rules! stats {
     };
 }
 
-/// Declares what was refused, by reason: counters of one kind. `by Error` has a reason for each variant of an error, and counts them;
-/// `each a Reason` declares that enum.
+/// Declares counters of one kind, one for each reason why something was refused. `by Error` has one for each
+/// variant of an error and counts them; `each a Reason` declares an enum of reasons.
 macro_rules! reasons {
     (
         $(#[$meta:meta])*
@@ -207,13 +209,13 @@ macro_rules! reasons {
         }
 
         impl $name {
-            /// All of them together.
+            /// The sum of all reasons.
             #[must_use]
             pub fn total(&self) -> u64 {
                 self.by_reason().into_iter().map(|(_, count)| count).sum()
             }
 
-            /// Each with the name of its field.
+            /// Each count with the name of its field.
             #[must_use]
             pub fn by_reason(&self) -> [(&'static str, u64); [$(stringify!($reason)),*].len()] {
                 [$((stringify!($reason), self.$reason.into())),*]
@@ -273,7 +275,7 @@ macro_rules! reasons {
                 let count = match error {
                     $($error::$variant { .. } => &mut self.$reason,)*
                 };
-                *count = count.saturating_add(1); // strangers may count it up for years
+                *count = count.saturating_add(1); // anyone may drive this up for years
             }
         }
     };

@@ -1,4 +1,5 @@
-//! A log of what happens, while somebody wants to know: bounded, and taken event by event, or as lines of JSON. docs/EVENTS.md has each line.
+//! An event log for anybody who wants to watch: bounded, and read event by event or as lines of JSON.
+//! docs/EVENTS.md documents each line.
 
 use crate::seq::{Conv, Sn};
 use crate::time::Time;
@@ -6,18 +7,18 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 
-/// An event of a log, and when it was. Displayed, it is a line of JSON without its end: docs/EVENTS.md.
+/// A logged event with its time. Its `Display` is one line of JSON, without the line break: docs/EVENTS.md.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a pair with names")]
 pub struct Logged<E> {
-    /// The time that the call was given in which it happened.
+    /// When it happened: the time passed to the call in which it did.
     pub at: Time,
     /// What happened.
     pub event: E,
 }
 
-/// The version of the lines that this crate writes, which the first line of a log tells. Another name or another unit makes another
-/// version; a line or a field more does not.
+/// The version of the lines that this crate writes; the first line of a log contains it. It changes when a
+/// name or a unit changes, but not when a line or a field is added.
 pub const VERSION: u32 = 1;
 
 impl<E: fmt::Display> fmt::Display for Logged<E> {
@@ -26,8 +27,8 @@ impl<E: fmt::Display> fmt::Display for Logged<E> {
     }
 }
 
-/// Declares the events of a log: how each is called in its line, and its fields, which have the names that they have there. The last variant
-/// is that older events were forgotten.
+/// Declares the events of a log: the name of each in its line, and its fields, which have the same names
+/// there. The last variant says that older events were dropped.
 macro_rules! events {
     (
         $(#[$meta:meta])* $name:ident {
@@ -43,7 +44,7 @@ macro_rules! events {
                 #[non_exhaustive]
                 $variant $({ $(#[doc = $what] $field: $type,)* })?,
             )*
-            /// The log was full, and older events were forgotten.
+            /// The log was full, and older events were dropped.
             #[non_exhaustive]
             Lost {
                 /// How many.
@@ -78,15 +79,15 @@ macro_rules! events {
 
 pub(crate) use events;
 
-/// The fields of a line of JSON, as they are written.
+/// Writes the fields of one line of JSON.
 pub(crate) struct Line<'a, 'f> {
     f: &'a mut fmt::Formatter<'f>,
     is_begun: bool,
 }
 
-/// A value of a field.
+/// A value that a field can have.
 pub(crate) trait Field {
-    /// Writes the field of this name.
+    /// Writes a field with the name `name`.
     fn write(&self, name: &str, line: &mut Line<'_, '_>) -> fmt::Result;
 }
 
@@ -95,7 +96,7 @@ impl<'a, 'f> Line<'a, 'f> {
         Self { f, is_begun: false }
     }
 
-    /// What happened; "": the first field tells.
+    /// Begins the line with the name of the event; "": the first field carries it.
     pub(crate) fn begin(&mut self, event: &str) -> fmt::Result {
         if !event.is_empty() {
             self.quoted("e", event)?;
@@ -121,7 +122,7 @@ impl<'a, 'f> Line<'a, 'f> {
     }
 }
 
-/// Values that are written as they are, or between quotation marks.
+/// Values that are written as they are (`plain`) or between quotation marks (`quoted`).
 macro_rules! fields {
     ($how:ident: $($type:ty)*) => {
         $(impl Field for $type {
@@ -141,10 +142,10 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-/// So many events found no room, and are missing from here on.
+/// This many events were dropped for lack of room.
 pub(crate) struct Lost(pub(crate) u64);
 
-/// The newest events that were not taken yet: a full log forgets the oldest and says how many.
+/// The newest events that have not been read. When the log is full, it drops the oldest and counts them.
 #[derive(Debug)]
 pub(crate) struct EventLog<E> {
     events: VecDeque<Logged<E>>,
@@ -157,7 +158,7 @@ impl<E: fmt::Display + From<Lost>> EventLog<E> {
         Self { events: VecDeque::new(), most, lost: 0 }
     }
 
-    /// Keeps so many from now on, at least one.
+    /// Keeps up to `most` events from now on, at least one.
     pub(crate) fn set_most(&mut self, most: usize) {
         self.most = most;
         while self.events.len() > most {
@@ -173,7 +174,7 @@ impl<E: fmt::Display + From<Lost>> EventLog<E> {
         self.events.push_back(Logged { at, event });
     }
 
-    /// Takes the oldest; before it, how many older ones are missing.
+    /// Removes and returns the oldest event, after a note of how many older ones are missing.
     pub(crate) fn pop(&mut self) -> Option<Logged<E>> {
         let at = self.events.front()?.at;
         match std::mem::take(&mut self.lost) {
@@ -182,7 +183,7 @@ impl<E: fmt::Display + From<Lost>> EventLog<E> {
         }
     }
 
-    /// Tells `event` if it is not what was told `last`.
+    /// Logs `event` unless it equals `last`, the one logged before.
     pub(crate) fn tell(&mut self, at: Time, last: &mut Option<E>, event: E)
     where
         E: Copy + PartialEq,
@@ -201,7 +202,8 @@ impl<E: fmt::Display + From<Lost>> EventLog<E> {
     }
 }
 
-/// Writes what `pop` gives, a line each; returns how many. What could not be written is gone.
+/// Writes the events that `pop` returns, one per line, and returns how many. An event that could not be
+/// written is lost.
 pub(crate) fn write_lines<E: fmt::Display>(
     out: &mut impl io::Write,
     mut pop: impl FnMut() -> Option<Logged<E>>,
@@ -214,7 +216,7 @@ pub(crate) fn write_lines<E: fmt::Display>(
     Ok(lines)
 }
 
-/// Its examples compile.
+/// Compiles the examples in the document.
 #[cfg(all(doctest, feature = "net"))]
 #[doc = include_str!("../docs/EVENTS.md")]
 struct Document;
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_log_keeps_the_newest_and_says_how_many_are_missing() {
+    fn a_full_log_keeps_the_newest_and_counts_the_missing() {
         let mut log = EventLog::new(3);
         (0..5).for_each(|n| log.push(Time::from_micros(n), Number::Is { n }));
         let memory = log.memory();

@@ -1,5 +1,5 @@
-//! Hashing: of what strangers choose with a key that none of them knows, so that none finds things which fall together; of numbers that we
-//! give ourselves with next to nothing.
+//! Hashing. What strangers choose is hashed under a secret key, so that nobody can construct collisions.
+//! Numbers that we assign ourselves get a nearly free hash.
 
 use rustc_hash::FxBuildHasher;
 use siphasher::sip::SipHasher13;

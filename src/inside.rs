@@ -1,6 +1,6 @@
-//! What tests, fuzzers and benchmarks look into. It is no part of the API, and changes without notice.
+//! Internals for tests, fuzzers and benchmarks. Not part of the API: they change without notice.
 
-/// The public items of modules, under the names of those modules.
+/// Re-exports the public items of modules under the names of those modules.
 macro_rules! doors {
     ($($name:ident $path:path;)*) => { $(pub mod $name { pub use $path::*; })* };
 }
@@ -10,7 +10,7 @@ doors! {
     code crate::code;
 }
 
-/// Of sessions.
+/// Internals of sessions.
 pub mod session {
     doors! {
         cookie crate::session::cookie;

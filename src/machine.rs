@@ -1,17 +1,20 @@
-//! The one contract of all that is without I/O here: datagrams and time in, datagrams out, and when to look again.
+//! The one interface of everything here that does no I/O: datagrams and time in, datagrams out, and when to
+//! call again.
 
 use crate::time::Time;
 use std::net::SocketAddr;
 
-/// A protocol without I/O. It knows no clock, no socket and no thread, so whoever has a way to carry datagrams can drive it: a UDP
-/// socket, as all of [`net`](crate#the-layers) does, a browser's datagrams, a relay, an engine's own socket, a simulator's links.
+/// A protocol without I/O. It has no clock, no socket and no thread, so you can drive it by any means of
+/// carrying datagrams: a UDP socket, as [`net`](crate#the-layers) does, a browser's datagrams, a relay, a
+/// game engine's own socket, or the links of a simulator.
 ///
-/// A driver does the same for each of them, again and again: hand in what has arrived, call [`handle_timeout`](Self::handle_timeout),
-/// send all that [`poll_transmit`](Self::poll_transmit) gives, and wait for a datagram until the time that
-/// [`poll_timeout`](Self::poll_timeout) says. What a failed step does not bring does not keep it from the others. What a program sends
-/// and receives, and what it is told, are each machine's own.
+/// A driver repeats the same steps: pass in what has arrived, call [`handle_timeout`](Self::handle_timeout),
+/// send everything that [`poll_transmit`](Self::poll_transmit) returns, then wait for a datagram until the
+/// time that [`poll_timeout`](Self::poll_timeout) returns. If one step fails, go on with the others. How a
+/// program sends and receives data, and which events it gets, is up to each machine.
 ///
-/// Time that goes backwards stands still. Whatever a datagram has in it, a machine does not panic, and work and memory are bounded.
+/// Time never goes backwards: an earlier time counts as the latest one so far. Whatever a datagram contains,
+/// a machine does not panic, and its work and memory are bounded.
 ///
 /// ```
 /// use std::collections::VecDeque;
@@ -19,10 +22,11 @@ use std::net::SocketAddr;
 /// use whitewater::machine::{Arrival, Machine};
 /// use whitewater::{Config, Conv, KcpPeer, Time};
 ///
-/// /// Datagrams on their way to one end. Yours may be a channel to a relay, or a data channel of a browser.
+/// Datagrams on their way to one end. Yours may be a channel to a relay, or a data channel of a browser.
 /// type Way = VecDeque<Vec<u8>>;
 ///
-/// /// All that a transport of your own takes, whichever machine it is for. Returns when to come again if nothing arrives before.
+/// All that your own transport has to do, for any machine. Returns when to call again if nothing arrives
+/// before.
 /// fn drive(machine: &mut impl Machine, now: Time, peer: SocketAddr, arrived: &mut Way, out: &mut Way) -> Option<Time> {
 ///     while let Some(mut datagram) = arrived.pop_front() {
 ///         machine.handle_datagram(now, Arrival::from(peer), &mut datagram);
@@ -35,7 +39,7 @@ use std::net::SocketAddr;
 ///     machine.poll_timeout()
 /// }
 ///
-/// // Where there are no addresses, any will do.
+/// Where there are no addresses, any will do.
 /// let (a, b) = (SocketAddr::from(([10, 0, 0, 1], 1)), SocketAddr::from(([10, 0, 0, 2], 1)));
 /// let mut alice = KcpPeer::new(b, Conv(7), &Config::fast())?;
 /// let mut bob = KcpPeer::new(a, Conv(7), &Config::fast())?;
@@ -51,21 +55,24 @@ use std::net::SocketAddr;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Machine {
-    /// Takes a datagram, which is opened where it lies and of no use afterwards. A bad one changes nothing but a counter. What it makes
-    /// due comes out of [`poll_transmit`](Self::poll_transmit).
+    /// Takes a datagram and decrypts it in place, so the bytes are garbage afterwards. A bad datagram changes
+    /// nothing but a counter. Whatever should be sent in response comes out of
+    /// [`poll_transmit`](Self::poll_transmit).
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]);
 
-    /// Does what is due at `now`, but for sending. The work of one call is bounded; when there is more,
-    /// [`poll_timeout`](Self::poll_timeout) says so. It may be called at any time, and does nothing then that is not due.
+    /// Does what is due at `now`, except for sending. The work per call is bounded; if there is more to do,
+    /// [`poll_timeout`](Self::poll_timeout) says so. You may call this at any time; if nothing is due, it
+    /// does nothing.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Writes the next datagram behind what is in `out`, which stays, so that datagrams that leave in one call of the system are written
-    /// one behind the other. Returns where it goes; `None`: there is none now, and `out` is as it was.
+    /// Appends the next datagram to `out`, which keeps its content, so that datagrams for one system call can
+    /// be written one after another. Returns where the datagram goes. Returns `None`, and leaves `out`
+    /// unchanged, if there is none.
     ///
     /// ```
     /// # use whitewater::Time;
     /// # use whitewater::machine::{Machine, Transmit};
-    /// /// The next datagrams, 32 at most: their bytes, and where each of them ends and goes.
+    /// The next datagrams, at most 32: their bytes, and where each of them ends and goes.
     /// fn gather(machine: &mut impl Machine, now: Time, bytes: &mut Vec<u8>) -> Vec<(usize, Transmit)> {
     ///     let mut ends = Vec::new();
     ///     while ends.len() < 32 {
@@ -77,23 +84,24 @@ pub trait Machine {
     /// ```
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit>;
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit) next; `None`: not before
-    /// something else happens. It may be early, never late, and a time that has passed is one that has come. It changes only by the
-    /// calls above and by what the program does with the machine.
+    /// When to call [`handle_timeout`](Self::handle_timeout) and drain [`poll_transmit`](Self::poll_transmit)
+    /// next; `None`: not before something else happens. It may be early but never late; a time in the past
+    /// means now. It changes only through the calls above and through what the program does with the machine.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Begins to end everything, with a code for the peers where the protocol can tell them; returns whether it is over, so that
-    /// nothing is left to send. Until then go on as ever, and call it again: what comes in meanwhile is ended as well.
+    /// Starts to shut everything down, and tells the peers `code` if the protocol can. Returns whether that
+    /// is complete, so that nothing is left to send. Until then, keep driving the machine and call this
+    /// again: sessions that come in meanwhile are shut down as well.
     fn shutdown(&mut self, now: Time, code: u16) -> bool;
 }
 
 /// Where a datagram came from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made by whoever brings a transport")]
+#[expect(clippy::exhaustive_structs, reason = "built by every transport")]
 pub struct Arrival {
-    /// Who has sent it, as far as that can be believed.
+    /// The sender, as far as that address can be trusted.
     pub address: SocketAddr,
-    /// What its IP header said; `None`: nothing, or it is not known.
+    /// The ECN mark in its IP header; `None` if there was none or it is unknown.
     pub ecn: Option<Ecn>,
 }
 
@@ -105,11 +113,11 @@ impl From<SocketAddr> for Arrival {
 
 /// Where a datagram goes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made by whoever implements a machine")]
+#[expect(clippy::exhaustive_structs, reason = "built by every machine")]
 pub struct Transmit {
-    /// To whom.
+    /// The receiver.
     pub address: SocketAddr,
-    /// What its IP header is to say; `None`: nothing. Where that cannot be set it is left out.
+    /// The ECN mark to set in its IP header; `None`: no mark. It is left out if the system cannot set it.
     pub ecn: Option<Ecn>,
 }
 
@@ -119,15 +127,15 @@ impl From<SocketAddr> for Transmit {
     }
 }
 
-/// What the IP header of a datagram says of congestion. Source: RFC 3168 (5), RFC 9331 (4.1).
+/// A mark for congestion in the IP header of a datagram. Source: RFC 3168 (5), RFC 9331 (4.1).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[expect(clippy::exhaustive_enums, reason = "two bits, one value of which is `None`")]
+#[expect(clippy::exhaustive_enums, reason = "two bits, and `None` stands for one of their values")]
 pub enum Ecn {
-    /// The sender heeds marks, and there was none: ECT(0).
+    /// The sender reacts to marks, and the path has not marked the datagram: ECT(0).
     Capable,
-    /// The same, of a sender of L4S: ECT(1).
+    /// The same, for an L4S sender: ECT(1).
     Scalable,
-    /// A queue on the path was filling: CE.
+    /// A queue on the path was filling up: CE.
     Congested,
 }
 
@@ -142,7 +150,7 @@ impl Ecn {
         }
     }
 
-    /// What two bits of the IP header say; `None`: nothing.
+    /// Reads the two bits of the IP header; `None`: no mark.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Option<Self> {
         match bits & 0b11 {

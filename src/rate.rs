@@ -1,4 +1,4 @@
-//! How often something may happen: token buckets, for all together and for each address.
+//! Rate limits: token buckets, one for everybody together and one for each address.
 
 use crate::hash::Keyed;
 use crate::time::Time;
@@ -6,14 +6,14 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-/// A token bucket, as the time at which it will be full again.
+/// A token bucket, stored as the time at which it will be full again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     full_at: Time,
     limit: Limit,
 }
 
-/// How long one token takes to come back, and how long all of them take.
+/// How long one token and how long a whole bucket takes to refill.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     token: Duration,
@@ -26,7 +26,7 @@ impl Limit {
         Self { token, bucket: token.saturating_mul(burst) }
     }
 
-    /// Spends a token of the bucket that is full at `full_at`, if there is one.
+    /// Takes a token from the bucket that will be full at `full_at`. Returns `false` if there is none.
     fn spend(&self, now: Time, full_at: &mut Time) -> bool {
         let next = now.max(*full_at) + self.token;
         let is_there = next.since(now) <= self.bucket;
@@ -38,7 +38,7 @@ impl Limit {
 }
 
 impl Rate {
-    /// So many a second, and so many at once.
+    /// Allows `per_second` on average and `burst` at once.
     pub(crate) fn new(per_second: u32, burst: u32) -> Self {
         Self { full_at: Time::ZERO, limit: Limit::new(per_second, burst) }
     }
@@ -48,8 +48,8 @@ impl Rate {
     }
 }
 
-/// A token bucket for each address. The table has a fixed size and addresses share buckets by a seeded hash: a flood from many
-/// addresses costs no memory, at worst it makes others wait.
+/// A token bucket for each address. The table has a fixed size and maps addresses to buckets by a keyed hash.
+/// So a flood from many addresses costs no memory; at worst it makes other addresses wait.
 #[derive(Debug)]
 pub(crate) struct AddressRate {
     full_at: Box<[Time]>,
@@ -66,14 +66,14 @@ impl AddressRate {
         }
     }
 
-    /// Spends a token of `host`, if there is one.
+    /// Takes a token of `host`. Returns `false` if there is none.
     pub(crate) fn spend(&mut self, now: Time, host: IpAddr) -> bool {
         let slot = usize::try_from(self.hash.hash_one(host) % BUCKETS as u64).unwrap_or(0);
         self.full_at.get_mut(slot).is_some_and(|full_at| self.limit.spend(now, full_at))
     }
 }
 
-/// What counts as one address: the IP, or the network that one IPv6 host has to itself.
+/// What counts as one address: the IPv4 address, or the /64 network that a single IPv6 host may own.
 pub(crate) fn host(address: SocketAddr) -> IpAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
@@ -81,9 +81,9 @@ pub(crate) fn host(address: SocketAddr) -> IpAddr {
     }
 }
 
-/// Buckets of [`AddressRate`]: 32 KiB of them.
+/// Number of buckets in an [`AddressRate`]; they take 32 KiB.
 const BUCKETS: usize = 4096;
-/// A token that does not come back.
+/// A token that is not refilled.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_and_then_so_many_a_second() {
+    fn a_burst_is_allowed_and_then_the_rate() {
         let mut rate = Rate::new(4, 3);
         let mut taken = |ms| (0..9).filter(|_| rate.spend(Time::from_millis(ms))).count();
         assert_eq!([taken(0), taken(249), taken(250), taken(60_000)], [3, 0, 1, 3]);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_address_has_its_own_and_one_host_is_one_address() {
+    fn each_host_has_its_own_bucket() {
         let mut rate = AddressRate::new(4, 3, [1, 2]);
         let mut taken = |text| (0..9).filter(|_| rate.spend(Time::ZERO, host(address(text)))).count();
         assert_eq!(taken("10.0.0.1:1"), 3);

@@ -1,11 +1,11 @@
-//! The local clock in microseconds and the wire's clock in milliseconds. Time comes in from the
-//! caller: nothing below `net` reads a clock.
+//! The local clock in microseconds and the clock of the wire in milliseconds. The caller passes in the time:
+//! nothing below `net` reads a clock.
 
 use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
-/// A moment, in µs since an epoch that the caller chooses. It must come from a monotonic clock.
+/// A point in time, in µs since an epoch that the caller chooses. It must come from a monotonic clock.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Time(u64);
 
@@ -13,14 +13,14 @@ impl Time {
     /// The epoch.
     pub const ZERO: Self = Self(0);
 
-    /// The moment `micros` µs after the epoch.
+    /// The time `micros` µs after the epoch.
     #[inline]
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// The moment `millis` ms after the epoch.
+    /// The time `millis` ms after the epoch.
     #[inline]
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
@@ -41,45 +41,46 @@ impl Time {
         self.0 / 1000
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead.
+    /// Time elapsed since `earlier`; zero if `earlier` is in the future.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
-    /// The wire's view of this moment: ms, wrapping at 2^32 (49.7 days).
+    /// This time on the clock of the wire: ms, wrapping at 2^32 (49.7 days).
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the wire's clock wraps")]
     pub const fn wire(self) -> Millis {
         Millis(self.as_millis() as u32)
     }
 
-    /// The low half of the µs, which names a transmission: it wraps at 2^32 (71 minutes).
-    #[expect(clippy::cast_possible_truncation, reason = "a name needs no more")]
+    /// The low 32 bits of the µs, which identify a transmission. They wrap after 71 minutes.
+    #[expect(clippy::cast_possible_truncation, reason = "32 bits identify a transmission")]
     pub(crate) const fn token(self) -> Millis {
         Millis(self.0 as u32)
     }
 
-    /// µs since `earlier`; 0 when that lies ahead.
+    /// µs since `earlier`; 0 if `earlier` is in the future.
     #[inline]
     pub(crate) const fn micros_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The moment `micros` µs later.
+    /// The time `micros` µs later.
     #[inline]
     pub(crate) const fn after(self, micros: u64) -> Self {
         Self(self.0.saturating_add(micros))
     }
 
-    /// The moment `micros` µs earlier.
+    /// The time `micros` µs earlier.
     #[inline]
     pub(crate) const fn before(self, micros: u64) -> Self {
         Self(self.0.saturating_sub(micros))
     }
 
-    /// No moment: later than any other. For the earliest of many, which is cheaper to find without an `Option` around each.
+    /// Later than any other time, meaning never. The minimum of many times is cheaper to compute with this
+    /// than with an `Option` around each.
     pub(crate) const NEVER: Self = Self(u64::MAX);
 
     /// `None` for [`NEVER`](Self::NEVER).
@@ -88,7 +89,7 @@ impl Time {
         if self.0 == Self::NEVER.0 { None } else { Some(self) }
     }
 
-    /// The first moment at which the wire's clock shows `at`, or `self` when it already has.
+    /// The first time at which the clock of the wire shows `at`, or `self` if it already has.
     pub(crate) fn when(self, at: Millis) -> Self {
         match u64::try_from(at.since(self.wire())) {
             Ok(ahead) if ahead > 0 => Self::from_millis(self.as_millis().saturating_add(ahead)),
@@ -102,7 +103,7 @@ impl Add<Duration> for Time {
 
     #[inline]
     fn add(self, duration: Duration) -> Self {
-        // Without 128 bits, which `as_micros` needs.
+        // Avoids the 128-bit arithmetic of `as_micros`.
         let micros = duration.as_secs().saturating_mul(1_000_000);
         Self(self.0.saturating_add(micros).saturating_add(duration.subsec_micros().into()))
     }
@@ -114,41 +115,41 @@ impl fmt::Display for Time {
     }
 }
 
-/// The wire's clock: ms, wrapping at 2^32. It has a distance and no order.
+/// A time on the clock of the wire: ms, wrapping at 2^32. Such times have a distance but no order.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a number with a name")]
 pub struct Millis(pub u32);
 
 impl Millis {
-    /// ms from `earlier` to `self`; negative when `earlier` lies ahead. Source: ikcp.c `_itimediff`.
+    /// ms from `earlier` to `self`; negative if `earlier` is in the future. Source: ikcp.c `_itimediff`.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0).cast_signed()
     }
 
-    /// The moment `ms` later.
+    /// The time `ms` ms later.
     #[inline]
     #[must_use]
     pub const fn add(self, ms: u32) -> Self {
         Self(self.0.wrapping_add(ms))
     }
 
-    /// Whether this moment has come at `now`.
+    /// Whether this time has been reached at `now`.
     #[inline]
     #[must_use]
     pub const fn is_due(self, now: Self) -> bool {
         now.since(self) >= 0
     }
 
-    /// The earlier of two moments less than 2^31 ms apart.
+    /// The earlier of two times less than 2^31 ms apart.
     #[inline]
     #[must_use]
     pub const fn earlier(self, other: Self) -> Self {
         if other.since(self) < 0 { other } else { self }
     }
 
-    /// The later of two moments less than 2^31 ms apart.
+    /// The later of two times less than 2^31 ms apart.
     #[inline]
     #[must_use]
     pub const fn later(self, other: Self) -> Self {
@@ -156,7 +157,7 @@ impl Millis {
     }
 }
 
-/// Whole µs of a time.
+/// A duration in whole µs.
 pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn when_names_the_first_microsecond_that_shows_the_wire_time() {
+    fn when_returns_the_first_microsecond_that_shows_the_wire_time() {
         let now = Time::from_micros((1 << 32) * 1000 - 300);
         let at = now.when(Millis(7));
         assert_eq!(at, Time::from_millis((1 << 32) + 7));

@@ -1,6 +1,6 @@
-//! What may be spent on protection.
+//! How many bytes repairs may take.
 
-/// Bytes that new segments have earned and protection has not spent.
+/// Bytes that new segments have earned for repairs and that repairs have not spent yet.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     /// In units of 1/65,535.
@@ -8,7 +8,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// So many bytes were sent for the first time, of each of which a share is earned.
+    /// Adds a `share` of `bytes`, which were sent for the first time.
     pub(crate) fn earn(&mut self, share: u32, bytes: u64) {
         let share = u64::from(share);
         self.earned = (self.earned + share * bytes.min(BUCKET)).min(share * BUCKET);
@@ -18,7 +18,7 @@ impl Budget {
         self.earned >= bytes * u64::from(WHOLE)
     }
 
-    /// Spends so many bytes; `false`: there are not so many.
+    /// Spends `bytes`. Returns `false`, and spends nothing, if fewer are left.
     pub(crate) fn spend(&mut self, bytes: u64) -> bool {
         let rest = self.earned.checked_sub(bytes * u64::from(WHOLE));
         self.earned = rest.unwrap_or(self.earned);
@@ -26,12 +26,12 @@ impl Budget {
     }
 }
 
-/// Bytes earned for each byte sent, of 65,535, where a share of `loss`, of 65,535, gets lost, at most
-/// `percent` %. A protection covers up to `together` segments.
+/// How many bytes to earn per byte sent, in 1/65,535, if `loss` (also in 1/65,535) of the data gets lost. At
+/// most `percent` %. A repair covers up to `together` segments.
 ///
-/// As much as gets lost makes up for the average; the rest is for when more does: the deviation of the
-/// losses among so many, and more of them the more may be spent. It shrinks with the count, so what protects
-/// many segments together needs little.
+/// The loss itself pays for average losses. The rest is a margin for worse ones: a multiple of the standard
+/// deviation of the losses among `together` segments, larger the higher `percent` is. The deviation shrinks
+/// as `together` grows, so repairs that cover many segments need little margin.
 pub(crate) fn share(loss: u32, percent: u8, together: u32) -> u32 {
     let (loss, percent) = (loss.min(WHOLE), u32::from(percent));
     let deviation = (u64::from(loss * (WHOLE - loss)) / u64::from(together.max(1))).isqrt();
@@ -40,30 +40,30 @@ pub(crate) fn share(loss: u32, percent: u8, together: u32) -> u32 {
     u32::try_from(share).map_or(u32::MAX, |share| share.min(percent * WHOLE / 100))
 }
 
-/// Whether a smoothed round trip, µs, is so much longer than the shortest that something queues on the path: then protection would lengthen that.
+/// Whether a smoothed round trip is so much longer than the shortest one, both in µs, that a queue must have
+/// built up on the path. Repairs would lengthen that queue.
 pub(crate) const fn is_queued(srtt: u64, min: u64) -> bool {
     srtt.saturating_sub(min) > min / 2 + QUEUE
 }
 
-/// Part of a round trip that need not be a queue, µs, beside half of the shortest.
+/// By how much a round trip may exceed 1.5 times the shortest before that counts as a queue, µs.
 const QUEUE: u64 = 20_000;
-/// Bytes sent whose earnings are kept.
+/// The budget holds at most what this many bytes sent have earned.
 const BUCKET: u64 = 64 << 10;
-/// Deviations above the average loss that 100 % pays for.
+/// Standard deviations above the average loss that 100 % pays for.
 const DEVIATIONS: u32 = 6;
 
-/// The share of what was sent that got lost: a moving average over the last [`OVER`], and over fewer
-/// at first.
+/// The share of segments that got lost: a moving average over the last [`OVER`], and over fewer at first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossShare {
     /// Of 65,535.
     share: u32,
-    /// How many the average is over.
+    /// Number of segments that the average is taken over.
     over: u32,
 }
 
 impl LossShare {
-    /// Nothing was sent yet, and so many of 65,535 are assumed to get lost.
+    /// Starts with an assumed share, in 1/65,535, before anything is sent.
     pub(crate) const fn assumed(share: u32) -> Self {
         Self { share, over: OVER_FIRST }
     }
@@ -74,43 +74,43 @@ impl LossShare {
         self.over = (self.over + 1).min(OVER);
     }
 
-    /// One that was judged lost lately was not.
+    /// Takes back one recent loss that turned out not to be one.
     pub(crate) fn excuse(&mut self) {
         self.share = self.share.saturating_sub((WHOLE - self.share) / self.over);
     }
 
-    /// The share, of 65,535; 0: so little that it counts as nothing.
+    /// The share in 1/65,535; 0 if it is negligible.
     pub(crate) const fn get(self) -> u32 {
         if self.share < LEAST { 0 } else { self.share }
     }
 
-    /// The share, of 254.
+    /// The share in 1/254.
     pub(crate) fn of_254(self) -> u8 {
         u8::try_from((self.share * 254 + WHOLE / 2) / WHOLE).unwrap_or(254)
     }
 }
 
-/// All of them.
+/// A share of everything.
 pub(crate) const WHOLE: u32 = 65_535;
-/// Segments in the average.
+/// Segments in the moving average.
 const OVER: u32 = 128;
-/// Segments that what is assumed counts as.
+/// Number of segments that the assumed share counts for.
 const OVER_FIRST: u32 = 16;
-/// Less than one in a thousand counts as nothing.
+/// Less than one in a thousand is negligible.
 const LEAST: u32 = WHOLE / 1000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// `share` in percent, of a loss in percent.
+    /// `share` in percent, for a loss in percent.
     fn percent(loss: u32, percent: u8, together: u32) -> f64 {
         let share = share(loss * WHOLE / 100, percent, together);
         (f64::from(share) / f64::from(WHOLE) * 1000.0).round() / 10.0
     }
 
     #[test]
-    fn it_follows_the_loss_and_ends_at_the_knob() {
+    fn the_share_follows_the_loss_up_to_the_limit() {
         assert_eq!([0, 1, 5, 10, 30].map(|loss| percent(loss, 10, 4)), [0.0, 1.3, 5.7, 10.0, 10.0]);
         assert_eq!([0, 1, 5, 10, 30].map(|loss| percent(loss, 30, 4)), [0.0, 3.7, 10.9, 18.1, 30.0]);
         assert_eq!([0, 1, 5, 10, 30].map(|loss| percent(loss, 100, 4)), [0.0, 30.8, 70.4, 100.0, 100.0]);
@@ -119,18 +119,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spent_was_earned_and_little_is_kept() {
+    fn only_earned_bytes_can_be_spent_and_few_can_be_saved_up() {
         let mut budget = Budget::default();
         budget.earn(WHOLE / 10, 1000);
         assert!(!budget.spend(100) && budget.spend(99) && !budget.spend(1));
         budget.earn(WHOLE / 10, 1 << 40);
         assert!(budget.spend(6553) && !budget.spend(6553));
         budget.earn(0, 1000);
-        assert!(!budget.spend(1), "nothing is kept where nothing is earned");
+        assert!(!budget.spend(1), "a share of 0 clears the savings");
     }
 
     #[test]
-    fn it_comes_near_what_is_lost_and_back_to_nothing() {
+    fn the_loss_share_converges_to_the_loss_and_returns_to_zero() {
         let mut share = LossShare::assumed(0);
         let mut worst = 0;
         for number in 0..2000u32 {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_was_hardly_lost() {
+    fn excused_losses_hardly_count() {
         let mut share = LossShare::assumed(0);
         (0..1000).for_each(|_| share.judge(false));
         for number in 0..1000u32 {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_lost_is_all_and_stays_in_range() {
+    fn losing_everything_is_a_share_of_one_and_never_more() {
         let mut share = LossShare::assumed(WHOLE);
         (0..1000).for_each(|_| share.judge(true));
         assert_eq!((share.get(), share.of_254()), (WHOLE, 254));

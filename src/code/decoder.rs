@@ -1,4 +1,4 @@
-//! Segments and repairs in, missing segments out.
+//! Rebuilds missing segments from received segments and repairs.
 
 use super::history::History;
 use super::repair::{COVER_MAX, Cover, RepairError, SYMBOL_HEAD};
@@ -7,35 +7,35 @@ use super::sum::{Sum, mul};
 use crate::seq::Sn;
 use crate::time::Millis;
 
-/// What a [`Decoder`] may remember.
+/// How much a [`Decoder`] may remember.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `DecoderConfig { .., ..DecoderConfig::default() }`")]
 pub struct DecoderConfig {
-    /// Most segments remembered, the last that arrived. A repair is of use as long as all that it
-    /// covers is missing or remembered.
+    /// Most segments to remember: the ones received last. A repair is useful as long as every segment that it
+    /// covers is either missing or remembered.
     pub segments: u16,
-    /// Most bytes of them, 7 a segment included.
+    /// Most bytes that these segments may take, including 7 bytes of overhead per segment.
     pub bytes: u32,
-    /// Most data of a segment of the peer, bytes. A longer repair is refused, a longer segment not
+    /// Most data in one segment of the peer, bytes. A longer repair is refused; a longer segment is not
     /// remembered.
     pub mss: u16,
 }
 
 impl Default for DecoderConfig {
-    /// 512 segments, of up to 1400 bytes, without another limit to their bytes.
+    /// 512 segments of up to 1400 bytes each, with no tighter limit on their total.
     fn default() -> Self {
         Self { segments: 512, bytes: 512 * (1400 + 7), mss: 1400 }
     }
 }
 
-/// Rebuilds missing segments from those that arrived and from repairs.
+/// Rebuilds missing segments from received segments and repairs.
 ///
-/// Tell it of every segment that is [`received`](Self::received) and every
-/// [`repair`](Self::repair); after either, take out what can be [`recover`](Self::recover)ed.
+/// Report every segment with [`received`](Self::received) and every repair with [`repair`](Self::repair).
+/// After each, call [`recover`](Self::recover) until it returns `None`.
 ///
-/// With nothing missing it copies each segment once, and looks at no more of a repair than where it
-/// ends. It owns no memory before the first segment; the bounds are in the module's
-/// documentation.
+/// While nothing is missing, a segment costs one copy, and a repair is only read far enough to find out where
+/// its coverage ends. No memory is allocated before the first segment; the module documentation lists the
+/// bounds.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     history: History,
@@ -46,30 +46,30 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that owns no memory yet.
+    /// Creates a decoder. It allocates nothing yet.
     pub fn new(config: &DecoderConfig) -> Self {
         let DecoderConfig { segments, bytes, mss } = *config;
         let history = History::new(segments, bytes);
         Self { history, solver: Solver::default(), sum: Sum::default(), mss, stats: DecoderStats::default() }
     }
 
-    /// Bytes of memory of the segments that are remembered.
+    /// Bytes of memory that the remembered segments take.
     pub(crate) const fn memory(&self) -> usize {
         self.history.memory()
     }
 
-    /// Bytes of all memory that it owns.
+    /// Bytes of memory that the decoder owns in total.
     pub(crate) fn memory_in_all(&self) -> usize {
         self.history.memory() + self.solver.memory() + self.sum.memory()
     }
 
-    /// Gives up the missing segments before `sn`, and what repairs that cover any so old would have been good for.
+    /// Gives up on the missing segments before `sn`, and drops the repairs that cover any of them.
     pub fn give_up_before(&mut self, sn: Sn) {
         self.solver.give_up_before(sn);
     }
 
-    /// Remembers a segment that arrived, in any order. All of them must be told, or repairs that
-    /// cover them are lost. `false`: it is remembered already.
+    /// Remembers a received segment. Segments may come in any order, but every one must be reported: a repair
+    /// that covers an unreported one is useless. Returns `false` if the segment was already known.
     #[inline]
     pub fn received(&mut self, sn: Sn, frg: u8, data: &[u8]) -> bool {
         if self.history.find(sn).is_some() {
@@ -84,9 +84,9 @@ impl Decoder {
 
     /// Takes the repair in the payload of a WINS segment with the numbers `sn` and `ts`.
     ///
-    /// `nxt` is the number expected next: all segments before it have arrived, none from `nxt` +
-    /// `wnd` on can. A repair of which nothing is missing is dropped at once, which is no error.
-    /// After an error nothing has changed but a counter.
+    /// `nxt` is the next expected number: all segments before it have arrived, and none from `nxt + wnd` on
+    /// can arrive. A repair that covers no missing segment is dropped at once; that is not an error. An error
+    /// changes nothing but a counter.
     pub fn repair(
         &mut self,
         sn: Sn,
@@ -101,18 +101,18 @@ impl Decoder {
                 return Ok(());
             }
             if self.solver.misses_before(nxt) {
-                self.solver.clear(); // it arrived and was forgotten, or nobody told
+                self.solver.clear(); // the segment had arrived but was dropped from the history, or was never reported
             }
             self.solver.insert(cover, ts, body, missing)
         });
         result.inspect_err(|error| self.stats.rejected.count(error))
     }
 
-    /// Rebuilds one missing segment, if that is possible, and remembers it as if it had arrived.
-    /// Call again until there is none.
+    /// Rebuilds one missing segment if possible, and remembers it as if it had arrived. Call this until it
+    /// returns `None`.
     ///
-    /// One that arrived behind a gap and was forgotten since counts as missing, so the receiver has to
-    /// look for duplicates here, too.
+    /// A segment that arrived behind a gap and has been dropped from the history counts as missing, so the
+    /// receiver has to check for duplicates here as well.
     pub fn recover(&mut self) -> Option<Recovered<'_>> {
         let Self { history, solver, sum, stats, .. } = self;
         let (sn, row) = solver.solved()?;
@@ -127,23 +127,23 @@ impl Decoder {
                     Fault::Contradiction => &mut stats.rejected.contradictory,
                     Fault::Stale => &mut stats.rejected.stale,
                 } += 1;
-                solver.clear(); // which of them is to blame cannot be told
+                solver.clear(); // there is no telling which repair is wrong
                 None
             }
         }
     }
 
-    /// Forgets the oldest segments before `sn`, for which the peer will send no more repairs.
+    /// Drops the oldest segments before `sn`. The peer sends no more repairs for them.
     pub fn forget_before(&mut self, sn: Sn) {
         self.history.forget_before(sn);
     }
 
-    /// What became of the repairs so far.
+    /// What happened to the repairs so far.
     pub const fn stats(&self) -> DecoderStats {
         self.stats
     }
 
-    /// What a repair covers, its coded bytes, and which of the segments covered are missing.
+    /// Returns what a repair covers, its coded bytes, and which of the covered segments are missing.
     fn check<'a>(
         &self,
         sn: Sn,
@@ -159,7 +159,7 @@ impl Decoder {
         Ok((cover, body, self.missing_of(cover, nxt, wnd)?))
     }
 
-    /// Which of the segments covered are missing: a bit each, the lowest for the first.
+    /// Which of the covered segments are missing: one bit each, the lowest for the first.
     fn missing_of(&self, cover: Cover, nxt: Sn, wnd: u16) -> Result<u64, RepairError> {
         let last = cover.first.add(u32::from(cover.span()) - 1);
         if last.is_before(nxt) {
@@ -182,31 +182,31 @@ impl Decoder {
     }
 }
 
-/// A segment that did not arrive, rebuilt.
+/// A missing segment that was rebuilt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Recovered<'a> {
     /// Its number.
     pub sn: Sn,
-    /// Fragments of the message that follow it.
+    /// How many fragments of the message follow this one.
     pub frg: u8,
     /// Its data.
     pub data: &'a [u8],
-    /// The latest `ts` of the repairs that it was rebuilt from, to acknowledge it with.
+    /// The latest `ts` of the repairs that it was rebuilt from. Acknowledge the segment with it.
     pub ts: Millis,
 }
 
-/// Why a row does not give a segment.
+/// Why a row yields no segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fault {
-    /// What comes out is no symbol: a repair was not made of the segments that it covers.
+    /// The result is not a valid symbol: a repair was not made from the segments that it claims to cover.
     Contradiction,
-    /// It takes a segment that is no longer remembered.
+    /// It needs a segment that is no longer remembered.
     Stale,
 }
 
-/// Computes the missing segment `sn` as `row` says: its repairs, without the known segments that
-/// they cover. The other missing segments cancel out.
+/// Computes the missing segment `sn` from `row`: the sum of its repairs minus the known segments that they
+/// cover. The other missing segments cancel out.
 fn rebuild<'a>(
     sn: Sn,
     row: &Row,
@@ -223,7 +223,7 @@ fn rebuild<'a>(
         latest = Some(latest.map_or(repair.ts, |latest| repair.ts.later(latest)));
     }
     if covered.remove(sn) != 1 {
-        return Err(Fault::Stale); // it arrived after one of the repairs, and was forgotten before another
+        return Err(Fault::Stale); // it arrived after one of the repairs, and was dropped from the history before another
     }
     for (known, coefficient) in covered.segments() {
         let held = history.find(known).ok_or(Fault::Stale)?;
@@ -242,7 +242,7 @@ struct Covered {
 }
 
 impl Covered {
-    /// Nothing yet, from the first segment that `covers` cover. All are seen from `sn`.
+    /// An empty sum that begins at the first segment that any of `covers` covers, relative to `sn`.
     fn from_first(sn: Sn, covers: impl Iterator<Item = Cover>) -> Self {
         let first = covers.map(|cover| cover.first).min_by_key(|first| first.distance(sn)).unwrap_or(sn);
         Self { first, coefficients: [0; SPAN_MAX], span: 0 }
@@ -262,13 +262,13 @@ impl Covered {
         Ok(())
     }
 
-    /// Takes a segment out and returns its coefficient.
+    /// Takes a segment out of the sum and returns its coefficient.
     fn remove(&mut self, sn: Sn) -> u8 {
         let at = sn.0.wrapping_sub(self.first.0) as usize;
         self.coefficients.get_mut(at).map_or(0, std::mem::take)
     }
 
-    /// The segments whose coefficient is not 0, with it.
+    /// The segments whose coefficient is not 0, each with its coefficient.
     fn segments(&self) -> impl Iterator<Item = (Sn, u8)> {
         let coefficients = self.coefficients.iter().copied().take(self.span);
         let segments = (0..).map(|offset| self.first.add(offset));
@@ -276,29 +276,29 @@ impl Covered {
     }
 }
 
-/// `frg` and data of a symbol; `None`: it is none, or there is more than zeros behind it.
+/// Reads `frg` and the data of a symbol. Returns `None` if it is invalid or its padding is not all zeros.
 fn read_symbol(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let (&[low, high, frg], rest) = bytes.split_first_chunk()?;
     let (data, padding) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
     padding.iter().all(|&byte| byte == 0).then_some((frg, data))
 }
 
-/// Most segments from the first to the last that the repairs of a row cover. With more, some of them
-/// are older than what is remembered.
+/// Most segments between the first and the last that the repairs of one row cover. Beyond that, some would be
+/// older than anything remembered.
 const SPAN_MAX: usize = 1024;
 
-/// What became of the repairs that a [`Decoder`](super::Decoder) was told of.
+/// What happened to the repairs that a [`Decoder`](super::Decoder) was given.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct DecoderStats {
-    /// Repairs of which nothing was missing.
+    /// Repairs that covered no missing segment.
     pub needless: u64,
-    /// What was refused.
+    /// Repairs that were refused.
     pub rejected: RejectedRepairs,
 }
 
 reasons! {
-    /// Repairs refused, by the reason.
+    /// Refused repairs, by reason.
     pub struct RejectedRepairs: u64, by RepairError {
         truncated: Truncated,
         span: Span,
@@ -308,10 +308,10 @@ reasons! {
         forgotten: Forgotten,
         too_many_missing: TooManyMissing,
         ;
-        /// Times that repairs together gave no possible segment; all that were kept were dropped.
+        /// Times that repairs contradicted each other. All kept repairs were dropped.
         contradictory,
-        /// Times that a repair was solved after a segment that it covers had been forgotten; all that
-        /// were kept were dropped.
+        /// Times that a repair was solved only after a segment that it covers had been dropped from the
+        /// history. All kept repairs were dropped.
         stale,
     }
 }

@@ -1,15 +1,15 @@
-//! Segments in, a repair out; and repairs of what is under way: which of it one covers, and its bytes.
+//! Makes repairs: from segments added one by one, or from what is in flight.
 
 use super::budget::Budget;
 use super::repair::{COVER_MAX, Cover, SYMBOL_HEAD, head_len};
 use super::sum::Sum;
 use crate::seq::Sn;
 
-/// Makes repairs, one at a time: [`begin`](Self::begin), [`add`](Self::add) each segment covered in
-/// order, [`finish`](Self::finish).
+/// Makes repairs one at a time: [`begin`](Self::begin), [`add`](Self::add) each covered segment in order,
+/// [`finish`](Self::finish).
 ///
-/// It owns no memory before the first repair, and after that 9 times the longest segment. It keeps nothing from one repair to the next, so one encoder
-/// serves any number of sessions.
+/// It allocates nothing before the first repair, and then 9 times the longest segment. It keeps no state
+/// between repairs, so one encoder can serve any number of sessions.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     cover: Cover,
@@ -17,19 +17,19 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder that owns no memory yet.
+    /// Creates an encoder. It allocates nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a repair. Repairs of the same segments must differ in their index to be of use together.
+    /// Begins a repair. Several repairs of the same segments are only useful if their indices differ.
     pub fn begin(&mut self, index: u8) {
         self.cover = Cover { index, ..Cover::default() };
         self.sum.clear();
     }
 
-    /// Adds the segment `sn`, whose `len` bytes of data `copy` writes, all of them. `false`: it is no later
-    /// than the last one added, or too far from the first, and the repair has not changed.
+    /// Adds the segment `sn`. `copy` must write all of its `len` bytes of data. Returns `false`, and leaves
+    /// the repair unchanged, if `sn` is not later than the segment added last or is too far from the first.
     #[inline]
     pub fn add(&mut self, sn: Sn, frg: u8, len: u16, copy: impl FnOnce(&mut [u8])) -> bool {
         self.add_symbol(sn, SYMBOL_HEAD + usize::from(len), |symbol| {
@@ -40,7 +40,7 @@ impl Encoder {
         })
     }
 
-    /// [`add`](Self::add) of a segment whose symbol of `len` bytes `copy` writes.
+    /// Like [`add`](Self::add), but `copy` writes the whole symbol of `len` bytes.
     #[inline]
     pub(super) fn add_symbol(&mut self, sn: Sn, len: usize, copy: impl FnOnce(&mut [u8])) -> bool {
         let Self { cover, sum } = self;
@@ -56,13 +56,13 @@ impl Encoder {
         true
     }
 
-    /// Bytes that the payload of the repair takes so far.
+    /// Bytes of payload that the repair takes so far.
     pub const fn payload_len(&self) -> usize {
         head_len(self.cover.set) + self.sum.len()
     }
 
-    /// Writes the payload of the repair to the front of `to` and returns its length. `None`: there
-    /// is too little room, or nothing was added.
+    /// Writes the payload of the repair to the front of `to` and returns its length. Returns `None` if `to`
+    /// is too short or nothing was added.
     pub fn finish(&mut self, to: &mut [u8]) -> Option<usize> {
         if self.cover.set == 0 {
             return None;
@@ -78,19 +78,19 @@ impl Encoder {
     }
 }
 
-/// The bytes of a symbol before the data.
+/// The bytes of a symbol that precede the data.
 #[inline]
 pub(super) const fn symbol_head(len: u16, frg: u8) -> [u8; SYMBOL_HEAD] {
     let [low, high] = len.to_le_bytes();
     [low, high, frg]
 }
 
-/// What is under way, by number: the segments of a lane, or the packets of a session.
+/// What is in flight, by number: the segments of a lane or the packets of a session.
 pub(crate) trait Source {
-    /// Bytes of what has this number; `None`: it has arrived, or is of no use any more.
+    /// Length of the item with this number; `None` if it has arrived or is no longer useful.
     fn len_of(&self, sn: Sn) -> Option<u16>;
 
-    /// Adds it to a repair.
+    /// Adds the item to a repair.
     fn add_to(&self, encoder: &mut Encoder, sn: Sn);
 }
 
@@ -98,12 +98,13 @@ pub(crate) trait Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draft {
     cover: Cover,
-    /// Bytes of its payload.
+    /// Length of its payload, bytes.
     pub(crate) len: u16,
 }
 
 impl Draft {
-    /// Covers the last of `source` before `end`, of so many numbers; `in_a_row`: those from the last hole on. `None`: there are none.
+    /// Covers the last items of `source` among the `numbers` before `end`. With `in_a_row`, it begins after
+    /// the last hole. Returns `None` if there are no such items.
     pub(crate) fn of_last(source: &impl Source, numbers: u32, end: Sn, in_a_row: bool) -> Option<Self> {
         let (mut first, mut set, mut longest, mut sn) = (end, 0_u64, 0, end);
         for _ in 0..numbers.min(COVER_MAX.into()) {
@@ -124,28 +125,28 @@ impl Draft {
         Some(Self { cover: Cover { first, set, index: 0 }, len: longest.saturating_add(head) })
     }
 
-    /// The first number covered.
+    /// The first covered number.
     pub(crate) const fn first(&self) -> Sn {
         self.cover.first
     }
 
-    /// How many are covered.
+    /// How many items are covered.
     pub(crate) const fn count(&self) -> u32 {
         self.cover.set.count_ones()
     }
 }
 
-/// Makes repairs, as far as a budget goes.
+/// Makes repairs within a budget.
 #[derive(Debug, Default)]
 pub(crate) struct Protector {
     pub(crate) budget: Budget,
     encoder: Encoder,
-    /// Tells repairs of the same numbers apart.
+    /// Distinguishes repairs that cover the same numbers.
     index: u8,
 }
 
 impl Protector {
-    /// Writes the payload of a repair of `source` to `to`, which is as long.
+    /// Writes the payload of a repair of `source` to `to`, whose length must be `draft.len`.
     pub(crate) fn write(&mut self, source: &impl Source, draft: &Draft, to: &mut [u8]) {
         self.encoder.begin(self.index);
         self.index = self.index.wrapping_add(1);
@@ -160,5 +161,5 @@ impl Protector {
     }
 }
 
-/// Numbers that a repair covers at most.
+/// Most numbers that one repair covers.
 const COVERED_MAX: u32 = COVER_MAX as u32 / 2;

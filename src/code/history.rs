@@ -1,26 +1,26 @@
-//! The segments that arrived last, or left last and have not arrived.
+//! The segments received last, or those sent last that have not arrived.
 
 use super::encoder::{Encoder, Source, symbol_head};
 use super::repair::SYMBOL_HEAD;
 use crate::ring::ByteRing;
 use crate::seq::Sn;
 
-/// Remembers segments, the last that were pushed: at most a number of them, at most so many bytes.
+/// Remembers the segments that were pushed last, up to a number of segments and a number of bytes.
 ///
-/// They lie in a log in that order, each as its sn and its symbol. Where a segment
-/// is says a table by its number modulo the capacity: of two that share a place, the later counts.
+/// They lie in a log in that order, each as its sn and its symbol. A table, indexed by the sn modulo the
+/// capacity, says where in the log a segment is. If two share a place in the table, the later one wins.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     log: ByteRing,
-    /// Positions in the log. None, or a power of two of them.
+    /// Positions in the log. Empty, or a power of two of them.
     places: Box<[Option<u32>]>,
     /// Segments in the log.
     count: usize,
-    /// Most segments and bytes that may be remembered.
+    /// Most segments and most bytes that may be remembered.
     limits: (u16, u32),
 }
 
-/// A segment that is remembered.
+/// A remembered segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     position: u32,
@@ -28,7 +28,7 @@ pub(super) struct Held {
 }
 
 impl History {
-    /// Remembers nothing and owns no memory yet.
+    /// Creates an empty history. It allocates nothing yet.
     pub(crate) fn new(segments: u16, bytes: u32) -> Self {
         Self { log: ByteRing::default(), places: Box::default(), count: 0, limits: (segments, bytes) }
     }
@@ -37,7 +37,7 @@ impl History {
         self.log.memory() + self.places.len() * size_of::<Option<u32>>()
     }
 
-    /// Remembers a segment unless it does; as many others are forgotten, oldest first, as must be.
+    /// Remembers a segment unless it is already remembered. Drops the oldest ones as needed to make room.
     #[inline]
     pub(crate) fn push(&mut self, sn: Sn, frg: u8, data: &[u8]) {
         let Ok(len) = u16::try_from(data.len()) else { return };
@@ -59,7 +59,7 @@ impl History {
         }
     }
 
-    /// The segment `sn`, if it is remembered.
+    /// Finds the segment `sn` if it is remembered.
     #[inline]
     pub(super) fn find(&self, sn: Sn) -> Option<Held> {
         let index = sn.0 as usize & self.places.len().wrapping_sub(1);
@@ -68,20 +68,20 @@ impl History {
         (entry.sn == sn).then_some(Held { position, len: entry.len })
     }
 
-    /// Copies the symbol of a segment to `to`, which is as long.
+    /// Copies the symbol of a segment to `to`, whose length must match.
     #[inline]
     pub(super) fn copy_symbol(&self, held: Held, to: &mut [u8]) {
         self.log.copy_to(held.position.wrapping_add(SN_LEN), to);
     }
 
-    /// Forgets the oldest segments as long as they are before `sn`.
+    /// Drops the oldest segments as long as they are before `sn`.
     pub(crate) fn forget_before(&mut self, sn: Sn) {
         while self.count > 0 && self.entry(self.log.start()).sn.is_before(sn) {
             self.forget_oldest();
         }
     }
 
-    /// Forgets the segment `sn`; whether it was remembered.
+    /// Drops the segment `sn`. Returns whether it was remembered.
     #[inline(never)]
     pub(crate) fn forget(&mut self, sn: Sn) -> bool {
         let Some(held) = self.find(sn) else { return false };
@@ -96,12 +96,12 @@ impl History {
         true
     }
 
-    /// The number of the one that was pushed first, remembered or not.
+    /// The number of the entry that was pushed first, whether or not it is still remembered.
     pub(crate) fn oldest(&self) -> Option<Sn> {
         (self.count > 0).then(|| self.entry(self.log.start()).sn)
     }
 
-    /// There is one.
+    /// Drops the oldest entry, which must exist.
     #[inline]
     fn forget_oldest(&mut self) {
         let position = self.log.start();
@@ -141,14 +141,14 @@ impl Source for History {
 }
 
 impl Held {
-    /// Bytes of its symbol.
+    /// Length of its symbol, bytes.
     #[inline]
     pub(super) fn symbol_len(self) -> usize {
         SYMBOL_HEAD + usize::from(self.len)
     }
 }
 
-/// The head of an entry of the log, but for `frg`.
+/// The head of a log entry, without `frg`.
 struct Entry {
     sn: Sn,
     len: u16,
@@ -160,9 +160,9 @@ fn entry_head(sn: Sn, len: u16, frg: u8) -> [u8; ENTRY_HEAD] {
     [a, b, c, d, low, high, frg]
 }
 
-/// Bytes of an entry before its symbol.
+/// Bytes of an entry that precede its symbol.
 const SN_LEN: u32 = 4;
-/// Bytes of an entry before its data.
+/// Bytes of an entry that precede its data.
 const ENTRY_HEAD: usize = 4 + SYMBOL_HEAD;
 
 #[cfg(test)]

@@ -1,27 +1,27 @@
-//! A repair's payload, bytes <-> values, and the coefficients of its sum.
+//! The payload of a repair (bytes <-> values) and the coefficients of its sum.
 
 use crate::seq::Sn;
 
-/// Most segments that one repair covers, and from its first to its last.
+/// Most segments that one repair covers, and most from the first covered to the last.
 pub const COVER_MAX: u8 = 64;
-/// Bytes of a repair's payload before the coded ones, if it covers a row: span and index.
+/// Bytes of a repair's payload before the coded bytes if it covers consecutive segments: span and index.
 pub const REPAIR_HEAD: usize = 2;
-/// Bytes of a symbol before the data: len and frg.
+/// Bytes of a symbol before its data: len and frg.
 pub const SYMBOL_HEAD: usize = 3;
 
-/// What a repair says of itself: which sum of which segments its coded bytes are.
+/// What a repair says about itself: which segments its coded bytes sum up, and with which coefficients.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Cover {
-    /// The first segment covered: the `sn` of the WINS segment.
+    /// The first covered segment: the `sn` of the WINS segment.
     pub(super) first: Sn,
-    /// Which segments are covered: bit i for the i-th after the first, so bit 0 is set.
+    /// Which segments are covered: bit i for the i-th after the first. Bit 0 is always set.
     pub(super) set: u64,
-    /// Which of the sums over these segments.
+    /// Selects one of the possible sums over these segments.
     pub(super) index: u8,
 }
 
 impl Cover {
-    /// Reads the payload of a repair of the segments from `first` on; returns the coded bytes, too.
+    /// Reads the payload of a repair that covers segments from `first` on. Also returns the coded bytes.
     pub(super) fn decode(first: Sn, payload: &[u8]) -> Result<(Self, &[u8]), RepairError> {
         let truncated = RepairError::Truncated { have: payload.len() };
         let (&[shape, index], rest) = payload.split_first_chunk().ok_or(truncated)?;
@@ -45,8 +45,8 @@ impl Cover {
         Ok((Self { first, set, index }, body))
     }
 
-    /// Writes what stands before the coded bytes to the front of `to` and returns its length;
-    /// `None`: there is too little room.
+    /// Writes the part of the payload before the coded bytes to the front of `to` and returns its length.
+    /// Returns `None` if `to` is too short.
     pub(super) fn encode(self, to: &mut [u8]) -> Option<usize> {
         let (span, len) = (span_of(self.set), head_len(self.set));
         let (head, set) = to.get_mut(..len)?.split_first_chunk_mut::<REPAIR_HEAD>()?;
@@ -55,17 +55,17 @@ impl Cover {
         Some(len)
     }
 
-    /// Segments from the first to the last covered.
+    /// Number of segments from the first covered to the last.
     pub(super) const fn span(self) -> u8 {
         span_of(self.set)
     }
 
-    /// The segments covered, in order.
+    /// The covered segments, in order.
     pub(super) fn segments(self) -> impl Iterator<Item = Sn> {
         self.segments_of(u64::MAX)
     }
 
-    /// The segments covered that have a bit in `set`, too, in order.
+    /// The covered segments that also have a bit in `set`, in order.
     pub(super) fn segments_of(self, set: u64) -> impl Iterator<Item = Sn> {
         let mut left = self.set & set;
         std::iter::from_fn(move || {
@@ -77,8 +77,8 @@ impl Cover {
 
     /// The coefficient of the segment `sn`, 1 to 255.
     ///
-    /// It depends on all bits of `sn` and `index`, so any few sums of any few segments are
-    /// almost always independent. The mixing is MurmurHash3's `fmix32`.
+    /// It depends on every bit of `sn` and `index`, so a few sums of a few segments are almost always
+    /// independent. The mixing function is MurmurHash3's `fmix32`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the product is below 255 x 2^32")]
     pub(super) const fn coefficient(self, sn: Sn) -> u8 {
@@ -90,20 +90,20 @@ impl Cover {
     }
 }
 
-/// Bytes of a repair's payload before the coded ones, if it covers the segments of `set`: bit i for
-/// the i-th after the first.
+/// Bytes of a repair's payload before the coded bytes if it covers the segments in `set` (bit i is the i-th
+/// after the first).
 pub const fn head_len(set: u64) -> usize {
     let span = span_of(set);
     if set == row_of(span) { REPAIR_HEAD } else { REPAIR_HEAD + set_len(span) }
 }
 
-/// Numbers from the first to the last of a set.
+/// Number of places from the first to the last in a set.
 #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
 const fn span_of(set: u64) -> u8 {
     (u64::BITS - set.leading_zeros()) as u8
 }
 
-/// The set of all of `span` numbers in a row.
+/// The set of `span` consecutive numbers.
 const fn row_of(span: u8) -> u64 {
     match u64::MAX.checked_shr(u64::BITS - span as u32) {
         Some(set) => set,
@@ -116,27 +116,27 @@ const fn set_len(span: u8) -> usize {
     span.div_ceil(8) as usize
 }
 
-/// Flag beside the span: a set follows, since not all of the segments are covered.
+/// Flag beside the span: some segments in the span are not covered, and a set that says which ones follows.
 const HAS_HOLES: u8 = 0x80;
 
 errors! {
-    /// Why a repair was refused; nothing has changed.
+    /// Why a repair was refused. Nothing has changed.
     RepairError {
-        /// Fewer bytes than what it covers, an index and the head of one symbol take.
-        "{have} bytes where a repair has 5 or more" Truncated { have: usize },
+        /// Shorter than a span, an index and the head of one symbol.
+        "repair of {have} bytes is too short: at least 5 are needed" Truncated { have: usize },
         /// It spans no segment, or more than [`COVER_MAX`].
-        "a repair that spans {found} segments, not 1 to {COVER_MAX}" Span { found: u8 },
-        /// Its set does not begin and end where it says, or has no hole.
-        "a repair of a set that is none with holes" Holes,
-        /// More coded bytes than a segment of the peer can have.
-        "{have} coded bytes where the longest segment takes {max}" TooLong { have: usize, max: usize },
-        /// It covers a segment beyond the receive window: no honest peer has sent one.
-        "a repair up to segment {last}, beyond the receive window" BeyondWindow { last: Sn },
-        /// It covers a segment that arrived and is no longer remembered. It came very late, if it is
-        /// honest.
-        "a repair of segment {sn}, which is no longer remembered" Forgotten { sn: Sn },
+        "repair spans {found} segments, outside 1 to {COVER_MAX}" Span { found: u8 },
+        /// Its set does not begin and end where the span says, or has no holes.
+        "repair with an invalid set of covered segments" Holes,
+        /// It has more coded bytes than the longest possible segment of the peer needs.
+        "repair has {have} coded bytes, more than the maximum of {max}" TooLong { have: usize, max: usize },
+        /// It covers a segment beyond the receive window, which no honest peer has sent.
+        "repair covers segment {last}, which is beyond the receive window" BeyondWindow { last: Sn },
+        /// It covers a segment that arrived and is no longer remembered. From an honest peer, this means that
+        /// it came very late.
+        "repair covers segment {sn}, which is no longer remembered" Forgotten { sn: Sn },
         /// More segments are missing than repairs are kept for.
-        "repairs of more than {max} missing segments" TooManyMissing { max: usize },
+        "repairs would cover more than {max} missing segments" TooManyMissing { max: usize },
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn coefficients_are_those_that_peers_were_built_with() {
+    fn coefficients_are_the_ones_in_released_peers() {
         let of = |sn, index| Cover { first: Sn(0), set: 1, index }.coefficient(Sn(sn));
         let first: Vec<_> = (0..8).map(|sn| of(sn, 0)).collect();
         assert_eq!(first, FIRST_OF_INDEX_0);
@@ -154,14 +154,14 @@ mod tests {
         assert_eq!(second, LAST_OF_INDEX_255);
     }
 
-    /// Of the segments 0, 1, ..
+    /// For the segments 0, 1, ..
     const FIRST_OF_INDEX_0: [u8; 8] = [1, 81, 49, 134, 37, 204, 93, 25];
-    /// Of the segments 2^32 - 1, 2^32 - 2, ..
+    /// For the segments 2^32 - 1, 2^32 - 2, ..
     const LAST_OF_INDEX_255: [u8; 8] = [21, 212, 167, 175, 131, 198, 213, 134];
 
     proptest! {
         #[test]
-        fn what_decodes_has_one_encoding(
+        fn every_valid_payload_has_exactly_one_encoding(
             shape in prop_oneof![any::<u8>(), (1..=16u8).prop_map(|span| span | HAS_HOLES)],
             rest in prop::collection::vec(any::<u8>(), 0..20),
         ) {

@@ -1,16 +1,15 @@
-//! Equations over missing segments, always solved as far as they go.
+//! A system of equations over missing segments, kept solved as far as possible.
 
 use super::repair::{Cover, RepairError};
 use super::sum::{inverse, mul_add};
 use crate::seq::Sn;
 use crate::time::Millis;
 
-/// The repairs that are of use, and what follows from them.
+/// The useful repairs, and what follows from them.
 ///
-/// The rows are in reduced row echelon form: each has a pivot, a missing segment that is in no other
-/// row. They are computed on coefficients alone; a row remembers which sum of repairs it is. There
-/// are as many rows as repairs, and none more than missing segments: a repair that says nothing new
-/// goes at once.
+/// The rows are in reduced row echelon form: each has a pivot, a missing segment that appears in no other
+/// row. Only coefficients are computed; a row records which sum of repairs it stands for. There are as many
+/// rows as repairs, and never more than missing segments: a redundant repair is dropped at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Solver {
     /// The missing segments, by their columns.
@@ -18,15 +17,15 @@ pub(super) struct Solver {
     /// The repairs, by their columns.
     repairs: Vec<Repair>,
     rows: Vec<Row>,
-    /// Buffers of repairs that are gone.
+    /// Buffers of dropped repairs, for reuse.
     spare: Vec<Vec<u8>>,
-    /// Room for what is solved anew.
-    before: Before,
+    /// Scratch space for solving again.
+    previous: Previous,
 }
 
-/// Missing segments and repairs of before, while some are solved anew; else there are none.
+/// The previous missing segments and repairs while they are being solved again; otherwise empty.
 #[derive(Clone, Debug, Default)]
-struct Before {
+struct Previous {
     missing: Vec<Sn>,
     repairs: Vec<Repair>,
 }
@@ -40,7 +39,7 @@ pub(super) struct Repair {
 }
 
 impl Solver {
-    /// Takes a repair, of whose cover the segments with a bit in `missing` are missing.
+    /// Takes a repair. `missing` has a bit for each covered segment that is missing.
     pub(super) fn insert(
         &mut self,
         cover: Cover,
@@ -61,7 +60,7 @@ impl Solver {
         Ok(())
     }
 
-    /// Enters a repair, for which there is room.
+    /// Adds a repair. There must be room for it.
     fn enter(&mut self, repair: Repair, missing: impl Iterator<Item = Sn>) {
         let mut row = Row::default();
         for sn in missing {
@@ -75,8 +74,8 @@ impl Solver {
         self.admit(row);
     }
 
-    /// Gives up the missing segments before `sn`, with the repairs that cover any so old; where many others would have to be solved
-    /// anew, with all of them.
+    /// Gives up on the missing segments before `sn` and drops the repairs that cover any of them. Drops all
+    /// repairs if too many others would have to be solved again.
     pub(super) fn give_up_before(&mut self, sn: Sn) {
         if !self.misses_before(sn) {
             return;
@@ -85,7 +84,7 @@ impl Solver {
         if self.repairs.iter().filter(|repair| !is_old(repair)).count() > SOLVED_ANEW {
             return self.clear();
         }
-        let mut before = std::mem::take(&mut self.before);
+        let mut before = std::mem::take(&mut self.previous);
         std::mem::swap(&mut before.missing, &mut self.missing);
         std::mem::swap(&mut before.repairs, &mut self.repairs);
         self.rows.clear();
@@ -98,19 +97,19 @@ impl Solver {
             }
         }
         before.missing.clear();
-        self.before = before;
+        self.previous = before;
     }
 
     pub(super) fn memory(&self) -> usize {
         let kept = self.repairs.iter().map(|repair| &repair.body).chain(&self.spare).map(Vec::capacity);
-        let lists = (self.repairs.capacity() + self.before.repairs.capacity()) * size_of::<Repair>()
+        let lists = (self.repairs.capacity() + self.previous.repairs.capacity()) * size_of::<Repair>()
             + self.spare.capacity() * size_of::<Vec<u8>>()
             + self.rows.capacity() * size_of::<Row>()
-            + (self.missing.capacity() + self.before.missing.capacity()) * size_of::<Sn>();
+            + (self.missing.capacity() + self.previous.missing.capacity()) * size_of::<Sn>();
         kept.sum::<usize>() + lists
     }
 
-    /// The segment `sn` is no longer missing.
+    /// Notes that the segment `sn` is no longer missing.
     #[inline]
     pub(super) fn learn(&mut self, sn: Sn) {
         if let Some(column) = self.missing.iter().position(|missing| *missing == sn) {
@@ -118,13 +117,13 @@ impl Solver {
         }
     }
 
-    /// A missing segment that the equations determine, and the row that does.
+    /// A missing segment that the equations determine, with the row that determines it.
     pub(super) fn solved(&self) -> Option<(Sn, &Row)> {
         let row = self.rows.iter().find(|row| row.is_solved())?;
         Some((*self.missing.get(row.pivot)?, row))
     }
 
-    /// The repairs that a row is the sum of, with their coefficients.
+    /// The repairs that a row sums up, with their coefficients.
     pub(super) fn parts(&self, row: &Row) -> impl Iterator<Item = (u8, &Repair)> {
         row.repairs.nonzero().filter_map(|(column, factor)| Some((factor, self.repairs.get(column)?)))
     }
@@ -139,7 +138,7 @@ impl Solver {
         self.spare.extend(self.repairs.drain(..).map(|repair| repair.body));
     }
 
-    /// The column of a missing segment, a new one if need be.
+    /// The column of a missing segment, added if it is new.
     fn column(&mut self, sn: Sn) -> usize {
         self.missing.iter().position(|missing| *missing == sn).unwrap_or_else(|| {
             self.missing.push(sn);
@@ -147,7 +146,7 @@ impl Solver {
         })
     }
 
-    /// Takes a column out of the equations. The row whose pivot it is gets another.
+    /// Takes a column out of the equations. The row that had it as its pivot gets another one.
     #[inline(never)]
     fn learn_column(&mut self, column: usize) {
         self.missing.swap_remove(column);
@@ -167,9 +166,9 @@ impl Solver {
         }
     }
 
-    /// Adds a row that has none of the pivots. One that says nothing new makes a repair superfluous.
+    /// Adds a row that contains none of the pivots. If it says nothing new, one repair is redundant.
     fn admit(&mut self, row: Row) {
-        let Some(pivot) = row.missing.first() else { return self.let_go_by(&row) };
+        let Some(pivot) = row.missing.first() else { return self.drop_redundant(&row) };
         let row = Row { pivot, ..row.divided_by(row.missing.at(pivot)) };
         for other in &mut self.rows {
             other.eliminate(&row);
@@ -177,9 +176,9 @@ impl Solver {
         self.rows.push(row);
     }
 
-    /// Lets go of a repair by means of a row without missing segments: it says that one of its
-    /// repairs is a sum of the others, which take its place in all rows.
-    fn let_go_by(&mut self, row: &Row) {
+    /// Drops a redundant repair. A row without missing segments says that one of its repairs is a sum of the
+    /// others; replace it by them in every row.
+    fn drop_redundant(&mut self, row: &Row) {
         let Some(column) = row.repairs.first() else { return };
         let row = row.divided_by(row.repairs.at(column));
         let gone = self.repairs.swap_remove(column);
@@ -192,17 +191,16 @@ impl Solver {
     }
 }
 
-/// Repairs that are solved anew at most when older ones are given up.
+/// Most repairs that are solved again when older ones are given up.
 const SOLVED_ANEW: usize = 16;
 
-/// Most missing segments that equations are kept for, and so most equations: more of them would
-/// depend on each other.
+/// Most missing segments, and so most equations, that are kept. Further ones would depend on each other.
 pub(super) const MISSING_MAX: usize = 96;
 
-/// A sum of missing segments, and the sum of repairs that it equals, but for what is known.
+/// A sum of missing segments, and the sum of repairs that it equals, apart from the known segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
-    /// The missing segment, by its column, that no other row has; its coefficient is 1.
+    /// Column of the missing segment that no other row contains. Its coefficient is 1.
     pub(super) pivot: usize,
     /// The coefficients of the missing segments.
     pub(super) missing: Line,
@@ -211,7 +209,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Adds so much of `other` that its pivot vanishes from here.
+    /// Adds the multiple of `other` that cancels the pivot of `other` here.
     pub(super) fn eliminate(&mut self, other: &Self) {
         self.add(self.missing.at(other.pivot), other);
     }
@@ -224,7 +222,7 @@ impl Row {
         }
     }
 
-    /// Divides by `divisor`, which is not 0.
+    /// Divides by `divisor`, which must not be 0.
     pub(super) fn divided_by(&self, divisor: u8) -> Self {
         let mut quotient = Self { pivot: self.pivot, ..Self::default() };
         quotient.add(inverse(divisor).unwrap_or(0), self);
@@ -237,7 +235,7 @@ impl Row {
     }
 }
 
-/// Coefficients by column; those of columns that there are not are 0.
+/// Coefficients by column; 0 for columns that do not exist.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line([u8; MISSING_MAX]);
 
@@ -252,25 +250,25 @@ impl Line {
         self.0.get(column).copied().unwrap_or(0)
     }
 
-    /// Sets the coefficient of a column that there may be.
+    /// Sets the coefficient of a column, if the column exists.
     pub(super) fn set(&mut self, column: usize, coefficient: u8) {
         if let Some(at) = self.0.get_mut(column) {
             *at = coefficient;
         }
     }
 
-    /// The first column that is not 0.
+    /// The first column whose coefficient is not 0.
     pub(super) fn first(&self) -> Option<usize> {
         self.0.iter().position(|&coefficient| coefficient != 0)
     }
 
-    /// Takes a column out; the `last` one moves to its place.
+    /// Takes a column out; the `last` one takes its place.
     pub(super) fn swap_remove(&mut self, column: usize, last: usize) {
         self.set(column, self.at(last));
         self.set(last, 0);
     }
 
-    /// The columns that are not 0, with their coefficients.
+    /// The columns whose coefficient is not 0, with their coefficients.
     pub(super) fn nonzero(&self) -> impl Iterator<Item = (usize, u8)> {
         self.0.iter().copied().enumerate().filter(|&(_, coefficient)| coefficient != 0)
     }
@@ -282,7 +280,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn what_is_given_up_takes_its_repairs_along_and_leaves_the_others() {
+    fn giving_up_drops_the_repairs_that_cover_old_segments_and_keeps_the_others() {
         let cover = |first, set| Cover { first: Sn(first), set, index: 0 };
         let mut solver = Solver::default();
         solver.insert(cover(5, 0b1011), Millis(0), &[0; 3], 0b11).unwrap(); // 5 and 6
@@ -304,7 +302,7 @@ mod tests {
                 .ok();
         }
         solver.give_up_before(Sn(7));
-        assert_eq!((solver.repairs.len(), solver.missing.len()), (0, 0), "too many to be solved anew");
+        assert_eq!((solver.repairs.len(), solver.missing.len()), (0, 0), "too many to be solved again");
     }
 
     #[test]

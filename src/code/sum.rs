@@ -1,25 +1,24 @@
-//! A sum of many symbols, each times its coefficient: the work of the code.
+//! A sum of many symbols, each times its coefficient. This is where the code spends its time.
 
 /// Σ coefficient × symbol over GF(256).
 ///
-/// A product is a sum of `symbol` × x^bit over the bits of the coefficient. So there is a plane for
-/// each bit, the sum of all symbols that have it in their coefficient, and the planes are put
-/// together once, at the end: a symbol costs four XORs of its length on average, which the compiler
-/// makes vector instructions, and no table.
+/// A product is the sum of `symbol` × x^bit over the bits of the coefficient. So there is one plane per bit:
+/// the sum of all symbols whose coefficient has that bit. The planes are combined once, at the end. A symbol
+/// costs four XORs of its length on average, which the compiler turns into vector instructions, and no table.
 ///
-/// The memory grows to the longest symbol and is used again.
+/// The memory grows to the longest symbol and is reused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sum {
-    /// For each chunk of the longest symbol, that chunk of every plane.
+    /// For each chunk of the longest symbol, the corresponding chunk of every plane.
     planes: Vec<[Chunk; 8]>,
-    /// A symbol being added, or the result.
+    /// The symbol being added, or the result.
     symbol: Vec<Chunk>,
     /// Length of the longest symbol.
     len: usize,
 }
 
 impl Sum {
-    /// Length of the longest symbol so far, bytes: that of the result.
+    /// Length of the longest symbol so far, which is the length of the result, bytes.
     pub(super) const fn len(&self) -> usize {
         self.len
     }
@@ -28,13 +27,13 @@ impl Sum {
         (self.planes.capacity() * 8 + self.symbol.capacity()) * CHUNK
     }
 
-    /// Begins again, with a sum of nothing.
+    /// Starts over with an empty sum.
     pub(super) fn clear(&mut self) {
         self.planes.clear();
         self.len = 0;
     }
 
-    /// Adds `coefficient` times a symbol of `len` bytes, all of which `write` sets.
+    /// Adds `coefficient` times a symbol. `write` must set all of its `len` bytes.
     #[inline]
     pub(super) fn add(&mut self, coefficient: u8, len: usize, write: impl FnOnce(&mut [u8])) {
         let chunks = len.div_ceil(CHUNK);
@@ -50,7 +49,7 @@ impl Sum {
         add_to_planes(&mut self.planes, coefficient, symbol);
     }
 
-    /// The sum, as long as the longest symbol.
+    /// Returns the sum, as long as the longest symbol.
     pub(super) fn result(&mut self) -> &[u8] {
         for (sum, [lower @ .., highest]) in self.symbol.iter_mut().zip(&self.planes) {
             *sum = *highest;
@@ -63,7 +62,7 @@ impl Sum {
         self.symbol.as_flattened().get(..self.len).unwrap_or_default()
     }
 
-    /// Makes room for so many chunks, and no more.
+    /// Makes room for exactly this many chunks.
     fn grow(&mut self, chunks: usize) {
         self.planes.reserve_exact(chunks - self.planes.len());
         self.planes.resize(chunks, [[0; CHUNK]; 8]);
@@ -91,14 +90,14 @@ fn add_to_planes(planes: &mut [[Chunk; 8]], coefficient: u8, symbol: &[Chunk]) {
     }
 }
 
-/// Powers of x, twice one after the other, so that a sum of two logarithms needs no modulo.
+/// Powers of x, twice in a row, so that a sum of two logarithms needs no modulo.
 const EXP: [u8; 512] = exp();
-/// The exponent that gives a byte; that of 0 is never used.
+/// The exponent that yields a byte; the entry for 0 is never used.
 const LOG: [u8; 256] = log();
 
 /// The low byte of the polynomial 0x11d.
 const POLYNOMIAL: u8 = 0x1d;
-/// Powers of x until they begin anew.
+/// Number of different powers of x.
 const ORDER: usize = 255;
 
 /// `a` times `b`.
@@ -110,13 +109,13 @@ pub(super) fn mul(a: u8, b: u8) -> u8 {
     exp_of(log_of(a) + log_of(b))
 }
 
-/// What times `a` is 1; `None` for 0.
+/// The inverse of `a`; `None` for 0.
 #[inline]
 pub(super) fn inverse(a: u8) -> Option<u8> {
     (a != 0).then(|| exp_of(ORDER - log_of(a)))
 }
 
-/// `a` times x. Written so that a loop over bytes becomes vector instructions.
+/// `a` times x, written so that a loop over bytes compiles to vector instructions.
 #[inline(always)]
 pub(super) const fn times_x(a: u8) -> u8 {
     let carry = (a.cast_signed() >> 7).cast_unsigned();
@@ -125,7 +124,7 @@ pub(super) const fn times_x(a: u8) -> u8 {
 
 /// Adds `factor` times `from` to `to`, byte by byte, up to the shorter of the two.
 ///
-/// This is for lines of coefficients. [`Sum`](super::sum::Sum) is faster for a sum of many payloads.
+/// This is for rows of coefficients. [`Sum`](super::sum::Sum) is faster for a sum of many payloads.
 #[inline]
 pub(super) fn mul_add(to: &mut [u8], factor: u8, from: &[u8]) {
     let masks: [u8; 8] = std::array::from_fn(|bit| 0u8.wrapping_sub(factor >> bit & 1));
@@ -174,7 +173,7 @@ const fn log() -> [u8; 256] {
 mod tests {
     use super::*;
 
-    /// Long multiplication, then the remainder of a division by 0x11d.
+    /// Long multiplication, then the remainder of the division by 0x11d.
     fn mul_plainly(a: u8, b: u8) -> u8 {
         let product = (0..8).filter(|bit| b >> bit & 1 == 1).fold(0, |sum, bit| sum ^ u16::from(a) << bit);
         let remainder = (8..15).rev().fold(product, |rest, bit| match rest >> bit & 1 {
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_product_is_that_of_long_multiplication_and_every_byte_but_zero_has_an_inverse() {
+    fn products_match_long_multiplication_and_every_byte_but_zero_has_an_inverse() {
         for a in 0..=u8::MAX {
             let mut products = [0; 256];
             mul_add(&mut products, a, &std::array::from_fn::<_, 256, _>(|b| b.to_le_bytes()[0]));

@@ -1,12 +1,12 @@
-//! The facade of the crate `metrics`.
+//! Support for the facade crate `metrics`.
 
 use super::{Measures, Metric, Value};
 use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 
-/// Hands statistics to the recorder that the program has installed, if it has, each with `labels` besides its own. Counters are given as
-/// they stand, so it makes no difference how often this is called.
+/// Reports statistics to the recorder that the program has installed, if any, with `labels` added to each.
+/// Counters are reported as totals, so it does not matter how often you call this.
 ///
-/// Of a server, with a label that tells it from others:
+/// For a server, with a label that distinguishes it from others:
 ///
 /// ```no_run
 /// # #[cfg(feature = "net")]
@@ -19,10 +19,10 @@ use ::metrics::{Label, Unit, counter, describe_counter, describe_gauge, gauge};
 /// }
 /// ```
 ///
-/// Of servers behind threads, each thread does it, by `ServerThreads::run`.
+/// For servers behind threads, let each thread do this, with `ServerThreads::run`.
 ///
-/// A label of its own for each session makes as many series as there ever were sessions: most programs record servers and sockets all the
-/// time, and sessions only while somebody looks.
+/// A label per session creates one series for every session there has ever been. Most programs record servers
+/// and sockets all the time, and sessions only while somebody is looking.
 pub fn record(stats: &impl Measures, labels: &[(&'static str, &str)]) {
     let common: Vec<_> = labels.iter().map(|(name, value)| Label::new(*name, (*value).to_owned())).collect();
     stats.measures(&mut |measure: Metric| {
@@ -35,7 +35,7 @@ pub fn record(stats: &impl Measures, labels: &[(&'static str, &str)]) {
     });
 }
 
-/// Tells the recorder what all the names mean, and their units. Once is enough, after it was installed.
+/// Tells the recorder the descriptions and units of all names. Call it once, after installing the recorder.
 pub fn describe() {
     let mut each = |Metric { name, value, help, .. }| match value {
         Value::Counter(_) => describe_counter!(name, unit(name), help),

@@ -1,7 +1,7 @@
-//! All statistics under one set of names, for whatever a program collects its figures with. docs/EVENTS.md has the table of them.
+//! All statistics under one set of names, for any collector. docs/EVENTS.md has a table of them.
 //!
-//! [`Measures`] goes through what a struct of statistics has. With the feature `metrics`, `record` hands it to the facade of that name,
-//! and with that to Prometheus, StatsD or what the program has chosen:
+//! [`Measures`] visits every statistic in a struct. With the feature `metrics`, `record` passes them to the
+//! facade crate of that name, and so to Prometheus, StatsD or whatever the program uses:
 //!
 #![cfg_attr(feature = "metrics", doc = "```")]
 #![cfg_attr(not(feature = "metrics"), doc = "```ignore")]
@@ -13,7 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing is recorded by itself: neither a datagram nor a message costs more with it.
+//! Nothing is recorded unless you ask for it: no datagram and no message costs more because of this.
 
 #[cfg(feature = "metrics")]
 mod facade;
@@ -27,7 +27,8 @@ use crate::arq;
 use crate::packet::{Endpoint, PacketConfig};
 use crate::wire::DatagramQueue;
 
-/// Goes through everything that there can be, with values of no meaning: to tell a collector the names before there are figures.
+/// Visits every statistic that there can be, with meaningless values, to announce the names to a collector
+/// beforehand.
 pub fn every(each: &mut dyn FnMut(Metric)) {
     arq::Stats::default().measures(each);
     if let Ok(endpoint) = Endpoint::new(&PacketConfig::default(), DatagramQueue::new()) {

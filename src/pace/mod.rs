@@ -1,13 +1,14 @@
-//! Good and bad mode: how often to send, by a rule that needs nothing but round trips.
+//! Good and bad mode: a rule for how often to send that needs nothing but round trips.
 //!
-//! Whoever keeps it is told the time and the conditions and answers with the mode: [`packet::Endpoint`](crate::packet::Endpoint) for its statistics,
-//! [`arq::congestion::GoodBad`](crate::arq::congestion::GoodBad) as a congestion
-//! controller, a session by its config.
+//! The owner reports the time and the conditions, and gets the mode:
+//! [`packet::Endpoint`](crate::packet::Endpoint) for its statistics,
+//! [`arq::congestion::GoodBad`](crate::arq::congestion::GoodBad) as a congestion controller, a session if its
+//! config says so.
 //!
-//! - Good, and conditions turn bad: bad at once. If that is less than 10 s after the return to good,
-//!   `t` doubles, up to 60 s.
-//! - Bad, and conditions have been good for `t`: good again.
-//! - Every 10 s spent in good halve `t`, down to 1 s. It starts at 4 s.
+//! - In good mode, when conditions turn bad: switch to bad mode at once. If good mode lasted less than 10 s, double
+//!   `t`, up to 60 s.
+//! - In bad mode, when conditions have been good for `t`: switch back to good mode.
+//! - Every 10 s in good mode halve `t`, down to 1 s. It starts at 4 s.
 //!
 //! Source: G. Fiedler, "Reliability and congestion avoidance over UDP".
 
@@ -20,19 +21,19 @@ use crate::time::Time;
 use std::time::Duration;
 
 settings! {
-    /// When conditions are called bad, and what it sends in each mode: by default 30 packets a second while the round trip is at most
-    /// 250 ms, else 10.
+    /// When conditions are bad, and how much to send in each mode. The default is 30 packets a second while
+    /// the round trip is at most 250 ms, and 10 otherwise.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub struct PaceConfig {
-        /// Packets a second in good mode: 1 to 10,000.
+        /// Packets per second in good mode: 1 to 10,000.
         pub good_rate: u16 = 30, 1..=10_000;
-        /// Packets a second in bad mode: 1 to `good_rate`.
+        /// Packets per second in bad mode: 1 to `good_rate`.
         pub bad_rate: u16 = 10;
         /// Conditions are bad while the smoothed round trip is above this: 1 ms to 60 s.
         pub rtt: Duration = Duration::from_millis(250), 1..=60_000;
-        /// They are bad as well while more than so many % of the packets get lost: 0 to 100.
+        /// Conditions are also bad while more than this percentage of the packets gets lost: 0 to 100.
         pub loss: Option<u8> = None, 0..=100;
-        /// They are bad as well while the jitter is above this: at most 60 s.
+        /// Conditions are also bad while the jitter is above this: at most 60 s.
         pub jitter: Option<Duration> = None, 0..=60_000;
     }
 }
@@ -42,7 +43,7 @@ impl PaceConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// If a field is out of range. The error names the field, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         in_range("bad_rate", self.bad_rate, 1..=self.good_rate)
@@ -55,36 +56,36 @@ impl PaceConfig {
     }
 }
 
-/// How much to send.
+/// Whether to send at the full or at the reduced rate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "there are two")]
 pub enum Mode {
-    /// At the full rate.
+    /// Send at the full rate.
     Good,
-    /// At the lower rate.
+    /// Send at the reduced rate.
     Bad,
 }
 
-/// A mode and how it came about.
+/// A mode, since when, and how long it may last.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PaceState {
     /// The mode.
     pub mode: Mode,
-    /// When it began; `None`: nothing has been told yet.
+    /// When it began; `None` until the first update.
     pub since: Option<Time>,
-    /// How long conditions must have been good for bad mode to end: `t`.
+    /// How long conditions must have been good before bad mode ends: `t`.
     pub patience: Duration,
 }
 
 impl Default for PaceState {
-    /// Good mode, before anything is told.
+    /// Good mode, before the first update.
     fn default() -> Self {
         Self { mode: Mode::Good, since: None, patience: PATIENCE }
     }
 }
 
-/// What a mode is chosen by. What has not been measured is zero, which is good.
+/// The conditions that decide the mode. A value that has not been measured is zero, which counts as good.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Conditions {
     /// Smoothed round trip.
@@ -96,21 +97,21 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// As they were measured.
+    /// The conditions as measured.
     pub(crate) fn of(rtt: &Rtt, loss: &Loss) -> Self {
         Self { rtt: rtt.smoothed(), jitter: rtt.jitter(), loss: loss.share }
     }
 }
 
-/// Chooses between the two modes. The rule is in the documentation of `pace`.
+/// Chooses between the two modes by the rule in the documentation of `pace`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     config: PaceConfig,
     pub(crate) state: PaceState,
-    /// In good mode, up to when its time has been counted; in bad mode, since when conditions have been
-    /// good.
+    /// In good mode, until when the time spent in it has been counted; in bad mode, since when conditions
+    /// have been good.
     mark: Option<Time>,
-    /// Whether there has been a bad mode: only then can one return to good.
+    /// Whether there has been a bad mode. Only then was this good mode a return.
     returned: bool,
 }
 
@@ -121,7 +122,7 @@ impl Pace {
         Ok(Self { config: *config, state: PaceState::default(), mark: None, returned: false })
     }
 
-    /// Tells of the conditions at `now` and returns the mode. They count as unchanged until told again.
+    /// Reports the conditions at `now` and returns the mode. They count as unchanged until the next call.
     pub(crate) fn update(&mut self, now: Time, conditions: &Conditions) -> Mode {
         let bad = self.config.are_bad(conditions);
         let since = *self.state.since.get_or_insert(now);
@@ -147,7 +148,7 @@ impl Pace {
         self.state.mode
     }
 
-    /// Packets to send a second.
+    /// Packets to send per second.
     pub(crate) const fn rate(&self) -> u16 {
         match self.state.mode {
             Mode::Good => self.config.good_rate,
@@ -155,7 +156,7 @@ impl Pace {
         }
     }
 
-    /// Halves `t` for every [`STEP`] in good mode.
+    /// Halves `t` for every [`STEP`] spent in good mode.
     fn count_good_time(&mut self, now: Time) {
         let mut mark = *self.mark.get_or_insert(now);
         while self.state.patience > PATIENCE_MIN && now.since(mark) >= STEP {
@@ -172,11 +173,11 @@ impl Pace {
     }
 }
 
-/// `t` at the start, at least and at most.
+/// `t` at the start, its minimum and its maximum.
 const PATIENCE: Duration = Duration::from_secs(4);
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_secs(60);
-/// A good mode shorter than this doubles `t`, and each such time in it halves `t`.
+/// A good mode shorter than this doubles `t`; each such period in good mode halves it.
 const STEP: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -185,7 +186,8 @@ mod tests {
     use Mode::{Bad, Good};
     use proptest::prelude::*;
 
-    /// Runs a pace over a table: time in s, round trip in ms, the mode it leads to and `t` in s.
+    /// Feeds a table to a `Pace`. Each row has the time in s, the round trip in ms, and the expected mode and
+    /// `t` in s.
     fn table(rows: &[(f64, u64, Mode, f64)]) {
         let mut pace = Pace::new(&PaceConfig::default()).unwrap();
         for (line, (at, rtt, mode, patience)) in rows.iter().enumerate() {
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_in_good_mode_counts_however_seldom_it_is_told() {
+    fn time_in_good_mode_counts_however_rare_the_updates() {
         table(&[
             (5000.0, 100, Good, 4.0), // the first call begins the mode, not the epoch
             (5001.0, 300, Bad, 4.0),
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_and_jitter_count_only_where_they_are_asked_for() {
+    fn loss_and_jitter_count_only_if_configured() {
         let config =
             PaceConfig { loss: Some(10), jitter: Some(Duration::from_millis(30)), ..PaceConfig::default() };
         let fine = Conditions { loss: 0.1, jitter: Duration::from_millis(30), ..Conditions::default() };
@@ -233,9 +235,9 @@ mod tests {
     }
 
     proptest! {
-        /// A plain reading of the rule, in steps of 100 ms, with a memory of everything.
+        /// A naive implementation of the rule, in steps of 100 ms, that remembers everything.
         #[test]
-        fn it_does_what_a_plain_reading_of_the_rule_does(lengths in prop::collection::vec(1..400u64, 1..40)) {
+        fn the_mode_matches_a_naive_implementation_of_the_rule(lengths in prop::collection::vec(1..400u64, 1..40)) {
             let mut pace = Pace::new(&PaceConfig::default()).unwrap();
             let (mut mode, mut began, mut t, mut returned) = (Good, 0, 40, false);
             let (mut step, mut good_for) = (0, 0);

@@ -1,24 +1,24 @@
-//! Round trips.
+//! Round trips, loss and reordering.
 
 use crate::time::Time;
 use std::time::Duration;
 
-/// Round trips: smoothed, extremes, jitter. All are zero before the first.
+/// Round trips: smoothed, shortest, longest, jitter. All are zero before the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Rtt {
-    /// µs, and a fraction of one.
+    /// In µs, with a fraction.
     smoothed: f64,
     jitter: f64,
     min: f64,
     max: f64,
-    /// How many were measured.
+    /// Number of samples.
     pub(crate) samples: u64,
-    /// When the newest of what was answered had left.
+    /// When the newest packet that was answered left.
     left: Time,
 }
 
 impl Rtt {
-    /// Takes one round trip, of what left at a time.
+    /// Adds one round trip of a packet that left at `left`.
     pub(crate) fn sample(&mut self, left: Time, rtt: Duration) {
         let micros = rtt.as_secs_f64() * 1e6;
         if self.samples == 0 {
@@ -33,43 +33,45 @@ impl Rtt {
         self.samples += 1;
     }
 
-    /// Smoothed: each round trip moves it by 10 % of the difference, or by more where they are seldom: by all of it if what was answered
-    /// left 125 ms or longer after the one before. So it follows a path that changes within a second, also by two pings a second.
+    /// The smoothed round trip. Each sample moves it by 10 % of the difference, or by more if samples are
+    /// rare: by all of it if the packet left at least 125 ms after the previous one. So it follows a change
+    /// of the path within a second, even at two pings per second.
     pub(crate) fn smoothed(&self) -> Duration {
         duration(self.smoothed)
     }
 
-    /// The same in whole µs, for who asks for each packet.
+    /// The same in whole µs, for callers that need it for every packet.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is positive, and the cast ends where 64 bits do"
+        reason = "the value is positive, and the cast saturates"
     )]
     pub(crate) const fn smoothed_micros(&self) -> u64 {
         self.smoothed as u64
     }
 
-    /// Mean distance of a round trip from the smoothed one, smoothed in the same way, but each makes half of the difference at most.
+    /// Mean deviation from the smoothed round trip, smoothed in the same way, except that a sample moves it
+    /// by at most half of the difference.
     pub(crate) fn jitter(&self) -> Duration {
         duration(self.jitter)
     }
 
-    /// The shortest.
+    /// The shortest round trip.
     pub(crate) fn min(&self) -> Duration {
         duration(self.min)
     }
 
-    /// The longest.
+    /// The longest round trip.
     pub(crate) fn max(&self) -> Duration {
         duration(self.max)
     }
 }
 
-/// To the nearest ns. Who sends packets asks for each of them, so it is quick for round trips that there are.
+/// Rounds to the nearest ns. It is called for every packet, so it has a fast path for realistic round trips.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "it is positive and less than that"
+    reason = "the value is positive and below A_YEAR, so it fits"
 )]
 fn duration(micros: f64) -> Duration {
     if micros < A_YEAR {
@@ -78,18 +80,18 @@ fn duration(micros: f64) -> Duration {
     Duration::try_from_secs_f64(micros / 1e6).unwrap_or(Duration::MAX)
 }
 
-/// µs, fewer than what 64 bits have of ns.
+/// One year in µs: in ns it still fits 64 bits.
 const A_YEAR: f64 = 3.15e13;
 
-/// How much of the difference a sample makes.
+/// The share of the difference that a sample counts for.
 const WEIGHT: f64 = 0.1;
-/// So long after the one before it makes all of it, s.
+/// Once the gap to the previous sample reaches this, a sample counts in full, s.
 const ALL_AFTER: f64 = 0.125;
 
-/// How much of the difference of the jitter a sample makes at most: one is no mean.
+/// The most that a sample counts for in the jitter: a single sample is not a mean.
 const JITTER_MOST: f64 = 0.5;
 
-/// How much of the difference a sample makes so long after the one before.
+/// The share of the difference that a sample counts for, by the gap since the previous one.
 fn weight(gap: Duration) -> f64 {
     (gap.as_secs_f64() / ALL_AFTER).clamp(WEIGHT, 1.0)
 }
@@ -97,18 +99,19 @@ fn weight(gap: Duration) -> f64 {
 /// The share of packets that get lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Loss {
-    /// What gets lost, 0 to 1: the mean of the first 64 packets, then each counts 1/64.
+    /// Share of lost packets, 0 to 1: the mean over the first 64 packets; after that, each packet counts
+    /// 1/64.
     pub(crate) share: f64,
-    /// Packets that got lost.
+    /// Packets lost.
     pub(crate) lost: u64,
-    /// Packets of which it is decided.
+    /// Packets whose outcome is known.
     pub(crate) judged: u64,
-    /// Of them, those of paths before this one.
+    /// How many of these took an earlier path.
     before: u64,
 }
 
 impl Loss {
-    /// Takes one packet, of which it is now decided.
+    /// Adds one packet whose outcome is now known.
     pub(crate) fn sample(&mut self, lost: bool) {
         self.judged += 1;
         self.lost += u64::from(lost);
@@ -116,34 +119,36 @@ impl Loss {
         self.share += weight * (f64::from(u8::from(lost)) - self.share);
     }
 
-    /// Packets take another path from now on: the share begins anew, and what was counted stays.
+    /// Notes that packets take another path from now on: the share starts over, the counts stay.
     pub(crate) const fn path_changed(&mut self) {
         (self.share, self.before) = (0.0, self.judged);
     }
 }
 
-/// One by the weight of a packet.
+/// Number of packets that the share averages over.
 const MEMORY: u64 = 64;
 
-/// By how much, µs, has been overtaken what arrived all the same: what is overtaken by no more is late perhaps, by more it is lost.
+/// How far packets may arrive out of order: a packet overtaken by at most this much may just be late; one
+/// overtaken by more is lost.
 ///
 /// Source: RFC 8985 (6.2, step 4), with what was seen in place of a share of the round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reordering {
-    /// What has not arrived is lost when what was sent later than it by more than this has.
+    /// A packet is lost when one that was sent more than this much later, µs, has arrived.
     pub(crate) allowance: u64,
-    /// Losses found until the allowance is halved, if nothing comes late in between.
+    /// Losses left until the allowance is halved, unless another packet comes late.
     keep: u8,
 }
 
 impl Reordering {
-    /// Something has arrived later than it should by so much. An allowance above the shortest round trip would not find anything in time.
+    /// Notes that a packet arrived late by this much, µs. The allowance stays at or below the shortest round
+    /// trip, since a larger one would never detect a loss in time.
     pub(crate) fn came_late(&mut self, by: u64, rtt_min: u64) {
         self.allowance = self.allowance.max(by + by / 8).min(rtt_min);
         self.keep = KEEP;
     }
 
-    /// Something was found lost.
+    /// Notes that a packet was found lost.
     pub(crate) const fn found_lost(&mut self) {
         self.keep = self.keep.saturating_sub(1);
         if self.keep == 0 {
@@ -152,7 +157,7 @@ impl Reordering {
     }
 }
 
-/// Losses for which an allowance is kept.
+/// Losses after which an allowance is halved.
 const KEEP: u8 = 16;
 
 #[cfg(test)]
@@ -160,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_moves_it_by_a_tenth() {
+    fn a_sample_moves_the_round_trip_by_a_tenth() {
         let mut rtt = Rtt::default();
         let ms =
             |rtt: &Rtt| [rtt.smoothed(), rtt.jitter(), rtt.min(), rtt.max()].map(|time| time.as_micros());
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_seldom_counts_for_more() {
+    fn rare_samples_count_for_more() {
         let (mut rtt, ms) = (Rtt::default(), Duration::from_millis);
         let mut sample = |left, millis| {
             rtt.sample(Time::from_millis(left), ms(millis));
@@ -185,11 +190,11 @@ mod tests {
         assert_eq!(sample(1010, 160), 70, "100 times a second");
         assert_eq!(sample(1060, 170), 110, "20 times");
         assert_eq!(sample(1560, 300), 300, "a ping");
-        assert_eq!(sample(1500, 200), 290, "it left before the last one");
+        assert_eq!(sample(1500, 200), 290, "it left before the previous one");
     }
 
     #[test]
-    fn no_time_is_too_long() {
+    fn no_round_trip_is_too_long() {
         let mut rtt = Rtt::default();
         [Duration::MAX, Duration::ZERO, Duration::MAX]
             .into_iter()
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn another_path_has_a_share_of_its_own_and_counts_go_on() {
+    fn a_new_path_starts_a_new_share_and_keeps_the_counts() {
         let mut loss = Loss::default();
         (0..100).for_each(|_| loss.sample(true));
         loss.path_changed();
@@ -208,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_allowed_until_it_is_not_seen_any_more() {
+    fn observed_reordering_is_allowed_until_it_stops() {
         let mut reordering = Reordering::default();
         reordering.came_late(16, 50);
         assert_eq!(reordering.allowance, 18);
         (0..15).for_each(|_| reordering.found_lost());
         reordering.came_late(8, 50);
         (0..15).for_each(|_| reordering.found_lost());
-        assert_eq!(reordering.allowance, 18, "16 losses from the last one on");
+        assert_eq!(reordering.allowance, 18, "16 losses after the last late one");
         reordering.found_lost();
         assert_eq!(reordering.allowance, 9);
         reordering.came_late(200, 50);

@@ -1,4 +1,4 @@
-//! Which packets arrived: what one end is told by the other, and tells it.
+//! Which packets arrived, in both directions.
 
 use super::{PacketConfig, ReceiveError};
 use crate::pace::{Loss, Reordering, Rtt};
@@ -7,32 +7,32 @@ use crate::seq::Seq16;
 use crate::time::{Time, micros};
 use std::time::Duration;
 
-/// The packets that one end says it has received.
+/// The packets that one end reports as received.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Acks {
-    /// The newest of them.
+    /// The newest received packet.
     pub(crate) ack: Seq16,
-    /// Bit n is set when the packet `ack` - 1 - n is one of them.
+    /// Bit n is set if the packet `ack` - 1 - n was received.
     pub(crate) bits: u32,
 }
 
-/// Packets that became known to have arrived; iterates over their numbers, oldest first.
+/// Packets newly known to have arrived. Iterates over their numbers, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     newest: Seq16,
     /// Bit n is set for the packet `newest` - n.
     set: u64,
-    /// The same, for packets found lost.
+    /// The same for packets found lost.
     lost: u64,
-    /// Their bytes, as they were sent.
+    /// Their total size as sent, bytes.
     pub(crate) bytes: u64,
-    /// The round trip that was measured, if one was, and when it began.
+    /// When the measured round trip began, and how long it took; `None` if none was measured.
     pub(crate) round_trip: Option<(Time, Duration)>,
 }
 
 impl Acked {
-    /// Packets that have not arrived, where packets sent later have: evidently lost. Each is told once, oldest first, and may
-    /// become known to have arrived all the same.
+    /// Packets that are presumed lost: packets sent later have arrived, and these have not. Each is reported
+    /// once, oldest first, and may still turn out to have arrived.
     pub(crate) fn lost(&self) -> impl Iterator<Item = Seq16> + use<> {
         Self { set: self.lost, ..*self }
     }
@@ -48,23 +48,23 @@ impl Iterator for Acked {
     }
 }
 
-/// Keeps which packets were sent and received, by numbers that its owner counts: +1 for each packet
-/// sent, in the order of sending. Knows no wire format: [`Endpoint`](super::Endpoint) has one, sessions have another.
+/// Tracks which packets were sent and received. Its owner assigns the numbers, +1 for each packet in the
+/// order of sending. It knows no wire format: [`Endpoint`](super::Endpoint) has one, sessions have another.
 #[derive(Clone, Debug)]
 pub(crate) struct AckTracker {
     /// As in [`PacketConfig`].
     lost_after: Duration,
     forget_after: Duration,
     sent: SequenceBuffer<Sent>,
-    /// The oldest packet not yet counted as lost or not.
+    /// The oldest packet whose outcome has not been counted yet.
     unjudged: Seq16,
-    /// How much later a packet is told of than later ones.
+    /// How much later a packet may arrive than packets sent after it.
     reordering: Reordering,
     received: SequenceBuffer<()>,
-    /// When a packet or a part of one was last received; `None`: none was, or that is forgotten.
+    /// When a packet or a fragment was last received; `None` if never, or so long ago that it was cleared.
     pub(crate) heard: Option<Time>,
     pub(crate) rtt: Rtt,
-    /// What was lost: not acknowledged within `lost_after`, or before `sent` more packets were sent.
+    /// Packets lost: not acknowledged within `lost_after`, or before `sent` more packets were sent.
     pub(crate) loss: Loss,
 }
 
@@ -74,14 +74,14 @@ struct Sent {
     at: Time,
     bytes: u32,
     acked: bool,
-    /// How much later, µs, a packet left that is known to have arrived, where this one had not.
+    /// How much later, µs, the latest packet left that is known to have arrived while this one had not.
     overtaken_by: u64,
-    /// Found lost by that.
+    /// Presumed lost because of that.
     lost: bool,
 }
 
 impl AckTracker {
-    /// A tracker that owns no memory yet.
+    /// Creates a tracker. It allocates nothing yet.
     pub(crate) fn new(config: &PacketConfig) -> Self {
         let PacketConfig { sent, received, lost_after, forget_after, .. } = *config;
         Self {
@@ -97,7 +97,7 @@ impl AckTracker {
         }
     }
 
-    /// Remembers a packet that is sent now, of so many bytes.
+    /// Remembers a packet of `bytes` bytes that is sent now.
     pub(crate) fn on_sent(&mut self, now: Time, sequence: Seq16, bytes: u32) {
         if self.sent.newest().is_none() {
             self.unjudged = sequence;
@@ -108,7 +108,7 @@ impl AckTracker {
         self.sent.insert(sequence, sent);
     }
 
-    /// Whether a packet is to be taken: it is not too old, and did not come before.
+    /// Checks that a packet is neither too old nor a duplicate.
     pub(crate) fn check(&self, sequence: Seq16) -> Result<(), ReceiveError> {
         if self.received.is_stale(sequence) {
             Err(ReceiveError::Stale { sequence })
@@ -119,13 +119,13 @@ impl AckTracker {
         }
     }
 
-    /// Remembers a packet that has arrived, and that [`check`](Self::check) takes.
+    /// Remembers a received packet that passed the [`check`](Self::check).
     pub(crate) fn on_received(&mut self, now: Time, sequence: Seq16) {
         self.heard = Some(now);
         self.received.insert(sequence, ());
     }
 
-    /// What to tell the peer; `None`: nothing was received, or it is too long ago.
+    /// What to report to the peer; `None` if nothing was received, or too long ago.
     pub(crate) fn acks(&self) -> Option<Acks> {
         let ack = self.received.newest()?;
         let has = |age: u16| u32::from(self.received.get(ack.sub(1 + age)).is_some());
@@ -133,19 +133,19 @@ impl AckTracker {
         Some(Acks { ack, bits })
     }
 
-    /// Whether the peer may tell this: it acknowledges nothing newer than what was sent.
+    /// Whether the peer can honestly report this: nothing newer than the newest packet sent.
     pub(crate) fn is_possible(&self, acks: Acks) -> bool {
         self.sent.newest().is_some_and(|newest| !newest.is_before(acks.ack))
     }
 
-    /// Marks what the peer says has arrived; returns those that were not known to, which each packet
-    /// is once.
+    /// Marks the packets that the peer reports as received. Returns those that were not known to have
+    /// arrived; each packet is returned once.
     ///
-    /// The newest of them is a round trip, if it is `acks.ack`: older ones may have waited for an
-    /// acknowledgement that got lost. `delay` is how long the peer says that it waited itself.
+    /// If `acks.ack` is one of them, it yields a round trip. Older ones do not, since their acknowledgement
+    /// may have been lost once. `delay` is how long the peer says that it waited before it answered.
     ///
-    /// If it is news that `acks.ack` has arrived, those before it that have not are [lost](Acked::lost) when they left earlier by
-    /// more than packets have been seen to overtake each other.
+    /// If `acks.ack` is one of them, earlier packets that have not arrived are [lost](Acked::lost) if they
+    /// left earlier by more than the reordering seen so far.
     pub(crate) fn on_acks(&mut self, now: Time, acks: Acks, delay: Duration) -> Acked {
         let told = u64::from(acks.bits) << 1 | 1;
         let mut acked = Acked { newest: acks.ack, set: 0, lost: 0, bytes: 0, round_trip: None };
@@ -162,7 +162,7 @@ impl AckTracker {
             if sequence == acks.ack {
                 let at = sent.at;
                 let rtt = now.since(at).saturating_sub(delay);
-                self.rtt.sample(Time::ZERO, rtt); // packets leave on a beat: each counts the same
+                self.rtt.sample(Time::ZERO, rtt); // packets leave on a beat, so each counts the same
                 acked.round_trip = Some((at, rtt));
                 acked.lost = self.overtaken(at, Acked { set: !told & TOLD, ..acked });
             }
@@ -170,7 +170,7 @@ impl AckTracker {
         acked
     }
 
-    /// Of the packets `missing` where one that left at `newest` has arrived: those that are evidently lost, as a set.
+    /// Given that a packet which left at `newest` has arrived: the subset of `missing` that is presumed lost.
     fn overtaken(&mut self, newest: Time, missing: Acked) -> u64 {
         let mut lost = 0;
         for sequence in missing {
@@ -187,8 +187,8 @@ impl AckTracker {
         lost
     }
 
-    /// Lets time pass, before anything else happens at `now`: counts what was sent `lost_after` ago or
-    /// earlier as lost or not lost, and forgets what was received before a silence of `forget_after`.
+    /// Lets time pass; call it before anything else at `now`. Settles the outcome of packets sent
+    /// `lost_after` ago or earlier, and clears what was received before a silence of `forget_after`.
     pub(crate) fn update(&mut self, now: Time) {
         let Self { lost_after, forget_after, .. } = *self;
         self.judge(|_, sent| now.since(sent.at) >= lost_after);
@@ -198,17 +198,17 @@ impl AckTracker {
         }
     }
 
-    /// When [`update`](Self::update) has something to count next; `None`: nothing is under way.
+    /// When [`update`](Self::update) next has an outcome to settle; `None` if nothing is in flight.
     pub(crate) fn check_loss(&self) -> Option<Time> {
         self.sent.get(self.unjudged).map(|sent| sent.at + self.lost_after)
     }
 
-    /// Bytes of a packet that was sent, if it is remembered; else 0.
+    /// Size of a sent packet, bytes; 0 if it is no longer remembered.
     pub(crate) fn bytes_sent(&self, sequence: Seq16) -> u32 {
         self.sent.get(sequence).map_or(0, |sent| sent.bytes)
     }
 
-    /// Forgets what is known of the path: packets take another one now.
+    /// Clears the measurements of the path, since packets now take another one.
     pub(crate) fn path_changed(&mut self) {
         (self.rtt, self.reordering) = (Rtt::default(), Reordering::default());
         self.loss.path_changed();
@@ -218,27 +218,27 @@ impl AckTracker {
         self.sent.memory() + self.received.memory()
     }
 
-    /// Whether packets that were sent are remembered.
+    /// Whether any sent packet is remembered.
     pub(crate) const fn remembers_sent(&self) -> bool {
         self.sent.newest().is_some()
     }
 
-    /// Judges packets, oldest first, as long as they are `due`.
+    /// Settles the outcome of packets, oldest first, as long as they are `due`.
     fn judge(&mut self, due: impl Fn(Seq16, &Sent) -> bool) {
         while self.sent.newest().is_some_and(|newest| !newest.is_before(self.unjudged)) {
             match self.sent.get(self.unjudged) {
                 Some(sent) if due(self.unjudged, sent) => self.loss.sample(!sent.acked),
                 Some(_) => break,
-                None => {} // a number that was left out
+                None => {} // a number that was skipped
             }
             self.unjudged = self.unjudged.add(1);
         }
     }
 }
 
-/// Packets that one [`Acks`] tells of beside the newest.
+/// Packets that one [`Acks`] covers besides the newest.
 const BITS: u16 = 32;
-/// The set of all packets that it tells of.
+/// The set of all packets that one [`Acks`] covers.
 const TOLD: u64 = (1 << (BITS + 1)) - 1;
 
 #[cfg(test)]

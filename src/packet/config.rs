@@ -1,4 +1,4 @@
-//! The knobs of an endpoint.
+//! The settings of an endpoint.
 
 use super::fragment::FRAGMENTS_MAX;
 use super::header::HEADER_MAX;
@@ -7,35 +7,36 @@ use crate::pace::PaceConfig;
 use std::time::Duration;
 
 settings! {
-    /// What an [`Endpoint`](super::Endpoint) is made from: plain fields, checked once. Nothing is clamped:
-    /// a value out of range is a [`ConfigError`]. The default is for 256 packets a second at most: with more, raise `sent`.
+    /// Settings of an [`Endpoint`](super::Endpoint): plain fields, checked once. Nothing is clamped: a value
+    /// out of range is a [`ConfigError`]. The default suits up to 256 packets per second; for more, raise
+    /// `sent`.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub struct PacketConfig {
-        /// Both ends have the same; datagrams with another are refused. Draw it once for a game and a
-        /// version of its protocol.
+        /// Must be the same at both ends; datagrams with another id are refused. Pick a random number for
+        /// your game and each version of its protocol.
         pub protocol_id: u32 = 0;
-        /// Longest payload of one datagram, bytes: 1 to 65,492. A longer one is sent in fragments of this
-        /// many. The header adds 7 to 13 bytes, and 2 more to a fragment.
+        /// Longest payload of one datagram, bytes: 1 to 65,492. A longer payload is sent in fragments of this
+        /// size. The header adds 7 to 13 bytes, plus 2 in a fragment.
         pub fragment_above: u16 = 1200 - HEADER_MAX, 1..=(DATAGRAM_MAX - HEADER_MAX).into();
-        /// Longest payload sent and taken, bytes: `fragment_above` to 256 times that.
+        /// Longest payload to send and accept, bytes: `fragment_above` to 256 times that.
         pub payload_max: u32 = 16 << 10;
-        /// Of so many packets, those with the newest numbers, fragments are kept while others are
-        /// missing: 1 to 256. With `payload_max` it bounds the memory that a peer can fill.
+        /// For how many packets, the ones with the newest numbers, fragments are kept while others are
+        /// missing: 1 to 256. Together with `payload_max` this limits the memory that a peer can occupy.
         pub reassemblies: u16 = 16, 1..=256;
-        /// Packets sent that can still be acknowledged, the newest ones: 64 to 32,768. They should last
-        /// longer than `lost_after`.
+        /// For how many sent packets, the newest ones, acknowledgements are accepted: 64 to 32,768. Choose
+        /// enough to cover more than `lost_after`.
         pub sent: u16 = 256, 64..=1 << 15;
-        /// Packets received that are told apart from their copies, the newest ones: 64 to 32,768.
+        /// For how many received packets, the newest ones, duplicates are detected: 64 to 32,768.
         pub received: u16 = 256, 64..=1 << 15;
-        /// A packet not acknowledged for this long counts as lost: 1 ms to 60 s.
+        /// A packet that is not acknowledged for this long counts as lost: 1 ms to 60 s.
         pub lost_after: Duration = Duration::from_secs(1), 1..=60_000;
-        /// When nothing has been received for this long, what was is no longer acknowledged and any number
-        /// is taken: 1 to 60 s. The peer must send fewer than 32,768 packets in that time.
+        /// After nothing has been received for this long, earlier packets are no longer acknowledged and any
+        /// packet number is accepted: 1 to 60 s. The peer must send fewer than 32,768 packets in that time.
         pub forget_after: Duration = Duration::from_secs(10), 1000..=60_000;
-        /// When nothing has been sent for this long, an empty packet tells what has arrived: 1 ms to 60 s.
-        /// `None`: never.
+        /// After nothing has been sent for this long, an empty packet carries the acknowledgements: 1 ms to
+        /// 60 s. `None`: never.
         pub keepalive: Option<Duration> = Some(Duration::from_millis(100)), 1..=60_000;
-        /// When to send less.
+        /// When to reduce the sending rate.
         pub pace: PaceConfig = PaceConfig::default();
     }
 }
@@ -45,7 +46,7 @@ impl PacketConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// If a field is out of range. The error names the field, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         let one = u32::from(self.fragment_above);

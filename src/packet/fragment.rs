@@ -1,23 +1,23 @@
-//! Packets that are larger than a datagram: put together from their fragments.
+//! Reassembles packets that are larger than a datagram.
 
 use super::error::ReceiveError;
 use super::header::Fragment;
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 
-/// Packets of which some fragments are missing.
+/// Packets that are still missing fragments.
 ///
-/// Holds at most `places` packets, those with the newest numbers, each of at most `payload_max`
-/// bytes. Buffers are used again: there are never more than `places` and one.
+/// Holds at most `places` packets, the ones with the newest numbers, each of at most `payload_max` bytes.
+/// Buffers are reused: there are never more than `places` + 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     packets: SequenceBuffer<Partial>,
     payload_max: u32,
-    /// Buffers without a packet.
+    /// Buffers not in use.
     spare: Vec<Vec<u8>>,
     /// The packet that was completed last.
     pub(crate) complete: Vec<u8>,
-    /// Packets that were given up because others came, and fragments of them were still missing.
+    /// Packets that were dropped for newer ones while fragments were still missing.
     pub(super) abandoned: u64,
 }
 
@@ -27,8 +27,9 @@ impl Reassembly {
         Self { packets, payload_max, spare: Vec::new(), complete: Vec::new(), abandoned: 0 }
     }
 
-    /// Takes the fragment `id` of 0 to `last`, unless it came before or too late; `true`: that completes its packet, which is
-    /// [`complete`](Self::complete) until the next. After an error nothing has changed.
+    /// Adds the fragment `id` of 0 to `last` unless it is a duplicate or too late. Returns `true` if that
+    /// completes its packet, which then is [`complete`](Self::complete) until the next one. An error changes
+    /// nothing.
     pub(crate) fn join(
         &mut self,
         sequence: Seq16,
@@ -49,7 +50,7 @@ impl Reassembly {
         self.packets.memory() + self.complete.capacity() + partial + spare
     }
 
-    /// Whether a fragment can be taken.
+    /// Checks whether a fragment can be added.
     pub(super) fn check(&self, sequence: Seq16, fragment: Fragment, data: &[u8]) -> Result<(), ReceiveError> {
         if self.packets.is_stale(sequence) {
             return Err(ReceiveError::Stale { sequence });
@@ -70,8 +71,8 @@ impl Reassembly {
         Ok(())
     }
 
-    /// Takes a fragment that passed the [`check`](Self::check); `true`: that completes its packet,
-    /// which is [`complete`](Self::complete) until the next.
+    /// Adds a fragment that passed the [`check`](Self::check). Returns `true` if that completes its packet,
+    /// which then is [`complete`](Self::complete) until the next one.
     pub(super) fn add(&mut self, sequence: Seq16, fragment: Fragment, data: &[u8]) -> bool {
         self.advance(sequence);
         if self.packets.get(sequence).is_none() {
@@ -92,7 +93,7 @@ impl Reassembly {
         true
     }
 
-    /// Gives up everything, and takes any number again.
+    /// Drops all packets and accepts any number again.
     pub(super) fn clear(&mut self) {
         if let Some(newest) = self.packets.newest() {
             self.advance(newest.add(self.packets.size()));
@@ -100,7 +101,7 @@ impl Reassembly {
         }
     }
 
-    /// Gives up what is too old when a packet has come.
+    /// Drops the packets that become too old when `sequence` arrives.
     pub(super) fn advance(&mut self, sequence: Seq16) {
         let Self { packets, spare, abandoned, .. } = self;
         packets.advance(sequence, |packet| {
@@ -110,19 +111,19 @@ impl Reassembly {
     }
 }
 
-/// A packet of which some fragments are missing.
+/// A packet that is still missing fragments.
 #[derive(Clone, Debug)]
 struct Partial {
-    /// Every fragment in its place. While only the last one is there it is at the front: where its
-    /// place is follows from the size of another one.
+    /// All fragments in their places. If only the last one is there, it lies at the front: its place depends
+    /// on the size of the others.
     bytes: Vec<u8>,
     /// Number of the last fragment.
     last: u8,
-    /// Bytes of each fragment but the last; 0: none of them is there yet.
+    /// Size of each fragment but the last, bytes; 0 if none of them is there yet.
     size: usize,
-    /// Bytes of the last fragment; 0: it is not there yet.
+    /// Size of the last fragment, bytes; 0 if it is not there yet.
     tail: usize,
-    /// A bit for each fragment that is there.
+    /// One bit for each fragment that is there.
     have: [u64; 4],
 }
 
@@ -139,8 +140,8 @@ impl Partial {
         self.have.iter().map(|bits| bits.count_ones()).sum::<u32>() == u32::from(self.last) + 1
     }
 
-    /// Bytes that the packet has at least, with a fragment of `len` bytes; `None`: it does not go
-    /// together with the others. All but the last are of one size, and the last is no larger.
+    /// Least size of the packet, bytes, given a fragment of `len` bytes. Returns `None` if the fragment
+    /// contradicts the others: all but the last have the same size, and the last is no larger.
     fn least_len(&self, fragment: Fragment, len: usize) -> Option<usize> {
         let (size, tail) = if fragment.id == self.last { (self.size, len) } else { (len, self.tail) };
         let fits = len > 0
@@ -150,7 +151,7 @@ impl Partial {
         fits.then(|| usize::from(self.last) * size.max(tail) + tail.max(1))
     }
 
-    /// Takes a fragment for which [`least_len`](Self::least_len) is at most `max`.
+    /// Adds a fragment for which [`least_len`](Self::least_len) is at most `max`.
     fn add(&mut self, fragment: Fragment, data: &[u8], max: usize) {
         let last = usize::from(self.last);
         if fragment.id == self.last {
@@ -186,7 +187,7 @@ fn to_usize(len: u32) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
 }
 
-/// Most fragments of a packet.
+/// Most fragments per packet.
 pub(super) const FRAGMENTS_MAX: u32 = 256;
 
 #[cfg(test)]
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_given_up_for_newer_ones_and_when_its_number_comes_round() {
+    fn a_packet_is_dropped_for_newer_ones_and_when_its_number_is_reused() {
         let mut reassembly = Reassembly::new(4, 100);
         add(&mut reassembly, 10, [0, 1], b"old").unwrap();
         add(&mut reassembly, 13, [0, 1], b"new").unwrap();
@@ -218,14 +219,18 @@ mod tests {
         for sequence in (16..=u16::MAX).step_by(20_000).chain([10]) {
             reassembly.advance(Seq16(sequence));
         }
-        assert_eq!(add(&mut reassembly, 13, [1, 1], b"er"), Ok(None), "the first part was of another 13");
+        assert_eq!(
+            add(&mut reassembly, 13, [1, 1], b"er"),
+            Ok(None),
+            "the first fragment belonged to an earlier packet 13"
+        );
         reassembly.clear();
         assert_eq!((reassembly.abandoned, add(&mut reassembly, 12, [1, 1], b"er")), (3, Ok(None)));
     }
 
     proptest! {
         #[test]
-        fn any_order_with_any_copies_gives_the_packet_once(
+        fn fragments_in_any_order_with_duplicates_yield_the_packet_once(
             len in 2..2000usize,
             parts in 2..=256usize,
             order in prop::collection::vec(any::<prop::sample::Index>(), 0..600),

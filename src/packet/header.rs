@@ -1,31 +1,31 @@
-//! The header of a packet: bytes and values. Every value has one encoding, and no other is taken.
+//! The header of a packet: bytes and values. Every value has exactly one encoding; any other is rejected.
 
 use super::acks::Acks;
 use super::error::ReceiveError;
 use crate::seq::Seq16;
 use crate::wire::reader::{Reader, Short};
 
-/// What is between the protocol id and the payload of a datagram.
+/// What lies between the protocol id and the payload of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Header {
     pub(super) sequence: Seq16,
-    /// Which part of the packet; `None`: all of it.
+    /// Which part of the packet this is; `None`: all of it.
     pub(super) fragment: Option<Fragment>,
-    /// What its sender has received; `None`: nothing, or this is not the first fragment.
+    /// What the sender has received; `None`: nothing, or this is not the first fragment.
     pub(super) acks: Option<Acks>,
 }
 
-/// The place of a fragment among those of its packet.
+/// The place of a fragment in its packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Fragment {
     /// Number of the fragment, from 0.
     pub(super) id: u8,
-    /// Number of the last, from 1: a packet of one part has no fragments.
+    /// Number of the last fragment, at least 1: a packet in one part is not fragmented.
     pub(super) last: u8,
 }
 
 impl Header {
-    /// Appends the bytes of the header, the protocol id first.
+    /// Appends the bytes of the header, beginning with the protocol id.
     pub(super) fn encode(&self, protocol_id: u32, datagram: &mut Vec<u8>) {
         let Self { sequence, fragment, acks } = *self;
         let part = if fragment.is_some() { FRAGMENT } else { 0 };
@@ -40,7 +40,7 @@ impl Header {
         }
     }
 
-    /// Takes the header off the front of `datagram`; returns it and the payload.
+    /// Splits `datagram` into its header and its payload.
     pub(super) fn decode(protocol_id: u32, datagram: &[u8]) -> Result<(Self, &[u8]), ReceiveError> {
         let mut bytes = Reader::new(datagram);
         let found = bytes.u32()?;
@@ -71,7 +71,7 @@ impl Fragment {
     }
 }
 
-/// The prefix for acks in a packet of this number.
+/// The prefix flags for `acks` in the packet `sequence`.
 fn ack_flags(sequence: Seq16, Acks { ack, bits }: Acks) -> u8 {
     let far = if distance(sequence, ack).is_none() { FAR } else { 0 };
     let told = BITS.into_iter().zip(bits.to_le_bytes()).filter(|(_, bits)| *bits != ALL);
@@ -108,7 +108,7 @@ fn decode_acks(flags: u8, sequence: Seq16, bytes: &mut Reader<'_>) -> Result<Ack
     Ok(Acks { ack, bits: u32::from_le_bytes(bits) })
 }
 
-/// How far `ack` lies before `sequence`, if one byte can tell it.
+/// How far `ack` lies before `sequence`, if that fits one byte.
 fn distance(sequence: Seq16, ack: Seq16) -> Option<u8> {
     u8::try_from(sequence.0.wrapping_sub(ack.0)).ok()
 }
@@ -119,17 +119,17 @@ impl From<Short> for ReceiveError {
     }
 }
 
-/// The prefix: this is a fragment.
+/// Prefix flag: this is a fragment.
 const FRAGMENT: u8 = 1;
-/// The prefix: there are acks. Without, the flags below are 0.
+/// Prefix flag: acks are present. Without it, the flags below are 0.
 const ACKS: u8 = 1 << 1;
-/// The prefix: the ack is told in two bytes, not as a distance from the sequence in one.
+/// Prefix flag: the ack takes two bytes, instead of one byte with its distance from the sequence.
 const FAR: u8 = 1 << 2;
-/// The prefix, for each byte of the ack bits: it is not all ones, and told.
+/// Prefix flags, one for each byte of the ack bits: the byte is present because it is not all ones.
 const BITS: [u8; 4] = [1 << 3, 1 << 4, 1 << 5, 1 << 6];
-/// The prefix: always 0.
+/// Prefix flag: always 0.
 const RESERVED: u8 = 1 << 7;
-/// A byte of the ack bits that is left out.
+/// A byte of the ack bits that is omitted.
 const ALL: u8 = 0xff;
 /// The longest header: protocol id, prefix, sequence, fragment, ack, ack bits.
 pub(super) const HEADER_MAX: u16 = 4 + 1 + 2 + 2 + 2 + 4;
@@ -152,16 +152,20 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_stand_where_the_document_has_them() {
+    fn the_layout_is_the_documented_one() {
         let header = |acks| Header { sequence: Seq16(0x0605), fragment: None, acks };
         let rest = |header| encoded(header).split_off(4);
         assert_eq!(encoded(header(None))[..4], [1, 2, 3, 4]);
         assert_eq!(rest(header(None)), [0, 5, 6]);
-        assert_eq!(rest(header(acks(0x0605, u32::MAX))), [0b10, 5, 6, 0], "4 bytes when nothing is lost");
+        assert_eq!(rest(header(acks(0x0605, u32::MAX))), [0b10, 5, 6, 0], "4 bytes if nothing is lost");
         assert_eq!(rest(header(acks(0x0506, u32::MAX))), [0b10, 5, 6, 255]);
         assert_eq!(rest(header(acks(0x0505, u32::MAX))), [0b110, 5, 6, 5, 5]);
         assert_eq!(rest(header(acks(0x0606, 0xff01_ff02))), [0b010_1110, 5, 6, 6, 6, 2, 1]);
-        assert_eq!(rest(header(acks(0x0600, 0))), [0b111_1010, 5, 6, 5, 0, 0, 0, 0], "8 at most if near");
+        assert_eq!(
+            rest(header(acks(0x0600, 0))),
+            [0b111_1010, 5, 6, 5, 0, 0, 0, 0],
+            "at most 8 if the ack is near"
+        );
         let part = |id, acks| Header { fragment: Some(Fragment { id, last: 9 }), ..header(acks) };
         assert_eq!(rest(part(0, acks(0x0605, u32::MAX))), [0b11, 5, 6, 0, 9, 0]);
         assert_eq!(rest(part(9, None)), [1, 5, 6, 9, 9]);
@@ -170,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_encodes_to_the_same_bytes(
+        fn valid_headers_re_encode_to_the_same_bytes(
             prefix in 0..=0x7f_u8,
             rest in prop::collection::vec(prop_oneof![Just(0), Just(1), Just(ALL), any::<u8>()], 2..20),
         ) {

@@ -1,10 +1,9 @@
-//! Packets that are numbered, acknowledged and never resent: for what is out of date before it could
-//! be sent again, and for what is above to decide.
+//! Numbered packets that are acknowledged but never resent: for data that would be out of date by the time it
+//! could be resent, or for a layer above that decides what to resend.
 //!
-//! An [`Endpoint`] turns payloads into datagrams and datagrams into payloads, and tells which packets
-//! have arrived. It has neither socket nor clock: a UDP socket and a call at each tick are all that
-//! is missing. Payloads larger than a datagram go in fragments. Nothing is encrypted or
-//! authenticated.
+//! An [`Endpoint`] turns payloads into datagrams and datagrams into payloads, and reports which packets
+//! arrived. It has neither a socket nor a clock: add a UDP socket and a call per tick. Payloads larger than a
+//! datagram are sent in fragments. Nothing is encrypted or authenticated.
 //!
 //! ```
 //! use whitewater::packet::{Endpoint, PacketConfig};
@@ -26,12 +25,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every packet tells which of the newest 33 packets of the peer have arrived: an acknowledgement
-//! only gets lost when everything does that the other end sends while 33 packets come in. What is
-//! acknowledged has surely arrived; what is not is probably lost. What is built on top must stay
-//! right when acknowledgements get lost.
+//! Every packet says which of the newest 33 packets of the peer have arrived. An acknowledgement gets lost
+//! only if every packet that the other end sends is lost while 33 packets come in. An acknowledged packet has
+//! certainly arrived; an unacknowledged one is probably lost. Code on top must work correctly even if
+//! acknowledgements get lost.
 //!
-//! The bytes are in docs/WIRE.md, timers and limits in docs/BEHAVIOUR.md.
+//! docs/WIRE.md documents the bytes, docs/BEHAVIOUR.md the timers and limits.
 
 mod acks;
 mod config;
@@ -59,8 +58,8 @@ use std::time::Duration;
 
 /// One end of an exchange of packets.
 ///
-/// Call [`update`](Self::update) when [`check`](Self::check) says; after each call send what is in the
-/// output.
+/// Call [`update`](Self::update) when [`check`](Self::check) says, and send what is in the output after each
+/// call.
 #[derive(Clone, Debug)]
 pub struct Endpoint<O> {
     config: PacketConfig,
@@ -68,35 +67,35 @@ pub struct Endpoint<O> {
     next: Seq16,
     acks: AckTracker,
     reassembly: Reassembly,
-    /// Acknowledged and not asked for yet.
+    /// Acknowledged packets not yet returned by `pop_acked`.
     acked: VecDeque<Seq16>,
-    /// Found lost and not asked for yet.
+    /// Lost packets not yet returned by `pop_lost`.
     lost: VecDeque<Seq16>,
-    /// When a packet was last sent, or the first one received; `None`: neither yet.
+    /// When a packet was last sent or the first one received; `None` before both.
     spoke: Option<Time>,
     pace: Pace,
-    /// What is counted here.
+    /// The counters.
     counts: Counts,
-    /// Bytes sent, received and acknowledged.
+    /// Rates of bytes sent, received and acknowledged.
     rates: [Rate; 3],
     datagram: Vec<u8>,
 }
 
 impl<O: Output> Endpoint<O> {
-    /// An endpoint whose first packet has the number 0. It owns no memory yet.
+    /// Creates an endpoint whose first packet has the number 0. It allocates nothing yet.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// If a field of `config` is out of range.
     pub fn new(config: &PacketConfig, output: O) -> Result<Self, ConfigError> {
         Self::starting_at(config, output, Seq16(0))
     }
 
-    /// An endpoint whose first packet has the number `first`.
+    /// Creates an endpoint whose first packet has the number `first`.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// If a field of `config` is out of range.
     pub fn starting_at(config: &PacketConfig, output: O, first: Seq16) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -115,14 +114,14 @@ impl<O: Output> Endpoint<O> {
         })
     }
 
-    /// Sends a packet at once, in one datagram or in fragments, and returns its number. It is not sent
-    /// again; [`pop_acked`](Self::pop_acked) tells if it has arrived.
+    /// Sends a packet at once, in one datagram or in fragments, and returns its number. It is not resent;
+    /// [`pop_acked`](Self::pop_acked) reports whether it has arrived.
     ///
-    /// An empty payload only tells the peer what has arrived, as a keepalive does.
+    /// An empty payload only carries acknowledgements, as a keepalive does.
     ///
     /// # Errors
     ///
-    /// When the payload is too long. Nothing is sent then.
+    /// If the payload is too long. Nothing is sent then.
     pub fn send(&mut self, now: Time, payload: &[u8]) -> Result<Seq16, PacketSendError> {
         let max = self.config.payload_max;
         if !u32::try_from(payload.len()).is_ok_and(|len| len <= max) {
@@ -132,12 +131,12 @@ impl<O: Output> Endpoint<O> {
         Ok(self.send_packet(now, payload))
     }
 
-    /// Takes a datagram; returns the payload if that completes a packet which is not empty.
+    /// Takes a datagram. Returns the payload if that completes a non-empty packet.
     ///
     /// # Errors
     ///
-    /// When the datagram is none of ours, comes too late, or came before. Nothing has changed but a
-    /// counter, and what the passing of time does.
+    /// If the datagram is not valid, comes too late, or is a duplicate. Nothing has changed but a counter and
+    /// what changes as time passes.
     pub fn receive<'a>(
         &'a mut self,
         now: Time,
@@ -150,12 +149,12 @@ impl<O: Output> Endpoint<O> {
         Ok(Some(payload).filter(|payload| !payload.is_empty()))
     }
 
-    /// Takes a datagram, and gives the payload to `take` if that completes a packet which is not empty. A packet that `take`
-    /// refuses with `false` is not acknowledged, as if it had been lost.
+    /// Takes a datagram and passes the payload to `take` if that completes a non-empty packet. If `take`
+    /// returns `false`, the packet is not acknowledged, as if it had been lost.
     ///
     /// # Errors
     ///
-    /// As [`receive`](Self::receive), and when `take` refuses.
+    /// As [`receive`](Self::receive), and if `take` refuses.
     pub fn receive_if(
         &mut self,
         now: Time,
@@ -174,26 +173,27 @@ impl<O: Output> Endpoint<O> {
         Ok(())
     }
 
-    /// Takes the number of a packet that has arrived at the peer, in the order in which that became
-    /// known. Each is given once, and only if it arrived.
+    /// Returns the number of a packet that has arrived at the peer, in the order in which that became known.
+    /// Each packet that arrived is returned exactly once.
     ///
-    /// Of those that nobody asks for, the newest [`sent`](PacketConfig::sent) are kept.
+    /// If you do not call this, the newest [`sent`](PacketConfig::sent) numbers are kept.
     pub fn pop_acked(&mut self) -> Option<Seq16> {
         self.acked.pop_front()
     }
 
-    /// Takes the number of a packet that is evidently lost: one sent later has arrived at the peer, and it has not. Each is given
-    /// once, as soon as that is known, which is mostly a round trip and the time to the next packet after it was sent. How much
-    /// packets overtake each other is learned, so few are given in vain; those are told by [`pop_acked`](Self::pop_acked) as well.
-    /// Not all that is lost is ever evident: see docs/BEHAVIOUR.md.
+    /// Returns the number of a packet that is presumed lost: a packet sent later has arrived at the peer, and
+    /// this one has not. Each is returned once, as soon as that is known, which is mostly one round trip plus
+    /// the time to the next packet after it was sent. The endpoint learns how far packets overtake each
+    /// other, so few are reported wrongly; those are also returned by [`pop_acked`](Self::pop_acked). Some
+    /// losses are never detected this way: see docs/BEHAVIOUR.md.
     ///
-    /// Of those that nobody asks for, the newest [`sent`](PacketConfig::sent) are kept.
+    /// If you do not call this, the newest [`sent`](PacketConfig::sent) numbers are kept.
     pub fn pop_lost(&mut self) -> Option<Seq16> {
         self.lost.pop_front()
     }
 
-    /// Counts losses and sends a keepalive, if that is due. Call it when [`check`](Self::check) says,
-    /// or at every tick.
+    /// Counts losses and sends a keepalive if one is due. Call it when [`check`](Self::check) says, or on
+    /// every tick.
     pub fn update(&mut self, now: Time) {
         self.tick(now);
         if self.keepalive_at().is_some_and(|at| at <= now) {
@@ -203,38 +203,38 @@ impl<O: Output> Endpoint<O> {
         self.choose_mode(now);
     }
 
-    /// When to call [`update`](Self::update) next, not before `now`; `None`: not until something is
-    /// sent or received.
+    /// When to call [`update`](Self::update) next, at `now` or later; `None`: not until something is sent or
+    /// received.
     #[must_use]
     pub fn check(&self, now: Time) -> Option<Time> {
         let due = [self.keepalive_at(), self.acks.check_loss()].into_iter().flatten().min()?;
         Some(due.max(now))
     }
 
-    /// Packets that should be sent a second, by the [mode](PacketStats::pace): the caller sends them.
+    /// Packets that you should send per second, by the [mode](PacketStats::pace).
     #[must_use]
     pub const fn rate(&self) -> u16 {
         self.pace.rate()
     }
 
-    /// What it is made from.
+    /// The settings that it was made from.
     #[must_use]
     pub const fn config(&self) -> &PacketConfig {
         &self.config
     }
 
-    /// Where datagrams go.
+    /// The output for datagrams.
     #[must_use]
     pub const fn output(&self) -> &O {
         &self.output
     }
 
-    /// Where datagrams go, to take them out.
+    /// The output for datagrams, mutable, to take them out.
     pub const fn output_mut(&mut self) -> &mut O {
         &mut self.output
     }
 
-    /// What it counted and measured, as of the last call.
+    /// Counters and measurements as of the last call.
     #[must_use]
     pub fn stats(&self) -> PacketStats {
         let (rtt, loss) = (&self.acks.rtt, &self.acks.loss);
@@ -258,9 +258,9 @@ impl<O: Output> Endpoint<O> {
         stats
     }
 
-    /// Checks a datagram and takes its acknowledgements; returns the number of the packet if it is complete, and its payload if it
-    /// was no fragment.
-    #[expect(clippy::type_complexity, reason = "a number and perhaps bytes, if any")]
+    /// Checks a datagram and applies its acknowledgements. Returns the number of the packet if it is
+    /// complete, and its payload unless it came in fragments.
+    #[expect(clippy::type_complexity, reason = "a packet number, and its payload unless fragmented")]
     fn open<'a>(
         &mut self,
         now: Time,
@@ -291,7 +291,7 @@ impl<O: Output> Endpoint<O> {
         })
     }
 
-    /// Does what the passing of time does, whatever is called.
+    /// Does what is due as time passes. Every call begins with it.
     fn tick(&mut self, now: Time) {
         self.acks.update(now);
         if self.acks.heard.is_none() {
@@ -304,7 +304,7 @@ impl<O: Output> Endpoint<O> {
         self.pace.update(now, &Conditions::of(&self.acks.rtt, &self.acks.loss));
     }
 
-    /// Finds everything that is wrong with a datagram, before anything of it counts.
+    /// Checks all of a datagram before any of it is applied.
     fn check_datagram<'a>(&self, datagram: &'a [u8]) -> Result<(Header, &'a [u8]), ReceiveError> {
         let (header, data) = Header::decode(self.config.protocol_id, datagram)?;
         let Header { sequence, fragment, acks } = header;
@@ -351,7 +351,7 @@ impl<O: Output> Endpoint<O> {
         sequence
     }
 
-    /// Sends a packet in fragments, of which the first has the acks, and returns their length.
+    /// Sends a packet in fragments, the first of which carries the acks, and returns their total size, bytes.
     fn send_fragments(&mut self, header: Header, payload: &[u8]) -> u32 {
         let one = usize::from(self.config.fragment_above);
         let last = u8::try_from((payload.len() - 1) / one).unwrap_or(u8::MAX);

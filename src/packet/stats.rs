@@ -6,63 +6,62 @@ use crate::time::Time;
 use std::time::Duration;
 
 stats! {
-    /// A view of an endpoint: what it counted since it was made, and how it stands as of its last call. From
+    /// Statistics of an endpoint: counters since it was created, and measurements as of its last call. From
     /// [`Endpoint::stats`](super::Endpoint::stats).
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct PacketStats {
-        /// Round trip, smoothed by 10 %; zero before the first. The time until the peer sends its next
-        /// packet is in it, since only that tells what has arrived.
+        /// Round trip, smoothed by 10 %; zero before the first. It includes the time until the peer sends its
+        /// next packet, since only packets carry acknowledgements.
         pub rtt: Duration => "whitewater_packet_rtt_seconds",
         /// Shortest round trip.
         pub rtt_min: Duration => "whitewater_packet_rtt_min_seconds",
         /// Longest round trip.
         pub rtt_max: Duration,
-        /// Mean distance of a round trip from the smoothed one, smoothed by 10 %.
+        /// Mean deviation from the smoothed round trip, smoothed by 10 %.
         pub jitter: Duration => "whitewater_packet_jitter_seconds",
-        /// Share of the packets that were not acknowledged in time, 0 to 1, of about the last 64.
+        /// Share of packets not acknowledged in time, 0 to 1, over about the last 64.
         pub loss: f64 => "whitewater_packet_loss_ratio",
-        /// Bytes of datagrams sent in a second, smoothed over about one. Headers of IP and UDP are not in
-        /// it.
+        /// Bytes of datagrams sent per second, smoothed over about one second. IP and UDP headers are not
+        /// included.
         pub sent_bandwidth: f64 => "whitewater_packet_sent_bytes_per_second",
-        /// Bytes of datagrams received and taken in a second, smoothed likewise.
+        /// Bytes of datagrams received and accepted per second, smoothed likewise.
         pub received_bandwidth: f64 => "whitewater_packet_received_bytes_per_second",
-        /// Bytes of datagrams sent in a second, counted when their packets become known to have arrived.
+        /// Bytes of datagrams sent per second, counted when their packets become known to have arrived.
         pub acked_bandwidth: f64,
-        /// Packets that were not acknowledged in time. A late acknowledgement still counts in `acked`,
-        /// so a packet can be both.
+        /// Packets that were not acknowledged in time. A late acknowledgement still counts in `acked`, so a
+        /// packet can be in both.
         pub lost: u64 => "whitewater_packet_lost_total",
-        /// Packets given up with some of their fragments missing.
+        /// Packets dropped while some of their fragments were missing.
         pub abandoned: u64 => "whitewater_packet_abandoned_total",
-        /// When a packet, or a part of one, was last received; `None`: nothing was, or it is
-        /// `forget_after` ago.
+        /// When a packet or a fragment was last received; `None` if never, or at least `forget_after` ago.
         pub heard: Option<Time>,
-        /// Good or bad mode, since when, and what it takes to get out of it.
+        /// The pace mode, since when, and how long conditions must be good for bad mode to end.
         pub pace: PaceState,
     }
     counted by #[derive(Copy)] Counts {
-        /// Packets sent, keepalives included.
+        /// Packets sent, including keepalives.
         pub sent: u64 => "whitewater_packet_sent_total",
-        /// Of these, keepalives.
+        /// How many of these were keepalives.
         pub keepalives: u64,
-        /// Datagrams sent: a packet in fragments is several.
+        /// Datagrams sent: a fragmented packet takes several.
         pub datagrams_sent: u64 => "whitewater_packet_datagrams_sent_total",
-        /// Whole packets received, empty ones included.
+        /// Complete packets received, including empty ones.
         pub received: u64 => "whitewater_packet_received_total",
         /// Packets sent that have arrived.
         pub acked: u64 => "whitewater_packet_acked_total",
-        /// Packets acknowledged that nobody asked for before as many others were: see
-        /// [`pop_acked`](super::Endpoint::pop_acked).
+        /// Acknowledged packets whose number was pushed out by newer ones before
+        /// [`pop_acked`](super::Endpoint::pop_acked) returned it.
         pub acked_unread: u64,
-        /// Packets evidently lost, by one sent later that arrived: see [`pop_lost`](super::Endpoint::pop_lost). Those that were only late
-        /// are among them.
+        /// Packets presumed lost because one sent later arrived; see [`pop_lost`](super::Endpoint::pop_lost).
+        /// Includes those that were only late.
         pub overtaken: u64,
-        /// What was refused, by kind.
+        /// Datagrams rejected, by reason.
         pub rejected: RejectedPackets => "whitewater_packet_rejected_total",
     }
 }
 
 reasons! {
-    /// Datagrams that [`Endpoint::receive`](super::Endpoint::receive) refused, by the [`ReceiveError`].
+    /// Datagrams that [`Endpoint::receive`](super::Endpoint::receive) rejected, by [`ReceiveError`].
     pub struct RejectedPackets: u64, by ReceiveError {
         truncated: Truncated,
         protocol: Protocol,
@@ -78,15 +77,16 @@ reasons! {
     }
 }
 
-/// Bytes a second: the mean of the first ten [`SLOT`]s, then each moves it by 10 % of the difference.
+/// Bytes per second: the mean of the first ten [`SLOT`]s; after that, each slot moves it by 10 % of the
+/// difference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     per_second: f64,
-    /// Bytes of the slot that is running.
+    /// Bytes in the current slot.
     bytes: u64,
-    /// When it began; `None`: nothing was counted yet.
+    /// When the current slot began; `None` before the first byte.
     began: Option<Time>,
-    /// Slots before it.
+    /// Number of completed slots.
     slots: u64,
 }
 
@@ -122,7 +122,7 @@ impl Rate {
 }
 
 const SLOT: Duration = Duration::from_millis(100);
-/// One by the weight of a slot.
+/// Number of slots that the rate averages over.
 const MEMORY: u64 = 10;
-/// After this much silence nothing is left of the rate: 0.9^600.
+/// After this much silence the rate is practically zero: 0.9^600.
 const FORGOTTEN: Duration = Duration::from_secs(60);

@@ -1,11 +1,11 @@
-/// Bytes that come in at one end and go at the other, named by their position: the count of bytes
-/// pushed before them, of which 31 bits are enough.
+/// A queue of bytes: pushed at one end, popped at the other. A byte is named by its position, which is the
+/// number of bytes pushed before it, modulo 2^31.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByteRing {
     buf: Box<[u8]>,
-    /// Where in `buf` the oldest byte is.
+    /// Index in `buf` of the oldest byte.
     head: u32,
-    /// Where in `buf` the next byte goes; the end of `buf` is as good as its start.
+    /// Index in `buf` where the next byte goes. The end of `buf` is equivalent to its start.
     tail: u32,
     len: u32,
     /// Position of the oldest byte.
@@ -20,13 +20,13 @@ impl ByteRing {
         self.start
     }
 
-    /// Position of the byte that is pushed next.
+    /// Position of the next byte to be pushed.
     #[inline]
     pub(crate) const fn end(&self) -> u32 {
         self.start.wrapping_add(self.len)
     }
 
-    /// Bytes held.
+    /// Number of bytes held.
     #[inline]
     pub(crate) const fn len(&self) -> u32 {
         self.len
@@ -36,12 +36,13 @@ impl ByteRing {
         self.buf.len()
     }
 
-    /// Whether no byte is held.
+    /// Whether the ring is empty.
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Appends `bytes` and returns their position; `None`: there would be more than [`BYTES_MAX`].
+    /// Appends `bytes` and returns their position. Returns `None` if the ring would hold more than
+    /// [`BYTES_MAX`].
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Option<u32> {
         if let Some((position, room)) = self.extend(bytes.len()) {
@@ -52,12 +53,12 @@ impl ByteRing {
         self.push_slowly(bytes).then_some(position)
     }
 
-    /// Appends `len` bytes for the caller to fill in, and returns their position; `None`: they would
-    /// lie across the edge of the buffer, or need a larger one.
+    /// Appends `len` bytes for the caller to fill in, and returns their position. Returns `None` if they
+    /// would cross the edge of the buffer or need a larger one.
     #[inline]
     pub(crate) fn extend(&mut self, len: usize) -> Option<(u32, &mut [u8])> {
         if self.len == 0 {
-            (self.head, self.tail) = (0, 0); // as far from the edge as can be
+            (self.head, self.tail) = (0, 0); // as far from the edge as possible
         }
         let (position, at) = (self.end(), self.tail as usize);
         if len > self.buf.len() - self.len as usize {
@@ -69,7 +70,7 @@ impl ByteRing {
         Some((position, room))
     }
 
-    /// The `N` oldest bytes; `None` where fewer are held, or they lie across the edge of the buffer.
+    /// The `N` oldest bytes; `None` if fewer are held or they cross the edge of the buffer.
     #[inline]
     pub(crate) fn front<const N: usize>(&self) -> Option<&[u8; N]> {
         if (self.len as usize) < N {
@@ -78,20 +79,20 @@ impl ByteRing {
         self.buf.get(self.head as usize..)?.first_chunk()
     }
 
-    /// Copies the bytes from `position` on, which must be held, to the whole of `to`.
+    /// Fills `to` with the bytes from `position` on, all of which must be held.
     #[inline(always)]
     pub(crate) fn copy_to(&self, position: u32, to: &mut [u8]) {
         self.reader(position).copy_next(to);
     }
 
-    /// A reader of the bytes from `position` on, which are held or the end.
+    /// A reader that starts at `position`, which must be held or the end.
     #[inline]
     pub(crate) fn reader(&self, position: u32) -> Reader<'_> {
         Reader { buf: &self.buf, at: self.index(position) }
     }
 
-    /// Lets go of the `skip` oldest bytes and copies those after them to the whole of `to`, which
-    /// lets go of them as well. All must be held.
+    /// Drops the `skip` oldest bytes, then fills `to` with the bytes after them and drops those as well. All
+    /// of them must be held.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self, skip: u32, to: &mut [u8]) {
         let at = self.index(self.start.wrapping_add(skip));
@@ -118,13 +119,13 @@ impl ByteRing {
         self.offset(position) == 0
     }
 
-    /// Lets go of all bytes before `position`, which is held or the end.
+    /// Drops all bytes before `position`, which must be held or the end.
     #[inline]
     pub(crate) fn release_to(&mut self, position: u32) {
         self.release(self.offset(position));
     }
 
-    /// Lets go of the `count` oldest bytes, which are held.
+    /// Drops the `count` oldest bytes, which must be held.
     #[inline]
     pub(crate) fn release(&mut self, count: usize) {
         let index = self.head as usize + count;
@@ -133,27 +134,27 @@ impl ByteRing {
         self.start = self.start.wrapping_add(count as u32);
     }
 
-    /// Gives the memory back when no byte is held.
+    /// Frees the memory if the ring is empty.
     pub(crate) fn shrink(&mut self) {
         if self.is_empty() {
             *self = Self { start: self.start, ..Self::default() };
         }
     }
 
-    /// Bytes held before `position`.
+    /// Number of bytes held before `position`.
     #[inline]
     const fn offset(&self, position: u32) -> usize {
         (position.wrapping_sub(self.start) as usize) & BYTES_MAX
     }
 
-    /// Where in `buf` the byte at `position` is or will be.
+    /// Index in `buf` of the byte at `position`, which need not have been pushed yet.
     #[inline]
     const fn index(&self, position: u32) -> usize {
         let index = self.head as usize + self.offset(position);
         if index >= self.buf.len() { index - self.buf.len() } else { index }
     }
 
-    /// Appends across the edge or into a larger buffer. `false`: there is no room.
+    /// Appends across the edge or into a larger buffer. Returns `false` if there is no room.
     #[cold]
     fn push_slowly(&mut self, bytes: &[u8]) -> bool {
         let need = self.len as usize + bytes.len();
@@ -180,8 +181,8 @@ impl ByteRing {
         self.tail = self.index(self.end()) as u32;
     }
 
-    /// Makes the buffer long enough for `need` bytes. In small steps, so that what is never used
-    /// stays little; mostly the memory is extended where it is.
+    /// Makes the buffer long enough for `need` bytes. It grows in small steps, so that little memory goes
+    /// unused; mostly the allocation is extended in place.
     fn grow(&mut self, need: usize) {
         let (before, held) = (self.buf.len(), self.head as usize + self.len as usize);
         let mut buf = std::mem::take(&mut self.buf).into_vec();
@@ -197,12 +198,13 @@ impl ByteRing {
     }
 }
 
-/// Least bytes that a buffer grows by beyond what is needed.
+/// A buffer grows by at least this much more than needed, bytes.
 const GROWTH_MIN: usize = 64;
-/// Most bytes of that; less than the sixteenth for a buffer of more than 768 KiB.
+/// A buffer grows by at most this much more than `GROWTH_MIN` and what is needed, bytes. This is less than a
+/// sixteenth for buffers of more than 768 KiB.
 const GROWTH_MAX: usize = 48 << 10;
 
-/// Reads on and on, made by [`ByteRing::reader`].
+/// Reads consecutive bytes; made by [`ByteRing::reader`].
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     buf: &'a [u8],
@@ -210,7 +212,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Copies the next bytes, which must be held, to the whole of `to`.
+    /// Fills `to` with the next bytes, which must be held.
     #[inline(always)]
     pub(crate) fn copy_next(&mut self, to: &mut [u8]) {
         let end = self.at.wrapping_add(to.len());
@@ -223,7 +225,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes the next `N` bytes, which must be held.
+    /// Reads the next `N` bytes, which must be held.
     #[inline(always)]
     pub(crate) fn next_chunk<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
@@ -242,7 +244,7 @@ impl Reader<'_> {
     }
 }
 
-/// Most bytes that a [`ByteRing`] holds: positions are compared over half their range.
+/// Most bytes that a [`ByteRing`] holds: positions are compared over half of their range.
 pub(crate) const BYTES_MAX: usize = i32::MAX as usize;
 
 #[cfg(test)]
@@ -252,7 +254,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn an_unused_ring_owns_no_memory_and_slack_stays_small() {
+    fn an_unused_ring_allocates_nothing_and_slack_stays_small() {
         let mut ring = ByteRing::default();
         assert!(ring.buf.is_empty());
         for _ in 0..10_000 {

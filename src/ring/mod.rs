@@ -1,6 +1,5 @@
-//! Storage without searches: [`Ring`] keeps what is keyed by a segment number, [`SequenceBuffer`] what
-//! is by a packet number, [`ByteRing`] the bytes that come and go in order. All grow to what is asked
-//! of them and allocate nothing after.
+//! Storage without searches: [`Ring`] for values keyed by segment number, [`SequenceBuffer`] for values keyed
+//! by packet number, [`ByteRing`] for a queue of bytes. All grow as needed and then allocate nothing more.
 
 mod bytes;
 mod sequence;
@@ -11,37 +10,37 @@ pub use sequence::SequenceBuffer;
 use crate::seq::{Seq16, Sn};
 use std::collections::VecDeque;
 
-/// Values keyed by segment number, some missing. The numbers lie in one span `[start, end)`; a value
-/// is found by its number modulo the capacity, never by a search.
+/// Values keyed by segment number, with gaps. The numbers lie in one span `[start, end)`. A value is found by
+/// its number modulo the capacity, never by a search.
 ///
-/// Source of the idea: quinn-proto `connection/sent_packets.rs`.
+/// After an idea in quinn-proto, `connection/sent_packets.rs`.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<T> {
-    /// None, or a power of two of them.
+    /// Empty, or a power of two of them.
     slots: Box<[Option<T>]>,
     start: Sn,
     span: u32,
 }
 
 impl<T> Ring<T> {
-    /// An empty ring whose first number is `start`. It owns no memory yet.
+    /// Creates an empty ring whose span begins at `start`. It allocates nothing yet.
     pub(crate) fn new(start: Sn) -> Self {
         Self { slots: Box::default(), start, span: 0 }
     }
 
-    /// The oldest number of the span.
+    /// The oldest number in the span.
     #[inline]
     pub(crate) const fn start(&self) -> Sn {
         self.start
     }
 
-    /// The number after the newest of the span.
+    /// The number after the newest in the span.
     #[inline]
     pub(crate) const fn end(&self) -> Sn {
         self.start.add(self.span)
     }
 
-    /// Numbers in the span, held or not.
+    /// How many numbers the span has, whether or not a value is held.
     #[inline]
     pub(crate) const fn span(&self) -> u32 {
         self.span
@@ -51,7 +50,7 @@ impl<T> Ring<T> {
         self.slots.len() * size_of::<Option<T>>()
     }
 
-    /// Whether another number takes more memory.
+    /// Whether the next number will need more memory.
     #[inline]
     pub(crate) const fn is_full(&self) -> bool {
         self.span as usize == self.slots.len()
@@ -64,7 +63,7 @@ impl<T> Ring<T> {
         self.slots.get(self.index(sn))?.as_ref()
     }
 
-    /// The value held at `sn`, to change.
+    /// The value held at `sn`, mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, sn: Sn) -> Option<&mut T> {
         sn.offset_in(self.start, self.span)?;
@@ -72,8 +71,8 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.as_mut()
     }
 
-    /// Holds `value` at `sn`, which must not lie before the start nor 2^31 or more after it; the
-    /// span and the memory grow up to it. Returns what was held there, or the refused value.
+    /// Stores `value` at `sn`, which must be at or after the start and less than 2^31 after it. The span and
+    /// the memory grow to include it. Returns the value it replaces, or `value` itself if it was refused.
     #[inline]
     pub(crate) fn insert(&mut self, sn: Sn, value: T) -> Option<T> {
         match self.slot(sn) {
@@ -82,8 +81,8 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Holds `value` at `sn`, as [`insert`](Self::insert) does, if nothing is held there. `false`: it
-    /// was refused.
+    /// Stores `value` at `sn`, as [`insert`](Self::insert) does, unless a value is held there. Returns
+    /// `false` if it was refused.
     #[inline]
     pub(crate) fn insert_new(&mut self, sn: Sn, value: T) -> bool {
         match self.slot(sn) {
@@ -93,8 +92,8 @@ impl<T> Ring<T> {
         true
     }
 
-    /// The slot of `sn`, up to which span and memory grow; `None`: it lies before the start, or 2^31 or
-    /// more after it.
+    /// The slot of `sn`; span and memory grow to include it. Returns `None` if `sn` lies before the start, or
+    /// 2^31 or more after it.
     #[inline]
     fn slot(&mut self, sn: Sn) -> Option<&mut Option<T>> {
         let offset = sn.offset_in(self.start, 1 << 31)?;
@@ -108,7 +107,7 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)
     }
 
-    /// Holds `value` at the end of the span.
+    /// Stores `value` at the end of the span.
     #[inline]
     pub(crate) fn push_back(&mut self, value: T) {
         if self.is_full() {
@@ -121,7 +120,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Takes the first number out of the span, and the value if one is held there.
+    /// Removes the first number from the span, and returns its value if there is one.
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let index = self.index(self.start);
@@ -130,7 +129,7 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
-    /// Moves the start past its number, whether or not there is a span; takes the value.
+    /// Moves the start past its number, even if the span is empty, and returns the value held there.
     #[inline]
     pub(crate) fn step(&mut self) -> Option<T> {
         if self.span > 0 {
@@ -140,13 +139,13 @@ impl<T> Ring<T> {
         None
     }
 
-    /// The values held, in no order; looks at every slot.
+    /// The values held, in no particular order. Visits every slot.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().flatten()
     }
 
-    /// Takes every number before `end`, which lies within the span, out of it; `each` gets the
-    /// values that were held.
+    /// Removes every number before `end`, which must lie within the span, and passes the values that were
+    /// held to `each`.
     #[inline]
     pub(crate) fn pop_until(&mut self, end: Sn, mut each: impl FnMut(Sn, &T)) {
         let mut sn = self.start;
@@ -163,7 +162,7 @@ impl<T> Ring<T> {
         self.start = sn;
     }
 
-    /// The slots of the `count` numbers from `first` on, fewer at the end of the span, in two parts.
+    /// The slots of the `count` numbers from `first` on, or fewer if the span ends before, in two parts.
     #[inline]
     pub(crate) fn slots_mut(&mut self, first: Sn, count: u32) -> [&mut [Option<T>]; 2] {
         let left = self.span.saturating_sub(first.0.wrapping_sub(self.start.0));
@@ -173,8 +172,8 @@ impl<T> Ring<T> {
         [from.get_mut(..in_first).unwrap_or_default(), after.get_mut(..count - in_first).unwrap_or_default()]
     }
 
-    /// The first number from `from` on and before `end`, both of the span or its end, whose value is
-    /// `wanted`.
+    /// The first number from `from` up to, but not including, `end` whose value is `wanted`. Both must be in
+    /// the span or its end.
     #[inline]
     pub(crate) fn find(&self, from: Sn, end: Sn, wanted: impl Fn(&T) -> bool) -> Option<Sn> {
         let mut sn = from;
@@ -187,7 +186,7 @@ impl<T> Ring<T> {
         None
     }
 
-    /// Lets go of the value at `sn`; its number stays in the span.
+    /// Removes the value at `sn`; its number stays in the span.
     #[inline]
     pub(crate) fn remove(&mut self, sn: Sn) -> Option<T> {
         sn.offset_in(self.start, self.span)?;
@@ -195,20 +194,20 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
-    /// Starts an empty span at `start`.
+    /// Restarts with an empty span at `start`.
     pub(crate) fn restart(&mut self, start: Sn) {
         self.start = start;
         self.span = 0;
     }
 
-    /// Gives the memory back when the span is empty.
+    /// Frees the memory if the span is empty.
     pub(crate) fn shrink(&mut self) {
         if self.span == 0 {
             self.slots = Box::default();
         }
     }
 
-    /// Makes room for a span of `need`.
+    /// Makes room for a span of `need` numbers.
     #[cold]
     fn grow(&mut self, need: usize) {
         let count = need.next_power_of_two().max(SLOTS_MIN);
@@ -232,7 +231,7 @@ impl<T> Ring<T> {
     }
 }
 
-/// Appends a number to at most `most`; `true`: the oldest is gone for it.
+/// Appends a number to a list of at most `most`. Returns `true` if the oldest one was dropped to make room.
 pub(crate) fn push_newest(numbers: &mut VecDeque<Seq16>, sequence: Seq16, most: usize) -> bool {
     let is_full = numbers.len() >= most;
     if is_full {
@@ -242,7 +241,7 @@ pub(crate) fn push_newest(numbers: &mut VecDeque<Seq16>, sequence: Seq16, most: 
     is_full
 }
 
-/// Slots of the smallest ring that owns memory.
+/// Slots in the smallest ring that is allocated.
 const SLOTS_MIN: usize = 8;
 
 #[cfg(test)]
@@ -250,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unused_ring_owns_no_memory() {
+    fn an_unused_ring_allocates_nothing() {
         assert_eq!(size_of::<Ring<[u64; 4]>>(), 24);
         assert!(Ring::<u64>::new(Sn(7)).slots.is_empty());
     }

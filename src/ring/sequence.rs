@@ -1,14 +1,13 @@
-//! What is remembered of the newest packets, by their numbers.
+//! Values kept for the newest packets, by packet number.
 
 use super::Ring;
 use crate::seq::{Seq16, Sn};
 
-/// Values keyed by packet number, of the newest `size` numbers. A value is found by its number
-/// modulo the capacity, never by a search.
+/// Values keyed by packet number, for the newest `size` numbers. A value is found by its number modulo the
+/// capacity, never by a search.
 ///
-/// The newest number moves on when a newer one is inserted, and every value that thereby gets too
-/// old is let go of: so nothing from before a wrap of the numbers comes alive again, however many
-/// packets were lost in between.
+/// Inserting a newer number makes it the newest, and every value that becomes too old is dropped. So no value
+/// from before the numbers wrapped ever reappears, however many packets were lost in between.
 #[derive(Clone, Debug)]
 pub struct SequenceBuffer<T> {
     /// Starts at the oldest of the newest `size` numbers.
@@ -18,31 +17,31 @@ pub struct SequenceBuffer<T> {
 }
 
 impl<T> SequenceBuffer<T> {
-    /// Most numbers that can be remembered: beyond, older and newer cannot be told apart.
+    /// Most numbers that can be remembered: with more, older and newer numbers could not be told apart.
     pub const SIZE_MAX: u16 = 1 << 15;
 
-    /// An empty buffer of the newest `size` numbers, taken as 1 when it is 0 and as
-    /// [`SIZE_MAX`](Self::SIZE_MAX) when it is more. It owns no memory yet.
+    /// Creates an empty buffer for the newest `size` numbers, which is clamped to 1 to
+    /// [`SIZE_MAX`](Self::SIZE_MAX). It allocates nothing yet.
     #[must_use]
     pub fn new(size: u16) -> Self {
         Self { ring: Ring::new(Sn(0)), size: size.clamp(1, Self::SIZE_MAX), newest: None }
     }
 
-    /// How many numbers are remembered.
+    /// How many of the newest numbers are remembered.
     #[inline]
     #[must_use]
     pub const fn size(&self) -> u16 {
         self.size
     }
 
-    /// The newest number so far, whether a value is held there or not.
+    /// The newest number so far, whether or not a value is held there.
     #[inline]
     #[must_use]
     pub const fn newest(&self) -> Option<Seq16> {
         self.newest
     }
 
-    /// Whether `seq` is too old to be remembered: it is not among the newest and not newer.
+    /// Whether `seq` is too old to be remembered.
     #[inline]
     #[must_use]
     pub fn is_stale(&self, seq: Seq16) -> bool {
@@ -56,14 +55,14 @@ impl<T> SequenceBuffer<T> {
         self.ring.get(self.sn(seq)?)
     }
 
-    /// The value held at `seq`, to change.
+    /// The value held at `seq`, mutable.
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, seq: Seq16) -> Option<&mut T> {
         self.ring.get_mut(self.sn(seq)?)
     }
 
-    /// Holds `value` at `seq`. Returns what was held there, or the refused value when `seq` is
+    /// Stores `value` at `seq`. Returns the value it replaces, or `value` itself if `seq` is
     /// [stale](Self::is_stale).
     #[inline]
     pub fn insert(&mut self, seq: Seq16, value: T) -> Option<T> {
@@ -74,14 +73,14 @@ impl<T> SequenceBuffer<T> {
         }
     }
 
-    /// Takes the value held at `seq`.
+    /// Removes and returns the value held at `seq`.
     #[inline]
     pub fn remove(&mut self, seq: Seq16) -> Option<T> {
         self.ring.remove(self.sn(seq)?)
     }
 
-    /// Makes `seq` the newest number if it is newer; `each` gets the values that are too old then,
-    /// the oldest first.
+    /// Makes `seq` the newest number if it is newer. Passes the values that become too old to `each`, oldest
+    /// first.
     #[inline]
     pub fn advance(&mut self, seq: Seq16, each: impl FnMut(T)) {
         let ahead = match self.newest {
@@ -96,12 +95,12 @@ impl<T> SequenceBuffer<T> {
         self.ring.memory()
     }
 
-    /// The values held, in no order; looks at every slot.
+    /// The values held, in no particular order. Visits every slot.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.ring.values()
     }
 
-    /// Forgets all values and the newest number, and gives the memory back.
+    /// Clears all values and the newest number, and frees the memory.
     pub fn reset(&mut self) {
         *self = Self::new(self.size);
     }
@@ -122,14 +121,14 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Op {
-        /// So many numbers after the newest, or before it.
+        /// At this distance after the newest number, or before it.
         Insert(i32),
         Remove(i32),
         Advance(i32),
         Clear,
     }
 
-    /// Mostly near by; else anywhere within the half that is newer, or older.
+    /// Mostly nearby; otherwise anywhere in the newer or the older half of the range.
     fn op() -> impl Strategy<Value = Op> {
         let near = -150..150i32;
         let far = -(1 << 15) + 1..=1 << 15i32;
@@ -145,7 +144,7 @@ mod tests {
     proptest! {
         /// The model keeps numbers that do not wrap.
         #[test]
-        fn it_is_a_map_of_the_newest_numbers(
+        fn the_buffer_is_a_map_of_the_newest_numbers(
             size in prop_oneof![40 => 1..200u16, 1 => Just(1 << 15)],
             start: u16,
             ops in prop::collection::vec(op(), 1..300),

@@ -1,11 +1,11 @@
-//! What a server proves without remembering anything, by keyed hashes.
+//! Stateless proofs by keyed hashes.
 //!
-//! Cookies: it answers a stranger, and knows by the cookie that comes back that the stranger receives what is sent to his address. A cookie
-//! is under a key that holds for one period of 5 s and is derived from the master key. The idea is that of RFC 9147 section 5.1 (DTLS) and of
-//! RFC 4987 (SYN cookies).
+//! Cookies: the server answers a stranger with a cookie. When the cookie comes back, the server knows that
+//! the stranger receives packets at their address. A cookie uses a key that is valid for one period of 5 s
+//! and derived from the master key. The idea is from RFC 9147 section 5.1 (DTLS) and RFC 4987 (SYN cookies).
 //!
-//! Reset tokens: it ends a session that it has forgotten, by a token that it can compute again and that nobody else knows but the client. The
-//! idea is that of RFC 9000 section 10.3.
+//! Reset tokens: the server ends a session that it no longer knows with a token that it can recompute and
+//! that only the client also knows. The idea is from RFC 9000 section 10.3.
 
 use super::concat;
 use super::wire::COOKIE_LEN;
@@ -15,25 +15,25 @@ use std::net::{IpAddr, SocketAddr};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The master key of a process, 16 random bytes which nobody else has.
+/// The master key of a process: 16 random bytes that nobody else has.
 pub struct CookieKey(Zeroizing<[u8; 16]>);
 
-/// What a cookie stands for.
+/// What a cookie is valid for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the cookie is a hash of these and no others")]
 pub struct Claim {
-    /// Who asked.
+    /// The address that asked.
     pub address: SocketAddr,
-    /// For which suite, its number on the wire.
+    /// The suite, by its number on the wire.
     pub suite: u16,
-    /// For which protocol.
+    /// The protocol.
     pub protocol_id: u64,
-    /// In which attempt.
+    /// The connection attempt.
     pub cid: u64,
 }
 
 impl CookieKey {
-    /// The master key of these random bytes.
+    /// Makes a master key from random bytes.
     #[must_use]
     pub fn new(random: [u8; 16]) -> Self {
         Self(Zeroizing::new(random))
@@ -48,8 +48,8 @@ impl CookieKey {
         cookie
     }
 
-    /// Whether `cookie`, which says that it is of the period `epoch`, is one of ours for `claim`, and not older than that of the last
-    /// period. How far it agrees does not show in the time that this takes.
+    /// Whether `cookie`, which claims to be from the period `epoch`, is one of ours for `claim` and from the
+    /// current or the previous period. The time this takes does not reveal how much of it matches.
     #[must_use]
     pub fn verify(&self, now: Time, epoch: u32, cookie: &[u8; COOKIE_LEN], claim: &Claim) -> bool {
         let this = epoch_of(now);
@@ -60,7 +60,8 @@ impl CookieKey {
 printed_without_secrets! { CookieKey {}, ResetKey {} }
 
 impl Claim {
-    /// What is hashed: family, address (zeros behind one of IPv4), port, version, suite, protocol, attempt, period.
+    /// The bytes to hash: family, address (IPv4 is followed by zeros), port, version, suite, protocol,
+    /// attempt, period.
     fn bytes(&self, epoch: u32) -> [u8; CLAIM_LEN] {
         let (family, ip) = match self.address {
             SocketAddr::V4(address) => (4, concat(&[&address.ip().octets()])),
@@ -79,18 +80,20 @@ impl Claim {
     }
 }
 
-/// The key of the reset tokens: 16 random bytes which nobody else has, and which outlive what is to be reset.
+/// The key for reset tokens: 16 random bytes that nobody else has, and that must survive a restart of the
+/// server.
 pub struct ResetKey(Zeroizing<[u8; 16]>);
 
 impl ResetKey {
-    /// The key of these random bytes.
+    /// Makes a key from random bytes.
     #[must_use]
     pub fn new(random: [u8; 16]) -> Self {
         Self(Zeroizing::new(random))
     }
 
-    /// The token of the session that the server calls `sid`, for a client at `ip`. Somebody else who asks for it, by a packet of a session
-    /// that is not there, gets his own. Source: RFC 9000 section 21.11, which knows the question.
+    /// The token for the session that the server calls `sid`, for a client at `ip`. An attacker who provokes
+    /// a reset of somebody else's session gets a token for their own address. Source: RFC 9000 section 21.11,
+    /// which describes the attack.
     #[must_use]
     pub fn token(&self, sid: u32, ip: IpAddr) -> [u8; 16] {
         let ip = match ip.to_canonical() {
@@ -102,21 +105,21 @@ impl ResetKey {
     }
 }
 
-/// Whether `found` is the token that the server gave; never for zeros, by which a server says that it will not reset. How far it
-/// agrees does not show in the time that this takes.
+/// Whether `found` is the token that the server gave. Never true for zeros, by which a server says that it
+/// will not reset. The time this takes does not reveal how much of it matches.
 #[must_use]
 pub fn is_reset(given: &[u8; 16], found: &[u8; 16]) -> bool {
     bool::from(given.ct_eq(found) & !given.ct_eq(&[0; 16]))
 }
 
-/// The period that `now` is in. It comes round after 680 years.
+/// The period that `now` lies in. It wraps after 680 years.
 #[must_use]
 pub fn epoch_of(now: Time) -> u32 {
     let periods = now.as_micros() / EPOCH_US;
     u32::try_from(periods & u64::from(u32::MAX)).unwrap_or_default()
 }
 
-/// Length of a period, µs: a cookie lives for 5 to 10 s.
+/// Length of a period, µs. A cookie is valid for 5 to 10 s.
 const EPOCH_US: u64 = 5_000_000;
 const CLAIM_LEN: usize = 1 + 16 + 2 + 1 + 2 + 8 + 8 + 4;
 
@@ -129,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_holds_for_5_to_10_s_whichever_period_it_is_and_none_from_the_future() {
+    fn a_cookie_is_valid_for_5_to_10_s_in_any_period_and_never_before_it() {
         let address = SocketAddr::from(([192, 0, 2, 1], 5));
         let claim = Claim { address, suite: 0x201, protocol_id: 1, cid: 2 };
         for made_at in [0, 1, 4_999_999, 5_000_000, 12_345_678, (EPOCH_US << 32) - 1] {
             let cookie_epoch = epoch_of(Time::from_micros(made_at));
             let cookie = key().mint(cookie_epoch, &claim);
             let last = (made_at / EPOCH_US + 2) * EPOCH_US - 1;
-            assert!((5_000_000..10_000_000).contains(&(last - made_at)), "holds for {} us", last - made_at);
+            assert!((5_000_000..10_000_000).contains(&(last - made_at)), "valid for {} us", last - made_at);
             let at = |micros| key().verify(Time::from_micros(micros), cookie_epoch, &cookie, &claim);
             assert_eq!([at(made_at), at(last), at(last + 1)], [true, true, false]);
             assert!(made_at < EPOCH_US || !at(made_at - EPOCH_US), "from the future");

@@ -1,28 +1,29 @@
-//! Packet numbers: 64 bits, of which a packet carries the low 32, and the replay window, in which each counts once. Source: RFC 4303 section
-//! 3.4.3, RFC 6479.
+//! Packet numbers, and the replay window that accepts each of them once. A number has 64 bits; a packet
+//! carries the low 32. Source: RFC 4303 section 3.4.3, RFC 6479.
 
-/// Which of the newest [`WINDOW`] packet numbers came.
+/// Tracks which of the newest [`WINDOW`] packet numbers were received.
 ///
-/// A packet is looked at with [`check`](Self::check) first, which is cheap, then authenticated, and only then counted with
-/// [`mark`](Self::mark): what anybody can send changes nothing.
+/// Call [`check`](Self::check) first, which is cheap; then authenticate the packet; and only then call
+/// [`mark`](Self::mark). So a packet that anybody could have sent changes nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ReplayWindow {
     newest: Option<u64>,
     came: Came,
 }
 
-/// A ring: bit `pn` modulo its length says whether `pn` came, for the numbers of the window; others are 0.
+/// A ring: the bit at `pn` modulo its length says whether `pn` was received, for numbers in the window. Other
+/// bits are 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Came {
     All(Box<[u64; WORDS]>),
-    /// While it rests.
+    /// While the window rests.
     Few(u64),
 }
 
 errors! {
-    /// Why a packet number does not count.
+    /// Why a packet number is rejected.
     Replayed {
-        "the packet number came before" Duplicate,
+        "the packet number is a duplicate" Duplicate,
         "the packet number is too old" Stale,
     }
 }
@@ -34,7 +35,8 @@ impl Default for Came {
 }
 
 impl ReplayWindow {
-    /// Remembers the newest 64 numbers only, and owns no memory: for a peer that says little. Older ones are stale from now on.
+    /// Shrinks the window to the newest 64 numbers and frees its memory, for a peer that sends little. Older
+    /// numbers are stale from now on.
     pub(super) fn rest(&mut self) {
         let Came::All(_) = self.came else { return };
         let newest = self.newest.unwrap_or_default();
@@ -43,7 +45,7 @@ impl ReplayWindow {
         self.came = Came::Few(few);
     }
 
-    /// Remembers [`WINDOW`] numbers from now on. Those of which it is not known count as if they had come.
+    /// Extends the window to [`WINDOW`] numbers again. Numbers not tracked meanwhile count as received.
     pub(super) fn wake(&mut self) {
         let Came::Few(few) = self.came else { return };
         self.came = Came::All(Box::default());
@@ -67,31 +69,31 @@ impl ReplayWindow {
         }
     }
 
-    /// The highest number that came.
+    /// The highest number received.
     #[must_use]
     pub const fn newest(&self) -> Option<u64> {
         self.newest
     }
 
-    /// Whether `pn` may be new. Changes nothing.
+    /// Checks whether `pn` may be new. Changes nothing.
     ///
     /// # Errors
     ///
-    /// When it came before, or is too old.
+    /// If it was received before or is too old.
     pub fn check(&self, pn: u64) -> Result<(), Replayed> {
         match self.newest {
-            // Only ever the distance of two numbers: no sum that could overflow.
+            // Uses only the distance of two numbers: no sum could overflow.
             Some(newest) if pn <= newest && newest - pn >= self.reach() => Err(Replayed::Stale),
             Some(newest) if pn <= newest && self.has(pn) => Err(Replayed::Duplicate),
             _ => Ok(()),
         }
     }
 
-    /// Counts `pn`, which has been authenticated.
+    /// Marks `pn` as received. Call this only after authenticating the packet.
     ///
     /// # Errors
     ///
-    /// When it came before, or is too old. Nothing has changed.
+    /// If it was received before or is too old. Nothing has changed.
     pub fn mark(&mut self, pn: u64) -> Result<(), Replayed> {
         self.check(pn)?;
         let ahead = match self.newest {
@@ -104,7 +106,8 @@ impl ReplayWindow {
                 Came::Few(few) => *few = 0,
             }
         } else {
-            // At most the window, once for a number that was never seen: the bits between are of numbers that left it.
+            // The window at most, and once for each new number: the bits in between belong to numbers that
+            // left the window.
             for step in 0..ahead {
                 self.set(pn - step, false);
             }
@@ -134,8 +137,9 @@ impl ReplayWindow {
     }
 }
 
-/// The packet number whose low half is `pn`: the one nearest to the next after `newest`, the highest number that was
-/// authenticated; `None`: none was. Of two that are as near the higher one. Source: RFC 9000 section 17.1 and appendix A.3.
+/// Expands the low half `pn` to the packet number nearest to the one expected after `newest`, the highest
+/// authenticated number, or nearest to 0 if that is `None`. In a tie, the higher one wins. Source: RFC 9000
+/// section 17.1 and appendix A.3.
 #[must_use]
 pub fn expand(newest: Option<u64>, pn: u32) -> u64 {
     let expected = newest.map_or(0, |newest| newest.saturating_add(1));
@@ -150,7 +154,7 @@ pub fn expand(newest: Option<u64>, pn: u32) -> u64 {
     }
 }
 
-/// The low half of a packet number, which is sent.
+/// The low half of a packet number, which is sent on the wire.
 #[must_use]
 pub fn truncate(pn: u64) -> u32 {
     u32::try_from(pn & LOW).unwrap_or_default()
@@ -164,10 +168,10 @@ fn place(pn: u64) -> (usize, u64) {
 const LOW: u64 = 0xffff_ffff;
 const TURN: u64 = 1 << 32;
 const HALF: u64 = 1 << 31;
-/// Packet numbers that are remembered: 5 s of 200 packets a second.
+/// Packet numbers in the window: 5 s at 200 packets per second.
 pub const WINDOW: u64 = 1024;
 const WORDS: usize = 16;
-/// While it rests: 30 s of a ping and its answer each half second.
+/// The same while it rests: 30 s of a ping and its answer every half second.
 const FEW: u64 = 64;
 
 #[cfg(test)]
@@ -175,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_rested_knows_the_newest_64_and_takes_no_older_one() {
+    fn a_window_that_rested_knows_the_newest_64_and_rejects_older_ones() {
         for start in [0, 20, 1000, 1 << 40] {
             let mut window = ReplayWindow::default();
             (start..=start + 200).step_by(3).for_each(|pn| window.mark(pn).unwrap());

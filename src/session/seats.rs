@@ -1,5 +1,5 @@
-//! What the table of a server and that of bare peers have in common: whose turn it is, when each is looked at, whose addresses have how
-//! many seats, and who must not come back at once.
+//! Shared by the tables of sessions and of bare KCP peers: whose turn it is to send, when to look at each
+//! seat, how many seats each address has, and who may not come back at once.
 
 use crate::rate::host;
 use crate::time::Time;
@@ -8,36 +8,39 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Whose turn it is to send, and when each of the others is looked at.
+/// Whose turn it is to send, and when to look at each of the others.
 ///
-/// Who may have something to send is on a list, because a datagram came, a timer went off or the program looked at it. The rest costs
-/// nothing. It is a round robin by bytes: each turn is the same for all, and enough for neighbours of one address to leave as one. Who has
-/// little to send waits for one turn of each of the others at most, whatever they have. Source: Shreedhar and Varghese, Efficient Fair
-/// Queueing Using Deficit Round Robin, 1995; without the deficit, for no datagram is more than a small part of a turn.
+/// A seat that may have something to send is on a list: a datagram came, a timer fired or the program used
+/// it. All other seats cost nothing. The list is served round robin by bytes: everyone's turn has the same
+/// size, which is enough for datagrams to one address to leave in one batch. A seat with little to send waits
+/// for at most one turn of each of the others, however much those have. Source: Shreedhar and Varghese,
+/// Efficient Fair Queueing Using Deficit Round Robin, 1995; without the deficit, since a datagram is only a
+/// small part of a turn.
 ///
-/// A timer goes off too early rather than being moved back, so that traffic, which moves deadlines back all the time, costs nothing. One
-/// that was moved to an earlier time stays in the heap as well, and is nobody's when it comes up. Where there are few, neither is so: there
-/// is nobody else for whom the thread that they wake would be awake anyway.
+/// Timers fire early rather than being moved back, so traffic, which keeps moving deadlines back, costs
+/// nothing. When a timer is moved forward, the old entry also stays in the heap; it becomes stale and is
+/// skipped. With few seats both are done properly, because then a needless wake-up of the thread is not
+/// shared with anyone.
 #[derive(Debug)]
 pub(super) struct Agenda<Id> {
     listed: VecDeque<Id>,
     sent: usize,
-    /// When each that has something to do is looked at, soonest first, and timers that are nobody's.
+    /// When to look at each seat that has something to do, soonest first. Some entries are stale.
     timers: BinaryHeap<Reverse<(Time, Id)>>,
 }
 
-/// What a seat keeps of the agenda.
+/// The part of the agenda that is stored in a seat.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// When it has something to do.
     pub(super) due: Time,
-    /// When it is looked at next, which is not later; never, if there is no timer of it.
+    /// When to look at it next, which is not later than `due`; never, if it has no timer.
     wake: Time,
     is_listed: bool,
 }
 
 impl Entry {
-    /// Of a seat that has something to do at `due`, once that is [put down](Agenda::put_off).
+    /// For a seat that has something to do at `due`, once [`put_off`](Agenda::put_off) has set its timer.
     pub(super) const fn at(due: Time) -> Self {
         Self { due, wake: Time::NEVER, is_listed: false }
     }
@@ -67,7 +70,7 @@ impl<Id: Copy + Ord> Agenda<Id> {
         }
     }
 
-    /// The first has nothing more to send, or is not there any more and has no entry.
+    /// Ends the turn of the first seat: it has nothing more to send, or is gone and has no entry.
     pub(super) fn end_turn(&mut self, entry: Option<&mut Entry>) {
         self.sent = 0;
         self.listed.pop_front();
@@ -76,7 +79,7 @@ impl<Id: Copy + Ord> Agenda<Id> {
         }
     }
 
-    /// Has the seat looked at when it is due.
+    /// Sets the timer of a seat for when it is due.
     #[inline]
     pub(super) fn put_off(&mut self, id: Id, entry: &mut Entry) {
         let Entry { due, wake, .. } = *entry;
@@ -88,13 +91,13 @@ impl<Id: Copy + Ord> Agenda<Id> {
         }
     }
 
-    /// The next timer that has come up. It may be nobody's any more: see [`is_due`](Self::is_due).
+    /// The next timer that has fired. It may be stale: see [`is_due`](Self::is_due).
     pub(super) fn pop(&mut self, now: Time) -> Option<(Time, Id)> {
         self.timers.peek().filter(|Reverse((at, _))| *at <= now)?;
         self.timers.pop().map(|Reverse(timer)| timer)
     }
 
-    /// Whether a seat has something to do, a timer of which has come up; if not it is put off.
+    /// Whether a seat whose timer has fired has something to do. If not, its timer is set again.
     pub(super) fn is_due(&mut self, now: Time, at: Time, id: Id, entry: &mut Entry) -> bool {
         if entry.wake != at {
             return false;
@@ -113,14 +116,15 @@ impl<Id: Copy + Ord> Agenda<Id> {
         }
     }
 
-    /// Takes out timers that are nobody's, if there may be many for so many seats. `entry` is that of each.
+    /// Removes stale timers if there may be many for this number of seats. `entry` returns the entry of a
+    /// seat.
     pub(super) fn tidy<'a>(&mut self, seats: usize, entry: impl Fn(Id) -> Option<&'a Entry>) {
         let most = 2 * seats.max(FEW);
         if seats == 0 || self.timers.len() >= most {
             let mut timers = std::mem::take(&mut self.timers).into_vec();
             timers.retain(|Reverse((at, id))| entry(*id).is_some_and(|entry| entry.wake == *at));
             if timers.len() > seats {
-                timers.sort_unstable(); // what was moved, and then moved back, is there twice
+                timers.sort_unstable(); // a timer that was moved and moved back is there twice
                 timers.dedup();
             }
             timers.shrink_to(most);
@@ -139,15 +143,16 @@ impl<Id: Ord> Default for Agenda<Id> {
     }
 }
 
-/// What a stranger asks by: where it is, and the number of its attempt or conversation.
+/// What identifies a request of a stranger: its address, and the number of the attempt or conversation.
 pub(super) type Name = (SocketAddr, u64);
 
-/// Names of seats that were given back, each for a while: a late copy of a first datagram would open what nobody is in. With each what it
-/// was told, if that may be asked for again. The newest are kept, so many in all and of one address.
+/// Names of seats that were recently given up. A late copy of a first datagram would otherwise open a seat
+/// again. Stores what each was told, in case it asks again. Only the newest are kept, up to a limit in total
+/// and per address.
 #[derive(Debug)]
 pub(super) struct Graves<T = ()> {
     told: BTreeMap<Name, T>,
-    /// When each of them may go, soonest first.
+    /// When each of them may be removed, soonest first.
     until: VecDeque<(Time, Name)>,
     stay: Duration,
     limit: usize,
@@ -188,7 +193,8 @@ impl<T> Graves<T> {
     }
 }
 
-/// How many seats each address has. An address without any is not in it, so its size is that of the table.
+/// How many seats each address has. Addresses without seats are not stored, so it is no larger than the
+/// table.
 #[derive(Debug, Default)]
 pub(super) struct Hosts(BTreeMap<IpAddr, HostSeats>);
 
@@ -206,14 +212,14 @@ impl Hosts {
         seats.half_open += usize::from(is_half_open);
     }
 
-    /// One of those that were not confirmed is.
+    /// One of the half-open seats was confirmed.
     pub(super) fn confirm(&mut self, host: IpAddr) {
         if let Some(seats) = self.0.get_mut(&host) {
             seats.half_open = seats.half_open.saturating_sub(1);
         }
     }
 
-    /// A confirmed one is given back.
+    /// A confirmed seat was given up.
     pub(super) fn leave(&mut self, host: IpAddr) {
         let Some(seats) = self.0.get_mut(&host) else { return };
         seats.all -= 1;
@@ -227,22 +233,24 @@ impl Hosts {
     }
 }
 
-/// Timers that one call looks at: enough for a thousand calls a second, or for one a frame of some ten thousand seats.
+/// Timers that one call handles: enough for a thousand calls per second, or for one per frame with some ten
+/// thousand seats.
 pub(super) const TIMERS_EACH: usize = 4096;
-/// Bytes of a turn: 14 datagrams of 1200 bytes.
+/// Bytes in one turn: 14 datagrams of 1200 bytes.
 const QUANTUM: usize = 16 << 10;
-/// Timers of which each is moved back.
+/// Up to this many timers, each is moved back properly.
 const FEW: usize = 8;
-/// By how much at least, µs.
+/// By how much a timer must move back to be worth it, µs.
 const WORTH: u64 = 1000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Datagrams of 100 sessions bring timers forward, which are far away again when they have gone off.
+    /// Datagrams of 100 sessions bring timers forward; when these have fired, the next deadline is far away
+    /// again.
     #[test]
-    fn no_timer_is_lost_and_those_of_nobody_take_no_room() {
+    fn no_timer_is_lost_and_stale_ones_do_not_pile_up() {
         let (mut agenda, mut seats) = (Agenda::<usize>::default(), [Entry::at(Time::NEVER); 100]);
         for (ms, id) in (0..5_000).zip((0..seats.len()).cycle().step_by(37)) {
             let now = Time::from_millis(ms);
@@ -268,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_is_moved_back_by_a_millisecond_at_least_and_only_among_few() {
+    fn timers_are_moved_back_only_by_at_least_a_millisecond_and_only_if_few() {
         let (at, mut agenda) = (Time::from_micros, Agenda::default());
         let mut seats = [Entry::at(Time::NEVER); FEW + 1];
         let mut first = |agenda: &mut Agenda<usize>, id: usize, due| {
@@ -280,15 +288,15 @@ mod tests {
             assert_eq!(first(&mut agenda, 0, due), Some(expected));
         }
         (1..=FEW).for_each(|id| _ = first(&mut agenda, id, 100_000));
-        assert_eq!(agenda.timers.len(), 1 + FEW, "what was moved is not there any more");
+        assert_eq!(agenda.timers.len(), 1 + FEW, "moved timers leave no stale entry");
         assert_eq!(first(&mut agenda, 0, 40_000), Some(20_000));
         assert_eq!((agenda.pop(at(19_999)), agenda.pop(at(20_000))), (None, Some((at(20_000), 0))));
-        assert!(!agenda.is_due(at(20_000), at(20_000), 0, &mut seats[0]), "it is put off");
+        assert!(!agenda.is_due(at(20_000), at(20_000), 0, &mut seats[0]), "its timer is set again");
         assert_eq!(agenda.poll_timeout(Time::ZERO), Some(at(40_000)));
     }
 
     #[test]
-    fn a_name_stays_for_its_time_and_the_oldest_of_an_address_goes_and_then_the_oldest_of_all() {
+    fn a_name_is_kept_for_its_time_and_the_oldest_are_dropped_first() {
         let name = |host, number| (SocketAddr::from(([10, 0, 0, host], 1)), number);
         let held = |graves: &mut Graves<u64>, ms| {
             let names = (1..5).flat_map(|host| (0..9).map(move |number| (host, number)));

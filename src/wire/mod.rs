@@ -1,4 +1,4 @@
-//! Bytes and values: the KCP segment, and where datagrams go. No state.
+//! Stateless parsing and encoding: the KCP segment, and the output for datagrams.
 
 mod output;
 pub(crate) mod reader;

@@ -2,23 +2,25 @@
 
 use std::collections::VecDeque;
 
-/// Takes the datagrams that a control block sends. Every `FnMut(&[u8])` is one.
+/// Takes the datagrams that a control block sends. Every `FnMut(&[u8])` implements it.
 pub trait Output {
-    /// Takes one datagram of at most the configured mtu; it may be larger where the mtu was
-    /// lowered while larger segments were waiting. A failed send is packet loss: no result.
+    /// Takes one datagram of at most the configured mtu. It may be larger if the mtu was lowered while larger
+    /// segments were waiting. There is no result: a failed send is packet loss.
     fn output(&mut self, datagram: &[u8]);
 
-    /// At least `len` bytes of the output's own memory, for a datagram to be written where it would be copied to; `None`: it is to be
-    /// [output](Self::output). Room that nothing is [put](Self::put) into is none any more.
+    /// Lends at least `len` bytes of the output's own memory, so that a datagram is written where it would
+    /// otherwise be copied to. Returns `None` if the output wants the datagram by [`output`](Self::output).
+    /// Room is void unless a datagram is [put](Self::put) into it next.
     fn room(&mut self, _len: usize) -> Option<&mut [u8]> {
         None
     }
 
-    /// Takes the datagram that the first `len` bytes of the [room](Self::room) now are.
+    /// Takes the datagram in the first `len` bytes of the [room](Self::room) that was lent.
     fn put(&mut self, _len: usize) {}
 
-    /// Whether so much waits to be sent that data which was never sent had better stay where it is until that has left. Asked where
-    /// a flush need not wait for the next beat. Everything else comes all the same.
+    /// Whether so much is waiting to be sent that data sent for the first time should stay in the queue for
+    /// now. It is asked only where a flush need not wait for the next interval. Everything else is still
+    /// handed over.
     fn is_full(&mut self) -> bool {
         false
     }
@@ -30,8 +32,8 @@ impl<F: FnMut(&[u8])> Output for F {
     }
 }
 
-/// A packet that is being written: the first datagram of a flush goes behind what is in it, if it fits, instead of to the output of its
-/// control block.
+/// A packet that is being written. The first datagram of a flush is appended to it if it fits, instead of
+/// going to the output of the control block.
 #[derive(Debug)]
 pub(crate) struct InPacket<'a> {
     buffer: &'a mut Vec<u8>,
@@ -41,13 +43,13 @@ pub(crate) struct InPacket<'a> {
 }
 
 impl<'a> InPacket<'a> {
-    /// Behind what is in `buffer`, which may become `end` bytes long.
+    /// Appends to `buffer`, which may grow to `end` bytes.
     pub(crate) const fn new(buffer: &'a mut Vec<u8>, end: usize) -> Self {
         let start = buffer.len();
         Self { buffer, start, end, is_written: false }
     }
 
-    /// Whether a datagram has been written; if not, the buffer is as it was.
+    /// Whether a datagram was appended. If not, the buffer is restored.
     pub(crate) fn finish(self) -> bool {
         if !self.is_written {
             self.buffer.truncate(self.start);
@@ -56,7 +58,7 @@ impl<'a> InPacket<'a> {
     }
 }
 
-/// An output with a place before it, until that has been used.
+/// An output that appends the first datagram to a packet, and passes the others on.
 #[derive(Debug)]
 pub(crate) struct Before<'a, 'p, O> {
     pub(crate) ahead: Option<&'a mut InPacket<'p>>,
@@ -95,66 +97,66 @@ impl<O: Output> Output for Before<'_, '_, O> {
     }
 }
 
-/// An [`Output`] that keeps the datagrams until they are asked for: the same control block, polled
-/// instead of called back.
+/// An [`Output`] that queues datagrams, so that you can poll a control block instead of being called back.
 ///
-/// The memory is bounded: a datagram that does not fit any more is dropped, which is packet loss,
-/// and counted. Popping all of them before the next datagram comes in keeps it allocation-free.
+/// The memory is bounded: a datagram that does not fit is dropped, which is packet loss, and counted. If you
+/// pop all datagrams before the next one comes in, it allocates nothing.
 #[derive(Clone, Debug)]
 pub struct DatagramQueue {
-    /// Made for the first datagram: most sessions of a big server are idle.
+    /// Allocated for the first datagram, because most sessions of a large server are idle.
     waiting: Option<Box<Waiting>>,
     limit: u32,
-    /// Whether it is full from [`BURST`] bytes on, and says so.
+    /// Whether it reports itself full from [`BURST`] bytes on.
     is_in_bursts: bool,
-    /// It has said so.
+    /// Whether it has reported itself full.
     was_full: bool,
     dropped: u64,
 }
 
-/// Datagrams one after another in one buffer.
+/// Datagrams, back to back in one buffer.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// Behind the datagrams: bytes of those before.
+    /// The datagrams lie between `start` and `end`; the other bytes are stale.
     bytes: Vec<u8>,
-    /// Where each of them ends in `bytes`.
+    /// Where each datagram ends in `bytes`.
     ends: VecDeque<usize>,
-    /// Where the oldest starts.
+    /// Where the oldest datagram starts.
     start: usize,
-    /// Where the newest ends.
+    /// Where the newest datagram ends.
     end: usize,
 }
 
 impl DatagramQueue {
-    /// Most bytes that wait unless said otherwise: well over a window of 128 segments.
+    /// Default limit on the bytes waiting: well over a window of 128 segments.
     pub const DEFAULT_LIMIT: usize = 1 << 20;
 
-    /// An empty queue of at most [`Self::DEFAULT_LIMIT`] bytes. It owns no memory yet.
+    /// Creates an empty queue of at most [`Self::DEFAULT_LIMIT`] bytes. It allocates nothing yet.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_limit(Self::DEFAULT_LIMIT)
     }
 
-    /// An empty queue of at most `limit` bytes, 4 GiB at most.
+    /// Creates an empty queue of at most `limit` bytes, and never more than 4 GiB.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "it is what fits")]
+    #[expect(clippy::cast_possible_truncation, reason = "clamped to 32 bits before the cast")]
     pub const fn with_limit(limit: usize) -> Self {
         let limit = if limit > u32::MAX as usize { u32::MAX } else { limit as u32 };
         Self { waiting: None, limit, is_in_bursts: false, was_full: false, dropped: 0 }
     }
 
-    /// The same in parts of about [`BURST`] bytes, which their owner sends before the next flush: they stay in the cache meanwhile.
+    /// Makes a flush stop at about [`BURST`] bytes. The owner sends these before the next flush, while they
+    /// are still in the cache.
     pub(crate) const fn in_bursts(mut self) -> Self {
         self.is_in_bursts = true;
         self
     }
 
-    /// Whether the last flush would have sent more, once.
+    /// Whether the last flush had more to send. Resets the flag.
     pub(crate) const fn clear_full(&mut self) -> bool {
         std::mem::replace(&mut self.was_full, false)
     }
 
-    /// Takes the oldest datagram.
+    /// Removes and returns the oldest datagram.
     pub fn pop(&mut self) -> Option<&[u8]> {
         let waiting = self.waiting.as_mut()?;
         let end = waiting.ends.pop_front()?;
@@ -165,32 +167,32 @@ impl DatagramQueue {
         waiting.bytes.get(start..end)
     }
 
-    /// Bytes of the oldest datagram.
+    /// Length of the oldest datagram, bytes.
     #[must_use]
     pub fn next_len(&self) -> Option<usize> {
         let waiting = self.waiting.as_ref()?;
         Some(waiting.ends.front()? - waiting.start)
     }
 
-    /// Datagrams that wait.
+    /// Number of datagrams waiting.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.as_ref().map_or(0, |waiting| waiting.ends.len())
     }
 
-    /// Whether no datagram waits.
+    /// Whether no datagram is waiting.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Datagrams dropped because the queue was full.
+    /// Number of datagrams dropped because the queue was full.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Bytes of the heap that the queue owns, used or not.
+    /// Bytes of heap memory that the queue owns, used or not.
     #[must_use]
     pub fn memory(&self) -> usize {
         let waiting = |waiting: &Waiting| {
@@ -199,7 +201,7 @@ impl DatagramQueue {
         self.waiting.as_deref().map_or(0, waiting)
     }
 
-    /// Gives the memory back when no datagram waits.
+    /// Frees the memory if no datagram is waiting.
     pub fn shrink(&mut self) {
         if self.is_empty() {
             self.waiting = None;
@@ -253,8 +255,8 @@ impl Output for DatagramQueue {
 }
 
 impl Waiting {
-    /// Closes the gap that popping left at the front when it is at least half of what there is, so that each byte is moved once at
-    /// most; or else takes more memory.
+    /// Closes the gap left by popped datagrams if it is at least as long as what is held, so
+    /// that each byte is moved at most once. Otherwise allocates more memory.
     #[cold]
     fn make_room(&mut self, len: usize) {
         if self.start > 0 && self.start >= self.end - self.start {
@@ -272,7 +274,8 @@ impl Waiting {
     }
 }
 
-/// Bytes of a [burst](DatagramQueue::in_bursts): what two calls of the system take, and a fraction of the cache of a core.
+/// Bytes of a [burst](DatagramQueue::in_bursts): as much as two system calls take, and a fraction of a core's
+/// cache.
 const BURST: usize = 128 << 10;
 
 #[cfg(test)]
@@ -289,7 +292,7 @@ mod tests {
                 sent += 1;
                 most = most.max(4 * queue.len());
                 let bytes = queue.waiting.as_ref().unwrap().bytes.len();
-                assert!(bytes <= 4 * most + 8, "{bytes} bytes of {most}: popped bytes stay");
+                assert!(bytes <= 4 * most + 8, "{bytes} bytes of {most}: popped bytes pile up");
             }
             for _ in 0..round % 5 {
                 if let Some(datagram) = queue.pop() {

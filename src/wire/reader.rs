@@ -1,16 +1,16 @@
-//! Values off the front of bytes and onto their end; cannot index.
+//! Reads values from the front of bytes and appends values, without indexing.
 
 use crate::seq::Seq16;
 
-/// A value that is written and read in one way.
+/// A value with exactly one way to write and read it.
 pub(crate) trait Value<'a>: Sized {
-    /// Bytes of it; of bytes with their length before them, those of the length.
+    /// Length in bytes; for bytes with a length prefix, the length of the prefix.
     const LEN: usize;
     fn write(&self, to: &mut Vec<u8>);
     fn read(from: &mut Reader<'a>) -> Result<Self, Short>;
 }
 
-/// Structs whose fields stand behind each other in this order.
+/// Declares structs whose fields are encoded one after another in this order.
 macro_rules! values {
     ($($(#[$on:meta])* $name:ident $(<$life:lifetime>)? { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$on])*
@@ -79,7 +79,7 @@ impl<const N: usize> Value<'_> for [u8; N] {
     }
 }
 
-/// Behind their length; whoever writes them has looked at it.
+/// Encoded after their length. The caller has checked that the length fits.
 impl<'a> Value<'a> for &'a [u8] {
     const LEN: usize = 2;
 
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.short()) }
     }
 
-    /// All that is left, which has to be this value.
+    /// Reads everything that is left, which must be exactly this value.
     pub(crate) fn whole<T: Value<'a>>(mut self) -> Result<T, Short> {
         let value = T::read(&mut self)?;
         self.finish().map(|()| value)

@@ -15,18 +15,21 @@ use crate::time::Millis;
 /// Bytes of a segment header. Source: ikcp.c `IKCP_OVERHEAD`.
 pub const HEADER_LEN: usize = 24;
 
-/// What a segment is for.
+/// The type of a segment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u8)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol has four, and peers drop a datagram with a fifth")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has four, and peers drop a datagram with any other"
+)]
 pub enum Command {
-    /// Data, or a fragment of it.
+    /// Data: a message or a fragment of one.
     Push = 81,
-    /// The segment `sn`, sent at `ts`, has arrived.
+    /// Acknowledges the segment `sn`, which was sent at `ts`.
     Ack = 82,
-    /// Asks for the receive window.
+    /// Asks for the size of the receive window.
     Wask = 83,
-    /// Tells the receive window. A payload is skipped by every known peer.
+    /// Reports the size of the receive window. All known peers skip a payload.
     Wins = 84,
 }
 
@@ -43,34 +46,34 @@ impl Command {
     }
 }
 
-/// The header of a segment but for its `len`, which is that of the data.
+/// The header of a segment without `len`, which is the length of the data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the wire format does not grow")]
 pub struct Header {
     /// The conversation.
     pub conv: Conv,
-    /// What the segment is for.
+    /// The type of the segment.
     pub cmd: Command,
-    /// Fragments of the message that follow this one; 0 is the last.
+    /// Number of fragments of the message that follow this one; 0 in the last.
     pub frg: u8,
-    /// Segments that the sender of this one has room to receive.
+    /// Number of segments that the sender of this one has room for.
     pub wnd: u16,
-    /// ms on the sender's clock; an ACK echoes that of the segment it acknowledges.
+    /// Time on the sender's clock, ms. An ACK echoes the `ts` of the segment that it acknowledges.
     pub ts: Millis,
-    /// Number of this segment; in an ACK, of the acknowledged one.
+    /// Number of this segment; in an ACK, of the acknowledged segment.
     pub sn: Sn,
-    /// The next number that the sender of this segment expects: all before have arrived.
+    /// The next number that the sender of this segment expects: all earlier ones have arrived.
     pub una: Sn,
 }
 
 impl Header {
-    /// The 24 bytes of a header for `len` bytes of data.
+    /// Encodes the header of a segment with `len` bytes of data.
     #[inline]
     #[must_use]
     pub fn to_bytes(&self, len: u32) -> [u8; HEADER_LEN] {
         let [low, high] = self.wnd.to_le_bytes();
         let kind = u32::from_le_bytes([self.cmd as u8, self.frg, low, high]);
-        // Three wide writes: whoever copies the datagram next reads it in wide pieces.
+        // Three wide writes, since whoever copies the datagram next reads it in wide pieces.
         let pair = |first: u32, second: u32| u64::from(second) << 32 | u64::from(first);
         let words = [pair(self.conv.0, kind), pair(self.ts.0, self.sn.0), pair(self.una.0, len)];
         let mut bytes = [0; HEADER_LEN];
@@ -81,7 +84,7 @@ impl Header {
     }
 }
 
-/// A header where it lies in the datagram, its fields read when they are asked for.
+/// A header in place in its datagram; fields are read on demand.
 #[derive(Clone, Copy)]
 pub(crate) struct RawHeader<'a>(&'a [u8; HEADER_LEN]);
 
@@ -120,15 +123,14 @@ impl<'a> RawHeader<'a> {
         u16::from_le_bytes([low, high])
     }
 
-    /// What the segment is for; `Err`: the byte in its place.
+    /// The type of the segment, or the byte in its place as the error.
     #[inline]
     pub(crate) fn cmd(self) -> Result<Command, u8> {
         let [cmd, ..] = self.kind().to_le_bytes();
         Command::from_byte(cmd).ok_or(cmd)
     }
 
-    /// All that the segments of a flush mostly have in common: `conv` and `una`, `cmd`, `frg`
-    /// and `wnd`.
+    /// What the segments of a flush mostly have in common: `conv`, `cmd`, `frg` and `wnd`, and `una`.
     #[inline]
     pub(crate) fn common(self) -> (u64, Sn) {
         (u64::from(self.kind()) << 32 | u64::from(self.word(0)), self.una())
@@ -149,7 +151,7 @@ impl<'a> RawHeader<'a> {
         Sn(self.word(4))
     }
 
-    /// Bytes of data announced.
+    /// Length of the data as announced, bytes.
     #[inline]
     pub(crate) fn len(self) -> u32 {
         self.word(5)
@@ -167,7 +169,7 @@ impl<'a> RawHeader<'a> {
     }
 }
 
-/// A segment, its data where the datagram has it.
+/// A segment whose data stays in the datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the wire format does not grow")]
 pub struct Segment<'a> {
@@ -178,12 +180,11 @@ pub struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// Takes one segment off the front of `input`; returns it and the rest.
+    /// Splits `input` into its first segment and the rest.
     ///
     /// # Errors
     ///
-    /// In the order in which ikcp.c looks: a header cut short, more data announced than there is,
-    /// a command that is none.
+    /// In the order in which ikcp.c checks: a truncated header, less data than announced, an unknown command.
     #[inline]
     pub fn decode(input: &'a [u8]) -> Result<(Self, &'a [u8]), DecodeError> {
         let Some((head, rest)) = RawHeader::split(input) else {
@@ -197,7 +198,7 @@ impl<'a> Segment<'a> {
         Ok((Self { header, data }, rest))
     }
 
-    /// Appends the bytes of this segment. Data of 4 GiB or more cannot be told and is left out.
+    /// Appends the bytes of this segment. Data of 4 GiB or more cannot be encoded and is left out.
     pub fn encode(&self, output: &mut Vec<u8>) {
         let len = u32::try_from(self.data.len()).unwrap_or(0);
         output.extend_from_slice(&self.header.to_bytes(len));
@@ -210,19 +211,18 @@ impl<'a> Segment<'a> {
 errors! {
     /// Why bytes are not a segment.
     DecodeError {
-        /// Fewer bytes than a header has.
-        "{have} bytes where a segment header has {HEADER_LEN}" HeaderTruncated { have: usize },
+        /// There are fewer bytes than a header has.
+        "{have} bytes, fewer than the {HEADER_LEN} of a segment header" HeaderTruncated { have: usize },
         /// The header announces more data than follows.
-        "{have} bytes of data where the segment announces {need}" DataTruncated { have: usize, need: u32 },
-        /// A command other than 81 to 84.
-        "{found} is no command" Command { found: u8 },
+        "{have} bytes of data, fewer than the {need} announced" DataTruncated { have: usize, need: u32 },
+        /// The command is not one of 81 to 84.
+        "unknown command {found}" Command { found: u8 },
     }
 }
 
 /// The segments of a datagram.
 ///
-/// Fewer than 24 bytes after the last one are no segment and no error, as in ikcp.c:
-/// [`Segments::trailing`] has them.
+/// As in ikcp.c, fewer than 24 bytes after the last segment are ignored; [`Segments::trailing`] returns them.
 #[inline]
 #[must_use]
 pub const fn segments(datagram: &[u8]) -> Segments<'_> {
@@ -236,7 +236,7 @@ pub struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// What has not been decoded yet; at the end, the bytes too few for a segment.
+    /// The part that is not decoded yet; at the end, the bytes that are too few for a segment.
     #[must_use]
     pub const fn trailing(&self) -> &'a [u8] {
         self.rest
@@ -264,15 +264,15 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// The conversation that a datagram belongs to, by its first segment; `None` when it is too short
-/// to hold one. Source: ikcp.c `ikcp_getconv`.
+/// The conversation of the first segment in a datagram; `None` if the datagram is too short for a segment.
+/// Source: ikcp.c `ikcp_getconv`.
 #[inline]
 #[must_use]
 pub fn conv_of(datagram: &[u8]) -> Option<Conv> {
     RawHeader::split(datagram).map(|(head, _)| head.conv())
 }
 
-/// Moves the `ts` of every segment by `by`, in place: what the receiver of these echoes measures nothing any more.
+/// Moves the `ts` of every segment by `by`, in place, so that echoes of it no longer yield a round trip.
 pub(crate) fn move_ts(segments: &mut [u8], by: u32) {
     let mut rest = segments;
     while let Some((head, data)) = rest.split_first_chunk_mut::<HEADER_LEN>() {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_be_cut_short_has_its_name() {
+    fn each_kind_of_truncation_is_a_different_error() {
         let mut bytes = Vec::new();
         push(b"data").encode(&mut bytes);
         for have in 0..HEADER_LEN {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_too_short_for_a_segment_is_left_alone() {
+    fn trailing_bytes_too_few_for_a_segment_are_ignored() {
         let mut bytes = Vec::new();
         push(b"one").encode(&mut bytes);
         push(b"two").encode(&mut bytes);
@@ -331,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_encodes_to_the_same_bytes(
+        fn valid_segments_re_encode_to_the_same_bytes(
             cmd in 81..=84u8,
             head in prop::array::uniform19(any::<u8>()),
             data in prop::collection::vec(any::<u8>(), 0..100),

@@ -1,9 +1,9 @@
-//! What the tracker tells of packets that are late or lost.
+//! What the tracker reports about late and lost packets.
 
 use super::*;
 
 #[test]
-fn a_packet_is_lost_once_a_later_one_has_arrived_and_late_ones_teach_how_much_later() {
+fn a_packet_is_lost_once_a_later_one_arrives_and_late_packets_raise_the_threshold() {
     let mut tracker = AckTracker::new(&PacketConfig::default());
     let sent = |number: u16| Time::from_millis(u64::from(number) * 10);
     (0..100).for_each(|number| tracker.on_sent(sent(number), Seq16(number), 1));
@@ -14,16 +14,16 @@ fn a_packet_is_lost_once_a_later_one_has_arrived_and_late_ones_teach_how_much_la
         told.lost().map(|seq| seq.0).collect()
     };
     assert_eq!(lost(40, &[]), []);
-    assert_eq!(lost(43, &[41, 42]), [41, 42], "any later one will do");
-    assert_eq!(lost(44, &[41]), [], "42 has come after 43: by 10 ms");
-    assert_eq!(lost(46, &[41, 45]), [], "10 ms tell nothing now");
+    assert_eq!(lost(43, &[41, 42]), [41, 42], "any later packet proves it");
+    assert_eq!(lost(44, &[41]), [], "42 arrived after 43, so late by 10 ms");
+    assert_eq!(lost(46, &[41, 45]), [], "10 ms no longer prove a loss");
     assert_eq!(lost(47, &[41, 45]), [45], "20 ms do");
     assert_eq!(lost(48, &[41, 45]), []);
     assert_eq!(lost(99, &[97, 98]), [97]);
 }
 
 #[test]
-fn what_tells_late_of_an_older_packet_takes_nothing_back_that_a_newer_one_has_told() {
+fn a_late_ack_of_an_older_packet_does_not_lower_the_observed_reordering() {
     let ms = |ms: u64| Time::from_millis(ms);
     let mut tracker = AckTracker::new(&PacketConfig::default());
     for (number, at) in [(0, 0), (1, 10), (2, 20), (3, 200), (4, 215)] {
@@ -34,16 +34,12 @@ fn what_tells_late_of_an_older_packet_takes_nothing_back_that_a_newer_one_has_to
         tracker.on_acks(ms(now), acks, Duration::ZERO).lost().count()
     };
     assert_eq!(lost(120, 2), 2);
-    assert_eq!(
-        (lost(121, 1), lost(122, 0)),
-        (0, 0),
-        "0 has come after 2, which left 20 ms later, and after 1"
-    );
-    assert_eq!(lost(315, 4), 0, "15 ms tell nothing now");
+    assert_eq!((lost(121, 1), lost(122, 0)), (0, 0), "0 arrived after 1 and after 2, which left 20 ms later");
+    assert_eq!(lost(315, 4), 0, "15 ms no longer prove a loss");
 }
 
 #[test]
-fn what_left_at_the_same_time_does_not_tell_on_each_other() {
+fn packets_sent_at_the_same_time_do_not_prove_each_other_lost() {
     let mut tracker = AckTracker::new(&PacketConfig::default());
     for (number, at) in [(0, 0), (1, 0), (2, 1)] {
         tracker.on_sent(Time::from_millis(at), Seq16(number), 1);
@@ -55,7 +51,7 @@ fn what_left_at_the_same_time_does_not_tell_on_each_other() {
 }
 
 #[test]
-fn loss_is_what_is_not_acked_in_time_or_pushed_out() {
+fn packets_not_acked_in_time_or_pushed_out_are_lost() {
     let mut tracker = AckTracker::new(&PacketConfig { sent: 64, ..PacketConfig::default() });
     for number in 0..100 {
         tracker.on_sent(Time::ZERO, Seq16(number), 1);
@@ -71,19 +67,19 @@ fn loss_is_what_is_not_acked_in_time_or_pushed_out() {
     assert_eq!((tracker.loss.judged, tracker.loss.lost), (100, 68));
     assert_eq!((tracker.check_loss(), tracker.loss.share > 0.5), (None, true));
     let late = tracker.on_acks(now, Acks { ack: Seq16(67), bits: 0 }, Duration::ZERO);
-    assert!(late.eq([Seq16(67)]), "a late ack is one all the same");
+    assert!(late.eq([Seq16(67)]), "a late ack still counts");
     assert_eq!(tracker.loss.lost, 68);
 }
 
 #[test]
-fn a_round_trip_is_that_of_the_newest_without_the_delay_of_the_peer() {
+fn round_trips_use_the_newest_packet_and_exclude_the_peers_delay() {
     let mut tracker = AckTracker::new(&PacketConfig::default());
     (0..4).for_each(|number| tracker.on_sent(Time::from_millis(u64::from(number) * 10), Seq16(number), 1));
     let acks = |ack, bits| Acks { ack: Seq16(ack), bits };
     tracker.on_acks(Time::from_millis(100), acks(1, 0), Duration::from_millis(15));
     assert_eq!((tracker.rtt.samples, tracker.rtt.smoothed()), (1, Duration::from_millis(75)));
     tracker.on_acks(Time::from_millis(300), acks(1, 1), Duration::ZERO);
-    assert_eq!(tracker.rtt.samples, 1, "packet 0 waited for an ack, not under way");
+    assert_eq!(tracker.rtt.samples, 1, "packet 0 was delayed by a lost ack, not by the path");
     tracker.on_acks(Time::from_millis(105), acks(3, 2), Duration::ZERO);
     assert_eq!(
         (tracker.rtt.max(), tracker.rtt.min()),

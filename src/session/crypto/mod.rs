@@ -1,7 +1,8 @@
-//! What protects sessions, behind traits: a handshake gives keys, keys seal packets, and a matchmaker's key seals connect tokens.
+//! The cryptography behind sessions, as traits: a handshake yields keys, keys seal packets, and a
+//! matchmaker's key seals connect tokens.
 //!
-//! `plain` is always there and hides nothing. What the feature `crypto` has is `noise`, which the rest of the library knows as
-//! [`CRYPTO`] alone, so that nothing else depends on the feature.
+//! `plain` is always available and encrypts nothing. The feature `crypto` adds `noise`, which the rest of the
+//! library only reaches through [`CRYPTO`], so that nothing else depends on the feature.
 
 #[cfg(feature = "crypto")]
 pub(super) mod noise;
@@ -13,7 +14,7 @@ use super::seal::{Keys, OpenError, SealError};
 use super::wire::Data;
 use crate::time::Time;
 
-/// Ciphers, as far as they are built in.
+/// The encrypted suites, if they are built in.
 #[cfg(feature = "crypto")]
 pub(super) const CRYPTO: Option<&'static dyn Provider> = Some(&noise::Noise);
 #[cfg(not(feature = "crypto"))]
@@ -21,11 +22,12 @@ pub(super) const CRYPTO: Option<&'static dyn Provider> = None;
 
 /// A family of suites.
 pub(super) trait Provider: Sync {
-    /// Begins as the client: appends the first message with `payload` to `msg1`, which stays as it is when there is an error.
+    /// Begins a handshake as the client: appends the first message, with `payload`, to `msg1`. An error
+    /// leaves `msg1` as it was.
     fn begin(&self, attempt: &Attempt<'_>, secrets: Secrets<'_>, payload: &[u8], msg1: &mut Vec<u8>)
     -> Begun;
 
-    /// Reads the first message as the server: appends what it says to `payload`.
+    /// Reads the first message as the server, and appends its payload to `payload`.
     fn answer(
         &self,
         attempt: &Attempt<'_>,
@@ -34,7 +36,8 @@ pub(super) trait Provider: Sync {
         payload: &mut Vec<u8>,
     ) -> Begun;
 
-    /// Encrypts a connect token in place; returns the tag over that and `associated`. `None`: it has no cipher for tokens.
+    /// Encrypts a connect token in place and returns the tag over it and `associated`. `None`: there is no
+    /// cipher for tokens.
     fn seal_token(&self, _: &[u8; 32], _: &[u8; 24], _associated: &[u8], _: &mut [u8]) -> Option<[u8; 16]> {
         None
     }
@@ -44,36 +47,38 @@ pub(super) trait Provider: Sync {
     }
 }
 
-/// What one end has for a handshake: the keys that the suite needs, and random bytes of which its own key is made.
+/// What one end brings to a handshake: the keys that the suite needs, and random bytes for its own key.
 #[derive(Clone, Copy)]
 pub(super) struct Secrets<'a> {
     pub(super) psk: Option<&'a [u8; 32]>,
-    /// The public half at the client, the private at the server.
+    /// At the client the public half, at the server the private half.
     pub(super) server_key: Option<&'a [u8; 32]>,
     pub(super) random: &'a [u8; 32],
 }
 
-/// A handshake of which the first message was written, or read.
+/// A handshake whose first message was written or read.
 type Begun = Result<Box<dyn Handshake>, HandshakeError>;
 
-/// An end whose turn the second message is.
+/// An end that expects or sends the second message next.
 pub(super) trait Handshake: Send + Sync {
-    /// At the client: appends what the message says to `payload`. A message that is not the answer changes nothing.
+    /// At the client: appends the payload of the message to `payload`. A message that is not the answer
+    /// changes nothing.
     fn read_msg2(&mut self, msg2: &[u8], payload: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
 
     fn write_msg2(self: Box<Self>, payload: &[u8], msg2: &mut Vec<u8>) -> Result<Keys, HandshakeError>;
 }
 
-/// What makes packets authentic by the keys of one session. Its owner numbers them, and opens none twice.
+/// Authenticates packets with the keys of one session. Its owner numbers the packets and never opens one
+/// twice.
 pub(super) trait Protection: Send + Sync {
-    /// Bytes behind the body of a packet.
+    /// Bytes after the body of a packet.
     fn tail(&self) -> usize;
 
-    /// The keys are used from now on.
+    /// Called when the keys are first used.
     fn begin(&mut self, _now: Time) {}
 
-    /// Seals the packet that begins at `start` of the buffer, with room for its header: writes that, with the phase of the key, and appends
-    /// the tail. Updates the key first if that is due.
+    /// Seals the packet that begins at `start` of the buffer with room for a header: writes the header,
+    /// including the key phase, and appends the tail. Updates the key first if that is due.
     fn seal(
         &mut self,
         now: Time,
@@ -82,35 +87,35 @@ pub(super) trait Protection: Send + Sync {
         start: usize,
     ) -> Result<(), SealError>;
 
-    /// Opens a packet in place, which has a header and a tail. Of the header: its phase, its number, and whether that is beyond all that
-    /// were opened.
+    /// Opens a packet, with header and tail, in place. `header` has its phase, its number, and whether that
+    /// number is higher than all opened before.
     fn open(&mut self, now: Time, header: (bool, u64, bool), packet: &mut [u8]) -> Result<(), OpenError>;
 
-    /// How often the keys were updated: to send, to receive.
+    /// How often the keys were updated, for sending and for receiving.
     fn updates(&self) -> (u64, u64) {
         (0, 0)
     }
 
-    /// Has this end, if it is the one to begin updates, do so after so many packets.
+    /// Makes this end update its key after this many packets, if it is the one that starts updates.
     fn update_after(&mut self, _packets: u64) {}
 
-    /// Bytes of the heap, about.
+    /// Bytes of heap memory, approximately.
     fn memory(&self) -> usize;
 
-    /// Keeps nothing but the keys.
+    /// Frees everything but the keys.
     fn rest(&mut self) {}
 
-    /// Prepares the keys for more packets than one.
+    /// Prepares the keys for many packets.
     fn wake(&mut self) {}
 
-    /// Whether nobody else can read what is sealed.
+    /// Whether nobody else can read sealed packets.
     fn is_encrypted(&self) -> bool {
         false
     }
 }
 
 impl Suite {
-    /// Whether this program has what the suite takes: the feature `crypto`, but for [`Checked`](Self::Checked).
+    /// Whether this build supports the suite. All but [`Checked`](Self::Checked) need the feature `crypto`.
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.provider().is_some()

@@ -1,5 +1,6 @@
-//! Sessions without encryption. The handshake is two salts in clear, and a checksum over all that both ends have to know alike, so
-//! that a message which the network has changed makes no session. Packets have a checksum with both salts mixed in.
+//! Sessions without encryption. The handshake exchanges two salts in the clear, with a checksum over
+//! everything that both ends must agree on, so that a corrupted message does not lead to a session. Packets
+//! have a checksum that includes both salts.
 
 use super::{Begun, Handshake, Protection, Provider, Secrets};
 use crate::session::exchange::{Attempt, HandshakeError};
@@ -10,18 +11,20 @@ use crc32fast::Hasher;
 
 pub(super) struct Plain;
 
-/// The client of a handshake, and a server that has read the first message.
+/// The client of a handshake, or a server that has read the first message.
 struct Salted {
-    /// CRC-32 over the prologue and the first message without its checksum: over a checksum as well, it would always be the same.
+    /// CRC-32 over the prologue and the first message without its checksum. With the checksum, the result
+    /// would always be the same.
     transcript: Hasher,
     salt: [u8; SALT_LEN],
-    /// Of the client: at the server, it came with the first message.
+    /// The client's salt; at the server, it came with the first message.
     client_salt: [u8; SALT_LEN],
     protocol_id: u64,
 }
 
-/// The CRC-32 of the salts of both ends and the protocol id: each packet's checksum goes on from there, so that only who has seen the
-/// handshake can make one. A hasher and not its four bytes: to make one of those asks what the processor can do, for each packet.
+/// The CRC-32 of both salts and the protocol id. The checksum of each packet continues from there, so that
+/// only somebody who has seen the handshake can compute one. A hasher and not its four bytes, since creating
+/// one detects the CPU's features, which would be done for each packet.
 struct Checksum(Hasher);
 
 impl Provider for Plain {
@@ -80,7 +83,7 @@ impl Handshake for Salted {
 }
 
 impl Keys {
-    /// No keys: a checksum with these salts, for both ends.
+    /// No keys, but a checksum with these salts, for both ends.
     #[must_use]
     pub fn checked(client_salt: [u8; 8], server_salt: [u8; 8], protocol_id: u64) -> Self {
         let salt = u64::from_le_bytes(client_salt) ^ u64::from_le_bytes(server_salt);

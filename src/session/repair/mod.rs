@@ -1,9 +1,10 @@
-//! Repairs of whole packets: those that leave protect what is under way, those that come bring back what was lost.
+//! Repairs of whole packets: outgoing repairs protect packets in flight, incoming ones rebuild lost packets.
 //!
-//! The code is that of [`code`](crate::code), with the low half of the packet number as the number of a segment and the frames of the
-//! packet, but for its REPAIR, as the data. Whoever receives (`rebuild`) measures what gets lost and tells whoever sends (`protection`),
-//! which sends as many repairs as that asks for, and none where nothing gets lost. What was rebuilt is told apart from what has arrived,
-//! so that no loss is hidden from who has to slow down. Source for that: RFC 9265 (section 3).
+//! The code is the one in [`code`](crate::code). The low half of the packet number serves as the segment
+//! number, and the frames of the packet, except its REPAIR, serve as the data. The receiver (`rebuild`)
+//! measures the loss and reports it to the sender (`protection`), which sends as many repairs as that
+//! requires, and none if nothing gets lost. Rebuilt packets are reported separately from received ones, so
+//! that no loss is hidden from congestion control. Source: RFC 9265 (section 3).
 
 mod protection;
 mod rebuild;
@@ -33,18 +34,19 @@ use rebuild::{Losses, Tells};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `RepairConfig { .., ..RepairConfig::default() }`")]
 pub struct RepairConfig {
-    /// Most bytes of repairs, in percent of those of the packets that they protect, both with the headers of IP and UDP: 0 to 100. How
-    /// many it is follows the loss. 0: none are sent, and those of the peer are used.
+    /// Most bytes of repairs, in percent of the packets that they protect, both including IP and UDP headers:
+    /// 0 to 100. The actual amount follows the loss. 0: send none, but use those of the peer.
     pub percent: u8,
-    /// The loss from which on the peer is asked for repairs, in units of 0.1 %: 1 to 500. They end when it is half of that.
+    /// The loss from which on to ask the peer for repairs, in units of 0.1 %: 1 to 500. They stop at half of
+    /// that.
     pub min_loss: u16,
-    /// Most bytes of packets remembered in each direction while there are repairs: 16 KiB to 1 MiB. At most 128 packets received and 64
-    /// sent are.
+    /// Most bytes of packets to remember in each direction while repairs are in use: 16 KiB to 1 MiB. At most
+    /// 128 received and 64 sent packets are remembered.
     pub memory: u32,
 }
 
 impl Default for RepairConfig {
-    /// At most 30 %, from 1 % of loss on, 128 KiB.
+    /// At most 30 %, from a loss of 1 % on, and 128 KiB.
     fn default() -> Self {
         Self { percent: 30, min_loss: 10, memory: 128 << 10 }
     }
@@ -55,9 +57,9 @@ impl RepairConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// If a field is out of range. The error names the field, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { percent, min_loss, memory } = *self; // a new field fails to compile until it is handled
+        let Self { percent, min_loss, memory } = *self; // a new field does not compile until it is handled
         in_range("percent of `repairs`", percent, 0..=100)?;
         in_range("min_loss of `repairs`", min_loss, 1..=500)?;
         in_range("memory of `repairs`", memory, 16 << 10..=1 << 20)
@@ -65,63 +67,65 @@ impl RepairConfig {
 }
 
 stats! {
-    /// What became of the repairs of a session, in both directions.
+    /// Repairs of a session, in both directions.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub struct RepairStats {
         /// Repairs of packets sent.
         pub sent: u64 => "whitewater_session_packet_repairs_sent_total",
-        /// Of them, those that had a datagram of their own.
+        /// How many of these had a datagram of their own.
         pub sent_alone: u64,
-        /// Bytes that repairs of packets took in datagrams, with the whole of the datagrams that they had for themselves.
+        /// Bytes that repairs of packets took in datagrams. A datagram that carries only a repair counts in
+        /// full.
         pub bytes: u64 => "whitewater_session_packet_repairs_bytes_total",
-        /// Packets that the peer says it has rebuilt: lost on the path, and counted as lost.
+        /// Packets that the peer reports as rebuilt: lost on the path, and counted as lost.
         pub rebuilt_by_peer: u64 => "whitewater_session_packets_rebuilt_total" [by: "peer", "Packets lost and rebuilt"],
-        /// Share of what we send that gets lost, of 255, as the peer has told last; 0: so little that no repairs are sent.
+        /// Share of our packets that gets lost, in 1/255, as last reported by the peer; 0: so little that no
+        /// repairs are sent.
         pub loss_told: u8,
         /// Packets of the peer that were lost and rebuilt.
         pub rebuilt: u64 => "whitewater_session_packets_rebuilt_total" [by: "here", "Packets lost and rebuilt"],
-        /// Repairs received of which nothing was missing.
+        /// Received repairs that covered no missing packet.
         pub needless: u64 => "whitewater_session_packet_repairs_unused_total" [reason: "needless", "Repairs received for nothing"],
-        /// Of what was rebuilt, what had come meanwhile or was too old to tell.
+        /// Packets that were rebuilt but had meanwhile arrived, or were too old to tell.
         pub late: u64 => "whitewater_session_packet_repairs_unused_total" [reason: "late", "Repairs received for nothing"],
-        /// What was rebuilt and is nothing that a peer sends, and repairs for which there was no memory.
+        /// Rebuilt packets that were invalid, and repairs for which there was no memory.
         pub refused: u64 => "whitewater_session_packet_repairs_unused_total" [reason: "refused", "Repairs received for nothing"] by refused_total,
-        /// Repairs refused, by the reason.
+        /// Repairs refused, by reason.
         pub rejected: RejectedRepairs,
     }
 }
 
 impl RepairStats {
-    /// What was refused for any reason.
+    /// Everything refused, for any reason.
     #[must_use]
     pub fn refused_total(&self) -> u64 {
         self.refused + self.rejected.total()
     }
 }
 
-/// Both directions of a session of which both ends use repairs.
+/// Both directions of a session whose ends both use repairs.
 #[derive(Debug)]
 pub(super) struct Repairs {
     config: RepairConfig,
-    /// Bytes of the longest packet of the peer.
+    /// Longest packet of the peer, bytes.
     packet_max: u16,
-    /// Without what the decoder counts.
+    /// Everything but the counters of the decoder.
     pub(super) stats: RepairStats,
-    /// In which packet the peer has told of loss last, and when.
+    /// The packet in which the peer last reported its loss, and when.
     told_in: Option<u64>,
     told_at: Time,
-    /// Made for the first packet that is protected.
+    /// Allocated for the first packet that is protected.
     work: Option<Box<Work>>,
     losses: Losses,
     pub(super) tells: Tells,
-    /// Made when the first repairs are asked for.
+    /// Allocated when repairs are first asked for.
     decoder: Option<Box<Decoder>>,
     /// Segments that were rebuilt.
     pub(super) moved: Vec<u8>,
 }
 
 impl Repairs {
-    /// For a session of both of whose ends have these features.
+    /// Creates the state, if both ends have the feature.
     pub(super) fn new(config: &SessionConfig, features: u32) -> Option<Box<Self>> {
         let repairs = config.repairs.filter(|_| features & FEATURE_REPAIRS != 0)?;
         Some(Box::new(Self {
@@ -147,14 +151,14 @@ impl Repairs {
         stats
     }
 
-    /// Bytes of the heap that it owns.
+    /// Bytes of heap memory that it owns.
     pub(super) fn memory(&self) -> usize {
         let decoder = |decoder: &Decoder| size_of::<Decoder>() + decoder.memory_in_all();
         let work = self.work.as_deref().map_or(0, Work::memory);
         work + self.decoder.as_deref().map_or(0, decoder) + self.moved.capacity()
     }
 
-    /// Gives back what can be done without for a while.
+    /// Frees what can be spared for a while.
     pub(super) fn shrink(&mut self) {
         self.work = None;
         self.shrink_decoder();
@@ -163,14 +167,14 @@ impl Repairs {
 }
 
 impl Frame<'_> {
-    /// Whether it carries data, which is rebuilt; the rest of a lost packet is out of date by then.
+    /// Whether it carries data, which is worth rebuilding. The rest of a lost packet is out of date by then.
     pub(super) const fn has_data(&self) -> bool {
         matches!(self, Self::Kcp(_) | Self::KcpPart(..) | Self::Dgram(_) | Self::Packed(_))
     }
 }
 
 impl<'a> Frames<'a> {
-    /// The REPAIR, which is the first of them if there is one, and the others.
+    /// Splits off the REPAIR, which comes first if there is one.
     pub(super) fn split_repair(self) -> (Option<(u32, &'a [u8])>, Self) {
         let mut others = self;
         match others.next() {
@@ -179,24 +183,25 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether to protect a packet of these.
+    /// Whether a packet with these frames should be protected.
     pub(super) fn are_worth_protecting(mut self) -> bool {
         self.any(|frame| match frame {
-            // Losing acknowledgements alone is not felt: they are told again anyway.
+            // Losing acknowledgements alone does no harm: they are repeated anyway.
             Frame::Kcp(bytes) => segments(bytes).flatten().any(|segment| segment.header.cmd == Command::Push),
             _ => frame.has_data(),
         })
     }
 }
 
-/// The number of a packet as one of a segment: its low half.
+/// The low half of a packet number, used as a segment number.
 #[expect(clippy::cast_possible_truncation, reason = "the low half")]
 const fn low(pn: u64) -> Sn {
     Sn(pn as u32)
 }
 
-/// Bytes that a REPAIR has more than the longest packet that it covers: type, first, span and index, a set, the head of a symbol.
+/// How much longer a REPAIR is than the longest packet that it covers, bytes: type, first, span and index, a
+/// set, the head of a symbol.
 pub(super) const REPAIR_ROOM: u16 = 18;
 const _: () = assert!(1 + REPAIR_FIRST + REPAIR_HEAD + 8 + SYMBOL_HEAD == REPAIR_ROOM as usize);
-/// Packet numbers before that of a REPAIR that it may cover.
+/// How far before the packet that carries it a REPAIR may reach, in packet numbers.
 const REACH: u16 = 128;

@@ -1,8 +1,8 @@
-//! Repairs on their way out: packets that are under way are protected, as far as the peer finds that they get lost.
+//! Outgoing repairs: protect packets in flight to the extent that the peer reports losses.
 //!
-//! Packets earn a share of their bytes, which follows the loss and ends at [`RepairConfig::percent`](super::RepairConfig::percent);
-//! repairs spend it. Where packets follow each other closely a repair rides before the next one, otherwise it has a datagram of its own,
-//! at once.
+//! Each packet earns a share of its bytes for repairs. The share follows the loss, up to
+//! [`RepairConfig::percent`](super::RepairConfig::percent). If packets follow each other closely, a repair
+//! rides in the next one; otherwise it gets a datagram of its own at once.
 
 use super::{Repairs, low};
 use crate::code::budget::{is_queued, share};
@@ -16,32 +16,34 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Work {
     protector: Protector,
-    /// Packets that left lately and are not known to have arrived, the newest [`COVER_MAX`] numbers at most, and when they did.
+    /// Recent packets that are not known to have arrived, at most the newest [`COVER_MAX`] numbers, and when
+    /// each left.
     packets: History,
     left: [Time; COVER_MAX as usize],
     /// The number after the newest.
     end: Sn,
-    /// When the last packet left, and the mean gap between those that left at different times, µs.
+    /// When the last packet left, and the mean gap between packets that left at different times, µs.
     last: Time,
     gap: u64,
-    /// Repairs that may still leave alone for what was sent last.
+    /// How many more repairs may leave in datagrams of their own for what was sent last.
     alone: u8,
 }
 
-/// What is known of the path where a repair may leave.
+/// The state of the path at the time when a repair may leave.
 #[derive(Debug)]
 pub(in crate::session) struct Path {
     pub(in crate::session) rtt: Rtt,
     /// How long an acknowledgement may take.
     pub(in crate::session) patience: Duration,
-    /// What a datagram adds to its frames, bytes.
+    /// Bytes that a datagram adds to its frames.
     pub(in crate::session) overhead: usize,
-    /// Pacing says that conditions are bad.
+    /// Whether pacing is in bad mode.
     pub(in crate::session) is_bad: bool,
 }
 
 impl Repairs {
-    /// Takes what the peer tells of loss, in its packet `pn`. What was rebuilt, [`rebuilt_by_peer`](Self::rebuilt_by_peer) says.
+    /// Applies a loss report of the peer, received in its packet `pn`. The packets that it rebuilt are passed
+    /// to [`rebuilt_by_peer`](Self::rebuilt_by_peer).
     pub(in crate::session) fn on_loss(&mut self, now: Time, pn: u64, loss: LossFrame) {
         if self.told_in.is_none_or(|newest| pn > newest) {
             (self.stats.loss_told, self.told_in, self.told_at) = (loss.share, Some(pn), now);
@@ -51,7 +53,7 @@ impl Repairs {
         }
     }
 
-    /// The share that gets lost, 0 to 1: what was told last, as long as that holds.
+    /// The share that gets lost, 0 to 1, as last reported, while that report is valid.
     pub(in crate::session) fn loss(&self, now: Time) -> f64 {
         let holds = now.since(self.told_at) < TOLD_FOR;
         if holds { f64::from(self.stats.loss_told) / 255.0 } else { 0.0 }
@@ -61,7 +63,7 @@ impl Repairs {
         self.config.percent > 0 && self.loss(now) > 0.0
     }
 
-    /// Packets have arrived: `newest`, and those of the bits before it.
+    /// Notes that packets have arrived: `newest`, and those marked in `bits` before it.
     pub(in crate::session) fn acked(&mut self, newest: u64, bits: u32) {
         let Some(work) = &mut self.work else { return };
         let before = (0..u32::BITS).filter(|bit| bits >> bit & 1 == 1).map(|bit| u64::from(bit) + 1);
@@ -70,15 +72,15 @@ impl Repairs {
         }
     }
 
-    /// A packet was lost and rebuilt; whether that is news.
+    /// Notes that a packet was lost and rebuilt. Returns whether that is news.
     pub(in crate::session) fn rebuilt_by_peer(&mut self, pn: u64) -> bool {
         let is_news = self.work.as_mut().is_some_and(|work| work.packets.forget(low(pn)));
         self.stats.rebuilt_by_peer += u64::from(is_news);
         is_news
     }
 
-    /// The packet `pn` leaves now, with the frames from `start` of the buffer on, and no REPAIR: it is remembered, and a repair of
-    /// earlier ones rides with it if there is one, and room up to `end`.
+    /// Remembers the packet `pn`, which leaves now with the frames from `start` of the buffer on and without
+    /// a REPAIR. Adds a repair of earlier packets to it if there is one and it fits before `end`.
     pub(in crate::session) fn protect(
         &mut self,
         now: Time,
@@ -116,12 +118,13 @@ impl Repairs {
         }
     }
 
-    /// Whether a repair is to leave with no data beside it.
+    /// Whether a repair should leave without data beside it.
     pub(in crate::session) fn is_due(&self, now: Time) -> bool {
         self.work.as_ref().is_some_and(|work| work.alone > 0) && self.protects(now)
     }
 
-    /// Writes a repair before the frames from `start` of the buffer on, which are no data, if it fits before `end`; whether it did.
+    /// Writes a repair before the frames from `start` of the buffer on, none of which carry data, if it fits
+    /// before `end`. Returns whether it did.
     pub(in crate::session) fn write_alone(
         &mut self,
         path: &Path,
@@ -185,7 +188,7 @@ impl Work {
         }
     }
 
-    /// Forgets what left before `since`: by now it was sent again, or is of no use.
+    /// Drops packets that left before `since`: by now they were resent or are no longer useful.
     fn forget_before(&mut self, since: Time) {
         let left = |sn: Sn| self.left.get(slot(sn)).copied();
         while let Some(oldest) = self.packets.oldest()
@@ -208,17 +211,17 @@ fn cost_of(draft: &Draft) -> usize {
     RIDER + usize::from(draft.len)
 }
 
-/// Bytes of a REPAIR that rides before its payload: type, length, first.
+/// Bytes of a REPAIR inside a data packet, before its payload: type, length, first.
 const RIDER: usize = 3 + REPAIR_FIRST;
-/// Repairs that leave alone at once, after a burst.
+/// Most repairs that leave in datagrams of their own at once, after a burst.
 const ALONE: u8 = 16;
-/// How long what the peer has told of its loss holds.
+/// How long a loss report of the peer is valid.
 const TOLD_FOR: Duration = Duration::from_secs(3);
-/// Bytes of the headers of IPv4 and UDP, which the budget counts as well.
+/// Bytes of IPv4 and UDP headers, which also count against the budget.
 const IP_AND_UDP: usize = 28;
-/// Longer gaps between packets count as so long, µs.
+/// Longer gaps between packets count as this, µs.
 const GAP_MAX: u64 = 1_000_000;
-/// Packets whose gap is shorter than this part of a round trip follow each other closely.
+/// Packets follow each other closely if their gap is at most a round trip divided by this.
 const CLOSE: u64 = 3;
 
 #[cfg(test)]
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_arrived_is_covered_no_more_and_what_is_old_neither() {
+    fn repairs_cover_neither_arrived_nor_old_packets() {
         let mut window = Work::new(1000);
         assert!(window.draft(Sn(10)).is_none());
         for pn in [3, 4, 6, 9] {

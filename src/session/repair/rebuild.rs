@@ -1,4 +1,4 @@
-//! Repairs that come in: what gets lost is measured, told, and rebuilt of them.
+//! Incoming repairs: measures and reports losses, and rebuilds lost packets.
 
 use super::{REACH, Repairs, low};
 use crate::code::budget::{LossShare, WHOLE};
@@ -9,8 +9,8 @@ use crate::time::{Millis, Time};
 use std::time::Duration;
 
 impl Repairs {
-    /// The packet `pn` has come. Whether repairs are wanted: then packets are remembered, and acknowledged so that the peer knows what
-    /// to cover.
+    /// Notes that the packet `pn` arrived. Returns whether repairs are wanted. If they are, packets must be
+    /// remembered, and acknowledged so that the peer knows what to cover.
     pub(in crate::session) fn arrived(&mut self, pn: u64) -> bool {
         self.losses.arrived(pn);
         if !self.losses.is_on && self.decoder.is_some() {
@@ -19,28 +19,28 @@ impl Repairs {
         self.losses.is_on
     }
 
-    /// Remembers the frames of the packet `pn`, which has come, but for its REPAIR.
+    /// Remembers the frames of the received packet `pn`, except its REPAIR.
     pub(in crate::session) fn remember(&mut self, pn: u64, body: &[u8]) {
         let config = DecoderConfig { segments: REACH, bytes: self.config.memory, mss: self.packet_max };
         let decoder = self.decoder.get_or_insert_with(|| Box::new(Decoder::new(&config)));
         decoder.received(low(pn), 0, body);
     }
 
-    /// A repair has come in the packet `carrier`.
+    /// Takes a repair that came in the packet `carrier`.
     pub(in crate::session) fn repair(&mut self, carrier: u64, first: u32, payload: &[u8]) {
         let Some(decoder) = &mut self.decoder else {
-            self.stats.needless += 1; // nobody asks for it any more
+            self.stats.needless += 1; // we no longer ask for any
             return;
         };
         let oldest = low(carrier).sub(REACH.into());
         decoder.give_up_before(oldest);
         if let Err(error) = decoder.repair(Sn(first), Millis(0), payload, oldest, REACH) {
-            log::trace!("a repair in packet {carrier} was refused: {error}");
+            log::trace!("refused a repair in packet {carrier}: {error}");
         }
     }
 
-    /// Rebuilds a packet, if that is possible: its frames, and its number if it is one before the newest. One that comes late may bring
-    /// back what was sent after it.
+    /// Rebuilds a packet if possible. Returns its frames, and its number if it lies before the newest. A
+    /// packet that comes late may make it possible to rebuild one sent after it.
     pub(in crate::session) fn recover(&mut self) -> Option<(Option<u64>, &[u8])> {
         let newest = self.losses.end.checked_sub(1)?;
         let lost = self.decoder.as_mut()?.recover()?;
@@ -49,7 +49,7 @@ impl Repairs {
         Some((pn, lost.data))
     }
 
-    /// What a datagram that leaves now tells.
+    /// The report that a datagram which leaves now should carry.
     pub(in crate::session) fn peek(&self, now: Time) -> Option<LossFrame> {
         self.tells.peek(now, self.losses.told())
     }
@@ -64,22 +64,22 @@ impl Repairs {
     }
 }
 
-/// Judges each number when three higher ones have come. Whoever is later than that counts as lost, for a repair would have brought it
-/// sooner; who was rebuilt counts as lost as well.
+/// Settles the outcome of each number once three higher ones have arrived. A packet that comes later than
+/// that counts as lost, since a repair would have been faster; so does one that was rebuilt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
-    /// The number after the highest that came; 0: none did.
+    /// The number after the highest that arrived; 0 if none did.
     end: u64,
-    /// Bit i: `end` - 1 - i came, or is before all that are looked at.
+    /// Bit i: `end` - 1 - i arrived, or precedes the first number that counts.
     came: u64,
     share: LossShare,
     min_loss: u32,
-    /// So much gets lost that repairs are of use.
+    /// Whether the loss is high enough for repairs to help.
     is_on: bool,
 }
 
 impl Losses {
-    /// Repairs are wanted from a loss of so many in a thousand on.
+    /// Asks for repairs from a loss of `min_loss` in a thousand on.
     pub(super) fn new(min_loss: u16) -> Self {
         let min_loss = u32::from(min_loss) * WHOLE / 1000;
         Self { end: 0, came: u64::MAX, share: LossShare::assumed(0), min_loss, is_on: false }
@@ -87,7 +87,7 @@ impl Losses {
 
     fn arrived(&mut self, pn: u64) {
         if self.end == 0 {
-            self.end = pn; // what was sent before is of no interest
+            self.end = pn; // earlier packets do not matter
         }
         if let Some(age) = self.end.checked_sub(pn + 1) {
             let bit = u32::try_from(age).ok().and_then(|age| 1_u64.checked_shl(age)).unwrap_or(0);
@@ -104,33 +104,33 @@ impl Losses {
         self.is_on = self.share.get() >= least.max(1);
     }
 
-    /// What the peer is told: the share, of 255, and 0 where no repairs are wanted.
+    /// What the peer is told: the share in 1/255, or 0 if no repairs are wanted.
     fn told(&self) -> u8 {
         let of_255 = u8::try_from((self.share.get() + 128) / 257).unwrap_or(u8::MAX);
         if self.is_on { of_255.max(1) } else { 0 }
     }
 }
 
-/// Higher numbers that have come when one is judged.
+/// How many higher numbers must arrive before a missing one counts as lost.
 const JUDGED_AT: u32 = 3;
 
-/// The LOSS frames of one end: a packet that was rebuilt is told soon and twice more, the share when it has changed and again now and
-/// then, always with what leaves anyway.
+/// The LOSS frames of one end. A rebuilt packet is reported soon, and twice more. The share is reported when
+/// it changes, and repeated now and then. Reports only ride in datagrams that leave anyway.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::session) struct Tells {
     newest: Option<u64>,
     /// Bit i: `newest` - i was rebuilt.
     rebuilt: u32,
     pub(in crate::session) due: Option<Time>,
-    /// Datagrams that may still tell it again.
+    /// How many more datagrams repeat the report.
     repeats: u8,
-    /// The share that was told last, and not before when it is told again.
+    /// The share reported last, and the earliest time to report it again.
     told: u8,
     not_before: Time,
 }
 
 impl Tells {
-    /// The packet `pn` was rebuilt, and taken.
+    /// Notes that the packet `pn` was rebuilt and accepted.
     pub(in crate::session) fn rebuilt(&mut self, pn: u64, due: Time) {
         let newest = *self.newest.get_or_insert(pn);
         if let Some(ahead) = pn.checked_sub(newest) {
@@ -144,7 +144,7 @@ impl Tells {
         self.repeats = REPEATS;
     }
 
-    /// What a datagram that leaves now tells, where so many of 255 get lost.
+    /// The report for a datagram that leaves now, given a loss of `share` in 1/255.
     fn peek(&self, now: Time, share: u8) -> Option<LossFrame> {
         let is_news = share != self.told || share > 0;
         if self.repeats == 0 && !(is_news && self.not_before <= now) {
@@ -162,7 +162,8 @@ impl Tells {
             self.repeats.saturating_sub(1)
         };
         if self.repeats == 0 {
-            // Only 16 bits of a number are told: later they would be those of another packet, or of one that was never sent.
+            // A report has only 16 bits of a number: later on they would mean another packet, or one that was
+            // never sent.
             (self.newest, self.rebuilt) = (None, 0);
         }
         let changed = share.abs_diff(self.told) > share / 4;
@@ -172,7 +173,7 @@ impl Tells {
 }
 
 const REPEATS: u8 = 2;
-/// The share is told no sooner again when it changes much, and when it does not.
+/// Shortest time until the share is reported again, if it changed much and if it did not.
 const CHANGES: Duration = Duration::from_millis(100);
 const REFRESH: Duration = Duration::from_millis(500);
 
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_overtaken_by_two_is_not_lost_and_a_jump_costs_little() {
+    fn a_packet_overtaken_by_two_is_not_lost_and_a_large_jump_costs_little() {
         let mut losses = Losses::new(10);
         for pn in (0..300).step_by(3) {
             [pn + 2, pn + 1, pn].into_iter().for_each(|pn| losses.arrived(pn));
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rebuilt_is_told_three_times() {
+    fn a_rebuilt_packet_is_reported_three_times() {
         let (mut tells, now) = (Tells::default(), Time::from_millis(10));
         assert_eq!(tells.peek(now, 0), None);
         [100, 98, 101, 60].into_iter().for_each(|pn| tells.rebuilt(65_536 + pn, now));

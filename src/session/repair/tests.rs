@@ -14,12 +14,12 @@ fn repairs(config: RepairConfig) -> Repairs {
         .unwrap()
 }
 
-/// A flow of 60 packets a second, of which one in ten gets lost.
+/// A flow of 60 packets per second, one in ten of which gets lost.
 struct Run {
     path: Path,
     sender: Repairs,
     receiver: Repairs,
-    /// Of xorshift, by Marsaglia.
+    /// State of Marsaglia's xorshift.
     random: u64,
     pn: u64,
     buffer: Vec<u8>,
@@ -36,7 +36,7 @@ impl Run {
         Self { path, sender, receiver, random: seed, pn: 0, buffer: Vec::with_capacity(1200), rebuilt: 0 }
     }
 
-    /// So many packets, of which what is rebuilt is what was lost.
+    /// Sends `count` packets, and checks that every rebuilt packet equals the lost one.
     fn packets(&mut self, count: u64) {
         for _ in 0..count {
             let pn = self.leaves();
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// The next packet is in the buffer; returns its number.
+    /// Writes the next packet to the buffer and returns its number.
     fn leaves(&mut self) -> u64 {
         let (now, pn) = (Time::from_millis(16 * self.pn), self.pn);
         self.sender.on_loss(now, pn, LossFrame { newest: Seq16(0), rebuilt: 0, share: 25 });
@@ -78,20 +78,20 @@ impl Run {
 }
 
 #[test]
-fn what_is_rebuilt_is_what_was_lost_and_packets_of_a_steady_flow_allocate_nothing() {
+fn rebuilt_packets_equal_the_lost_ones_and_a_steady_flow_allocates_nothing() {
     for seed in 1..=3 {
         let mut run = Run::new(seed);
         run.packets(5_000);
         let before = run.rebuilt;
         let allocations = measure(|| run.packets(5_000)).count_total;
-        // A buffer may have to grow once more.
+        // A buffer may still have to grow once.
         assert!(allocations < 5, "seed {seed}: {allocations} allocations for 5000 packets");
         assert!(run.rebuilt - before > 450, "seed {seed}: {} of about 500", run.rebuilt - before);
     }
 }
 
 #[test]
-fn memory_is_counted_to_the_byte_and_given_back() {
+fn memory_is_counted_to_the_byte_and_freed() {
     let mut run = Run::new(1);
     run.packets(2_000);
     for end in [&mut run.sender, &mut run.receiver] {
@@ -102,7 +102,7 @@ fn memory_is_counted_to_the_byte_and_given_back() {
 }
 
 #[test]
-fn a_packet_that_comes_late_brings_back_what_was_lost_after_it() {
+fn a_late_packet_makes_it_possible_to_rebuild_a_later_one() {
     let mut run = Run::new(1);
     run.packets(2_000);
     for _ in 0..100 {
@@ -114,7 +114,7 @@ fn a_packet_that_comes_late_brings_back_what_was_lost_after_it() {
         packets.push((run.leaves(), run.buffer.clone()));
     }
     let rebuilt = run.rebuilt;
-    // The last one has a repair of those before it, of which one comes late and the one behind it not at all.
+    // The last packet has a repair of those before it, of which one comes late and the next one not at all.
     let (late, lost) = (packets.len() - 3, packets.len() - 2);
     for index in (0..packets.len()).filter(|index| ![late, lost].contains(index)).chain([late]) {
         let (pn, body) = packets[index].clone();
@@ -125,7 +125,7 @@ fn a_packet_that_comes_late_brings_back_what_was_lost_after_it() {
 }
 
 #[test]
-fn what_was_told_of_loss_holds_for_three_seconds() {
+fn a_loss_report_is_valid_for_three_seconds() {
     let mut repairs = repairs(RepairConfig::default());
     repairs.on_loss(Time::from_millis(1000), 1, LossFrame { share: 51, ..LossFrame::default() });
     let loss = |ms| repairs.loss(Time::from_millis(ms));

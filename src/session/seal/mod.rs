@@ -1,7 +1,8 @@
-//! What protects the DATA packets of a session: packet numbers, the replay window, and a checksum or a cipher.
+//! Protection of the DATA packets of a session: packet numbers, the replay window, and a checksum or a
+//! cipher.
 //!
-//! A [`Seal`] belongs to one session and dies with it, so that no packet number comes again under the same key. What is opened
-//! changes nothing before its checksum or tag was found right.
+//! A [`Seal`] belongs to one session and is dropped with it, so no packet number is used twice with the same
+//! key. A packet changes nothing until its checksum or tag has been verified.
 #![expect(clippy::missing_errors_doc, reason = "the errors say when")]
 
 use super::crypto::Protection;
@@ -13,20 +14,21 @@ use thiserror::Error;
 #[cfg(all(fuzzing, feature = "crypto"))]
 pub use super::crypto::noise::replace_ciphers;
 
-/// Seals and opens the DATA packets of one end of one session.
+/// Seals and opens the DATA packets at one end of one session.
 pub struct Seal {
     protection: Box<dyn Protection>,
-    /// Number of the packet that is sealed next.
+    /// Number of the next packet to seal.
     next_pn: u64,
     window: ReplayWindow,
-    /// Packets whose checksum or tag was wrong.
+    /// Packets with a wrong checksum or tag.
     forged: u64,
-    /// Bytes of a packet that are not its body.
+    /// Bytes of a packet besides its body.
     overhead: u16,
     is_resting: bool,
 }
 
-/// What a handshake leaves: the keys of one session, as one of its ends has them. A [`Seal`] is made of them, once.
+/// The result of a handshake: the keys of one session, as one end has them. A [`Seal`] is made from them,
+/// once.
 pub struct Keys(pub(in crate::session) Box<dyn Protection>);
 
 /// A packet that was opened.
@@ -46,39 +48,40 @@ errors! {
     SealError {
         /// The datagram was not begun with [`Seal::begin`].
         "there is no room for the header" NoHeader,
-        /// There are no packet numbers left: close the session.
+        /// No packet numbers are left. Close the session.
         "the packet numbers are used up" NumbersSpent,
-        /// The key sealed as much as it may, and the client did not update it: close the session.
+        /// The key has reached its limit and the client did not update it. Close the session.
         "the key is used up" KeySpent,
     }
 }
 
-/// Why a packet was not opened. Nothing but counters has changed; the bytes of the datagram may have.
+/// Why a packet was not opened. Only counters, and possibly the bytes of the datagram, have changed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It is no DATA packet.
+    /// It is not a DATA packet.
     #[error(transparent)]
     Packet(#[from] PacketError),
-    /// Its number came before or is too old: the network doubled or kept it, or somebody sends again what he saw.
+    /// Its number was received before or is too old: the network duplicated or delayed it, or an attacker
+    /// replays it.
     #[error(transparent)]
     Replayed(#[from] Replayed),
-    /// Its number is beyond all that are used.
-    #[error("the packet number is beyond the last")]
+    /// Its number is beyond the last one that may be used.
+    #[error("the packet number is too large")]
     Number,
-    /// It is of a key phase that is over.
+    /// It belongs to a key phase that is over.
     #[error("the key phase is over")]
     Phase,
     /// Its checksum or tag is wrong.
     #[error("the tag is wrong")]
     Forged,
-    /// So many tags were wrong that the next forgery might be right: close the session.
+    /// So many tags were wrong that the next forgery might succeed. Close the session.
     #[error("too many tags were wrong")]
     KeySpent,
 }
 
 impl Seal {
-    /// Protects a session with the keys of its handshake.
+    /// Protects a session with the keys from its handshake.
     #[must_use]
     pub fn new(now: Time, Keys(mut protection): Keys) -> Self {
         protection.begin(now);
@@ -93,22 +96,23 @@ impl Seal {
         }
     }
 
-    /// Leaves room for the header of a packet behind what is in the buffer, which the frames are to follow. Returns where it begins,
-    /// which [`seal`](Self::seal) wants to know.
+    /// Appends room for the header of a packet to the buffer; append the frames next. Returns where the
+    /// packet begins, to pass to [`seal`](Self::seal).
     pub fn begin(buffer: &mut Vec<u8>) -> usize {
         let start = buffer.len();
         buffer.extend_from_slice(&[0; DATA_HEADER_LEN]);
         start
     }
 
-    /// Bytes of a packet that are not its body.
+    /// Bytes of a packet besides its body.
     #[must_use]
     pub const fn overhead(&self) -> usize {
         self.overhead as usize
     }
 
-    /// Makes what was [begun](Self::begin) at `start` a packet for the session that its receiver calls `sid`. Updates the key first if
-    /// that is due. Returns the number of the packet. After an error nothing has changed, and the session has to end.
+    /// Seals the packet [begun](Self::begin) at `start`, for the session that the receiver knows as `sid`.
+    /// Updates the key first if that is due. Returns the number of the packet. An error changes nothing, and
+    /// the session must end.
     pub fn seal(
         &mut self,
         now: Time,
@@ -126,14 +130,14 @@ impl Seal {
         Ok(pn)
     }
 
-    /// Opens a packet in place. That it is of this session is for the caller to see, by the `sid`. After an error nothing but a counter
-    /// has changed: it is none, came before or is not authentic.
+    /// Opens a packet in place. The caller must have checked by the `sid` that it belongs to this session. An
+    /// error (not a DATA packet, a replay, or not authentic) changes nothing but a counter.
     pub fn open<'a>(&mut self, now: Time, datagram: &'a mut [u8]) -> Result<Opened<'a>, OpenError> {
         let (header, _) = Data::decode(datagram)?;
         self.open_data(now, header, datagram)
     }
 
-    /// The same of a packet whose header was read.
+    /// Like [`open`](Self::open), for a packet whose header has been read.
     pub(in crate::session) fn open_data<'a>(
         &mut self,
         now: Time,
@@ -162,41 +166,41 @@ impl Seal {
         Ok(Opened { pn, newest: ahead, body })
     }
 
-    /// Counts the packet `pn` as one that came, if it did not before: it was rebuilt of what is authentic.
+    /// Marks the packet `pn` as received unless it already was. It was rebuilt from authentic packets.
     pub(in crate::session) fn mark_rebuilt(&mut self, pn: u64) -> Result<(), Replayed> {
         self.window.mark(pn)
     }
 
-    /// Packets sealed: the number of the next.
+    /// Number of packets sealed, which is the number of the next one.
     #[must_use]
     pub const fn sealed(&self) -> u64 {
         self.next_pn
     }
 
-    /// The highest number of a packet that was opened.
+    /// The highest number of an opened packet.
     #[must_use]
     pub const fn newest(&self) -> Option<u64> {
         self.window.newest()
     }
 
-    /// How often the keys were updated: to send, to receive.
+    /// How often the keys were updated, for sending and for receiving.
     #[must_use]
     pub fn updates(&self) -> (u64, u64) {
         self.protection.updates()
     }
 
-    /// Has the client update its key after so many packets in either direction, instead of 2^20. Of no effect at a server, which
-    /// follows, and without a cipher.
+    /// Makes the client update its key after this many packets in either direction, instead of 2^20. Has no
+    /// effect at a server, which follows the client, or without a cipher.
     pub fn set_update_after(&mut self, packets: u64) {
         self.protection.update_after(packets);
     }
 
-    /// Bytes of the heap, about.
+    /// Bytes of heap memory, approximately.
     pub(in crate::session) fn memory(&self) -> usize {
         self.protection.memory() + self.window.memory()
     }
 
-    /// Gives the memory back that makes packets cheap: each takes the time to prepare its key from now on.
+    /// Frees the memory that speeds up packets. From now on, each packet takes extra time to prepare its key.
     pub(in crate::session) fn rest(&mut self) {
         self.is_resting = true;
         self.window.rest();
@@ -211,12 +215,12 @@ impl Seal {
         }
     }
 
-    /// Whether nobody else can read what is sealed.
+    /// Whether nobody else can read sealed packets.
     pub(in crate::session) fn is_encrypted(&self) -> bool {
         self.protection.is_encrypted()
     }
 
-    /// Begins with other packet numbers than 0, of what is sent and of what is received.
+    /// Starts with packet numbers other than 0 for sending and receiving.
     #[cfg(test)]
     pub(in crate::session) fn start_at(&mut self, send: u64, receive: u64) {
         self.next_pn = send;
@@ -226,10 +230,10 @@ impl Seal {
 
 printed_without_secrets! { Seal { next_pn, forged }, Keys {} }
 
-/// Packet numbers end here. A billion packets a second take three days to get there.
+/// The end of the packet numbers. At a billion packets per second, it takes three days to get there.
 const PN_MAX: u64 = 1 << 48;
-/// Wrong tags after which no key is trusted. Source: RFC 9001 section 6.6, the integrity limit of ChaCha20-Poly1305; to close a
-/// session earlier would be a gift to whoever forges.
+/// Number of wrong tags after which a key is no longer trusted. Source: RFC 9001 section 6.6, the integrity
+/// limit of ChaCha20-Poly1305. Closing sessions any earlier would only help attackers.
 const FORGED_MAX: u64 = 1 << 36;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a seal promises, whatever protects it.
+//! What a seal promises with every kind of protection.
 
 #[cfg(feature = "crypto")]
 mod noise;
@@ -23,7 +23,7 @@ fn sealed(seal: &mut Seal, now: Time, body: &[u8]) -> Vec<u8> {
     datagram
 }
 
-/// Both ends of each kind of session, and its overhead.
+/// Both ends of each kind of session, with its overhead.
 fn pairs() -> impl Iterator<Item = (Seal, Seal, usize)> {
     built_in().take(3).map(|suite| {
         let (client, server) = handshake(suite, 1, 2);
@@ -33,7 +33,7 @@ fn pairs() -> impl Iterator<Item = (Seal, Seal, usize)> {
 }
 
 #[test]
-fn what_is_sealed_is_opened_once_at_the_price_that_is_said() {
+fn a_sealed_packet_opens_once_and_costs_the_stated_overhead() {
     for (mut client, mut server, overhead) in pairs() {
         assert_eq!((client.overhead(), server.overhead()), (overhead, overhead));
         for (pn, body) in [&b""[..], b"frames", &[7; 1175]].into_iter().enumerate() {
@@ -76,7 +76,7 @@ fn a_changed_or_shortened_packet_changes_nothing() {
 }
 
 #[test]
-fn packet_numbers_and_forgeries_end() {
+fn packet_numbers_and_forgeries_have_a_limit() {
     for (mut client, mut server, _) in pairs() {
         assert_eq!(client.seal(NOW, SID, &mut vec![0; 8], 0), Err(SealError::NoHeader));
         client.next_pn = PN_MAX - 1;

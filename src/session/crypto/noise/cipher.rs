@@ -1,5 +1,5 @@
-//! A cipher with its key: authenticated encryption in place, by packet number. Whichever of `pure` and `fast` is built in returns no tag
-//! for bodies of 64 GiB and more, and leaves bytes of no use where a tag is wrong.
+//! A cipher with its key: authenticated encryption in place, by packet number. Both implementations, `pure`
+//! and `fast`, return no tag for bodies of 64 GiB or more, and leave garbage behind if a tag is wrong.
 
 use super::Key;
 #[cfg(feature = "ring")]
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub(super) struct Keyed {
     pub(super) key: Key,
     pub(super) which: Cipher,
-    /// What is computed from the key once; `None`: for each packet anew.
+    /// What is precomputed from the key; `None`: it is computed for each packet.
     aead: Option<Any>,
 }
 
@@ -30,7 +30,7 @@ impl Keyed {
         }
     }
 
-    /// Keeps nothing but the key.
+    /// Frees everything but the key.
     pub(super) fn rest(&mut self) {
         self.aead = None;
     }
@@ -69,8 +69,9 @@ impl Keyed {
         }
     }
 
-    /// The key that follows this one; this one cannot be computed from it. Source: Noise revision 34, section 11.3 and `REKEY` in
-    /// section 4.2. Packet numbers end long before the nonce that it uses, and what it encrypts is never sent.
+    /// Derives the next key; this one cannot be computed from it. Source: Noise revision 34, section 11.3 and
+    /// `REKEY` in section 4.2. Packet numbers end long before the nonce used here, and the encrypted bytes
+    /// are never sent.
     pub(super) fn next(&self) -> Key {
         let mut key = Key::new([0; 32]);
         let _ = self.encrypt(u64::MAX, &[], &mut *key);
@@ -78,7 +79,8 @@ impl Keyed {
     }
 }
 
-/// 4 zero bytes, then the packet number: with ChaCha20 its low byte first, with AES its high byte. Source: Noise revision 34, section 12.
+/// 4 zero bytes, then the packet number: little-endian for ChaCha20, big-endian for AES. Source: Noise
+/// revision 34, section 12.
 fn nonce(cipher: Cipher, pn: u64) -> [u8; 12] {
     let [a, b, c, d, e, f, g, h] = match cipher {
         Cipher::ChaChaPoly => pn.to_le_bytes(),
@@ -87,11 +89,12 @@ fn nonce(cipher: Cipher, pn: u64) -> [u8; 12] {
     [0, 0, 0, 0, a, b, c, d, e, f, g, h]
 }
 
-/// Bytes of what is computed from a key of AES-GCM, at most.
+/// Most bytes that are precomputed from an AES-GCM key.
 const AES_GCM: usize = 1024;
 pub(super) const TAG_LEN: usize = 16;
 
-/// A fuzzer gets past the tag: from now on no cipher of sessions encrypts in this process, and each tag is zeros.
+/// Lets a fuzzer get past the tag: from now on no session cipher in this process encrypts, and every tag is
+/// zeros.
 #[cfg(fuzzing)]
 pub fn replace_ciphers() {
     REPLACED.store(true, Relaxed);

@@ -1,10 +1,10 @@
-//! The ciphers by ring: assembler for most machines.
+//! The ciphers from ring, in assembly for most machines.
 
 use super::cipher::TAG_LEN;
 use crate::session::Cipher;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// `None` never is: a key of either cipher has 32 bytes.
+/// Never `None`: a key of either cipher has 32 bytes.
 pub(super) struct Fast(Option<Box<LessSafeKey>>);
 
 impl Fast {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ring_and_rust_alone_give_the_same_bytes() {
+    fn ring_and_pure_rust_produce_the_same_bytes() {
         for cipher in [Cipher::ChaChaPoly, Cipher::AesGcm] {
             let (fast, pure) = (Fast::new(cipher, &[7; 32]), Pure::new(cipher, &[7; 32]));
             for len in [0, 1, 16, 63, 1191] {

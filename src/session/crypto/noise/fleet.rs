@@ -1,4 +1,4 @@
-//! The key of a fleet of servers, of which that of each is derived.
+//! The key of a fleet of servers, from which the key of each server is derived.
 
 use super::Key;
 use crate::session::token::{LABEL, ServerKey};
@@ -42,14 +42,14 @@ pub struct FleetKey(Key);
 printed_without_secrets! { FleetKey {} }
 
 impl FleetKey {
-    /// The key of these random bytes.
+    /// Makes a key from random bytes.
     #[must_use]
     pub fn new(random: [u8; 32]) -> Self {
         Self(Key::new(random))
     }
 
-    /// The key of one server. `server_id` is of one process: a server that is started again has another. `key_id` tells the keys
-    /// that one server has one after the other.
+    /// The key of one server. `server_id` stands for one process: a restarted server needs another one.
+    /// `key_id` distinguishes the successive keys of one server.
     #[must_use]
     pub fn server_key(&self, server_id: u64, key_id: u8) -> ServerKey {
         let mut mac = Blake2sMac256::new((&*self.0).into());

@@ -1,6 +1,8 @@
-//! Noise by the crate snow: NN, NNpsk0, NK and NKpsk0 with X25519 and BLAKE2s. Source: the Noise Protocol Framework, revision 34.
+//! Noise by the crate snow: NN, NNpsk0, NK and NKpsk0 with X25519 and BLAKE2s. Source: the Noise Protocol
+//! Framework, revision 34.
 //!
-//! `phase` seals packets with the keys that it gives, `cipher` is what encrypts, in Rust alone (`pure`) or by ring (`fast`).
+//! `phase` seals packets with the resulting keys; `cipher` encrypts, either in pure Rust (`pure`) or with
+//! ring (`fast`).
 
 mod cipher;
 #[cfg(feature = "ring")]
@@ -30,12 +32,12 @@ use snow::types::{Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
 use zeroize::{Zeroize, Zeroizing};
 
-/// A key of a cipher; wiped when it is dropped.
+/// A key of a cipher, wiped when it is dropped.
 type Key = Zeroizing<[u8; 32]>;
 
 pub(super) struct Noise;
 
-/// The client of a handshake, and a server that has read the first message.
+/// The client of a handshake, or a server that has read the first message.
 struct Shaking {
     state: HandshakeState,
     cipher: Cipher,
@@ -105,20 +107,20 @@ impl Handshake for Shaking {
 }
 
 impl Keys {
-    /// The keys of the client of a session.
+    /// The keys at the client's end of a session.
     #[must_use]
     pub fn of_client(cipher: Cipher, to_server: [u8; 32], to_client: [u8; 32]) -> Self {
         Self(Box::new(Phases::new(cipher, Key::new(to_server), Key::new(to_client), true)))
     }
 
-    /// The keys of the server of a session.
+    /// The keys at the server's end of a session.
     #[must_use]
     pub fn of_server(cipher: Cipher, to_server: [u8; 32], to_client: [u8; 32]) -> Self {
         Self(Box::new(Phases::new(cipher, Key::new(to_client), Key::new(to_server), false)))
     }
 }
 
-/// The public half of a private key of 32 random bytes: what a client has to know of a server with this key.
+/// The public half of a private key (32 random bytes), which a client must have to recognise the server.
 #[must_use]
 pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
     let mut public = [0; 32];
@@ -129,7 +131,7 @@ pub fn public_key(private: &[u8; 32]) -> [u8; 32] {
     public
 }
 
-/// Before the first message, and the cipher of the suite.
+/// The state before the first message, and the cipher of the suite.
 fn state(
     attempt: &Attempt<'_>,
     secrets: Secrets<'_>,
@@ -185,7 +187,7 @@ fn read(state: &mut HandshakeState, message: &[u8], payload: &mut Vec<u8>) -> Re
     Ok(())
 }
 
-/// The primitives in Rust, and the caller's random bytes instead of the system's.
+/// The primitives in Rust, with the caller's random bytes instead of the system's.
 struct Resolver(Key);
 
 impl CryptoResolver for Resolver {
@@ -206,7 +208,7 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// 32 random bytes, once: one key is all that these patterns draw.
+/// 32 random bytes, handed out once: these patterns draw just one key.
 struct Once(Option<Key>);
 
 impl Random for Once {

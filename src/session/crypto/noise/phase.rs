@@ -1,7 +1,8 @@
-//! Both keys of a session, and how they are updated.
+//! Both keys of a session, and their updates.
 //!
-//! The client begins an update: its packets change their phase. The server follows when it opens one of them. The client begins
-//! the next only after a packet of the server in the new phase: then the server is not a whole phase behind, in either direction.
+//! The client starts an update: its packets change phase. The server follows when it opens one of them. The
+//! client starts the next update only after it has received a packet of the server in the new phase: then the
+//! server is not a whole phase behind in either direction.
 
 use super::Key;
 use super::cipher::{Keyed, TAG_LEN};
@@ -15,17 +16,18 @@ use std::time::Duration;
 pub(super) struct Phases {
     send: Keyed,
     receive: Keyed,
-    /// The key after `receive`, so that a packet in the next phase costs no more than another.
+    /// The key after `receive`, precomputed so that a packet in the next phase costs no more than another.
     next: Key,
-    /// The key before `receive`, and until when it opens what is late.
+    /// The key before `receive`, and until when it opens late packets.
     old: Option<Box<(Key, Time)>>,
-    /// How often the keys were updated, to send and to receive. The first is at most 1 ahead of the second.
+    /// How often the keys were updated, for sending and for receiving. The first is at most 1 ahead of the
+    /// second.
     generation: (u64, u64),
-    /// Packets that were sealed with `send`, and opened since it is used.
+    /// Packets sealed with `send`, and packets opened since `send` came into use.
     packets: (u64, u64),
-    /// When `send` was used first.
+    /// When `send` was first used.
     since: Time,
-    /// Whether this end begins updates, after so many packets in either direction.
+    /// If this end starts updates: after how many packets in either direction.
     update_after: Option<u64>,
 }
 
@@ -44,7 +46,7 @@ impl Phases {
         }
     }
 
-    /// Updates the key, if this end is the one to do so.
+    /// Updates the key if this end starts updates and one is due.
     fn update_if_due(&mut self, now: Time) {
         let Some(after) = self.update_after else { return };
         let answered = self.generation.0 == self.generation.1;
@@ -102,7 +104,7 @@ impl Protection for Phases {
         Ok(())
     }
 
-    /// Opens a packet with the one key that it can be of.
+    /// Opens a packet with the one key that can match.
     fn open(
         &mut self,
         now: Time,
@@ -161,13 +163,13 @@ impl Protection for Phases {
     }
 }
 
-/// Packets in either direction after which a key is updated. Source: RFC 9001 section 6.6 allows 2^23 of AES-GCM.
+/// Packets in either direction after which a key is updated. RFC 9001 section 6.6 allows 2^23 for AES-GCM.
 const UPDATE_AFTER: u64 = 1 << 20;
-/// Packets that one key of AES-GCM may seal. Source: RFC 9001 section 6.6.
+/// Packets that one AES-GCM key may seal. Source: RFC 9001 section 6.6.
 const AES_GCM_PACKETS: u64 = 1 << 23;
-/// How long a key is used at most, if packets are sent.
+/// Longest time that a key is used, if packets are sent.
 const UPDATE_AGE: Duration = Duration::from_secs(15 * 60);
-/// How long packets of the last phase are still opened.
+/// How long packets of the previous phase are still opened.
 const OLD_KEY: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_aes_gcm_seals_8_million_packets() {
+    fn an_aes_gcm_key_seals_8_million_packets() {
         for (cipher, is_limited) in [(Cipher::AesGcm, true), (Cipher::ChaChaPoly, false)] {
             let mut phases = phases(cipher);
             phases.packets.0 = (1 << 23) - 1;

@@ -1,4 +1,4 @@
-//! The ciphers in Rust alone.
+//! The ciphers in pure Rust.
 
 use super::cipher::TAG_LEN;
 use crate::session::Cipher;

@@ -1,4 +1,4 @@
-//! Notes each use of a key, for tests: no nonce may be used twice with it.
+//! Records each use of a key, for tests: no nonce may be used twice with the same key.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -9,12 +9,12 @@ thread_local! {
     static USED: RefCell<Option<Used>> = const { RefCell::new(None) };
 }
 
-/// From now on, in this thread, sealing twice with the same key and nonce panics.
+/// From now on, sealing twice with the same key and nonce panics in this thread.
 pub(in crate::session) fn start() {
     USED.set(Some(Used::new()));
 }
 
-/// Ends that. Returns how many pairs of key and nonce there were, and of how many keys.
+/// Stops recording. Returns how many pairs of key and nonce were used, and how many keys.
 pub(in crate::session) fn finish() -> (usize, usize) {
     let used = USED.take().unwrap_or_default();
     let keys: HashSet<_> = used.iter().map(|(key, _)| key).collect();

@@ -1,4 +1,4 @@
-//! What a seal promises where its keys are updated.
+//! What a seal promises when its keys are updated.
 
 use super::*;
 use crate::session::Cipher;
@@ -18,13 +18,13 @@ fn each_direction_has_its_own_key() {
     let mut to_server = sealed(&mut client, NOW, b"same");
     let mut to_client = sealed(&mut server, NOW, b"same");
     assert_ne!(to_server, to_client);
-    assert_eq!(client.open(NOW, &mut to_server.clone()), Err(OpenError::Forged), "not to be reflected");
+    assert_eq!(client.open(NOW, &mut to_server.clone()), Err(OpenError::Forged), "a reflected packet");
     assert!(server.open(NOW, &mut to_server).is_ok());
     assert!(client.open(NOW, &mut to_client).is_ok());
 }
 
 #[test]
-fn a_key_is_updated_after_its_packets_or_its_time_and_not_before_it_was_answered() {
+fn a_key_is_updated_by_count_or_age_but_not_before_the_last_update_is_answered() {
     let (mut client, mut server) = pair(Cipher::ChaChaPoly);
     client.set_update_after(4);
     server.set_update_after(4);
@@ -35,7 +35,7 @@ fn a_key_is_updated_after_its_packets_or_its_time_and_not_before_it_was_answered
     for _ in 0..100 {
         sealed(&mut client, NOW, b"");
     }
-    assert_eq!(client.updates(), (1, 0), "once, until it is answered");
+    assert_eq!(client.updates(), (1, 0), "only once until it is answered");
     let mut there = sealed(&mut client, NOW, b"");
     assert_eq!(there[0], 0xa7);
     server.open(NOW, &mut there).unwrap();
@@ -44,7 +44,7 @@ fn a_key_is_updated_after_its_packets_or_its_time_and_not_before_it_was_answered
     client.open(NOW, &mut back).unwrap();
     assert_eq!(client.updates(), (1, 1));
     sealed(&mut client, NOW, b"");
-    assert_eq!(client.updates(), (2, 1), "answered, and 4 packets were sealed long ago");
+    assert_eq!(client.updates(), (2, 1), "answered, and more than 4 packets were sealed since");
 
     let (mut client, _) = pair(Cipher::ChaChaPoly);
     let late = NOW + Duration::from_secs(15 * 60);
@@ -55,7 +55,7 @@ fn a_key_is_updated_after_its_packets_or_its_time_and_not_before_it_was_answered
 }
 
 #[test]
-fn the_last_key_opens_what_is_late_for_two_seconds() {
+fn the_previous_key_opens_late_packets_for_two_seconds() {
     for cipher in [Cipher::ChaChaPoly, Cipher::AesGcm] {
         let (mut client, mut server) = pair(cipher);
         let mut late: Vec<_> = (0..3).map(|_| sealed(&mut client, NOW, b"late")).collect();
@@ -90,13 +90,13 @@ fn a_forged_phase_updates_nothing() {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// One end seals a packet: the client, or the server.
+    /// One end seals a packet: the client (`true`) or the server.
     Seal(bool),
-    /// The packet at this place of those under way arrives, and stays under way.
+    /// The packet at this index of those in flight arrives, and stays in flight.
     Arrive(usize),
-    /// The packet at this place is lost.
+    /// The packet at this index is lost.
     Lose(usize),
-    /// So many ms pass.
+    /// This many ms pass.
     Wait(u64),
 }
 
@@ -119,8 +119,9 @@ struct UnderWay {
 }
 
 proptest! {
-    /// However packets are lost, doubled and reordered while keys are updated: none is opened twice, each that is not older than
-    /// the last phase or 2 s is opened, and no nonce is used twice with a key.
+    /// However packets are lost, duplicated and reordered during key updates: no packet is opened twice,
+    /// every packet no older than the previous phase or 2 s is opened, and no nonce is used twice with the
+    /// same key.
     #[test]
     fn keys_are_updated_at_any_point_under_loss_and_reordering(after in 1..20_u64, steps in steps()) {
         let (mut client, mut server) = pair(Cipher::ChaChaPoly);
