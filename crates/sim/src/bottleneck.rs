@@ -1,16 +1,16 @@
-//! The narrowest place of a path: so many bits a second, and a queue that has an end.
+//! The bottleneck of a path: a bit rate and a queue of limited length.
 
 use super::config::{LinkError, in_range};
 use whitewater::Time;
 
-/// The narrowest place of a path. What comes faster waits in a queue; what does not fit there is
-/// dropped, the newest first ("drop-tail").
+/// The bottleneck of a path. Packets that come faster wait in a queue. Those that do not fit are dropped, the
+/// newest first ("drop-tail").
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "two numbers with names")]
 pub struct Bottleneck {
-    /// Bits a second, IP and UDP headers counted: 1 and more.
+    /// Bits per second, including IP and UDP headers: at least 1.
     pub rate: u64,
-    /// Bytes that may wait, the packet that is leaving included.
+    /// Most bytes that may wait, including the packet that is being sent.
     pub queue: u64,
 }
 
@@ -20,14 +20,14 @@ impl Bottleneck {
     }
 }
 
-/// The packets that wait, as the moment at which the last of them has left, ns.
+/// The waiting packets, stored as the time at which the last of them has left, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queue {
     busy: u128,
 }
 
 impl Queue {
-    /// Bytes that a packet that comes now finds.
+    /// Bytes waiting when a packet comes now.
     pub(super) fn backlog(&self, now: Time, rate: u64) -> u64 {
         let waits = self.busy.saturating_sub(u128::from(now.as_micros()) * 1000);
         u64::try_from(waits.saturating_mul(rate.into()) / NS_PER_BYTE_BIT).unwrap_or(u64::MAX)
@@ -47,7 +47,7 @@ impl Queue {
     }
 }
 
-/// ns a second times bits a byte: what turns bytes and bits a second into ns.
+/// ns per second times bits per byte: converts bytes and bits per second to ns.
 const NS_PER_BYTE_BIT: u128 = 8_000_000_000;
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn packets_leave_one_after_another_and_the_newest_is_dropped() {
-        // 1000 bytes take 1 ms; three of them fit.
+        // 1000 bytes take 1 ms; three such packets fit.
         let bottleneck = Bottleneck { rate: 8_000_000, queue: 3000 };
         let mut queue = Queue::default();
         let mut leave = |at, size| queue.depart(Time::from_micros(at), size, bottleneck).map(Time::as_micros);
@@ -67,10 +67,10 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_holds_where_packets_take_fractions_of_a_microsecond() {
+    fn the_rate_is_exact_even_for_fractions_of_a_microsecond() {
         let bottleneck = Bottleneck { rate: 20_000_000_000, queue: 1 << 30 };
         let mut queue = Queue::default();
         let last = (0..100_000).map(|_| queue.depart(Time::ZERO, 1428, bottleneck)).last();
-        assert_eq!(last, Some(Some(Time::from_micros(57_100))), "571 ns each: whole ns, no whole µs");
+        assert_eq!(last, Some(Some(Time::from_micros(57_100))), "571 ns each: not a whole number of µs");
     }
 }

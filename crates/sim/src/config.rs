@@ -1,4 +1,4 @@
-//! What a link does to datagrams: plain fields, and presets with their numbers.
+//! What a link does to datagrams: plain fields, and presets.
 
 use super::bottleneck::Bottleneck;
 use super::corruption::Corruption;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use thiserror::Error;
 use whitewater::Time;
 
-/// What one direction of a path does to datagrams. A chance is a number from 0 to 1; out of its
-/// range a field is a [`LinkError`], nothing is clamped.
+/// What one direction of a path does to datagrams. A chance is a number from 0 to 1. Nothing is clamped: a
+/// field out of range is a [`LinkError`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,50 +21,51 @@ use whitewater::Time;
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `LinkConfig { .., ..LinkConfig::wifi() }`")]
 pub struct LinkConfig {
-    /// Shortest time under way, the bottleneck not counted.
+    /// Shortest travel time, excluding the bottleneck.
     pub delay: Duration,
-    /// Most that is added to it, evenly spread: at most a day.
+    /// Most that is added to the delay, uniformly distributed: at most a day.
     pub jitter: Duration,
-    /// The jitter comes in whole multiples of this; zero: in µs.
+    /// The jitter is a whole multiple of this; zero: of 1 µs.
     pub jitter_step: Duration,
-    /// Whether jitter lets no datagram overtake another. Otherwise they arrive as it falls.
+    /// Whether datagrams stay in order despite jitter. Otherwise they may overtake each other.
     pub in_order: bool,
     /// Which packets get lost, after the bottleneck.
     pub loss: Loss,
-    /// Chance to come `late`, overtaken by others.
+    /// Chance that a datagram comes `late`, overtaken by others.
     pub reorder: f64,
-    /// How much later.
+    /// How much later such a datagram arrives.
     pub late: Duration,
-    /// Chance to come twice; the copy follows by the whole `jitter` and 1 µs.
+    /// Chance that a datagram arrives twice; the copy follows after the whole `jitter` plus 1 µs.
     pub duplicate: f64,
     /// How datagrams are damaged.
     pub corruption: Corruption,
-    /// The narrowest place of the path; `None`: wide enough for everything.
+    /// The bottleneck of the path; `None`: unlimited.
     pub bottleneck: Option<Bottleneck>,
-    /// Largest IP packet, bytes, 28 of them headers; larger ones vanish. `None`: any size.
+    /// Largest IP packet, bytes, including 28 bytes of headers; larger ones vanish. `None`: any size.
     pub mtu: Option<usize>,
-    /// What becomes of the marks of ECN.
+    /// What happens to ECN marks.
     pub ecn: EcnPath,
-    /// When everything sent gets lost. Partitions are the same outages in both directions.
+    /// When everything sent gets lost. For a partition, use the same outages in both directions.
     pub outages: Vec<Range<Time>>,
-    /// When nothing arrives: what would, is held until the end and then arrives at once. A cellular link that stands still does that.
+    /// When nothing arrives: whatever would arrive is held until the end and then arrives at once, as on a
+    /// cellular link that stalls.
     pub standstills: Vec<Range<Time>>,
 }
 
-/// What a path does to datagrams that say that their sender heeds marks (ECN), and to their marks.
+/// What a path does to datagrams with an ECN mark, and to the mark.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum EcnPath {
-    /// Nothing.
+    /// Leaves them alone.
     #[default]
     Passes,
-    /// Those that find so many bytes in the queue of the bottleneck are marked.
+    /// Marks those that find more than this many bytes in the queue of the bottleneck.
     MarksAbove(u64),
-    /// All are marked.
+    /// Marks all of them.
     MarksAll,
-    /// The marks are taken off.
+    /// Removes the marks.
     Bleaches,
-    /// Those datagrams are dropped.
+    /// Drops those datagrams.
     Drops,
 }
 
@@ -75,7 +76,7 @@ impl LinkConfig {
         Self { delay: rtt / 2, ..Self::default() }
     }
 
-    /// A cable in the house. Numbers: [`sim`](super#presets).
+    /// A wired home network. Numbers: [`sim`](super#presets).
     #[must_use]
     pub fn lan() -> Self {
         Self {
@@ -87,7 +88,7 @@ impl LinkConfig {
         }
     }
 
-    /// Wireless at home and a server in the region. Numbers: [`sim`](super#presets).
+    /// Wi-Fi at home and a server in the region. Numbers: [`sim`](super#presets).
     #[must_use]
     pub fn wifi() -> Self {
         Self {
@@ -100,7 +101,7 @@ impl LinkConfig {
         }
     }
 
-    /// A phone on its way: bursts of loss, and some datagrams late. Numbers: [`sim`](super#presets).
+    /// A phone on the move: bursts of loss, and some late datagrams. Numbers: [`sim`](super#presets).
     #[must_use]
     pub fn mobile() -> Self {
         Self {
@@ -121,7 +122,7 @@ impl LinkConfig {
         }
     }
 
-    /// A line in the evening, narrow and with a long queue. Numbers: [`sim`](super#presets).
+    /// A busy line in the evening, narrow and with a long queue. Numbers: [`sim`](super#presets).
     #[must_use]
     pub fn congested() -> Self {
         Self {
@@ -138,7 +139,7 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// If a field is out of range. The error names the field, its value and the range.
     pub fn check(&self) -> Result<(), LinkError> {
         let Self {
             delay: _,
@@ -155,7 +156,7 @@ impl LinkConfig {
             ecn: _,
             outages: _,
             standstills: _,
-        } = self; // a new field fails to compile until it is handled
+        } = self; // a new field does not compile until it is handled
         in_range("jitter", millis(*jitter), 0, DAY)?;
         loss.check()?;
         chance("reorder", *reorder)?;
@@ -169,7 +170,7 @@ impl LinkConfig {
         self.outages.iter().any(|outage| outage.contains(&now))
     }
 
-    /// When something arrives that would at `arrival` if nothing were held.
+    /// When a datagram arrives that would arrive at `arrival` if there were no standstills.
     pub(super) fn released(&self, arrival: Time) -> Time {
         let mut at = arrival;
         while let Some(held) = self.standstills.iter().find(|held| held.contains(&at)) {
@@ -178,7 +179,7 @@ impl LinkConfig {
         at
     }
 
-    /// What is added to the delay of a datagram; `draw` is its own random number.
+    /// The jitter of a datagram; `draw` is its random number.
     pub(super) fn jitter(&self, draw: f64) -> Duration {
         let steps = self.jitter.as_micros().checked_div(self.jitter_step.as_micros());
         match steps.and_then(|steps| u32::try_from(steps + 1).ok()) {
@@ -189,7 +190,7 @@ impl LinkConfig {
 }
 
 impl Default for LinkConfig {
-    /// A link that does nothing: what is sent arrives at once, in order.
+    /// A perfect link: datagrams arrive at once and in order.
     fn default() -> Self {
         Self {
             delay: Duration::ZERO,
@@ -210,28 +211,28 @@ impl Default for LinkConfig {
     }
 }
 
-/// A field of [`LinkConfig`] out of its range.
+/// A field of [`LinkConfig`] is out of range.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// A chance that is none.
+    /// A number that is not a chance.
     #[error("{field} is {value}, outside 0 to 1")]
     Chance {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
         /// Its value.
         value: f64,
     },
-    /// Another number.
+    /// Any other number.
     #[error("{field} is {value}, outside {min} to {max}")]
     Range {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// Its value; times in ms.
+        /// Its value; for times, in ms.
         value: u64,
-        /// Least value allowed.
+        /// The least allowed value.
         min: u64,
-        /// Largest value allowed.
+        /// The largest allowed value.
         max: u64,
     },
 }
@@ -244,12 +245,12 @@ pub(super) fn in_range(field: &'static str, value: u64, min: u64, max: u64) -> R
     if (min..=max).contains(&value) { Ok(()) } else { Err(LinkError::Range { field, value, min, max }) }
 }
 
-/// Whole ms, for a [`LinkError`].
+/// A duration in whole ms, for a [`LinkError`].
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A day, ms: longest time that random numbers stretch.
+/// A day in ms: the longest time that may be drawn at random.
 pub(super) const DAY: u64 = 24 * 3600 * 1000;
 
 #[cfg(test)]
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_numbers_are_those_of_the_presets() {
+    fn the_documented_numbers_match_the_presets() {
         let percent = |chance: f64| format!("{} %", chance * 100.0);
         let ms = |duration: Duration| format!("{} ms", duration.as_secs_f64() * 1000.0);
         for (name, config) in [
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_comes_in_its_steps() {
+    fn jitter_is_a_multiple_of_its_step() {
         let (jitter, jitter_step) = (Duration::from_millis(31), Duration::from_millis(1));
         let config = LinkConfig { jitter, jitter_step, ..LinkConfig::default() };
         assert_eq!(config.jitter(0.0), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Damage: flipped bits and cut ends.
+//! Damage: flipped bits and truncation.
 
 use super::config::{LinkError, chance};
 use super::rng::{SimRng, choose};
@@ -8,9 +8,9 @@ use rand::RngExt;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "two numbers with names")]
 pub struct Corruption {
-    /// Chance that bits flip: one to eight of one byte.
+    /// Chance that one to eight bits flip in one byte.
     pub flip: f64,
-    /// Chance that the end is missing, at least one byte.
+    /// Chance that the end is cut off, at least one byte.
     pub truncate: f64,
 }
 
@@ -20,8 +20,8 @@ impl Corruption {
         chance("corruption.truncate", self.truncate)
     }
 
-    /// Damages `datagram` or not; whether it did. Five random numbers each: so another chance of one
-    /// kind of damage leaves the other as it was.
+    /// May damage `datagram`; returns whether it did. Always draws five random numbers, so that changing the
+    /// chance of one kind of damage does not affect the other.
     pub(super) fn apply(&self, rng: &mut SimRng, datagram: &mut Vec<u8>) -> bool {
         let [flips, place, mask, cuts, end] = [(); 5].map(|()| rng.random::<f64>());
         let len = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_changes_a_datagram_and_no_chance_leaves_it() {
+    fn damage_comes_at_its_rate_and_never_at_chance_zero() {
         for (flip, truncate) in [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.3, 0.2), (0.0, 0.0)] {
             let (corruption, mut rng, mut damaged) = (Corruption { flip, truncate }, SimRng::new(5, 201), 0);
             for len in (0..10_000).map(|number| number % 50) {
@@ -53,13 +53,13 @@ mod tests {
                 assert_eq!(datagram != vec![0x5a; len], is_damaged);
                 damaged += u32::from(is_damaged);
             }
-            let expected = 9_800.0 * (1.0 - (1.0 - flip) * (1.0 - truncate)); // of 200 nothing is left to damage
+            let expected = 9_800.0 * (1.0 - (1.0 - flip) * (1.0 - truncate)); // 200 empty datagrams cannot be damaged
             assert!((f64::from(damaged) - expected).abs() < 200.0, "{damaged} for {flip} and {truncate}");
         }
     }
 
     #[test]
-    fn one_kind_of_damage_leaves_the_other_as_it_was() {
+    fn one_kind_of_damage_does_not_affect_the_other() {
         let lengths = |flip| {
             let (corruption, mut rng) = (Corruption { flip, truncate: 0.5 }, SimRng::new(6, 201));
             let mut cut = || {

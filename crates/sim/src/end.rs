@@ -1,10 +1,10 @@
-//! A control block as a peer: who calls `update`, and when.
+//! A control block as a peer, with the times at which `update` is called.
 
 use super::pair::{Peer, pop_from};
 use std::time::Duration;
 use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, KcpSendError, Time};
 
-/// Who says when `update` is called, and whether `flush` is called besides.
+/// When `update` is called, and whether `flush` is called as well.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "two switches with names")]
 pub struct Drive {
@@ -18,10 +18,10 @@ pub struct Drive {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Clock {
-    /// When [`Kcp::check`] says: nothing waits for a beat that has been silent.
+    /// When [`Kcp::check`] says: nothing waits for the next interval.
     Check,
-    /// As by a loop that calls `ikcp_update` each ms: flushes are `interval` apart, whatever happens.
-    /// Those that have nothing to do are left out, which nobody notices.
+    /// As in a loop that calls `ikcp_update` every ms: flushes are always `interval` apart. Flushes with
+    /// nothing to do are skipped, which makes no difference.
     Beat,
 }
 
@@ -43,36 +43,35 @@ impl Drive {
 pub struct KcpEnd {
     kcp: Kcp<DatagramQueue>,
     drive: Drive,
-    /// The first beat.
+    /// The first flush.
     first: Time,
-    /// When anything was last called; `None`: the first update is still to come.
+    /// When any method was last called; `None` before the first update.
     called: Option<Time>,
 }
 
 impl KcpEnd {
-    /// A control block of conversation `conv`. With [`Clock::Beat`] its first beat is
-    /// at `first`.
+    /// A control block of conversation `conv`. With [`Clock::Beat`] it first flushes at `first`.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// If a field of `config` is out of range.
     pub fn new(conv: Conv, config: &Config, drive: Drive, first: Time) -> Result<Self, ConfigError> {
         let kcp = Kcp::new(conv, config, DatagramQueue::with_limit(usize::MAX))?;
         Ok(Self { kcp, drive, first, called: None })
     }
 
-    /// Sends a message and returns the bytes taken; see [`Kcp::send`].
+    /// Sends a message and returns the number of bytes accepted; see [`Kcp::send`].
     ///
     /// # Errors
     ///
-    /// Those of [`Kcp::send`].
+    /// As [`Kcp::send`].
     pub fn send(&mut self, now: Time, message: &[u8]) -> Result<usize, KcpSendError> {
         let taken = self.kcp.send(message)?;
         self.after_call(now);
         Ok(taken)
     }
 
-    /// Writes the next message to `message`, in place of what is there; `false`: there is none.
+    /// Replaces the content of `message` by the next message. Returns `false` if there is none.
     pub fn recv(&mut self, message: &mut Vec<u8>) -> bool {
         let Some(len) = self.kcp.peek_size() else {
             return false;
@@ -87,12 +86,12 @@ impl KcpEnd {
         &self.kcp
     }
 
-    /// The control block, to change.
+    /// The control block, mutable.
     pub const fn kcp_mut(&mut self) -> &mut Kcp<DatagramQueue> {
         &mut self.kcp
     }
 
-    /// Segments sent again.
+    /// Number of segments that were resent.
     #[must_use]
     pub fn resends(&self) -> u64 {
         let stats = self.kcp.stats();
@@ -106,7 +105,8 @@ impl KcpEnd {
         self.called = self.called.map(|_| now);
     }
 
-    /// The first beat from `due` on that has not passed. Of one moment, a beat comes before a call.
+    /// The first flush at `due` or later that has not passed. At equal times, a flush comes before another
+    /// call.
     fn beat(&self, due: Time, called: Time) -> Time {
         let from = due.max(called + Duration::from_micros(1)).since(self.first).as_micros();
         let interval = u128::from(self.kcp.config().interval) * 1000;
@@ -129,7 +129,7 @@ impl Peer for KcpEnd {
     fn next_wake(&self, now: Time) -> Option<Time> {
         match (self.drive.clock, self.called) {
             (Clock::Check, _) => self.kcp.check(now),
-            (Clock::Beat, None) => Some(self.first), // with nothing to send, too: it opens the first window
+            (Clock::Beat, None) => Some(self.first), // even with nothing to send: it opens the first window
             (Clock::Beat, Some(called)) => self.kcp.check(now).map(|due| self.beat(due, called)),
         }
     }

@@ -3,28 +3,28 @@
 use super::pair::Peer;
 use whitewater::{Conv, Time};
 
-/// Several peers that share the path of a [`Pair`](super::Pair): its bottleneck, its losses. Each
-/// datagram goes to the one whose number is in its first four bytes: the conversation of a segment, the
-/// protocol id of a packet. Those of nobody are dropped.
+/// Several peers that share the path of a [`Pair`](super::Pair), with its bottleneck and its losses. The
+/// first four bytes of a datagram, the conversation of a segment or the protocol id of a packet, select its
+/// receiver. Datagrams for nobody are dropped.
 #[derive(Debug)]
 pub struct Group<P> {
     members: Vec<(Conv, P)>,
 }
 
 impl<P: Peer> Group<P> {
-    /// Peers by their numbers, which must differ. Of one moment, the first is polled first.
+    /// Peers by their numbers, which must differ. At equal times, they are polled in order.
     #[must_use]
     pub const fn new(members: Vec<(Conv, P)>) -> Self {
         Self { members }
     }
 
-    /// The peer at `index`, in the order in which they were given.
+    /// The peer at `index`, in the order of creation.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&P> {
         self.members.get(index).map(|(_, peer)| peer)
     }
 
-    /// The peer at `index`, to change.
+    /// The peer at `index`, mutable.
     pub fn get_mut(&mut self, index: usize) -> Option<&mut P> {
         self.members.get_mut(index).map(|(_, peer)| peer)
     }

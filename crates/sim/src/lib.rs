@@ -1,18 +1,19 @@
-//! A network in virtual time, by a seed: bad links, two ends, and what their traffic costs.
+//! A network in virtual time, driven by a seed: bad links, two ends, and what their traffic costs.
 //!
-//! Nothing here reads a clock or a global random number, so the same seed gives the same bytes on
+//! Nothing here reads a clock or a global random number generator, so the same seed gives the same bytes on
 //! every run, and an hour of a game takes a second.
 //!
-//! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck
-//!   with its queue, an mtu, marks of ECN, outages, standstills. [`LinkConfig`] says how much of each.
-//! - [`Pair`] runs two [`Peer`]s over two links from event to event. Each [`Machine`](whitewater::Machine) is one: sessions, channels of
-//!   messages, control blocks. [`KcpEnd`] is a control block whose calls are timed as a program's are, [`Group`] several peers on one path.
+//! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck with its
+//!   queue, an mtu, ECN marks, outages, standstills. [`LinkConfig`] says how much of each.
+//! - [`Pair`] runs two [`Peer`]s over two links, from event to event. Each [`Machine`](whitewater::Machine) is a peer:
+//!   sessions, channels of messages, control blocks. [`KcpEnd`] is a control block whose calls are timed like a
+//!   program's; [`Group`] is several peers on one path.
 //! - [`scenario`] sends known traffic and measures latencies, bytes and resends.
 //!
 //! # Presets
 //!
-//! One direction each. Jitter keeps the order; packets are 28 bytes larger than their datagrams, and at
-//! most 1500 bytes.
+//! The numbers are for one direction. Jitter preserves the order; packets are 28 bytes larger than their
+//! datagrams, and at most 1500 bytes.
 //!
 //! | | delay | jitter | lost | reordered, copied | bottleneck, queue |
 //! |---|---|---|---|---|---|
@@ -23,7 +24,7 @@
 //!
 //! # Example
 //!
-//! A minute of 60 messages a second over a phone's link, in both common modes:
+//! A minute of 60 messages per second over a phone's link, in both common modes:
 //!
 //! ```
 //! use whitewater_sim::LinkConfig;

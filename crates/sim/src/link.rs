@@ -12,9 +12,9 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::machine::Ecn;
 
-/// One direction of a path: it delays, loses, reorders, doubles and damages datagrams, by a seed.
+/// One direction of a path: it delays, loses, reorders, duplicates and damages datagrams, driven by a seed.
 ///
-/// Buffers are used again, so a steady state does not allocate.
+/// Buffers are reused, so a steady state does not allocate.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,19 +36,19 @@ pub struct Link {
     damage: SimRng,
     queue: Queue,
     under_way: BinaryHeap<Reverse<UnderWay>>,
-    /// When the last datagram that kept its place arrives.
+    /// When the last datagram that was not reordered arrives.
     last: Time,
-    /// The datagram that arrived last, and what its IP header says.
+    /// The datagram that arrived last, and the ECN mark in its IP header.
     arrived: Vec<u8>,
     arrived_ecn: Option<Ecn>,
     spare: Vec<Vec<u8>>,
     stats: LinkStats,
-    /// Datagrams and copies under way so far; orders those of one moment.
+    /// Number of datagrams and copies sent so far; orders those that arrive at the same time.
     count: u64,
     digest: u64,
 }
 
-/// In the order of arrival.
+/// Ordered by arrival.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct UnderWay {
     at: Time,
@@ -58,12 +58,12 @@ struct UnderWay {
 }
 
 impl Link {
-    /// A link with the random numbers of stream `stream`. Loss bursts and damage have streams of
-    /// their own, 100 and 200 further.
+    /// Creates a link that uses the random numbers of stream `stream`. Loss bursts and damage use streams of
+    /// their own: `stream` + 100 and + 200.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// If a field of `config` is out of range.
     pub fn new(config: LinkConfig, seed: u64, stream: u64) -> Result<Self, LinkError> {
         config.check()?;
         Ok(Self {
@@ -83,11 +83,11 @@ impl Link {
         })
     }
 
-    /// Changes what happens to datagrams from now on. Those under way arrive as they would have.
+    /// Changes what happens to datagrams from now on. Those in flight are not affected.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range; nothing has changed then.
+    /// If a field of `config` is out of range. Nothing has changed then.
     pub fn set(&mut self, config: LinkConfig) -> Result<(), LinkError> {
         config.check()?;
         self.config = config;
@@ -100,13 +100,13 @@ impl Link {
         &self.config
     }
 
-    /// Takes a datagram, in the order of time. Four random numbers each, lost or not: so another
-    /// chance of one thing leaves all others as they were.
+    /// Sends a datagram; times must not decrease. Always draws four random numbers, lost or not, so that
+    /// changing the chance of one thing does not affect the others.
     pub fn send(&mut self, now: Time, datagram: &[u8]) {
         self.send_with(now, None, datagram);
     }
 
-    /// The same, with an IP header that says this.
+    /// Like [`send`](Self::send), with an ECN mark in the IP header.
     pub fn send_with(&mut self, now: Time, ecn: Option<Ecn>, datagram: &[u8]) {
         let [loses, delays, reorders, doubles] = [(); 4].map(|()| self.rng.random::<f64>());
         self.note(now, datagram);
@@ -140,7 +140,7 @@ impl Link {
         self.under_way.peek().map(|Reverse(next)| next.at)
     }
 
-    /// Takes the next datagram that has arrived.
+    /// Returns the next datagram if it has arrived.
     pub fn arrive(&mut self, now: Time) -> Option<&[u8]> {
         if self.next_arrival()? > now {
             return None;
@@ -152,44 +152,44 @@ impl Link {
         Some(&self.arrived)
     }
 
-    /// What the IP header of the datagram said that arrived last.
+    /// The ECN mark in the IP header of the datagram that arrived last.
     #[must_use]
     pub const fn arrived_ecn(&self) -> Option<Ecn> {
         self.arrived_ecn
     }
 
-    /// Whether no datagram is under way.
+    /// Whether no datagram is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// What became of the datagrams so far.
+    /// What happened to the datagrams so far.
     #[must_use]
     pub const fn stats(&self) -> LinkStats {
         self.stats
     }
 
-    /// A number that depends on every byte given to the link and its time: equal runs have it equal.
+    /// A number that depends on every byte sent over the link and its time: equal runs have equal digests.
     #[must_use]
     pub const fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Counts a datagram and folds it into the digest.
+    /// Counts a datagram and adds it to the digest.
     fn note(&mut self, now: Time, datagram: &[u8]) {
         self.stats.sent += 1;
         self.stats.bytes += datagram.len() as u64;
         let words = datagram.chunks(8).map(|chunk| {
             let bytes = chunk.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte));
-            bytes.wrapping_add(chunk.len() as u64) // a zero at the end counts
+            bytes.wrapping_add(chunk.len() as u64) // makes a trailing zero count
         });
         for word in std::iter::once(now.as_micros()).chain(words) {
             self.digest = (self.digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
     }
 
-    /// What the path makes of what an IP header says.
+    /// What the path turns an ECN mark into.
     fn mark(&mut self, now: Time, ecn: Option<Ecn>) -> Option<Ecn> {
         let backlog = self.config.bottleneck.map_or(0, |bottleneck| self.queue.backlog(now, bottleneck.rate));
         let is_marked = match self.config.ecn {
@@ -205,7 +205,7 @@ impl Link {
         Some(Ecn::Congested)
     }
 
-    /// When a datagram has passed the bottleneck; `None`: it does not arrive.
+    /// When a datagram leaves the bottleneck; `None`: it gets lost.
     fn pass(&mut self, now: Time, len: usize, loses: f64) -> Option<Time> {
         let (size, config, stats) = (len.saturating_add(IP_AND_UDP), &self.config, &mut self.stats);
         if config.mtu.is_some_and(|mtu| size > mtu) {
@@ -234,7 +234,7 @@ impl Link {
         None
     }
 
-    /// When a datagram arrives that has passed the bottleneck.
+    /// When a datagram arrives that leaves the bottleneck at `departure`.
     fn arrival(&mut self, departure: Time, delays: f64, reorders: f64) -> Time {
         let arrival = departure + self.config.delay + self.config.jitter(delays);
         if reorders < self.config.reorder {

@@ -1,4 +1,4 @@
-//! Which packets get lost: one by one, in bursts, or so many of each hundred.
+//! Which packets get lost: independently, in bursts, or a fixed number of every hundred.
 
 use super::config::{DAY, LinkError, chance, in_range, millis};
 use super::rng::{SimRng, choose};
@@ -13,36 +13,36 @@ pub enum Loss {
     /// None.
     #[default]
     None,
-    /// Each by this chance, whatever became of the others.
+    /// Each with this chance, independently of the others.
     Random(f64),
-    /// In bursts that last a while, however many packets are sent meanwhile: the right model where
-    /// more packets must not shorten a burst. Source: Gilbert and Elliott, in continuous time.
+    /// In bursts that last a certain time, however many packets are sent meanwhile. Use this where more
+    /// packets must not shorten a burst. Source: Gilbert and Elliott, in continuous time.
     Bursts {
         /// Mean time between two bursts, exponentially distributed: 1 ms to a day.
         good: Duration,
-        /// Mean time that a burst lasts, exponentially distributed: 1 ms to a day.
+        /// Mean duration of a burst, exponentially distributed: 1 ms to a day.
         bad: Duration,
-        /// Chance of a packet between bursts.
+        /// Chance that a packet between bursts gets lost.
         in_good: f64,
-        /// Chance of a packet in a burst.
+        /// Chance that a packet in a burst gets lost.
         in_bad: f64,
     },
-    /// In bursts of packets, whatever time is between them. Source: Gilbert and Elliott.
+    /// In bursts of a certain number of packets, however far apart they are. Source: Gilbert and Elliott.
     PacketBursts {
         /// Chance that a burst begins with this packet.
         enter: f64,
-        /// Chance that a burst has ended before this packet: one by the mean length of a burst.
+        /// Chance that a burst has ended before this packet: 1 divided by the mean length of a burst.
         leave: f64,
-        /// Chance of a packet between bursts.
+        /// Chance that a packet between bursts gets lost.
         in_good: f64,
-        /// Chance of a packet in a burst.
+        /// Chance that a packet in a burst gets lost.
         in_bad: f64,
     },
-    /// Exactly so many of each `of` packets, in random order. Source: KCP test.h `Random`.
+    /// Exactly `lost` of every `of` packets, in random order. Source: KCP test.h `Random`.
     Deck {
-        /// Packets lost of each deck.
+        /// Packets lost per deck.
         lost: u32,
-        /// Packets of a deck: 1 to 65,536.
+        /// Packets per deck: 1 to 65,536.
         of: u32,
     },
 }
@@ -72,15 +72,15 @@ impl Loss {
     }
 }
 
-/// What is remembered from packet to packet.
+/// The state between packets.
 #[derive(Clone, Debug)]
 pub(super) struct LossState {
-    /// Begins and ends bursts.
+    /// Starts and ends bursts.
     rng: SimRng,
     bad: bool,
-    /// When the burst ends or the next begins; `None`: no packet has asked yet.
+    /// When the burst ends or the next one begins; `None` before the first packet.
     until: Option<Time>,
-    /// Cards that are left; those below `lost` lose.
+    /// The cards left in the deck; those below `lost` mean loss.
     deck: Vec<u32>,
 }
 
@@ -89,8 +89,8 @@ impl LossState {
         Self { rng, bad: false, until: None, deck: Vec::new() }
     }
 
-    /// Whether the packet that is under way at `at` gets lost; `draw` is its own random number. To
-    /// be asked in the order of time.
+    /// Whether the packet that travels at `at` gets lost; `draw` is its random number. Call this in the order
+    /// of time.
     pub(super) fn loses(&mut self, loss: &Loss, at: Time, draw: f64) -> bool {
         match *loss {
             Loss::None => false,
@@ -108,7 +108,7 @@ impl LossState {
         }
     }
 
-    /// Begins and ends the bursts up to `at`.
+    /// Starts and ends the bursts up to `at`.
     fn advance(&mut self, at: Time, good: Duration, bad: Duration) {
         let mut until = self.until.unwrap_or_else(|| Time::ZERO + exponential(&mut self.rng, good));
         while until <= at {
@@ -118,7 +118,7 @@ impl LossState {
         self.until = Some(until);
     }
 
-    /// Takes a card off a deck of `of`.
+    /// Draws a card from a deck of `of`.
     fn deal(&mut self, of: u32, draw: f64) -> u32 {
         if self.deck.is_empty() {
             self.deck.extend(0..of);
@@ -128,8 +128,8 @@ impl LossState {
     }
 }
 
-/// A time of this mean, exponentially distributed. Whole µs hide the bits in which the logarithms of
-/// platforms differ.
+/// A random duration with this mean, exponentially distributed. Rounding to whole µs hides the bits in which
+/// platforms' logarithms differ.
 fn exponential(rng: &mut SimRng, mean: Duration) -> Duration {
     mean.mul_f64(-(1.0 - rng.random::<f64>()).ln())
 }
@@ -138,7 +138,7 @@ fn exponential(rng: &mut SimRng, mean: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// Lost or not, of packets `every` µs apart; the draws are those of a link.
+    /// Which of the packets `every` µs apart get lost; the draws are the same as a link's.
     fn lost(loss: Loss, seed: u64, every: u64, count: u64) -> Vec<bool> {
         assert_eq!(loss.check(), Ok(()));
         let (mut state, mut draws) = (LossState::new(SimRng::new(seed, 101)), SimRng::new(seed, 1));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn single_losses_come_at_their_rate_and_alone() {
+    fn random_losses_come_at_their_rate_and_independently() {
         for seed in 1..=5 {
             let lost = lost(Loss::Random(0.1), seed, 1000, 100_000);
             assert!((0.097..0.103).contains(&rate(&lost)), "seed {seed}: {}", rate(&lost));
@@ -166,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_by_time_is_not_shortened_by_more_packets() {
+    fn more_packets_do_not_shorten_a_burst_by_time() {
         let (good, bad) = (Duration::from_millis(950), Duration::from_millis(50));
         let loss = Loss::Bursts { good, bad, in_good: 0.0, in_bad: 1.0 };
         for seed in 1..=5 {
-            // A packet each 5 ms and each 0.5 ms, 2000 s of each: bursts of 50 ms all the same.
+            // A packet every 5 ms and every 0.5 ms, 2000 s of each: bursts last 50 ms in both cases.
             for (every, count) in [(5_000, 400_000), (500, 4_000_000)] {
                 let lost = lost(loss, seed, every, count);
                 assert!((0.044..0.056).contains(&rate(&lost)), "seed {seed}: {}", rate(&lost));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_by_packet_has_so_many_packets_whatever_their_pace() {
+    fn a_burst_by_packets_has_the_same_length_at_any_pace() {
         let loss = Loss::PacketBursts { enter: 0.01, leave: 0.25, in_good: 0.0, in_bad: 1.0 };
         for seed in 1..=5 {
             let (fast, slow) = (lost(loss, seed, 100, 200_000), lost(loss, seed, 10_000, 200_000));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deck_loses_so_many_of_each_hundred() {
+    fn a_deck_loses_exactly_its_number_of_every_hundred() {
         let lost = lost(Loss::Deck { lost: 5, of: 100 }, 7, 1000, 10_000);
         assert!(lost.chunks(100).all(|deck| rate(deck) == 0.05));
         assert_ne!(lost[..100], lost[100..200]);

@@ -5,20 +5,19 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use whitewater::{DatagramQueue, Machine, Time};
 
-/// One end of a path, where there are no addresses. Every [`Machine`] is one.
+/// One end of a path that has no addresses. Every [`Machine`] is one.
 pub trait Peer {
     /// Takes a datagram from the other end. It may be damaged.
     fn input(&mut self, now: Time, datagram: &[u8]);
 
-    /// Does what is due at `now`; the time that [`next_wake`](Self::next_wake) gave has come.
+    /// Does what is due at `now`, which is the time that [`next_wake`](Self::next_wake) returned or later.
     fn poll(&mut self, now: Time);
 
-    /// When to be polled next, if nothing comes in before; `None`: no need to. A time that has
-    /// passed is one that has come.
+    /// When to poll next if nothing arrives before; `None`: not needed. A time in the past means now.
     fn next_wake(&self, now: Time) -> Option<Time>;
 
-    /// Writes the next datagram for the other end to `datagram`, in place of what is there; `false`:
-    /// there is none.
+    /// Replaces the content of `datagram` by the next datagram for the other end. Returns `false` if there is
+    /// none.
     fn pop_datagram(&mut self, datagram: &mut Vec<u8>) -> bool;
 }
 
@@ -41,7 +40,7 @@ impl<M: Machine> Peer for M {
     }
 }
 
-/// A [`Peer::pop_datagram`] of what waits in a queue.
+/// Implements [`Peer::pop_datagram`] for datagrams that wait in a queue.
 pub fn pop_from(queue: &mut DatagramQueue, datagram: &mut Vec<u8>) -> bool {
     let next = queue.pop();
     if let Some(next) = next {
@@ -51,10 +50,10 @@ pub fn pop_from(queue: &mut DatagramQueue, datagram: &mut Vec<u8>) -> bool {
     next.is_some()
 }
 
-/// Two peers, the links between them and a virtual clock that jumps from event to event.
+/// Two peers, the links between them, and a virtual clock that jumps from event to event.
 ///
-/// Whoever calls a peer between two steps calls it at [`now`](Self::now); what it wants to send
-/// leaves at that moment.
+/// Between two steps, call the peers with the time [`now`](Self::now); whatever they send leaves at that
+/// time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -77,29 +76,29 @@ pub fn pop_from(queue: &mut DatagramQueue, datagram: &mut Vec<u8>) -> bool {
 pub struct Pair<A, B> {
     /// One peer.
     pub alice: A,
-    /// The other.
+    /// The other peer.
     pub bob: B,
-    /// The ways from alice to bob and from bob to alice.
+    /// The links from alice to bob and from bob to alice.
     pub links: [Link; 2],
     now: Time,
     steps: u64,
-    /// Steps since the clock moved.
+    /// Steps since the clock last advanced.
     steps_now: u32,
     datagram: Vec<u8>,
 }
 
 impl<A: Peer, B: Peer> Pair<A, B> {
-    /// Two peers; `links` lead from alice to bob and from bob to alice. It is [`Time::ZERO`].
+    /// Creates a pair at [`Time::ZERO`]. `links` lead from alice to bob and from bob to alice.
     pub const fn new(alice: A, bob: B, links: [Link; 2]) -> Self {
         Self { alice, bob, links, now: Time::ZERO, steps: 0, steps_now: 0, datagram: Vec::new() }
     }
 
-    /// The moment reached.
+    /// The current virtual time.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// Events so far: what a run costs.
+    /// Events processed so far: the cost of a run.
     pub const fn steps(&self) -> u64 {
         self.steps
     }
@@ -112,9 +111,9 @@ impl<A: Peer, B: Peer> Pair<A, B> {
         wakes.into_iter().chain([there.next_arrival(), back.next_arrival()]).flatten().min()
     }
 
-    /// Goes on to the next event and lets it happen; `false`: there is none up to `until`.
+    /// Advances to the next event and processes it. Returns `false` if there is none up to `until`.
     ///
-    /// Of one moment, peers are polled before datagrams come in.
+    /// At equal times, peers are polled before datagrams arrive.
     pub fn step(&mut self, until: Time) -> bool {
         let Some(next) = self.next_event().map(|at| self.not_for_ever(at)).filter(|at| *at <= until) else {
             return false;
@@ -136,7 +135,7 @@ impl<A: Peer, B: Peer> Pair<A, B> {
         true
     }
 
-    /// Lets time pass up to `until`, and all that happens up to then, that moment included.
+    /// Processes every event up to and including `until`.
     pub fn run_to(&mut self, until: Time) {
         while self.step(until) {}
         self.now = self.now.max(until);
@@ -147,8 +146,8 @@ impl<A: Peer, B: Peer> Pair<A, B> {
         self.run_to(self.now + duration);
     }
 
-    /// Lets time pass until `done`, which is asked after each event. `false`: nothing happens any
-    /// more, or not before `limit` has passed.
+    /// Lets time pass until `done`, which is called after each event. Returns `false` if nothing more
+    /// happens, or if `limit` passes first.
     pub fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let until = self.now + limit;
         while !done(self) {
@@ -159,7 +158,7 @@ impl<A: Peer, B: Peer> Pair<A, B> {
         true
     }
 
-    /// Gives the links what the peers want to send.
+    /// Moves what the peers want to send to the links.
     fn collect(&mut self) {
         let Self { alice, bob, links: [there, back], now, datagram, .. } = self;
         while alice.pop_datagram(datagram) {
@@ -170,21 +169,21 @@ impl<A: Peer, B: Peer> Pair<A, B> {
         }
     }
 
-    /// The time of the next event, later than now once in a while: a peer that wants to be polled
-    /// at once again and again does not stop the clock.
+    /// The time of the next event, delayed once in a while: a peer that always wants to be polled at once
+    /// must not stop the clock.
     fn not_for_ever(&self, next: Time) -> Time {
         if self.steps_now < STEPS_AT_ONCE { next } else { next.max(self.now + Duration::from_micros(1)) }
     }
 }
 
-/// Hands `peer` what has arrived.
+/// Passes what has arrived to `peer`.
 fn carry(link: &mut Link, peer: &mut impl Peer, now: Time) {
     while let Some(datagram) = link.arrive(now) {
         peer.input(now, datagram);
     }
 }
 
-/// Where all datagrams of machines go and come from.
+/// A placeholder for the addresses of machines.
 pub(super) const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-/// Most steps before the clock goes on by a µs whatever the peers say.
+/// Most steps before the clock advances by 1 µs, whatever the peers ask for.
 const STEPS_AT_ONCE: u32 = 1000;

@@ -1,24 +1,24 @@
-//! Random numbers by a seed.
+//! Random numbers from a seed.
 
 use rand::rand_core::{Infallible, TryCryptoRng, TryRng};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
-/// Random numbers by a seed, in independent streams: `SplitMix64`, by the traits of the crate `rand`.
+/// Random numbers from a seed, in independent streams: `SplitMix64` with the traits of the crate `rand`.
 ///
-/// It says that nobody can guess its numbers, which everybody can: so sessions take it, and a run of them comes again. Never outside of
-/// tests and simulations.
+/// It claims to be cryptographically secure, which it is not, so that sessions accept it and runs are
+/// repeatable. Never use it outside of tests and simulations.
 #[derive(Clone, Debug)]
 pub struct SimRng(SplitMix64);
 
 impl SimRng {
-    /// The numbers of stream `stream` of the seed `seed`. Streams of one seed have nothing in common.
+    /// The numbers of the stream `stream` of `seed`. Streams of one seed are independent.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let start = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
         let mut rng = SplitMix64::from_seed(start.to_le_bytes());
         rng.next_u64();
-        rng.next_u64(); // the first two of neighbouring seeds are still alike
+        rng.next_u64(); // neighbouring seeds start with similar numbers
         Self(rng)
     }
 }
@@ -35,14 +35,14 @@ impl TryRng for SimRng {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.fill_with(|| self.0.next_u64().to_le_bytes()[0]); // one each: tables were made by that
+        bytes.fill_with(|| self.0.next_u64().to_le_bytes()[0]); // one number per byte, as when the tables were made
         Ok(())
     }
 }
 
 impl TryCryptoRng for SimRng {}
 
-/// Which one of `count` a `fraction` from 0 up to 1 chooses: 0 up to `count`.
+/// Maps `fraction`, from 0 up to 1, to one of `count` numbers: 0 up to `count`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 up to `count`")]
 pub(super) fn choose(fraction: f64, count: u32) -> u32 {
     (fraction * f64::from(count)) as u32
@@ -54,8 +54,8 @@ mod tests {
     use rand::RngExt;
 
     #[test]
-    fn the_numbers_are_those_of_splitmix64_from_its_third_on() {
-        // Seed 0 of the published generator gives this as its third: <https://prng.di.unimi.it/splitmix64.c>.
+    fn the_numbers_are_those_of_splitmix64_from_the_third_on() {
+        // The third number of the published generator with seed 0: <https://prng.di.unimi.it/splitmix64.c>.
         assert_eq!(SimRng::new(0, 0).next_u64(), 0x06c4_5d18_8009_454f);
         assert_eq!(
             SimRng::new(0, 0).random::<f64>(),

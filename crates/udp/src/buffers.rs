@@ -1,23 +1,24 @@
-//! The sizes of a socket's buffers in the system.
+//! The sizes of a socket's buffers in the operating system.
 
 use crate::Socket;
 use socket2::SockRef;
 use std::io;
 
-/// The sizes of a socket's buffers in the system, bytes.
+/// The sizes of a socket's buffers in the operating system, bytes.
 ///
-/// A receive buffer that is too small is loss: whatever arrives between two pumps has to fit into it. A send buffer that is too large is
-/// a queue that no congestion control sees. The default is 2 MiB to receive and 512 KiB to send, which every driver asks for when it takes
-/// over a socket that has less; what it got, it tells. To have less, set it afterwards.
+/// A receive buffer that is too small causes loss: whatever arrives between two reads must fit into it. A
+/// send buffer that is too large is a queue that no congestion control sees. The default is 2 MiB to receive
+/// and 512 KiB to send. Every driver requests that when it takes over a socket with less, and reports what it
+/// got. To use less, set it afterwards.
 ///
-/// Linux gives at most `net.core.rmem_max` and `net.core.wmem_max`, without an error; mostly 208 KiB. It reports twice what was set, and
-/// counts its own overhead, some 1 KiB a datagram, into that.
+/// Linux silently limits both to `net.core.rmem_max` and `net.core.wmem_max`, which are mostly 208 KiB. It
+/// reports twice the size that was set, and counts its own overhead of about 1 KiB per datagram against it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a socket has two")]
 pub struct SocketBuffers {
-    /// What has arrived and was not read yet.
+    /// For datagrams that have arrived and were not read yet.
     pub receive: usize,
-    /// What was sent and has not left yet.
+    /// For datagrams that were sent and have not left yet.
     pub send: usize,
 }
 
@@ -33,20 +34,20 @@ impl SocketBuffers {
         Ok(Self { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
     }
 
-    /// Asks for these sizes. Where the system refuses what is above its limit it is half, and half again.
+    /// Requests these sizes. If the system refuses a size above its limit, tries half of it, and so on.
     pub(crate) fn set(self, socket: &impl Socket) -> io::Result<()> {
         let socket = SockRef::from(socket.handle());
         as_much_as_possible(self.receive, |size| socket.set_recv_buffer_size(size))?;
         as_much_as_possible(self.send, |size| socket.set_send_buffer_size(size))
     }
 
-    /// Asks for these sizes where the socket has less. A socket that stays as it is works as well.
+    /// Requests these sizes if the socket has less. Failure is harmless: the socket works as it is.
     pub(crate) fn grow(self, socket: &impl Socket) {
         let grown = Self::of(socket).and_then(|has| {
             Self { receive: self.receive.max(has.receive), send: self.send.max(has.send) }.set(socket)
         });
         if let Err(error) = grown {
-            log::debug!("the buffers of the socket stay as they are: {error}");
+            log::debug!("the socket keeps its buffers as they are: {error}");
         }
     }
 }
@@ -62,7 +63,7 @@ fn as_much_as_possible(size: usize, set: impl Fn(usize) -> io::Result<()>) -> io
     Ok(())
 }
 
-/// Below that the system's own size is better.
+/// Below this the system's own size is better.
 const LEAST: usize = 64 << 10;
 
 #[cfg(test)]
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_is_halved() {
+    fn a_refused_size_is_halved() {
         let set = std::cell::Cell::new(0);
         let limit = |size| {
             set.set(size);

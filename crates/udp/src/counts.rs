@@ -1,39 +1,39 @@
-//! What goes through a socket, and its errors: what is loss, what is failure, and how often.
+//! Counts the traffic of a socket and its errors, and tells packet loss from failure.
 
 use crate::os::{NO_BUFFERS, TOO_LONG};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What went through a socket, and what it reported that is packet loss and not failure.
+/// Traffic of a socket, and errors that count as packet loss rather than failure.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Counts {
     /// Datagrams received.
     pub received: u64,
-    /// Datagrams that the system took to send.
+    /// Datagrams that the system accepted for sending.
     pub sent: u64,
-    /// Calls that receiving took.
+    /// System calls to receive.
     pub receive_calls: u64,
-    /// Calls that sending took.
+    /// System calls to send.
     pub send_calls: u64,
-    /// Datagrams that came with the mark of a queue that was filling (ECN's CE).
+    /// Datagrams received with the mark of a queue that was filling up (ECN's CE).
     pub congestion_marks: u64,
-    /// Times that datagrams could not be sent as one and went one by one.
+    /// Times that datagrams could not be sent as one batch and were sent one by one.
     pub not_joined: u64,
-    /// "Unreachable" by ICMP: no such port, host or network, or refused on the way.
+    /// ICMP "unreachable" errors: no such port, host or network, or refused on the way.
     pub unreachable: u64,
     /// Times the send buffer was full; the datagram was kept and sent later.
     pub send_buffer_full: u64,
     /// Datagrams lost because the system had no memory for them (ENOBUFS).
     pub no_buffers: u64,
-    /// Datagrams longer than the socket, the interface or the path takes.
+    /// Datagrams too long for the socket, the interface or the path.
     pub too_long: u64,
     /// Datagrams lost to any other error on sending.
     pub send_failed: u64,
 }
 
-/// Counts, and says now and then that there are losses.
+/// Counts, and now and then logs a warning about losses.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) counts: Counts,
@@ -46,7 +46,8 @@ impl Tally {
         self.counts.send_calls += 1;
     }
 
-    /// Counts what a receiving call reported. `Ok` is loss: there may be a datagram behind it. `WouldBlock` is nothing to read.
+    /// Counts an error of a receiving call. `Ok` means loss: another datagram may follow. `WouldBlock`:
+    /// nothing to read.
     pub(crate) fn receiving(&mut self, error: io::Error) -> io::Result<()> {
         match Fault::of(&error) {
             Fault::Nothing => Err(io::ErrorKind::WouldBlock.into()),
@@ -58,7 +59,8 @@ impl Tally {
         }
     }
 
-    /// Counts what a sending call reported. `Ok` is the loss of its datagram, `WouldBlock` no room for it.
+    /// Counts an error of a sending call. `Ok` means its datagram is lost, `WouldBlock` that there is no room
+    /// for it.
     pub(crate) fn sending(&mut self, error: &io::Error, to: SocketAddr) -> io::Result<()> {
         let fault = Fault::of(error);
         self.lost(fault);
@@ -67,7 +69,7 @@ impl Tally {
         }
         if log::log_enabled!(log::Level::Warn) && self.warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
             self.warned = Some(Instant::now());
-            log::warn!("a datagram to {to} was lost here: {error}; so far: {:?}", self.counts);
+            log::warn!("lost a datagram to {to} on this host: {error}; so far: {:?}", self.counts);
         }
         Ok(())
     }
@@ -89,10 +91,10 @@ impl Tally {
     }
 }
 
-/// An error of the socket, by what there is to do about it.
+/// An error of the socket, by how to react to it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// Nothing to read, or no room to write; or a signal came first.
+    /// Nothing to read, no room to write, or interrupted by a signal.
     Nothing,
     Unreachable,
     NoBuffers,
@@ -122,7 +124,7 @@ impl Fault {
     }
 }
 
-/// A failing socket fails for every datagram.
+/// A failing socket fails for every datagram, so limit the warnings.
 const WARN_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_icmp_reports_is_loss_and_a_broken_socket_is_not() {
+    fn icmp_errors_are_loss_and_a_broken_socket_is_failure() {
         use io::ErrorKind as Kind;
         for kind in [Kind::ConnectionRefused, Kind::ConnectionReset, Kind::HostUnreachable] {
             assert_eq!(Fault::of(&kind.into()), Fault::Unreachable);

@@ -1,35 +1,36 @@
-//! The datagrams of one call.
+//! The datagrams received by one system call.
 
 use crate::one::{BATCH_SIZE, Many};
 use crate::{NOWHERE, SLOT, Socket};
 use std::io;
 use std::net::SocketAddr;
 
-/// Datagrams that were received and not yet taken. They lie where the system has put them, and are taken without a copy.
+/// Datagrams that were received and not read yet. They stay where the system wrote them, and are read without
+/// a copy.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    /// A [`SLOT`] an arrival. What no datagram was ever written to is no memory in use.
+    /// One [`SLOT`] per arrival. A slot that was never written to takes no physical memory.
     bytes: Box<[u8]>,
     arrivals: Box<[Arrival]>,
-    /// Arrivals of the last call, and those that it had room for.
+    /// Arrivals of the last call, and how many it had room for.
     filled: usize,
     asked: usize,
-    /// What is to be told with the next call.
+    /// An error to report at the next call.
     fault: Option<io::Error>,
-    /// The next datagram: of which arrival, and where in it.
+    /// The next datagram: its arrival, and the offset in it.
     slot: usize,
     offset: usize,
 }
 
-/// One datagram that has arrived.
+/// A received datagram.
 #[derive(Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
-    /// Where the system has put it, and to be opened there.
+    /// Its bytes, in place; they may be decrypted there.
     pub bytes: &'a mut [u8],
-    /// Who has sent it. IPv4 has addresses of IPv4, on a socket of IPv6 as well.
+    /// The sender. IPv4 senders have IPv4 addresses, even on an IPv6 socket.
     pub from: SocketAddr,
-    /// The two bits of ECN in its IP header (RFC 3168, 5); 0 as well where the system does not tell.
+    /// The two ECN bits of its IP header (RFC 3168, 5); also 0 if the system does not report them.
     pub ecn: u8,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Arrival {
 }
 
 impl Inbox {
-    /// Room for so many arrivals a call, at least one.
+    /// Room for this many arrivals per call, at least one.
     pub(crate) fn new(slots: usize) -> Self {
         let slots = slots.clamp(1, BATCH_SIZE);
         let nothing = Arrival { from: NOWHERE, len: 0, stride: 0, ecn: 0 };
@@ -71,7 +72,7 @@ impl Inbox {
         Some(Datagram { bytes, from, ecn })
     }
 
-    /// Who has sent the oldest datagram, if there is nothing in it.
+    /// The sender of the oldest datagram, if that is empty.
     pub(crate) fn next_if_empty(&self) -> Option<SocketAddr> {
         let next = self.arrivals.get(self.slot..self.filled)?.first()?;
         Some(next.from).filter(|_| next.len == 0)
@@ -81,20 +82,20 @@ impl Inbox {
         self.slot == self.filled
     }
 
-    /// Whether the last call has found fewer datagrams than there was room for, so that another one right behind it would find
-    /// nothing.
+    /// Whether the last call found fewer datagrams than it had room for, so that another call right after it
+    /// would find none.
     pub(crate) fn is_last(&self) -> bool {
         (1..self.asked).contains(&self.filled)
     }
 
-    /// The same, once.
+    /// Like [`is_last`](Self::is_last), but `true` only once per call.
     pub(crate) fn take_last(&mut self) -> bool {
         let is_last = self.is_last();
         self.clear();
         is_last
     }
 
-    /// Room for a datagram, for who only looks at it. The inbox is empty then.
+    /// A buffer with room for one datagram, for peeking. Empties the inbox.
     pub(crate) fn scratch(&mut self) -> &mut [u8] {
         self.clear();
         self.bytes.get_mut(..SLOT).unwrap_or_default()
@@ -104,13 +105,13 @@ impl Inbox {
         self.fault = Some(fault);
     }
 
-    /// Forgets what was not taken.
+    /// Drops what was not read.
     pub(crate) const fn clear(&mut self) {
         (self.filled, self.slot, self.offset) = (0, 0, 0);
     }
 
-    /// Takes what up to `most` calls of `recv` have to give, each of which writes one datagram; returns how many that are. Until then the
-    /// inbox is empty.
+    /// Fills the empty inbox by up to `most` calls of `recv`, each of which writes one datagram. Returns how
+    /// many datagrams that are.
     pub(crate) fn fill_each(
         &mut self,
         most: usize,
@@ -128,7 +129,7 @@ impl Inbox {
                 Err(error) if self.filled == 0 => return Err(error),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(fault) => {
-                    (self.asked, self.fault) = (self.filled, Some(fault)); // there may be a datagram behind it
+                    (self.asked, self.fault) = (self.filled, Some(fault)); // another datagram may follow it
                     break;
                 }
             };
@@ -138,7 +139,7 @@ impl Inbox {
         Ok(self.filled)
     }
 
-    /// The same with a call that fills as many slots as it can.
+    /// Like [`fill_each`](Self::fill_each), with one call that fills as many slots as it can.
     pub(crate) fn fill(&mut self, many: &mut Many, socket: &impl Socket) -> io::Result<()> {
         self.clear();
         self.asked = self.arrivals.len();
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_behind_datagrams_is_told_by_the_next_call_which_has_to_be_made() {
+    fn an_error_after_datagrams_is_reported_by_the_next_call() {
         let mut inbox = Inbox::new(4);
         let mut results =
             [Ok(3), Err(io::ErrorKind::ConnectionRefused), Ok(1), Err(io::ErrorKind::WouldBlock)].into_iter();

@@ -1,7 +1,8 @@
-//! UDP sockets as the systems have them: many datagrams a call where there are calls for that, and the same by std's where not.
+//! UDP sockets that use the operating system to the full: many datagrams per system call where possible, and
+//! the same interface on top of std's calls elsewhere.
 //!
-//! Nothing but [`Port::wait`] waits: a [`Port`] reads and sends as far as its socket goes. Who waits, and how, is the driver's affair: a
-//! blocking one and a runtime's use the same port, over a [`Socket`] of theirs.
+//! Only [`Port::wait`] blocks: a [`Port`] reads and sends as far as its socket allows. How to wait is up to
+//! the driver: a blocking one and an async runtime use the same port, over a [`Socket`] of their own.
 //!
 //! ```
 //! use std::net::UdpSocket;
@@ -49,7 +50,7 @@ pub use socket::Socket;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Room for any datagram, and for any number of them that the system received as one: UDP's length field has 16 bits.
+/// Room for any datagram, or any batch that the system received as one: the length field of UDP has 16 bits.
 const SLOT: usize = 1 << 16;
-/// The address of no datagram.
+/// A placeholder address.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

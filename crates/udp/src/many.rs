@@ -1,4 +1,4 @@
-//! The system's calls for many datagrams, by quinn-udp.
+//! The system calls for many datagrams, by quinn-udp.
 
 use crate::inbox::Arrival;
 use crate::{SLOT, Socket};
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 pub(crate) use quinn_udp::BATCH_SIZE;
 
-/// The calls for one socket, and what one tells of each arrival.
+/// The state of these calls for one socket, and what one call reports about each arrival.
 #[derive(Debug)]
 pub(crate) struct Many {
     calls: UdpSocketState,
@@ -16,10 +16,11 @@ pub(crate) struct Many {
 }
 
 impl Many {
-    /// Makes the socket non-blocking, and forbids fragments. `None`: there are no such calls for it.
+    /// Makes the socket non-blocking and forbids fragments. Returns `None` if the system has no such calls
+    /// for it.
     pub(crate) fn new(socket: &impl Socket) -> Option<Self> {
         let calls = UdpSocketState::new(socket.handle().into()).inspect_err(|error| {
-            log::debug!("datagrams are sent and received one by one: {error}");
+            log::debug!("sending and receiving datagrams one by one: {error}");
         });
         Some(Self { calls: calls.ok()?, headers: Vec::new() })
     }

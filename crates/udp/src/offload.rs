@@ -1,4 +1,4 @@
-//! What the system does for many datagrams at once.
+//! System calls that handle many datagrams at once.
 
 use crate::inbox::Inbox;
 use crate::one::Many;
@@ -6,33 +6,37 @@ use crate::{Socket, os};
 use std::io;
 use std::net::SocketAddr;
 
-/// The calls by which one socket receives and sends: with what the system can do for many datagrams at once, or std's, one a
-/// datagram. Above it both are the same.
+/// How one socket receives and sends: by the system's calls for many datagrams, or by std's calls for one.
+/// The code above sees no difference.
 #[derive(Debug)]
 pub(crate) struct Offload {
-    /// The peer of a connected socket gets no address: not every system takes one then.
+    /// Whether the socket is connected. Then the peer's address is left out, since not every system accepts
+    /// it.
     is_connected: bool,
-    /// Which alone can write into IP headers.
+    /// The only calls that can set IP header fields.
     pub(crate) many: Option<Many>,
-    /// std's calls until there is more to move than one datagram at a time.
+    /// Whether to use std's calls until there is more than one datagram at a time.
     is_late: bool,
 }
 
-/// By which calls a socket sends and receives, and whether a router, or this host, may cut a datagram that is too long for its way.
+/// Which calls a socket uses, and whether a router or this host may fragment a datagram that is too long for
+/// its path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "whoever drives a port chooses one")]
+#[expect(clippy::exhaustive_enums, reason = "every driver of a port chooses one")]
 pub enum Mode {
-    /// std's, one a datagram, whatever the system offers.
+    /// std's calls, one per datagram, whatever the system offers.
     Plain,
-    /// It may, as the system has it. Where it is not known how to keep that, the calls are std's; and as long as datagrams go one at a time,
-    /// for which a call for many costs more. By those nobody is told of the marks (ECN) of what comes.
+    /// Fragmentation is allowed, as the system does by default. Uses std's calls if the system cannot
+    /// preserve that, and also as long as datagrams come one at a time, for which the batched calls cost
+    /// more. With std's calls, ECN marks on received datagrams are not reported.
     Fragments,
-    /// It may not: the datagram is lost, and an interface too narrow for it says so (`too_long`). What a search for the path's MTU needs.
+    /// No fragmentation: a datagram that is too long is lost, and a local interface too narrow for it reports
+    /// that (`too_long`). This is what path MTU discovery needs.
     Whole,
 }
 
 impl Offload {
-    /// The socket becomes non-blocking.
+    /// Makes the socket non-blocking.
     pub(crate) fn new(socket: &impl Socket, is_connected: bool, mode: Mode) -> Self {
         Self {
             is_connected,
@@ -41,7 +45,7 @@ impl Offload {
         }
     }
 
-    /// So many datagrams were moved at once, or are about to be.
+    /// Notes that `count` datagrams were moved at once, or are about to be.
     pub(crate) fn moves(&mut self, socket: &impl Socket, count: usize) {
         if self.is_late && count >= MANY {
             (self.many, self.is_late) = (Many::new(socket), false);
@@ -49,8 +53,8 @@ impl Offload {
         }
     }
 
-    /// Receives as much as one call gives into the inbox, whose last datagrams are forgotten; by calls for one, `most` datagrams and not
-    /// many. `WouldBlock` when there is nothing.
+    /// Receives what one call returns into the inbox, which drops what it still holds. With calls for one
+    /// datagram, makes at most `most` of them. `WouldBlock` if there is nothing.
     pub(crate) fn recv(&mut self, socket: &impl Socket, inbox: &mut Inbox, most: usize) -> io::Result<()> {
         if let Some(many) = &mut self.many {
             return inbox.fill(many, socket);
@@ -61,12 +65,13 @@ impl Offload {
         Ok(())
     }
 
-    /// Arrivals that a call can give.
+    /// Arrivals that one call can return.
     pub(crate) const fn slots(&self, wanted: usize) -> usize {
         if self.many.is_some() || self.is_late { wanted } else { 1 }
     }
 
-    /// Most datagrams that [`Self::send_joined`] sends; it may become 1 when a driver of the network card turns out not to do it.
+    /// Most datagrams that [`Self::send_joined`] can send. May drop to 1 when the driver of the network card
+    /// turns out not to support it.
     pub(crate) fn most_joined(&self) -> usize {
         self.many.as_ref().map_or(1, Many::most_joined)
     }
@@ -81,7 +86,8 @@ impl Offload {
         sent.map(|_| ())
     }
 
-    /// Sends datagrams of `size` bytes that lie one behind the other, the last may be shorter: all of them, or none.
+    /// Sends datagrams of `size` bytes that lie one after another; the last may be shorter. Sends all of them
+    /// or none.
     pub(crate) fn send_joined(
         &self,
         socket: &impl Socket,
@@ -94,8 +100,8 @@ impl Offload {
         many.send_joined(socket, datagrams, size, to, ecn)
     }
 
-    /// Sends datagrams to several addresses, and returns how many: fewer when the next one fails, and an error when the first one
-    /// does.
+    /// Sends datagrams to several addresses and returns how many were sent: fewer if the next one fails.
+    /// Fails if the first one does.
     pub(crate) fn send_each(
         &self,
         socket: &impl Socket,
@@ -109,5 +115,5 @@ impl Offload {
     }
 }
 
-/// So many datagrams at once are worth calls for many: more than an answer and what acknowledges the question.
+/// From this many datagrams on, batched calls pay off: more than an answer and its acknowledgement.
 const MANY: usize = 4;

@@ -1,4 +1,4 @@
-//! No calls for many datagrams: those of std, one a datagram, are all there is.
+//! Used where there are no calls for many datagrams: std's calls, one per datagram, are all there is.
 
 use crate::Socket;
 use crate::inbox::Arrival;
@@ -15,7 +15,7 @@ impl Many {
         None
     }
 
-    #[expect(clippy::needless_pass_by_ref_mut, reason = "as it is where there are such calls")]
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "same signature as with such calls")]
     pub(crate) const fn recv(
         &mut self,
         _: &impl Socket,

@@ -1,4 +1,4 @@
-//! The datagrams of many calls, gathered into few.
+//! Gathers datagrams so that few system calls send them.
 
 use crate::counts::{Fault, Tally};
 use crate::offload::Offload;
@@ -7,21 +7,21 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-/// Datagrams on their way to a socket, in the order in which they leave. Neighbours of one size to one address leave as one, the
-/// last of which may be shorter. What the socket does not take stays, and is the first to leave later.
+/// Datagrams waiting to be sent, in order. Consecutive datagrams of one size to one address leave as one
+/// batch; the last of them may be shorter. What the socket does not accept stays and leaves first later.
 ///
-/// The buffers grow to what is sent at once, and are kept.
+/// The buffers grow to the largest batch and are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// The datagrams of all runs, one behind the other; what has left stays until all has. Behind them, what is on the
-    /// [stage](Self::stage).
+    /// The datagrams of all runs, one after another; they stay until all have left. After them comes what is
+    /// on the [stage](Self::stage).
     bytes: Vec<u8>,
-    /// Where the last of them ends.
+    /// Where the last datagram ends.
     end: usize,
     runs: VecDeque<Run>,
 }
 
-/// Datagrams that can leave as one.
+/// Datagrams that can leave as one batch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Run {
     to: SocketAddr,
@@ -58,18 +58,18 @@ impl Outbox {
         self.end >= MOST_BYTES || self.runs.len() >= MOST_RUNS
     }
 
-    /// Forgets what waits, but not what is on the [stage](Self::stage).
+    /// Drops everything that waits, except what is on the [stage](Self::stage).
     pub(crate) fn clear(&mut self) {
         self.bytes.drain(..self.end);
         self.end = 0;
         self.runs.clear();
     }
 
-    /// Sends what waits. A datagram that cannot be sent is lost, and counted.
+    /// Sends everything that waits. A datagram that cannot be sent is lost and counted.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` and no other: the socket has no room for the rest, which stays.
+    /// Only `WouldBlock`: the socket has no room for the rest, which stays.
     pub(crate) fn flush(
         &mut self,
         offload: &mut Offload,
@@ -87,9 +87,10 @@ impl Outbox {
                     Err(error) if Fault::of(&error) == Fault::Nothing => {
                         return tally.sending(&error, run.to);
                     }
-                    // The card, or the interface, may not do it, or one datagram is too long: each tells for itself.
+                    // The card or the interface may not support it, or one datagram is too long: sending them
+                    // one by one shows which.
                     Err(error) => {
-                        log::debug!("{joined} datagrams to {} go one by one: {error}", run.to);
+                        log::debug!("{joined} datagrams to {} are sent one by one: {error}", run.to);
                         tally.not_joined(&error);
                         for _ in 0..joined {
                             self.flush_one(offload, socket, tally)?;
@@ -124,7 +125,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends as many datagrams as one call can take that does not join them.
+    /// Sends as many datagrams as fit in one call that does not join them.
     fn flush_some(&mut self, offload: &Offload, socket: &impl Socket, tally: &mut Tally) -> io::Result<()> {
         let mut datagrams = [(NOWHERE, &[][..]); MOST_EACH];
         let most_joined = offload.most_joined();
@@ -134,7 +135,7 @@ impl Outbox {
             .take_while(|run| run.count.min(most_joined) <= 1 && (run.ecn == 0 || offload.many.is_none()))
             .flat_map(|run| {
                 let bytes = self.bytes.get(run.start..run.end).unwrap_or_default();
-                // A run of one may be empty.
+                // A run of one datagram may be empty.
                 let datagrams = bytes.chunks(run.size.max(1)).map(|datagram| (run.to, datagram));
                 datagrams.chain(bytes.is_empty().then_some((run.to, bytes)))
             });
@@ -157,12 +158,12 @@ impl Outbox {
         Ok(())
     }
 
-    /// Whether one datagram waits, and no other behind it.
+    /// Whether exactly one datagram waits.
     fn next_is_alone(&self) -> bool {
         self.runs.len() == 1 && self.runs.front().is_some_and(|run| run.count == 1)
     }
 
-    /// The first so many datagrams of the first run have left, or are lost.
+    /// Removes the first `count` datagrams of the first run, which were sent or lost.
     fn remove(&mut self, count: usize) {
         let Some(run) = self.runs.front_mut() else { return };
         if count >= run.count {
@@ -175,7 +176,7 @@ impl Outbox {
 }
 
 impl Run {
-    /// Whether a datagram of `len` bytes to `to` can leave with the run.
+    /// Whether a datagram of `len` bytes to `to` can join the run.
     fn takes(&self, to: SocketAddr, len: usize) -> bool {
         let is_open = self.end - self.start == self.size * self.count;
         self.to == to
@@ -185,19 +186,20 @@ impl Run {
             && self.end - self.start + len <= MOST_JOINED_BYTES
     }
 
-    /// The bytes of the first so many of its datagrams.
+    /// The size of the first `count` datagrams of the run, bytes.
     const fn len_of(&self, count: usize) -> usize {
         if count < self.count { self.size * count } else { self.end - self.start }
     }
 }
 
-/// Most datagrams that leave as one: UDP_MAX_SEGMENTS of Linux before 6.9, and enough.
+/// Most datagrams that leave as one batch: UDP_MAX_SEGMENTS of Linux before 6.9, and enough.
 const MOST_JOINED: usize = 64;
-/// Most bytes of them: what IPv4 carries in one datagram, which they are until they leave.
+/// Most bytes in a batch: as much as one IPv4 datagram carries, which the batch is until it leaves.
 const MOST_JOINED_BYTES: usize = 65_507;
-/// Most datagrams of one call that does not join them: by then the call itself is a small part of the cost.
+/// Most datagrams in one call that does not join them. At this number the call itself is a small part of the
+/// cost.
 pub(crate) const MOST_EACH: usize = 32;
-/// What is gathered before it is sent: two of the longest runs, or what two calls take.
+/// How much is gathered before it is sent: two of the longest runs, or as much as two calls take.
 const MOST_BYTES: usize = 2 * SLOT;
 const MOST_RUNS: usize = 2 * MOST_EACH;
 
@@ -216,7 +218,7 @@ mod tests {
         outbox.commit(address(host), 0);
     }
 
-    /// What the runs of an outbox say, datagram by datagram.
+    /// The contents of an outbox, datagram by datagram.
     fn datagrams(outbox: &Outbox) -> Vec<(SocketAddr, Vec<u8>)> {
         let mut found = Vec::new();
         for run in &outbox.runs {
@@ -231,7 +233,7 @@ mod tests {
         found
     }
 
-    /// A length, and how many of it come one after another.
+    /// A length, and how many datagrams of it follow each other.
     fn lengths() -> impl Strategy<Value = (usize, usize)> {
         prop_oneof![
             (Just(0), 1..3usize),
@@ -244,7 +246,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_that_was_pushed_leaves_in_its_order(
+        fn every_datagram_leaves_in_order(
             pushed in vec((0..3u8, lengths()), 0..12),
             sent in 0..200usize,
         ) {
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_size_and_address_are_joined_and_a_shorter_one_ends_them() {
+    fn neighbours_of_one_size_and_address_are_joined_and_a_shorter_one_ends_the_run() {
         let mut outbox = Outbox::default();
         for (host, len) in [(1, 5), (1, 5), (1, 3), (1, 5), (2, 5), (2, 6), (2, 0), (2, 6), (2, 6)] {
             push(&mut outbox, host, len);
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_no_more_than_one_call_takes() {
+    fn a_run_never_exceeds_one_call() {
         let mut outbox = Outbox::default();
         for (len, times) in [(10, 130), (1200, 60)] {
             (0..times).for_each(|_| push(&mut outbox, 1, len));
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_time_to_send_from_128_kib_or_64_runs_on() {
+    fn the_outbox_is_due_from_128_kib_or_64_runs_on() {
         let (mut long, mut many) = (Outbox::default(), Outbox::default());
         (0..64).for_each(|_| push(&mut long, 1, 2047));
         push(&mut long, 1, 63);
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_on_the_stage_is_not_copied() {
+    fn staged_datagrams_are_not_copied() {
         let mut outbox = Outbox::default();
         outbox.stage().reserve(100);
         for datagram in [b"written once", b"behind that."] {

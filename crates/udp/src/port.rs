@@ -1,5 +1,5 @@
-//! One UDP socket as all drivers use it: reads and writes never block, waiting is a call of its own, and errors are sorted into loss
-//! and failure.
+//! A UDP socket as all drivers use it: reads and writes never block, waiting is a separate call, and errors
+//! are sorted into packet loss and failure.
 
 use crate::counts::{Counts, Tally};
 use crate::inbox::{Datagram, Inbox};
@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A non-blocking socket, connected or not, with what came from it and what goes there.
+/// A non-blocking socket, connected or not, with its incoming and outgoing datagrams.
 #[derive(Debug)]
 pub struct Port<S = UdpSocket> {
     socket: S,
@@ -22,23 +22,24 @@ pub struct Port<S = UdpSocket> {
     offload: Offload,
     inbox: Inbox,
     outbox: Outbox,
-    /// Whether the socket had no room for what the outbox has.
+    /// Whether the socket had no room for what is in the outbox.
     is_full: bool,
     is_v6: bool,
     is_replaceable: bool,
     waiter: Waiter,
-    /// What ends a wait beside the socket.
+    /// Ends a wait from another thread.
     bell: Option<Arc<Bell>>,
     tally: Tally,
 }
 
 impl<S: Socket> Port<S> {
-    /// Takes over a socket, whose buffers grow to [those of default](SocketBuffers). If it is connected, it sends to its peer only. `slots` are the most arrivals
-    /// that one call gives: one takes 64 KiB of address space, and memory once it was used. Datagrams of one sender may arrive joined, as one.
+    /// Takes over a socket and grows its buffers to [the default sizes](SocketBuffers). A connected socket
+    /// only sends to its peer. `slots` is how many arrivals one call can return. Each takes 64 KiB of address
+    /// space, and physical memory once used. An arrival may be several datagrams of one sender.
     ///
     /// # Errors
     ///
-    /// The socket fails.
+    /// If the socket fails.
     pub fn new(socket: UdpSocket, mode: Mode, slots: usize) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         SocketBuffers::default().grow(&socket);
@@ -59,8 +60,8 @@ impl<S: Socket> Port<S> {
         })
     }
 
-    /// The socket is the port's to replace by one of the other address family, for a datagram that goes there. What waits for room in the old
-    /// one is lost then.
+    /// Lets the port replace its socket by one of the other address family, to send a datagram there.
+    /// Datagrams that wait for room in the old socket are lost then.
     pub const fn make_replaceable(&mut self) {
         self.is_replaceable = true;
     }
@@ -82,45 +83,46 @@ impl<S: Socket> Port<S> {
         &self.socket
     }
 
-    /// What went through it.
+    /// Traffic of the socket.
     pub const fn counts(&self) -> Counts {
         self.tally.counts
     }
 
-    /// The sizes of its buffers, if the system tells.
+    /// The sizes of its buffers, if the system reports them.
     pub fn buffers(&self) -> io::Result<SocketBuffers> {
         SocketBuffers::of(&self.socket)
     }
 
-    /// Asks for other sizes of its buffers, and returns those that it has now. An error: the system refuses any.
+    /// Requests other buffer sizes and returns the actual ones. Fails if the system refuses any size.
     pub fn set_buffers(&self, wanted: SocketBuffers) -> io::Result<SocketBuffers> {
         wanted.set(&self.socket)?;
         self.buffers()
     }
 
-    /// Whether a datagram that is too long for its way may be cut, so that nobody hears that it was.
+    /// Whether a datagram that is too long for its path may be fragmented, so that nobody hears that it was
+    /// too long.
     pub fn may_fragment(&self) -> bool {
         self.offload.many.as_ref().is_none_or(Many::may_fragment)
     }
 
-    /// Whether there is a datagram to [pop](Self::pop): one that was read, or that the system has now. It need not be asked for
-    /// more than that many, if a call of the system for each is what is cheapest. What was read may only have been a bell; then there is
-    /// nothing to pop after all. Errors are those of [`read`](Self::read).
+    /// Whether there is a datagram to [pop](Self::pop), either read already or available from the system now.
+    /// If each datagram costs a system call, at most `most` are fetched. If only a [bell](Self::bell) was
+    /// read, there may be nothing to pop after all. Fails as [`read`](Self::read) does.
     pub fn has_next(&mut self, most: usize) -> io::Result<bool> {
         Ok(self.has_read() || (!self.inbox.take_last() && self.read(most)?))
     }
 
-    /// Whether there is a datagram that was read.
+    /// Whether a datagram has been read already.
     pub const fn has_read(&self) -> bool {
         !self.inbox.is_empty()
     }
 
-    /// Asks the system for datagrams, when all that were read have been popped; returns whether there was one. An error that is loss is
-    /// counted, and there may be a datagram behind it.
+    /// Asks the system for datagrams once all previous ones have been popped. Returns whether there was one.
+    /// An error that means packet loss is counted, and a datagram may follow it.
     ///
     /// # Errors
     ///
-    /// The socket has failed.
+    /// If the socket has failed.
     pub fn read(&mut self, most: usize) -> io::Result<bool> {
         let Self { socket, offload, inbox, tally, .. } = self;
         for _ in 0..FAULTS_PER_DATAGRAM {
@@ -143,7 +145,7 @@ impl<S: Socket> Port<S> {
         Ok(false)
     }
 
-    /// Takes the oldest datagram that was read.
+    /// Returns the oldest datagram that was read.
     pub fn pop(&mut self) -> Option<Datagram<'_>> {
         if let Some(bell) = &self.bell {
             while self.inbox.next_if_empty().is_some_and(|from| bell.is_at(from)) {
@@ -157,17 +159,18 @@ impl<S: Socket> Port<S> {
         Some(datagram)
     }
 
-    /// A buffer to write a datagram behind what is in it, which [`commit`](Self::commit) puts behind those that wait.
+    /// The buffer for the next datagram: append it, then call [`commit`](Self::commit) to queue it.
     pub fn stage(&mut self) -> &mut Vec<u8> {
         self.outbox.stage()
     }
 
-    /// The datagram that was written on the [stage](Self::stage) goes to `to`, with these two bits of ECN where the system can write them.
+    /// Queues the datagram on the [stage](Self::stage) for `to`, with these ECN bits if the system can set
+    /// them.
     pub fn commit(&mut self, to: SocketAddr, ecn: u8) {
         if to.is_ipv6() != self.is_v6 && self.is_replaceable {
-            // Where there is none, sending fails and is counted.
+            // Without such a socket, sending fails and is counted.
             if let Err(error) = socket_for(to).and_then(|socket| self.replace(socket)) {
-                log::warn!("no socket that can send to {to}: {error}");
+                log::warn!("cannot open a socket to send to {to}: {error}");
             }
         }
         let to = match to {
@@ -177,7 +180,8 @@ impl<S: Socket> Port<S> {
         self.outbox.commit(to, ecn);
     }
 
-    /// Whether enough waits for more not to make sending cheaper: time to [flush](Self::flush).
+    /// Whether the batch is full: waiting for more would not make sending cheaper, so [flush](Self::flush)
+    /// now.
     pub fn is_due(&self) -> bool {
         self.outbox.is_due()
     }
@@ -187,8 +191,8 @@ impl<S: Socket> Port<S> {
         self.outbox.is_empty()
     }
 
-    /// Sends what waits, as far as there is room. When the send buffer is full the rest is kept: then the port
-    /// [is full](Self::is_full) and should get no other until there is room.
+    /// Sends everything that waits, as far as there is room. If the send buffer fills up, the rest is kept.
+    /// Then the port [is full](Self::is_full); do not queue more until there is room.
     pub fn flush(&mut self) {
         let Self { socket, offload, outbox, tally, .. } = self;
         if !outbox.is_empty() {
@@ -201,7 +205,7 @@ impl<S: Socket> Port<S> {
         self.is_full
     }
 
-    /// The next read reports this: for tests of who drives the port.
+    /// Makes the next read report `fault`, to test drivers.
     #[doc(hidden)]
     pub fn fail(&mut self, fault: io::Error) {
         self.inbox.fail(fault);
@@ -209,11 +213,12 @@ impl<S: Socket> Port<S> {
 }
 
 impl Port {
-    /// Waits until a datagram has arrived, the [bell](Self::bell) rings or a full send buffer has room, or for `wait`. It may return earlier.
+    /// Waits until a datagram arrives, the [bell](Self::bell) rings, a full send buffer has room again, or
+    /// `wait` has passed. It may return earlier.
     ///
     /// # Errors
     ///
-    /// The socket has failed.
+    /// If the socket has failed.
     pub fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
         if self.has_read() || wait.is_some_and(|wait| wait.is_zero()) {
             return Ok(());
@@ -226,11 +231,11 @@ impl Port {
         }
     }
 
-    /// What ends a wait, from another thread.
+    /// Returns a bell that ends a wait from another thread.
     ///
     /// # Errors
     ///
-    /// The system has no descriptor for it, or does not know the socket's address.
+    /// If the system has no file descriptor left for it, or does not know the socket's address.
     pub fn bell(&mut self) -> io::Result<Arc<Bell>> {
         let bell = match self.bell.take() {
             Some(bell) => bell,
@@ -240,8 +245,8 @@ impl Port {
     }
 }
 
-/// A socket of the family of `peer`, if the system has that, on a port that it chooses. It is not connected: it survives a change of the way to
-/// the peer.
+/// Opens a socket of the same family as `peer`, if the system supports it, on a port that the system chooses.
+/// It is not connected, so it survives a change of the route to the peer.
 pub fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
     match peer {
         SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
@@ -249,12 +254,13 @@ pub fn socket_for(peer: SocketAddr) -> io::Result<UdpSocket> {
     }
 }
 
-/// So many sockets on one port, that of the first if `addr` has none. Who runs as the same user can join them. The system chooses the socket
-/// of a datagram by its addresses and ports.
+/// Opens `count` sockets on one port; if `addr` has no port, the first socket chooses it. Other programs of
+/// the same user can join them. The system assigns each datagram to a socket by its addresses and ports.
 ///
 /// # Errors
 ///
-/// `addr` is in use, or ([`Unsupported`](io::ErrorKind::Unsupported)) the system does not share out ports: Linux does, with the feature `batch`.
+/// If `addr` is in use, or ([`Unsupported`](io::ErrorKind::Unsupported)) if the system cannot share a port.
+/// Linux can, with the feature `batch`.
 pub fn bind_shared(mut addr: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     let mut sockets = Vec::with_capacity(count);
     for _ in 0..count {
@@ -265,18 +271,18 @@ pub fn bind_shared(mut addr: SocketAddr, count: usize) -> io::Result<Vec<UdpSock
     Ok(sockets)
 }
 
-/// The address without what a socket of IPv6 makes of IPv4.
+/// Turns an IPv4-mapped IPv6 address into the IPv4 address.
 #[must_use]
 pub fn as_v4(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::from((ip, address.port())),
-        IpAddr::V6(_) => address, // with its scope
+        IpAddr::V6(_) => address, // keeps its scope
     }
 }
 
 /// ECN's CE.
 const CONGESTED: u8 = 0b11;
-/// Errors in a row that are taken for loss before one call gives up looking for a datagram.
+/// Errors in a row that are taken for packet loss before one call gives up.
 const FAULTS_PER_DATAGRAM: usize = 16;
 
 #[cfg(test)]
@@ -284,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_socket_sends_what_was_written_for_it() {
+    fn a_replaced_socket_sends_the_next_datagrams() {
         let [mut port, mut peer]: [Port; 2] =
             [(); 2].map(|()| Port::new(UdpSocket::bind("127.0.0.1:0").unwrap(), Mode::Whole, 4).unwrap());
         let [before, to_peer] = [&port, &peer].map(|port| port.socket.local_addr().unwrap());

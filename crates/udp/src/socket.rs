@@ -1,36 +1,36 @@
-//! What a socket has to be able to do.
+//! What a socket must be able to do.
 
 use crate::os::AsHandle;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-/// A UDP socket that does not block: std's, or a runtime's. Its calls fail with what the system says, and with `WouldBlock` where there is
-/// nothing to receive, or no room to send.
+/// A non-blocking UDP socket, std's or a runtime's. Its calls fail with the system's errors, and with
+/// `WouldBlock` if there is nothing to receive or no room to send.
 pub trait Socket: Sized {
-    /// What lends the handle that the system knows it by.
+    /// A type that lends the handle of the socket.
     type Handle: AsHandle;
 
-    /// Takes over a socket of std.
+    /// Takes over a std socket.
     fn over(socket: UdpSocket) -> io::Result<Self>;
 
-    /// To make calls of the system with.
+    /// The handle for system calls.
     fn handle(&self) -> &Self::Handle;
 
-    /// Takes one datagram.
+    /// Receives one datagram.
     fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)>;
 
-    /// Sends one.
+    /// Sends one datagram.
     fn send_to(&self, datagram: &[u8], to: SocketAddr) -> io::Result<usize>;
 
-    /// Sends one to the address that the socket is connected to.
+    /// Sends one datagram to the address that the socket is connected to.
     fn send(&self, datagram: &[u8]) -> io::Result<usize>;
 
-    /// Makes calls that receive. `WouldBlock` of them tells a runtime that there is nothing more.
+    /// Makes receiving calls. If they fail with `WouldBlock`, a runtime knows that nothing is left to read.
     fn reading<T>(&self, calls: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         calls()
     }
 
-    /// The same with calls that send, and room.
+    /// Makes sending calls. If they fail with `WouldBlock`, a runtime knows that there is no room.
     fn writing<T>(&self, calls: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         calls()
     }

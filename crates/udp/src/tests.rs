@@ -1,4 +1,4 @@
-//! Over real sockets on loopback: what the system does for many datagrams gives the same datagrams as std does.
+//! Tests over real loopback sockets: batched calls deliver the same datagrams as std's.
 
 #[cfg(all(feature = "batch", target_os = "linux"))]
 mod linux;
@@ -25,7 +25,7 @@ fn push<S: Socket>(port: &mut Port<S>, datagram: &[u8], to: SocketAddr) {
     port.commit(to, 0);
 }
 
-/// The next so many datagrams.
+/// The next `count` datagrams.
 fn take(port: &mut Port, count: usize) -> Vec<(Vec<u8>, SocketAddr, u8)> {
     let (start, mut taken) = (Instant::now(), Vec::new());
     while taken.len() < count {
@@ -42,7 +42,7 @@ fn take_lens(port: &mut Port, count: usize) -> Vec<usize> {
     take(port, count).into_iter().map(|(bytes, ..)| bytes.len()).collect()
 }
 
-/// Lengths of datagrams, in the order in which they are sent, and to which of two.
+/// Lengths of datagrams in the order of sending, and which of two receivers each goes to.
 const SENT: [(usize, usize); 12] = [
     (0, 1200),
     (0, 1200),
@@ -59,7 +59,7 @@ const SENT: [(usize, usize); 12] = [
 ];
 
 #[test]
-fn the_same_datagrams_arrive_by_all_calls() {
+fn all_modes_deliver_the_same_datagrams() {
     const MODES: [Mode; 3] = [Mode::Plain, Mode::Fragments, Mode::Whole];
     for (from_mode, to_mode) in MODES.into_iter().flat_map(|from| MODES.map(|to| (from, to))) {
         let mut from = bound(from_mode);
@@ -79,7 +79,7 @@ fn the_same_datagrams_arrive_by_all_calls() {
 }
 
 #[test]
-fn a_connected_socket_sends_to_its_peer_by_all_calls() {
+fn a_connected_socket_sends_to_its_peer_in_all_modes() {
     for mode in [Mode::Plain, Mode::Whole] {
         let mut to = bound(mode);
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -94,7 +94,7 @@ fn a_connected_socket_sends_to_its_peer_by_all_calls() {
 }
 
 #[test]
-fn one_too_long_is_lost_alone() {
+fn only_the_datagram_that_is_too_long_is_lost() {
     let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
     for len in [100, 100, 70_000, 100] {
         push(&mut from, &vec![0; len], address(&to));
@@ -105,7 +105,7 @@ fn one_too_long_is_lost_alone() {
 }
 
 #[test]
-fn what_a_full_send_buffer_did_not_take_leaves_later() {
+fn datagrams_wait_while_the_send_buffer_is_full() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (mut from, mut to) = (Port::<Narrow>::new(socket, Mode::Plain, 8).unwrap(), bound(Mode::Whole));
     for len in [5, 5, 5, 6, 7] {
@@ -119,7 +119,7 @@ fn what_a_full_send_buffer_did_not_take_leaves_later() {
     assert_eq!((from.is_full(), from.counts().sent, from.counts().send_buffer_full), (false, 5, 1));
 }
 
-/// A socket that has room for so many datagrams.
+/// A socket that has room for this many datagrams.
 struct Narrow(UdpSocket, AtomicU32);
 
 impl Socket for Narrow {

@@ -15,7 +15,7 @@ use whitewater::{ConfigError, Conv, Time};
 pub(super) struct FlowEnd {
     kind: Kind,
     pub(super) datagrams: u64,
-    /// With [`IP_AND_UDP`] for each datagram.
+    /// Including [`IP_AND_UDP`] for each datagram.
     pub(super) wire_bytes: u64,
 }
 
@@ -29,7 +29,8 @@ impl Kind {
     fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
         if let Some(ChannelMode { channel, spacing }) = mode.channel {
             let channels = ChannelsConfig { channels: vec![channel], ..ChannelsConfig::default() };
-            // The first four bytes of a packet are little-endian as those of a segment: the group finds the end by them.
+            // A group finds the end by the first four bytes, which are little-endian in packets as in
+            // segments.
             let packets = PacketConfig { protocol_id: conv.0, keepalive: None, ..PacketConfig::default() };
             return Ok(Self::Channel(Box::new(ChannelPeer::new(NOWHERE, &channels, &packets, spacing)?)));
         }
@@ -41,20 +42,20 @@ impl Kind {
     }
 }
 
-/// Why an end took no message.
+/// Why an end refused a message.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum EndError {
-    /// A control block did not.
+    /// A control block refused it.
     #[error(transparent)]
     Kcp(#[from] arq::KcpSendError),
-    /// A channel did not.
+    /// A channel refused it.
     #[error(transparent)]
     Channel(#[from] message::ChannelSendError),
 }
 
 impl FlowEnd {
-    /// An end of conversation `conv`, whose first beat, if it has one, is at `beat`.
+    /// One end of conversation `conv`, which first flushes at `beat` if it flushes at intervals.
     pub(super) fn new(conv: Conv, mode: &EndMode, beat: Time) -> Result<Self, ConfigError> {
         Ok(Self { kind: Kind::new(conv, mode, beat)?, datagrams: 0, wire_bytes: 0 })
     }
@@ -67,7 +68,7 @@ impl FlowEnd {
         Ok(())
     }
 
-    /// Writes the next message to `message`, in place of what is there; `false`: there is none.
+    /// Replaces the content of `message` by the next message. Returns `false` if there is none.
     pub(super) fn recv(&mut self, message: &mut Vec<u8>) -> bool {
         match &mut self.kind {
             Kind::Kcp(end) => end.recv(message),
@@ -81,7 +82,7 @@ impl FlowEnd {
         }
     }
 
-    /// Segments or messages sent again.
+    /// Segments or messages that were resent.
     pub(super) fn resends(&self) -> u64 {
         match &self.kind {
             Kind::Kcp(end) => end.resends(),
@@ -149,5 +150,5 @@ impl Message for Payload {
     }
 }
 
-/// Most bytes of a message: more than a packet has.
+/// Most bytes of a message: more than a packet carries.
 const PAYLOAD_MAX: usize = 2047;

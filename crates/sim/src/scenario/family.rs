@@ -1,75 +1,75 @@
-//! Panels of scenarios that modes are judged by.
+//! Panels of scenarios for comparing modes.
 
 use super::{Latency, Mode, Report, Scenario, ScenarioError, Workload};
 use crate::{Bottleneck, LinkConfig, Loss};
 use std::time::Duration;
 
-/// A panel of cells, one workload or a few over many links.
+/// A panel of cells: one or a few workloads over many links.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Family {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: &'static str,
     /// Its cells.
     pub cells: Vec<Cell>,
 }
 
-/// A workload over a link, the same in both directions.
+/// A workload over a link that is the same in both directions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cell {
-    /// What tables call it: the workload, its round trip in ms and its loss.
+    /// Its name in tables: the workload, the round trip in ms and the loss.
     pub name: String,
     /// What is sent.
     pub workload: Workload,
-    /// Each direction.
+    /// Each direction of the link.
     pub link: LinkConfig,
 }
 
 impl Family {
-    /// [`Workload::input60`] over round trips of 20, 60 and 150 ms with 1, 5, 10 and 20 % lost.
+    /// [`Workload::input60`] over round trips of 20, 60 and 150 ms with 1, 5, 10 and 20 % loss.
     #[must_use]
     pub fn input() -> Self {
         Self::grid("input", &[Workload::input60()], &LOSSES)
     }
 
-    /// [`Workload::snap20`] over the same.
+    /// [`Workload::snap20`] over the same links.
     #[must_use]
     pub fn snap() -> Self {
         Self::grid("snap", &[Workload::snap20()], &LOSSES)
     }
 
-    /// [`Workload::chunk32k`] over the same.
+    /// [`Workload::chunk32k`] over the same links.
     #[must_use]
     pub fn chunk() -> Self {
         Self::grid("chunk", &[Workload::chunk32k()], &LOSSES)
     }
 
-    /// [`Workload::sparse1`] over the same.
+    /// [`Workload::sparse1`] over the same links.
     #[must_use]
     pub fn sparse() -> Self {
         Self::grid("sparse", &[Workload::sparse1()], &LOSSES)
     }
 
-    /// Input in one direction, snapshots in the other, over the same.
+    /// Input in one direction and snapshots in the other, over the same links.
     #[must_use]
     pub fn duplex() -> Self {
         Self::grid("duplex", &[Workload::duplex()], &LOSSES)
     }
 
-    /// Input, snapshots and chunks with 30 % lost.
+    /// Input, snapshots and chunks with 30 % loss.
     #[must_use]
     pub fn harsh() -> Self {
         Self::grid("harsh", &GAME, &[30])
     }
 
-    /// Input, snapshots and chunks with nothing lost.
+    /// Input, snapshots and chunks without loss.
     #[must_use]
     pub fn clean() -> Self {
         Self::grid("clean", &GAME, &[0])
     }
 
-    /// Input, snapshots and chunks through bursts of 50 ms each second and of 100 ms each two.
+    /// Input, snapshots and chunks through bursts of 50 ms every second and of 100 ms every two seconds.
     #[must_use]
     pub fn ge() -> Self {
         let mut cells = Vec::new();
@@ -85,8 +85,8 @@ impl Family {
         Self { name: "ge", cells }
     }
 
-    /// Input, snapshots and chunks that overtake each other by up to 0.1 and 0.4 round trips; 2 % get
-    /// lost, 2 % come twice.
+    /// Input, snapshots and chunks that overtake each other by up to 0.1 and 0.4 round trips; 2 % get lost, 2
+    /// % arrive twice.
     #[must_use]
     pub fn reorder() -> Self {
         let mut cells = Vec::new();
@@ -116,15 +116,15 @@ impl Family {
         Self { name: "rate", cells }
     }
 
-    /// Input, snapshots, chunks and sparse words over the same round trips with 0 to 30 % lost: cells to
-    /// look at one by one. They are in the other families too, so this one is not in [`all`](Self::all).
+    /// Input, snapshots, chunks and sparse messages over the same round trips with 0 to 30 % loss: cells to
+    /// look at one by one. They are also in the other families, so this one is not in [`all`](Self::all).
     #[must_use]
     pub fn grid72() -> Self {
         let [input, snap, chunk] = GAME;
         Self::grid("grid72", &[input, snap, chunk, Workload::sparse1()], &[0, 1, 5, 10, 20, 30])
     }
 
-    /// Those that modes are scored by.
+    /// The families that modes are scored by.
     #[must_use]
     pub fn all() -> [Self; 10] {
         [
@@ -145,7 +145,7 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// Those of [`Scenario::run`].
+    /// As [`Scenario::run`].
     pub fn run(
         &self,
         mode: &Mode,
@@ -154,7 +154,7 @@ impl Family {
         self.cells.iter().map(|cell| cell.scenario(mode).run(seeds.clone())).collect()
     }
 
-    /// Every workload over every round trip with every loss, percent.
+    /// Every workload over every round trip with every loss, in percent.
     fn grid(name: &'static str, workloads: &[Workload], losses: &[u32]) -> Self {
         let mut cells = Vec::new();
         for workload in workloads {
@@ -172,33 +172,33 @@ impl Cell {
         Self { name: format!("{}, {path}", workload.name), workload, link: link.clone() }
     }
 
-    /// The cell in `mode`.
+    /// The scenario of this cell in `mode`.
     #[must_use]
     pub fn scenario(&self, mode: &Mode) -> Scenario {
         Scenario::new(self.workload, self.link.clone(), mode.clone())
     }
 }
 
-/// The ratio of one mode to another over a family: geometric means over its cells, of the same
-/// seeds. Less is better.
+/// The ratio of one mode to another over a family: geometric means over its cells, with the same seeds. Less
+/// is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Score {
-    /// Of the mean latencies.
+    /// Ratio of the mean latencies.
     pub mean: f64,
-    /// Of the 95th percentiles.
+    /// Ratio of the 95th percentiles.
     pub p95: f64,
-    /// Of the 99th percentiles.
+    /// Ratio of the 99th percentiles.
     pub p99: f64,
-    /// Of the longest latencies, each the mean of those of the seeds.
+    /// Ratio of the longest latencies, each the mean over the seeds.
     pub max: f64,
-    /// Of the bytes on the wire.
+    /// Ratio of the bytes on the wire.
     pub bytes: f64,
 }
 
 impl Score {
-    /// The score of `ours` against `base`, reports of the same cells. Not a number where there is
-    /// none, or one has no latencies.
+    /// The score of `ours` against `base`, which must be reports of the same cells. NaN if there are no
+    /// reports or one has no latencies.
     #[must_use]
     pub fn of(ours: &[Report], base: &[Report]) -> Self {
         let latencies = |reports: &[Report]| reports.iter().map(Report::latency).collect::<Vec<_>>();
@@ -216,8 +216,8 @@ impl Score {
         }
     }
 
-    /// Whether the mean is more than 2 % above that of the base, or the p99 more than 5 %. The p99 of few
-    /// messages is mostly chance: that of chunks moves by a third from ten seeds to the next ten.
+    /// Whether the mean is more than 2 % above the base, or the p99 more than 5 %. The p99 of few messages is
+    /// mostly chance: that of chunks varies by a third between sets of ten seeds.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         self.mean > 1.02 || self.p99 > 1.05
@@ -229,13 +229,13 @@ fn geometric_mean(ratios: impl Iterator<Item = f64>) -> f64 {
     (sum / count).exp()
 }
 
-/// A path of `rtt` ms that loses nothing: jitter of a tenth, in order.
+/// A lossless path with a round trip of `rtt` ms and a tenth of that as jitter, in order.
 fn path(rtt: u64) -> LinkConfig {
     let rtt = Duration::from_millis(rtt);
     LinkConfig { jitter: rtt / 10, ..LinkConfig::with_rtt(rtt) }
 }
 
-/// A path of `rtt` ms that loses `percent` % each way.
+/// The same path with a loss of `percent` % each way.
 fn lossy(rtt: u64, percent: u32) -> LinkConfig {
     LinkConfig { loss: Loss::Random(f64::from(percent) / 100.0), ..path(rtt) }
 }
@@ -243,9 +243,9 @@ fn lossy(rtt: u64, percent: u32) -> LinkConfig {
 const GAME: [Workload; 3] = [Workload::input60(), Workload::snap20(), Workload::chunk32k()];
 /// Round trips, ms.
 const RTTS: [u64; 3] = [20, 60, 150];
-/// Round trips of families that need some, ms.
+/// Round trips of families that need long ones, ms.
 const FAR: [u64; 2] = [60, 150];
-/// Lost each way, percent.
+/// Loss each way, percent.
 const LOSSES: [u32; 4] = [1, 5, 10, 20];
 
 #[cfg(test)]

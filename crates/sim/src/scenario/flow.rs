@@ -1,4 +1,4 @@
-//! The traffic of one session under way.
+//! The traffic of one running session.
 
 use super::end::FlowEnd;
 use super::report::Run;
@@ -38,7 +38,7 @@ impl FlowState {
         last(self.there.traffic).max(last(self.back.traffic)).max(self.reads_at())
     }
 
-    /// Messages that are to be delivered.
+    /// Number of messages to deliver.
     pub(super) fn wanted(&self) -> u32 {
         self.workload.wanted.min(self.workload.traffic.count)
     }
@@ -47,13 +47,13 @@ impl FlowState {
         self.run.latencies.len() >= self.wanted() as usize
     }
 
-    /// When something is to be done.
+    /// When the next action is due.
     pub(super) fn next_at(&self) -> Option<Time> {
         let reads = (!self.bob_reads).then(|| self.reads_at());
         [self.there.next_at(self.start), self.back.next_at(self.start), reads].into_iter().flatten().min()
     }
 
-    /// Sends what is due, and starts to read.
+    /// Sends what is due, and lets bob start to read.
     pub(super) fn act(
         &mut self,
         now: Time,
@@ -72,7 +72,7 @@ impl FlowState {
         Ok(())
     }
 
-    /// Reads what has come, and checks and measures it.
+    /// Reads what has arrived, checks and measures it.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -99,7 +99,7 @@ impl FlowState {
         Ok(())
     }
 
-    /// What was measured.
+    /// The measurements.
     pub(super) fn into_run(self) -> Run {
         self.run
     }
@@ -124,7 +124,7 @@ struct Direction {
     traffic: Traffic,
     sent: u32,
     received: u32,
-    /// The message that came last, and the one that should have.
+    /// The message that arrived last, and the one that was expected.
     got: Vec<u8>,
     want: Vec<u8>,
 }
@@ -134,7 +134,7 @@ impl Direction {
         Self { stream, traffic, sent: 0, received: 0, got: Vec::new(), want: Vec::new() }
     }
 
-    /// When the next message is to be sent.
+    /// When to send the next message.
     fn next_at(&self, start: Time) -> Option<Time> {
         (self.sent < self.traffic.count).then(|| start + self.traffic.at(self.sent))
     }
@@ -146,8 +146,8 @@ impl Direction {
         &self.want
     }
 
-    /// Reads the next message and returns its index; if it is another one, the index expected and
-    /// the bytes that came instead.
+    /// Reads the next message and returns its index. If it is the wrong one, returns the expected index and
+    /// the length of what came instead.
     fn receive(&mut self, end: &mut FlowEnd) -> Result<Option<u32>, (u32, usize)> {
         if !end.recv(&mut self.got) {
             return Ok(None);

@@ -1,10 +1,10 @@
-//! Messages that can be told apart, byte for byte.
+//! Messages that differ from each other in every byte.
 
 use crate::SimRng;
 use rand::Rng;
 
-/// Writes message `index` of stream `stream` to `message`: its index, and `size` bytes in all that no
-/// other message has in that place.
+/// Writes message `index` of stream `stream` to `message`: its index, then random bytes, `size` in total,
+/// that differ from those of every other message in the same place.
 pub(super) fn write(message: &mut Vec<u8>, stream: u64, index: u32, size: usize) {
     let mut words = SimRng::new(stream << 32 | u64::from(index), MESSAGES);
     message.clear();
@@ -15,7 +15,7 @@ pub(super) fn write(message: &mut Vec<u8>, stream: u64, index: u32, size: usize)
     message.truncate(size);
 }
 
-/// Random numbers for the bytes of messages.
+/// The random stream for the bytes of messages.
 const MESSAGES: u64 = 500;
 
 #[cfg(test)]

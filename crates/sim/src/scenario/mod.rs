@@ -1,8 +1,8 @@
 //! Known traffic over a bad link, and what it costs: latencies, bytes, resends.
 //!
-//! A [`Scenario`] is [`Flow`]s (a [`Workload`] in a [`Mode`]) over two links. It is run for some
-//! seeds, and the [`Report`] has all of them together. [`Family`] is a panel of scenarios that a mode
-//! is judged by, and [`Score`] its ratio to another. [`Sharing`] is how its flows share a narrow path.
+//! A [`Scenario`] is one or more [`Flow`]s (a [`Workload`] in a [`Mode`]) over two links. It runs once per
+//! seed, and the [`Report`] combines all runs. [`Family`] is a panel of scenarios for comparing modes, and
+//! [`Score`] compares two modes. [`Sharing`] measures how flows share a narrow path.
 
 mod end;
 mod family;
@@ -32,7 +32,7 @@ use whitewater::ConfigError;
 pub struct Scenario {
     /// Sessions that share the path, mostly one.
     pub flows: Vec<Flow>,
-    /// The ways from alice to bob and from bob to alice.
+    /// The links from alice to bob and from bob to alice.
     pub links: [LinkConfig; 2],
 }
 
@@ -47,15 +47,15 @@ pub struct Flow {
 }
 
 impl Scenario {
-    /// One session, both directions of its path alike.
+    /// One session over a path that is the same in both directions.
     #[must_use]
     pub fn new(workload: Workload, link: LinkConfig, mode: Mode) -> Self {
         Self { flows: vec![Flow { workload, mode }], links: [link.clone(), link] }
     }
 
-    /// KCP's own test: [`Workload::upstream`] over a path that loses exactly 5 of each 100 packets
-    /// each way and takes 30 ms and 0 to 31 ms more, in order. Source: KCP test.cpp,
-    /// `LatencySimulator(10, 60, 125)`.
+    /// KCP's own test: [`Workload::upstream`] over a path that loses exactly 5 of every 100 packets each way,
+    /// with a delay of 30 ms plus 0 to 31 ms, in order. Source: KCP test.cpp, `LatencySimulator(10, 60,
+    /// 125)`.
     #[must_use]
     pub fn upstream(mode: Mode) -> Self {
         let link = LinkConfig {
@@ -68,20 +68,20 @@ impl Scenario {
         Self::new(Workload::upstream(), link, mode)
     }
 
-    /// Runs the scenario once a seed, and returns what was measured of the first flow.
+    /// Runs the scenario once per seed and returns the report of the first flow.
     ///
     /// # Errors
     ///
-    /// When the configs are out of range, a send queue is full or a message is not what was sent.
+    /// If a config is out of range, a send queue is full, or a message differs from what was sent.
     pub fn run(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Report, ScenarioError> {
         Ok(self.run_flows(seeds)?.into_iter().next().unwrap_or_default())
     }
 
-    /// The same, with a report for each flow.
+    /// Like [`run`](Self::run), with a report for each flow.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Self::run).
+    /// As [`run`](Self::run).
     pub fn run_flows(&self, seeds: impl IntoIterator<Item = u64>) -> Result<Vec<Report>, ScenarioError> {
         let mut reports = vec![Report::default(); self.flows.len()];
         for seed in seeds {
@@ -91,18 +91,18 @@ impl Scenario {
     }
 }
 
-/// Why a scenario gave no report.
+/// Why a scenario failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// A mode has a bad config.
+    /// The config of a mode is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A link has a bad config.
+    /// The config of a link is out of range.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A message was not taken: the queue of the mode is too short for the workload.
-    #[error("seed {seed}, flow {flow}: message {index} was not taken: {error}")]
+    /// A message was refused: the queue of the mode is too short for the workload.
+    #[error("seed {seed}, flow {flow}: message {index} was refused: {error}")]
     Send {
         /// The seed.
         seed: u64,
@@ -113,9 +113,9 @@ pub enum ScenarioError {
         /// Why not.
         error: EndError,
     },
-    /// A message came that is not the next one, byte for byte: one is missing, or the link damages
-    /// datagrams and the session does not notice.
-    #[error("seed {seed}, flow {flow}: not message {index} came but another {len} bytes")]
+    /// A received message is not the next one, byte for byte: one is missing, or the link damages datagrams
+    /// and the session does not notice.
+    #[error("seed {seed}, flow {flow}: received {len} other bytes instead of message {index}")]
     Message {
         /// The seed.
         seed: u64,
@@ -123,7 +123,7 @@ pub enum ScenarioError {
         flow: u32,
         /// The message expected.
         index: u32,
-        /// Bytes of the one that came.
+        /// Length of the received message, bytes.
         len: usize,
     },
 }

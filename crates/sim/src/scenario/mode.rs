@@ -5,15 +5,15 @@ use std::time::Duration;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::{Config, CongestionControl, Modern, Recovery};
 
-/// How the two ends of a session are configured and driven, under a name for tables.
+/// How the two ends of a session are configured and driven, with a name for tables.
 ///
-/// A mode is a value: make others from [`Mode::new`] or change the fields.
+/// A mode is a value: create others with [`Mode::new`] or change the fields.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made for `Mode { .., ..Mode::fast() }`")]
 pub struct Mode {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
-    /// Alice's end and bob's.
+    /// Alice's end and bob's end.
     pub ends: [EndMode; 2],
 }
 
@@ -21,34 +21,34 @@ pub struct Mode {
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "made for `EndMode { .., ..EndMode::new(..) }`")]
 pub struct EndMode {
-    /// The knobs.
+    /// The settings.
     pub config: Config,
-    /// Who calls `update` and `flush`.
+    /// When `update` and `flush` are called.
     pub drive: Drive,
-    /// Makes a congestion controller; `None`: that of KCP, by `Config::nc`.
+    /// Creates a congestion controller; `None`: KCP's, if `Config::nc` says so.
     pub congestion: Option<fn() -> Box<dyn CongestionControl>>,
-    /// A channel over packets in place of a control block: the other fields mean nothing then.
+    /// A channel over packets instead of a control block; the other fields are then ignored.
     pub channel: Option<ChannelMode>,
 }
 
-/// A channel over packets, and when they leave.
+/// A channel over packets, and how often packets leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a channel and a time")]
 pub struct ChannelMode {
-    /// The channel, a reliable and ordered one.
+    /// The channel, which must be reliable and ordered.
     pub channel: ChannelConfig,
-    /// Least time between two packets of an end.
+    /// Least time between two packets of one end.
     pub spacing: Duration,
 }
 
 impl Mode {
-    /// Both ends alike.
+    /// Configures both ends alike.
     #[must_use]
     pub fn new(name: impl Into<String>, config: Config, drive: Drive) -> Self {
         Self { name: name.into(), ends: [EndMode::new(config, drive); 2] }
     }
 
-    /// The same with windows of so many segments, for more in flight than a game has.
+    /// The same with windows of `segments`, for more data in flight than a game has.
     #[must_use]
     pub fn with_window(mut self, segments: u16) -> Self {
         for end in &mut self.ends {
@@ -57,7 +57,7 @@ impl Mode {
         self
     }
 
-    /// The same with a congestion controller at each end, under its name.
+    /// The same with a congestion controller at each end and another name.
     #[must_use]
     pub fn with_congestion(
         mut self,
@@ -71,8 +71,8 @@ impl Mode {
         self
     }
 
-    /// KCP (0, 10, 0, 0): with its congestion window, which 50 messages a second outgrow when some
-    /// get lost.
+    /// KCP (0, 10, 0, 0): with its congestion window, which is too small for 50 messages per second under
+    /// loss.
     #[must_use]
     pub fn default_window() -> Self {
         Self::new("default", Config { nc: false, ..normal() }, Drive::BEAT)
@@ -84,20 +84,20 @@ impl Mode {
         Self::new("normal", normal(), Drive::BEAT)
     }
 
-    /// KCP (1, 10, 2, 1), [`Config::turbo`] here: what everything else is compared with.
+    /// KCP (1, 10, 2, 1), [`Config::turbo`] here: the reference for every comparison.
     #[must_use]
     pub fn fast() -> Self {
         Self::new("fast", Config { nodelay: 1, fast_resend: 2, ..normal() }, Drive::BEAT)
     }
 
-    /// KCP (2, 10, 1, 1) with a least RTO of 10 ms: what newer copies of its test.cpp set at alice's
-    /// end for `fast`, where older ones have [`Mode::fast`].
+    /// KCP (2, 10, 1, 1) with a minimum RTO of 10 ms: what newer versions of its test.cpp call `fast` at
+    /// alice's end; older ones have [`Mode::fast`].
     #[must_use]
     pub fn turbo() -> Self {
         Self::new("turbo", turbo(), Drive::BEAT)
     }
 
-    /// [`Mode::turbo`] that flushes after each message sent and each datagram received.
+    /// [`Mode::turbo`] with a flush after each message sent and each datagram received.
     #[must_use]
     pub fn turbo_flush() -> Self {
         Self::new("turbo+flush", turbo(), Drive::BEAT.flushing())
@@ -111,8 +111,8 @@ impl Mode {
         Self::new(name, Config { recovery: Recovery::Modern(parts), ..normal() }, Drive::CHECK)
     }
 
-    /// Messages over packets of which it is known whether they arrived, at most one each 16 ms: as a game does that sends one in
-    /// each frame.
+    /// Messages over acknowledged packets, at most one packet every 16 ms: like a game that sends one per
+    /// frame.
     #[must_use]
     pub fn messages(name: impl Into<String>, channel: ChannelConfig) -> Self {
         let channel = Some(ChannelMode { channel, spacing: Duration::from_millis(16) });
@@ -120,7 +120,7 @@ impl Mode {
         Self { name: name.into(), ends: [end; 2] }
     }
 
-    /// The modes of KCP that others are compared with, the slowest first.
+    /// The modes of KCP that others are compared with, slowest first.
     #[must_use]
     pub fn baselines() -> [Self; 5] {
         [Self::default_window(), Self::normal(), Self::fast(), Self::turbo(), Self::turbo_flush()]
@@ -135,7 +135,7 @@ impl EndMode {
     }
 }
 
-/// (0, 10, 0, 1), with the windows of test.cpp and a queue as long as ikcp.c's: without end.
+/// (0, 10, 0, 1), with the windows of test.cpp and an unlimited queue, as in ikcp.c.
 fn normal() -> Config {
     Config {
         interval: 10,
@@ -148,7 +148,7 @@ fn normal() -> Config {
     }
 }
 
-/// (2, 10, 1, 1) with a least RTO of 10 ms.
+/// (2, 10, 1, 1) with a minimum RTO of 10 ms.
 fn turbo() -> Config {
     Config { nodelay: 2, fast_resend: 1, min_rto: Some(10), ..normal() }
 }

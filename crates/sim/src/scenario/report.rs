@@ -3,61 +3,61 @@
 use crate::LinkStats;
 use std::time::Duration;
 
-/// What a scenario measured of one flow, all seeds together.
+/// The measurements of one flow, over all seeds.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// One a seed.
+    /// One run per seed.
     pub runs: Vec<Run>,
-    /// Messages that should have been delivered.
+    /// Messages that should be delivered.
     pub sent: u64,
-    /// Messages that have been.
+    /// Messages that were delivered.
     pub delivered: u64,
-    /// Segments sent again, by both ends.
+    /// Segments resent by both ends.
     pub resends: u64,
 }
 
-/// What one seed gave.
+/// The measurements of one seed.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Run {
     /// The seed.
     pub seed: u64,
-    /// Latencies of the messages delivered, in their order: from `send`, or when the reader starts if
-    /// that is later, to the `recv` that returned the message, or its echo.
+    /// Latencies of the delivered messages, in order: from `send`, or from the start of the reader if that is
+    /// later, to the `recv` that returned the message or its echo.
     pub latencies: Vec<Duration>,
     /// From the first message sent to the last one delivered.
     pub lasted: Duration,
     /// Bytes of the messages delivered.
     pub payload: u64,
-    /// Bytes sent by alice and by bob, 28 for each datagram included.
+    /// Bytes sent by alice and by bob, including 28 for each datagram.
     pub bytes: [u64; 2],
     /// Datagrams sent by alice and by bob.
     pub datagrams: [u64; 2],
-    /// What the links counted, of all flows: from alice to bob and back.
+    /// Counters of the links, for all flows: from alice to bob and back.
     pub links: [LinkStats; 2],
 }
 
-/// Latencies, summed up. All zero if there are none.
+/// A summary of latencies. All zero if there are none.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Latency {
-    /// Mean.
+    /// The mean.
     pub mean: Duration,
-    /// Half of them are not longer.
+    /// Median: half of them are no longer.
     pub p50: Duration,
-    /// 95 % of them are not longer.
+    /// 95 % of them are no longer.
     pub p95: Duration,
-    /// 99 % of them are not longer.
+    /// 99 % of them are no longer.
     pub p99: Duration,
-    /// 99.9 % of them are not longer.
+    /// 99.9 % of them are no longer.
     pub p999: Duration,
-    /// Mean of the longest one of each seed.
+    /// Mean over the seeds of the longest latency of each.
     pub max: Duration,
 }
 
 impl Report {
-    /// The latencies of all seeds in one pool; only `max` is taken by seed.
+    /// Summarises the latencies of all seeds in one pool; only `max` is taken per seed.
     #[must_use]
     pub fn latency(&self) -> Latency {
         let mut pool: Vec<_> = self.runs.iter().flat_map(|run| &run.latencies).copied().collect();
@@ -73,20 +73,20 @@ impl Report {
         }
     }
 
-    /// Bytes sent by both ends, 28 for each datagram included.
+    /// Bytes sent by both ends, including 28 for each datagram.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.runs.iter().flat_map(|run| run.bytes).sum()
     }
 
-    /// Bytes on the wire for each byte delivered.
+    /// Bytes on the wire per byte delivered.
     #[must_use]
     pub fn wire_per_payload(&self) -> f64 {
         let payload: u64 = self.runs.iter().map(|run| run.payload).sum();
         self.bytes() as f64 / payload.max(1) as f64
     }
 
-    /// Bits delivered a second.
+    /// Bits delivered per second.
     #[must_use]
     pub fn goodput(&self) -> f64 {
         let payload: u64 = self.runs.iter().map(|run| run.payload).sum();
@@ -94,7 +94,7 @@ impl Report {
         if payload == 0 { 0.0 } else { 8.0 * payload as f64 / lasted.max(1e-6) }
     }
 
-    /// Mean time of a packet from alice in the bottleneck, of whichever flow; mean of the seeds.
+    /// Mean time of a packet from alice in the bottleneck, over all flows; mean over the seeds.
     #[must_use]
     pub fn queue_delay(&self) -> Duration {
         mean(&self.runs.iter().map(|run| run.links[0].queue_delay_mean()).collect::<Vec<_>>())
@@ -108,8 +108,8 @@ impl Report {
     }
 }
 
-/// The shortest of `sorted` that at least `share` of them do not exceed ("nearest rank"); zero if
-/// there are none.
+/// The shortest value in `sorted` that at least `share` of them do not exceed ("nearest rank"); zero if
+/// empty.
 #[must_use]
 pub fn percentile(sorted: &[Duration], share: f64) -> Duration {
     let rank = (share * sorted.len() as f64 - ROUNDING).ceil().max(1.0);
@@ -127,7 +127,7 @@ fn mean(durations: &[Duration]) -> Duration {
     sum / u32::try_from(durations.len()).unwrap_or(u32::MAX).max(1)
 }
 
-/// What a product of a share may be too large by.
+/// Tolerance for rounding errors in a product with a share.
 const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
         let latency = report.latency();
         assert_eq!(latency.mean, Duration::from_micros(2800));
         assert_eq!((latency.p50, latency.p95), (Duration::from_millis(2), Duration::from_millis(6)));
-        assert_eq!(latency.max, Duration::from_micros(4500), "of the seeds with any");
+        assert_eq!(latency.max, Duration::from_micros(4500), "only seeds with latencies count");
         assert_eq!(Report::default().latency(), Latency::default());
     }
 }

@@ -1,4 +1,4 @@
-//! One run of a scenario, by one seed.
+//! One run of a scenario with one seed.
 
 use super::end::FlowEnd;
 use super::flow::FlowState;
@@ -10,7 +10,7 @@ use rand::RngExt;
 use std::time::Duration;
 use whitewater::{Conv, Time};
 
-/// Runs `scenario` once and adds what was measured to the report of each flow.
+/// Runs `scenario` once and adds the measurements to the report of each flow.
 pub(super) fn run(scenario: &Scenario, seed: u64, reports: &mut [Report]) -> Result<(), ScenarioError> {
     let mut running = Running::new(scenario, seed)?;
     while !running.is_done() && running.step()? {}
@@ -18,7 +18,7 @@ pub(super) fn run(scenario: &Scenario, seed: u64, reports: &mut [Report]) -> Res
     Ok(())
 }
 
-/// A run under way.
+/// A run in progress.
 struct Running {
     flows: Vec<FlowState>,
     pair: Pair<Group<FlowEnd>, Group<FlowEnd>>,
@@ -45,8 +45,8 @@ impl Running {
         self.flows.iter().all(FlowState::is_done)
     }
 
-    /// Lets the next thing happen: a message to send, a reader to start, an event of the network.
-    /// `false`: nothing does, or not in time.
+    /// Lets the next thing happen: a message to send, a reader that starts, an event in the network. Returns
+    /// `false` if nothing more happens, or not in time.
     fn step(&mut self) -> Result<bool, ScenarioError> {
         let next = self.flows.iter().filter_map(FlowState::next_at).min();
         let until = next.map_or(self.deadline, |at| at.min(self.deadline));
@@ -90,7 +90,7 @@ impl Running {
     }
 }
 
-/// The first beats of both ends and the first message of a flow.
+/// When both ends first flush, and when the first message of a flow is sent.
 fn starts(start: Start, seed: u64, flow: u64) -> ([Time; 2], Time) {
     match start {
         Start::At { beat, traffic } => ([Time::ZERO + beat; 2], Time::ZERO + traffic),
@@ -103,13 +103,13 @@ fn starts(start: Start, seed: u64, flow: u64) -> ([Time; 2], Time) {
     }
 }
 
-/// What beats and starts are spread over.
+/// The range in which first flushes and first messages are spread.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// How long after the last message the last delivery is waited for.
+/// How long after the last message to wait for the last delivery.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Random numbers for the first beat of alice and of bob; the links have streams 1 and 2.
+/// Random streams for the first flushes of alice and bob; the links have streams 1 and 2.
 const BEAT_STREAMS: [u64; 2] = [777, 778];
-/// Random numbers for the first message.
+/// The random stream for the time of the first message.
 const START_STREAM: u64 = 999;
-/// From a flow's streams to those of the next.
+/// Distance between the streams of one flow and the next.
 const FLOW_STREAMS: u64 = 1000;

@@ -4,34 +4,34 @@ use super::{Flow, Latency, Mode, Report, Scenario, ScenarioError, Workload};
 use crate::LinkConfig;
 use std::time::Duration;
 
-/// How flows of one mode share a path: a download alone, a game beside one, two downloads.
+/// How flows in one mode share a path: a download alone, a game beside a download, two downloads.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Sharing {
-    /// Bits delivered a second by a download alone.
+    /// Bits delivered per second by a download alone.
     pub goodput: f64,
-    /// Its bytes on the wire, both ways, for each byte delivered.
+    /// Its bytes on the wire, in both directions, per byte delivered.
     pub wire_per_payload: f64,
     /// Mean time of its packets in the bottleneck.
     pub queue_delay: Duration,
-    /// The longest.
+    /// The longest time of one of its packets in the bottleneck.
     pub queue_delay_max: Duration,
-    /// Latencies of a game, 60 messages of 100 bytes a second for 4 s, beside a download.
+    /// Latencies of a game, 60 messages of 100 bytes per second for 4 s, beside a download.
     pub game: Latency,
-    /// Bits delivered a second by two downloads together, as long as both last.
+    /// Bits delivered per second by two downloads together, while both last.
     pub together: f64,
-    /// Jain's index of what they got meanwhile; mean of the seeds.
+    /// Jain's index of their shares; mean over the seeds.
     pub fairness: f64,
     /// Mean time of their packets in the bottleneck.
     pub together_delay: Duration,
 }
 
 impl Sharing {
-    /// Runs all three in `mode` over `link`, the same in both directions, once a seed.
+    /// Runs all three in `mode` over `link`, the same in both directions, once per seed.
     ///
     /// # Errors
     ///
-    /// Those of [`Scenario::run`].
+    /// As [`Scenario::run`].
     pub fn measure(
         mode: &Mode,
         link: &LinkConfig,
@@ -65,7 +65,7 @@ impl Sharing {
     }
 }
 
-/// Jain's index of fairness: 1 if all get the same, 1 / n if one of n gets all. Source: Jain, Chiu,
+/// Jain's index of fairness: 1 if all get the same, 1 / n if one of n gets everything. Source: Jain, Chiu,
 /// Hawe, "A Quantitative Measure of Fairness", DEC TR-301, 1984.
 #[must_use]
 pub fn jain(shares: &[f64]) -> f64 {
@@ -73,8 +73,8 @@ pub fn jain(shares: &[f64]) -> f64 {
     if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
 }
 
-/// Bits a second that downloads of the same size got together until the first of them ended, and
-/// Jain's index of these: means of the seeds.
+/// Bits per second that downloads of the same size got together until the first of them ended, and Jain's
+/// index of their shares: means over the seeds.
 fn share(downloads: &[Report]) -> (f64, f64) {
     let seeds = downloads.first().map_or(0, |report| report.runs.len());
     let (mut rates, mut fairness) = (0.0, 0.0);
@@ -94,7 +94,7 @@ fn share(downloads: &[Report]) -> (f64, f64) {
     (rates / seeds, fairness / seeds)
 }
 
-/// As long as the download, where that has most of the path.
+/// About as long as the download, which gets most of the path.
 const GAME: Workload = Workload::new("game", 240, 100, Duration::from_nanos(16_666_667));
 
 #[cfg(test)]
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fairness_is_one_for_equals_and_least_for_one_that_has_all() {
+    fn fairness_is_one_for_equal_shares_and_least_if_one_has_everything() {
         assert_eq!([jain(&[]), jain(&[3.0]), jain(&[2.0, 2.0]), jain(&[5.0, 0.0])], [1.0, 1.0, 1.0, 0.5]);
         assert!((jain(&[1.0, 2.0, 3.0]) - 36.0 / 42.0).abs() < 1e-9);
     }
 
     #[test]
-    fn what_is_delivered_after_the_first_has_ended_counts_for_nobody() {
+    fn only_deliveries_before_the_first_end_count() {
         let download = |seconds: &[u64]| {
             let latencies: Vec<_> = seconds.iter().map(|&second| Duration::from_secs(second)).collect();
             let lasted = latencies.iter().max().copied().unwrap_or_default();

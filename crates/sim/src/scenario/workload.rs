@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// What the two ends of a session send, and how it is measured.
+/// What the two ends of a session send, and what is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `Workload { .., ..Workload::input60() }`")]
 pub struct Workload {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: &'static str,
-    /// What alice sends: of this the latencies are measured.
+    /// What alice sends; latencies are measured for these messages.
     pub traffic: Traffic,
     /// What bob sends.
     pub answer: Answer,
-    /// The run ends when so many of alice's messages have been delivered, at most all of them.
+    /// The run ends when this many of alice's messages have been delivered, at most all of them.
     pub wanted: u32,
-    /// Bob reads nothing for so long after the first message; latencies count from then.
+    /// How long after the first message bob starts to read; latencies count from then.
     pub reads_after: Duration,
     /// When the ends and the traffic start.
     pub start: Start,
@@ -24,11 +24,11 @@ pub struct Workload {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "three numbers with names")]
 pub struct Traffic {
-    /// Messages.
+    /// Number of messages.
     pub count: u32,
-    /// Bytes of each.
+    /// Size of each message, bytes.
     pub size: usize,
-    /// Time from one to the next; zero: all at once.
+    /// Time between messages; zero: all at once.
     pub every: Duration,
 }
 
@@ -38,21 +38,21 @@ pub struct Traffic {
 pub enum Answer {
     /// Nothing.
     Nothing,
-    /// Every message back as soon as it has arrived. A latency is then that of the round trip.
+    /// Returns every message as soon as it arrives. The latency is then that of the round trip.
     Echo,
-    /// Traffic of his own in the background. It is checked, and its latencies are not counted.
+    /// Background traffic of his own. It is checked, but its latencies are not measured.
     Traffic(Traffic),
 }
 
-/// When the beats of the ends begin, and when the traffic.
+/// When the ends first flush, and when the traffic starts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Start {
-    /// Beats anywhere in the first 10 ms, traffic 20 to 30 ms after the start: by seed.
+    /// First flushes in the first 10 ms, traffic 20 to 30 ms after the start, at random by the seed.
     Random,
-    /// Beats at these moments, as in a program that owns both ends.
+    /// At these times, as in a program that owns both ends.
     At {
-        /// First beat of both ends.
+        /// First flush of both ends.
         beat: Duration,
         /// First message.
         traffic: Duration,
@@ -60,7 +60,7 @@ pub enum Start {
 }
 
 impl Workload {
-    /// `count` messages of `size` bytes from alice to bob, one each `every`.
+    /// `count` messages of `size` bytes from alice to bob, one every `every`.
     #[must_use]
     pub const fn new(name: &'static str, count: u32, size: usize, every: Duration) -> Self {
         let traffic = Traffic { count, size, every };
@@ -68,31 +68,31 @@ impl Workload {
         Self { name, traffic, answer, wanted: count, reads_after, start }
     }
 
-    /// A player's input: 60 messages of 100 bytes a second, for a minute.
+    /// Player input: 60 messages of 100 bytes per second, for a minute.
     #[must_use]
     pub const fn input60() -> Self {
         Self::new("input60", 3600, 100, FRAME)
     }
 
-    /// A player's input, packed tightly: 60 messages of 16 bytes a second, for a minute.
+    /// Player input, packed tightly: 60 messages of 16 bytes per second, for a minute.
     #[must_use]
     pub const fn tiny60() -> Self {
         Self::new("tiny60", 3600, 16, FRAME)
     }
 
-    /// Snapshots of a world: 20 messages of 1200 bytes a second, for a minute.
+    /// World snapshots: 20 messages of 1200 bytes per second, for a minute.
     #[must_use]
     pub const fn snap20() -> Self {
         Self::new("snap20", 1200, 1200, Duration::from_millis(50))
     }
 
-    /// Parts of a map: 32 KiB a second, for a minute.
+    /// Parts of a map: 32 KiB per second, for a minute.
     #[must_use]
     pub const fn chunk32k() -> Self {
         Self::new("chunk32k", 60, 32_768, Duration::from_secs(1))
     }
 
-    /// A word now and then: 100 bytes a second, for two minutes.
+    /// An occasional message: 100 bytes per second, for two minutes.
     #[must_use]
     pub const fn sparse1() -> Self {
         Self::new("sparse1", 120, 100, Duration::from_secs(1))
@@ -104,8 +104,8 @@ impl Workload {
         Self::new("bulk", 953, 11_008, Duration::ZERO)
     }
 
-    /// A window that closes and opens again: 100 messages of 100 bytes a second, for 4 s, to a reader
-    /// that starts after 10.
+    /// A window that closes and reopens: 100 messages of 100 bytes per second, for 4 s, to a reader that
+    /// starts after 10 s.
     #[must_use]
     pub const fn reopen() -> Self {
         let reads_after = Duration::from_secs(10);
@@ -119,19 +119,19 @@ impl Workload {
         Self { name: "duplex", answer, ..Self::input60() }
     }
 
-    /// KCP's own test: 8 bytes each 20 ms, sent back at once, until 1001 have come back. Both ends
-    /// are updated by one loop of 1 ms. Source: KCP test.cpp.
+    /// KCP's own test: 8 bytes every 20 ms, echoed at once, until 1001 have come back. One loop of 1 ms
+    /// updates both ends. Source: KCP test.cpp.
     #[must_use]
     pub const fn upstream() -> Self {
         let every = Duration::from_millis(20);
         let start = Start::At { beat: Duration::from_millis(1), traffic: every };
-        // Messages go on while the last ones that count are on their way.
+        // Messages continue while the last ones that count are in flight.
         Self { answer: Answer::Echo, wanted: 1001, start, ..Self::new("upstream", 5000, 8, every) }
     }
 }
 
 impl Traffic {
-    /// When message `index` is sent, from the first on.
+    /// When message `index` is sent, relative to the first.
     #[must_use]
     pub const fn at(&self, index: u32) -> Duration {
         self.every.saturating_mul(index)
@@ -144,5 +144,5 @@ impl From<Traffic> for Answer {
     }
 }
 
-/// A frame of 60 Hz.
+/// A frame at 60 Hz.
 const FRAME: Duration = Duration::from_nanos(16_666_667);

@@ -1,4 +1,4 @@
-//! Waiting for a socket by what std has: a look at the next datagram that blocks, with a timeout.
+//! Waits for a socket with what std offers: a blocking peek at the next datagram, with a timeout.
 
 use super::Bell;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// What was set last.
+    /// The timeout that was set last.
     timeout: Option<Duration>,
 }
 
@@ -17,13 +17,13 @@ impl Waiter {
         Ok(Self { timeout: socket.read_timeout()? })
     }
 
-    /// Waits until there is something to read, or for `timeout`. It may return earlier.
+    /// Waits until there is something to read, or until `timeout` has passed. It may return earlier.
     ///
-    /// `scratch` has room for a datagram, which stays with the socket. Room to write is nothing that std can wait for.
+    /// `scratch` has room for a datagram, which stays in the socket. std cannot wait for room to write.
     ///
     /// # Errors
     ///
-    /// What a receiving call says; `WouldBlock` when there is nothing.
+    /// As a receiving call; `WouldBlock` if there is nothing.
     pub(crate) fn wait(
         &mut self,
         socket: &UdpSocket,
@@ -39,7 +39,7 @@ impl Waiter {
         }
     }
 
-    /// Blocks in the system's receive call: wakes at once for a datagram, late for a timeout.
+    /// Blocks in the system's receive call, which returns at once for a datagram but late for a timeout.
     fn block(&mut self, socket: &UdpSocket, timeout: Option<Duration>, scratch: &mut [u8]) -> io::Result<()> {
         if timeout != self.timeout {
             socket.set_read_timeout(timeout)?;
@@ -52,7 +52,7 @@ impl Waiter {
     }
 }
 
-/// Sleeps in short steps with a look at the socket after each: exact, for short waits.
+/// Sleeps in short steps and peeks at the socket after each: exact, for short waits.
 fn nap(socket: &UdpSocket, wait: Duration, scratch: &mut [u8]) -> io::Result<()> {
     let start = Instant::now();
     while let Some(left) = wait.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
@@ -65,9 +65,9 @@ fn nap(socket: &UdpSocket, wait: Duration, scratch: &mut [u8]) -> io::Result<()>
     Ok(())
 }
 
-/// How late a blocking receive may end. Linux counts its timeout in scheduler ticks, rounded up
-/// and one more: up to 8 ms at 250 Hz. The last part of a wait is slept in steps of [`NAP`].
+/// How late a blocking receive may return. Linux counts its timeout in scheduler ticks, rounded up plus one:
+/// up to 8 ms at 250 Hz. So the last part of a wait is slept in steps of [`NAP`].
 const COARSE: Duration = Duration::from_millis(8);
 
-/// The longest that a datagram lies unseen while a short wait is slept.
+/// The longest that a datagram waits unnoticed during a short wait.
 const NAP: Duration = Duration::from_micros(500);

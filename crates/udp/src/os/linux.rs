@@ -1,4 +1,4 @@
-//! What Linux can do, by rustix.
+//! Linux-specific calls, by rustix.
 
 use crate::outbox::MOST_EACH;
 use crate::{NOWHERE, Socket};
@@ -13,7 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Waits for a socket by `poll`: exact, and it wakes for room in the send buffer as well.
+/// Waits for a socket by `poll`: exact, and also wakes when the send buffer has room.
 #[derive(Debug)]
 pub(crate) struct Waiter;
 
@@ -22,8 +22,13 @@ impl Waiter {
         Ok(Self)
     }
 
-    /// Waits until there is something to read, or `for_room` to write, or the bell rings, or for `timeout`. It may return earlier.
-    #[expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as where there is no poll")]
+    /// Waits until there is something to read, room to write (with `for_room`), the bell rings, or `timeout`
+    /// has passed. It may return earlier.
+    #[expect(
+        clippy::unused_self,
+        clippy::needless_pass_by_ref_mut,
+        reason = "same signature as without poll"
+    )]
     pub(crate) fn wait(
         &mut self,
         socket: &UdpSocket,
@@ -41,7 +46,7 @@ impl Waiter {
                 let mut both = [socket, PollFd::new(&bell.0, PollFlags::IN)];
                 let polled = poll(&mut both, timeout.as_ref());
                 if !both[1].revents().is_empty() {
-                    let _ = rustix::io::read(&bell.0, &mut [0; 8]); // it was heard
+                    let _ = rustix::io::read(&bell.0, &mut [0; 8]); // reset the bell
                 }
                 polled
             }
@@ -53,7 +58,7 @@ impl Waiter {
     }
 }
 
-/// Wakes a thread that waits for its socket: a descriptor that is readable when it has been rung.
+/// Wakes a thread that waits for its socket: a descriptor that becomes readable when rung.
 #[derive(Debug)]
 pub struct Bell(OwnedFd);
 
@@ -68,13 +73,13 @@ impl Bell {
         false
     }
 
-    /// Ends the wait of its port, or the next one.
+    /// Ends the current wait of its port, or the next one.
     pub fn ring(&self) {
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // full, and it rings anyway
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes()); // if it is full, it is ringing anyway
     }
 }
 
-/// A socket that shares its port with others of this function.
+/// Opens a socket that shares its port with others opened by this function.
 pub(crate) fn shared(addr: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket2::Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
     set_socket_reuseport(&socket, true)?;
@@ -87,18 +92,18 @@ pub(crate) fn can_allow_fragments(socket: &impl Socket) -> bool {
     SockRef::from(socket.handle()).local_addr().is_ok_and(|address| address.is_ipv4())
 }
 
-/// Lets the system cut datagrams that are too long for a way that it knows.
+/// Lets the system fragment datagrams that are too long for a path whose MTU it knows.
 pub(crate) fn allow_fragments(socket: &impl Socket) {
     if let Err(error) = set_ip_mtu_discover(socket.handle(), Ipv4PathMtuDiscovery::WANT) {
-        log::debug!("datagrams too long for their way are lost: {error}");
+        log::debug!("datagrams too long for their path are lost: {error}");
     }
 }
 
 pub(crate) const SENDS_EACH: bool = true;
-/// So few datagrams are sooner made ready than [`MOST_EACH`].
+/// Up to this many datagrams, preparing a smaller array is faster than one of [`MOST_EACH`].
 const FEW: usize = 4;
 
-/// Sends datagrams to several addresses, or without them when the socket is connected, in one call; returns how many.
+/// Sends datagrams in one call, without addresses if the socket is connected. Returns how many were sent.
 pub(crate) fn send_each(
     socket: &impl Socket,
     datagrams: &[(SocketAddr, &[u8])],

@@ -1,4 +1,4 @@
-//! What one system can do and another cannot, under names that each has: `linux`, with the feature `batch`, or `other`.
+//! Abstracts over what systems can do: `linux`, with the feature `batch`, and `other` have the same items.
 
 #[cfg(any(test, not(all(feature = "batch", target_os = "linux"))))]
 mod by_std;
@@ -8,7 +8,7 @@ mod other;
 pub use other::Bell;
 pub(crate) use other::{SENDS_EACH, Waiter, allow_fragments, can_allow_fragments, send_each, shared};
 
-/// What a socket lends, so that calls can be made with it.
+/// The trait of handles for system calls.
 #[cfg(not(windows))]
 pub(crate) use std::os::fd::AsFd as AsHandle;
 #[cfg(windows)]

@@ -1,4 +1,4 @@
-//! What there is where [`linux`](super) is not: std's calls.
+//! The fallback where [`linux`](super) does not apply: std's calls.
 
 use crate::Socket;
 use std::io;
@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use super::by_std::Waiter;
 
-/// Wakes a thread that waits for its socket: by an empty datagram from there to itself. There is one socket on a port here.
+/// Wakes a thread that waits for its socket, by sending itself an empty datagram from that socket. Here a
+/// port has only one socket.
 #[derive(Debug)]
 pub struct Bell(Mutex<(UdpSocket, SocketAddr)>);
 
@@ -20,22 +21,23 @@ impl Bell {
         Ok(Self(Mutex::new((socket.try_clone()?, to))))
     }
 
-    /// From now on it wakes who waits for this one. Where the system has no descriptor to spare, that is the longest sleep's to do.
+    /// Moves the bell to a new socket. If the system has no descriptor to spare, a wait only ends at its
+    /// timeout.
     pub(crate) fn moved(&self, socket: &UdpSocket) {
         if let Ok(Self(new)) = Self::new(socket) {
             std::mem::swap(&mut *self.lock(), &mut *new.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    /// Whether an empty datagram from there is one of its own.
+    /// Whether an empty datagram from this address is a ring of this bell.
     pub(crate) fn is_at(&self, from: SocketAddr) -> bool {
         self.lock().1 == from
     }
 
-    /// Ends the wait of its port, or the next one.
+    /// Ends the current wait of its port, or the next one.
     pub fn ring(&self) {
         let (socket, to) = &*self.lock();
-        let _ = socket.send_to(&[], to); // who waits does not wait for ever
+        let _ = socket.send_to(&[], to); // if this fails, the wait still has a timeout
     }
 
     fn lock(&self) -> MutexGuard<'_, (UdpSocket, SocketAddr)> {
@@ -44,7 +46,7 @@ impl Bell {
 }
 
 pub(crate) fn shared(_: SocketAddr) -> io::Result<UdpSocket> {
-    let why = "sockets share out a port on Linux, with the feature `batch`";
+    let why = "sockets can share a port only on Linux, with the feature `batch`";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 

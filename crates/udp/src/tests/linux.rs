@@ -1,9 +1,9 @@
-//! The price, and what only Linux tells.
+//! The number of system calls, and what only Linux reports.
 
 use super::*;
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery as Discovery, ip_mtu_discover, set_ip_tos};
 
-/// The price: of a bulk to one address, and of many small ones to several.
+/// In bulk to one address, and in small numbers to several.
 #[test]
 fn calls_are_far_fewer_than_datagrams() {
     let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
@@ -23,11 +23,11 @@ fn calls_are_far_fewer_than_datagrams() {
     assert!(others.iter_mut().all(|other| take(other, 1).len() == 1));
 }
 
-/// ICMP tells of a datagram with a later call, that sends nothing then.
+/// ICMP reports a datagram at a later call, which then sends nothing.
 #[test]
-fn what_icmp_tells_of_one_datagram_is_no_loss_of_others() {
+fn an_icmp_error_for_one_datagram_loses_no_other() {
     let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
-    from.socket().connect("127.0.0.1:1").unwrap(); // nobody
+    from.socket().connect("127.0.0.1:1").unwrap(); // nobody listens there
     let _ = from.socket().send(b"");
     for _ in 0..3 {
         push(&mut from, b"joined", address(&to));
@@ -40,7 +40,7 @@ fn what_icmp_tells_of_one_datagram_is_no_loss_of_others() {
 }
 
 #[test]
-fn fragments_are_forbidden_where_they_are_not_allowed_and_datagrams_leave_together_all_the_same() {
+fn dont_fragment_is_set_only_in_whole_mode_and_both_modes_batch() {
     for (mode, expected) in [(Mode::Whole, Discovery::PROBE), (Mode::Fragments, Discovery::WANT)] {
         let (mut from, to) = (bound(mode), bound(Mode::Plain));
         (0..9).for_each(|_| push(&mut from, b"many", address(&to)));
@@ -51,7 +51,7 @@ fn fragments_are_forbidden_where_they_are_not_allowed_and_datagrams_leave_togeth
 }
 
 #[test]
-fn what_goes_one_at_a_time_takes_plain_calls_until_many_come_or_leave_together() {
+fn single_datagrams_use_plain_calls_until_there_are_many_at_once() {
     let (mut near, mut far) = (bound(Mode::Fragments), bound(Mode::Fragments));
     for _ in 0..100 {
         let say = |from: &mut Port, to: &mut Port| {
@@ -70,15 +70,15 @@ fn what_goes_one_at_a_time_takes_plain_calls_until_many_come_or_leave_together()
         assert_eq!(take(to, 9).len(), 9);
         from.counts().send_calls - before
     };
-    assert_eq!(many(&mut near, &mut far), 1, "for they leave together");
+    assert_eq!(many(&mut near, &mut far), 1, "they leave together");
     (0..2).for_each(|_| push(&mut far, b"two", address(&near)));
     far.flush();
-    assert_eq!(far.counts().send_calls, 201, "for many were there together");
+    assert_eq!(far.counts().send_calls, 201, "many were there at once");
 }
 
-/// What a socket of another program says is told, and what one of ours says, datagram by datagram.
+/// Marks from a socket of another program are reported, and so are ours, datagram by datagram.
 #[test]
-fn marks_of_the_path_are_told() {
+fn ecn_marks_are_reported() {
     let (mut from, mut to) = (bound(Mode::Whole), bound(Mode::Whole));
     let other = UdpSocket::bind("127.0.0.1:0").unwrap();
     for bits in [0b10, 0b01, 0b11] {
