@@ -8,6 +8,7 @@ mod channel;
 mod channel_alloc;
 mod code;
 mod fragments;
+mod pack;
 mod packet;
 mod packet_hostile;
 mod wire_doc;

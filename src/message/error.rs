@@ -38,6 +38,12 @@ pub enum BitsError {
     /// Reading: a message of a kind that there is not.
     #[error("there is no message of kind {kind}")]
     Kind { kind: u32 },
+    /// Boxes and lists in each other are deeper than [`MAX_DEPTH`](super::pack::MAX_DEPTH).
+    #[error("boxes and lists in each other, deeper than {max}")]
+    Depth { max: u32 },
+    /// An item of a list takes no bits, so a length alone would take memory. Give its type a field that can have two values.
+    #[error("an item of a list takes no bits")]
+    EmptyItem,
     /// Reading: whole bytes are left at the end.
     #[error("{left} bits are left at the end")]
     Trailing { left: usize },

@@ -47,9 +47,11 @@
 mod bits;
 pub mod channel;
 mod error;
+pub mod pack;
 
-pub use bits::{Int, Measure, Read, Stream, Write};
+pub use bits::{Measure, Read, Stream, Write};
 pub use error::{BitsError, ChannelSendError, ReadError};
+pub use pack::Int;
 
 /// A type that is written, read and measured by one function.
 pub trait Serialize {

@@ -1,0 +1,329 @@
+//! Bits to values.
+
+use super::{Int, MAX_DEPTH, NEAR, bits_of, float_steps, in_span, part, to_f32, to_u32};
+use crate::message::BitsError;
+use std::ops::{Range, RangeInclusive};
+
+/// Takes values out of bytes, as [`BitWriter`](super::BitWriter) packed them, and refuses those out of their bounds.
+///
+/// Each method reads one field. All of them fail with what [`BitsError`] names, when the bits end or have a value out of its bounds.
+#[derive(Clone, Debug)]
+pub struct BitReader<'a> {
+    bytes: &'a [u8],
+    /// Of them, those not looked at yet.
+    rest: &'a [u8],
+    /// Bits that are next, the first one lowest.
+    scratch: u64,
+    held: u32,
+    /// Bits not read yet.
+    left: usize,
+    depth: u32,
+}
+
+#[expect(clippy::missing_errors_doc, reason = "the type says it for all of them")]
+impl<'a> BitReader<'a> {
+    /// A reader of all bits of `bytes`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, rest: bytes, scratch: 0, held: 0, left: 8 * bytes.len(), depth: 0 }
+    }
+
+    /// A reader of the first `bits` bits, or of all of them if there are fewer.
+    #[must_use]
+    pub fn with_limit(bytes: &'a [u8], bits: usize) -> Self {
+        let reader = Self::new(bytes);
+        Self { left: reader.left.min(bits), ..reader }
+    }
+
+    /// Bits read.
+    #[must_use]
+    #[inline]
+    pub const fn position(&self) -> usize {
+        8 * (self.bytes.len() - self.rest.len()) - self.held as usize
+    }
+
+    /// Bits not read yet.
+    #[must_use]
+    #[inline]
+    pub const fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Ends the reading: what is left has to be the padding of the last byte.
+    ///
+    /// # Errors
+    ///
+    /// There is more, or it is not zero.
+    pub fn finish(mut self) -> Result<(), BitsError> {
+        self.align()?;
+        if self.left == 0 { Ok(()) } else { Err(BitsError::Trailing { left: self.left }) }
+    }
+
+    /// A number of `count` bits, 0 to 64.
+    #[inline]
+    pub fn raw(&mut self, count: u32) -> Result<u64, BitsError> {
+        if count == 0 {
+            return Ok(0);
+        }
+        let mask = u64::MAX.checked_shr(64u32.wrapping_sub(count)).ok_or(BitsError::Bounds)?;
+        self.take_left(count as usize)?;
+        Ok(self.pull(count) & mask)
+    }
+
+    /// One bit.
+    #[inline]
+    pub fn bool(&mut self) -> Result<bool, BitsError> {
+        Ok(self.raw(1)? == 1)
+    }
+
+    /// A whole number within `range`.
+    #[inline]
+    pub fn int<T: Int>(&mut self, range: RangeInclusive<T>) -> Result<T, BitsError> {
+        let (min, max) = range.into_inner();
+        if min > max {
+            return Err(BitsError::Bounds);
+        }
+        let span = max.offset_from(min);
+        let offset = self.raw(bits_of(span))?;
+        in_span(offset, span)?;
+        Ok(T::at_offset(min, offset))
+    }
+
+    /// Any 64 bits.
+    #[inline]
+    pub fn u64(&mut self) -> Result<u64, BitsError> {
+        self.raw(u64::BITS)
+    }
+
+    /// A number within `range`, one of evenly spread ones that are at most `resolution` apart.
+    #[inline]
+    pub fn float(&mut self, range: RangeInclusive<f32>, resolution: f32) -> Result<f32, BitsError> {
+        let (min, max) = range.into_inner();
+        let (low, width, steps) = float_steps(min, max, resolution)?;
+        let step = self.int(0..=to_u32(steps))?;
+        Ok(to_f32(low + width * f64::from(step) / steps).clamp(min, max))
+    }
+
+    /// Fills `into`: bytes whose number both ends know.
+    pub fn bytes(&mut self, into: &mut [u8]) -> Result<(), BitsError> {
+        let start = self.position();
+        self.skip(into.len().saturating_mul(8))?;
+        shifted(self.bytes.get(start / 8..).unwrap_or_default(), start % 8, into);
+        Ok(())
+    }
+
+    /// Up to `max` bytes, after their number.
+    pub fn byte_vec(&mut self, max: usize) -> Result<Vec<u8>, BitsError> {
+        let len = self.len(max)?;
+        let mut value = vec![0; len];
+        self.bytes(&mut value)?;
+        Ok(value)
+    }
+
+    /// UTF-8 of up to `max` bytes, after their number.
+    pub fn string(&mut self, max: usize) -> Result<String, BitsError> {
+        String::from_utf8(self.byte_vec(max)?).map_err(|_| BitsError::Utf8)
+    }
+
+    /// Up to `max` items, after their number; `each` reads one of them. Takes memory as items come, not by their number.
+    pub fn list<T>(
+        &mut self,
+        max: usize,
+        mut each: impl FnMut(&mut Self) -> Result<T, BitsError>,
+    ) -> Result<Vec<T>, BitsError> {
+        let len = self.int(0..=max)?;
+        self.nested(|from| {
+            let mut items = Vec::new();
+            for _ in 0..len {
+                let before = from.left;
+                items.push(each(from)?);
+                if from.left == before {
+                    return Err(BitsError::EmptyItem);
+                }
+            }
+            Ok(items)
+        })
+    }
+
+    /// A value or none, after a bit that says which; `some` reads the value.
+    pub fn option<T>(
+        &mut self,
+        some: impl FnOnce(&mut Self) -> Result<T, BitsError>,
+    ) -> Result<Option<T>, BitsError> {
+        if self.bool()? { some(self).map(Some) } else { Ok(None) }
+    }
+
+    /// A number that counts up and wraps, by how far it is after `base`, which both ends know.
+    pub fn relative(&mut self, base: u16) -> Result<u16, BitsError> {
+        for near in NEAR {
+            if self.bool()? {
+                return Ok(base.wrapping_add(self.int(near)?));
+            }
+        }
+        let distance = self.int(0..=u16::MAX)?;
+        if NEAR.iter().any(|near| near.contains(&distance)) {
+            return Err(BitsError::NotShortest { distance });
+        }
+        Ok(base.wrapping_add(distance))
+    }
+
+    /// Zeros up to the next whole byte, or to the end where that is nearer.
+    pub fn align(&mut self) -> Result<(), BitsError> {
+        let padding = (self.position().wrapping_neg() % 8).min(self.left);
+        let found = self.raw(part(padding, 8))?;
+        if found == 0 { Ok(()) } else { Err(BitsError::Padding { found: low(found) }) }
+    }
+
+    /// A value of 32 bits that both ends know. If it is another one, the types of the ends differ, or the bytes are damaged.
+    pub fn check(&mut self, expected: u32) -> Result<(), BitsError> {
+        let found = low(self.raw(u32::BITS)?);
+        if found == expected { Ok(()) } else { Err(BitsError::Check { found, expected }) }
+    }
+
+    /// One of `count` kinds, numbered from 0.
+    #[inline]
+    pub fn kind(&mut self, count: u32) -> Result<u32, BitsError> {
+        let most = count.checked_sub(1).ok_or(BitsError::Bounds)?;
+        let kind = low(self.raw(bits_of(most.into()))?);
+        if kind <= most { Ok(kind) } else { Err(BitsError::Kind { kind }) }
+    }
+
+    /// Passes over `bits` bits.
+    pub fn skip(&mut self, bits: usize) -> Result<(), BitsError> {
+        let end = self.position().saturating_add(bits);
+        self.take_left(bits)?;
+        self.rest = self.bytes.get(end / 8..).unwrap_or_default();
+        (self.scratch, self.held) = (0, 0);
+        let beyond = part(end, 8);
+        if beyond > 0 {
+            self.pull(beyond);
+        }
+        Ok(())
+    }
+
+    /// Passes over up to `max` bytes, after their number.
+    pub(super) fn skip_byte_vec(&mut self, max: usize) -> Result<(), BitsError> {
+        let len = self.len(max)?;
+        self.skip(8 * len)
+    }
+
+    /// Appends the bits of `range`, which are positions of this reader, to the whole bytes `into`. The first one becomes the lowest
+    /// of its byte, and zeros fill up the last byte.
+    ///
+    /// # Errors
+    ///
+    /// [`BitsError::Truncated`]: the range ends after the bytes, or before it starts.
+    pub fn copy(&self, range: Range<usize>, into: &mut Vec<u8>) -> Result<(), BitsError> {
+        let Range { start, end } = range;
+        let all = 8 * self.bytes.len();
+        let bits = end.checked_sub(start).filter(|_| end <= all);
+        let bits = bits.ok_or(BitsError::Truncated { need: end, left: all })?;
+        let old = into.len();
+        into.resize(old + bits.div_ceil(8), 0);
+        let new = into.get_mut(old..).unwrap_or_default();
+        shifted(self.bytes.get(start / 8..).unwrap_or_default(), start % 8, new);
+        if bits % 8 > 0
+            && let Some(last) = new.last_mut()
+        {
+            *last &= 0xff >> (8 - bits % 8);
+        }
+        Ok(())
+    }
+
+    /// Calls `inner`, one deeper. A type that can contain itself reads what it contains by this, as [`Box`] and [`Vec`] do, so that
+    /// no bytes of a peer take the whole stack.
+    ///
+    /// # Errors
+    ///
+    /// It is deeper than [`MAX_DEPTH`], or the error of `inner`.
+    pub fn nested<T>(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<T, BitsError>,
+    ) -> Result<T, BitsError> {
+        if self.depth == MAX_DEPTH {
+            return Err(BitsError::Depth { max: MAX_DEPTH });
+        }
+        self.depth += 1;
+        let done = inner(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// How many bytes follow, at most `max`; they are there.
+    fn len(&mut self, max: usize) -> Result<usize, BitsError> {
+        let len = self.int(0..=max)?;
+        let (need, left) = (len.saturating_mul(8), self.left);
+        if need > left { Err(BitsError::Truncated { need, left }) } else { Ok(len) }
+    }
+
+    #[inline]
+    fn take_left(&mut self, need: usize) -> Result<(), BitsError> {
+        let left = self.left;
+        self.left = left.checked_sub(need).ok_or(BitsError::Truncated { need, left })?;
+        Ok(())
+    }
+
+    /// The next `count` bits, 1 to 64, which there are, with others above them.
+    #[inline]
+    fn pull(&mut self, count: u32) -> u64 {
+        if count <= self.held {
+            let value = self.scratch;
+            self.held -= count;
+            self.scratch = value >> 1 >> (count - 1); // shifted twice: by 64 in all if those are all
+            return value;
+        }
+        let (word, have) = self.next_word();
+        let (value, taken) = (self.scratch | word << self.held, count - self.held);
+        self.scratch = word >> 1 >> (taken - 1);
+        self.held = have.wrapping_sub(taken);
+        value
+    }
+
+    /// The next 64 bits, or the last ones, and how many.
+    #[inline]
+    fn next_word(&mut self) -> (u64, u32) {
+        if let Some((word, rest)) = self.rest.split_first_chunk() {
+            self.rest = rest;
+            return (u64::from_le_bytes(*word), 64);
+        }
+        self.last_word()
+    }
+
+    #[cold]
+    fn last_word(&mut self) -> (u64, u32) {
+        let (mut word, mut have) = (0, 0);
+        for byte in std::mem::take(&mut self.rest) {
+            word |= u64::from(*byte) << have;
+            have += 8;
+        }
+        (word, have)
+    }
+}
+
+/// Fills `into` with the bits of `bytes` from the one numbered `shift`, 0 to 7, on. Zeros come after them.
+fn shifted(bytes: &[u8], shift: usize, into: &mut [u8]) {
+    if shift == 0 {
+        into.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        return;
+    }
+    let (words, rest) = into.as_chunks_mut::<4>();
+    for (to, from) in words.iter_mut().zip(bytes.windows(8).step_by(4)) {
+        let word = from.first_chunk().map_or(0, |from| u64::from_le_bytes(*from)) >> shift;
+        *to = word.to_le_bytes().first_chunk().copied().unwrap_or_default();
+    }
+    // Words at the end for which there were no 8 bytes, and what is no word.
+    let done = words.len().min((bytes.len() / 4).saturating_sub(1));
+    let late = words.get_mut(done..).unwrap_or_default().as_flattened_mut().iter_mut().chain(rest);
+    let from = bytes.get(4 * done..).unwrap_or_default();
+    let next = from.iter().skip(1).chain(std::iter::once(&0));
+    for (to, (from, next)) in late.zip(from.iter().zip(next)) {
+        *to = from >> shift | next << (8 - shift);
+    }
+}
+
+/// The lower half, of what has no upper one.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "at most 32 bits")]
+const fn low(value: u64) -> u32 {
+    value as u32
+}

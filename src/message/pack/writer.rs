@@ -1,0 +1,271 @@
+//! Values to bits.
+
+use super::{Int, MAX_DEPTH, NEAR, bits_of, float_steps, in_span, part, to_u32};
+use crate::message::BitsError;
+use std::ops::RangeInclusive;
+
+/// Packs values into bytes that it owns: the first bit into the lowest of the first byte.
+///
+/// Each method writes one field. docs/WIRE.md says how each field is coded. All of them fail with what [`BitsError`] names, when a
+/// value is out of its bounds or there is no room for it. What was written before stays.
+#[derive(Clone, Debug)]
+pub struct BitWriter {
+    /// Whole words of 64 bits; in bytes, for that is what comes out.
+    bytes: Vec<u8>,
+    /// Bits not in `bytes` yet, the first one lowest; fewer than 64.
+    scratch: u64,
+    held: u32,
+    /// Bits that can still be written.
+    left: usize,
+    depth: u32,
+}
+
+#[expect(clippy::missing_errors_doc, reason = "the type says it for all of them")]
+impl BitWriter {
+    /// A writer without limit. It clears `bytes` and keeps their memory.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self::with_limit(bytes, usize::MAX)
+    }
+
+    /// As [`new`](Self::new), with room for `bits`.
+    #[must_use]
+    pub fn with_limit(mut bytes: Vec<u8>, bits: usize) -> Self {
+        bytes.clear();
+        Self { bytes, scratch: 0, held: 0, left: bits, depth: 0 }
+    }
+
+    /// Bits written.
+    #[must_use]
+    #[inline]
+    pub const fn bits(&self) -> usize {
+        8 * self.bytes.len() + self.held as usize
+    }
+
+    /// Bits that can still be written.
+    #[must_use]
+    #[inline]
+    pub const fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Pads the last byte with zeros and returns the bytes.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
+        let last = self.scratch.to_le_bytes();
+        self.bytes.extend(last.iter().take(self.held.div_ceil(8) as usize));
+        self.bytes
+    }
+
+    /// The lowest `count` bits of a number, 0 to 64. The others have to be zero.
+    #[inline]
+    pub fn raw(&mut self, value: u64, count: u32) -> Result<(), BitsError> {
+        if count == 0 {
+            return in_span(value, 0);
+        }
+        in_span(value, u64::MAX.checked_shr(64u32.wrapping_sub(count)).ok_or(BitsError::Bounds)?)?;
+        self.take_room(count as usize)?;
+        self.push(value, count);
+        Ok(())
+    }
+
+    /// One bit.
+    #[inline]
+    pub fn bool(&mut self, value: bool) -> Result<(), BitsError> {
+        self.take_room(1)?;
+        self.push(value.into(), 1);
+        Ok(())
+    }
+
+    /// A whole number within `range`, in as many bits as its largest offset takes: none if there is only one value.
+    #[inline]
+    pub fn int<T: Int>(&mut self, value: T, range: RangeInclusive<T>) -> Result<(), BitsError> {
+        let (min, max) = range.into_inner();
+        if min > max {
+            return Err(BitsError::Bounds);
+        }
+        let (offset, span) = (value.offset_from(min), max.offset_from(min));
+        in_span(offset, span)?;
+        let count = bits_of(span);
+        if count > 0 {
+            self.take_room(count as usize)?;
+            self.push(offset, count);
+        }
+        Ok(())
+    }
+
+    /// Any 64 bits.
+    #[inline]
+    pub fn u64(&mut self, value: u64) -> Result<(), BitsError> {
+        self.raw(value, u64::BITS)
+    }
+
+    /// A number within `range`, as the nearest of evenly spread ones that are at most `resolution` apart.
+    #[inline]
+    pub fn float(
+        &mut self,
+        value: f32,
+        range: RangeInclusive<f32>,
+        resolution: f32,
+    ) -> Result<(), BitsError> {
+        let (min, max) = range.into_inner();
+        let (low, width, steps) = float_steps(min, max, resolution)?;
+        if !(min..=max).contains(&value) {
+            return Err(BitsError::Float { value, min, max });
+        }
+        let step = to_u32((f64::from(value) - low) / width * steps);
+        self.int(step, 0..=to_u32(steps))
+    }
+
+    /// Bytes whose number both ends know.
+    pub fn bytes(&mut self, value: &[u8]) -> Result<(), BitsError> {
+        self.append(value, value.len().saturating_mul(8))
+    }
+
+    /// Up to `max` bytes, after their number.
+    pub fn byte_vec(&mut self, value: &[u8], max: usize) -> Result<(), BitsError> {
+        self.int(value.len(), 0..=max)?;
+        self.bytes(value)
+    }
+
+    /// UTF-8 of up to `max` bytes, after their number.
+    pub fn string(&mut self, value: &str, max: usize) -> Result<(), BitsError> {
+        self.byte_vec(value.as_bytes(), max)
+    }
+
+    /// Up to `max` items, after their number; `each` writes one of them, in at least one bit.
+    pub fn list<T>(
+        &mut self,
+        items: &[T],
+        max: usize,
+        mut each: impl FnMut(&mut Self, &T) -> Result<(), BitsError>,
+    ) -> Result<(), BitsError> {
+        self.int(items.len(), 0..=max)?;
+        self.nested(|to| {
+            for item in items {
+                let before = to.left;
+                each(to, item)?;
+                if to.left == before {
+                    return Err(BitsError::EmptyItem);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A value or none, after a bit that says which; `some` writes the value.
+    pub fn option<T>(
+        &mut self,
+        value: Option<T>,
+        some: impl FnOnce(&mut Self, T) -> Result<(), BitsError>,
+    ) -> Result<(), BitsError> {
+        self.bool(value.is_some())?;
+        value.map_or(Ok(()), |value| some(self, value))
+    }
+
+    /// A number that counts up and wraps, by how far it is after `base`, which both ends know: 1 bit for the next one, 4, 7 and 12
+    /// for up to 5, 21 and 277 after it, 20 for all others.
+    pub fn relative(&mut self, value: u16, base: u16) -> Result<(), BitsError> {
+        let distance = value.wrapping_sub(base);
+        for near in NEAR {
+            let is_near = near.contains(&distance);
+            self.bool(is_near)?;
+            if is_near {
+                return self.int(distance, near);
+            }
+        }
+        self.int(distance, 0..=u16::MAX)
+    }
+
+    /// Zeros up to the next whole byte.
+    pub fn align(&mut self) -> Result<(), BitsError> {
+        self.raw(0, self.held.wrapping_neg() % 8)
+    }
+
+    /// A value of 32 bits that both ends know. A reader that finds another one has lost its place.
+    pub fn check(&mut self, expected: u32) -> Result<(), BitsError> {
+        self.raw(expected.into(), u32::BITS)
+    }
+
+    /// One of `count` kinds, numbered from 0.
+    #[inline]
+    pub fn kind(&mut self, kind: u32, count: u32) -> Result<(), BitsError> {
+        if kind >= count {
+            return Err(BitsError::Kind { kind });
+        }
+        self.int(kind, 0..=count - 1)
+    }
+
+    /// The first `bits` bits of `bytes`, which another writer packed.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for them, or `bytes` has fewer.
+    pub fn append(&mut self, bytes: &[u8], bits: usize) -> Result<(), BitsError> {
+        let left = bytes.len().saturating_mul(8);
+        let (whole, rest) =
+            bytes.split_at_checked(bits / 64 * 8).ok_or(BitsError::Truncated { need: bits, left })?;
+        if bits > left {
+            return Err(BitsError::Truncated { need: bits, left });
+        }
+        self.take_room(bits)?;
+        if self.held == 0 {
+            self.bytes.extend_from_slice(whole);
+        } else {
+            let (from, start, held) = (whole.as_chunks().0, self.bytes.len(), self.held);
+            self.bytes.resize(start + whole.len(), 0);
+            let to = self.bytes.get_mut(start..).unwrap_or_default().as_chunks_mut().0;
+            for (to, from) in to.iter_mut().zip(from) {
+                let word = u64::from_le_bytes(*from);
+                *to = (self.scratch | word << held).to_le_bytes();
+                self.scratch = word >> (64 - held);
+            }
+        }
+        let count = part(bits, 64);
+        if count > 0 {
+            let mut word = [0; 8];
+            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            self.push(u64::from_le_bytes(word) & u64::MAX >> (64 - count), count);
+        }
+        Ok(())
+    }
+
+    /// Calls `inner`, one deeper. A type that can contain itself writes what it contains by this, as [`Box`] and [`Vec`] do, so
+    /// that no value takes the peer's whole stack.
+    ///
+    /// # Errors
+    ///
+    /// It is deeper than [`MAX_DEPTH`], or the error of `inner`.
+    pub fn nested(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<(), BitsError>,
+    ) -> Result<(), BitsError> {
+        if self.depth == MAX_DEPTH {
+            return Err(BitsError::Depth { max: MAX_DEPTH });
+        }
+        self.depth += 1;
+        let done = inner(self);
+        self.depth -= 1;
+        done
+    }
+
+    #[inline]
+    fn take_room(&mut self, need: usize) -> Result<(), BitsError> {
+        let left = self.left;
+        self.left = left.checked_sub(need).ok_or(BitsError::Full { need, left })?;
+        Ok(())
+    }
+
+    /// Adds `count` bits, 1 to 64, for which there is room. The bits of `value` above them are zero.
+    #[inline]
+    fn push(&mut self, value: u64, count: u32) {
+        self.scratch |= value << self.held;
+        let end = self.held + count;
+        if end >= 64 {
+            self.bytes.extend_from_slice(&self.scratch.to_le_bytes());
+            // Shifted twice: by 64 in all if nothing was held.
+            self.scratch = value >> 1 >> (63 - self.held);
+        }
+        self.held = end % 64;
+    }
+}
