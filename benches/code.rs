@@ -5,7 +5,7 @@ use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use whitewater::inside::code::{Decoder, DecoderConfig, Encoder};
-use whitewater::{Millis, Sn};
+use whitewater::kcp::{Millis, Sn};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();

@@ -2,8 +2,8 @@
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use whitewater::wire::{Command, HEADER_LEN, Header, Segment, segments};
-use whitewater::{Conv, Millis, Sn};
+use whitewater::kcp::wire::{Command, HEADER_LEN, Header, Segment, segments};
+use whitewater::kcp::{Conv, Millis, Sn};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();

@@ -3,8 +3,9 @@
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{DatagramQueue, Time};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();

@@ -5,10 +5,10 @@ use criterion::{BatchSize, Criterion, Throughput};
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::net::SocketAddr;
-use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::cookie::{Claim, CookieKey, epoch_of};
 use whitewater::inside::session::seal::{Keys, Seal};
+use whitewater::machine::Machine as _;
 use whitewater::session::{ClientConfig, Server, ServerConfig, Session, Suite, Target};
 use whitewater_sim::SimRng;
 

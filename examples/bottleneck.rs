@@ -7,8 +7,8 @@
 
 use std::error::Error;
 use std::time::Duration;
-use whitewater::arq::congestion::{Copa, Cubic};
-use whitewater::{Config, Modern};
+use whitewater::kcp::congestion::{Copa, Cubic};
+use whitewater::kcp::{Config, Modern};
 use whitewater_sim::scenario::{Mode, Sharing};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 

@@ -7,18 +7,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
-use whitewater::net::{KcpListener, KcpSocket};
-use whitewater::session::raw::{self, PeerEvent};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv, PeerEvent};
 
 fn main() -> io::Result<()> {
-    let limits = raw::PeersConfig {
+    let limits = kcp::PeersConfig {
         kcp: Config::turbo(),
         max_peers: 100,
         idle_timeout: Duration::from_secs(1),
-        ..raw::PeersConfig::open()
+        ..kcp::PeersConfig::open()
     };
-    let mut listener = KcpListener::bind("127.0.0.1:0", &limits)?;
+    let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits)?;
     let address = listener.local_addr()?;
     let clients = [1, 2, 3].map(|conv| thread::spawn(move || client(address, Conv(conv))));
 
@@ -48,7 +46,7 @@ fn main() -> io::Result<()> {
 }
 
 fn client(to: SocketAddr, conv: Conv) -> io::Result<()> {
-    let mut socket = KcpSocket::connect(to, conv, &Config::turbo())?;
+    let mut socket = kcp::Socket::connect(to, conv, &Config::turbo())?;
     let mut buf = [0; 64];
     for round in 1..=3 {
         socket.send(format!("message {round} of client {conv}").as_bytes())?;

@@ -10,10 +10,11 @@
 
 use std::error::Error;
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received, Resend};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{DatagramQueue, Time};
 use whitewater_sim::{IP_AND_UDP, Link, LinkConfig};
 
 /// What the ends tell each other.

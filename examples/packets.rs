@@ -18,8 +18,9 @@ use std::io;
 use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{DatagramQueue, Time};
 use whitewater_sim::{Link, LinkConfig, Pair, Peer, pop_from};
 
 type AnyError = Box<dyn Error>;

@@ -10,9 +10,9 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
-use whitewater::session::{ClientConfig, ServerConfig, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::session::{ClientConfig, ServerConfig, Target};
 
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
@@ -64,7 +64,7 @@ async fn session() -> Done {
 
 /// The same as messages, with any KCP program in the world as the peer.
 async fn bare_kcp() -> Done {
-    let limits = raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() };
+    let limits = kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() };
     let listener = KcpListener::bind(ANY, &limits)?;
     let addr = listener.local_addr();
     tokio::spawn(async move {

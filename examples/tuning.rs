@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery};
+use whitewater::machine::DatagramQueue;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (knobs, wanted) = (knobs(), std::env::args().skip(1).collect::<Vec<_>>());

@@ -7,7 +7,9 @@ use std::io;
 use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::{Config, Conv, Kcp, Output, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp};
+use whitewater::machine::Output;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (alice, bob) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);

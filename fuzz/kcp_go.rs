@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater::Machine as _;
-use whitewater::session::raw::{PeerEvent, PeerId, Peers, PeersConfig};
-use whitewater::{Conv, Time, arq};
+use whitewater::Time;
+use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Peers, PeersConfig};
+use whitewater::machine::Machine as _;
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater_sim::SimRng;
 
@@ -83,7 +83,7 @@ impl World {
         let (data, parity, flags) = (script.u8() % 12, script.u8() % 6, script.u8());
         let shards = (data > 0 && parity > 0).then_some(Shards { data, parity });
         let wire = Wire { crypt, shards, ..Wire::kcptun(Key::new([7; 32])) };
-        let kcp = arq::Config { dead_link: 10_000, ..arq::Config::turbo() };
+        let kcp = kcp::Config { dead_link: 10_000, ..kcp::Config::turbo() };
         let kcp = if flags & CLASSIC == 0 { kcp } else { kcp.classic() };
         let idle_timeout = Duration::from_secs(3600);
         let envelope = Some(Arc::new(wire.clone()) as _);

@@ -6,7 +6,7 @@ macro_rules! doors {
 }
 
 doors! {
-    congestion crate::arq::congestion::kcp;
+    congestion crate::kcp::congestion::kcp;
     code crate::code;
 }
 

@@ -14,7 +14,7 @@
 //!   metrics  Measures                        all statistics by one set of names
 //!  ─────────────────────────────────────────────────────────────────────
 //!   net      Server, Client                  a socket and a clock: the
-//!            KcpSocket, KcpListener          only layer with them
+//!            kcp::Socket, kcp::Listener      only layer with them
 //!            Driver                          pumps any machine: datagrams in, time, datagrams out
 //!            ServerThread, ClientThread      a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
@@ -22,13 +22,13 @@
 //!              Connection                     lanes, datagrams and channels in one session
 //!              wire: packets, frames          cookie, exchange, seal, token: who may come in,
 //!              bytes <-> values               under which keys, and what is authentic
-//!            raw::Peers: sans-IO              bare KCP of many peers, under limits
+//!            kcp::Peers: sans-IO              bare KCP of many peers, under limits
 //!  ─────────────────────────────────────────────────────────────────────
 //!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets
 //!                                             of which it is known whether they arrived
 //!  ─────────────────────────────────────────────────────────────────────
-//!   arq      Kcp: send recv input update flush check
+//!   kcp      Kcp: send recv input update flush check
 //!              send  recv                     segments on their way out and in
 //!              acks  probe                    what the peer is owed and asked
 //!              rtt                            round trips
@@ -40,7 +40,7 @@
 //!   packet   Endpoint: send receive update check: acked, never resent
 //!              acks                           which packets arrived, both ways
 //!              header  fragment               bytes <-> values, large packets in parts
-//!              config  error  stats  rate     as above; arq and packet do not know each other
+//!              config  error  stats  rate     as above; kcp and packet do not know each other
 //!  ─────────────────────────────────────────────────────────────────────
 //!   wire     Segment: bytes <-> values        Output, DatagramQueue: where
 //!                                             finished datagrams go
@@ -56,8 +56,8 @@
 //!            Ring, SequenceBuffer, ByteRing (ring)   Keyed (hash): tables that strangers cannot fill unevenly
 //! ```
 //!
-//! A datagram of KCP comes in: `net` reads it, [`Kcp::input`] checks all of it and then applies it segment by segment. One goes out:
-//! [`Kcp::flush`] decides what is due, packs it and hands each datagram to the [`Output`]. Nothing calls up: a part returns values,
+//! A datagram of KCP comes in: `net` reads it, [`Kcp::input`](kcp::Kcp::input) checks all of it and then applies it segment by segment. One goes out:
+//! [`Kcp::flush`](kcp::Kcp::flush) decides what is due, packs it and hands each datagram to the [`Output`](machine::Output). Nothing calls up: a part returns values,
 //! its owner acts. The time comes in with each call, so the same calls give the same bytes.
 //! [`packet::Endpoint`] is the same for packets that are acknowledged and never resent.
 //!
@@ -66,9 +66,9 @@
 #![cfg_attr(feature = "net", doc = "")]
 #![cfg_attr(
     feature = "net",
-    doc = "Begin with [`net::Server`] and [`net::Client`] for sessions between two ends of this crate, [`net::KcpSocket`] or [`net::KcpListener`] for bare KCP,"
+    doc = "Begin with [`net::Server`] and [`net::Client`] for sessions between two ends of this crate, [`kcp::Socket`] or [`kcp::Listener`] for bare KCP,"
 )]
-#![cfg_attr(feature = "net", doc = "or [`session`] and [`Kcp`] to bring your own I/O.")]
+#![cfg_attr(feature = "net", doc = "or [`session`] and [`kcp::Kcp`] to bring your own I/O.")]
 
 /// The code of the pages in docs/ is doc tests, as that of the README above.
 #[cfg(doctest)]
@@ -93,12 +93,12 @@ mod config;
 #[macro_use]
 mod counters;
 
-pub mod arq;
 mod code;
 pub mod events;
 mod hash;
 #[doc(hidden)]
 pub mod inside;
+pub mod kcp;
 pub mod machine;
 pub mod message;
 pub mod metrics;
@@ -108,18 +108,11 @@ pub mod pace;
 pub mod packet;
 mod rate;
 mod ring;
-pub mod seq;
+mod seq;
 pub mod session;
-pub mod time;
-pub mod wire;
+mod time;
+mod wire;
 
-pub use arq::{
-    Cause, Config, ConfigError, InputError, Kcp, KcpEvent, KcpPeer, KcpSendError, Modern, Recovery,
-    RecvError, Rejected, Stats, congestion::CongestionControl,
-};
-pub use machine::Machine;
+pub use config::ConfigError;
 pub use rand_core;
-pub use ring::SequenceBuffer;
-pub use seq::{Conv, Seq16, Sn};
-pub use time::{Millis, Time};
-pub use wire::{DatagramQueue, Output};
+pub use time::Time;

@@ -1,6 +1,8 @@
 //! The one interface of everything here that does no I/O: datagrams and time in, datagrams out, and when to
 //! call again.
 
+pub use crate::wire::{DatagramQueue, Output};
+
 use crate::time::Time;
 use std::net::SocketAddr;
 
@@ -19,8 +21,9 @@ use std::net::SocketAddr;
 /// ```
 /// use std::collections::VecDeque;
 /// use std::net::SocketAddr;
+/// use whitewater::Time;
+/// use whitewater::kcp::{self, Config, Conv};
 /// use whitewater::machine::{Arrival, Machine};
-/// use whitewater::{Config, Conv, KcpPeer, Time};
 ///
 /// Datagrams on their way to one end. Yours may be a channel to a relay, or a data channel of a browser.
 /// type Way = VecDeque<Vec<u8>>;
@@ -41,8 +44,8 @@ use std::net::SocketAddr;
 ///
 /// Where there are no addresses, any will do.
 /// let (a, b) = (SocketAddr::from(([10, 0, 0, 1], 1)), SocketAddr::from(([10, 0, 0, 2], 1)));
-/// let mut alice = KcpPeer::new(b, Conv(7), &Config::fast())?;
-/// let mut bob = KcpPeer::new(a, Conv(7), &Config::fast())?;
+/// let mut alice = kcp::Link::new(b, Conv(7), &Config::fast())?;
+/// let mut bob = kcp::Link::new(a, Conv(7), &Config::fast())?;
 /// let (mut there, mut back) = (Way::new(), Way::new());
 /// alice.kcp_mut().send(b"over a channel of my own")?;
 /// let mut now = Time::ZERO;

@@ -8,8 +8,10 @@ use crate::common;
 use allocation_counter::{AllocationInfo, measure};
 use common::{Raw, kcp, lossy, numbered};
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
 use whitewater_sim::{Link, LinkConfig};
 
 /// A sender that always has more to send, a receiver, and what their calls allocated. Only what

@@ -6,7 +6,9 @@ use crate::common;
 
 use common::{Raw, Talk, drain, flushed, kcp, lossy, numbered, pair};
 use std::time::Duration;
-use whitewater::{Config, DatagramQueue, InputError, Kcp, KcpSendError, Time};
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv, InputError, Kcp};
+use whitewater::machine::DatagramQueue;
 
 /// `count` segments wait in `alice`, each of one byte.
 fn filled(config: &Config, count: usize) -> Kcp<DatagramQueue> {
@@ -20,7 +22,7 @@ fn filled(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 #[test]
 fn every_queue_has_a_limit() {
     let config = Config { snd_queue: 10, snd_queue_bytes: 2000, ..Config::turbo().classic() };
-    let full = |segments, bytes| Err(KcpSendError::QueueFull { segments, bytes });
+    let full = |segments, bytes| Err(kcp::SendError::QueueFull { segments, bytes });
 
     let mut by_segments = filled(&config, 10);
     assert_eq!(by_segments.send(b"one more"), full(10, 10));
@@ -43,8 +45,8 @@ fn every_queue_has_a_limit() {
     assert_eq!((sender.output().len(), sender.output().dropped()), (1, 1));
 }
 
-fn config_conv() -> whitewater::Conv {
-    whitewater::Conv(common::CONV)
+fn config_conv() -> Conv {
+    Conv(common::CONV)
 }
 
 #[test]
@@ -64,7 +66,7 @@ fn a_refused_message_leaves_nothing_behind() {
             assert!(
                 matches!(
                     alice.send(&message),
-                    Err(KcpSendError::QueueFull { .. } | KcpSendError::TooLong { .. })
+                    Err(kcp::SendError::QueueFull { .. } | kcp::SendError::TooLong { .. })
                 ),
                 "{len}"
             );
@@ -83,7 +85,7 @@ fn a_refused_message_leaves_nothing_behind() {
 fn a_message_is_taken_whole_or_not_at_all() {
     let config = Config { mtu: 50, snd_queue: 10, ..Config::turbo().classic() };
     let mut alice = filled(&config, 6);
-    assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(KcpSendError::QueueFull { segments: 6, bytes: 6 }));
+    assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(kcp::SendError::QueueFull { segments: 6, bytes: 6 }));
     assert_eq!((alice.send(&[0; 4 * 26]), alice.wait_snd()), (Ok(104), 10));
 }
 
@@ -91,7 +93,7 @@ fn a_message_is_taken_whole_or_not_at_all() {
 fn what_is_in_flight_does_not_count_and_the_queue_clears_as_the_window_moves() {
     let config = Config { snd_queue: 10, snd_wnd: 4, ..Config::turbo().classic() };
     let mut alice = filled(&config, 10);
-    let full = Err(KcpSendError::QueueFull { segments: 10, bytes: 10 });
+    let full = Err(kcp::SendError::QueueFull { segments: 10, bytes: 10 });
     assert_eq!(alice.send(b"x"), full);
     assert_eq!(flushed(&mut alice, 0).len(), 4);
     for _ in 0..4 {
@@ -112,9 +114,9 @@ fn a_stream_may_top_up_a_segment_of_a_full_queue() {
     let config = Config { mtu: 50, snd_queue: 2, stream: true, ..Config::turbo().classic() };
     let mut alice = kcp(&config);
     assert_eq!(alice.send(&[1; 26 + 20]), Ok(46));
-    assert_eq!(alice.send(&[2; 7]), Err(KcpSendError::QueueFull { segments: 2, bytes: 46 }));
+    assert_eq!(alice.send(&[2; 7]), Err(kcp::SendError::QueueFull { segments: 2, bytes: 46 }));
     assert_eq!((alice.send(&[2; 6]), alice.wait_snd()), (Ok(6), 2));
-    assert_eq!(alice.send(&[3; 1]), Err(KcpSendError::QueueFull { segments: 2, bytes: 52 }));
+    assert_eq!(alice.send(&[3; 1]), Err(kcp::SendError::QueueFull { segments: 2, bytes: 52 }));
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn an_end_is_an_empty_message_also_in_a_stream_and_takes_a_segment() {
         let config = Config { snd_queue: 2, stream, ..Config::turbo().classic() };
         let (mut alice, mut bob) = (filled(&config, 1), kcp(&config));
         assert_eq!(alice.send_end(), Ok(()));
-        assert_eq!(alice.send_end(), Err(KcpSendError::QueueFull { segments: 2, bytes: 1 }));
+        assert_eq!(alice.send_end(), Err(kcp::SendError::QueueFull { segments: 2, bytes: 1 }));
         for datagram in flushed(&mut alice, 0) {
             bob.input(Time::ZERO, &datagram.bytes()).unwrap();
         }
@@ -159,7 +161,7 @@ fn a_sender_that_waits_when_the_queue_is_full_gets_everything_through() {
             match pair.alice.send(numbered(number, number % 700)) {
                 Ok(_) => number += 1,
                 Err(error) => {
-                    assert!(matches!(error, KcpSendError::QueueFull { .. }), "{error}");
+                    assert!(matches!(error, kcp::SendError::QueueFull { .. }), "{error}");
                     refused += 1;
                     pair.run_for(Duration::from_millis(5));
                 }

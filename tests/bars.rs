@@ -8,7 +8,7 @@
 
 use std::slice::from_ref;
 use std::thread;
-use whitewater::Modern;
+use whitewater::kcp::Modern;
 use whitewater_sim::scenario::{Family, Mode, Score};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;

@@ -5,8 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use std::time::Duration;
-use whitewater::arq::congestion::{CongestionControl, Copa, Cubic};
-use whitewater::{Config, Conv, Modern, Time};
+use whitewater::Time;
+use whitewater::kcp::congestion::{CongestionControl, Copa, Cubic};
+use whitewater::kcp::{Config, Conv, Modern};
 use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
 use whitewater_sim::{Bottleneck, Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 

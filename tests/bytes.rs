@@ -5,7 +5,8 @@ use crate::common;
 use bytes::Bytes;
 use common::{Raw, Setup, Talk, flushed, kcp, lossy, numbered, pair, presets, rough};
 use std::time::Duration;
-use whitewater::{Config, Time};
+use whitewater::Time;
+use whitewater::kcp::Config;
 use whitewater_sim::Drive;
 
 /// What can be seen of a run: the bytes on both ways, and when every message was read.

@@ -7,10 +7,10 @@ use crate::common;
 use common::{at, ms};
 use std::ops::Range;
 use std::time::Duration;
+use whitewater::Time;
 use whitewater::message::channel::{ChannelConfig, ChannelPeer, Channels, ChannelsConfig, Received, Resend};
 use whitewater::message::{BitsError, ChannelSendError, Message, ReadError, Serialize, Stream, Write};
-use whitewater::packet::PacketConfig;
-use whitewater::{Seq16, Time};
+use whitewater::packet::{PacketConfig, Seq16};
 use whitewater_sim::{Link, LinkConfig, Loss, Pair};
 
 /// Numbers, and bytes of some length.

@@ -3,9 +3,10 @@
 use allocation_counter::measure;
 use rand::RngExt;
 use std::time::Duration;
+use whitewater::Time;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
-use whitewater::{Seq16, Time};
+use whitewater::packet::Seq16;
 use whitewater_sim::SimRng;
 
 /// A message without memory of its own.

@@ -9,7 +9,8 @@ use common::{Pair, Raw, Setup, Talk, clean, drain, kcp, numbered, pair, presets,
 use proptest::prelude::*;
 use rand::RngExt;
 use std::time::Duration;
-use whitewater::{Config, Modern, Recovery, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Modern, Recovery, Sn};
 use whitewater_sim::{Drive, LinkConfig, Loss, SimRng};
 
 /// Any knobs, any link, any beginning; two ends that recover by time, or none.

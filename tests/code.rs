@@ -9,7 +9,7 @@ use rand::{Rng, RngExt};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use whitewater::inside::code::{Decoder, DecoderConfig, Encoder, RepairError};
-use whitewater::{Millis, Sn};
+use whitewater::kcp::{Millis, Sn};
 use whitewater_sim::SimRng;
 
 /// A segment by its content, which its number determines.

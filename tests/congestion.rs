@@ -10,9 +10,10 @@ use common::{
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use whitewater::arq::congestion::{Ack, CongestionControl, Loss, PACING_BURST, Sent};
-use whitewater::wire::Command;
-use whitewater::{Config, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::congestion::{Ack, CongestionControl, Loss, PACING_BURST, Sent};
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Sn};
 use whitewater_sim::Drive;
 
 /// What a controller was told, in order.

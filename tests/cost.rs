@@ -12,7 +12,9 @@ mod common;
 use allocation_counter::measure;
 use common::{Raw, kcp};
 use std::time::{Duration, Instant};
-use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Kcp};
+use whitewater::machine::DatagramQueue;
 
 const SMALL: u16 = 128;
 const LARGE: u16 = 8192;

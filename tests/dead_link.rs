@@ -6,7 +6,8 @@ use crate::common;
 
 use common::{Raw, Talk, clean, drain, flushed, kcp, lossy, numbered, pair, presets, raw_segments};
 use std::time::Duration;
-use whitewater::{Config, Time};
+use whitewater::Time;
+use whitewater::kcp::Config;
 
 /// The times at which the first segment leaves when nothing comes back, ms, and whether the link
 /// was dead after each.

@@ -8,7 +8,9 @@ use crate::common;
 use common::{Pair, Setup, Talk, clean, lossy, numbered, pair, presets, rough};
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::{Config, Conv, KcpPeer, Machine, Recovery, Time};
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv, Recovery};
+use whitewater::machine::Machine;
 use whitewater_sim::{Drive, LinkConfig};
 
 const DRIVES: [Drive; 3] = [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()];
@@ -183,8 +185,8 @@ fn a_break_of_three_seconds_costs_time_but_no_message() {
 #[test]
 fn bare_kcp_is_over_when_all_that_was_sent_has_arrived() {
     let [to, from] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
-    let mut alice = KcpPeer::new(to, Conv(7), &Config::turbo()).unwrap();
-    let mut bob = KcpPeer::new(from, Conv(7), &Config::turbo()).unwrap();
+    let mut alice = kcp::Link::new(to, Conv(7), &Config::turbo()).unwrap();
+    let mut bob = kcp::Link::new(from, Conv(7), &Config::turbo()).unwrap();
     assert!(alice.shutdown(Time::ZERO, 0));
     alice.send(b"last words").unwrap();
     let mut datagram = Vec::new();

@@ -5,10 +5,10 @@
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use whitewater::arq::{Envelope, EnvelopeConfig, KcpPeer, Opened};
+use whitewater::kcp::{self, Conv, Envelope, EnvelopeConfig, Kcp, Opened, Peers, PeersConfig, Strangers};
+use whitewater::machine::{DatagramQueue, Machine as _, Output as _};
 use whitewater::rand_core::CryptoRng;
-use whitewater::session::raw::{Peers, PeersConfig, Strangers};
-use whitewater::{ConfigError, Conv, DatagramQueue, Kcp, KcpSendError, Machine as _, Output as _, Time, arq};
+use whitewater::{ConfigError, Time};
 use whitewater_sim::SimRng;
 
 /// A mark before each datagram, and each a second time as a shard that rebuilds it.
@@ -28,10 +28,10 @@ const DATA: u8 = 0xd0;
 const SHARD: u8 = 0x5d;
 
 impl EnvelopeConfig for Twice {
-    fn inside(&self, config: &arq::Config) -> Result<arq::Config, ConfigError> {
+    fn inside(&self, config: &kcp::Config) -> Result<kcp::Config, ConfigError> {
         config.check()?;
-        arq::in_range("mtu", config.mtu, 51..=1000)?;
-        Ok(arq::Config { mtu: config.mtu - 1, ..*config })
+        kcp::in_range("mtu", config.mtu, 51..=1000)?;
+        Ok(kcp::Config { mtu: config.mtu - 1, ..*config })
     }
 
     fn envelope(&self, _: &mut dyn CryptoRng) -> Box<dyn Envelope> {
@@ -88,8 +88,8 @@ fn doubler(envelope: Option<&dyn Envelope>) -> &Doubler {
     envelope.downcast_ref().unwrap()
 }
 
-fn kcp() -> arq::Config {
-    arq::Config { mtu: 500, ..arq::Config::turbo() }
+fn kcp() -> kcp::Config {
+    kcp::Config { mtu: 500, ..kcp::Config::turbo() }
 }
 
 fn client() -> SocketAddr {
@@ -101,8 +101,9 @@ fn server() -> SocketAddr {
 }
 
 /// A peer that has sent a message of 900 bytes; the datagrams.
-fn sent(now: Time) -> (KcpPeer, Vec<Vec<u8>>) {
-    let mut peer = KcpPeer::with_envelope(server(), Conv(7), &kcp(), &Twice, &mut SimRng::new(1, 1)).unwrap();
+fn sent(now: Time) -> (kcp::Link, Vec<Vec<u8>>) {
+    let mut peer =
+        kcp::Link::with_envelope(server(), Conv(7), &kcp(), &Twice, &mut SimRng::new(1, 1)).unwrap();
     peer.send(&[7; 900]).unwrap();
     peer.handle_timeout(now); // it asks for a flush by itself
     let datagrams = std::iter::from_fn(|| Some(peer.emit(now)?.0)).collect();
@@ -122,10 +123,10 @@ fn an_envelope_leaves_within_the_mtu_and_adds_datagrams_behind_its_own() {
         datagrams.iter().map(|datagram| (datagram[0], datagram.len())).collect::<Vec<_>>(),
         [(DATA, 500), (SHARD, 500), (DATA, 450), (SHARD, 450)]
     );
-    assert_eq!(peer.send(b""), Err(KcpSendError::Empty));
-    let small = arq::Config { mtu: 50, ..kcp() };
+    assert_eq!(peer.send(b""), Err(kcp::SendError::Empty));
+    let small = kcp::Config { mtu: 50, ..kcp() };
     let error =
-        KcpPeer::with_envelope(server(), Conv(7), &small, &Twice, &mut SimRng::new(1, 1)).unwrap_err();
+        kcp::Link::with_envelope(server(), Conv(7), &small, &Twice, &mut SimRng::new(1, 1)).unwrap_err();
     assert_eq!((error.field, error.min, error.max), ("mtu", 51, 1000));
 }
 
@@ -168,7 +169,7 @@ fn who_is_not_proven_is_sent_no_more_datagrams_than_kcp_makes() {
 #[test]
 fn what_was_rebuilt_changes_no_round_trip_and_no_window() {
     for classic in [false, true] {
-        let config = if classic { arq::Config::turbo().classic() } else { arq::Config::turbo() };
+        let config = if classic { kcp::Config::turbo().classic() } else { kcp::Config::turbo() };
         let mut ends = [0, 1].map(|_| Kcp::new(Conv(7), &config, DatagramQueue::new()).unwrap());
         ends[0].send(b"question").unwrap();
         ends[0].flush(Time::from_millis(10));

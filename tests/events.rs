@@ -14,7 +14,8 @@ use logs::{check, lines, number, of, sum};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whitewater::{Config, Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv};
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 
 type Kcps = Pair<KcpEnd, KcpEnd>;

@@ -10,9 +10,9 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use whitewater::net::{Client, Incoming, KcpListener, KcpSocket, Server, ThreadConfig};
-use whitewater::session::{ClientConfig, Event, ServerConfig, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::net::{Client, Incoming, Server, ThreadConfig};
+use whitewater::session::{ClientConfig, Event, ServerConfig, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,8 +89,8 @@ fn drivers_without_a_socket_are_errors_and_those_that_have_one_go_on() {
         let errors = [
             insecure(at).map(drop).unwrap_err(),
             Server::<whitewater::session::Blob>::bind(ANY, &ServerConfig::insecure()).map(drop).unwrap_err(),
-            KcpListener::bind(ANY, &raw::PeersConfig::open()).map(drop).unwrap_err(),
-            KcpSocket::connect(at, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
+            kcp::Listener::bind(ANY, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
+            kcp::Socket::connect(at, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");
         echo(&mut server, &mut client, b"meanwhile");
@@ -135,7 +135,7 @@ fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
     async fn scene() {
         let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
         let server: Server = Server::bind(any, &ServerConfig::insecure()).unwrap();
-        let listener = KcpListener::bind(any, &raw::PeersConfig::open()).unwrap();
+        let listener = KcpListener::bind(any, &kcp::PeersConfig::open()).unwrap();
         let (target, config) = (Target::insecure(server.local_addr()), ClientConfig::default());
         let connecting = Client::connect::<Blob>(target.clone(), &config);
         let (client, session) = tokio::join!(connecting, server.accept());
@@ -146,7 +146,7 @@ fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
         let taken = take_all();
         let errors = [
             Server::<Blob>::bind(any, &ServerConfig::insecure()).map(drop).unwrap_err(),
-            KcpListener::bind(any, &raw::PeersConfig::open()).map(drop).unwrap_err(),
+            KcpListener::bind(any, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
             KcpStream::connect(nobody, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
             Client::connect::<Blob>(target.clone(), &config).await.map(drop).unwrap_err(),
         ];

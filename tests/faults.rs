@@ -7,7 +7,8 @@ use crate::common;
 
 use common::{at, ms, numbered, path, repairing};
 use std::time::Duration;
-use whitewater::{Config, Conv, Recovery, Stats, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Recovery, Stats};
 use whitewater_sim::{Bottleneck, Corruption, Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
 
 /// An end behind a checksum, as all are on UDP, with a clock of its own.

@@ -5,8 +5,9 @@ use crate::common;
 
 use common::{Raw, Talk, clean, flushed, kcp, lossy, numbered, pair, presets, raw_segments};
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, KcpSendError, RecvError, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{self, Config, RecvError};
 
 /// Least mtu, so that many fragments are few bytes.
 fn small() -> Config {
@@ -47,8 +48,8 @@ fn a_message_of_128_fragments_is_refused_and_leaves_nothing() {
     let (mut alice, fresh) = (kcp(&small()), kcp(&small()));
     let max = 127 * MSS;
     for len in [max + 1, 128 * MSS, 1 << 20] {
-        assert_eq!(alice.send(&vec![0; len]), Err(KcpSendError::TooLong { len, max }));
-        assert_eq!(alice.send_bytes(vec![0; len].into()), Err(KcpSendError::TooLong { len, max }));
+        assert_eq!(alice.send(&vec![0; len]), Err(kcp::SendError::TooLong { len, max }));
+        assert_eq!(alice.send_bytes(vec![0; len].into()), Err(kcp::SendError::TooLong { len, max }));
     }
     assert_eq!((alice.wait_snd(), alice.stats()), (0, fresh.stats()));
     assert_eq!((alice.check(Time::ZERO), flushed(&mut alice, 0)), (None, Vec::new()));
@@ -179,10 +180,10 @@ fn a_stream_that_is_sent_too_much_takes_what_fills_the_last_segment() {
     let mut alice = kcp(&config);
     let data = numbered(1, 200 * MSS);
     let max = 127 * MSS;
-    assert_eq!(alice.send(&data), Err(KcpSendError::TooLong { len: data.len(), max }));
+    assert_eq!(alice.send(&data), Err(kcp::SendError::TooLong { len: data.len(), max }));
     assert_eq!(alice.send(&data[..20]), Ok(20));
     assert_eq!(alice.send(&data[20..]), Ok(6), "the last segment had room for 6");
-    assert_eq!(alice.send(&data[26..]), Err(KcpSendError::TooLong { len: data.len() - 26, max }));
+    assert_eq!(alice.send(&data[26..]), Err(kcp::SendError::TooLong { len: data.len() - 26, max }));
     assert_eq!(alice.send(&data[26..26 + max]), Ok(max));
     let sent = flushed(&mut alice, 0);
     assert!(sent.iter().all(|push| push.cmd == Command::Push && push.frg == 0 && push.data.len() == MSS));
@@ -200,7 +201,7 @@ fn a_sender_that_repeats_what_was_not_taken_streams_everything() {
             let end = data.len().min(at + 500);
             match pair.alice.send(data[at..end].to_vec()) {
                 Ok(taken) => at += taken,
-                Err(error) => assert!(matches!(error, KcpSendError::QueueFull { .. }), "{error}"),
+                Err(error) => assert!(matches!(error, kcp::SendError::QueueFull { .. }), "{error}"),
             }
             pair.run_for(Duration::from_millis(3));
         }

@@ -8,8 +8,10 @@ use crate::common;
 use common::{Raw, Talk, drain, flushed, kcp, lossy, numbered, numbers, pair, repairing};
 use rand::{Rng, RngExt};
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, InputError, Kcp, Rejected, Sn, Stats, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, InputError, Kcp, Rejected, Sn, Stats};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::SimRng;
 
 /// When everything happens that does not say otherwise.

@@ -8,8 +8,10 @@ use common::{CONV, Raw, clean, kcp, lossy, numbered, presets, raw_segments, repa
 use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Kcp};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Link, LinkConfig};
 
 /// Where the other end writes its datagrams.

@@ -7,7 +7,7 @@
 
 use insta::assert_snapshot;
 use std::time::Duration;
-use whitewater::Modern;
+use whitewater::kcp::Modern;
 use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater_sim::scenario::{ChannelMode, Family, Latency, Mode, Report, Scenario, Workload};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};

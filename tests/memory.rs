@@ -7,7 +7,9 @@ use crate::common;
 
 use bytes::Bytes;
 use common::{Raw, kcp};
-use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Kcp};
+use whitewater::machine::DatagramQueue;
 
 /// A datagram of one segment, as large as it may be.
 fn large(sn: u32) -> Raw {

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 use std::collections::BTreeMap;
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp};
+use whitewater::machine::DatagramQueue;
 use whitewater::metrics::{Measures, Metric, Value, every};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
 
 /// The table as it has to be in docs/EVENTS.md.
 #[cfg(feature = "net")]

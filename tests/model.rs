@@ -10,8 +10,10 @@ use proptest::prelude::*;
 use rand::RngExt;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Kcp};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::SimRng;
 
 /// The sending half as ikcp.c has it; times in ms.

@@ -6,8 +6,10 @@ use crate::common;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Conv, Kcp, Modern};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload, percentile};
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 

@@ -5,11 +5,12 @@ use crate::common;
 use common::{Raw, Setup, Talk, clean, drain, flushed, kcp, lossy, numbered, pair};
 use rand::RngExt;
 use std::time::Duration;
-use whitewater::{Config, InputError, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, InputError};
 use whitewater_sim::SimRng;
 
 /// Sizes of the datagrams that a flush at `ms` sends.
-fn sizes(alice: &mut whitewater::Kcp<whitewater::DatagramQueue>, ms: u64) -> Vec<usize> {
+fn sizes(alice: &mut whitewater::kcp::Kcp<whitewater::machine::DatagramQueue>, ms: u64) -> Vec<usize> {
     alice.flush(Time::from_millis(ms));
     drain(alice).iter().map(Vec::len).collect()
 }

@@ -13,29 +13,29 @@ use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{Error, KcpListener, KcpSocket, SocketStats};
-use whitewater::session::raw::{self, PeerCloseReason, PeerEvent};
-use whitewater::{Config, Conv, Modern, Recovery};
+use whitewater::kcp::{self, Config, Conv, Modern, PeerCloseReason, PeerEvent, Recovery};
+use whitewater::net::{Error, SocketStats};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn listener(config: raw::PeersConfig) -> KcpListener {
-    KcpListener::bind("127.0.0.1:0", &raw::PeersConfig { kcp: Config::turbo().classic(), ..config }).unwrap()
+fn listener(config: kcp::PeersConfig) -> kcp::Listener {
+    kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp: Config::turbo().classic(), ..config })
+        .unwrap()
 }
 
-fn client(listener: &KcpListener, conv: u32) -> KcpSocket {
+fn client(listener: &kcp::Listener, conv: u32) -> kcp::Socket {
     connect(listener.local_addr().unwrap(), conv)
 }
 
-fn connect(to: SocketAddr, conv: u32) -> KcpSocket {
-    let mut socket = KcpSocket::connect(to, Conv(conv), &Config::turbo().classic()).unwrap();
+fn connect(to: SocketAddr, conv: u32) -> kcp::Socket {
+    let mut socket = kcp::Socket::connect(to, Conv(conv), &Config::turbo().classic()).unwrap();
     socket.set_read_timeout(Some(PATIENCE));
     socket
 }
 
 /// Pumps and echoes until `done`, which sees every event.
-fn serve(listener: &mut KcpListener, mut done: impl FnMut(&KcpListener, Option<PeerEvent>) -> bool) {
+fn serve(listener: &mut kcp::Listener, mut done: impl FnMut(&kcp::Listener, Option<PeerEvent>) -> bool) {
     let start = Instant::now();
     let mut message = vec![0; 1 << 16];
     loop {
@@ -62,7 +62,7 @@ fn nobody() -> SocketAddr {
 
 #[test]
 fn messages_of_every_size_come_back() {
-    let mut listener = listener(raw::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::open());
     let mut socket = client(&listener, 7);
     let peer = thread::spawn(move || {
         let mut buf = vec![0; 1 << 16];
@@ -86,12 +86,12 @@ fn messages_of_every_size_come_back() {
 #[test]
 fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
     let kcp = Config::turbo();
-    let limits = raw::PeersConfig { kcp, ..raw::PeersConfig::registered() };
-    let Ok(mut listener) = KcpListener::bind("[::]:0", &limits) else { return }; // no IPv6 here
+    let limits = kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() };
+    let Ok(mut listener) = kcp::Listener::bind("[::]:0", &limits) else { return }; // no IPv6 here
     let port = listener.local_addr().unwrap().port();
     let mut buf = [0; 100];
     for to in [SocketAddr::from(([127, 0, 0, 1], port)), format!("[::1]:{port}").parse().unwrap()] {
-        let mut socket = KcpSocket::connect(to, Conv(7), &kcp).unwrap();
+        let mut socket = kcp::Socket::connect(to, Conv(7), &kcp).unwrap();
         let from = socket.local_addr().unwrap();
         let id = listener.register(from, Conv(7)).unwrap();
         socket.try_send(b"ping").unwrap();
@@ -110,7 +110,7 @@ fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
 
 #[test]
 fn sessions_of_one_address_do_not_mix() {
-    let mut listener = listener(raw::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::open());
     let to = listener.local_addr().unwrap();
     let peers: Vec<_> = (0..8u32)
         .map(|conv| {
@@ -140,9 +140,9 @@ fn a_stream_gets_through_a_full_send_queue_with_every_recovery() {
 }
 
 fn stream_through_a_full_queue(config: Config) {
-    let limits = raw::PeersConfig { kcp: config, ..raw::PeersConfig::open() };
-    let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
-    let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
+    let limits = kcp::PeersConfig { kcp: config, ..kcp::PeersConfig::open() };
+    let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
+    let mut socket = kcp::Socket::connect(listener.local_addr().unwrap(), Conv(1), &config).unwrap();
     let data: Vec<u8> = (0..300_000u32).map(|at| (at / 7) as u8).collect();
     let sent = data.clone();
     let peer = thread::spawn(move || {
@@ -191,12 +191,12 @@ fn a_peer_by_other_hands_is_served_by_every_recovery() {
 
 fn serve_the_crate_kcp(kcp: Config) {
     let mut listener =
-        KcpListener::bind("127.0.0.1:0", &raw::PeersConfig { kcp, ..raw::PeersConfig::open() }).unwrap();
+        kcp::Listener::bind("127.0.0.1:0", &kcp::PeersConfig { kcp, ..kcp::PeersConfig::open() }).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(listener.local_addr().unwrap()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let peer = thread::spawn(move || {
-        let mut kcp = kcp::Kcp::new(7, Wire(socket.try_clone().unwrap()));
+        let mut kcp = ::kcp::Kcp::new(7, Wire(socket.try_clone().unwrap()));
         kcp.set_nodelay(true, 10, 2, true);
         let message: Vec<u8> = (0..20_000u32).map(|at| (at / 3) as u8).collect();
         kcp.send(&message).unwrap();
@@ -245,12 +245,12 @@ fn lossy_relay(to: SocketAddr) -> SocketAddr {
 fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
     let ends = recoveries().into_iter().flat_map(|ours| recoveries().map(|theirs| (ours, theirs)));
     for (ours, theirs) in ends {
-        let limits = raw::PeersConfig { kcp: theirs, ..raw::PeersConfig::open() };
-        let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
+        let limits = kcp::PeersConfig { kcp: theirs, ..kcp::PeersConfig::open() };
+        let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
         let relay = lossy_relay(listener.local_addr().unwrap());
         let both_rebuild = [ours, theirs].iter().all(|end| *end == recoveries()[2]);
         let peer = thread::spawn(move || {
-            let mut socket = KcpSocket::connect(relay, Conv(7), &ours).unwrap();
+            let mut socket = kcp::Socket::connect(relay, Conv(7), &ours).unwrap();
             socket.set_read_timeout(Some(PATIENCE));
             let (start, mut buf) = (Instant::now(), vec![0; 1 << 16]);
             for round in 0..1000 {
@@ -278,7 +278,7 @@ fn every_recovery_echoes_to_every_other_over_a_lossy_path() {
 
 #[test]
 fn strangers_and_garbage_open_nothing() {
-    let mut listener = listener(raw::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::open());
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(listener.local_addr().unwrap()).unwrap();
     for datagram in [&b"hello"[..], &[81; 24], &[0; 1000], &[]] {
@@ -292,12 +292,13 @@ fn strangers_and_garbage_open_nothing() {
 
 #[test]
 fn a_socket_that_is_not_connected_hears_its_peer_only() {
-    let mut listener = listener(raw::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::open());
     let own = UdpSocket::bind("127.0.0.1:0").unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[81; 100], own.local_addr().unwrap()).unwrap();
     let mut socket =
-        KcpSocket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &Config::turbo().classic()).unwrap();
+        kcp::Socket::wrap_to(own, listener.local_addr().unwrap(), Conv(1), &Config::turbo().classic())
+            .unwrap();
     let peer = thread::spawn(move || {
         socket.send(b"to the listener").unwrap();
         let len = socket.recv(&mut [0; 16]).unwrap();
@@ -309,7 +310,7 @@ fn a_socket_that_is_not_connected_hears_its_peer_only() {
 
 #[test]
 fn a_full_listener_serves_who_is_there() {
-    let mut listener = listener(raw::PeersConfig { max_peers: 2, ..raw::PeersConfig::open() });
+    let mut listener = listener(kcp::PeersConfig { max_peers: 2, ..kcp::PeersConfig::open() });
     let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
         socket.try_send(b"let me in").unwrap();
@@ -321,7 +322,7 @@ fn a_full_listener_serves_who_is_there() {
 
 #[test]
 fn one_address_gets_its_share_only() {
-    let limits = raw::PeersConfig { max_peers_per_address: 3, ..raw::PeersConfig::open() };
+    let limits = kcp::PeersConfig { max_peers_per_address: 3, ..kcp::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
@@ -334,7 +335,7 @@ fn one_address_gets_its_share_only() {
 
 #[test]
 fn a_silent_session_ends_and_its_peer_may_come_back() {
-    let limits = raw::PeersConfig { idle_timeout: Duration::from_millis(100), ..raw::PeersConfig::open() };
+    let limits = kcp::PeersConfig { idle_timeout: Duration::from_millis(100), ..kcp::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut socket = client(&listener, 1);
     socket.try_send(b"then nothing").unwrap();
@@ -370,7 +371,7 @@ fn a_port_that_nobody_listens_on_is_loss_and_then_a_silent_peer() {
 #[test]
 fn a_segment_sent_too_often_is_a_dead_link() {
     let config = Config { dead_link: 3, ..Config::turbo().classic() };
-    let mut socket = KcpSocket::connect(nobody(), Conv(1), &config).unwrap();
+    let mut socket = kcp::Socket::connect(nobody(), Conv(1), &config).unwrap();
     socket.send(b"anyone?").unwrap();
     let error = socket.recv(&mut [0; 16]).unwrap_err();
     assert_eq!((error.kind(), Error::of(&error)), (ErrorKind::TimedOut, Some(&Error::DeadLink { sends: 3 })));
@@ -378,7 +379,7 @@ fn a_segment_sent_too_often_is_a_dead_link() {
 
 #[test]
 fn a_listener_outlives_peers_that_vanish() {
-    let mut listener = listener(raw::PeersConfig::open());
+    let mut listener = listener(kcp::PeersConfig::open());
     let mut gone = client(&listener, 1);
     gone.try_send(b"and away").unwrap();
     gone.flush();
@@ -404,7 +405,7 @@ fn a_blocking_call_waits_as_long_as_it_was_told() {
         assert!((wait..PATIENCE).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
     let config = Config { snd_queue: 1, ..Config::turbo().classic() };
-    let mut socket = KcpSocket::connect(nobody(), Conv(1), &config).unwrap();
+    let mut socket = kcp::Socket::connect(nobody(), Conv(1), &config).unwrap();
     socket.set_write_timeout(Some(Duration::from_millis(30)));
     let error = (0..1000).find_map(|_| socket.send(b"message").err()).unwrap();
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
@@ -424,17 +425,17 @@ fn a_pump_says_when_it_wants_to_be_called_again() {
 #[test]
 fn what_cannot_work_is_said_by_name() {
     let error =
-        KcpSocket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast().classic() }).unwrap_err();
+        kcp::Socket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast().classic() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().starts_with("mtu is 20"), "{error}");
     let mut socket = connect(nobody(), 1);
     let error = socket.send(&vec![0; 1 << 20]).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");
-    let listener = listener(raw::PeersConfig::open());
-    let taken = KcpListener::bind(listener.local_addr().unwrap(), &raw::PeersConfig::open());
+    let listener = listener(kcp::PeersConfig::open());
+    let taken = kcp::Listener::bind(listener.local_addr().unwrap(), &kcp::PeersConfig::open());
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::AddrInUse);
     let unconnected = UdpSocket::bind("127.0.0.1:0").unwrap();
-    assert!(KcpSocket::wrap(unconnected, Conv(1), &Config::fast().classic()).is_err());
-    let error = KcpSocket::connect("127.0.0.1:99999", Conv(1), &Config::fast().classic()).unwrap_err();
+    assert!(kcp::Socket::wrap(unconnected, Conv(1), &Config::fast().classic()).is_err());
+    let error = kcp::Socket::connect("127.0.0.1:99999", Conv(1), &Config::fast().classic()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }

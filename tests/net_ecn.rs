@@ -3,7 +3,7 @@
 #![cfg(feature = "net")]
 
 use std::time::{Duration, Instant};
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
 

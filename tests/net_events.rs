@@ -5,9 +5,9 @@
 
 use std::io::Write;
 use std::time::{Duration, Instant};
-use whitewater::net::{Client, Incoming, KcpListener, KcpSocket, Server, ThreadConfig};
-use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionId, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::net::{Client, Incoming, Server, ThreadConfig};
+use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionId, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,9 +73,9 @@ fn of_one_session_of_a_server_and_of_a_client_to_a_file() {
 
 #[test]
 fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
-    let limits = raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() };
-    let mut listener = KcpListener::bind("127.0.0.1:0", &limits).unwrap();
-    let mut socket = KcpSocket::connect(listener.local_addr().unwrap(), Conv(7), &Config::turbo()).unwrap();
+    let limits = kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() };
+    let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
+    let mut socket = kcp::Socket::connect(listener.local_addr().unwrap(), Conv(7), &Config::turbo()).unwrap();
     socket.log_events(1000);
     let (mut peer, mut buf, mut sent) = (None, [0; 100], 0);
     until(|| {
@@ -86,7 +86,7 @@ fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
         socket.pump().unwrap();
         listener.pump().unwrap();
         while let Some(event) = listener.next_event() {
-            if let raw::PeerEvent::Accepted(id) = event {
+            if let kcp::PeerEvent::Accepted(id) = event {
                 peer = Some(id);
                 listener.peer(id).unwrap().log_events(1000);
             }
@@ -156,7 +156,7 @@ async fn of_sessions_and_streams_under_tokio() {
     assert_eq!(count(&log, [r#""lane":0,"e":"recv","rcv_nxt":1,"n":1"#]), [1]);
 
     let limits =
-        raw::PeersConfig { kcp: Config { stream: true, ..Config::turbo() }, ..raw::PeersConfig::open() };
+        kcp::PeersConfig { kcp: Config { stream: true, ..Config::turbo() }, ..kcp::PeersConfig::open() };
     let listener = KcpListener::bind(at, &limits).unwrap();
     let mut stream = KcpStream::connect(listener.local_addr(), Conv(7), &limits.kcp).unwrap();
     stream.with(|peer| peer.log_events(1000)).unwrap();

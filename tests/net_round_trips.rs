@@ -6,17 +6,16 @@
 
 use std::net::UdpSocket;
 use std::time::Duration;
-use whitewater::net::KcpSocket;
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
 
 const TRIPS: u64 = 100;
 
-fn ends(late_acks: bool) -> [KcpSocket; 2] {
+fn ends(late_acks: bool) -> [kcp::Socket; 2] {
     let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
     [near, far].map(|socket| {
-        let mut socket = KcpSocket::wrap(socket, Conv(7), &Config::turbo()).unwrap();
+        let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::turbo()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20)));
         socket.set_late_acks(late_acks);
         socket

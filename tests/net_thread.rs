@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::{
     Client, ClientThread, Incoming, NotSent, Refused, Server, ServerThread, ThreadConfig, Way,

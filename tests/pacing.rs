@@ -9,9 +9,11 @@ use common::{drain, kcp};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use whitewater::arq::congestion::{CongestionControl, PACING_BURST, Sent};
-use whitewater::wire::segments;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Time};
+use whitewater::Time;
+use whitewater::kcp::congestion::{CongestionControl, PACING_BURST, Sent};
+use whitewater::kcp::wire::segments;
+use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, SimRng};
 
 /// A rate that does not change, and what was sent: when, how long, how often.

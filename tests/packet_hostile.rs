@@ -6,9 +6,10 @@
 use allocation_counter::measure;
 use std::fmt::Debug;
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
 use whitewater::pace::PaceConfig;
-use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, RejectedPackets};
-use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, RejectedPackets, Seq16};
 
 const NOW: Time = Time::from_millis(1000);
 

@@ -6,7 +6,7 @@ use crate::common;
 
 use common::{Talk, clean, ms, pair, presets, rough};
 use std::time::Duration;
-use whitewater::arq::congestion::{CongestionControl, Copa, Cubic, GoodBad};
+use whitewater::kcp::congestion::{CongestionControl, Copa, Cubic, GoodBad};
 use whitewater::pace::PaceConfig;
 use whitewater_sim::{LinkConfig, Loss};
 

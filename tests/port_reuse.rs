@@ -7,11 +7,9 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
-use whitewater::net::{Client, KcpListener, KcpSocket, Server};
-use whitewater::session::{
-    ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Target, raw,
-};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::net::{Client, Server};
+use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -172,29 +170,32 @@ fn a_client_on_the_port_of_one_that_said_goodbye_is_let_in_at_once_and_late_data
     assert_eq!((told.sessions().len(), told.closed(told.sessions()[1])), (2, None));
 }
 
-fn listener() -> KcpListener {
+fn listener() -> kcp::Listener {
     let quarantine = Duration::from_millis(300);
-    KcpListener::bind(ANY, &raw::PeersConfig { kcp: Config::turbo(), quarantine, ..raw::PeersConfig::open() })
-        .unwrap()
+    kcp::Listener::bind(
+        ANY,
+        &kcp::PeersConfig { kcp: Config::turbo(), quarantine, ..kcp::PeersConfig::open() },
+    )
+    .unwrap()
 }
 
-fn bare_on(port: SocketAddr, listener: &KcpListener, conv: u32) -> KcpSocket {
+fn bare_on(port: SocketAddr, listener: &kcp::Listener, conv: u32) -> kcp::Socket {
     let socket = UdpSocket::bind(port).unwrap();
-    KcpSocket::wrap_to(socket, listener.local_addr().unwrap(), Conv(conv), &Config::turbo()).unwrap()
+    kcp::Socket::wrap_to(socket, listener.local_addr().unwrap(), Conv(conv), &Config::turbo()).unwrap()
 }
 
 /// Pumps both until `is_done`, and echoes.
 fn bare_until(
-    listener: &mut KcpListener,
-    socket: &mut KcpSocket,
-    mut is_done: impl FnMut(&mut KcpListener, &mut KcpSocket) -> bool,
+    listener: &mut kcp::Listener,
+    socket: &mut kcp::Socket,
+    mut is_done: impl FnMut(&mut kcp::Listener, &mut kcp::Socket) -> bool,
 ) {
     let (start, mut buf) = (Instant::now(), [0; 100]);
     while !is_done(listener, socket) {
         assert!(start.elapsed() < PATIENCE, "{:?}", listener.stats());
         listener.poll(Some(Duration::from_millis(1))).unwrap();
         while let Some(event) = listener.next_event() {
-            if let raw::PeerEvent::Readable(id) = event
+            if let kcp::PeerEvent::Readable(id) = event
                 && let Some(peer) = listener.peer(id)
             {
                 while let Ok(len) = peer.recv(&mut buf) {
@@ -206,7 +207,7 @@ fn bare_until(
     }
 }
 
-fn bare_echo(listener: &mut KcpListener, socket: &mut KcpSocket, message: &[u8]) {
+fn bare_echo(listener: &mut kcp::Listener, socket: &mut kcp::Socket, message: &[u8]) {
     socket.try_send(message).unwrap();
     let mut buf = [0; 100];
     bare_until(listener, socket, |_, socket| match socket.try_recv(&mut buf) {
@@ -259,7 +260,7 @@ fn a_listener_that_is_bound_again_at_once_takes_new_conversations_and_nothing_fr
     bare_echo(&mut first, &mut old, b"before");
     drop(first);
     let mut second =
-        KcpListener::bind(at, &raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() })
+        kcp::Listener::bind(at, &kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() })
             .unwrap();
     old.try_send(b"still there?").unwrap();
     bare_until(&mut second, &mut old, |listener, _| listener.stats().strays > 0);

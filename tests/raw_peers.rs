@@ -3,17 +3,19 @@
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::session::raw::{
-    PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Strangers,
+use whitewater::Time;
+use whitewater::kcp::wire::{Command, Header, Segment};
+use whitewater::kcp::{
+    self, Conv, Kcp, Millis, PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, RegisterError, Sn,
+    Strangers,
 };
-use whitewater::wire::{Command, Header, Segment};
-use whitewater::{Conv, DatagramQueue, Kcp, Machine as _, Millis, Sn, Time, arq};
+use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_sim::SimRng;
 
 /// Limits that a test reaches soon, and a rate that only its own test meets.
 fn config() -> PeersConfig {
     PeersConfig {
-        kcp: arq::Config::fast().classic(),
+        kcp: kcp::Config::fast().classic(),
         max_peers: 4,
         max_peers_per_address: 2,
         accept_burst: 1000,
@@ -37,7 +39,7 @@ fn hello(conv: u32) -> Vec<u8> {
 }
 
 fn client(conv: u32) -> Kcp<DatagramQueue> {
-    Kcp::new(Conv(conv), &arq::Config::fast().classic(), DatagramQueue::new()).unwrap()
+    Kcp::new(Conv(conv), &kcp::Config::fast().classic(), DatagramQueue::new()).unwrap()
 }
 
 fn flushed(kcp: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u8> {
@@ -253,7 +255,7 @@ fn exchange(peers: &mut Peers, kcp: &mut Kcp<DatagramQueue>, now: Time, from: So
 
 #[test]
 fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_echoes() {
-    for kcp in [arq::Config::fast(), arq::Config::fast().classic()] {
+    for kcp in [kcp::Config::fast(), kcp::Config::fast().classic()] {
         let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();
@@ -284,7 +286,7 @@ fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_ec
 
 #[test]
 fn an_honest_stranger_proves_its_address_with_its_first_acknowledgement() {
-    for kcp in [arq::Config::fast(), arq::Config::fast().classic()] {
+    for kcp in [kcp::Config::fast(), kcp::Config::fast().classic()] {
         let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
         client.send(&[1; 600]).unwrap();

@@ -8,8 +8,9 @@ use rand::RngExt;
 use common::{CONV, Raw, at, drain, kcp, ms, numbered, numbers, path, raw_segments, repairing};
 use std::collections::VecDeque;
 use whitewater::inside::code::Encoder;
-use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Modern, Sn};
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Kcp, Modern, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::{Family, Mode, Scenario, Score, Workload};
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 

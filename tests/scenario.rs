@@ -4,8 +4,9 @@ use crate::common;
 
 use common::Unlimited;
 use std::time::Duration;
-use whitewater::arq::congestion::CongestionControl;
-use whitewater::{Config, KcpSendError, Time};
+use whitewater::Time;
+use whitewater::kcp::congestion::CongestionControl;
+use whitewater::kcp::{self, Config};
 use whitewater_sim::scenario::{
     EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
 };
@@ -102,7 +103,7 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     assert!(
         matches!(
             error,
-            ScenarioError::Send { index: 1, error: EndError::Kcp(KcpSendError::QueueFull { .. }), .. }
+            ScenarioError::Send { index: 1, error: EndError::Kcp(kcp::SendError::QueueFull { .. }), .. }
         ),
         "{error}"
     );

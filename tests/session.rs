@@ -9,8 +9,8 @@ use common::sessions::{
     PSK, SERVER, SUITE, World, client_address, random, server_address, server_config, target,
 };
 use std::time::Duration;
-use whitewater::Machine as _;
 use whitewater::Time;
+use whitewater::machine::Machine as _;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::session::{
     Blob, ClientConfig, ClientState, CloseReason, Event, SendError, Session, SessionConfig, Suite, Target,

@@ -9,9 +9,10 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use whitewater::kcp::Sn;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
-use whitewater::seq::{Seq16, Sn};
+use whitewater::packet::Seq16;
 use whitewater::session::{Blob, SessionConfig};
 use whitewater_sim::{LinkConfig, Loss};
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 use std::net::SocketAddr;
+use whitewater::Time;
 use whitewater::inside::session::cookie::{Claim, CookieKey};
 use whitewater::inside::session::exchange::{Attempt, Initiator, Responder};
 use whitewater::inside::session::seal::Seal;
@@ -10,8 +11,8 @@ use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Frames, Hello,
     KcpPart, LossFrame, Msg1, Msg2, Packet, Reset,
 };
+use whitewater::packet::Seq16;
 use whitewater::session::Suite;
-use whitewater::{Seq16, Time};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
 const PROTOCOL: u64 = 0x1122_3344_5566_7788;

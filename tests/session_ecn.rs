@@ -7,7 +7,7 @@ use crate::common;
 
 use common::sessions::{SUITE, World, server_config, target};
 use std::time::Duration;
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::{ConnectionStats, SessionConfig};
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};

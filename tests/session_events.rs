@@ -14,9 +14,9 @@ use logs::{check, lines, number, of, sum};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use whitewater::events::Logged;
+use whitewater::kcp::{self, Stats};
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, SessionEvent};
-use whitewater::{KcpEvent, Stats};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn path(loss: f64) -> LinkConfig {
@@ -185,7 +185,7 @@ fn strangers_and_a_hostile_peer_cannot_make_it_grow() {
 
 #[test]
 fn an_event_is_as_large_as_the_docs_say() {
-    assert!(size_of::<Logged<KcpEvent>>() <= 40, "{}", size_of::<Logged<KcpEvent>>());
+    assert!(size_of::<Logged<kcp::Event>>() <= 40, "{}", size_of::<Logged<kcp::Event>>());
     assert!(size_of::<Logged<SessionEvent>>() <= 56, "{}", size_of::<Logged<SessionEvent>>());
 }
 

@@ -9,9 +9,9 @@ use common::ms;
 use common::sessions::{SUITE, World, client_address, random, server_config, target};
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use whitewater::session::raw::{self, PeerId, Peers};
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv, PeerId, Peers};
 use whitewater::session::{Blob, Connection, ServerConfig, SessionConfig, SessionId};
-use whitewater::{Config, Conv, Time};
 use whitewater_sim::LinkConfig;
 
 /// Bytes that one sends in a row while others wait.
@@ -137,7 +137,7 @@ fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
         ..Config::turbo()
     };
     let mut peers =
-        Peers::new(&raw::PeersConfig { kcp, ..raw::PeersConfig::registered() }, &mut random(1, 1)).unwrap();
+        Peers::new(&kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() }, &mut random(1, 1)).unwrap();
     let address = |index: u32| client_address(1 + u8::try_from(index).unwrap(), 9000);
     let ids = (0..count).map(|index| peers.register(now, address(index), Conv(index)).unwrap()).collect();
     (peers, ids)

@@ -14,11 +14,13 @@ use insta::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
+use whitewater::Time;
 use whitewater::inside::session::wire::{Frame, FrameWriter, Frames, LossFrame, Packet};
+use whitewater::kcp::Config;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
+use whitewater::packet::Seq16;
 use whitewater::session::{Blob, ConnectionStats, RepairConfig, SessionConfig, Suite};
-use whitewater::{Config, Seq16, Time};
 use whitewater_sim::{LinkConfig, Loss};
 
 /// What carries a game's messages from the client to the server.

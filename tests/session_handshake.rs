@@ -12,9 +12,9 @@ use crate::common::machine::Whole as _;
 
 use common::sessions::{client_address, random, server_address};
 use std::time::Duration;
-use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::wire::kind;
+use whitewater::machine::Machine as _;
 #[cfg(feature = "crypto")]
 use whitewater::session::public_key;
 use whitewater::session::{

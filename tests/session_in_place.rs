@@ -5,12 +5,12 @@
 use crate::common::machine::Whole as _;
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Machine as _;
-use whitewater::session::raw::{self, Peers};
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv, Peers};
+use whitewater::machine::Machine as _;
 use whitewater::session::{
     Blob, ClientConfig, Server, ServerConfig, Session, SessionConfig, SessionId, Target,
 };
-use whitewater::{Config, Conv, Time};
 use whitewater_sim::SimRng;
 
 const BEFORE: &[u8] = b"what was there before";
@@ -105,7 +105,7 @@ fn a_datagram_behind_others_is_byte_for_byte_that_which_is_alone() {
 
 /// Bytes that are sent before anything is heard of them.
 fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
-    let config = raw::PeersConfig { kcp, ..raw::PeersConfig::registered() };
+    let config = kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() };
     let mut peers = Peers::new(&config, &mut SimRng::new(1, 1)).unwrap();
     let id = peers.register(Time::ZERO, address(1), Conv(1)).unwrap();
     (0..count).for_each(|_| assert!(peers.peer(id).unwrap().send(message).is_ok()));

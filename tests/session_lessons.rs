@@ -6,9 +6,9 @@ use crate::common::machine::Whole as _;
 use common::ms;
 use common::sessions::{SUITE, World, random, server_address, server_config, target};
 use whitewater::inside::session::wire::kind;
+use whitewater::kcp::wire::{Command, Header, Segment};
+use whitewater::kcp::{Conv, Millis, Sn};
 use whitewater::session::{Blob, CloseReason, Event, Server, SessionConfig};
-use whitewater::wire::{Command, Header, Segment};
-use whitewater::{Conv, Millis, Sn};
 use whitewater_sim::{LinkConfig, Loss};
 
 fn connected() -> World {

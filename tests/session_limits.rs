@@ -11,12 +11,12 @@ use common::rogue::{Rogue, open_server};
 use common::sessions::{SUITE, World, client_address, server_config, target};
 use common::{Raw, ms};
 use std::time::{Duration, Instant};
-use whitewater::arq::KcpSendError as LaneError;
 use whitewater::inside::session::wire::{Data, Frame, Hello, KcpPart};
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, SendError as LaneError};
 use whitewater::message::channel::ChannelConfig;
+use whitewater::packet::Seq16;
 use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
-use whitewater::wire::Command;
-use whitewater::{Config, Seq16};
 use whitewater_sim::LinkConfig;
 
 /// The document names a test for each limit; a name that is none would be no proof.

@@ -10,7 +10,7 @@ use common::sessions::{SUITE, Toward, World, forger_of_numbers, server_config, t
 use std::time::Duration;
 use whitewater::inside::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::message::channel::ChannelConfig;
-use whitewater::seq::Seq16;
+use whitewater::packet::Seq16;
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 

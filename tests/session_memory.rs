@@ -9,12 +9,11 @@ use rand::Rng;
 use allocation_counter::measure;
 use common::ms;
 use common::sessions::{World, client_address, random, server_address, server_config, target};
-use whitewater::Machine as _;
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::machine::Machine as _;
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{
-    Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target, raw,
-};
-use whitewater::{Config, Conv, Time};
+use whitewater::session::{Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target};
 use whitewater_sim::{LinkConfig, SimRng};
 
 /// Heap bytes that a value owns.
@@ -227,8 +226,8 @@ fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_wakes_nobody() {
     // Of a table that grows by doubling, one that is just more than half empty is the worst.
     for count in [900, 1000, 1800] {
         let limits =
-            raw::PeersConfig { kcp: Config::turbo(), max_peers: count, ..raw::PeersConfig::registered() };
-        let mut peers = raw::Peers::new(&limits, &mut random(1, 1)).unwrap();
+            kcp::PeersConfig { kcp: Config::turbo(), max_peers: count, ..kcp::PeersConfig::registered() };
+        let mut peers = kcp::Peers::new(&limits, &mut random(1, 1)).unwrap();
         let mut now = Time::from_millis(1000);
         let made = measure(|| {
             for index in 0..count {

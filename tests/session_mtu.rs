@@ -7,9 +7,10 @@ use crate::common;
 use common::ms;
 use common::sessions::{SUITE, World};
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::kcp::Config;
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::{ConnectionStats, SessionConfig};
-use whitewater::{Config, Time};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 const RTT: Duration = Duration::from_millis(60);

@@ -8,7 +8,7 @@ use rand::Rng;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_address};
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{Blob, CloseReason, Connection, Event, SessionConfig, Suite, Undelivered};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss, SimRng};

@@ -7,7 +7,7 @@ use rand::Rng;
 
 use common::ms;
 use common::sessions::{SUITE, World};
-use whitewater::Stats;
+use whitewater::kcp::Stats;
 use whitewater::session::{Event, SessionConfig};
 use whitewater_sim::{LinkConfig, SimRng};
 

@@ -8,9 +8,9 @@ use crate::common::machine::Whole as _;
 use common::sessions::{SUITE, client_address, random, server_address, server_config, target};
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
+use whitewater::machine::Machine as _;
 use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
 };

@@ -5,8 +5,8 @@ use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
-use whitewater::Machine as _;
 use whitewater::Time;
+use whitewater::machine::Machine as _;
 use whitewater::session::{ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig};
 use whitewater_sim::LinkConfig;
 

@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
 use proptest::prelude::*;
-use whitewater::Seq16;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, CHALLENGE_LEN, CLOSE_TEXT_MAX, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, DENY_LEN,
     Data, Deny, DenyReason, EcnFrame, FRAMES_MAX, Frame, FrameError, FrameWriter, Frames, HELLO_MIN, Hello,
     KcpPart, LossFrame, MESSAGE_MAX, Msg1, Msg2, Packet, PacketError, RESET_LEN, Reset, TOKEN_MAX, USER_MAX,
     is_close_text,
 };
+use whitewater::packet::Seq16;
 
 /// One of each kind, from the same numbers.
 fn packets(

@@ -6,8 +6,8 @@ use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World};
+use whitewater::kcp::{self, Config};
 use whitewater::session::{Event, SessionConfig};
-use whitewater::{Config, KcpSendError};
 use whitewater_sim::{LinkConfig, Loss};
 
 const LANE: usize = 0;
@@ -42,7 +42,7 @@ fn a_lane_that_was_full_says_when_it_has_room_at_either_end() {
                         Err(error) => break error,
                     }
                 };
-                let queue_full = KcpSendError::QueueFull { segments: 16, bytes: 64 };
+                let queue_full = kcp::SendError::QueueFull { segments: 16, bytes: 64 };
                 assert_eq!(full, queue_full.into(), "seed {seed}");
                 world.drain();
                 assert!(

@@ -13,10 +13,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::Machine as _;
-use whitewater::net::{Clock, Incoming, KcpListener, KcpSocket, Server, ServerThreads, ThreadConfig};
-use whitewater::session::{Blob, ClientConfig, ServerConfig, Session, SessionConfig, SessionId, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::machine::Machine as _;
+use whitewater::net::{Clock, Incoming, Server, ServerThreads, ThreadConfig};
+use whitewater::session::{Blob, ClientConfig, ServerConfig, Session, SessionConfig, SessionId, Target};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -185,12 +185,12 @@ fn there_are_1_to_64_shards() {
 fn bare_kcp_peers_are_spread_over_listeners_that_need_not_know_each_other() {
     let kcp = Config::turbo();
     let limits =
-        raw::PeersConfig { kcp, max_peers_per_address: 100, accept_burst: 100, ..raw::PeersConfig::open() };
-    let listeners = KcpListener::bind_shards("127.0.0.1:0", &limits, 3).unwrap();
+        kcp::PeersConfig { kcp, max_peers_per_address: 100, accept_burst: 100, ..kcp::PeersConfig::open() };
+    let listeners = kcp::Listener::bind_shards("127.0.0.1:0", &limits, 3).unwrap();
     let address = listeners[0].local_addr().unwrap();
     let served: Vec<_> = listeners.into_iter().map(|listener| thread::spawn(|| echo(listener))).collect();
     for conv in 0..24 {
-        let mut client = KcpSocket::connect(address, Conv(conv), &kcp).unwrap();
+        let mut client = kcp::Socket::connect(address, Conv(conv), &kcp).unwrap();
         client.set_read_timeout(Some(PATIENCE));
         let mut answer = [0; 10];
         for message in [b"one", b"two"] {
@@ -205,11 +205,11 @@ fn bare_kcp_peers_are_spread_over_listeners_that_need_not_know_each_other() {
 }
 
 /// Answers until nobody has asked for a while; returns how many peers there were.
-fn echo(mut listener: KcpListener) -> usize {
+fn echo(mut listener: kcp::Listener) -> usize {
     let mut buf = [0; 100];
     while listener.poll(Some(Duration::from_secs(1))).unwrap() {
         while let Some(event) = listener.next_event() {
-            let raw::PeerEvent::Readable(id) = event else { continue };
+            let kcp::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).unwrap();
             while let Ok(len) = peer.recv(&mut buf) {
                 peer.send(&buf[..len]).unwrap();

@@ -5,7 +5,9 @@
 
 use rand::Rng;
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Clock, Drive, Group, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, SimRng};
 
 const fn ms(millis: u64) -> Duration {

@@ -11,9 +11,9 @@ use std::env;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use whitewater::net::{Client, KcpListener, KcpSocket, Server, SocketBuffers, SocketStats};
-use whitewater::session::{ClientConfig, ClientState, ServerConfig, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::net::{Client, Server, SocketBuffers, SocketStats};
+use whitewater::session::{ClientConfig, ClientState, ServerConfig, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -156,9 +156,9 @@ fn a_host_that_cannot_be_reached_is_counted_and_found_when_it_can() {
 fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
     in_own_network("bare_kcp_over_a_narrow_interface_goes_in_fragments", || {
         ip("link set lo mtu 600");
-        let mut listener = KcpListener::bind(loopback(), &raw::PeersConfig::open()).unwrap();
+        let mut listener = kcp::Listener::bind(loopback(), &kcp::PeersConfig::open()).unwrap();
         let to = listener.local_addr().unwrap();
-        let mut socket = KcpSocket::connect(to, Conv(7), &Config::turbo()).unwrap();
+        let mut socket = kcp::Socket::connect(to, Conv(7), &Config::turbo()).unwrap();
         socket.try_send(&[7; 5000]).unwrap();
         let (start, mut buf, mut got) = (Instant::now(), vec![0; 5000], 0);
         while got == 0 {
@@ -166,7 +166,7 @@ fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
             socket.pump().unwrap();
             listener.poll(Some(Duration::from_millis(1))).unwrap();
             while let Some(event) = listener.next_event() {
-                if let raw::PeerEvent::Readable(id) = event {
+                if let kcp::PeerEvent::Readable(id) = event {
                     got = listener.peer(id).unwrap().recv(&mut buf).unwrap();
                 }
             }
@@ -190,7 +190,7 @@ async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {
         }
     };
     timeout(PATIENCE, told).await.unwrap();
-    let listener = KcpListener::bind(at, &raw::PeersConfig::open()).unwrap();
+    let listener = KcpListener::bind(at, &kcp::PeersConfig::open()).unwrap();
     let (peer, _) = timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
     let mut buf = [0; 10];
     assert_eq!(timeout(PATIENCE, peer.recv(&mut buf)).await.unwrap().unwrap(), 7);

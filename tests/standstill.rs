@@ -6,8 +6,9 @@ use crate::common;
 
 use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Conv};
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 
 /// When segments leave again up to `until`, with `count` of them in flight to a peer at `rtt` ms that has stopped.

@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
+use whitewater::kcp::{self, Config, Conv};
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
-use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Target};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,12 +56,12 @@ async fn connect(server: SocketAddr) -> Session {
 }
 
 fn listener() -> KcpListener {
-    let config = raw::PeersConfig {
+    let config = kcp::PeersConfig {
         kcp: Config { stream: true, ..Config::turbo() },
         max_peers_per_address: 1000,
         accepts_per_second: 1000,
         accept_burst: 1000,
-        ..raw::PeersConfig::open()
+        ..kcp::PeersConfig::open()
     };
     KcpListener::bind(ANY, &config).unwrap()
 }

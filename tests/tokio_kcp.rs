@@ -12,10 +12,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
+use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::Error;
 use whitewater::net::tokio::{KcpListener, KcpStream};
-use whitewater::session::raw;
-use whitewater::{Config, Conv};
 
 /// Long enough for any machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,11 +27,11 @@ fn stream_config() -> Config {
 fn listener(kcp: Config) -> KcpListener {
     KcpListener::bind(
         ANY,
-        &raw::PeersConfig {
+        &kcp::PeersConfig {
             kcp,
             max_peers_per_address: 1024,
             accept_burst: 1024,
-            ..raw::PeersConfig::open()
+            ..kcp::PeersConfig::open()
         },
     )
     .unwrap()
@@ -160,10 +159,10 @@ async fn a_shutdown_to_nobody_times_out_and_says_so() {
 
 #[tokio::test]
 async fn a_peer_that_is_gone_fails_reads_after_what_it_sent() {
-    let limits = raw::PeersConfig {
+    let limits = kcp::PeersConfig {
         kcp: stream_config(),
         idle_timeout: Duration::from_millis(300),
-        ..raw::PeersConfig::open()
+        ..kcp::PeersConfig::open()
     };
     let listener = KcpListener::bind(ANY, &limits).unwrap();
     let mut client = KcpStream::connect(listener.local_addr(), Conv(1), &stream_config()).unwrap();
@@ -248,7 +247,7 @@ async fn the_port_of_a_listener_can_be_bound_again_when_all_of_it_is_dropped() {
     let (server, _) = timeout(PATIENCE, first.accept()).await.unwrap().unwrap();
     drop((first, server));
     let again = async {
-        while KcpListener::bind(addr, &raw::PeersConfig::open()).is_err() {
+        while KcpListener::bind(addr, &kcp::PeersConfig::open()).is_err() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

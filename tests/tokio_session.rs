@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::Error;
 use whitewater::net::tokio::{Client, Server, Session};

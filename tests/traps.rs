@@ -15,10 +15,12 @@ use crate::common;
 
 use common::{CONV, Raw, Talk, clean, drain, flushed, kcp, numbered, numbers, pair, presets, raw_segments};
 use std::time::Duration;
-use whitewater::arq::congestion::CongestionControl;
 use whitewater::inside::congestion::KcpControl;
-use whitewater::wire::{Command, conv_of};
-use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, Sn, Time};
+use whitewater::kcp::congestion::CongestionControl;
+use whitewater::kcp::wire::{Command, conv_of};
+use whitewater::kcp::{Config, Conv, Kcp, Sn};
+use whitewater::machine::DatagramQueue;
+use whitewater::{ConfigError, Time};
 
 fn ms(ms: u64) -> Time {
     Time::from_millis(ms)

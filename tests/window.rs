@@ -4,8 +4,10 @@ use crate::common;
 
 use common::{Raw, Setup, Talk, clean, flushed, kcp, lossy, numbered, numbers, pair};
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Kcp};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::Drive;
 
 #[test]

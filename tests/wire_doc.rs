@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 use std::time::Duration;
+use whitewater::Time;
 use whitewater::inside::code::Encoder;
+use whitewater::kcp::wire::{Segment, segments};
+use whitewater::kcp::{Config, Conv, Kcp, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
-use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::wire::{Segment, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Seq16, Sn, Time};
+use whitewater::packet::{Endpoint, PacketConfig, Seq16};
 
 const DOCUMENT: &str = include_str!("../docs/WIRE.md");
 const CONV: Conv = Conv(0x1122_3344);

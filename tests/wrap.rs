@@ -6,8 +6,10 @@ use crate::common;
 
 use common::{Pair, Raw, Setup, Talk, drain, kcp, lossy, numbered, raw_segments, repairing, rough};
 use std::time::Duration;
-use whitewater::wire::Command;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::Command;
+use whitewater::kcp::{Config, Conv, Kcp, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::Drive;
 
 /// Where a run of some hundred numbers or some seconds meets an edge of the 32 bits.

@@ -1,7 +1,9 @@
 //! whitewater as a [`Peer`].
 
 use super::{CONV, Peer, Port};
-use whitewater::{Config, Conv, Kcp, Modern, Output, Recovery, RecvError, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery, RecvError};
+use whitewater::machine::Output;
 
 pub(crate) struct Whitewater(pub(crate) Kcp<Port>);
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::{Config, Conv};
+use whitewater::kcp::{Config, Conv};
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]

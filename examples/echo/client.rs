@@ -4,7 +4,7 @@ use crate::args::Load;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use whitewater::net::KcpSocket;
+use whitewater::kcp;
 
 /// How far a client has come, for whoever watches it.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Outcome {
 }
 
 /// Sends `load` and waits for the echoes, the last of them at most for [`PATIENCE`].
-pub(crate) fn run(socket: &mut KcpSocket, load: Load, progress: &Progress) -> io::Result<Outcome> {
+pub(crate) fn run(socket: &mut kcp::Socket, load: Load, progress: &Progress) -> io::Result<Outcome> {
     let count =
         u32::try_from(load.time.as_millis() * u128::from(load.rate) / 1000).unwrap_or(u32::MAX).max(1);
     let start = Instant::now();
@@ -77,7 +77,7 @@ pub(crate) fn run(socket: &mut KcpSocket, load: Load, progress: &Progress) -> io
 }
 
 /// Sends a whole message; a stream may take it in parts.
-fn send(socket: &mut KcpSocket, message: &[u8]) -> io::Result<()> {
+fn send(socket: &mut kcp::Socket, message: &[u8]) -> io::Result<()> {
     let mut rest = message;
     while !rest.is_empty() {
         let len = socket.send(rest)?;

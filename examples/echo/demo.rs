@@ -11,9 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
-use whitewater::net::{KcpListener, KcpSocket};
-use whitewater::session::raw;
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
 
 /// Each preset at the same time, between ends and over a network of its own.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
@@ -43,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 }
 
 /// One client over one socket.
-pub(crate) fn measure(args: &Args, socket: &mut KcpSocket) -> io::Result<()> {
+pub(crate) fn measure(args: &Args, socket: &mut kcp::Socket) -> io::Result<()> {
     print_load(args);
     let progress = Progress::default();
     let peer = socket.peer_addr().to_string();
@@ -64,10 +62,10 @@ pub(crate) fn measure(args: &Args, socket: &mut KcpSocket) -> io::Result<()> {
 
 /// A server, a network and a client, for as long as the client runs.
 fn one(args: &Args, config: &Config, progress: &Progress) -> io::Result<Outcome> {
-    let limits = raw::PeersConfig { kcp: *config, eager: args.eager, ..raw::PeersConfig::open() };
-    let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
+    let limits = kcp::PeersConfig { kcp: *config, eager: args.eager, ..kcp::PeersConfig::open() };
+    let mut listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let mut socket = KcpSocket::connect(network.local_addr()?, Conv(1), config)?;
+    let mut socket = kcp::Socket::connect(network.local_addr()?, Conv(1), config)?;
     socket.set_eager(args.eager);
     relay::start(network, listener.local_addr()?, args.link)?;
     let running = Arc::new(AtomicBool::new(true));

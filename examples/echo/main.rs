@@ -13,9 +13,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::thread;
-use whitewater::Conv;
-use whitewater::net::{KcpListener, KcpSocket};
-use whitewater::session::raw;
+use whitewater::kcp::{self, Conv};
 
 fn main() -> ExitCode {
     let args = match Args::parse(std::env::args().skip(1)) {
@@ -47,9 +45,9 @@ fn main() -> ExitCode {
 }
 
 fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
-    let config = raw::PeersConfig { kcp: args.config(), eager: args.eager, ..raw::PeersConfig::open() };
+    let config = kcp::PeersConfig { kcp: args.config(), eager: args.eager, ..kcp::PeersConfig::open() };
     let mut listener =
-        KcpListener::bind(at, &config).map_err(|error| format!("cannot listen on {at}: {error}"))?;
+        kcp::Listener::bind(at, &config).map_err(|error| format!("cannot listen on {at}: {error}"))?;
     println!("listening on {}", listener.local_addr().map_err(|error| error.to_string())?);
     server::serve(&mut listener, true, || true).map_err(|error| format!("the server failed: {error}"))
 }
@@ -57,7 +55,7 @@ fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
 fn connect(args: &Args, to: SocketAddr) -> Result<(), String> {
     let conv = args.conv.unwrap_or(Conv(1));
     let mut socket =
-        KcpSocket::connect(to, conv, &args.config()).map_err(|error| format!("{to}: {error}"))?;
+        kcp::Socket::connect(to, conv, &args.config()).map_err(|error| format!("{to}: {error}"))?;
     socket.set_peer_timeout(Some(args.timeout));
     socket.set_eager(args.eager);
     demo::measure(args, &mut socket).map_err(|error| gone(&socket, &error))
@@ -75,7 +73,7 @@ fn relay(args: &Args, at: SocketAddr, to: SocketAddr) -> Result<(), String> {
 }
 
 /// One line about a session that failed.
-fn gone(socket: &KcpSocket, error: &io::Error) -> String {
+fn gone(socket: &kcp::Socket, error: &io::Error) -> String {
     let refused = if socket.socket_stats().unreachable > 0 { " (nobody listens there)" } else { "" };
     format!("{}: {error}{refused}", socket.peer_addr())
 }

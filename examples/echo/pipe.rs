@@ -10,13 +10,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use whitewater::net::KcpSocket;
-use whitewater::wire::{Command, segments};
-use whitewater::{Config, Conv, Sn};
+use whitewater::kcp::wire::{Command, segments};
+use whitewater::kcp::{self, Config, Conv, Sn};
 
 pub(crate) fn connect(args: &Args, to: SocketAddr) -> Result<(), String> {
     let conv = args.conv.unwrap_or(Conv(1));
-    let socket = KcpSocket::connect(to, conv, &args.config()).map_err(|error| format!("{to}: {error}"))?;
+    let socket = kcp::Socket::connect(to, conv, &args.config()).map_err(|error| format!("{to}: {error}"))?;
     run(args, socket, false)
 }
 
@@ -27,7 +26,7 @@ pub(crate) fn listen(args: &Args, at: SocketAddr) -> Result<(), String> {
 }
 
 /// Waits for the datagram that opens a session, and leaves it for the session to read.
-fn first_peer(args: &Args, socket: UdpSocket) -> io::Result<KcpSocket> {
+fn first_peer(args: &Args, socket: UdpSocket) -> io::Result<kcp::Socket> {
     let mut buf = vec![0; 1 << 16];
     loop {
         let (len, peer) = socket.peek_from(&mut buf)?;
@@ -36,13 +35,13 @@ fn first_peer(args: &Args, socket: UdpSocket) -> io::Result<KcpSocket> {
             && args.conv.is_none_or(|conv| conv == first.header.conv)
             && (first.header.cmd, first.header.una) == (Command::Push, Sn(0))
         {
-            return KcpSocket::wrap_to(socket, peer, first.header.conv, &args.config());
+            return kcp::Socket::wrap_to(socket, peer, first.header.conv, &args.config());
         }
         socket.recv_from(&mut buf)?; // not what we wait for
     }
 }
 
-fn run(args: &Args, mut socket: KcpSocket, listening: bool) -> Result<(), String> {
+fn run(args: &Args, mut socket: kcp::Socket, listening: bool) -> Result<(), String> {
     socket.set_peer_timeout(Some(args.timeout));
     socket.set_eager(args.eager);
     let (stdin, (stdout, writer)) = (read_stdin(&socket), write_stdout());
@@ -73,7 +72,7 @@ struct Pipe {
     listening: bool,
     linger: Duration,
     timeout: Duration,
-    socket: KcpSocket,
+    socket: kcp::Socket,
     stdin: Receiver<io::Result<Vec<u8>>>,
     stdout: SyncSender<Vec<u8>>,
     /// Read, and not yet taken by the send queue.
@@ -186,7 +185,7 @@ impl Pipe {
 }
 
 /// Reads stdin in a thread of its own: it may block for ever, and so it is never waited for.
-fn read_stdin(socket: &KcpSocket) -> Receiver<io::Result<Vec<u8>>> {
+fn read_stdin(socket: &kcp::Socket) -> Receiver<io::Result<Vec<u8>>> {
     let most = usize::from(socket.kcp().config().mss()) * 64; // a send takes at most 127 segments
     let (sender, receiver) = sync_channel(4);
     thread::spawn(move || {

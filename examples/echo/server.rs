@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
-use whitewater::net::{Error, KcpListener};
-use whitewater::session::raw::{Peer, PeerEvent, PeerId};
-use whitewater::{KcpSendError, RecvError};
+use whitewater::kcp::{self, Peer, PeerEvent, PeerId, RecvError};
+use whitewater::net::Error;
 
 /// Serves while `go_on`, which is asked a few times a second.
-pub(crate) fn serve(listener: &mut KcpListener, verbose: bool, go_on: impl Fn() -> bool) -> io::Result<()> {
+pub(crate) fn serve(listener: &mut kcp::Listener, verbose: bool, go_on: impl Fn() -> bool) -> io::Result<()> {
     // What a peer's full send queue has not taken yet.
     let mut unsent: HashMap<PeerId, Vec<u8>> = HashMap::new();
     let mut buf = vec![0; 1 << 18];
@@ -52,7 +51,7 @@ fn echo(peer: &mut Peer, unsent: &mut Vec<u8>, buf: &mut [u8]) -> io::Result<()>
         } else {
             match peer.send(unsent) {
                 Ok(len) => drop(unsent.drain(..len)),
-                Err(KcpSendError::QueueFull { .. }) => return Ok(()),
+                Err(kcp::SendError::QueueFull { .. }) => return Ok(()),
                 Err(error) => return Err(Error::from(error).into()),
             }
         }

@@ -16,7 +16,7 @@ mod curve;
 use std::error::Error;
 use std::slice::from_ref;
 use std::time::{Duration, Instant};
-use whitewater::Modern;
+use whitewater::kcp::Modern;
 use whitewater_sim::LinkConfig;
 use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload};
 

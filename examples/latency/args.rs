@@ -5,8 +5,8 @@ use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::Modern;
-use whitewater::arq::congestion::{Copa, Cubic};
+use whitewater::kcp::Modern;
+use whitewater::kcp::congestion::{Copa, Cubic};
 use whitewater_sim::scenario::{Answer, Mode, Traffic, Workload};
 use whitewater_sim::{LinkConfig, Loss};
 

@@ -4,7 +4,8 @@ use crate::args::Events;
 use std::error::Error;
 use std::io::Write;
 use std::time::Duration;
-use whitewater::{Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::Conv;
 use whitewater_sim::scenario::{Answer, EndMode, Traffic};
 use whitewater_sim::{KcpEnd, Link, Pair};
 

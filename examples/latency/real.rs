@@ -10,9 +10,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{Error, KcpListener, KcpSocket};
-use whitewater::session::raw::{self, PeerEvent, PeerId};
-use whitewater::{Conv, Stats};
+use whitewater::kcp::{self, Conv, PeerEvent, PeerId, Stats};
+use whitewater::net::Error;
 use whitewater_sim::scenario::{Answer, Mode, Report, Run, Traffic, Workload};
 
 /// Every mode, all at the same time.
@@ -37,10 +36,10 @@ pub(crate) fn run(args: &Args) -> io::Result<Vec<Outcome>> {
 
 fn one(workload: Workload, link: Link, mode: &Mode) -> io::Result<Report> {
     let [alice, bob] = &mode.ends;
-    let limits = raw::PeersConfig { kcp: bob.config, eager: bob.drive.flush, ..raw::PeersConfig::open() };
-    let listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
+    let limits = kcp::PeersConfig { kcp: bob.config, eager: bob.drive.flush, ..kcp::PeersConfig::open() };
+    let listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), &limits)?;
     let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let mut socket = KcpSocket::connect(network.local_addr()?, Conv(1), &alice.config)?;
+    let mut socket = kcp::Socket::connect(network.local_addr()?, Conv(1), &alice.config)?;
     socket.set_eager(alice.drive.flush);
     relay::start(network, listener.local_addr()?, link)?;
     let clock = Clock { start: Instant::now(), workload, done: AtomicBool::new(false) };
@@ -92,7 +91,7 @@ impl Clock {
     }
 
     /// Alice: sends until bob is done; what bob sends is read and forgotten.
-    fn send(&self, socket: &mut KcpSocket) -> io::Result<()> {
+    fn send(&self, socket: &mut kcp::Socket) -> io::Result<()> {
         let traffic = self.workload.traffic;
         let (mut sent, mut buf) = (0, vec![0; MESSAGE]);
         while !self.is_done() {
@@ -109,7 +108,7 @@ impl Clock {
 
 /// The receiver, which may have traffic of its own.
 struct Bob {
-    listener: KcpListener,
+    listener: kcp::Listener,
     peer: Option<PeerId>,
     sent: u32,
     run: Run,
@@ -117,7 +116,7 @@ struct Bob {
 }
 
 impl Bob {
-    fn new(listener: KcpListener) -> Self {
+    fn new(listener: kcp::Listener) -> Self {
         Self { listener, peer: None, sent: 0, run: Run::default(), buf: vec![0; MESSAGE] }
     }
 

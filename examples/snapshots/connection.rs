@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use whitewater::packet::{Endpoint, PacketConfig, PacketSendError, PacketStats};
-use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
+use whitewater::packet::{Endpoint, PacketConfig, PacketSendError, PacketStats, Seq16};
 
 pub(crate) struct Connection {
     socket: UdpSocket,

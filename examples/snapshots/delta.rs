@@ -4,8 +4,8 @@
 //! value out of its bounds is an error, and the packet is then not acknowledged.
 
 use crate::world::{Entity, HEALTH_MAX, POSITION_MAX, Snapshot};
-use whitewater::Seq16;
 use whitewater::message::{BitsError, Measure, Read, Serialize, Stream, Write};
+use whitewater::packet::Seq16;
 
 /// What comes before the snapshot.
 #[derive(Default)]

@@ -7,8 +7,8 @@ use crate::world::{Snapshot, World};
 use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
-use whitewater::SequenceBuffer;
-use whitewater::{Seq16, Time};
+use whitewater::Time;
+use whitewater::packet::{Seq16, SequenceBuffer};
 
 pub(crate) struct Server {
     pub(crate) connection: Connection,

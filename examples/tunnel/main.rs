@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::lookup_host;
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater::session::{SessionConfig, Suite};
 
 /// What this program needs of the world.

@@ -4,10 +4,11 @@
 use super::script::{Script, payload};
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
 use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Delivery, Received, Resend};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
-use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater::packet::{Endpoint, PacketConfig, Seq16};
 
 /// The operations of a script. The high bit names the end that does it.
 pub mod op {

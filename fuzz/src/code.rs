@@ -4,7 +4,7 @@
 use super::script::{Script, payload};
 use std::collections::HashSet;
 use whitewater::inside::code::{COVER_MAX, Decoder, DecoderConfig, Encoder};
-use whitewater::{Millis, Sn};
+use whitewater::kcp::{Millis, Sn};
 
 /// The operations of a script.
 pub mod op {

@@ -3,9 +3,9 @@
 use super::script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::wire::kind;
+use whitewater::machine::Machine as _;
 use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
     Suite, Target,

@@ -5,8 +5,9 @@ use super::script::{Script, payload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
-use whitewater::packet::{Endpoint, PacketConfig, ReceiveError};
-use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
+use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, Seq16};
 
 /// Operation bytes of a script, each with its arguments.
 pub mod op {

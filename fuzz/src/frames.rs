@@ -1,9 +1,9 @@
 //! A body of frames encodes to what it was decoded from.
 
-use whitewater::Seq16;
 use whitewater::inside::session::wire::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame,
 };
+use whitewater::packet::Seq16;
 
 /// Decodes a body.
 ///

@@ -1,7 +1,7 @@
 //! What a receiver holds, plainly: a list of what can be read and a map of what waits for a gap.
 
 use std::collections::{BTreeMap, VecDeque};
-use whitewater::Sn;
+use whitewater::kcp::Sn;
 
 /// A receiver that copies everything and looks for everything.
 pub struct Inbox {

@@ -13,9 +13,11 @@ use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
-use whitewater::arq::congestion::CongestionControl;
-use whitewater::wire::{Command, HEADER_LEN, Header, Segment, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, Recovery, RecvError, Rejected, Sn, Stats, Time};
+use whitewater::Time;
+use whitewater::kcp::congestion::CongestionControl;
+use whitewater::kcp::wire::{Command, HEADER_LEN, Header, Segment, segments};
+use whitewater::kcp::{Config, Conv, Kcp, Millis, Recovery, RecvError, Rejected, Sn, Stats};
+use whitewater::machine::DatagramQueue;
 
 /// Runs a script: conv, first numbers, start of the clock, a config, then operations [`op`].
 ///

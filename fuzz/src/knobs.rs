@@ -1,7 +1,7 @@
 //! A [`Config`] in a script: 25 bytes, two a knob.
 
 use super::script::Script;
-use whitewater::{Config, Modern, Recovery};
+use whitewater::kcp::{Config, Modern, Recovery};
 
 /// Reads a config; every knob is in its range unless the first byte asks for whatever comes.
 pub fn read(script: &mut Script<'_>) -> Config {

@@ -1,8 +1,10 @@
 //! What event logs say, held against what was counted.
 
+use whitewater::Time;
 use whitewater::events::Logged;
+use whitewater::kcp::{self, Kcp, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater::session::{Blob, Connection, SessionEvent};
-use whitewater::{DatagramQueue, Kcp, KcpEvent, Sn, Time};
 
 /// The log of a control block, added up.
 #[derive(Debug)]
@@ -30,15 +32,15 @@ impl KcpBook {
         while let Some(logged) = kcp.poll_log() {
             check_line(&logged.to_string());
             match logged.event {
-                KcpEvent::Lost { .. } => return false,
-                KcpEvent::Send { sn, n, .. } => {
+                kcp::Event::Lost { .. } => return false,
+                kcp::Event::Send { sn, n, .. } => {
                     assert_eq!(sn, self.first.add(self.sent));
                     self.sent = self.sent.wrapping_add(n);
                 }
-                KcpEvent::Ack { n, .. } => self.acked = self.acked.wrapping_add(n),
-                KcpEvent::Resend { .. } => self.resends += 1,
-                KcpEvent::Out { bytes, .. } => self.bytes[0] += bytes,
-                KcpEvent::In { bytes, .. } => self.bytes[1] += bytes,
+                kcp::Event::Ack { n, .. } => self.acked = self.acked.wrapping_add(n),
+                kcp::Event::Resend { .. } => self.resends += 1,
+                kcp::Event::Out { bytes, .. } => self.bytes[0] += bytes,
+                kcp::Event::In { bytes, .. } => self.bytes[1] += bytes,
                 _ => {}
             }
         }

@@ -7,8 +7,9 @@
 use super::script::{Script, payload};
 use std::collections::HashSet;
 use std::time::Duration;
-use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
+use whitewater::packet::{Endpoint, PacketConfig, Seq16};
 
 /// Operation bytes of a script, each with its arguments.
 pub mod op {

@@ -5,7 +5,9 @@ use super::script::{Script, payload};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Modern, Recovery, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery, Sn};
+use whitewater::machine::DatagramQueue;
 
 /// Runs a script: [`flag`]s, then for both ends first number, clock and config, then operations
 /// [`op`].

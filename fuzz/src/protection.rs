@@ -4,9 +4,11 @@
 
 use super::script::{Script, payload};
 use std::time::Duration;
+use whitewater::Time;
 use whitewater::inside::code::Encoder;
-use whitewater::wire::{Command, HEADER_LEN, Header, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, Modern, Recovery, Sn, Time};
+use whitewater::kcp::wire::{Command, HEADER_LEN, Header, segments};
+use whitewater::kcp::{Config, Conv, Kcp, Millis, Modern, Recovery, Sn};
+use whitewater::machine::DatagramQueue;
 
 /// The operations of a script.
 pub mod op {

@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use whitewater::Config;
-use whitewater::wire::segments;
+use whitewater::kcp::Config;
+use whitewater::kcp::wire::segments;
 
 /// One seed: its target, its file name, its bytes.
 #[non_exhaustive]

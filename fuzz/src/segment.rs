@@ -1,6 +1,6 @@
 //! Decoding takes exactly what encoding gives.
 
-use whitewater::wire::{Command, DecodeError, HEADER_LEN, Segment, conv_of, segments};
+use whitewater::kcp::wire::{Command, DecodeError, HEADER_LEN, Segment, conv_of, segments};
 
 /// Every segment of `datagram` encodes to the bytes it was decoded from, one after the other with
 /// nothing between, and decoding ends where a plain reading of the format does, for its reason.

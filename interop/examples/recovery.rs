@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig};
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater_sim::LinkConfig;
 
 fn main() {

@@ -7,7 +7,7 @@ use crate::ours;
 use crate::relay::Relay;
 use std::thread;
 use std::time::Duration;
-use whitewater::Config;
+use whitewater::kcp::Config;
 use whitewater_sim::LinkConfig;
 
 /// Intervals of the receiver, ms. The last is kcp-go's default.
@@ -18,7 +18,7 @@ pub const LOAD: Load = Load { size: 100, count: 700, hz: 60 };
 /// Who sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sender {
-    /// `KcpSocket`.
+    /// `kcp::Socket`.
     Ours(Config),
     /// kcp-go, with the knobs of this config.
     KcpGo(Config),

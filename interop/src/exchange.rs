@@ -4,9 +4,7 @@ use crate::messages::{is_intact, messages};
 use crate::ours::{self, Echo};
 use crate::relay::{Relay, network};
 use std::net::SocketAddr;
-use whitewater::arq::{Modern, Recovery};
-use whitewater::session::raw;
-use whitewater::{Config, Stats};
+use whitewater::kcp::{self, Config, Modern, Recovery, Stats};
 
 /// Of either end, segments: the buffer of a socket has room for as many.
 pub const WINDOW: u16 = 48;
@@ -107,7 +105,7 @@ impl Case {
     /// When not all comes back as it was, or it costs too much.
     #[must_use]
     pub fn they_ask(&self, ask: impl FnOnce(SocketAddr, &[Vec<u8>]) -> Vec<Vec<u8>>) -> String {
-        let limits = raw::PeersConfig { kcp: self.config(), ..raw::PeersConfig::open() };
+        let limits = kcp::PeersConfig { kcp: self.config(), ..kcp::PeersConfig::open() };
         let (server, sent) = (Echo::start(&limits), messages(MESSAGES));
         let relay = self.relay(server.address);
         let back = ask(relay.address, &sent);

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use whitewater::Config;
+use whitewater::kcp::Config;
 
 /// Settings of its sessions.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use whitewater::net::{KcpListener, KcpSocket};
-use whitewater::session::raw::{self, PeerEvent};
-use whitewater::{Config, Conv, Stats};
+use whitewater::kcp::{self, Config, Conv, PeerEvent, Stats};
 use whitewater_kcp_go as kcp_go;
 
 /// Sends all messages and collects what comes back, until it is as many bytes.
@@ -20,7 +18,7 @@ use whitewater_kcp_go as kcp_go;
 /// When that takes too long.
 #[must_use]
 pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>]) -> (Vec<Vec<u8>>, Stats) {
-    let mut socket = KcpSocket::connect(server, Conv(conv), config).unwrap();
+    let mut socket = kcp::Socket::connect(server, Conv(conv), config).unwrap();
     socket.set_read_timeout(Some(PATIENCE));
     socket.set_write_timeout(Some(PATIENCE));
     let (mut back, mut buf) = (Vec::new(), vec![0; 1 << 17]);
@@ -59,7 +57,7 @@ pub fn ask(server: SocketAddr, conv: u32, config: &Config, messages: &[Vec<u8>])
 /// When that takes too long.
 #[must_use]
 pub fn send(server: SocketAddr, conv: u32, config: &Config, load: &Load) -> Stats {
-    let mut socket = KcpSocket::connect(server, Conv(conv), config).unwrap();
+    let mut socket = kcp::Socket::connect(server, Conv(conv), config).unwrap();
     socket.set_write_timeout(Some(PATIENCE));
     let (start, message, mut buf) = (Instant::now(), vec![0; load.size], [0; 16]);
     for number in 0..load.count {
@@ -93,7 +91,7 @@ pub struct Echo {
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// Of all.
-    pub all: raw::PeersStats,
+    pub all: kcp::PeersStats,
     /// Of each peer that is not gone.
     pub peers: Vec<Stats>,
     /// Of what is around KCP.
@@ -107,8 +105,8 @@ impl Echo {
     ///
     /// Without a socket, or when `limits` are out of range.
     #[must_use]
-    pub fn start(limits: &raw::PeersConfig) -> Self {
-        let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), limits).unwrap();
+    pub fn start(limits: &kcp::PeersConfig) -> Self {
+        let mut listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), limits).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

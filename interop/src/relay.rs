@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use whitewater::kcp::wire::{Command, Segment, segments};
 use whitewater::net::Clock;
-use whitewater::wire::{Command, Segment, segments};
 use whitewater_sim::{Link, LinkConfig, Loss};
 
 /// Passes datagrams between a server and whoever sent last, until it is dropped.

@@ -4,7 +4,7 @@ use interop::beat::{self, BEATS, LOAD, Sender};
 use interop::cases;
 use interop::exchange::{Case, WINDOW};
 use interop::kcp_go::{self, Knobs};
-use whitewater::Config;
+use whitewater::kcp::Config;
 
 #[test]
 fn our_socket_has_its_bytes_echoed_by_kcp_go() {

@@ -9,9 +9,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use whitewater::net::KcpSocket;
-use whitewater::session::raw;
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
 use whitewater_kcp_go::{self as kcp_go, Key};
 
 /// What follows can only be as good as the harness.
@@ -60,7 +58,7 @@ fn a_stream_of_smux_from_our_socket_is_echoed_through_their_server() {
         let (mut server, address) = kcptun::server(target.address, case);
         let relay = case.relay(address);
         let mut socket =
-            KcpSocket::connect_with_envelope(relay.address, Conv(CONV), &case.config(), &case.wire())
+            kcp::Socket::connect_with_envelope(relay.address, Conv(CONV), &case.config(), &case.wire())
                 .unwrap();
         let sent = case.random();
         let back = ask(&mut socket, &sent);
@@ -100,7 +98,7 @@ fn each_end_has_an_mtu_of_its_own() {
     let all = Case::all(&["aes-128"]).into_iter().flat_map(|case| [576, 1500].map(|mtu| (mtu, case)));
     cases::run(&all.collect::<Vec<_>>(), |(mtu, case)| {
         let kcp = Config { mtu: *mtu, ..case.config() };
-        let server = Echo::start(&raw::PeersConfig { kcp, ..case.limits() });
+        let server = Echo::start(&kcp::PeersConfig { kcp, ..case.limits() });
         let relay = case.relay(server.address);
         let (mut client, address) = kcptun::client(relay.address, case);
         let sent = case.random();
@@ -121,7 +119,7 @@ fn their_server_takes_messages_of_several_segments() {
         let (mut server, address) = kcptun::server(target.address, case);
         let (relay, kcp) = (case.relay(address), Config { stream: false, ..case.config() });
         let mut socket =
-            KcpSocket::connect_with_envelope(relay.address, Conv(CONV), &kcp, &case.wire()).unwrap();
+            kcp::Socket::connect_with_envelope(relay.address, Conv(CONV), &kcp, &case.wire()).unwrap();
         let sent = case.random();
         assert!(ask(&mut socket, &sent) == sent, "something else came back");
         let ours = case.ours(&socket.stats(), kcp_go::Stats::of(socket.envelope()).unwrap());
@@ -137,7 +135,7 @@ fn shards_of_their_client_come_through_to_a_listener_that_has_none() {
     }
     cases::run(&Case::all(&["xor"])[2..], |case| {
         let wire = kcp_go::Config { shards: None, ..case.wire() };
-        let server = Echo::start(&raw::PeersConfig { envelope: Some(Arc::new(wire)), ..case.limits() });
+        let server = Echo::start(&kcp::PeersConfig { envelope: Some(Arc::new(wire)), ..case.limits() });
         let relay = case.relay(server.address);
         let (_client, address) = kcptun::client(relay.address, case);
         let sent = case.random();
@@ -156,7 +154,7 @@ fn their_client_with_another_key_is_nobody() {
     }
     cases::run(&Case::all(&["xor", "aes-128", "salsa20"]), |case| {
         let wire = kcp_go::Config { key: Key::kcptun("another key"), ..case.wire() };
-        let server = Echo::start(&raw::PeersConfig { envelope: Some(Arc::new(wire)), ..case.limits() });
+        let server = Echo::start(&kcp::PeersConfig { envelope: Some(Arc::new(wire)), ..case.limits() });
         let (_client, address) = kcptun::client(server.address, case);
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"hello").unwrap();
@@ -170,7 +168,7 @@ fn their_client_with_another_key_is_nobody() {
 }
 
 /// Sends these bytes in a stream of smux, in pieces of any length, and returns as many that come back.
-fn ask(socket: &mut KcpSocket, sent: &[u8]) -> Vec<u8> {
+fn ask(socket: &mut kcp::Socket, sent: &[u8]) -> Vec<u8> {
     socket.set_read_timeout(Some(PATIENCE));
     socket.set_write_timeout(Some(PATIENCE));
     let (mut reader, mut buf, mut rest) = (smux::Reader::default(), vec![0; 1 << 16], sent);
@@ -198,7 +196,7 @@ fn ask(socket: &mut KcpSocket, sent: &[u8]) -> Vec<u8> {
     reader.payload
 }
 
-fn send(socket: &mut KcpSocket, mut bytes: &[u8]) {
+fn send(socket: &mut kcp::Socket, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let len = socket.send(bytes).unwrap();
         bytes = &bytes[len..];

@@ -11,9 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig, KcpStream};
-use whitewater::net::{KcpSocket, tokio as ours_tokio};
-use whitewater::session::raw;
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::net::tokio as ours_tokio;
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -60,7 +59,7 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
     let sent = messages(100);
     let back = runtime().block_on(async {
         let listener =
-            ours_tokio::KcpListener::bind(ANY, &raw::PeersConfig { kcp, ..raw::PeersConfig::open() })
+            ours_tokio::KcpListener::bind(ANY, &kcp::PeersConfig { kcp, ..kcp::PeersConfig::open() })
                 .unwrap();
         let address = listener.local_addr();
         tokio::spawn(async move {
@@ -76,7 +75,7 @@ fn our_streams_echo_what_tokio_kcp_sends_as_it_comes() {
 /// To theirs, 0 asks for a conv of the server's choice; ours answers with what it is asked. `KcpStream::connect` of theirs takes a conv itself.
 #[test]
 fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_no_other() {
-    let server = ours::Echo::start(&raw::PeersConfig { kcp: Config::turbo(), ..raw::PeersConfig::open() });
+    let server = ours::Echo::start(&kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() });
     runtime().block_on(async {
         let mut stream = KcpStream::connect_with_conv(&theirs(false), 0, server.address).await.unwrap();
         assert_eq!(stream.send(b"first").await.unwrap(), 5);
@@ -92,7 +91,7 @@ fn a_client_of_tokio_kcp_that_asks_for_a_conv_has_one_message_echoed_and_sends_n
 #[test]
 fn our_socket_refuses_the_conv_that_tokio_kcp_chooses_for_0() {
     let server = Theirs::start(theirs(false));
-    let mut socket = KcpSocket::connect(server.address, Conv(0), &Config::turbo()).unwrap();
+    let mut socket = kcp::Socket::connect(server.address, Conv(0), &Config::turbo()).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20)));
     socket.send(b"hello").unwrap();
     let start = std::time::Instant::now();

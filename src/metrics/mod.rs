@@ -5,7 +5,9 @@
 //!
 #![cfg_attr(feature = "metrics", doc = "```")]
 #![cfg_attr(not(feature = "metrics"), doc = "```ignore")]
-//! use whitewater::{Config, Conv, DatagramQueue, Kcp, metrics};
+//! use whitewater::metrics;
+//! use whitewater::kcp::{Config, Conv, Kcp};
+//! use whitewater::machine::DatagramQueue;
 //!
 //! let kcp = Kcp::new(Conv(7), &Config::turbo(), DatagramQueue::new())?;
 //! metrics::describe(); // once
@@ -23,20 +25,20 @@ pub use facade::{describe, record};
 
 pub use crate::counters::{Measures, Metric, Value};
 
-use crate::arq;
+use crate::kcp;
 use crate::packet::{Endpoint, PacketConfig};
 use crate::wire::DatagramQueue;
 
 /// Visits every statistic that there can be, with meaningless values, to announce the names to a collector
 /// beforehand.
 pub fn every(each: &mut dyn FnMut(Metric)) {
-    arq::Stats::default().measures(each);
+    kcp::Stats::default().measures(each);
     if let Ok(endpoint) = Endpoint::new(&PacketConfig::default(), DatagramQueue::new()) {
         endpoint.stats().measures(each);
     }
     crate::session::ConnectionStats::default().measures(each);
     crate::session::ServerStats::default().measures(each);
-    crate::session::raw::PeersStats::default().measures(each);
+    crate::session::peers::PeersStats::default().measures(each);
     #[cfg(feature = "net")]
     {
         crate::net::SocketTraffic::default().measures(each);

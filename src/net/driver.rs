@@ -13,7 +13,7 @@ use std::time::Duration;
 use whitewater_udp::{Datagram, Mode, Port, Socket, SocketBuffers};
 
 /// A [`Machine`] on a UDP socket, with a clock. [`Server`](super::Server), [`Client`](super::Client) and
-/// [`KcpListener`](super::KcpListener) are one, each of its machine; a [`KcpSocket`](super::KcpSocket) has one inside. With
+/// [`kcp::Listener`](crate::kcp::Listener) are one, each of its machine; a [`kcp::Socket`](crate::kcp::Socket) has one inside. With
 /// [`new`](Self::new) it drives a machine of your own.
 ///
 /// On an IPv6 socket that takes IPv4 as well, IPv4 addresses are IPv4 addresses.

@@ -1,6 +1,7 @@
 //! What the drivers add to std's I/O errors.
 
-use crate::arq::{ConfigError, KcpSendError, RecvError};
+use crate::config::ConfigError;
+use crate::kcp::{self, RecvError};
 use crate::session::{CloseReason, ConnectError};
 use std::io;
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub enum Error {
     PeerSilent { waited: Duration },
     /// The message cannot be sent, now or later. Kind `InvalidInput`.
     #[error(transparent)]
-    Send(#[from] KcpSendError),
+    Send(#[from] kcp::SendError),
     /// The message does not fit the buffer; it stays, call again with more room. Kind `InvalidInput`.
     #[error(transparent)]
     Recv(#[from] RecvError),
@@ -58,7 +59,7 @@ impl From<Error> for io::Error {
                 CloseReason::Local(_) => io::ErrorKind::NotConnected,
                 _ => io::ErrorKind::ConnectionReset,
             },
-            Error::Send(KcpSendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
+            Error::Send(kcp::SendError::QueueFull { .. }) | Error::Recv(RecvError::NoMessage) => {
                 return io::ErrorKind::WouldBlock.into(); // the usual one: nothing allocated
             }
             Error::Send(_) | Error::Recv(_) | Error::Config(_) | Error::Connect(_) => {

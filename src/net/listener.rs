@@ -5,23 +5,22 @@ use super::driver::{Driver, MANY_PEERS};
 use super::error::Error;
 use super::shards::sockets;
 use crate::seq::Conv;
-use crate::session::raw::{Peer, PeerEvent, PeerId, Peers, PeersConfig, PeersStats, RegisterError};
+use crate::session::peers::{Peer, PeerEvent, PeerId, Peers, PeersConfig, PeersStats, RegisterError};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, as_v4};
 
 /// The server end of bare KCP: one UDP socket, and a [`Peer`] for each address and conv that sends
-/// to it, under the limits of a [`raw::PeersConfig`](PeersConfig).
+/// to it, under the limits of a [`PeersConfig`].
 ///
 /// A program polls, takes the events, and uses the peers that they name:
 ///
 /// ```no_run
-/// use whitewater::net::KcpListener;
-/// use whitewater::session::raw::{PeersConfig, PeerEvent};
+/// use whitewater::kcp::{self, PeerEvent, PeersConfig};
 ///
 /// # fn main() -> std::io::Result<()> {
-/// let mut listener = KcpListener::bind("0.0.0.0:4000", &PeersConfig::open())?;
+/// let mut listener = kcp::Listener::bind("0.0.0.0:4000", &PeersConfig::open())?;
 /// let mut message = [0; 1 << 16];
 /// loop {
 ///     listener.poll(None)?;
@@ -45,10 +44,10 @@ use whitewater_udp::{Mode, Port, as_v4};
 /// costs, everything that is not a good first datagram is dropped without an answer and counted, and a source address may be forged.
 /// The answer to a forged one is no amplifier: a control block answers a datagram with
 /// acknowledgements of 24 bytes for segments of 24 bytes or more. What the program sends to a peer
-/// that has not yet acknowledged anything is the program's to bound, or [`Strangers::Proven`](crate::session::raw::Strangers)'s.
-pub type KcpListener = Driver<Peers>;
+/// that has not yet acknowledged anything is the program's to bound, or [`Strangers::Proven`](crate::kcp::Strangers)'s.
+pub type Listener = Driver<Peers>;
 
-impl KcpListener {
+impl Listener {
     /// A listener on `addr`. On an IPv6 address that takes IPv4 as well, IPv4 peers have IPv4 addresses.
     ///
     /// # Errors
@@ -131,17 +130,17 @@ impl KcpListener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::KcpSocket;
+    use crate::kcp::Socket;
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
     #[test]
     fn a_failed_read_is_told_after_what_was_due_is_sent() {
-        let kcp = crate::Config::turbo();
+        let kcp = crate::kcp::Config::turbo();
         let config = PeersConfig { kcp, ..PeersConfig::registered() };
-        let mut listener = KcpListener::bind("127.0.0.1:0", &config).unwrap();
+        let mut listener = Listener::bind("127.0.0.1:0", &config).unwrap();
         let to = listener.local_addr().unwrap();
-        let mut socket = KcpSocket::connect(to, Conv(7), &kcp).unwrap();
+        let mut socket = Socket::connect(to, Conv(7), &kcp).unwrap();
         let id = listener.register(socket.local_addr().unwrap(), Conv(7)).unwrap();
         listener.peer(id).unwrap().send(b"to the peer").unwrap();
         listener.peer(id).unwrap().flush();

@@ -5,12 +5,12 @@
 //! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
 //! | the same behind a thread, for a loop that must not do I/O | [`ServerThread`] | [`ClientThread`] |
 //! | the same behind several, each with a socket on [one port](#many-players) | [`ServerThreads`] | |
-//! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpSocket`] |
+//! | bare KCP, to any KCP peer | [`kcp::Listener`](crate::kcp::Listener) | [`kcp::Socket`](crate::kcp::Socket) |
 //!
 //! All but the threads, which do it for you, work the same way: what is below never sees the socket;
 //! a *pump* reads the datagrams that wait, feeds them in, updates, sends what came out, and says when
 //! it wants to be called again. A game calls `pump` once a frame; a program without a loop of its own
-//! calls `poll`, or the blocking calls of a [`KcpSocket`], which pump while they wait.
+//! calls `poll`, or the blocking calls of a [`kcp::Socket`](crate::kcp::Socket), which pump while they wait.
 //!
 //! # Sessions in a game loop
 //!
@@ -89,8 +89,8 @@
 //!
 //! | kind | when | inside |
 //! |---|---|---|
-//! | `WouldBlock` | of a [`KcpSocket`]: no message, no room to send, or the timeout you set has passed | nothing |
-//! | `TimedOut` | of a [`KcpSocket`]: the peer is gone | [`Error::DeadLink`], [`Error::PeerSilent`] |
+//! | `WouldBlock` | of a [`kcp::Socket`](crate::kcp::Socket): no message, no room to send, or the timeout you set has passed | nothing |
+//! | `TimedOut` | of a [`kcp::Socket`](crate::kcp::Socket): the peer is gone | [`Error::DeadLink`], [`Error::PeerSilent`] |
 //! | `InvalidInput` | a message too long, a buffer too small, a config out of range, a target that cannot be | [`Error`] |
 //! | any other | the socket itself failed | the system's error |
 //!
@@ -121,8 +121,8 @@
 //!
 //! **Fragments.** Datagrams of [`Server`] and [`Client`] go with "don't fragment" set where `batch` is: one that is too long for an
 //! interface is counted in [`SocketStats::too_long`], for a router behind it it is lost. Sessions send at most 1200 bytes, which every
-//! usual path takes, unless `path_mtu` is set: then longer ones are looked for, but only on such a socket. Those of [`KcpSocket`] and
-//! [`KcpListener`], whose usual mtu is 1400, may be cut on the way as ever; on systems other than Linux, and on IPv6, they use std's calls
+//! usual path takes, unless `path_mtu` is set: then longer ones are looked for, but only on such a socket. Those of [`kcp::Socket`](crate::kcp::Socket) and
+//! [`kcp::Listener`](crate::kcp::Listener), whose usual mtu is 1400, may be cut on the way as ever; on systems other than Linux, and on IPv6, they use std's calls
 //! for that reason.
 //!
 //! **Buffers.** Whatever arrives between two pumps has to fit into the socket's receive buffer. Each driver asks for 2 MiB, and
@@ -135,10 +135,10 @@ mod clock;
 mod driver;
 mod end;
 mod error;
-mod listener;
+pub(crate) mod listener;
 mod server;
 mod shards;
-mod socket;
+pub(crate) mod socket;
 mod tally;
 mod thread;
 #[cfg(feature = "tokio")]
@@ -149,9 +149,7 @@ pub use client::Client;
 pub use clock::Clock;
 pub use driver::Driver;
 pub use error::Error;
-pub use listener::KcpListener;
 pub use server::Server;
-pub use socket::KcpSocket;
 pub use tally::{SocketStats, SocketTraffic};
 pub use thread::{ClientThread, Incoming, NotSent, Refused, ServerThread, ServerThreads, ThreadConfig, Way};
 #[doc(inline)]

@@ -6,7 +6,7 @@ use super::clock::{Clock, random};
 use super::driver::{Driver, ONE_PEER};
 use super::error::Error;
 use super::tally::SocketStats;
-use crate::arq::{Config, Envelope, EnvelopeConfig, Kcp, KcpPeer, Stats};
+use crate::kcp::{Config, Envelope, EnvelopeConfig, Kcp, Link, Stats};
 use crate::machine::Machine;
 use crate::seq::Conv;
 use crate::time::Time;
@@ -25,10 +25,10 @@ use whitewater_udp::{Mode, Port, socket_for};
 /// `try_` calls, which never touch the socket:
 ///
 /// ```no_run
-/// # use whitewater::{Config, Conv, net::KcpSocket};
+/// # use whitewater::kcp::{self, Config, Conv};
 /// # fn frame() {}
 /// # fn main() -> std::io::Result<()> {
-/// let mut socket = KcpSocket::connect("game.example:4000", Conv(7), &Config::fast())?;
+/// let mut socket = kcp::Socket::connect("game.example:4000", Conv(7), &Config::fast())?;
 /// let mut message = [0; 1200];
 /// loop {
 ///     socket.pump()?;
@@ -46,8 +46,8 @@ use whitewater_udp::{Mode, Port, socket_for};
 /// [`drain`](Self::drain), which pump while they wait. Nothing pumps between calls: without one of
 /// them, and without `pump`, nothing is sent again and nothing is acknowledged.
 #[derive(Debug)]
-pub struct KcpSocket {
-    driver: Driver<KcpPeer>,
+pub struct Socket {
+    driver: Driver<Link>,
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
     silence: Silence,
@@ -62,7 +62,7 @@ pub struct KcpSocket {
     pump_due: Time,
 }
 
-impl KcpSocket {
+impl Socket {
     /// A session with `peer`, from a socket bound to a port that the system chooses.
     ///
     /// Nothing is sent yet and nobody is asked: bare KCP has no handshake.
@@ -97,7 +97,7 @@ impl KcpSocket {
     /// The socket fails, or `config` is out of range ([`Error::Config`]).
     pub fn wrap_to(socket: UdpSocket, peer: SocketAddr, conv: Conv, config: &Config) -> io::Result<Self> {
         let port = Port::new(socket, Mode::Fragments, ONE_PEER)?;
-        let machine = KcpPeer::new(peer, conv, config).map_err(Error::from)?;
+        let machine = Link::new(peer, conv, config).map_err(Error::from)?;
         let mut driver = Driver::over(port, Clock::new(), machine);
         driver.set_datagrams_per_pump(DATAGRAMS_PER_PUMP);
         Ok(Self {
@@ -126,7 +126,7 @@ impl KcpSocket {
         envelope: &dyn EnvelopeConfig,
     ) -> io::Result<Self> {
         let mut socket = Self::connect(peer, conv, config)?;
-        let machine = KcpPeer::with_envelope(socket.peer_addr(), conv, config, envelope, &mut random()?);
+        let machine = Link::with_envelope(socket.peer_addr(), conv, config, envelope, &mut random()?);
         socket.driver.machine = machine.map_err(Error::from)?;
         Ok(socket)
     }
@@ -312,10 +312,10 @@ impl KcpSocket {
 }
 
 /// What sockets have in common: their figures, their buffers, their address.
-impl Deref for KcpSocket {
-    type Target = Driver<KcpPeer>;
+impl Deref for Socket {
+    type Target = Driver<Link>;
 
-    fn deref(&self) -> &Driver<KcpPeer> {
+    fn deref(&self) -> &Driver<Link> {
         &self.driver
     }
 }

@@ -39,9 +39,9 @@ stats! {
         pub not_handed_on: u64 => "whitewater_socket_errors_total" [kind: "not_handed_on", LOSS],
         /// Datagrams lost to any other error on sending.
         pub send_failed: u64 => "whitewater_socket_errors_total" [kind: "send_failed", LOSS],
-        /// Of a [`KcpSocket`](super::KcpSocket): datagrams from an address that is not the peer's, dropped.
+        /// Of a [`kcp::Socket`](crate::kcp::Socket): datagrams from an address that is not the peer's, dropped.
         pub strangers: u64 => "whitewater_socket_errors_total" [kind: "stranger", LOSS],
-        /// Of a [`KcpSocket`](super::KcpSocket): datagrams that the control block rejected; `Stats::rejected` says why. The other drivers
+        /// Of a [`kcp::Socket`](crate::kcp::Socket): datagrams that the control block rejected; `Stats::rejected` says why. The other drivers
         /// count what they drop in statistics of their own.
         pub rejected: u64 => "whitewater_socket_errors_total" [kind: "rejected", LOSS],
     }

@@ -1,7 +1,7 @@
 //! What is sent to a session and received from it: the same for servers and for clients.
 
 use super::{Client, Server};
-use crate::arq::RecvError;
+use crate::kcp::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;

@@ -2,7 +2,7 @@
 //!
 //! The owner reports the time and the conditions, and gets the mode:
 //! [`packet::Endpoint`](crate::packet::Endpoint) for its statistics,
-//! [`arq::congestion::GoodBad`](crate::arq::congestion::GoodBad) as a congestion controller, a session if its
+//! [`kcp::congestion::GoodBad`](crate::kcp::congestion::GoodBad) as a congestion controller, a session if its
 //! config says so.
 //!
 //! - In good mode, when conditions turn bad: switch to bad mode at once. If good mode lasted less than 10 s, double

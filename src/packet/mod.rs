@@ -6,8 +6,9 @@
 //! datagram are sent in fragments. Nothing is encrypted or authenticated.
 //!
 //! ```
+//! use whitewater::Time;
+//! use whitewater::machine::DatagramQueue;
 //! use whitewater::packet::{Endpoint, PacketConfig};
-//! use whitewater::{DatagramQueue, Time};
 //!
 //! let config = PacketConfig { protocol_id: 0x67616d65, ..PacketConfig::default() };
 //! let mut alice = Endpoint::new(&config, DatagramQueue::new())?;
@@ -39,6 +40,8 @@ mod fragment;
 mod header;
 mod stats;
 
+pub use crate::ring::SequenceBuffer;
+pub use crate::seq::Seq16;
 pub(crate) use acks::{AckTracker, Acks};
 pub use config::PacketConfig;
 pub use error::{PacketSendError, ReceiveError};
@@ -47,7 +50,6 @@ pub use stats::{PacketStats, RejectedPackets};
 use crate::config::ConfigError;
 use crate::pace::{Conditions, Pace};
 use crate::ring::push_newest;
-use crate::seq::Seq16;
 use crate::time::Time;
 use crate::wire::Output;
 pub(crate) use fragment::Reassembly;

@@ -1,7 +1,7 @@
 //! The knobs of a session: plain fields, checked once. Nothing is clamped.
 
-use crate::arq;
 use crate::config::{ConfigError, in_range, millis};
+use crate::kcp;
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
 use crate::session::repair::{REPAIR_ROOM, RepairConfig};
@@ -38,7 +38,7 @@ settings! {
         pub ecn: bool = false;
         /// Reliable lanes, the most urgent first: 0 to 16. What is sent on one is in order and waits for no other. `mtu` and `rcv_mtu` mean
         /// nothing here: the session sets them.
-        pub lanes: Vec<arq::Config> = vec![arq::Config { snd_wnd: 128, snd_queue: 1024, ..arq::Config::turbo() }], 0..=16;
+        pub lanes: Vec<kcp::Config> = vec![kcp::Config { snd_wnd: 128, snd_queue: 1024, ..kcp::Config::turbo() }], 0..=16;
         /// Channels of packed messages, the most urgent first: 0 to 64.
         pub channels: Vec<ChannelConfig> = Vec::new(), 0..=64;
         /// Bytes of unreliable datagrams that may wait to be sent: 1500 to 2^24.
@@ -117,9 +117,9 @@ impl SessionConfig {
         room(max_datagram) - FRAME_HEAD
     }
 
-    pub(super) fn lane(&self, lane: &arq::Config, max_datagram: u16) -> arq::Config {
+    pub(super) fn lane(&self, lane: &kcp::Config, max_datagram: u16) -> kcp::Config {
         let (mtu, rcv_mtu) = (Self::frame_max(max_datagram), Self::frame_max(self.datagram_taken()));
-        arq::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
+        kcp::Config { mtu, rcv_mtu: rcv_mtu.max(mtu), ..*lane }
     }
 
     /// The channels in datagrams of so many bytes; `None`: there are none.

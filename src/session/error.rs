@@ -1,6 +1,6 @@
 //! What can go wrong, and what to do then.
 
-use crate::{arq, message};
+use crate::{kcp, message};
 use thiserror::Error;
 
 errors! {
@@ -35,7 +35,7 @@ errors! {
 pub enum SendError {
     /// As much waits as the config of the lane allows: send again later. Or the message is too long.
     #[error(transparent)]
-    Lane(#[from] arq::KcpSendError),
+    Lane(#[from] kcp::SendError),
     /// The channel refuses the message or the block.
     #[error(transparent)]
     Channel(#[from] message::ChannelSendError),
@@ -65,7 +65,7 @@ impl SendError {
     #[must_use]
     pub const fn is_for_now(&self) -> bool {
         match self {
-            Self::Lane(error) => matches!(error, arq::KcpSendError::QueueFull { .. }),
+            Self::Lane(error) => matches!(error, kcp::SendError::QueueFull { .. }),
             Self::Channel(error) => {
                 matches!(
                     error,

@@ -2,8 +2,8 @@
 
 use super::connection::ConnectionState;
 use super::wire::DenyReason;
-use crate::arq::KcpEvent;
 use crate::events::{Field, Line, events};
+use crate::kcp;
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -159,7 +159,7 @@ events! {
             lanes: u16 = "How many lanes there are.",
         },
         /// Something that a lane did.
-        "" Lane { lane: u16 = "Which.", event: KcpEvent = "What.", },
+        "" Lane { lane: u16 = "Which.", event: kcp::Event = "What.", },
         /// Datagrams left.
         "out" Out {
             n: u64 = "How many.",

@@ -2,14 +2,15 @@
 //!
 //! [`Session`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
 //! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
-//! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::Machine). A [`Connection`] is what both have of
-//! a session that is up: reliable lanes (each a [`Kcp`](crate::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
+//! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::machine::Machine). A [`Connection`] is what both have of
+//! a session that is up: reliable lanes (each a [`Kcp`](crate::kcp::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
 //!
 //! ```
 //! use std::net::SocketAddr;
+//! use whitewater::Time;
+//! use whitewater::machine::Machine;
 //! use whitewater::rand_core::UnwrapErr;
 //! use whitewater::session::{ClientConfig, Event, Server, ServerConfig, Session, Target};
-//! use whitewater::{Machine, Time};
 //!
 //! let rng = UnwrapErr(getrandom::SysRng); // in a test, one with a seed, such as that of the crate `whitewater-sim`
 //! let (here, there) = (SocketAddr::from(([10, 0, 0, 1], 1000)), SocketAddr::from(([10, 0, 0, 2], 4000)));
@@ -66,7 +67,7 @@ mod crypto;
 mod error;
 mod event;
 pub(crate) mod exchange;
-pub mod raw;
+pub(crate) mod peers;
 mod repair;
 pub(crate) mod replay;
 pub(crate) mod seal;

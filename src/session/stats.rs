@@ -1,8 +1,8 @@
 //! What a connection counts and measures.
 
 use super::repair::RepairStats;
-use crate::arq::Stats;
 use crate::counters::{Figure, Metric, Value};
+use crate::kcp::Stats;
 use crate::pace::Mode;
 use std::time::Duration;
 

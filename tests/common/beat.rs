@@ -1,8 +1,10 @@
 //! A flow to a KCP that acknowledges on a beat, each implementation by its own rule, in virtual time.
 
 use std::time::Duration;
-use whitewater::wire::{Command, Header, segments};
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Millis, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::{Command, Header, segments};
+use whitewater::kcp::{Config, Conv, Kcp, Millis, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::percentile;
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
 

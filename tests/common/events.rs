@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::io;
-use whitewater::Stats;
+use whitewater::kcp::Stats;
 
 /// The lines of a log.
 pub(crate) fn lines(write: impl FnOnce(&mut Vec<u8>) -> io::Result<usize>) -> Vec<Value> {

@@ -4,7 +4,8 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
-use whitewater::{Machine, Time};
+use whitewater::Time;
+use whitewater::machine::Machine;
 
 /// What a test that keeps datagrams wants of a machine.
 pub(crate) trait Whole: Machine {

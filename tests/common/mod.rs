@@ -18,7 +18,9 @@ mod wire;
 pub(crate) use packets::{PacketEnd, packet_pair, payload};
 use std::time::Duration;
 pub(crate) use talk::{End, Pair, Setup, Talk, clean, kcp, lossy, numbered, pair, rough};
-use whitewater::{Config, CongestionControl, Modern, Recovery, Time};
+use whitewater::Time;
+use whitewater::kcp::congestion::CongestionControl;
+use whitewater::kcp::{Config, Modern, Recovery};
 pub(crate) use wire::{CONV, Raw, drain, flushed, numbers, raw_segments};
 
 /// Every preset and its name.

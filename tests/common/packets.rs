@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whitewater::packet::{Endpoint, PacketConfig};
-use whitewater::{DatagramQueue, Seq16, Time};
+use whitewater::Time;
+use whitewater::machine::DatagramQueue;
+use whitewater::packet::{Endpoint, PacketConfig, Seq16};
 use whitewater_sim::{Link, LinkConfig, Pair, Peer, pop_from};
 
 /// One end. Its packets are numbered from 0, by numbers that do not wrap.

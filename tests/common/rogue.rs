@@ -8,9 +8,9 @@ use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, Frame, FrameWriter, Frames, Hello, Msg1, Msg2,
 };
+use whitewater::kcp::wire::{Header, Segment};
+use whitewater::kcp::{Conv, Millis, Sn};
 use whitewater::session::{ServerConfig, Suite};
-use whitewater::wire::{Header, Segment};
-use whitewater::{Conv, Millis, Sn};
 
 pub(crate) struct Rogue {
     seal: Seal,
@@ -103,7 +103,7 @@ impl Rogue {
             let Ok(opened) = self.seal.open(world.now, &mut datagram) else { continue };
             for frame in Frames::parse(opened.body).unwrap() {
                 let Frame::Kcp(segments) = frame else { continue };
-                for segment in whitewater::wire::segments(segments) {
+                for segment in whitewater::kcp::wire::segments(segments) {
                     let Segment { header: Header { cmd, frg, wnd, ts, sn, una, .. }, data } =
                         segment.unwrap();
                     found.push(Raw { cmd, frg, wnd, ts: ts.0, sn: sn.0, una: una.0, data: data.to_vec() });

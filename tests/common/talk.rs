@@ -3,7 +3,9 @@
 use super::wire::CONV;
 use bytes::Bytes;
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, KcpSendError, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv, Kcp, Sn};
+use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Clock, Drive, Link, LinkConfig, Loss, Peer, pop_from};
 
 /// A clean path of 60 ms of round trip.
@@ -116,7 +118,7 @@ impl End {
     }
 
     /// Sends, and notes what was taken.
-    pub(crate) fn send(&mut self, mut message: Vec<u8>) -> Result<usize, KcpSendError> {
+    pub(crate) fn send(&mut self, mut message: Vec<u8>) -> Result<usize, kcp::SendError> {
         let taken = if self.setup.shares {
             self.kcp.send_bytes(Bytes::copy_from_slice(&message))?
         } else {

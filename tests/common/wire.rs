@@ -1,7 +1,9 @@
 //! Datagrams written and read by hand, as a peer that may be hostile does.
 
-use whitewater::wire::{Command, Header, Segment, segments};
-use whitewater::{Conv, DatagramQueue, Kcp, Millis, Sn, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::{Command, Header, Segment, segments};
+use whitewater::kcp::{Conv, Kcp, Millis, Sn};
+use whitewater::machine::DatagramQueue;
 
 /// The conversation of all tests.
 pub(crate) const CONV: u32 = 0x5747_0007;

@@ -4,11 +4,11 @@ use crate::common::rogue::{Rogue, open_server};
 use crate::line::{File, Line, bytes, count, value, variant};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use whitewater::Seq16;
 use whitewater::inside::session::seal::Seal;
 use whitewater::inside::session::wire::{
     AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame,
 };
+use whitewater::packet::Seq16;
 use whitewater::session::{CloseReason, ServerConfig};
 
 pub(crate) fn file() -> File {

@@ -4,12 +4,12 @@ use super::pcap::Captured;
 use super::{addresses, frames, hex, kcp, packets, sessions, tshark};
 use crate::common::at;
 use rand::Rng;
-use whitewater::Seq16;
 use whitewater::inside::session::wire::{
     DATA_HEADER_LEN, Data, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, Msg1, Msg2, Packet,
     PacketError,
 };
-use whitewater::wire::{conv_of, segments};
+use whitewater::kcp::wire::{conv_of, segments};
+use whitewater::packet::Seq16;
 use whitewater_sim::SimRng;
 
 /// So many of the datagrams, each damaged in some way: bytes changed, bits flipped, cut off, longer, mixed with another.
@@ -66,7 +66,7 @@ fn what_is_shown_as_refused_of_damaged_segments_is_what_our_decoder_refuses() {
     agree(&captured, &rows, |datagram| {
         let conv = conv_of(datagram);
         let is_good = |segment: Result<_, _>| {
-            segment.is_ok_and(|found: whitewater::wire::Segment<'_>| Some(found.header.conv) == conv)
+            segment.is_ok_and(|found: whitewater::kcp::wire::Segment<'_>| Some(found.header.conv) == conv)
         };
         conv.is_none() || !segments(datagram).all(is_good)
     });

@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 use whitewater::inside::session::wire::{
     AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
 };
+use whitewater::kcp::Config;
+use whitewater::kcp::wire::segments;
+use whitewater::packet::Seq16;
 use whitewater::session::{SessionConfig, Suite};
-use whitewater::wire::segments;
-use whitewater::{Config, Seq16};
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
 
 /// The fields of frames.

@@ -4,8 +4,9 @@ use super::pcap::Captured;
 use super::{Tapped, addresses, hex, hexes, texts, tshark};
 use crate::common::{CONV, at, ms, numbered, path, repairing};
 use std::collections::BTreeMap;
-use whitewater::wire::{Command, Segment, segments};
-use whitewater::{Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::Conv;
+use whitewater::kcp::wire::{Command, Segment, segments};
 use whitewater_sim::{Drive, KcpEnd, Link, Pair};
 
 /// The datagrams of 5 s of two ends that send messages of many lengths over a bad path, with repairs, as they left.

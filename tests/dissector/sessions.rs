@@ -5,12 +5,12 @@ use super::{hex, hexes, texts, tshark};
 use crate::common::ms;
 use crate::common::sessions::{Toward, World, client_address, forger, server_address, server_config, target};
 use std::collections::BTreeSet;
-use whitewater::Seq16;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
     LossFrame, Packet, Reset, kind,
 };
 use whitewater::message::channel::ChannelConfig;
+use whitewater::packet::Seq16;
 use whitewater::session::{Blob, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, Loss};
 

@@ -5,9 +5,9 @@ use crate::common::sessions::{random, server_address};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::wire::kind;
+use whitewater::machine::Machine as _;
 use whitewater::session::{
     Blob, ClientConfig, Connection, Event, Server, ServerConfig, Session, SessionId, Target,
 };

@@ -4,8 +4,8 @@ use super::servers::{CODE, HEARD_ENOUGH, SENT_AWAY, is_sent_away, kcp_config, se
 use super::stream::{LONGEST, check, message};
 use super::{BARE, SESSIONS};
 use std::net::SocketAddr;
-use whitewater::Conv;
-use whitewater::net::{Client, KcpSocket};
+use whitewater::kcp::{self, Conv};
+use whitewater::net::Client;
 use whitewater::session::{ClientConfig, CloseReason, Event};
 
 /// How it ends.
@@ -52,7 +52,7 @@ pub(crate) struct Player {
 #[derive(Debug)]
 enum End {
     Session(Box<Client>),
-    Bare(Box<KcpSocket>),
+    Bare(Box<kcp::Socket>),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -147,7 +147,7 @@ impl Player {
 impl End {
     fn begin(number: u32, is_bare: bool, to: SocketAddr) -> Self {
         if is_bare {
-            let socket = KcpSocket::connect(to, Conv(number << 8 | 1), &kcp_config()).unwrap();
+            let socket = kcp::Socket::connect(to, Conv(number << 8 | 1), &kcp_config()).unwrap();
             return Self::Bare(Box::new(socket));
         }
         let config = ClientConfig { session: session_config(), ..ClientConfig::default() };

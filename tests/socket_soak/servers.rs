@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use whitewater::Config;
-use whitewater::net::{KcpListener, Server};
-use whitewater::session::raw::{self, PeerId};
+use whitewater::kcp::{self, Config, PeerId};
+use whitewater::net::Server;
 use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, SessionId, Suite, Target};
 
 /// Both run until they are stopped.
@@ -23,7 +22,7 @@ impl Servers {
     pub(crate) fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let server = Server::bind("127.0.0.1:0", &server_config()).unwrap();
-        let listener = KcpListener::bind("127.0.0.1:0", &listener_config()).unwrap();
+        let listener = kcp::Listener::bind("127.0.0.1:0", &listener_config()).unwrap();
         let addresses = [server.local_addr().unwrap(), listener.local_addr().unwrap()];
         let stops = [Arc::clone(&stop), Arc::clone(&stop)];
         let [first, second] = stops;
@@ -82,13 +81,13 @@ fn serve(mut server: Server, stop: &AtomicBool) -> u64 {
     total
 }
 
-fn listen(mut listener: KcpListener, stop: &AtomicBool) -> u64 {
+fn listen(mut listener: kcp::Listener, stop: &AtomicBool) -> u64 {
     let (mut heard, mut total, mut buf) = (HashMap::<PeerId, Heard>::new(), 0, vec![0; LONGEST]);
     while !stop.load(Ordering::Relaxed) {
         listener.poll(Some(TICK)).unwrap();
         while let Some(event) = listener.next_event() {
             match event {
-                raw::PeerEvent::Readable(id) => {
+                kcp::PeerEvent::Readable(id) => {
                     let (of, peer) = (heard.entry(id).or_default(), listener.peer(id).unwrap());
                     while let Ok(len) = peer.recv(&mut buf) {
                         of.take(&buf[..len]);
@@ -96,7 +95,7 @@ fn listen(mut listener: KcpListener, stop: &AtomicBool) -> u64 {
                         peer.send(&buf[..len]).unwrap();
                     }
                 }
-                raw::PeerEvent::Closed { id, .. } => drop(heard.remove(&id)),
+                kcp::PeerEvent::Closed { id, .. } => drop(heard.remove(&id)),
                 _ => {}
             }
         }
@@ -128,14 +127,14 @@ pub(crate) fn session_config() -> SessionConfig {
     SessionConfig { timeout: Duration::from_secs(10), ..SessionConfig::default() }
 }
 
-fn listener_config() -> raw::PeersConfig {
-    raw::PeersConfig {
+fn listener_config() -> kcp::PeersConfig {
+    kcp::PeersConfig {
         kcp: kcp_config(),
         max_peers_per_address: 1024,
         accepts_per_second: 1000,
         accept_burst: 1000,
         idle_timeout: Duration::from_secs(10),
-        ..raw::PeersConfig::open()
+        ..kcp::PeersConfig::open()
     }
 }
 

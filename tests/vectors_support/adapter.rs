@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use whitewater::wire::{HEADER_LEN, conv_of};
-use whitewater::{
-    Config, Conv, InputError, Kcp, KcpSendError, Millis, Output, RecvError, Rejected, Sn, Stats, Time,
-};
+use whitewater::Time;
+use whitewater::kcp::wire::{HEADER_LEN, conv_of};
+use whitewater::kcp::{self, Config, Conv, InputError, Kcp, Millis, RecvError, Rejected, Sn, Stats};
+use whitewater::machine::Output;
 
 use super::deviations::Rule;
 use super::rewrite::{bad_segment, believable, without_end};
@@ -211,7 +211,7 @@ impl Block {
         };
         Answer::ret(match taken {
             Ok(taken) => int(taken),
-            Err(KcpSendError::TooLong { .. }) => -2,
+            Err(kcp::SendError::TooLong { .. }) => -2,
             Err(error) => panic!("send: {error}"),
         })
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use whitewater::wire::{Header, segments};
+use whitewater::kcp::wire::{Header, segments};
 
 use super::adapter::{Answer, Block};
 use super::deviations::{Deviations, Kind, Rule};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use whitewater::wire::{Command, HEADER_LEN, Header, Segment, segments};
-use whitewater::{Conv, Millis, Sn, Stats};
+use whitewater::kcp::wire::{Command, HEADER_LEN, Header, Segment, segments};
+use whitewater::kcp::{Conv, Millis, Sn, Stats};
 
 use super::deviations::Rule;
 

@@ -22,7 +22,7 @@ pub(crate) fn table() {
     println!(
         "bytes of an idle session: control block + heap; then after 1000 messages of 1376 B in a window of 128"
     );
-    memory::<Whitewater>(size_of::<whitewater::Kcp<Port>>());
+    memory::<Whitewater>(size_of::<whitewater::kcp::Kcp<Port>>());
     memory::<Ikcp>(0);
     memory::<Rust>(size_of::<kcp::Kcp<Port>>());
     shrunk();
@@ -56,7 +56,7 @@ fn memory<P: Peer>(inline: usize) {
     );
 }
 
-/// What [`whitewater::Kcp::shrink`] gives back; the others have nothing like it.
+/// What [`whitewater::kcp::Kcp::shrink`] gives back; the others have nothing like it.
 fn shrunk() {
     let (mut sender, mut receiver, _path) = worked::<Whitewater>();
     sender.0.shrink();

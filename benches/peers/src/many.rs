@@ -3,9 +3,9 @@
 use crate::crowd::{address, random, thread_time};
 use crate::heap;
 use std::time::Instant;
-use whitewater::Machine as _;
-use whitewater::session::raw::{Peers, PeersConfig};
-use whitewater::{Config as Kcp, Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config as Kcp, Conv, Peers, PeersConfig};
+use whitewater::machine::Machine as _;
 
 pub(crate) fn table(count: usize) {
     heap::start();

@@ -3,12 +3,13 @@
 use crate::pipe::{Peer, Port};
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
-use whitewater::Machine as _;
+use whitewater::Time;
+use whitewater::kcp::{Config, Recovery};
+use whitewater::machine::Machine as _;
 use whitewater::session::{
     Blob, Cipher, ClientConfig, Connection, Pattern, Server, ServerConfig, Session, SessionConfig, SessionId,
     Suite, Target,
 };
-use whitewater::{Config, Recovery, Time};
 use whitewater_sim::SimRng;
 
 /// Protected by a checksum, or encrypted.

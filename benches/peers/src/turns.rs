@@ -5,11 +5,11 @@ use crate::table::{Spread, spreads};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Instant;
-use whitewater::net::{Client, KcpSocket, Server};
+use whitewater::kcp::{self, Config, Conv};
+use whitewater::net::{Client, Server};
 use whitewater::session::{
     Cipher, ClientConfig, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite, Target,
 };
-use whitewater::{Config, Conv};
 
 /// Each implementation so many times, in turns.
 pub(crate) fn table(rounds: usize) {
@@ -118,13 +118,13 @@ impl Pair for Tcp {
     }
 }
 
-struct Bare(KcpSocket, KcpSocket);
+struct Bare(kcp::Socket, kcp::Socket);
 
 impl Bare {
     fn new() -> Self {
         let (near, far) = sockets();
         let wrap = |socket| {
-            let mut socket = KcpSocket::wrap(socket, Conv(7), &Config::turbo()).expect("a config");
+            let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::turbo()).expect("a config");
             socket.set_late_acks(true); // for each message is answered
             socket
         };

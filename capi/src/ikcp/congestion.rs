@@ -6,7 +6,7 @@
 use super::block::{IKCPCB, IKCPOPS};
 use std::time::Duration;
 use ww::Time;
-use ww::arq::congestion::{Ack, CongestionControl, Loss, Sent};
+use ww::kcp::congestion::{Ack, CongestionControl, Loss, Sent};
 
 /// A control block, whose fields `cwnd`, `ssthresh` and `incr` are the state, and what is to be told to the callbacks of its `ccops`.
 #[derive(Debug)]

@@ -6,7 +6,9 @@ use super::fields::{Knobs, State};
 use crate::guard::Object;
 use std::ffi::c_void;
 use std::time::Duration;
-use ww::{Config, Conv, InputError, Kcp, KcpSendError, Millis, Output, Recovery, RecvError, Stats, Time};
+use ww::Time;
+use ww::kcp::{self, Config, Conv, InputError, Kcp, Millis, Recovery, RecvError, Stats};
+use ww::machine::Output;
 
 /// Where the program's clock shows 0: it may jump back before its first moment.
 const EPOCH: Time = Time::from_millis(1 << 40);
@@ -172,7 +174,7 @@ impl Control {
         };
         match sent {
             Ok(taken) => int(taken),
-            Err(KcpSendError::TooLong { .. }) => -2,
+            Err(kcp::SendError::TooLong { .. }) => -2,
             Err(_) => -1,
         }
     }

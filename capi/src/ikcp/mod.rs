@@ -19,8 +19,8 @@ use control::{Control, Emitted, least_rto};
 use fields::{Knobs, State};
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr::{addr_of_mut, null_mut};
-use ww::Config;
-use ww::wire::{HEADER_LEN, conv_of};
+use ww::kcp::Config;
+use ww::kcp::wire::{HEADER_LEN, conv_of};
 
 /// What is behind a control block that was handed out: that comes first.
 #[repr(C)]

@@ -7,9 +7,10 @@ use crate::guard::Object;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
+use ww::Time;
+use ww::kcp::RecvError;
 use ww::message::channel::Received;
 use ww::session::{Blob, Connection, SendError, SessionConfig};
-use ww::{RecvError, Time};
 
 /// How a session stands. Bytes are of UDP payload.
 #[repr(C)]
@@ -197,7 +198,7 @@ fn refused(error: SendError) -> i32 {
     match error {
         SendError::Closed => WW_CLOSED,
         SendError::NoLane { .. } | SendError::Channel(Channel::NoChannel { .. }) => WW_MISUSE,
-        SendError::Lane(ww::KcpSendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
+        SendError::Lane(ww::kcp::SendError::TooLong { .. }) | SendError::TooLong { .. } => WW_TOO_LONG,
         SendError::Channel(Channel::TooLarge { .. } | Channel::BlockLength { .. }) => WW_TOO_LONG,
         _ => WW_AGAIN,
     }

@@ -6,13 +6,13 @@ use super::key::Key;
 use super::shield;
 use crate::envelope::Envelope;
 use whitewater::ConfigError;
-use whitewater::arq::{self, EnvelopeConfig, Modern, Recovery, in_range};
+use whitewater::kcp::{self, EnvelopeConfig, Modern, Recovery, in_range};
 use whitewater::rand_core::CryptoRng;
 
 /// What is around KCP between two ends of kcp-go, and when they send. `crypt` and `key` have to be the same at both ends. So have the shards: an end
 /// of ours without any takes the data of one that has them, but kcptun without takes parity for data, and breaks its stream.
 ///
-/// With it, [`arq::Config::mtu`] is that of kcp-go: of the whole datagram, 1500 at most. What is around KCP is taken off it.
+/// With it, [`kcp::Config::mtu`] is that of kcp-go: of the whole datagram, 1500 at most. What is around KCP is taken off it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `Config { .., ..Config::plain() }`")]
 pub struct Config {
@@ -95,7 +95,7 @@ impl Config {
 }
 
 impl EnvelopeConfig for Config {
-    fn inside(&self, kcp: &arq::Config) -> Result<arq::Config, ConfigError> {
+    fn inside(&self, kcp: &kcp::Config) -> Result<kcp::Config, ConfigError> {
         self.check()?;
         kcp.check()?;
         let around = self.around();
@@ -107,10 +107,10 @@ impl EnvelopeConfig for Config {
             }
             recovery => recovery,
         };
-        Ok(arq::Config { mtu: kcp.mtu - around, recovery, ..*kcp })
+        Ok(kcp::Config { mtu: kcp.mtu - around, recovery, ..*kcp })
     }
 
-    fn envelope(&self, rng: &mut dyn CryptoRng) -> Box<dyn arq::Envelope> {
+    fn envelope(&self, rng: &mut dyn CryptoRng) -> Box<dyn kcp::Envelope> {
         let mut seed = [0; 16];
         rng.fill_bytes(&mut seed);
         Box::new(Envelope::new(self, seed))
@@ -133,16 +133,16 @@ pub enum Mode {
 
 impl Mode {
     /// The knobs of that mode, in a stream, with kcptun's mtu and the windows of its client. Recovery is ours, by time, which uses no such
-    /// knob: [`arq::Config::classic`] does what kcp-go does.
+    /// knob: [`kcp::Config::classic`] does what kcp-go does.
     #[must_use]
-    pub fn config(self) -> arq::Config {
+    pub fn config(self) -> kcp::Config {
         let (nodelay, interval) = match self {
             Self::Normal => (0, 40),
             Self::Fast => (0, 30),
             Self::Fast2 => (1, 20),
             Self::Fast3 => (1, 10),
         };
-        arq::Config {
+        kcp::Config {
             mtu: 1350,
             snd_wnd: 128,
             rcv_wnd: 512,
@@ -151,7 +151,7 @@ impl Mode {
             fast_resend: 2,
             nc: true,
             stream: true,
-            ..arq::Config::default()
+            ..kcp::Config::default()
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::shield::{self, Shield};
 use crate::stats::Stats;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use whitewater::arq::{self, Opened};
-use whitewater::{DatagramQueue, Output, Time};
+use whitewater::Time;
+use whitewater::kcp::{self, Opened};
+use whitewater::machine::{DatagramQueue, Output};
 
 /// The protection of a socket, whose peers have all the same, and what is counted.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ impl Envelope {
     }
 }
 
-impl arq::Envelope for Envelope {
+impl kcp::Envelope for Envelope {
     fn overhead(&self) -> u16 {
         shield::overhead(self.config.crypt)
     }

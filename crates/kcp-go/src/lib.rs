@@ -1,12 +1,12 @@
 //! What kcp-go and kcptun put around KCP, for [`whitewater`]: ciphers, checksums and parity.
 //!
-//! A [`Config`] says what. It is the settings of an [envelope](whitewater::arq::Envelope):
-//! [`raw::PeersConfig::envelope`](whitewater::session::raw::PeersConfig) gives it to a listener or a stream of tokio,
-//! `net::KcpSocket::connect_with_envelope` to a socket. All else is as with bare KCP. What is counted is in [`Stats`].
+//! A [`Config`] says what. It is the settings of an [envelope](whitewater::kcp::Envelope):
+//! [`kcp::PeersConfig::envelope`](whitewater::kcp::PeersConfig) gives it to a listener or a stream of tokio,
+//! `kcp::Socket::connect_with_envelope` to a socket. All else is as with bare KCP. What is counted is in [`Stats`].
 //!
 //! ```
 //! use std::sync::Arc;
-//! use whitewater::session::raw;
+//! use whitewater::kcp;
 //! use whitewater_kcp_go::{Config, Crypt, Key, Mode, Shards};
 //!
 //! // As kcptun-server --key "our secret" --crypt salsa20 --mode fast2 --datashard 5 --parityshard 2
@@ -15,7 +15,7 @@
 //!     shards: Some(Shards { data: 5, parity: 2 }),
 //!     ..Config::kcptun(Key::kcptun("our secret"))
 //! };
-//! let server = raw::PeersConfig { kcp: Mode::Fast2.config(), envelope: Some(Arc::new(wire)), ..raw::PeersConfig::open() };
+//! let server = kcp::PeersConfig { kcp: Mode::Fast2.config(), envelope: Some(Arc::new(wire)), ..kcp::PeersConfig::open() };
 //! # server.check().unwrap();
 //! ```
 //!
@@ -38,11 +38,11 @@
 //! # What is different here
 //!
 //! - A peer is an address and a conv. In kcp-go it is an address, and whoever sends one datagram in its name, with another conv and the number 0,
-//!   ends its session. Here that is another peer, under the [limits](whitewater::session::raw::PeersConfig) of strangers.
+//!   ends its session. Here that is another peer, under the [limits](whitewater::kcp::PeersConfig) of strangers.
 //! - What is rebuilt counts as received at once, and says nothing of round trips or windows: it is old. An end without parity of its own takes data
 //!   shards of the other.
-//! - Shards of a stranger who is not [proven](whitewater::session::raw::Strangers::Proven) yet are of no use but for the KCP in them.
-//! - An empty message is [refused](whitewater::KcpSendError::Empty): the reader of kcp-go never gets past one.
+//! - Shards of a stranger who is not [proven](whitewater::kcp::Strangers::Proven) yet are of no use but for the KCP in them.
+//! - An empty message is [refused](whitewater::kcp::SendError::Empty): the reader of kcp-go never gets past one.
 //! - A shard from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all are so, as after a
 //!   restart of the other, the groups begin anew.
 //! - kcp-go tries to find out how many shards the other has. Here both ends have to be told. A shard in the wrong place says that they were not

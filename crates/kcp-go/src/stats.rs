@@ -2,7 +2,7 @@
 
 use crate::envelope::Envelope;
 use std::any::Any;
-use whitewater::arq;
+use whitewater::kcp;
 
 /// What was counted on a socket of what is around KCP, of all peers together.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -41,7 +41,7 @@ pub struct Stats {
 impl Stats {
     /// Those of the envelope of a socket or listener; `None`: it has none, or that of another crate.
     #[must_use]
-    pub fn of(envelope: Option<&dyn arq::Envelope>) -> Option<Self> {
+    pub fn of(envelope: Option<&dyn kcp::Envelope>) -> Option<Self> {
         let envelope: &dyn Any = envelope?;
         envelope.downcast_ref().map(Envelope::stats)
     }

@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use whitewater::Machine as _;
-use whitewater::session::raw::{PeerEvent, PeerId, Peers, PeersConfig, Strangers};
-use whitewater::{Conv, DatagramQueue, Kcp, KcpPeer, KcpSendError, Time, arq};
+use whitewater::Time;
+use whitewater::kcp::{self, Conv, Kcp, PeerEvent, PeerId, Peers, PeersConfig, Strangers};
+use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Mode, Shards, Stats};
 use whitewater_sim::{Link, LinkConfig, Loss, SimRng};
 
@@ -34,7 +34,7 @@ fn wire(crypt: Crypt, shards: Option<(u8, u8)>) -> Wire {
     Wire { crypt, shards, ..Wire::kcptun(Key::kcptun("interop key")) }
 }
 
-fn limits(kcp: arq::Config, wire: Wire) -> PeersConfig {
+fn limits(kcp: kcp::Config, wire: Wire) -> PeersConfig {
     PeersConfig { kcp, envelope: Some(Arc::new(wire)), ..PeersConfig::open() }
 }
 
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Both ends alike.
-    fn both(kcp: arq::Config, wire: Wire, path: LinkConfig, seed: u64) -> Self {
+    fn both(kcp: kcp::Config, wire: Wire, path: LinkConfig, seed: u64) -> Self {
         let limits = limits(kcp, wire);
         Self::new(&limits, &limits, path, seed)
     }
@@ -172,7 +172,7 @@ fn every_cipher_carries_both_ways_through_loss_with_parity_and_without() {
 
 /// Latencies of messages of 200 bytes, one each 5 ms, in ms and in order; resends; bytes sent by the client.
 fn latencies(shards: Option<(u8, u8)>, seed: u64) -> (Vec<u64>, u64, u64) {
-    let kcp = arq::Config { mtu: 1350, ..arq::Config::turbo() };
+    let kcp = kcp::Config { mtu: 1350, ..kcp::Config::turbo() };
     let mut world = World::both(kcp, wire(Crypt::Aes, shards), path(60, 0.05), seed);
     let mut latencies = Vec::new();
     for tick in 0..12_000u64 {
@@ -236,11 +236,11 @@ fn an_end_without_parity_takes_the_data_of_one_that_has_it() {
 
 #[test]
 fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
-    let mut world = World::both(arq::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
+    let mut world = World::both(kcp::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     world.send(b"first");
     world.run(50);
     // What ends a session of kcp-go: one datagram, number 0, in the name of the client.
-    let mut forger = Kcp::new(Conv(99), &arq::Config::turbo(), DatagramQueue::new()).unwrap();
+    let mut forger = Kcp::new(Conv(99), &kcp::Config::turbo(), DatagramQueue::new()).unwrap();
     forger.send(b"forged").unwrap();
     forger.flush(world.now);
     world.server.give(world.now, client_address(), forger.output_mut().pop().unwrap());
@@ -253,7 +253,7 @@ fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
 
 #[test]
 fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
-    let client = limits(arq::Config::turbo(), wire(Crypt::Aes, Some((1, 3))));
+    let client = limits(kcp::Config::turbo(), wire(Crypt::Aes, Some((1, 3))));
     let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
     let mut world = World::new(&client, &server, path(20, 0.0), 1);
     world.send(&[1; 400]);
@@ -276,7 +276,7 @@ fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
 #[test]
 fn who_is_not_proven_is_sent_no_more_than_came_in_many_short_datagrams_either() {
     for crypt in [Crypt::Null, Crypt::Aes, Crypt::Aes128Gcm] {
-        let client = limits(arq::Config::turbo(), wire(crypt, None));
+        let client = limits(kcp::Config::turbo(), wire(crypt, None));
         let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
         let mut world = World::new(&client, &server, path(200, 0.0), 1);
         world.send(&[1; 1200]);
@@ -292,7 +292,7 @@ fn who_is_not_proven_is_sent_no_more_than_came_in_many_short_datagrams_either() 
 
 /// The datagrams of three messages with parity of 2 + 1, and a server of these strangers that knows nobody.
 fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
-    let limits = limits(arq::Config::turbo(), wire(Crypt::Null, Some((2, 1))));
+    let limits = limits(kcp::Config::turbo(), wire(Crypt::Null, Some((2, 1))));
     let (now, mut client, mut sent) = (Time::from_millis(1), peers(&limits, 1), Vec::new());
     let to = client.register(now, server_address(), CONV).unwrap();
     for message in [b"one", b"two"] {
@@ -308,7 +308,7 @@ fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
 /// Sessions of one host that are served within two seconds of a path of 20 ms, of 300 that begin together.
 fn served_of_300(server: &PeersConfig) -> usize {
     let mut server = peers(server, 1);
-    let client_limits = limits(arq::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
+    let client_limits = limits(kcp::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
     let (mut now, mut there, mut back) = (Time::from_millis(1), VecDeque::new(), VecDeque::new());
     let mut clients: Vec<_> = (0..300u16)
         .map(|number| {
@@ -358,7 +358,7 @@ const DELAY: Duration = Duration::from_millis(20);
 
 #[test]
 fn a_server_of_kcptun_serves_300_sessions_of_one_host_within_two_seconds() {
-    let (kcp, wire) = (arq::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
+    let (kcp, wire) = (kcp::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
     assert_eq!(served_of_300(&example::limits(kcp, wire.clone())), 300, "as the example has it");
     assert_eq!(served_of_300(&limits(kcp, wire)), 16, "limits for players");
 }
@@ -430,9 +430,14 @@ fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
     let (sent, _) = shards_for(Strangers::Trusted);
     let [_, second, parity] = &sent[..] else { panic!("{} datagrams", sent.len()) };
     let wire = wire(Crypt::Null, Some((2, 1)));
-    let mut peer =
-        KcpPeer::with_envelope(client_address(), CONV, &arq::Config::turbo(), &wire, &mut SimRng::new(1, 9))
-            .unwrap();
+    let mut peer = kcp::Link::with_envelope(
+        client_address(),
+        CONV,
+        &kcp::Config::turbo(),
+        &wire,
+        &mut SimRng::new(1, 9),
+    )
+    .unwrap();
     let mut forged = parity.clone();
     forged[0] = 5; // the parity of the next group
     let mut take = |datagram: &[u8]| {
@@ -447,11 +452,11 @@ fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
 
 #[test]
 fn an_empty_message_is_refused_because_kcp_go_never_gets_past_one() {
-    let mut world = World::both(arq::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
+    let mut world = World::both(kcp::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     let peer = world.client.peer(world.to).unwrap();
-    assert_eq!(peer.send(b""), Err(KcpSendError::Empty));
-    assert_eq!(peer.kcp_mut().send_end(), Err(KcpSendError::Empty));
-    assert_eq!(peer.kcp_mut().send_bytes(Vec::new().into()), Err(KcpSendError::Empty));
+    assert_eq!(peer.send(b""), Err(kcp::SendError::Empty));
+    assert_eq!(peer.kcp_mut().send_end(), Err(kcp::SendError::Empty));
+    assert_eq!(peer.kcp_mut().send_bytes(Vec::new().into()), Err(kcp::SendError::Empty));
     world.run(500);
     assert_eq!(world.sent[0], (0, 0));
 }
@@ -463,7 +468,7 @@ fn delays_are_those_that_were_asked_for() {
         [(false, true, 95..=105, 95..=105), (false, false, 95..=105, 9..=11), (true, true, 9..=11, 9..=11)]
     {
         for classic in [false, true] {
-            let kcp = arq::Config { interval: 100, ..arq::Config::turbo() };
+            let kcp = kcp::Config { interval: 100, ..kcp::Config::turbo() };
             let kcp = if classic { kcp.classic() } else { kcp };
             let wire = Wire { write_delay, ack_no_delay, ..wire(Crypt::Aes, None) };
             let mut world = World::both(kcp, wire, path(2, 0.0), 1);
@@ -486,7 +491,7 @@ fn delays_are_those_that_were_asked_for() {
 fn hostile_datagrams_are_counted_and_change_nothing() {
     for (seed, crypt) in [Crypt::Null, Crypt::None, Crypt::Aes, Crypt::Aes128Gcm].into_iter().enumerate() {
         let (mut world, mut rng) = (
-            World::both(arq::Config::turbo(), wire(crypt, Some((10, 3))), path(20, 0.0), 1),
+            World::both(kcp::Config::turbo(), wire(crypt, Some((10, 3))), path(20, 0.0), 1),
             SimRng::new(seed as u64, 1),
         );
         world.send(b"before");
@@ -526,7 +531,7 @@ fn hostile_datagrams_are_counted_and_change_nothing() {
 
 #[test]
 fn nothing_is_allocated_for_a_datagram_that_nothing_happens_to() {
-    let kcp = arq::Config { snd_wnd: 256, rcv_wnd: 256, ..Mode::Fast3.config() };
+    let kcp = kcp::Config { snd_wnd: 256, rcv_wnd: 256, ..Mode::Fast3.config() };
     let mut world = World::both(kcp, wire(Crypt::Aes, Some((10, 3))), path(20, 0.0), 1);
     let mut buf = [0; 4096];
     let mut round = |world: &mut World| {
@@ -551,10 +556,10 @@ fn a_config_out_of_range_names_its_field() {
     let fits = limits(Mode::Fast.config(), wire(Crypt::Aes, Some((10, 3))));
     assert_eq!(fits.check(), Ok(()));
     assert_eq!(
-        field(PeersConfig { kcp: arq::Config { mtu: 1501, rcv_mtu: 1501, ..fits.kcp }, ..fits.clone() }),
+        field(PeersConfig { kcp: kcp::Config { mtu: 1501, rcv_mtu: 1501, ..fits.kcp }, ..fits.clone() }),
         "mtu"
     );
-    assert_eq!(field(PeersConfig { kcp: arq::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 and 28 around it
+    assert_eq!(field(PeersConfig { kcp: kcp::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 and 28 around it
     for (shards, name) in [((0, 3), "data"), ((3, 0), "parity"), ((200, 57), "data + parity")] {
         assert_eq!(field(limits(fits.kcp, wire(Crypt::Aes, Some(shards)))), name);
     }

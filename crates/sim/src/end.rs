@@ -2,7 +2,9 @@
 
 use super::pair::{Peer, pop_from};
 use std::time::Duration;
-use whitewater::{Config, ConfigError, Conv, DatagramQueue, Kcp, KcpSendError, Time};
+use whitewater::kcp::{self, Config, Conv, Kcp};
+use whitewater::machine::DatagramQueue;
+use whitewater::{ConfigError, Time};
 
 /// When `update` is called, and whether `flush` is called as well.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,7 +67,7 @@ impl KcpEnd {
     /// # Errors
     ///
     /// As [`Kcp::send`].
-    pub fn send(&mut self, now: Time, message: &[u8]) -> Result<usize, KcpSendError> {
+    pub fn send(&mut self, now: Time, message: &[u8]) -> Result<usize, kcp::SendError> {
         let taken = self.kcp.send(message)?;
         self.after_call(now);
         Ok(taken)

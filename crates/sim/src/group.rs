@@ -1,7 +1,8 @@
 //! Several peers on one path.
 
 use super::pair::Peer;
-use whitewater::{Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::Conv;
 
 /// Several peers that share the path of a [`Pair`](super::Pair), with its bottleneck and its losses. The
 /// first four bytes of a datagram, the conversation of a segment or the protocol id of a packet, select its

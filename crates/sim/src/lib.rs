@@ -5,7 +5,7 @@
 //!
 //! - [`Link`] is one direction of a path: delay, jitter, loss, reordering, copies, damage, a bottleneck with its
 //!   queue, an mtu, ECN marks, outages, standstills. [`LinkConfig`] says how much of each.
-//! - [`Pair`] runs two [`Peer`]s over two links, from event to event. Each [`Machine`](whitewater::Machine) is a peer:
+//! - [`Pair`] runs two [`Peer`]s over two links, from event to event. Each [`Machine`](whitewater::machine::Machine) is a peer:
 //!   sessions, channels of messages, control blocks. [`KcpEnd`] is a control block whose calls are timed like a
 //!   program's; [`Group`] is several peers on one path.
 //! - [`scenario`] sends known traffic and measures latencies, bytes and resends.

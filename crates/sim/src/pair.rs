@@ -3,7 +3,8 @@
 use super::link::Link;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use whitewater::{DatagramQueue, Machine, Time};
+use whitewater::Time;
+use whitewater::machine::{DatagramQueue, Machine};
 
 /// One end of a path that has no addresses. Every [`Machine`] is one.
 pub trait Peer {
@@ -58,7 +59,8 @@ pub fn pop_from(queue: &mut DatagramQueue, datagram: &mut Vec<u8>) -> bool {
 /// ```
 /// use std::time::Duration;
 /// use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
-/// use whitewater::{Config, Conv, Time};
+/// use whitewater::Time;
+/// use whitewater::kcp::{Config, Conv};
 ///
 /// let end = || KcpEnd::new(Conv(7), &Config::fast(), Drive::CHECK, Time::ZERO);
 /// let link = |stream| Link::new(LinkConfig::mobile(), 42, stream);

@@ -2,8 +2,9 @@
 
 use super::{Flying, RECENT, Rig, index_of, without_rejected};
 use std::time::Duration;
-use whitewater::wire::{Command, DecodeError, HEADER_LEN, Header, Segment, conv_of, segments};
-use whitewater::{InputError, Millis, Recovery, Stats, Time};
+use whitewater::Time;
+use whitewater::kcp::wire::{Command, DecodeError, HEADER_LEN, Header, Segment, conv_of, segments};
+use whitewater::kcp::{InputError, Millis, Recovery, Stats};
 
 impl Rig {
     /// Takes what was sent and looks at it; returns how many datagrams that were.

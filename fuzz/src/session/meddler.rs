@@ -4,9 +4,10 @@ use super::super::script::Script;
 use super::licence::Licence;
 use super::world::{CLIENT, SERVER, World};
 use whitewater::inside::session::wire::{AckFrame, DATA_HEADER_LEN, Frame, FrameWriter, KcpPart, LossFrame};
+use whitewater::kcp::wire::{Command, Header};
+use whitewater::kcp::{Conv, Millis, Sn};
+use whitewater::packet::Seq16;
 use whitewater::session::Suite;
-use whitewater::wire::{Command, Header};
-use whitewater::{Conv, Millis, Seq16, Sn};
 
 impl World {
     /// A frame that a script builds: of segments, of acknowledgements, or any. One lane more is named than there are.
@@ -30,7 +31,7 @@ impl World {
                 let len = usize::from(script.u8());
                 let mut segment = Vec::new();
                 let data = script.bytes(len);
-                whitewater::wire::Segment { header, data }.encode(&mut segment);
+                whitewater::kcp::wire::Segment { header, data }.encode(&mut segment);
                 let _ = writer.push(&Frame::Kcp(&segment));
             }
             1 => {

@@ -7,9 +7,9 @@ use super::licence::Licence;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
-use whitewater::Machine as _;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Accept, Connect, kind};
+use whitewater::machine::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{

@@ -7,8 +7,7 @@ use rand::Rng;
 use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use whitewater::session::raw;
-use whitewater::{Config, Stats};
+use whitewater::kcp::{self, Config, Stats};
 use whitewater_kcp_go::{self as kcp_go, Key, Mode, Shards};
 use whitewater_sim::SimRng;
 
@@ -71,11 +70,11 @@ impl Case {
 
     /// Both, for a listener or a stream.
     #[must_use]
-    pub fn limits(&self) -> raw::PeersConfig {
-        raw::PeersConfig {
+    pub fn limits(&self) -> kcp::PeersConfig {
+        kcp::PeersConfig {
             kcp: self.config(),
             envelope: Some(Arc::new(self.wire())),
-            ..raw::PeersConfig::open()
+            ..kcp::PeersConfig::open()
         }
     }
 

@@ -5,10 +5,11 @@
 //! those of a [`packet::Endpoint`](crate::packet::Endpoint), or others.
 //!
 //! ```
-//! use whitewater::message::channel::{Channels, ChannelConfig, ChannelsConfig, Received};
+//! use whitewater::Time;
+//! use whitewater::machine::DatagramQueue;
 //! use whitewater::message::{BitsError, Message, Serialize, Stream};
+//! use whitewater::message::channel::{ChannelConfig, Channels, ChannelsConfig, Received};
 //! use whitewater::packet::{Endpoint, PacketConfig};
-//! use whitewater::{DatagramQueue, Time};
 //! use std::time::Duration;
 //!
 //! #[derive(Debug, PartialEq)]

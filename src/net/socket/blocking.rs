@@ -1,15 +1,15 @@
 //! The calls that pump while they wait.
 
-use super::KcpSocket;
+use super::Socket;
 use crate::net::error::would_block;
 use crate::time::Time;
 use std::io;
 use std::time::Duration;
 
-impl KcpSocket {
+impl Socket {
     /// Queues a message and pumps when that is due. Waits for room in the send queue, at most for
     /// the write timeout. Returns the bytes queued: all of them, but in stream mode see
-    /// [`Kcp::send`](crate::Kcp::send).
+    /// [`Kcp::send`](crate::kcp::Kcp::send).
     ///
     /// # Errors
     ///

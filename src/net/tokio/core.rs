@@ -2,10 +2,10 @@
 
 use super::super::end::{End, Id};
 use super::super::error::Error;
-use crate::arq::RecvError;
+use crate::kcp::RecvError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
-use crate::session::raw::{self, Peer, PeerId, Peers};
+use crate::session::peers::{Peer, PeerCloseReason, PeerEvent, PeerId, Peers};
 use crate::session::{ClientState, Connection, Event, SendError, Server, Session, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
@@ -69,13 +69,13 @@ impl Core for Peers {
 
     fn poll_notice(&mut self) -> Option<(PeerId, Notice<Peer>)> {
         Some(match self.poll_event()? {
-            raw::PeerEvent::Accepted(id) => (id, Notice::Event(Event::Connected)),
-            raw::PeerEvent::Readable(id) => (id, Notice::Event(Event::Readable)),
-            raw::PeerEvent::Writable(id) => (id, Notice::Event(Event::Writable)),
-            raw::PeerEvent::Closed { id, reason } => {
+            PeerEvent::Accepted(id) => (id, Notice::Event(Event::Connected)),
+            PeerEvent::Readable(id) => (id, Notice::Event(Event::Readable)),
+            PeerEvent::Writable(id) => (id, Notice::Event(Event::Writable)),
+            PeerEvent::Closed { id, reason } => {
                 let error = match reason {
-                    raw::PeerCloseReason::DeadLink => Error::DeadLink { sends: self.config().kcp.dead_link },
-                    raw::PeerCloseReason::Idle => Error::PeerSilent { waited: self.config().idle_timeout },
+                    PeerCloseReason::DeadLink => Error::DeadLink { sends: self.config().kcp.dead_link },
+                    PeerCloseReason::Idle => Error::PeerSilent { waited: self.config().idle_timeout },
                 };
                 let ended = self.pop_ended().map(Box::new);
                 let segments = ended.as_ref().map_or(0, |peer| peer.kcp().wait_snd());

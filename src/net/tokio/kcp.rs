@@ -8,10 +8,10 @@ use super::super::tally::{SocketStats, SocketTraffic};
 use super::driver::Driver;
 use super::lane::{Lane, Reader, Writer, stream};
 use super::shared::{Acceptor, Handle, Shared};
-use crate::arq;
+use crate::kcp;
 use crate::net::Clock;
 use crate::seq::Conv;
-use crate::session::raw::{Peer, Peers, PeersConfig, PeersStats, RegisterError, Strangers};
+use crate::session::peers::{Peer, Peers, PeersConfig, PeersStats, RegisterError, Strangers};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -25,7 +25,7 @@ stream! {
     /// One conversation of bare KCP: any KCP program with the same `conv` can be the peer.
     ///
     /// As a stream of bytes it is [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best with
-    /// [`Config::stream`](arq::Config::stream), which packs small writes together. As messages it has [`send`](Self::send) and
+    /// [`Config::stream`](kcp::Config::stream), which packs small writes together. As messages it has [`send`](Self::send) and
     /// [`recv`](Self::recv). Do not read both ways: a stream keeps what did not fit its buffer.
     ///
     /// # The end
@@ -52,7 +52,7 @@ impl KcpStream {
     /// # Errors
     ///
     /// No socket, or `config` is out of range ([`Error::Config`]).
-    pub fn connect(peer: SocketAddr, conv: Conv, config: &arq::Config) -> io::Result<Self> {
+    pub fn connect(peer: SocketAddr, conv: Conv, config: &kcp::Config) -> io::Result<Self> {
         let socket = socket_for(peer)?;
         socket.connect(peer)?;
         Self::over(socket, conv, &PeersConfig { kcp: *config, ..PeersConfig::registered() })
@@ -130,7 +130,7 @@ impl KcpWriteHalf {
 }
 
 /// The server end of bare KCP: one UDP socket, one task, and a [`KcpStream`] for each address and conv, under the limits of a
-/// [`raw::PeersConfig`](PeersConfig). What it means that anybody may come: [`net::KcpListener`](crate::net::KcpListener).
+/// [`PeersConfig`]. What it means that anybody may come: [`kcp::Listener`](crate::kcp::Listener).
 ///
 /// Those that nobody accepts count against `max_peers`. Dropped, it takes no others; those that were accepted go on.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::core::{Core, Member};
 use super::shared::{Handle, State};
 use super::waiting::For;
-use crate::arq::{self, RecvError};
+use crate::kcp::{self, RecvError};
 use crate::net::Error;
 use crate::session::SendError;
 use ::tokio::io::ReadBuf;
@@ -216,7 +216,7 @@ fn write(member: &mut impl Member, lane: usize, data: &[u8]) -> Result<usize, Se
         }
         match member.send(lane, next) {
             Ok(len) => written += len,
-            Err(SendError::Lane(arq::KcpSendError::TooLong { max, .. })) if max < next.len() => part = max,
+            Err(SendError::Lane(kcp::SendError::TooLong { max, .. })) if max < next.len() => part = max,
             // The queue may have room for less than that.
             Err(SendError::Lane(_)) if written == 0 && next.len() > PART_MIN => part = next.len() / 4,
             Err(_) if written > 0 => return Ok(written),

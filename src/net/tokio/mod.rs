@@ -48,7 +48,7 @@
 //! acknowledges the question. That is so for tasks that were spawned; what is given to `block_on`, or is `main`, comes later.
 //!
 //! A session that nobody reads closes its window, and its peer waits; the others do not notice. A writer waits when the send queue of
-//! its lane is full, until half of it is empty: `snd_queue` of a [`Config`](crate::Config) is how much a slow peer can make wait here.
+//! its lane is full, until half of it is empty: `snd_queue` of a [`Config`](crate::kcp::Config) is how much a slow peer can make wait here.
 //!
 //! The driver ends with the last handle, when what was sent has arrived or its time is over. Then the port is free.
 

@@ -6,7 +6,7 @@ use super::core::{Closed, Core as _};
 use super::lane::{Lane, Reader, Writer, stream};
 use super::shared::Handle;
 use super::waiting::For;
-use crate::arq::RecvError;
+use crate::kcp::RecvError;
 use crate::message::Message;
 use crate::message::channel::Received;
 use crate::seq::Seq16;
@@ -189,7 +189,7 @@ impl<M: Message + Send + 'static> Clone for Session<M> {
 
 stream! {
     /// A reliable lane as a stream of bytes: [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best a lane
-    /// with [`Config::stream`](crate::Config::stream), which packs small writes together.
+    /// with [`Config::stream`](crate::kcp::Config::stream), which packs small writes together.
     ///
     /// # The end
     ///

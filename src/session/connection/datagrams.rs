@@ -2,7 +2,7 @@
 
 use super::acks::low;
 use super::memory::held;
-use crate::arq::RecvError;
+use crate::kcp::RecvError;
 use crate::ring::SequenceBuffer;
 use crate::seq::Seq16;
 use crate::session::config::SessionConfig;

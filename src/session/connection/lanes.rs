@@ -1,7 +1,7 @@
 //! Reliable lanes: a KCP control block each, side by side in the datagrams of one session.
 
-use crate::arq::{Config, InputError, Kcp, KcpSendError};
 use crate::config::ConfigError;
+use crate::kcp::{self, Config, InputError, Kcp};
 use crate::seq::{Conv, Sn};
 use crate::session::config::SessionConfig;
 use crate::session::error::SendError;
@@ -111,7 +111,7 @@ impl Lanes {
     pub(super) fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError> {
         let lane = self.used(lane)?;
         let sent = lane.kcp.send(message);
-        if let Err(KcpSendError::QueueFull { .. }) = sent {
+        if let Err(kcp::SendError::QueueFull { .. }) = sent {
             lane.was_full = true;
             self.is_awaited = true;
         } else if lane.wait.as_ref().is_some_and(|wait| sent.is_ok() && message.len() >= wait.need as usize) {

@@ -1,7 +1,7 @@
 //! What a connection owns, and may take.
 
 use super::Connection;
-use crate::arq;
+use crate::kcp;
 use crate::message::Message;
 use crate::session::error::SendError;
 
@@ -75,7 +75,7 @@ impl<M: Message> Connection<M> {
         let room = max.saturating_sub(held);
         let fits = if len <= room { Some(message) } else { part(room) };
         let fits = fits.ok_or_else(|| match self.lanes.send_most() {
-            most if !is_stream && len > most => arq::KcpSendError::TooLong { len, max: most }.into(),
+            most if !is_stream && len > most => kcp::SendError::TooLong { len, max: most }.into(),
             _ => SendError::Full { held, max },
         })?;
         let left = usize::try_from(self.budget.left.saturating_sub(1)).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! Sessions whose numbers are about to come round: packet numbers in 16 and in 32 bits, segment numbers, the clock of the wire.
 
 use super::{Connection, Next, Parts};
-use crate::arq::Kcp;
+use crate::kcp::Kcp;
 use crate::message::channel::{ChannelConfig, Received};
 use crate::seq::{Conv, Sn};
 use crate::session::seal::{Keys, Seal};

@@ -3,9 +3,9 @@
 use super::Side;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
-use whitewater::Machine as _;
-use whitewater::session::raw::{PeerEvent, PeerId, Peers, PeersConfig};
-use whitewater::{Config as Kcp, Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config as Kcp, Conv, PeerEvent, PeerId, Peers, PeersConfig};
+use whitewater::machine::Machine as _;
 use whitewater_sim::SimRng;
 
 pub(super) struct Bare<K> {

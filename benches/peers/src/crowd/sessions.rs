@@ -4,7 +4,7 @@ use super::Side;
 use super::bare::{address, index, random, time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use whitewater::Machine as _;
+use whitewater::machine::Machine as _;
 use whitewater::session::{
     Blob, Cipher, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, Session, SessionConfig,
     SessionId, Suite, Target,

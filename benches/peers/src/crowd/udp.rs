@@ -17,12 +17,9 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::{KcpListener, Server};
-use whitewater::session::{
-    Cipher, Event, Pattern, ServerConfig, SessionId, Suite,
-    raw::{self, PeerId},
-};
-use whitewater::{Config, Conv};
+use whitewater::kcp::{self, Config, Conv, PeerId};
+use whitewater::net::Server;
+use whitewater::session::{Cipher, Event, Pattern, ServerConfig, SessionId, Suite};
 
 pub(crate) fn table(sessions: usize, seconds: u32) {
     println!(
@@ -271,18 +268,18 @@ impl<P: Peer> Host for OneByOne<P> {
 
 /// Bare KCP peers by time.
 struct Listener {
-    listener: KcpListener,
+    listener: kcp::Listener,
     ids: Vec<PeerId>,
 }
 
 impl Listener {
     fn new(addresses: &[SocketAddr]) -> Self {
-        let config = raw::PeersConfig {
+        let config = kcp::PeersConfig {
             kcp: Config::turbo(),
             max_peers: addresses.len(),
-            ..raw::PeersConfig::registered()
+            ..kcp::PeersConfig::registered()
         };
-        let mut listener = KcpListener::bind((Ipv4Addr::LOCALHOST, 0), &config).expect("a port");
+        let mut listener = kcp::Listener::bind((Ipv4Addr::LOCALHOST, 0), &config).expect("a port");
         let ids = addresses.iter().map(|to| listener.register(*to, Conv(CONV)).expect("there is room"));
         Self { ids: ids.collect(), listener }
     }
@@ -301,7 +298,7 @@ impl Host for Listener {
         listener.pump().expect("a socket");
         let mut buf = [0; 2048];
         while let Some(event) = listener.next_event() {
-            let raw::PeerEvent::Readable(id) = event else { continue };
+            let kcp::PeerEvent::Readable(id) = event else { continue };
             let peer = listener.peer(id).expect("it is up");
             while let Ok(len) = peer.recv(&mut buf) {
                 take(&buf[..len]);

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::tokio as ours;
-use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite, Target, raw};
-use whitewater::{Config, Conv};
+use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite, Target};
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -43,7 +43,7 @@ pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stre
 
 async fn bare(kcp: Config) -> (Box<dyn Stream>, Box<dyn Stream>) {
     let listener =
-        ours::KcpListener::bind(ANY, &raw::PeersConfig { kcp, ..raw::PeersConfig::open() }).expect("a port");
+        ours::KcpListener::bind(ANY, &kcp::PeersConfig { kcp, ..kcp::PeersConfig::open() }).expect("a port");
     let near = ours::KcpStream::connect(listener.local_addr(), Conv(7), &kcp).expect("a socket");
     greet(near, async { listener.accept().await.expect("a socket").0 }).await
 }

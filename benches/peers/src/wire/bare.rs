@@ -4,7 +4,8 @@ use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use crate::ikcp::Ikcp;
 use crate::pipe::{ByTime, CONV, Link, MTU, Peer, Port, Whitewater};
 use crate::rust::Rust;
-use whitewater::{Config, Conv, Kcp, KcpSendError, RecvError, Time};
+use whitewater::Time;
+use whitewater::kcp::{self, Config, Conv, Kcp, RecvError};
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {
     row("ikcp.c, messages", &run::<Ikcp>);
@@ -64,7 +65,7 @@ impl Peer for Stream {
 
     fn send(&mut self, message: &[u8]) {
         match self.0.send(message) {
-            Ok(_) | Err(KcpSendError::QueueFull { .. }) => {}
+            Ok(_) | Err(kcp::SendError::QueueFull { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -3,12 +3,13 @@
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use whitewater::Machine as _;
+use whitewater::Time;
+use whitewater::kcp::Config;
+use whitewater::machine::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
     Blob, ClientConfig, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
 };
-use whitewater::{Config, Time};
 use whitewater_sim::SimRng;
 
 pub(super) fn rows(row: &dyn Fn(&str, &dyn Fn(Load) -> Wire)) {

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::{Config, Conv};
+use whitewater::kcp::{Config, Conv};
 use whitewater_kcp_go::{Config as Wire, Key, Mode, Shards};
 
 pub(crate) const USAGE: &str = "\

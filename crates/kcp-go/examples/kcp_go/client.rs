@@ -4,11 +4,11 @@ use crate::args::Args;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::KcpSocket;
+use whitewater::kcp;
 use whitewater_kcp_go::Stats;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let mut socket = KcpSocket::connect_with_envelope(args.address, args.conv, &args.config, &args.wire)?;
+    let mut socket = kcp::Socket::connect_with_envelope(args.address, args.conv, &args.config, &args.wire)?;
     let sent: Vec<u8> = (0..args.bytes as u64).map(noise).collect();
     let (mut queued, mut back, mut buf) = (0, 0, vec![0; 1 << 16]);
     let start = Instant::now();

@@ -1,5 +1,5 @@
 //! Talks to kcp-go and kcptun: the server echoes, the client checks that what comes back is intact, the pipe carries standard input and
-//! output. The server takes 1024 sessions, from one host or many; what `raw::PeersConfig::open()` takes from one host is for players, 16 (`limits.rs`).
+//! output. The server takes 1024 sessions, from one host or many; what `kcp::PeersConfig::open()` takes from one host is for players, 16 (`limits.rs`).
 //!
 //! ```text
 //! cargo run --release -p whitewater-kcp-go --example kcp_go -- server 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3

@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use whitewater::net::KcpSocket;
+use whitewater::kcp;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let mut socket = KcpSocket::connect_with_envelope(args.address, args.conv, &args.config, &args.wire)?;
+    let mut socket = kcp::Socket::connect_with_envelope(args.address, args.conv, &args.config, &args.wire)?;
     let input = input();
     let mut out = io::stdout().lock();
     let (mut part, mut has_ended, mut buf) = (Vec::new(), false, vec![0; 1 << 16]);

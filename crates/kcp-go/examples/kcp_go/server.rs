@@ -4,13 +4,11 @@ use crate::args::Args;
 use crate::limits::limits;
 use std::collections::HashMap;
 use std::io;
-use whitewater::KcpSendError;
-use whitewater::net::KcpListener;
-use whitewater::session::raw::{PeerEvent, PeerId};
+use whitewater::kcp::{self, PeerEvent, PeerId};
 use whitewater_kcp_go::Stats;
 
 pub(crate) fn run(args: &Args) -> io::Result<()> {
-    let mut listener = KcpListener::bind(args.address, &limits(args.config, args.wire.clone()))?;
+    let mut listener = kcp::Listener::bind(args.address, &limits(args.config, args.wire.clone()))?;
     println!("listening on {}", listener.local_addr()?);
     let mut echo = Echo { held: HashMap::new(), buf: vec![0; 1 << 16] };
     loop {
@@ -38,7 +36,7 @@ struct Echo {
 }
 
 impl Echo {
-    fn go_on(&mut self, listener: &mut KcpListener, id: PeerId) {
+    fn go_on(&mut self, listener: &mut kcp::Listener, id: PeerId) {
         let Some(peer) = listener.peer(id) else { return };
         loop {
             let message = match self.held.remove(&id) {
@@ -50,7 +48,7 @@ impl Echo {
             };
             match peer.send(&message) {
                 Ok(sent) if sent < message.len() => drop(self.held.insert(id, message[sent..].to_vec())),
-                Err(KcpSendError::QueueFull { .. }) => return drop(self.held.insert(id, message)), // until it is writable
+                Err(kcp::SendError::QueueFull { .. }) => return drop(self.held.insert(id, message)), // until it is writable
                 _ => {}
             }
         }

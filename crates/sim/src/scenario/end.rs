@@ -4,11 +4,11 @@ use super::mode::{ChannelMode, EndMode};
 use crate::pair::NOWHERE;
 use crate::{IP_AND_UDP, KcpEnd, Peer};
 use thiserror::Error;
-use whitewater::arq;
+use whitewater::kcp::{self, Conv};
 use whitewater::message::channel::{ChannelPeer, ChannelsConfig, Received};
 use whitewater::message::{self, BitsError, Message, Serialize, Stream};
 use whitewater::packet::PacketConfig;
-use whitewater::{ConfigError, Conv, Time};
+use whitewater::{ConfigError, Time};
 
 /// One end of a flow, and what it has sent.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Kind {
 pub enum EndError {
     /// A control block refused it.
     #[error(transparent)]
-    Kcp(#[from] arq::KcpSendError),
+    Kcp(#[from] kcp::SendError),
     /// A channel refused it.
     #[error(transparent)]
     Channel(#[from] message::ChannelSendError),

@@ -2,8 +2,9 @@
 
 use crate::Drive;
 use std::time::Duration;
+use whitewater::kcp::congestion::CongestionControl;
+use whitewater::kcp::{Config, Modern, Recovery};
 use whitewater::message::channel::ChannelConfig;
-use whitewater::{Config, CongestionControl, Modern, Recovery};
 
 /// How the two ends of a session are configured and driven, with a name for tables.
 ///

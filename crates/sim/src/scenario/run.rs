@@ -8,7 +8,8 @@ use super::{Scenario, ScenarioError};
 use crate::{Group, Link, Pair, SimRng};
 use rand::RngExt;
 use std::time::Duration;
-use whitewater::{Conv, Time};
+use whitewater::Time;
+use whitewater::kcp::Conv;
 
 /// Runs `scenario` once and adds the measurements to the report of each flow.
 pub(super) fn run(scenario: &Scenario, seed: u64, reports: &mut [Report]) -> Result<(), ScenarioError> {

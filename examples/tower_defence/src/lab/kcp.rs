@@ -2,7 +2,9 @@
 
 use super::stream::Pipe;
 use std::time::Duration;
-use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+use whitewater::Time;
+use whitewater::kcp::{Config, Conv, Kcp};
+use whitewater::machine::DatagramQueue;
 
 pub(super) struct OfKcp(Kcp<DatagramQueue>);
 

@@ -6,8 +6,8 @@ use crate::client::Client;
 use crate::server::Server;
 use crate::wire::{Hello, Message};
 use std::net::SocketAddr;
-use whitewater::Machine as _;
 use whitewater::Time;
+use whitewater::machine::Machine as _;
 use whitewater::session::{self, ClientConfig, ClientState, Event, ServerConfig, Session, Target};
 use whitewater_sim::SimRng;
 

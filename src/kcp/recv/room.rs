@@ -9,33 +9,33 @@ use crate::seq::Sn;
 /// it: else what is held could fill all the room, and nothing of it be read. So room is taken for what is still to come, and what
 /// comes for it is always stored.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::arq) struct Room {
-    pub(in crate::arq) limit: u32,
+pub(in crate::kcp) struct Room {
+    pub(in crate::kcp) limit: u32,
     /// Bytes of the longest segment, header included.
-    pub(in crate::arq) segment_max: u16,
+    pub(in crate::kcp) segment_max: u16,
     /// The number after the last fragment of the messages that have begun.
     promised: Sn,
 }
 
 impl Receiver {
     /// Limits the bytes that are held, from now on.
-    pub(in crate::arq) fn set_room(&mut self, limit: u32, segment_max: u16) {
+    pub(in crate::kcp) fn set_room(&mut self, limit: u32, segment_max: u16) {
         let promised = self.room().map_or(self.nxt, |room| room.promised);
         self.rare().room = Some(Room { limit, segment_max, promised });
     }
 
     /// Whether they are limited so already.
-    pub(in crate::arq) fn has_limit(&self, limit: u32, segment_max: u16) -> bool {
+    pub(in crate::kcp) fn has_limit(&self, limit: u32, segment_max: u16) -> bool {
         self.room().is_some_and(|room| (room.limit, room.segment_max) == (limit, segment_max))
     }
 
     /// Bytes that are held, and those that room is taken for.
-    pub(in crate::arq) fn reserved(&self) -> u32 {
+    pub(in crate::kcp) fn reserved(&self) -> u32 {
         self.log.len().saturating_add(self.promised())
     }
 
     /// Of those, the bytes that are still to come.
-    pub(in crate::arq) fn promised(&self) -> u32 {
+    pub(in crate::kcp) fn promised(&self) -> u32 {
         let Some(room) = self.room() else { return 0 };
         self.missing(self.end(room)).saturating_mul(room.segment_max.into())
     }
@@ -90,7 +90,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arq::recv::Stored;
+    use crate::kcp::recv::Stored;
     use crate::seq::Conv;
     use crate::time::Millis;
     use crate::wire::{Command, Header};

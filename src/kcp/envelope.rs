@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 
 /// The settings of an [`Envelope`], which make one for each socket.
 ///
-/// Both ends need the same. A listener has them in [`raw::PeersConfig::envelope`](crate::session::raw::PeersConfig), a socket of one session is given
-/// them, and [`KcpPeer::with_envelope`](super::KcpPeer::with_envelope) is for whoever brings a transport.
+/// Both ends need the same. A listener has them in [`PeersConfig::envelope`](super::PeersConfig::envelope), a socket of one session is given
+/// them, and [`Link::with_envelope`](super::Link::with_envelope) is for whoever brings a transport.
 pub trait EnvelopeConfig: Debug + Send + Sync {
     /// The config of a control block that is to be inside: `config` has the mtu of whole datagrams, the result what is left for KCP.
     ///
@@ -30,9 +30,10 @@ pub trait EnvelopeConfig: Debug + Send + Sync {
 /// An empty message is never sent through it: some peers that have an envelope never get past one.
 ///
 /// ```
-/// use whitewater::arq::{Envelope, EnvelopeConfig, KcpPeer, Opened};
+/// use whitewater::{ConfigError, Time};
+/// use whitewater::kcp::{self, Config, Conv, Envelope, EnvelopeConfig, Opened};
+/// use whitewater::machine::{DatagramQueue, Machine, Output};
 /// use whitewater::rand_core::{CryptoRng, UnwrapErr};
-/// use whitewater::{Config, ConfigError, Conv, DatagramQueue, Machine, Output, Time};
 ///
 /// /// A byte before each datagram that has to be the right one.
 /// #[derive(Debug)]
@@ -66,8 +67,8 @@ pub trait EnvelopeConfig: Debug + Send + Sync {
 ///
 /// let (a, b) = ("10.0.0.1:1000".parse()?, "10.0.0.2:4000".parse()?);
 /// let (mut rng, now) = (UnwrapErr(getrandom::SysRng), Time::from_millis(1));
-/// let mut alice = KcpPeer::with_envelope(b, Conv(7), &Config::fast(), &Marked(9), &mut rng)?;
-/// let mut bob = KcpPeer::with_envelope(a, Conv(7), &Config::fast(), &Marked(9), &mut rng)?;
+/// let mut alice = kcp::Link::with_envelope(b, Conv(7), &Config::fast(), &Marked(9), &mut rng)?;
+/// let mut bob = kcp::Link::with_envelope(a, Conv(7), &Config::fast(), &Marked(9), &mut rng)?;
 /// alice.send(b"hello")?;
 /// alice.kcp_mut().flush(now);
 /// let mut datagram = Vec::new();

@@ -1,7 +1,7 @@
 //! Whether a transmission is lost. [`Rack::due`] decides and changes nothing.
 
-use crate::arq::observe::Cause;
-use crate::arq::rtt::Rtt;
+use crate::kcp::observe::Cause;
+use crate::kcp::rtt::Rtt;
 use crate::pace::Reordering;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -11,7 +11,7 @@ use crate::time::Time;
 /// Source: RFC 8985 (RACK-TLP), for the time of the newest that arrived and the allowance for
 /// reordering; RFC 9002 for the timeout.
 #[derive(Debug, Default)]
-pub(in crate::arq) struct Rack {
+pub(in crate::kcp) struct Rack {
     /// The newest transmission known to have arrived, and its round trip.
     newest: Option<(Sent, u64)>,
     /// When that became known.
@@ -51,7 +51,7 @@ impl Sent {
 
 impl Rack {
     /// The token of what leaves at `now`: no two are alike.
-    pub(in crate::arq) fn token(&mut self, now: Time) -> Time {
+    pub(in crate::kcp) fn token(&mut self, now: Time) -> Time {
         let token = self.token.map_or(now, |last| now.max(last.after(1)));
         self.token = Some(token);
         token
@@ -104,7 +104,7 @@ impl Rack {
     }
 
     /// Something was acknowledged, or the first segment is about to be sent.
-    pub(in crate::arq) fn progress(&mut self, now: Time) {
+    pub(in crate::kcp) fn progress(&mut self, now: Time) {
         self.progress = now;
         self.probe_at = Time::ZERO;
     }

@@ -1,8 +1,8 @@
 //! One bare KCP peer: what is due for it, and whether it receives what is sent to its address, or somebody else sends in its name.
 
 use super::{Peers, PeersConfig, Strangers};
-use crate::arq::{Envelope, Kcp, KcpEvent, KcpSendError, RecvError, Stats};
 use crate::events::{Logged, write_lines};
+use crate::kcp::{Envelope, Event, Kcp, RecvError, SendError, Stats};
 use crate::seq::Conv;
 use crate::session::seats::Entry;
 use crate::time::Time;
@@ -133,10 +133,10 @@ impl Peer {
     /// # Errors
     ///
     /// The send queue is full: [`PeerEvent::Writable`] says when to try again. Or the message is longer than a message can be.
-    pub fn send(&mut self, message: &[u8]) -> Result<usize, KcpSendError> {
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         let sent = self.kcp.send(message);
         self.flush |= self.flushes_sends;
-        self.blocked |= matches!(sent, Err(KcpSendError::QueueFull { .. }));
+        self.blocked |= matches!(sent, Err(SendError::QueueFull { .. }));
         sent
     }
 
@@ -184,7 +184,7 @@ impl Peer {
     }
 
     /// Takes the oldest event of the log.
-    pub fn poll_log(&mut self) -> Option<Logged<KcpEvent>> {
+    pub fn poll_log(&mut self) -> Option<Logged<Event>> {
         let Logged { at, event } = self.kcp.poll_log()?;
         Some(Logged { at: at.before(self.clock), event })
     }

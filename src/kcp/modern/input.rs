@@ -1,10 +1,10 @@
 //! Takes acknowledgements that name transmissions.
 
 use super::{ByTime, Sent};
-use crate::arq::input::{Acked, acks_alike};
-use crate::arq::stats::count;
-use crate::arq::transmit::Flight;
-use crate::arq::{Kcp, Work};
+use crate::kcp::input::{Acked, acks_alike};
+use crate::kcp::stats::count;
+use crate::kcp::transmit::Flight;
+use crate::kcp::{Kcp, Work};
 use crate::time::{Millis, Time};
 use crate::wire::{Output, RawHeader};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 impl<O: Output> Kcp<O> {
     /// Takes the ACKs at the front of `datagram`, of which `first` is the first: each frees a segment, and says which of its transmissions
     /// arrived.
-    pub(in crate::arq) fn apply_acks_by_time<'a>(
+    pub(in crate::kcp) fn apply_acks_by_time<'a>(
         &mut self,
         now: Time,
         first: RawHeader<'_>,
@@ -63,7 +63,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// What follows from the segments of a datagram together.
-    pub(in crate::arq) fn after_acks_by_time(
+    pub(in crate::kcp) fn after_acks_by_time(
         &mut self,
         now: Time,
         acked: &Acked,
@@ -100,7 +100,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// A datagram of segments has been taken, whose acknowledgements may ride.
-    pub(in crate::arq) fn took_segments(&mut self, now: Time) {
+    pub(in crate::kcp) fn took_segments(&mut self, now: Time) {
         if !self.config.is_at_once() || self.config.has_repairs() {
             return;
         }
@@ -119,7 +119,7 @@ pub(super) const AGE_MAX: i32 = 10_000_000;
 
 /// What a datagram has freed so far.
 #[derive(Debug, Default)]
-pub(in crate::arq) struct Arrivals {
+pub(in crate::kcp) struct Arrivals {
     /// What a transmission would have as its token that left now.
     now: Millis,
     /// Shortest round trip measured, µs.
@@ -140,7 +140,7 @@ pub(in crate::arq) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(in crate::arq) fn new(now: Time, min_rtt: Option<u32>) -> Self {
+    pub(in crate::kcp) fn new(now: Time, min_rtt: Option<u32>) -> Self {
         Self { now: now.token(), min_rtt: min_rtt.unwrap_or(0), ..Self::default() }
     }
 
@@ -163,7 +163,7 @@ impl Arrivals {
 
     /// `una` has freed a segment that was last sent as `flight` says.
     #[inline]
-    pub(in crate::arq) fn freed(&mut self, flight: &Flight) {
+    pub(in crate::kcp) fn freed(&mut self, flight: &Flight) {
         let mut age = self.age(flight.ts);
         if flight.xmit == 1 {
             self.has_first = true;

@@ -1,7 +1,7 @@
 //! When the acknowledgements leave that are owed: later, where they can ride with something else.
 
-use crate::arq::rtt::Rtt;
 use crate::code::budget::{LossShare, WHOLE};
+use crate::kcp::rtt::Rtt;
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 
@@ -33,7 +33,7 @@ fn due_at(at: Time, now: Time, longest: u64) -> Time {
 /// When the acknowledgements of an end with repairs leave: later, where the next one says as much, and twice, where the loss of one would
 /// cost a resend.
 #[derive(Debug, Default)]
-pub(in crate::arq) struct Waits {
+pub(in crate::kcp) struct Waits {
     owed: Owed,
     /// For how many packets the peer lets them wait; `None`: it has sent no repair, and does not know
     /// that they may.
@@ -73,7 +73,7 @@ impl Waits {
     }
 
     /// When those that are `owed` leave, or the last one is told again; at `now` if the clock was set back.
-    pub(in crate::arq) fn due_at(&self, now: Time, owed: usize) -> Option<Time> {
+    pub(in crate::kcp) fn due_at(&self, now: Time, owed: usize) -> Option<Time> {
         let at = if owed > 0 { self.owed.until } else { self.again?.0 };
         Some(due_at(at, now, WAIT_LONGEST))
     }
@@ -103,7 +103,7 @@ impl Waits {
 /// waits for what is said next anyway. What that costs is paid when something is lost, which is noticed later by as much. So it is done
 /// while nothing is: after a loss acknowledgements leave at once for a while, and round trips are what they are.
 #[derive(Debug)]
-pub(in crate::arq) struct Ride {
+pub(in crate::kcp) struct Ride {
     sends: Gap,
     owed: Owed,
     /// Datagrams of segments in a row that came in turn, and that left while nothing had to be sent again.
@@ -122,7 +122,7 @@ impl Default for Ride {
 impl Ride {
     /// A datagram of segments has been taken, after which so many acknowledgements are owed, so many segments are held out of turn, and so
     /// many were duplicates so far.
-    pub(in crate::arq) fn took(&mut self, now: Time, owed: usize, trouble: (u32, u32)) {
+    pub(in crate::kcp) fn took(&mut self, now: Time, owed: usize, trouble: (u32, u32)) {
         let is_calm = self.owed.took(now, trouble);
         self.calm_in = if is_calm { self.calm_in.saturating_add(1) } else { 0 };
         if self.calm_in < CALM || owed > OWED_MAX {
@@ -134,24 +134,24 @@ impl Ride {
     }
 
     /// A flush has sent segments for the first time, or again, or neither.
-    pub(in crate::arq) fn sent(&mut self, now: Time, has_new: bool, has_resent: bool) {
+    pub(in crate::kcp) fn sent(&mut self, now: Time, has_new: bool, has_resent: bool) {
         if has_new {
             self.sends.packet(now);
         }
         self.calm_out = if has_resent { 0 } else { self.calm_out.saturating_add(has_new.into()) };
     }
 
-    pub(in crate::arq) fn left(&mut self) {
+    pub(in crate::kcp) fn left(&mut self) {
         self.owed.until = Time::ZERO;
     }
 
     /// When those that are owed leave; at `now` if the clock was set back.
-    pub(in crate::arq) fn due_at(&self, now: Time) -> Time {
+    pub(in crate::kcp) fn due_at(&self, now: Time) -> Time {
         due_at(self.owed.until, now, 2 * LONGEST)
     }
 
     /// How long the peer may let an acknowledgement wait, µs.
-    pub(in crate::arq) fn peer_delay(&self) -> u64 {
+    pub(in crate::kcp) fn peer_delay(&self) -> u64 {
         if self.calm_out < CALM - EARLIER { 0 } else { self.owed.gap.wait_long().unwrap_or(0) }
     }
 }

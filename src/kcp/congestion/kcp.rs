@@ -9,10 +9,10 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug)]
 pub struct KcpControl {
     /// Congestion window, segments; 0 until the first flush.
-    pub(in crate::arq) cwnd: u32,
-    pub(in crate::arq) ssthresh: u32,
+    pub(in crate::kcp) cwnd: u32,
+    pub(in crate::kcp) ssthresh: u32,
     /// The window in bytes, which grows in finer steps.
-    pub(in crate::arq) incr: u32,
+    pub(in crate::kcp) incr: u32,
 }
 
 impl Default for KcpControl {
@@ -86,7 +86,7 @@ const THRESH_MIN: u32 = 2;
 
 /// How the built-in controller stood before a loss. Source: RFC 4015.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::arq) struct Undo {
+pub(in crate::kcp) struct Undo {
     before: KcpControl,
     /// Segments of those then in flight that are not acknowledged yet; 0: there was no loss, or it is over.
     left: u32,
@@ -94,7 +94,7 @@ pub(in crate::arq) struct Undo {
 
 impl Undo {
     /// The controller is about to be told of a loss, with so many segments from `snd_una` to `snd_nxt`.
-    pub(in crate::arq) fn before_loss(&mut self, congestion: &Congestion, in_flight: u32) {
+    pub(in crate::kcp) fn before_loss(&mut self, congestion: &Congestion, in_flight: u32) {
         if let Congestion::Kcp(control) = congestion
             && self.left == 0
         {
@@ -102,12 +102,12 @@ impl Undo {
         }
     }
 
-    pub(in crate::arq) fn acknowledged(&mut self, segments: u32) {
+    pub(in crate::kcp) fn acknowledged(&mut self, segments: u32) {
         self.left = self.left.saturating_sub(segments);
     }
 
     /// A segment had arrived before it was sent again: nothing was lost.
-    pub(in crate::arq) fn needless(&mut self, congestion: &mut Congestion, now: Time) {
+    pub(in crate::kcp) fn needless(&mut self, congestion: &mut Congestion, now: Time) {
         match congestion {
             Congestion::Kcp(control) if self.left > 0 => {
                 control.cwnd = control.cwnd.max(self.before.cwnd);
@@ -124,7 +124,7 @@ impl Undo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arq::congestion::Loss;
+    use crate::kcp::congestion::Loss;
 
     fn timeout(congestion: &mut Congestion, undo: &mut Undo) {
         undo.before_loss(congestion, 30);

@@ -1,6 +1,6 @@
 //! How long the peer holds acknowledgements back, as they tell.
 
-use crate::arq::rtt::Rtt;
+use crate::kcp::rtt::Rtt;
 use crate::time::Time;
 
 /// How much longer than its last transmission the first one had waited that a datagram acknowledges.

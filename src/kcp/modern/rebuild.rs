@@ -1,25 +1,25 @@
 //! Repairs that come in: what is lost is rebuilt of them.
 
 use super::waits::Waits;
-use crate::arq::acks::AckList;
-use crate::arq::config::OVERHEAD;
-use crate::arq::recv::Stored;
-use crate::arq::stats::count;
-use crate::arq::{Kcp, Work};
 use crate::code::budget::LossShare;
 use crate::code::{Decoder, DecoderConfig};
+use crate::kcp::acks::AckList;
+use crate::kcp::config::OVERHEAD;
+use crate::kcp::recv::Stored;
+use crate::kcp::stats::count;
+use crate::kcp::{Kcp, Work};
 use crate::seq::Sn;
 use crate::time::{Millis, Time};
 use crate::wire::{Command, Header, Output, RawHeader};
 
 /// What rebuilding lost segments keeps.
 #[derive(Debug)]
-pub(in crate::arq) struct Rebuild {
+pub(in crate::kcp) struct Rebuild {
     decoder: Decoder,
     loss: Loss,
     /// A rebuilt segment, as it would have come.
     segment: Vec<u8>,
-    pub(in crate::arq) waits: Waits,
+    pub(in crate::kcp) waits: Waits,
 }
 
 /// How much of what the peer sends gets lost.
@@ -34,7 +34,7 @@ struct Loss {
 }
 
 impl Rebuild {
-    pub(in crate::arq) fn new(nxt: Sn, rcv_mtu: u16) -> Self {
+    pub(in crate::kcp) fn new(nxt: Sn, rcv_mtu: u16) -> Self {
         let mss = rcv_mtu.saturating_sub(OVERHEAD);
         let config = DecoderConfig { segments: REMEMBERED, bytes: u32::from(REMEMBERED) * 1400, mss };
         let loss = Loss { next: nxt, end: nxt, newest: Millis(0), share: LossShare::assumed(0) };
@@ -43,17 +43,17 @@ impl Rebuild {
     }
 
     /// Bytes of memory that it owns, used or not, but for repairs that wait.
-    pub(in crate::arq) fn memory(&self) -> usize {
+    pub(in crate::kcp) fn memory(&self) -> usize {
         size_of::<Self>() + self.decoder.memory() + self.segment.capacity()
     }
 
     /// What ACKs say in `frg`: that repairs are understood, and the loss of 254.
-    pub(in crate::arq) fn mark(&self) -> u8 {
+    pub(in crate::kcp) fn mark(&self) -> u8 {
         1 + self.loss.share.of_254().min(254)
     }
 
     /// The ACKs that are owed leave, or the last one once more.
-    pub(in crate::arq) fn acknowledge(&mut self, now: Time, acks: &mut AckList) {
+    pub(in crate::kcp) fn acknowledge(&mut self, now: Time, acks: &mut AckList) {
         if let Some(last) = acks.last() {
             self.waits.left(now, last, self.loss.share);
         } else if let Some((sn, ts)) = self.waits.pop_again(now) {
@@ -81,7 +81,7 @@ impl Loss {
 
 impl<O: Output> Kcp<O> {
     /// Remembers the PUSHes in `taken`, which have been stored, and rebuilds what that makes possible.
-    pub(in crate::arq) fn remember(&mut self, now: Time, taken: &[u8]) {
+    pub(in crate::kcp) fn remember(&mut self, now: Time, taken: &[u8]) {
         let (nxt, rcv_mtu, rcv_wnd) = (self.receiver.nxt, self.config.rcv_mtu, self.config.rcv_wnd);
         let work = self.work.get_or_insert_default();
         let rebuild = work.rebuild.get_or_insert_with(|| Box::new(Rebuild::new(nxt, rcv_mtu)));
@@ -104,7 +104,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// Takes the repair that is the payload of a WINS.
-    pub(in crate::arq) fn apply_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
+    pub(in crate::kcp) fn apply_repair(&mut self, head: RawHeader<'_>, payload: &[u8]) {
         let Some(Work { rebuild: Some(rebuild), .. }) = self.work.as_deref_mut() else { return };
         let (nxt, wnd) = (self.receiver.nxt, self.config.rcv_wnd);
         if let Err(error) = rebuild.decoder.repair(head.sn(), head.ts(), payload, nxt, wnd) {

@@ -7,7 +7,7 @@ use crate::time::Time;
 ///
 /// Source: A. Aggarwal, S. Savage, T. Anderson, "Understanding the Performance of TCP Pacing", 2000; RFC 9002 (7.7).
 #[derive(Debug, Default)]
-pub(in crate::arq) struct Spread {
+pub(in crate::kcp) struct Spread {
     /// The window was full less than two round trips before that.
     until: Time,
     /// When the next segment would leave if all left one by one.
@@ -40,7 +40,7 @@ impl Spread {
         self.next = self.next.after(u64::from(segments) * self.gap);
     }
 
-    pub(in crate::arq) fn at(&self) -> Time {
+    pub(in crate::kcp) fn at(&self) -> Time {
         if self.gap == 0 { Time::ZERO } else { self.next.after(self.pause) }
     }
 }

@@ -15,7 +15,7 @@ use std::{fmt, io};
 /// A log, and how its control block stood when it was last looked at.
 #[derive(Debug)]
 pub(super) struct Observer {
-    pub(super) log: EventLog<KcpEvent>,
+    pub(super) log: EventLog<Event>,
     before: Stats,
     was_dead: bool,
 }
@@ -28,11 +28,11 @@ impl Observer {
     /// A flush begins that sends so many ACKs, and the probes that are due.
     pub(super) fn before_flush(&mut self, now: Time, header: &Header, acks: usize, probe: &Probe) {
         if let Some(n) = u32::try_from(acks).ok().filter(|n| *n > 0) {
-            self.log.push(now, KcpEvent::Acks { n, una: header.una, wnd: header.wnd });
+            self.log.push(now, Event::Acks { n, una: header.una, wnd: header.wnd });
         }
         let Probe { ask, tell, .. } = *probe;
         if ask || tell {
-            self.log.push(now, KcpEvent::Probe { ask, tell });
+            self.log.push(now, Event::Probe { ask, tell });
         }
     }
 
@@ -40,7 +40,7 @@ impl Observer {
         let before = std::mem::replace(&mut self.before.rejected, *rejected);
         for ((reason, after), (_, before)) in rejected.by_reason().into_iter().zip(before.by_reason()) {
             if after > before {
-                self.log.push(now, KcpEvent::Reject { reason, n: after - before });
+                self.log.push(now, Event::Reject { reason, n: after - before });
             }
         }
     }
@@ -56,13 +56,13 @@ impl Observer {
     }
 }
 
-const fn window(stats: &Stats) -> KcpEvent {
-    KcpEvent::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, rmt_wnd: stats.rmt_wnd }
+const fn window(stats: &Stats) -> Event {
+    Event::Window { cwnd: stats.cwnd, ssthresh: stats.ssthresh, rmt_wnd: stats.rmt_wnd }
 }
 
-const fn queue(stats: &Stats) -> KcpEvent {
+const fn queue(stats: &Stats) -> Event {
     let Stats { snd_queue, in_flight, rcv_queue, rcv_buf, .. } = *stats;
-    KcpEvent::Queue { snd_queue, in_flight, rcv_queue, rcv_buf }
+    Event::Queue { snd_queue, in_flight, rcv_queue, rcv_buf }
 }
 
 impl<O: Output> Kcp<O> {
@@ -82,7 +82,7 @@ impl<O: Output> Kcp<O> {
         }
         let (before, mut log) = (self.stats(), EventLog::new(most));
         let Stats { snd_una, snd_nxt, rcv_nxt, .. } = before;
-        log.push(now, KcpEvent::Start { conv: self.conv, snd_una, snd_nxt, rcv_nxt, mss: self.config.mss() });
+        log.push(now, Event::Start { conv: self.conv, snd_una, snd_nxt, rcv_nxt, mss: self.config.mss() });
         [window, queue].into_iter().for_each(|event| log.push(now, event(&before)));
         let observer = Observer { log, before, was_dead: self.dead };
         self.work.get_or_insert_default().observer = Some(Box::new(observer));
@@ -95,7 +95,7 @@ impl<O: Output> Kcp<O> {
     }
 
     /// Takes the oldest event of the log; displayed, it is a line of docs/EVENTS.md.
-    pub fn poll_log(&mut self) -> Option<Logged<KcpEvent>> {
+    pub fn poll_log(&mut self) -> Option<Logged<Event>> {
         self.observer()?.log.pop()
     }
 
@@ -129,26 +129,26 @@ impl<O: Output> Kcp<O> {
         let Some(observer) = self.observer() else { return };
         let Observer { log, before, .. } = &mut *observer;
         let segments = after.segments_received - before.segments_received;
-        log.push(now, KcpEvent::In { segments, bytes: after.bytes_received - before.bytes_received });
+        log.push(now, Event::In { segments, bytes: after.bytes_received - before.bytes_received });
         let (una, in_flight) = (after.snd_una, after.in_flight);
         if (una, in_flight) != (before.snd_una, before.in_flight) {
             let n = before.in_flight.saturating_sub(in_flight);
-            log.push(now, KcpEvent::Ack { una, n, bytes: acked_bytes });
+            log.push(now, Event::Ack { una, n, bytes: acked_bytes });
         }
         if let Some(sample) = sample {
             let times = [sample, rtt.srtt, rtt.rttvar, rtt.rto];
             let [rtt, srtt, rttvar, rto] = times.map(|time| time.saturating_mul(unit));
-            log.push(now, KcpEvent::Rtt { rtt, srtt, rttvar, rto });
+            log.push(now, Event::Rtt { rtt, srtt, rttvar, rto });
         }
         let (rcv_nxt, n) = (after.rcv_nxt, after.rcv_nxt.0.wrapping_sub(before.rcv_nxt.0));
         if n > 0 {
-            log.push(now, KcpEvent::Recv { rcv_nxt, n });
+            log.push(now, Event::Recv { rcv_nxt, n });
         }
         if after.duplicates > before.duplicates {
-            log.push(now, KcpEvent::Duplicate { n: after.duplicates - before.duplicates });
+            log.push(now, Event::Duplicate { n: after.duplicates - before.duplicates });
         }
         if after.rebuilt > before.rebuilt {
-            log.push(now, KcpEvent::Rebuilt { n: after.rebuilt - before.rebuilt });
+            log.push(now, Event::Rebuilt { n: after.rebuilt - before.rebuilt });
         }
         observer.reject(now, &after.rejected);
         observer.note(now, after);
@@ -162,18 +162,18 @@ impl<O: Output> Kcp<O> {
         let (first, n) = (before.snd_nxt, after.snd_nxt.0.wrapping_sub(before.snd_nxt.0));
         if n > 0 {
             let len = |offset| self.sender.ring.get(first.add(offset)).map_or(0, |one| u64::from(one.len));
-            log.push(now, KcpEvent::Send { sn: first, n, bytes: (0..n).map(len).sum() });
+            log.push(now, Event::Send { sn: first, n, bytes: (0..n).map(len).sum() });
         }
         if after.repairs_sent > before.repairs_sent {
-            log.push(now, KcpEvent::Repair { n: after.repairs_sent - before.repairs_sent });
+            log.push(now, Event::Repair { n: after.repairs_sent - before.repairs_sent });
         }
         let (segments, bytes) =
             (after.segments_sent - before.segments_sent, after.bytes_sent - before.bytes_sent);
         if segments > 0 {
-            log.push(now, KcpEvent::Out { segments, bytes });
+            log.push(now, Event::Out { segments, bytes });
         }
         if dead && !std::mem::replace(was_dead, dead) {
-            log.push(now, KcpEvent::Dead);
+            log.push(now, Event::Dead);
         }
         observer.note(now, after);
     }
@@ -182,7 +182,7 @@ impl<O: Output> Kcp<O> {
 events! {
     /// Something that a control block did, from [`Kcp::poll_log`](super::Kcp::poll_log). Displayed, it is the fields of its line: docs/EVENTS.md
     /// has them with their meaning.
-    KcpEvent {
+    Event {
         /// The log begins here.
         "start" Start {
             conv: Conv = "The conversation.",
@@ -258,7 +258,7 @@ events! {
     }
 }
 
-impl Field for KcpEvent {
+impl Field for Event {
     fn write(&self, _name: &str, line: &mut Line<'_, '_>) -> fmt::Result {
         line.fields(self)
     }

@@ -17,7 +17,7 @@ struct Part {
 impl Receiver {
     /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
     /// `ikcp_peeksize`.
-    pub(in crate::arq) fn peek_size(&self) -> Option<usize> {
+    pub(in crate::kcp) fn peek_size(&self) -> Option<usize> {
         if self.queued() == 0 {
             return None;
         }
@@ -33,13 +33,13 @@ impl Receiver {
 
     /// Whether there is one.
     #[inline]
-    pub(in crate::arq) fn is_readable(&self) -> bool {
+    pub(in crate::kcp) fn is_readable(&self) -> bool {
         // If the newest in turn ends a message, what is before it is whole messages.
         self.queued() > 0 && (self.last_frg == 0 || self.peek_size().is_some())
     }
 
     /// Copies the next message, which is all there, to `buf`, which is as long.
-    pub(in crate::arq) fn peek(&self, mut buf: &mut [u8]) {
+    pub(in crate::kcp) fn peek(&self, mut buf: &mut [u8]) {
         for (sn, part) in self.message() {
             let Some((to, rest)) = buf.split_at_mut_checked(part.len) else { break };
             self.copy_payload(sn, part, to);
@@ -50,7 +50,7 @@ impl Receiver {
     /// Moves the next message to `buf` in the most common case and returns its length: one segment,
     /// at the front of the log, and nothing waits for it to be read. `None`: not so simple.
     #[inline]
-    pub(in crate::arq) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
+    pub(in crate::kcp) fn read_simple(&mut self, buf: &mut [u8]) -> Option<usize> {
         let head = RawHeader::of(self.log.front()?);
         if head.sn() != self.index.start() || head.frg() != 0 || self.was_full {
             return None;
@@ -65,7 +65,7 @@ impl Receiver {
     }
 
     /// The same of a segment that is anywhere in the log.
-    pub(in crate::arq) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
+    pub(in crate::kcp) fn read_one(&mut self, buf: &mut [u8]) -> Option<usize> {
         let sn = self.index.start();
         let position = self.position(sn)?;
         let mut reader = self.log.reader(position);
@@ -82,7 +82,7 @@ impl Receiver {
     }
 
     /// Moves the next message, which is all there, to `buf`, which is as long.
-    pub(in crate::arq) fn read(&mut self, mut buf: &mut [u8]) {
+    pub(in crate::kcp) fn read(&mut self, mut buf: &mut [u8]) {
         let mut more = true;
         while more {
             let sn = self.index.start();
@@ -102,7 +102,7 @@ impl Receiver {
 
     /// Takes the next message, which is all there and `len` bytes long; without a copy where it is
     /// one segment that is shared.
-    pub(in crate::arq) fn read_bytes(&mut self, len: usize) -> Bytes {
+    pub(in crate::kcp) fn read_bytes(&mut self, len: usize) -> Bytes {
         let start = self.index.start();
         if let Some(Part { position: None, frg: 0, .. }) = self.locate(start)
             && let Some(bytes) = self.shared_mut().and_then(|shared| shared.remove(start))

@@ -1,33 +1,4 @@
-//! Bare KCP peers without a socket: any stock KCP is one. All of them are a [`Machine`] with events.
-//!
-//! Bare KCP has no handshake, no encryption and no end: a peer is an address and a conv that both know from elsewhere. So whoever is
-//! to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. `net::KcpListener` is a
-//! socket for them.
-//!
-//! ```
-//! use whitewater::rand_core::UnwrapErr;
-//! use whitewater::session::raw;
-//! use whitewater::{Config, Conv, KcpPeer, Machine, Time};
-//!
-//! let limits = raw::PeersConfig { kcp: Config::fast(), ..raw::PeersConfig::registered() };
-//! let mut peers = raw::Peers::new(&limits, &mut UnwrapErr(getrandom::SysRng))?;
-//! let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
-//! let id = peers.register(now, address, Conv(7))?;
-//!
-//! let mut client = KcpPeer::new("10.0.0.2:4000".parse()?, Conv(7), &Config::fast())?;
-//! client.kcp_mut().send(b"hello")?;
-//! client.handle_timeout(now);
-//! let mut datagram = Vec::new();
-//! while client.poll_transmit(now, &mut datagram).is_some() {
-//!     peers.handle_datagram(now, address.into(), &mut datagram);
-//!     datagram.clear();
-//! }
-//! assert_eq!(peers.poll_event(), Some(raw::PeerEvent::Readable(id)));
-//! let mut message = [0; 16];
-//! let len = peers.peer(id).ok_or("gone")?.recv(&mut message)?;
-//! assert_eq!(&message[..len], b"hello");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Bare KCP of many peers on one way, without a socket.
 
 mod admission;
 mod config;
@@ -38,9 +9,9 @@ pub use peer::{Peer, PeerCloseReason, PeerEvent, PeerId};
 
 use super::hash_key;
 use super::seats::{Agenda, Graves, Hosts, Name, TIMERS_EACH};
-use crate::arq::{Envelope, Opened};
 use crate::config::ConfigError;
 use crate::hash::{Given, Keyed};
+use crate::kcp::{Envelope, Opened};
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::rate::AddressRate;
 use crate::seq::Conv;
@@ -51,7 +22,37 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Every peer, found by its id or by who sends.
+/// Many bare KCP peers without a socket: any stock KCP is one. All of them are a [`Machine`] with events.
+///
+/// Bare KCP has no handshake, no encryption and no end: a peer is an address and a conv that both know from elsewhere. So whoever is
+/// to be served is [registered](Peers::register); [`Strangers`] are refused unless the config says otherwise. `kcp::Listener` is a
+/// socket for them.
+///
+/// ```
+/// use whitewater::Time;
+/// use whitewater::kcp::{self, Config, Conv};
+/// use whitewater::machine::Machine;
+/// use whitewater::rand_core::UnwrapErr;
+///
+/// let limits = kcp::PeersConfig { kcp: Config::fast(), ..kcp::PeersConfig::registered() };
+/// let mut peers = kcp::Peers::new(&limits, &mut UnwrapErr(getrandom::SysRng))?;
+/// let (now, address) = (Time::from_millis(1), "10.0.0.1:1000".parse()?);
+/// let id = peers.register(now, address, Conv(7))?;
+///
+/// let mut client = kcp::Link::new("10.0.0.2:4000".parse()?, Conv(7), &Config::fast())?;
+/// client.kcp_mut().send(b"hello")?;
+/// client.handle_timeout(now);
+/// let mut datagram = Vec::new();
+/// while client.poll_transmit(now, &mut datagram).is_some() {
+///     peers.handle_datagram(now, address.into(), &mut datagram);
+///     datagram.clear();
+/// }
+/// assert_eq!(peers.poll_event(), Some(kcp::PeerEvent::Readable(id)));
+/// let mut message = [0; 16];
+/// let len = peers.peer(id).ok_or("gone")?.recv(&mut message)?;
+/// assert_eq!(&message[..len], b"hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Peers {
     config: PeersConfig,

@@ -12,7 +12,7 @@ settings! {
     /// does to latency and bytes, measured.
     ///
     /// ```
-    /// use whitewater::Config;
+    /// use whitewater::kcp::Config;
     /// let config = Config { mtu: 1200, snd_wnd: 256, rcv_wnd: 256, ..Config::fast() };
     /// # config.check().unwrap();
     /// ```

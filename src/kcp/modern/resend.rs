@@ -4,10 +4,10 @@ use super::hold::Hold;
 use super::protect::{Floor, Protection};
 use super::spread::Spread;
 use super::{Rack, Sent};
-use crate::arq::congestion::Undo;
-use crate::arq::observe::Cause;
-use crate::arq::rtt::Rtt;
-use crate::arq::transmit::{Flight, Outgoing, Resent, Transmit};
+use crate::kcp::congestion::Undo;
+use crate::kcp::observe::Cause;
+use crate::kcp::rtt::Rtt;
+use crate::kcp::transmit::{Flight, Outgoing, Resent, Transmit};
 use crate::ring::Ring;
 use crate::seq::Sn;
 use crate::time::Time;
@@ -16,20 +16,20 @@ use std::collections::VecDeque;
 
 /// What finding lost segments by time keeps.
 #[derive(Debug, Default)]
-pub(in crate::arq) struct ByTime {
-    pub(in crate::arq) rack: Rack,
-    pub(in crate::arq) flights: Flights,
+pub(in crate::kcp) struct ByTime {
+    pub(in crate::kcp) rack: Rack,
+    pub(in crate::kcp) flights: Flights,
     pub(super) protection: Protection,
     pub(super) hold: Hold,
     pub(super) undo: Undo,
-    pub(in crate::arq) spread: Spread,
+    pub(in crate::kcp) spread: Spread,
     /// How long an acknowledgement may wait at the peer to ride with a segment of its own, µs; `None`: nothing is agreed.
-    pub(in crate::arq) peer_delay: Option<u64>,
+    pub(in crate::kcp) peer_delay: Option<u64>,
 }
 
 impl ByTime {
     /// When something may be lost, if nothing arrives before; `None`: nothing is in flight.
-    pub(in crate::arq) fn due_at(&self, now: Time, rtt: &Rtt) -> Option<Time> {
+    pub(in crate::kcp) fn due_at(&self, now: Time, rtt: &Rtt) -> Option<Time> {
         let oldest = self.flights.rows.front()?.first;
         if self.rack.was_set_back(now, SET_BACK) {
             return Some(now);
@@ -38,7 +38,7 @@ impl ByTime {
     }
 
     /// What arrives from now on has come by another path.
-    pub(in crate::arq) fn path_changed(&mut self, now: Time) {
+    pub(in crate::kcp) fn path_changed(&mut self, now: Time) {
         self.rack.path_changed(now);
         self.protection.floor = Floor::default();
         self.hold = Hold::default();
@@ -63,7 +63,7 @@ impl ByTime {
     }
 
     /// Sends again what is lost, what is new, and what protects both.
-    pub(in crate::arq) fn flush<O: Output>(
+    pub(in crate::kcp) fn flush<O: Output>(
         &mut self,
         transmit: &mut Transmit<'_, '_, O>,
         repairs: u8,
@@ -172,7 +172,7 @@ fn blocks_a_full_window<O>(transmit: &Transmit<'_, '_, O>, sn: Sn, segment: &Out
 ///
 /// What has been acknowledged, or sent again since, is noticed when its turn comes.
 #[derive(Debug, Default)]
-pub(in crate::arq) struct Flights {
+pub(in crate::kcp) struct Flights {
     rows: VecDeque<Row>,
 }
 
@@ -185,7 +185,7 @@ struct Row {
 }
 
 impl Flights {
-    pub(in crate::arq) fn memory(&self) -> usize {
+    pub(in crate::kcp) fn memory(&self) -> usize {
         self.rows.capacity() * size_of::<Row>()
     }
 

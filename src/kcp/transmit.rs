@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::congestion::{Congestion, Loss, Sent};
-use super::observe::{Cause, KcpEvent, Observer};
+use super::observe::{Cause, Event, Observer};
 use super::packer::Packer;
 use super::rtt::Rtt;
 use super::send::Sender;
@@ -58,7 +58,7 @@ impl<O: Output> Transmit<'_, '_, O> {
     pub(super) fn send_again(&mut self, sn: Sn, segment: &Outgoing, cause: Cause) {
         if let Some(observer) = &mut self.observer {
             let (bytes, xmit) = (segment.len, segment.flight.xmit);
-            observer.log.push(self.now, KcpEvent::Resend { sn, bytes, xmit, cause });
+            observer.log.push(self.now, Event::Resend { sn, bytes, xmit, cause });
         }
         self.copy(sn, segment);
     }

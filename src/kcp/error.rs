@@ -4,7 +4,7 @@ use crate::seq::{Conv, Sn};
 
 errors! {
     /// Why [`Kcp::send`](super::Kcp::send) took nothing.
-    KcpSendError {
+    SendError {
         /// The message needs more than 127 fragments: send it in parts.
         "a message of {len} bytes, where {max} is the most" TooLong { len: usize, max: usize },
         /// As much waits as the config allows. This is back-pressure, not a failure: send again when

@@ -1,7 +1,7 @@
 //! The limits of bare KCP peers, what is counted of them, and why one is not registered.
 
-use crate::arq::{self, EnvelopeConfig};
 use crate::config::{ConfigError, in_range, millis};
+use crate::kcp::{self, EnvelopeConfig};
 use crate::seq::Conv;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::time::Duration;
 )]
 pub struct PeersConfig {
     /// The config of every control block.
-    pub kcp: arq::Config,
+    pub kcp: kcp::Config,
     /// What who is not [registered](super::Peers::register) can do.
     pub strangers: Strangers,
     /// Most strangers at a time, and as many who are registered; 1024 by default.
@@ -61,7 +61,7 @@ impl PeersConfig {
     #[must_use]
     pub fn registered() -> Self {
         Self {
-            kcp: arq::Config::default(),
+            kcp: kcp::Config::default(),
             strangers: Strangers::Refused,
             max_peers: 1024,
             max_peers_per_address: 16,

@@ -1,13 +1,13 @@
 //! What is in flight, protected ahead of its loss within a budget of bytes.
 
 use super::waits::Gap;
-use crate::arq::config::{OVERHEAD, REPAIR_OVERHEAD};
-use crate::arq::congestion::Congestion;
-use crate::arq::rtt::Rtt;
-use crate::arq::send::Sender;
-use crate::arq::transmit::{IP_AND_UDP, Transmit};
 use crate::code::budget::{LossShare, WHOLE, is_queued, share};
 use crate::code::{Draft, Encoder, Protector, Source};
+use crate::kcp::config::{OVERHEAD, REPAIR_OVERHEAD};
+use crate::kcp::congestion::Congestion;
+use crate::kcp::rtt::Rtt;
+use crate::kcp::send::Sender;
+use crate::kcp::transmit::{IP_AND_UDP, Transmit};
 use crate::seq::Sn;
 use crate::time::Time;
 use crate::wire::{Command, HEADER_LEN, Header, Output};
@@ -18,7 +18,7 @@ use crate::wire::{Command, HEADER_LEN, Header, Output};
 /// protection spends it, unless the congestion controller holds segments back. Nothing is earned without
 /// loss, nor while round trips are so long that the path has a queue: then protection would lengthen that.
 #[derive(Debug)]
-pub(in crate::arq) struct Protection {
+pub(in crate::kcp) struct Protection {
     peer: Peer,
     /// Transmissions that were resends.
     resent: LossShare,

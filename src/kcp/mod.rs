@@ -1,4 +1,8 @@
-//! The KCP control block: the ARQ machine of one session, without I/O and without a clock.
+//! Bare KCP: what any KCP program can be the peer of.
+//!
+//! [`Kcp`] is the control block: the ARQ machine of one conversation, without I/O and without a clock. [`Link`] knows where its peer is as
+//! well, and [`Peers`] has many of those: both are a [`Machine`](crate::machine::Machine).
+#![cfg_attr(feature = "net", doc = "[`Socket`] and [`Listener`] are the same over UDP.")]
 //!
 //! Each verb of [`Kcp`] is a short list of calls into the parts: `send` and `recv` keep the
 //! segments, `input` takes a datagram apart, `flush` and `transmit` put them together with the
@@ -13,10 +17,10 @@ mod envelope;
 mod error;
 mod flush;
 mod input;
+mod link;
 pub(crate) mod modern;
 mod observe;
 mod packer;
-mod peer;
 mod probe;
 mod recv;
 mod rtt;
@@ -25,16 +29,28 @@ mod stats;
 mod trace;
 mod transmit;
 
-pub use crate::config::{ConfigError, in_range};
+pub use crate::config::in_range;
+#[cfg(feature = "net")]
+pub use crate::net::{listener::Listener, socket::Socket};
+pub use crate::seq::{Conv, Sn};
+pub use crate::session::peers::{
+    Peer, PeerCloseReason, PeerEvent, PeerId, Peers, PeersConfig, PeersStats, RegisterError, Strangers,
+};
+pub use crate::time::Millis;
 pub use config::{Config, Modern, Recovery};
 pub use envelope::{Envelope, EnvelopeConfig, Opened};
-pub use error::{InputError, KcpSendError, RecvError};
-pub use observe::{Cause, KcpEvent};
-pub use peer::KcpPeer;
+pub use error::{InputError, RecvError, SendError};
+pub use link::Link;
+pub use observe::{Cause, Event};
 pub use stats::{Rejected, Stats};
 
-use crate::seq::{Conv, Sn};
-use crate::time::{Millis, Time};
+/// KCP's segments: bytes and values.
+pub mod wire {
+    pub use crate::wire::{Command, DecodeError, HEADER_LEN, Header, Segment, Segments, conv_of, segments};
+}
+
+use crate::config::ConfigError;
+use crate::time::Time;
 use crate::wire::{InPacket, Output};
 use acks::AckList;
 use bytes::Bytes;
@@ -55,7 +71,9 @@ use stats::Counters;
 /// ([`update`](Self::update)); it hands finished datagrams to its [`Output`].
 ///
 /// ```
-/// use whitewater::{Config, Conv, DatagramQueue, Kcp, Time};
+/// use whitewater::Time;
+/// use whitewater::kcp::{Config, Conv, Kcp};
+/// use whitewater::machine::DatagramQueue;
 ///
 /// let config = Config::fast();
 /// let mut alice = Kcp::new(Conv(7), &config, DatagramQueue::new())?;
@@ -177,12 +195,12 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`KcpSendError::TooLong`] for more than 127 segments, [`KcpSendError::QueueFull`] when enough
-    /// waits, [`KcpSendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
+    /// [`SendError::TooLong`] for more than 127 segments, [`SendError::QueueFull`] when enough
+    /// waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty); nothing is taken then.
     #[inline]
-    pub fn send(&mut self, message: &[u8]) -> Result<usize, KcpSendError> {
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         if message.is_empty() && self.refuses_empty && !self.config.stream {
-            return Err(KcpSendError::Empty);
+            return Err(SendError::Empty);
         }
         self.sender.send(message, None, &self.config)
     }
@@ -193,7 +211,7 @@ impl<O: Output> Kcp<O> {
     ///
     /// Those of [`send`](Self::send).
     #[expect(clippy::needless_pass_by_value, reason = "the buffer is handed over")]
-    pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, KcpSendError> {
+    pub fn send_bytes(&mut self, message: Bytes) -> Result<usize, SendError> {
         if message.is_empty() {
             return self.send(&[]);
         }
@@ -210,17 +228,16 @@ impl<O: Output> Kcp<O> {
     ///
     /// # Errors
     ///
-    /// [`KcpSendError::QueueFull`] when enough waits, [`KcpSendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
-    pub fn send_end(&mut self) -> Result<(), KcpSendError> {
+    /// [`SendError::QueueFull`] when enough waits, [`SendError::Empty`] after [`refuse_empty`](Self::refuse_empty).
+    pub fn send_end(&mut self) -> Result<(), SendError> {
         if self.refuses_empty {
-            return Err(KcpSendError::Empty);
+            return Err(SendError::Empty);
         }
         let config = Config { stream: false, ..self.config };
         self.sender.send(&[], None, &config).map(drop)
     }
 
-    /// Takes the next message, or in a stream the next segment, and returns its length in bytes.
-    /// Source: ikcp.c `ikcp_recv`.
+    /// Takes the next message, or in a stream the next segment, and returns its length in bytes. Source: ikcp.c `ikcp_recv`.
     ///
     /// # Errors
     ///
@@ -268,8 +285,7 @@ impl<O: Output> Kcp<O> {
         Some(self.make_room(|receiver| receiver.read_bytes(need)))
     }
 
-    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c
-    /// `ikcp_peeksize`.
+    /// Length of the next message, bytes; `None`: not all of it is there. Source: ikcp.c `ikcp_peeksize`.
     #[must_use]
     pub fn peek_size(&self) -> Option<usize> {
         self.receiver.peek_size()
@@ -306,9 +322,8 @@ impl<O: Output> Kcp<O> {
         self.sender.in_flight as usize + self.sender.waiting() as usize
     }
 
-    /// Whether a segment has been sent `dead_link` times without being acknowledged, or by time
-    /// nothing was for so many seconds. It stays so,
-    /// and the control block goes on trying, as in ikcp.c: what to do about it is the owner's.
+    /// Whether a segment has been sent `dead_link` times without being acknowledged, or by time nothing was for so many seconds. It
+    /// stays so, and the control block goes on trying, as in ikcp.c: what to do about it is the owner's.
     #[must_use]
     pub const fn is_dead(&self) -> bool {
         self.dead

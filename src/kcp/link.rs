@@ -1,6 +1,6 @@
 //! A control block and where its peer is: bare KCP of two ends, as a machine.
 
-use super::{Config, ConfigError, Envelope, EnvelopeConfig, InputError, Kcp, KcpSendError};
+use super::{Config, ConfigError, Envelope, EnvelopeConfig, InputError, Kcp, SendError};
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::seq::Conv;
 use crate::time::Time;
@@ -8,10 +8,10 @@ use crate::wire::{DatagramQueue, Output};
 use rand_core::CryptoRng;
 use std::net::SocketAddr;
 
-/// A [`Kcp`] whose datagrams go to one address and come from there: what `net::KcpSocket` has a socket for, and a [`Machine`] for whoever
-/// brings another transport. Many peers on one way are [`raw::Peers`](crate::session::raw::Peers).
+/// A [`Kcp`] whose datagrams go to one address and come from there: what `kcp::Socket` has a socket for, and a [`Machine`] for whoever
+/// brings another transport. Many peers on one way are [`Peers`](super::Peers).
 #[derive(Debug)]
-pub struct KcpPeer {
+pub struct Link {
     kcp: Kcp<DatagramQueue>,
     /// What is around it, if anything is.
     envelope: Option<Box<dyn Envelope>>,
@@ -26,7 +26,7 @@ pub struct KcpPeer {
     rejected: u64,
 }
 
-impl KcpPeer {
+impl Link {
     /// A control block for what is sent to `address` and comes from there.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl KcpPeer {
     /// # Errors
     ///
     /// Those of [`Kcp::send`].
-    pub fn send(&mut self, message: &[u8]) -> Result<usize, KcpSendError> {
+    pub fn send(&mut self, message: &[u8]) -> Result<usize, SendError> {
         self.flush_due |= self.envelope.as_ref().is_some_and(|envelope| envelope.flushes_sends());
         self.kcp.send(message)
     }
@@ -147,7 +147,7 @@ impl KcpPeer {
     }
 }
 
-impl Machine for KcpPeer {
+impl Machine for Link {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         if !is_same(from.address, self.address) {

@@ -2,7 +2,7 @@
 
 use super::config::{Config, RTO_MAX};
 use super::congestion::Loss;
-use super::{Kcp, KcpEvent, Work};
+use super::{Event, Kcp, Work};
 use crate::time::Time;
 use crate::wire::Output;
 
@@ -65,7 +65,7 @@ impl<O: Output> Kcp<O> {
         if let Some(Work { by_time, observer, .. }) = self.work.as_deref_mut() {
             by_time.path_changed(now);
             if let Some(observer) = observer {
-                observer.log.push(now, KcpEvent::Path);
+                observer.log.push(now, Event::Path);
             }
         }
     }

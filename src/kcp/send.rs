@@ -1,7 +1,7 @@
 //! The sending half: messages in, segments out, until they are acknowledged.
 
 use super::config::Config;
-use super::error::KcpSendError;
+use super::error::SendError;
 use super::transmit::{Flight, Outgoing};
 use crate::ring::{BYTES_MAX, ByteRing, Reader, Ring};
 use crate::seq::Sn;
@@ -61,7 +61,7 @@ impl Sender {
         message: &[u8],
         backing: Option<&Bytes>,
         config: &Config,
-    ) -> Result<usize, KcpSendError> {
+    ) -> Result<usize, SendError> {
         if backing.is_none() && self.send_simple(message, config) {
             return Ok(message.len());
         }
@@ -95,7 +95,7 @@ impl Sender {
         data: &[u8],
         backing: Option<&Bytes>,
         config: &Config,
-    ) -> Result<usize, KcpSendError> {
+    ) -> Result<usize, SendError> {
         let mss = usize::from(config.mss());
         let top_up = if config.stream { self.room_in_last(mss).min(data.len()) } else { 0 };
         let mut segments = (data.len() - top_up).div_ceil(mss);
@@ -104,18 +104,14 @@ impl Sender {
         }
         if segments > FRAGMENTS_MAX {
             if top_up == 0 {
-                return Err(KcpSendError::TooLong { len: data.len(), max: FRAGMENTS_MAX * mss });
+                return Err(SendError::TooLong { len: data.len(), max: FRAGMENTS_MAX * mss });
             }
             segments = 0;
         }
         let taken = if segments == 0 { top_up } else { data.len() };
         if !self.has_room(segments, taken, config) || self.bytes.len() as usize + taken > BYTES_MAX {
             let max = (config.snd_queue as usize * mss).min(config.snd_queue_bytes as usize);
-            return Err(if taken > max {
-                KcpSendError::TooLong { len: taken, max }
-            } else {
-                self.queue_full()
-            });
+            return Err(if taken > max { SendError::TooLong { len: taken, max } } else { self.queue_full() });
         }
         let (head, mut rest) = data.split_at_checked(top_up).unwrap_or_default();
         self.fill_last(head);
@@ -257,8 +253,8 @@ impl Sender {
             && self.waiting_bytes as usize + bytes <= config.snd_queue_bytes as usize
     }
 
-    fn queue_full(&self) -> KcpSendError {
-        KcpSendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
+    fn queue_full(&self) -> SendError {
+        SendError::QueueFull { segments: self.waiting() as usize, bytes: self.waiting_bytes as usize }
     }
 
     fn fill_last(&mut self, data: &[u8]) {
