@@ -1,4 +1,4 @@
-//! What both ends have to agree on, and the presets of kcptun.
+//! The settings that both ends must agree on, and kcptun's presets.
 
 use super::crypt::Crypt;
 use super::datagram::{HEAD, MOST, SIZE};
@@ -9,10 +9,12 @@ use whitewater::ConfigError;
 use whitewater::kcp::{self, EnvelopeConfig, Modern, Recovery, in_range};
 use whitewater::rand_core::CryptoRng;
 
-/// What is around KCP between two ends of kcp-go, and when they send. `crypt` and `key` have to be the same at both ends. So have the shards: an end
-/// of ours without any takes the data of one that has them, but kcptun without takes parity for data, and breaks its stream.
+/// What two ends of kcp-go wrap around KCP, and when they send. `crypt` and `key` must be the same at both
+/// ends. So must the shards: an end of ours without shards accepts data shards, but a kcptun without them
+/// takes parity for data and breaks its stream.
 ///
-/// With it, [`kcp::Config::mtu`] is that of kcp-go: of the whole datagram, 1500 at most. What is around KCP is taken off it.
+/// With this config, [`kcp::Config::mtu`] means the same as in kcp-go: the length of the whole datagram, at
+/// most 1500. The wrapping is subtracted from it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `Config { .., ..Config::plain() }`")]
 pub struct Config {
@@ -20,35 +22,36 @@ pub struct Config {
     pub crypt: Crypt,
     /// The key of the cipher, if it has one.
     pub key: Key,
-    /// Parity that is sent, and taken; `None`: none. Data shards of the other are taken either way.
+    /// Parity to send and to accept; `None`: none. Data shards of the peer are accepted in either case.
     pub shards: Option<Shards>,
-    /// Acknowledge as soon as something has come, kcp-go's `SetACKNoDelay(true)`; else at the beat of `interval`, or with data. On by
-    /// default.
+    /// Acknowledge as soon as something arrives, like kcp-go's `SetACKNoDelay(true)`; otherwise every
+    /// `interval`, or with data. On by default.
     pub ack_no_delay: bool,
-    /// Send at the beat of `interval`, kcp-go's `SetWriteDelay(true)`, which packs more into a datagram; else as soon as there is something
-    /// to send. Off by default.
+    /// Send only every `interval`, like kcp-go's `SetWriteDelay(true)`, which packs more into a datagram;
+    /// otherwise as soon as there is something to send. Off by default.
     pub write_delay: bool,
 }
 
-/// Reed-Solomon parity over groups of datagrams: of `data` + `parity` of them, any `data` are enough.
+/// Reed-Solomon parity over groups of datagrams: any `data` of the `data` + `parity` datagrams in a group
+/// suffice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "two numbers with names")]
 pub struct Shards {
-    /// Datagrams of a group: 1 to 255.
+    /// Data shards per group: 1 to 255.
     pub data: u8,
-    /// Datagrams that protect them: 1 to 255, with `data` 256 at most.
+    /// Parity shards per group: 1 to 255, and at most 256 together with `data`.
     pub parity: u8,
 }
 
 impl Shards {
-    /// Datagrams of a group, of both kinds.
+    /// Shards per group, of both kinds.
     pub(super) const fn all(self) -> usize {
         self.data as usize + self.parity as usize
     }
 }
 
 impl Config {
-    /// Nothing around KCP, as kcp-go does it without a block cipher and shards.
+    /// Nothing around KCP, like kcp-go without a block cipher and shards.
     #[must_use]
     pub const fn plain() -> Self {
         Self {
@@ -60,7 +63,7 @@ impl Config {
         }
     }
 
-    /// What kcptun does unless told otherwise, but for the key: AES, ten data shards and three of parity.
+    /// kcptun's defaults, except for the key: AES, ten data shards and three parity shards.
     #[must_use]
     pub fn kcptun(key: Key) -> Self {
         Self { crypt: Crypt::Aes, key, shards: Some(Shards { data: 10, parity: 3 }), ..Self::plain() }
@@ -70,7 +73,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// If a field is out of range. The error names the field, its value and the range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self { crypt: _, key: _, shards, ack_no_delay: _, write_delay: _ } = self;
         if let Some(shards) = shards {
@@ -81,12 +84,12 @@ impl Config {
         Ok(())
     }
 
-    /// Whether nothing waits for a beat.
+    /// Whether nothing waits for the next interval.
     pub(super) const fn is_at_once(&self) -> bool {
         self.ack_no_delay && !self.write_delay
     }
 
-    /// Bytes around KCP.
+    /// Bytes that are added around KCP.
     const fn around(&self) -> u16 {
         #[expect(clippy::cast_possible_truncation, reason = "8")]
         let shard = if self.shards.is_some() { (HEAD + SIZE) as u16 } else { 0 };
@@ -117,13 +120,13 @@ impl EnvelopeConfig for Config {
     }
 }
 
-/// kcptun's `--mode`: its names for how often KCP sends.
+/// kcptun's `--mode`: names for how often KCP sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Mode {
     /// `normal`: (0, 40, 2, 1).
     Normal,
-    /// `fast`, its default: (0, 30, 2, 1).
+    /// `fast`, the default of kcptun: (0, 30, 2, 1).
     Fast,
     /// `fast2`: (1, 20, 2, 1).
     Fast2,
@@ -132,8 +135,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The knobs of that mode, in a stream, with kcptun's mtu and the windows of its client. Recovery is ours, by time, which uses no such
-    /// knob: [`kcp::Config::classic`] does what kcp-go does.
+    /// The settings of that mode, as a stream, with kcptun's mtu and the windows of its client. Loss recovery
+    /// is ours, by timing, which has no such settings: [`kcp::Config::classic`] does what kcp-go does.
     #[must_use]
     pub fn config(self) -> kcp::Config {
         let (nodelay, interval) = match self {

@@ -1,6 +1,6 @@
-//! What is inside a datagram when it is no longer protected.
+//! The content of a datagram once its protection is removed.
 
-/// Longest datagram, bytes: what kcp-go has room for. A longer one is cut there, and then its checksum is wrong.
+/// Longest datagram, bytes: what kcp-go has room for. It truncates longer ones, whose checksum is then wrong.
 pub(super) const MOST: usize = 1500;
 
 /// A datagram without its protection.
@@ -14,12 +14,12 @@ pub(crate) enum Inner<'a> {
     Parity(Shard<'a>),
 }
 
-/// Why a datagram is of no use.
+/// Why a datagram is useless.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Useless {
-    /// A data shard that says it is longer than it is, or too short for its size.
+    /// A data shard that claims to be longer than it is, or that is too short for its size field.
     Malformed,
-    /// Something beside KCP, which new versions of kcp-go can send.
+    /// Something other than KCP, which new versions of kcp-go can send.
     OutOfBand,
 }
 
@@ -28,12 +28,12 @@ pub(super) enum Useless {
 pub(crate) struct Shard<'a> {
     pub(super) seqid: u32,
     pub(super) is_parity: bool,
-    /// What the code is made over: of data, its size and the datagram of KCP.
+    /// What the code covers: for a data shard, its size field and the KCP datagram.
     pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Inner<'a> {
-    /// Says what it is by the two bytes where KCP has the command: no command looks like that.
+    /// Tells the kinds apart by the two bytes where KCP has the command: no command has these values.
     pub(super) fn of(datagram: &'a [u8]) -> Result<Self, Useless> {
         let Some((head, bytes)) = datagram.split_first_chunk::<HEAD>() else {
             return Ok(Self::Kcp(datagram));
@@ -52,7 +52,8 @@ impl<'a> Inner<'a> {
     }
 }
 
-/// The datagram of KCP in a data shard: a shard may have zeros behind it. `None`: it says that it is longer than there is.
+/// The KCP datagram in a data shard, which may be padded with zeros. `None` if it claims to be longer than it
+/// is.
 pub(super) fn kcp_of(shard: &[u8]) -> Option<&[u8]> {
     let (size, rest) = shard.split_first_chunk::<SIZE>()?;
     rest.get(..usize::from(u16::from_le_bytes(*size)).checked_sub(SIZE)?)
@@ -60,7 +61,7 @@ pub(super) fn kcp_of(shard: &[u8]) -> Option<&[u8]> {
 
 /// Bytes before a shard: its number and its kind.
 pub(super) const HEAD: usize = 6;
-/// Bytes of the size that a data shard starts with. It counts itself.
+/// Bytes of the size field at the start of a data shard. The size includes them.
 pub(super) const SIZE: usize = 2;
 pub(super) const DATA: u16 = 0xf1;
 pub(super) const PARITY: u16 = 0xf2;

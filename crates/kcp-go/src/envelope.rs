@@ -1,4 +1,4 @@
-//! What is around the KCP of a socket: put on what leaves, taken off what comes.
+//! Wraps outgoing KCP datagrams and unwraps incoming ones.
 
 use crate::config::{Config, Shards};
 use crate::datagram::{Inner, MOST, Useless};
@@ -11,14 +11,14 @@ use whitewater::Time;
 use whitewater::kcp::{self, Opened};
 use whitewater::machine::{DatagramQueue, Output};
 
-/// The protection of a socket, whose peers have all the same, and what is counted.
+/// The protection of a socket, which is the same for all peers, and its counters.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     config: Config,
     shield: Shield,
     parity: Option<Parity>,
     stats: Stats,
-    /// The datagram being made.
+    /// The datagram that is being sealed.
     sealed: Vec<u8>,
 }
 
@@ -28,23 +28,23 @@ struct Parity {
     shards: Shards,
     code: Code,
     peers: BTreeMap<u64, Peer>,
-    /// Whose data shards came last from an address.
+    /// The peer that last sent data shards from an address.
     by_address: BTreeMap<SocketAddr, u64>,
 }
 
 /// The shards of one peer.
 #[derive(Debug, Default)]
 struct Peer {
-    /// Made when the first datagram leaves.
+    /// Allocated when the first datagram leaves.
     encoder: Option<Box<Encoder>>,
-    /// Made when the first shard comes.
+    /// Allocated when the first shard arrives.
     decoder: Option<Box<Decoder>>,
     /// Where the last data shard came from.
     address: Option<SocketAddr>,
 }
 
 impl Envelope {
-    /// `seed`: random, and different for every socket.
+    /// `seed` must be random and different for every socket.
     pub(crate) fn new(config: &Config, seed: [u8; 16]) -> Self {
         let parity = config.shards.and_then(|shards| {
             let code = code(shards)?;
@@ -84,7 +84,8 @@ impl kcp::Envelope for Envelope {
             shield.seal([head, bytes], sealed);
             out.output(sealed);
         };
-        // Parity would be more than has come from a peer that is not proven; nobody needs to be told that there is none.
+        // Parity would exceed what came from a peer that is not proven. Nobody needs to be told that there is
+        // none.
         let Some(parity) = parity.as_mut().filter(|_| is_proven) else { return put(&[], datagram) };
         let encoder = parity.encoder(peer);
         put(&encoder.data(now, datagram), datagram);
@@ -116,7 +117,7 @@ impl kcp::Envelope for Envelope {
         None
     }
 
-    /// Parity has no conv: it is of the peer whose data shards came last from there.
+    /// Parity has no conv: it belongs to the peer that last sent data shards from that address.
     fn handle_shard(&mut self, from: SocketAddr, peer: Option<u64>, shard: &[u8]) -> Option<u64> {
         let Ok(Inner::Data { shard, .. } | Inner::Parity(shard)) = Inner::of(shard) else { return None };
         let found = self.parity.as_mut().and_then(|parity| Some((parity.whose(from, peer)?, parity)));

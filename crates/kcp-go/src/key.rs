@@ -5,19 +5,20 @@ use sha1::Sha1;
 use std::fmt;
 use zeroize::Zeroize;
 
-/// 32 bytes that both ends know and nobody else does. A cipher with a shorter key takes the first of them.
+/// 32 bytes that only the two ends know. A cipher with a shorter key uses the first bytes.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The bytes themselves, as a program gives them to kcp-go.
+    /// The raw bytes, as a program passes them to kcp-go.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// What kcptun makes of its `--key`: PBKDF2 with HMAC-SHA1, the salt `kcp-go`, 4096 rounds. It takes a millisecond or two, which is too
-    /// little to make up for a phrase that can be guessed. kcptun's own default, `it's a secrect`, is no secret.
+    /// Derives the key from kcptun's `--key`: PBKDF2 with HMAC-SHA1, the salt `kcp-go`, 4096 rounds. That
+    /// takes a millisecond or two, which is too little to protect a phrase that can be guessed. kcptun's own
+    /// default, `it's a secrect`, is no secret.
     ///
     /// Source: kcptun `client/main.go`; RFC 8018 section 5.2.
     #[must_use]
@@ -31,7 +32,7 @@ impl Key {
         &self.0
     }
 
-    /// The first bytes, as many as a cipher wants.
+    /// The first bytes, as many as a cipher needs.
     pub(super) fn first<const N: usize>(&self) -> [u8; N] {
         const { assert!(N <= 32) };
         let mut bytes = [0; N];

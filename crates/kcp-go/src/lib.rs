@@ -1,8 +1,9 @@
-//! What kcp-go and kcptun put around KCP, for [`whitewater`]: ciphers, checksums and parity.
+//! What kcp-go and kcptun wrap around KCP, for [`whitewater`]: ciphers, checksums and parity.
 //!
-//! A [`Config`] says what. It is the settings of an [envelope](whitewater::kcp::Envelope):
-//! [`kcp::PeersConfig::envelope`](whitewater::kcp::PeersConfig) gives it to a listener or a stream of tokio,
-//! `kcp::Socket::connect_with_envelope` to a socket. All else is as with bare KCP. What is counted is in [`Stats`].
+//! A [`Config`] says which. It creates an [envelope](whitewater::kcp::Envelope): set it in
+//! [`kcp::PeersConfig::envelope`](whitewater::kcp::PeersConfig) for a listener or a tokio stream, or
+//! pass it to `kcp::Socket::connect_with_envelope` for a socket. Everything else works as with bare KCP.
+//! [`Stats`] has the counters.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -31,24 +32,28 @@
 //!                seqid 4 | 0xf2, 2 | parity of the data shards from `size` on, padded with zeros
 //! ```
 //!
-//! All numbers are little-endian. The shards of a sender are numbered one after another, modulo the largest multiple of data + parity that fits
-//! 32 bits; of each group the data comes first. The parity follows the last data shard of its group at once, unless that came 500 ms after the
-//! one before it: then only its numbers are used up. Source: kcp-go v5, `sess.go`, `crypt.go`, `fec.go`.
+//! All numbers are little-endian. A sender numbers its shards consecutively, modulo the largest multiple of
+//! data + parity that fits 32 bits; in each group the data shards come first. The parity follows the last
+//! data shard of its group at once, unless that came more than 500 ms after the one before: then the numbers
+//! of the parity are skipped. Source: kcp-go v5, `sess.go`, `crypt.go`, `fec.go`.
 //!
-//! # What is different here
+//! # Differences from kcp-go
 //!
-//! - A peer is an address and a conv. In kcp-go it is an address, and whoever sends one datagram in its name, with another conv and the number 0,
-//!   ends its session. Here that is another peer, under the [limits](whitewater::kcp::PeersConfig) of strangers.
-//! - What is rebuilt counts as received at once, and says nothing of round trips or windows: it is old. An end without parity of its own takes data
-//!   shards of the other.
-//! - Shards of a stranger who is not [proven](whitewater::kcp::Strangers::Proven) yet are of no use but for the KCP in them.
-//! - An empty message is [refused](whitewater::kcp::SendError::Empty): the reader of kcp-go never gets past one.
-//! - A shard from too long ago, or one that says that it is longer than it is, is counted and changes nothing else. If all are so, as after a
-//!   restart of the other, the groups begin anew.
-//! - kcp-go tries to find out how many shards the other has. Here both ends have to be told. A shard in the wrong place says that they were not
-//!   told the same: nothing is rebuilt until 256 and a group's worth in a row have fitted, for it would be wrong and KCP would not see it.
+//! - A peer is an address and a conv. In kcp-go it is an address, and anyone who sends one datagram from that address,
+//!   with another conv and the number 0, ends its session. Here that is another peer, subject to the
+//!   [limits](whitewater::kcp::PeersConfig) on strangers.
+//! - A rebuilt datagram counts as received at once, but does not update round trips or windows, since it is old. An end
+//!   without parity of its own accepts data shards of the peer.
+//! - From a stranger who is not [proven](whitewater::kcp::Strangers::Proven) yet, only the KCP inside of
+//!   shards is used.
+//! - An empty message is [refused](whitewater::kcp::SendError::Empty), since the reader of kcp-go gets stuck on one.
+//! - A shard that is far too old, or that claims to be longer than it is, is counted and changes nothing else. If all
+//!   shards are too old, as after a restart of the peer, the groups start over.
+//! - kcp-go tries to detect how many shards the peer uses. Here both ends must be configured. A shard in the wrong place
+//!   shows that their configs differ. Then nothing is rebuilt until 256 consecutive shards plus a group were in their
+//!   places, since the result would be wrong and KCP would not notice.
 //!
-//! What is between kcp-go and the program in kcptun (snappy, smux) is not here.
+//! What kcptun puts between kcp-go and the program (snappy, smux) is not included.
 
 mod config;
 mod crypt;
@@ -67,7 +72,7 @@ pub use crypt::{Crypt, UnknownCrypt};
 pub use key::Key;
 pub use stats::Stats;
 
-/// The code of the guide is a doc test.
+/// Tests the code in the guide as doc tests.
 #[cfg(all(doctest, feature = "net"))]
 #[doc = include_str!("../../../docs/migrate/kcp-go.md")]
 mod guide {}

@@ -1,18 +1,19 @@
-//! The random bytes that every datagram starts with.
+//! The random bytes at the start of every datagram.
 
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use std::fmt;
 
-/// AES-128 of a counter under a key of its own: no two of a socket are equal, and nobody without the key can tell them from random ones. Of the
-/// first bytes of them two are equal as often as of random bytes. Source: kcp-go `entropy.go` does the like.
+/// AES-128 of a counter under a key of its own: no two in a socket are equal, and without the key they look
+/// random. Their first bytes collide as often as those of random bytes. Source: kcp-go's `entropy.go` does
+/// something similar.
 pub(super) struct Nonces {
     cipher: Aes128,
     next: u128,
 }
 
 impl Nonces {
-    /// `seed`: random, and different for every socket.
+    /// `seed` must be random and different for every socket.
     pub(super) fn new(seed: [u8; 16]) -> Self {
         Self { cipher: Aes128::new(&seed.into()), next: 0 }
     }

@@ -1,16 +1,16 @@
-//! What protects a datagram: random bytes, a checksum and a cipher, or an authenticated cipher, or nothing.
+//! The protection of a datagram: random bytes, a checksum and a cipher; an authenticated cipher; or nothing.
 
 use super::config::Config;
 use super::crypt::{Cipher, Crypt, Gcm, gcm};
 use super::nonce::Nonces;
 use std::fmt;
 
-/// Random bytes before every datagram that has a checksum.
+/// Random bytes at the start of every datagram with a checksum.
 const NONCE: usize = 16;
-/// The checksum behind them: CRC-32 of everything after it, little-endian.
+/// The checksum after them: CRC-32 of everything that follows, little-endian.
 const SUM: usize = 4;
 
-/// Protects the datagrams of a socket under one key, and shows what the others have protected.
+/// Protects the datagrams of a socket under one key, and opens those of its peers.
 pub(super) struct Shield {
     kind: Kind,
     nonces: Nonces,
@@ -32,7 +32,7 @@ impl Shield {
         Self { kind, nonces: Nonces::new(seed) }
     }
 
-    /// Makes a datagram of the parts one after another.
+    /// Builds a datagram from the two parts.
     pub(super) fn seal(&mut self, parts: [&[u8]; 2], datagram: &mut Vec<u8>) {
         datagram.clear();
         match &self.kind {
@@ -56,7 +56,8 @@ impl Shield {
         }
     }
 
-    /// What is inside a datagram; `None`: it was changed, or made with another key. The datagram is of no use afterwards.
+    /// Returns the content of a datagram; `None` if it was altered or made with another key. The datagram is
+    /// garbage afterwards.
     pub(super) fn open<'a>(&self, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         match &self.kind {
             Kind::Null => Some(datagram),

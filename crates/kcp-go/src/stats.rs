@@ -1,45 +1,46 @@
-//! What is counted around KCP.
+//! Counters of what is around KCP.
 
 use crate::envelope::Envelope;
 use std::any::Any;
 use whitewater::kcp;
 
-/// What was counted on a socket of what is around KCP, of all peers together.
+/// Counters of a socket for what is around KCP, over all peers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Datagrams that were changed, cut, or made with another key or cipher.
+    /// Datagrams that were altered, truncated, or made with another key or cipher.
     pub unreadable: u64,
     /// Datagrams of more than 1500 bytes.
     pub too_long: u64,
-    /// Datagrams with something beside KCP, which is not used here.
+    /// Datagrams with something other than KCP, which is not used here.
     pub out_of_band: u64,
     /// Parity shards sent.
     pub parity_sent: u64,
-    /// Parity shards that came.
+    /// Parity shards received.
     pub parity_received: u64,
-    /// Parity shards of nobody known and proven, or where none are expected.
+    /// Parity shards not from a known and proven peer, or received where none are expected.
     pub parity_unused: u64,
     /// Datagrams rebuilt from parity.
     pub recovered: u64,
-    /// Of them, those that the control block refused, as of another conv.
+    /// How many of these the control block refused, for example because of another conv.
     pub refused: u64,
-    /// Shards rebuilt that are no datagram.
+    /// Rebuilt shards that were not valid datagrams.
     pub not_recovered: u64,
-    /// Shards whose number does not fit their kind: the other has other shards than the config says, and nothing is rebuilt.
+    /// Shards whose number does not match their kind: the peer is configured for other shards, so nothing is
+    /// rebuilt.
     pub misplaced: u64,
-    /// Shards not kept because one not long before was misplaced.
+    /// Shards ignored because a recent one was misplaced.
     pub doubted: u64,
-    /// Data shards that say they are longer than they are.
+    /// Data shards that claim to be longer than they are.
     pub malformed: u64,
-    /// Shards of a group that is not kept any more.
+    /// Shards of a group that is no longer kept.
     pub late: u64,
-    /// Shards that had come before.
+    /// Shards received before.
     pub duplicates: u64,
 }
 
 impl Stats {
-    /// Those of the envelope of a socket or listener; `None`: it has none, or that of another crate.
+    /// The counters of the envelope of a socket or listener; `None` if it has none, or one of another crate.
     #[must_use]
     pub fn of(envelope: Option<&dyn kcp::Envelope>) -> Option<Self> {
         let envelope: &dyn Any = envelope?;

@@ -1,5 +1,5 @@
-//! Datagrams that kcp-go 5.6.1 and 5.6.72 have sent, recorded on loopback: a client's first PUSH, conv 0x11223344, window 256, payload
-//! "hello kcp", the key string "interop key".
+//! Datagrams sent by kcp-go 5.6.1 and 5.6.72, recorded on loopback: a client's first PUSH, conv 0x11223344,
+//! window 256, payload "hello kcp", the key string "interop key".
 
 use super::config::Config;
 use super::crypt::{Crypt, Gcm, gcm};
@@ -93,7 +93,7 @@ fn shield(crypt: Crypt) -> Shield {
 }
 
 #[test]
-fn keys_are_those_of_kcptun() {
+fn keys_match_kcptun() {
     for (phrase, expected) in [
         ("it's a secrect", "25d7d7bd51050742d8d791f2b653c6c8b2366b7e25a124cf7a2e12eaf4ffa444"),
         ("interop key", "45feeccf906209f99a86080afdc0f5c812636ab0fc819ea0c23d2b5d16f57627"),
@@ -103,7 +103,7 @@ fn keys_are_those_of_kcptun() {
 }
 
 #[test]
-fn what_kcp_go_has_sent_is_read_and_made_again_byte_for_byte() {
+fn datagrams_of_kcp_go_are_read_and_reproduced_byte_for_byte() {
     for (name, ts, hex) in RECORDED {
         let crypt: Crypt = name.parse().unwrap();
         let (recorded, mut datagram) = (bytes(hex), bytes(hex));
@@ -118,7 +118,7 @@ fn what_kcp_go_has_sent_is_read_and_made_again_byte_for_byte() {
         assert_eq!(kcp, expected, "{name}");
         assert_eq!(recorded.len(), inner.len() + usize::from(overhead(crypt)), "{name}");
         if let Some(cipher) = crypt.cipher(&key()) {
-            cipher.hide(&mut datagram); // the same random bytes are in it
+            cipher.hide(&mut datagram); // includes the same random bytes
             assert_eq!(datagram, recorded, "{name}");
         } else if crypt == Crypt::Aes128Gcm {
             let (nonce, _) = recorded.split_first_chunk::<{ gcm::NONCE }>().unwrap();
@@ -130,7 +130,7 @@ fn what_kcp_go_has_sent_is_read_and_made_again_byte_for_byte() {
 }
 
 #[test]
-fn every_cipher_reads_what_it_has_made_of_any_length_and_makes_no_two_alike() {
+fn every_cipher_round_trips_any_length_and_never_repeats_a_datagram() {
     for crypt in Crypt::ALL {
         let (mut sender, receiver) = (shield(crypt), shield(crypt));
         let mut seen = std::collections::HashSet::new();
@@ -141,7 +141,7 @@ fn every_cipher_reads_what_it_has_made_of_any_length_and_makes_no_two_alike() {
             assert_eq!(datagram.len(), len + usize::from(overhead(crypt)), "{crypt}");
             assert!(
                 crypt == Crypt::Null || seen.insert(datagram[..12].to_vec()),
-                "{crypt}: twice the same start"
+                "{crypt}: the same start twice"
             );
             assert_eq!(receiver.open(&mut datagram), Some(inner.as_slice()), "{crypt}, {len} bytes");
         }
@@ -149,12 +149,12 @@ fn every_cipher_reads_what_it_has_made_of_any_length_and_makes_no_two_alike() {
 }
 
 #[test]
-fn a_changed_byte_a_cut_and_another_key_are_refused() {
+fn a_changed_byte_truncation_and_another_key_are_rejected() {
     for crypt in Crypt::ALL.into_iter().filter(|crypt| *crypt != Crypt::Null) {
         let other = Shield::new(&Config { crypt, key: Key::kcptun("another"), ..Config::plain() }, [7; 16]);
         let mut datagram = Vec::new();
         shield(crypt).seal([b"44332211", b"some datagram of KCP"], &mut datagram);
-        // The random bytes of a checksum, and what is cut off behind a whole block, are not checked.
+        // Neither the random bytes before a checksum nor anything cut off after a whole block is checked.
         let first = if crypt == Crypt::Aes128Gcm { 0 } else { 16 };
         for at in first..datagram.len() {
             let mut changed = datagram.clone();
@@ -169,7 +169,7 @@ fn a_changed_byte_a_cut_and_another_key_are_refused() {
 }
 
 #[test]
-fn names_are_those_of_kcptun_and_another_is_an_error_that_lists_them() {
+fn names_match_kcptun_and_an_unknown_one_is_an_error_that_lists_them() {
     for crypt in Crypt::ALL {
         assert_eq!(crypt.name().parse(), Ok(crypt));
     }

@@ -1,4 +1,4 @@
-//! What kcp-go puts around KCP, between two ends of ours in virtual time. tests/../interop has the real ones.
+//! Two ends of ours with kcp-go's wrapping, in virtual time. The crate `interop` tests the real programs.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -52,7 +52,7 @@ struct World {
     there: Link,
     back: Link,
     accepted: Vec<PeerId>,
-    /// Datagrams and bytes that have left each end, the client's first.
+    /// Datagrams and bytes that left each end, the client's first.
     sent: [(u64, u64); 2],
     buf: Vec<u8>,
 }
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Both ends alike.
+    /// Both ends have the same settings.
     fn both(kcp: kcp::Config, wire: Wire, path: LinkConfig, seed: u64) -> Self {
         let limits = limits(kcp, wire);
         Self::new(&limits, &limits, path, seed)
@@ -109,7 +109,7 @@ impl World {
         while self.client.poll_event().is_some() {}
     }
 
-    /// Runs by the millisecond.
+    /// Runs for so many milliseconds.
     fn run(&mut self, millis: u64) {
         for _ in 0..millis {
             self.step();
@@ -121,7 +121,7 @@ impl World {
         self.client.peer(self.to).unwrap().send(message).unwrap();
     }
 
-    /// The messages that the server has of the first that came.
+    /// The messages that the server received from its first peer.
     fn received(&mut self) -> Vec<Vec<u8>> {
         let Some(&id) = self.accepted.first() else { return Vec::new() };
         let (mut buf, peer) = ([0; 4096], self.server.peer(id).unwrap());
@@ -138,7 +138,7 @@ fn path(rtt: u64, loss: f64) -> LinkConfig {
 }
 
 #[test]
-fn every_cipher_carries_both_ways_through_loss_with_parity_and_without() {
+fn every_cipher_works_both_ways_through_loss_with_and_without_parity() {
     for crypt in Crypt::ALL {
         for shards in [None, Some((10, 3))] {
             let mut world = World::both(Mode::Fast3.config(), wire(crypt, shards), path(20, 0.1), 3);
@@ -170,7 +170,7 @@ fn every_cipher_carries_both_ways_through_loss_with_parity_and_without() {
     }
 }
 
-/// Latencies of messages of 200 bytes, one each 5 ms, in ms and in order; resends; bytes sent by the client.
+/// Latencies of messages of 200 bytes sent every 5 ms, in ms and in order; resends; bytes sent by the client.
 fn latencies(shards: Option<(u8, u8)>, seed: u64) -> (Vec<u64>, u64, u64) {
     let kcp = kcp::Config { mtu: 1350, ..kcp::Config::turbo() };
     let mut world = World::both(kcp, wire(Crypt::Aes, shards), path(60, 0.05), seed);
@@ -193,7 +193,7 @@ fn latencies(shards: Option<(u8, u8)>, seed: u64) -> (Vec<u64>, u64, u64) {
 }
 
 #[test]
-fn parity_spares_most_of_what_is_lost_the_round_trip_for_its_share_of_bytes() {
+fn parity_saves_most_losses_a_round_trip_at_its_share_of_bytes() {
     for seed in 1..=3 {
         let ((plain, plain_resends, plain_bytes), (fec, fec_resends, fec_bytes)) =
             (latencies(None, seed), latencies(Some((5, 2)), seed));
@@ -215,7 +215,7 @@ fn parity_spares_most_of_what_is_lost_the_round_trip_for_its_share_of_bytes() {
 }
 
 #[test]
-fn an_end_without_parity_takes_the_data_of_one_that_has_it() {
+fn an_end_without_parity_accepts_data_shards() {
     let kcp = Mode::Fast3.config();
     for (there, back) in [(Some((10, 3)), None), (None, Some((10, 3)))] {
         let mut world = World::new(
@@ -235,11 +235,11 @@ fn an_end_without_parity_takes_the_data_of_one_that_has_it() {
 }
 
 #[test]
-fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
+fn another_conv_from_the_same_address_is_another_peer_and_ends_no_session() {
     let mut world = World::both(kcp::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     world.send(b"first");
     world.run(50);
-    // What ends a session of kcp-go: one datagram, number 0, in the name of the client.
+    // What ends a session of kcp-go: one datagram with the number 0 from the client's address.
     let mut forger = Kcp::new(Conv(99), &kcp::Config::turbo(), DatagramQueue::new()).unwrap();
     forger.send(b"forged").unwrap();
     forger.flush(world.now);
@@ -252,7 +252,7 @@ fn another_conv_from_the_same_address_is_another_peer_and_ends_nobody() {
 }
 
 #[test]
-fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
+fn an_unproven_peer_is_sent_no_more_than_it_sent_and_no_parity() {
     let client = limits(kcp::Config::turbo(), wire(Crypt::Aes, Some((1, 3))));
     let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
     let mut world = World::new(&client, &server, path(20, 0.0), 1);
@@ -264,17 +264,18 @@ fn who_is_not_proven_is_sent_no_more_than_came_and_no_parity() {
     for _ in 0..20 {
         world.server.peer(id).unwrap().send(&[2; 1000]).unwrap();
     }
-    world.run(8); // no answer has come
+    world.run(8); // no answer has arrived
     assert!(world.sent[1].1 <= world.sent[0].1, "{:?}", world.sent);
     assert_eq!(world.stats()[1].parity_sent, 0);
-    world.run(200); // the client has acknowledged what was sent: it is there
+    world.run(200); // the client has acknowledged, so its address is proven
     assert!(world.sent[1].1 > 20_000, "{:?}", world.sent);
     assert!(world.stats()[1].parity_sent > 0);
 }
 
-/// What a cipher adds counts as well, in both directions: many short answers have more of it than one long question.
+/// The bytes that a cipher adds count in both directions: many short answers have more of them than one long
+/// question.
 #[test]
-fn who_is_not_proven_is_sent_no_more_than_came_in_many_short_datagrams_either() {
+fn an_unproven_peer_is_sent_no_more_than_it_sent_even_in_short_datagrams() {
     for crypt in [Crypt::Null, Crypt::Aes, Crypt::Aes128Gcm] {
         let client = limits(kcp::Config::turbo(), wire(crypt, None));
         let server = PeersConfig { strangers: Strangers::Proven, ..client.clone() };
@@ -290,7 +291,7 @@ fn who_is_not_proven_is_sent_no_more_than_came_in_many_short_datagrams_either() 
     }
 }
 
-/// The datagrams of three messages with parity of 2 + 1, and a server of these strangers that knows nobody.
+/// The datagrams of three messages with parity of 2 + 1, and a server with this policy that knows nobody.
 fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
     let limits = limits(kcp::Config::turbo(), wire(Crypt::Null, Some((2, 1))));
     let (now, mut client, mut sent) = (Time::from_millis(1), peers(&limits, 1), Vec::new());
@@ -305,7 +306,8 @@ fn shards_for(strangers: Strangers) -> (Vec<Vec<u8>>, Peers) {
     (sent, peers(&PeersConfig { strangers, ..limits }, 2))
 }
 
-/// Sessions of one host that are served within two seconds of a path of 20 ms, of 300 that begin together.
+/// How many of 300 sessions of one host that start together are served within two seconds, over a path of 20
+/// ms.
 fn served_of_300(server: &PeersConfig) -> usize {
     let mut server = peers(server, 1);
     let client_limits = limits(kcp::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
@@ -353,13 +355,13 @@ fn served_of_300(server: &PeersConfig) -> usize {
     clients.iter().filter(|(.., served)| *served).count()
 }
 
-/// One way.
+/// Delay in one direction.
 const DELAY: Duration = Duration::from_millis(20);
 
 #[test]
 fn a_server_of_kcptun_serves_300_sessions_of_one_host_within_two_seconds() {
     let (kcp, wire) = (kcp::Config::turbo(), wire(Crypt::Salsa20, Some((10, 3))));
-    assert_eq!(served_of_300(&example::limits(kcp, wire.clone())), 300, "as the example has it");
+    assert_eq!(served_of_300(&example::limits(kcp, wire.clone())), 300, "with the limits of the example");
     assert_eq!(served_of_300(&limits(kcp, wire)), 16, "limits for players");
 }
 
@@ -374,7 +376,7 @@ fn the_guide_has_the_limits_of_the_example() {
 }
 
 #[test]
-fn nothing_is_rebuilt_for_who_is_not_proven() {
+fn nothing_is_rebuilt_for_an_unproven_peer() {
     for (strangers, counts) in [(Strangers::Trusted, [1, 0]), (Strangers::Proven, [0, 1])] {
         let (sent, mut server) = shards_for(strangers);
         for datagram in [&sent[0], &sent[2]] {
@@ -386,12 +388,12 @@ fn nothing_is_rebuilt_for_who_is_not_proven() {
 }
 
 #[test]
-fn who_is_not_proven_takes_no_parity_from_another_at_the_same_address() {
+fn an_unproven_peer_takes_no_parity_from_another_at_the_same_address() {
     let (sent, mut server) = shards_for(Strangers::Proven);
     let now = Time::from_millis(2);
     server.register(now, client_address(), CONV).unwrap();
     let mut forged = sent[0].clone();
-    forged[8] ^= 1; // of the conv
+    forged[8] ^= 1; // in the conv
     for datagram in [&sent[0], &forged, &sent[2]] {
         server.give(now, client_address(), datagram);
     }
@@ -399,7 +401,7 @@ fn who_is_not_proven_takes_no_parity_from_another_at_the_same_address() {
 }
 
 #[test]
-fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_is_counted() {
+fn shards_with_bad_kcp_are_ignored_and_bad_rebuilt_kcp_is_counted() {
     let (sent, mut server) = shards_for(Strangers::Trusted);
     let mut take = |datagram: &[u8]| {
         server.give(Time::from_millis(2), client_address(), datagram);
@@ -407,17 +409,17 @@ fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_
     };
     take(&sent[0]);
     let mut forged = sent[1].clone();
-    forged[8 + 4] = 82; // an ACK of what was never sent
+    forged[8 + 4] = 82; // an ACK of a segment that was never sent
     forged[8 + 12] = 200;
     assert_eq!(take(&forged).0, 1);
     let (_, stats) = take(&sent[2]);
-    assert_eq!((stats.recovered, stats.refused), (1, 0), "of the two that were good");
+    assert_eq!((stats.recovered, stats.refused), (1, 0), "rebuilt from the two good ones");
     let (_, stats) = take(&sent[1]);
-    assert_eq!(stats.duplicates, 0, "more than enough has come, and it was not here before");
+    assert_eq!(stats.duplicates, 0, "more than enough arrived, and this one was not there before");
 
     let (sent, mut server) = shards_for(Strangers::Trusted);
     let mut parity = sent[2].clone();
-    parity[8] ^= 1; // of the conv
+    parity[8] ^= 1; // in the conv
     for datagram in [&sent[0], &parity] {
         server.give(Time::from_millis(2), client_address(), datagram);
     }
@@ -426,7 +428,7 @@ fn a_shard_whose_kcp_is_refused_is_no_shard_and_what_kcp_refuses_of_the_rebuilt_
 }
 
 #[test]
-fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
+fn a_parity_shard_counts_as_heard_only_if_it_rebuilds_something() {
     let (sent, _) = shards_for(Strangers::Trusted);
     let [_, second, parity] = &sent[..] else { panic!("{} datagrams", sent.len()) };
     let wire = wire(Crypt::Null, Some((2, 1)));
@@ -444,14 +446,14 @@ fn a_parity_shard_is_heard_only_when_something_is_rebuilt_of_it() {
         peer.give(Time::from_millis(2), client_address(), datagram);
         (peer.taken(), Stats::of(peer.envelope()).unwrap().recovered)
     };
-    assert_eq!(take(&forged), (0, 0), "anybody can make one");
+    assert_eq!(take(&forged), (0, 0), "anybody can forge one");
     assert_eq!(take(second), (1, 0));
     assert_eq!(take(parity), (2, 1));
-    assert_eq!(take(parity), (2, 1), "it came before");
+    assert_eq!(take(parity), (2, 1), "a duplicate");
 }
 
 #[test]
-fn an_empty_message_is_refused_because_kcp_go_never_gets_past_one() {
+fn an_empty_message_is_refused_because_kcp_go_gets_stuck_on_it() {
     let mut world = World::both(kcp::Config::turbo(), wire(Crypt::Null, None), path(20, 0.0), 1);
     let peer = world.client.peer(world.to).unwrap();
     assert_eq!(peer.send(b""), Err(kcp::SendError::Empty));
@@ -462,8 +464,9 @@ fn an_empty_message_is_refused_because_kcp_go_never_gets_past_one() {
 }
 
 #[test]
-fn delays_are_those_that_were_asked_for() {
-    // A message each 10 ms, and a beat of 100 ms: so many datagrams leave the client and the server in a second.
+fn delays_are_the_configured_ones() {
+    // A message every 10 ms, and an interval of 100 ms: how many datagrams leave the client and the server in
+    // a second.
     for (write_delay, ack_no_delay, client, server) in
         [(false, true, 95..=105, 95..=105), (false, false, 95..=105, 9..=11), (true, true, 9..=11, 9..=11)]
     {
@@ -530,7 +533,7 @@ fn hostile_datagrams_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn nothing_is_allocated_for_a_datagram_that_nothing_happens_to() {
+fn a_datagram_without_effect_allocates_nothing() {
     let kcp = kcp::Config { snd_wnd: 256, rcv_wnd: 256, ..Mode::Fast3.config() };
     let mut world = World::both(kcp, wire(Crypt::Aes, Some((10, 3))), path(20, 0.0), 1);
     let mut buf = [0; 4096];
@@ -559,7 +562,7 @@ fn a_config_out_of_range_names_its_field() {
         field(PeersConfig { kcp: kcp::Config { mtu: 1501, rcv_mtu: 1501, ..fits.kcp }, ..fits.clone() }),
         "mtu"
     );
-    assert_eq!(field(PeersConfig { kcp: kcp::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 and 28 around it
+    assert_eq!(field(PeersConfig { kcp: kcp::Config { mtu: 77, ..fits.kcp }, ..fits.clone() }), "mtu"); // 50 + 28
     for (shards, name) in [((0, 3), "data"), ((3, 0), "parity"), ((200, 57), "data + parity")] {
         assert_eq!(field(limits(fits.kcp, wire(Crypt::Aes, Some(shards)))), name);
     }

@@ -1,4 +1,4 @@
-//! What the fuzz target `kcp_go` holds for every input, held for its seeds and for the inputs that once broke it.
+//! Runs the property of the fuzz target `kcp_go` on its seeds, and on the inputs that once broke it.
 
 #[path = "../../../fuzz/kcp_go.rs"]
 #[expect(clippy::expect_used, clippy::indexing_slicing, reason = "a property fails by a panic")]

@@ -12,26 +12,26 @@ kcp_go server|client|pipe ADDRESS [--option VALUE]..
                    cast5 3des xtea aes-128-gcm; aes unless given
   --key PHRASE     kcptun's --key; its default unless given, which is no secret
   --fec D,P        data and parity shards, 0,0 for none; 10,3 unless given
-  --mtu BYTES      of a whole datagram; 1350 unless given
+  --mtu BYTES      longest datagram, all of it; 1350 unless given
   --mode NAME      normal fast fast2 fast3; fast unless given
   --windows S,R    segments sent and received; 1024,1024 unless given
-  --classic        decide as ikcp.c does, instead of by time
-  --conv NUMBER    of a client or pipe; random unless given
-  --bytes NUMBER   that a client sends; 100000 unless given
-  --seconds N      after which a client gives up; 30 unless given
-  --linger MS      for which a pipe waits for more when its input has ended; 1000 unless given";
+  --classic        detect losses as ikcp.c does, not by timing
+  --conv NUMBER    conversation of a client or pipe; random unless given
+  --bytes NUMBER   how much a client sends; 100000 unless given
+  --seconds N      when a client gives up; 30 unless given
+  --linger MS      how long a pipe waits for more after its input has ended; 1000 unless given";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
-    /// Echoes.
+    /// Echoes everything.
     Server,
-    /// Sends, and checks what comes back.
+    /// Sends bytes and checks the echo.
     Client,
-    /// Carries standard input and output.
+    /// Connects standard input and output to a session.
     Pipe,
 }
 
-/// All that was said.
+/// The parsed command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Args {
     pub(crate) command: Command,
@@ -45,16 +45,16 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the command line, or says in one line what is wrong with it.
+    /// Parses the command line. An error is one line that says what is wrong.
     pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let command = match words.next().as_deref() {
             Some("server") => Command::Server,
             Some("client") => Command::Client,
             Some("pipe") => Command::Pipe,
-            Some(other) => return Err(format!("what to do: server, client or pipe, not {other}")),
-            None => return Err("what to do: server, client or pipe".into()),
+            Some(other) => return Err(format!("unknown command {other}: use server, client or pipe")),
+            None => return Err("the command is missing: use server, client or pipe".into()),
         };
-        let address = words.next().ok_or("an address is missing")?;
+        let address = words.next().ok_or("the address is missing")?;
         let mut args = Self {
             command,
             address: resolved(&address)?,
@@ -70,7 +70,7 @@ impl Args {
                 args.config = args.config.classic();
                 continue;
             }
-            let value = words.next().ok_or_else(|| format!("{name} wants a value"))?;
+            let value = words.next().ok_or_else(|| format!("{name} needs a value"))?;
             args.set(&name, &value)?;
         }
         Ok(args)
@@ -91,7 +91,7 @@ impl Args {
                     "fast" => Mode::Fast,
                     "fast2" => Mode::Fast2,
                     "fast3" => Mode::Fast3,
-                    _ => return Err(format!("there is no mode {value}")),
+                    _ => return Err(format!("unknown mode {value}")),
                 };
                 let Config { nodelay, interval, .. } = mode.config();
                 self.config = Config { nodelay, interval, ..self.config };
@@ -101,7 +101,7 @@ impl Args {
             "--bytes" => self.bytes = parsed(name, value)?,
             "--seconds" => self.patience = Duration::from_secs(parsed(name, value)?),
             "--linger" => self.linger = Duration::from_millis(parsed(name, value)?),
-            _ => return Err(format!("there is no option {name}")),
+            _ => return Err(format!("unknown option {name}")),
         }
         Ok(())
     }
@@ -113,13 +113,13 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result
 
 fn pair<T: FromStr<Err: std::fmt::Display>>(name: &str, value: &str) -> Result<(T, T), String> {
     let (first, second) =
-        value.split_once(',').ok_or_else(|| format!("{name} wants two numbers, as 10,3"))?;
+        value.split_once(',').ok_or_else(|| format!("{name} needs two numbers, for example 10,3"))?;
     Ok((parsed(name, first)?, parsed(name, second)?))
 }
 
 fn resolved(address: &str) -> Result<SocketAddr, String> {
     let found = address.to_socket_addrs().map_err(|error| format!("{address}: {error}"))?.next();
-    found.ok_or_else(|| format!("{address} has no address"))
+    found.ok_or_else(|| format!("{address} does not resolve to an address"))
 }
 
 fn random_conv() -> Result<Conv, String> {

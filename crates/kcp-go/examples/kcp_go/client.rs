@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
             return Err(io::Error::other(format!("{back} of {} bytes came back, {stats:?}", sent.len())));
         }
         while queued < sent.len() {
-            let part = &sent[queued..(queued + 1 + queued * 7919 % 5000).min(sent.len())]; // of any length
+            let part = &sent[queued..(queued + 1 + queued * 7919 % 5000).min(sent.len())]; // of varying length
             match socket.try_send(part) {
                 Ok(taken) => queued += taken,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     socket.drain(Duration::from_secs(1))
 }
 
-/// Bytes that look random: the upper ones of a product, Knuth's.
+/// Bytes that look random: the upper bits of Knuth's multiplicative hash.
 const fn noise(at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }

@@ -1,11 +1,12 @@
-//! What strangers may do.
+//! Limits on strangers.
 
 use std::sync::Arc;
 use whitewater::kcp;
 use whitewater_kcp_go::Config as Wire;
 
-/// For a server of kcptun: one client is one address with many sessions, and behind a NAT there are many clients, so an address is limited
-/// as all are together. Who is not one of them is kept out by the key: with `Crypt::Null` or `None`, say fewer.
+/// Limits for a kcptun server: a client has many sessions from one address, and many clients may share one
+/// behind a NAT, so one address may have as much as all together. Strangers are kept out by the key: with
+/// `Crypt::Null` or `None`, use lower limits.
 pub(crate) fn limits(kcp: kcp::Config, wire: Wire) -> kcp::PeersConfig {
     kcp::PeersConfig {
         kcp,

@@ -1,12 +1,14 @@
-//! Talks to kcp-go and kcptun: the server echoes, the client checks that what comes back is intact, the pipe carries standard input and
-//! output. The server takes 1024 sessions, from one host or many; what `kcp::PeersConfig::open()` takes from one host is for players, 16 (`limits.rs`).
+//! Talks to kcp-go and kcptun. The server echoes, the client checks that what comes back is intact, and the
+//! pipe connects standard input and output. The server allows 1024 sessions, from one host or many
+//! (`limits.rs`). The default of `kcp::PeersConfig::open()`, 16 per host, is for players.
 //!
 //! ```text
 //! cargo run --release -p whitewater-kcp-go --example kcp_go -- server 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3
 //! cargo run --release -p whitewater-kcp-go --example kcp_go -- client 127.0.0.1:4000 --crypt salsa20 --key secret --fec 10,3
 //! ```
 //!
-//! A plain echo is a peer of kcptun's multiplexer too, so this gives an echo over TCP on port 5000, with the same server:
+//! A plain echo is also a peer of kcptun's multiplexer, so with the same server this gives an echo over TCP
+//! on port 5000:
 //!
 //! ```text
 //! kcptun-client --localaddr :5000 --remoteaddr 127.0.0.1:4000 --crypt salsa20 --key secret --datashard 10 --parityshard 3 --nocomp

@@ -1,4 +1,4 @@
-//! Standard input to a session, the session to standard output.
+//! Connects standard input and output to a session.
 
 use crate::args::Args;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
                 }
             }
             if part.is_empty() {
-                continue; // never an empty message: kcp-go does not get past one
+                continue; // never send an empty message: kcp-go gets stuck on it
             }
             match socket.try_send(&part) {
                 Ok(taken) => drop(part.drain(..taken)),
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     }
 }
 
-/// What comes on standard input, read by a thread: it cannot be asked whether there is something.
+/// Reads standard input in a thread, since it cannot be polled.
 fn input() -> Receiver<Vec<u8>> {
     let (to, from) = sync_channel(16);
     thread::spawn(move || {

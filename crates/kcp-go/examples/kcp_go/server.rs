@@ -1,4 +1,4 @@
-//! Echoes what anybody sends.
+//! Echoes everything that it receives.
 
 use crate::args::Args;
 use crate::limits::limits;
@@ -29,7 +29,8 @@ pub(crate) fn run(args: &Args) -> io::Result<()> {
     }
 }
 
-/// What of each peer came and has not gone back yet: one message at most, the others wait where they are and keep the peer from sending.
+/// What is still to be echoed: at most one message per peer. The others stay in the receive queue and so slow
+/// the peer down.
 struct Echo {
     held: HashMap<PeerId, Vec<u8>>,
     buf: Vec<u8>,

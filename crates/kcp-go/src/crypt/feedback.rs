@@ -1,5 +1,5 @@
-//! Block ciphers in CFB mode: full blocks, the last one cut, and the same beginning for every datagram. What makes datagrams differ are
-//! the random bytes that each starts with.
+//! Block ciphers in CFB mode: full blocks, a partial last one, and the same initial block for every datagram.
+//! Datagrams differ because of the random bytes at their start.
 
 use super::{Cipher, FIRST};
 use cfb_mode::cipher::array::Array;

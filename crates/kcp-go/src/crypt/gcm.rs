@@ -1,4 +1,4 @@
-//! AES-128-GCM: a nonce before what is hidden, a tag behind it.
+//! AES-128-GCM: a nonce before the ciphertext, a tag after it.
 
 use super::Key;
 use aes_gcm::aead::{AeadInPlace, KeyInit};
@@ -14,13 +14,13 @@ impl Gcm {
         Self(Aes128Gcm::new(&key.first::<16>().into()))
     }
 
-    /// Hides the bytes and returns their tag.
+    /// Encrypts the bytes in place and returns their tag.
     pub(crate) fn seal(&self, nonce: [u8; NONCE], bytes: &mut [u8]) -> [u8; TAG] {
-        // It refuses only what is longer than 64 GiB.
+        // It only refuses more than 64 GiB.
         self.0.encrypt_in_place_detached(&nonce.into(), &[], bytes).map(Into::into).unwrap_or_default()
     }
 
-    /// Shows the bytes, if nobody has changed them.
+    /// Decrypts the bytes in place, if they are authentic.
     pub(crate) fn open<'a>(&self, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let (nonce, rest) = datagram.split_first_chunk_mut::<NONCE>()?;
         let (bytes, tag) = rest.split_last_chunk_mut::<TAG>()?;

@@ -1,4 +1,4 @@
-//! The ciphers of kcp-go by their names, and what each does to a datagram.
+//! The ciphers of kcp-go by name, and what each does to a datagram.
 
 mod feedback;
 pub(crate) mod gcm;
@@ -23,12 +23,12 @@ use twofish::Twofish;
 use xor::Xor;
 use xtea::Xtea;
 
-/// How datagrams are protected, by the name that kcptun has for it. Both ends have to choose the same.
+/// How datagrams are protected, by kcptun's names. Both ends must choose the same.
 ///
-/// Only [`Aes128Gcm`](Self::Aes128Gcm) tells a forged datagram from a good one. All the others with a key hide what a datagram says, from
-/// whoever does not have it, and let anybody change it: the checksum inside is none that needs a key. None of them refuses a datagram
-/// that was sent before. A key is good for 2^32 datagrams of all that use it together: nonces are random, of 12 bytes for `aes-128-gcm`
-/// (NIST SP 800-38D, section 8.3) and of 8 for `salsa20`. Sessions of whitewater ([`session`](whitewater::session)) do all of that.
+/// Only [`Aes128Gcm`](Self::Aes128Gcm) detects forged datagrams. All others with a key hide the content from everyone
+/// without the key, but let anyone alter it: the checksum inside needs no key. None of them detects replays. A key is good
+/// for 2^32 datagrams in total, over everyone who uses it: nonces are random and have 12 bytes for `aes-128-gcm` (NIST SP
+/// 800-38D, section 8.3) and 8 for `salsa20`. Sessions of whitewater ([`session`](whitewater::session)) solve all of that.
 ///
 /// | | key, bytes | bytes more | is |
 /// |---|---:|---:|---|
@@ -42,16 +42,16 @@ use xtea::Xtea;
 /// | `salsa20` | 32 | 20 | Salsa20, whose nonce is the first 8 bytes |
 /// | `aes-128-gcm` | 16 | 28 | AES-GCM, authenticated; kcp-go since 2025 |
 ///
-/// Of kcptun's names `tea` is missing: no maintained crate has TEA, let alone with the 8 rounds of kcp-go.
+/// kcptun's `tea` is missing: no maintained crate has TEA, let alone with the 8 rounds of kcp-go.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Crypt {
-    /// Nothing: what bare KCP sends. The default, as of kcp-go without a block cipher.
+    /// No wrapping: bare KCP. The default, like kcp-go without a block cipher.
     #[default]
     Null,
-    /// A checksum.
+    /// Only a checksum.
     None,
-    /// The same bytes over every datagram.
+    /// The same bytes XORed over every datagram.
     Xor,
     /// AES-256, kcptun's default.
     Aes,
@@ -73,13 +73,13 @@ pub enum Crypt {
     TripleDes,
     /// XTEA.
     Xtea,
-    /// AES-128-GCM, the only one that is authenticated.
+    /// AES-128-GCM, the only authenticated one.
     Aes128Gcm,
 }
 
-/// A name that is none of [`Crypt::ALL`].
+/// A name that is not in [`Crypt::ALL`].
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("no cipher {name:?}; there are {}", Crypt::ALL.map(Crypt::name).join(" "))]
+#[error("unknown cipher {name:?}, not one of {}", Crypt::ALL.map(Crypt::name).join(" "))]
 #[non_exhaustive]
 pub struct UnknownCrypt {
     /// The name.
@@ -87,7 +87,7 @@ pub struct UnknownCrypt {
 }
 
 impl Crypt {
-    /// All there are.
+    /// All of them.
     pub const ALL: [Self; 14] = [
         Self::Null,
         Self::None,
@@ -105,7 +105,7 @@ impl Crypt {
         Self::Aes128Gcm,
     ];
 
-    /// The name that kcptun has for it.
+    /// kcptun's name for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl Crypt {
         }
     }
 
-    /// The cipher under a key, where there is a checksum before what it hides.
+    /// The cipher with its key, for the kinds that put a checksum before what is encrypted.
     pub(super) fn cipher(self, key: &Key) -> Option<Box<dyn Cipher>> {
         Some(match self {
             Self::Null | Self::Aes128Gcm => return None,
@@ -161,19 +161,19 @@ impl FromStr for Crypt {
     }
 }
 
-/// Hides a whole datagram and shows it again, in place. It changes no length.
+/// Encrypts and decrypts a whole datagram in place. Keeps its length.
 pub(super) trait Cipher: Send + Sync {
     fn hide(&self, datagram: &mut [u8]);
     fn show(&self, datagram: &mut [u8]);
 }
 
-/// Its keys are of any length up to 56 bytes; kcp-go gives it what it has.
+/// Blowfish keys may have up to 56 bytes; kcp-go passes all it has.
 fn blowfish(key: &Key) -> Blowfish {
     #[expect(clippy::expect_used, reason = "32 bytes are a key")]
     Blowfish::new_from_slice(key.as_bytes()).expect("a key of 4 to 56 bytes")
 }
 
-/// No cipher, only the checksum before it.
+/// No cipher; only the checksum protects the datagram.
 struct Clear;
 
 impl Cipher for Clear {
@@ -181,5 +181,6 @@ impl Cipher for Clear {
     fn show(&self, _: &mut [u8]) {}
 }
 
-/// What the feedback of every datagram begins with; ciphers with blocks of 8 bytes take the first 8. Source: kcp-go `crypt.go`.
+/// The initial block of the feedback for every datagram; ciphers with 8-byte blocks use the first 8 bytes.
+/// Source: kcp-go `crypt.go`.
 const FIRST: [u8; 16] = *b"\xa7\x73\x4f\x9c\x12\xac\x1b\x01\xa4\x15\xf2\xc1\xfc\x78\xe6\x6b";

@@ -1,5 +1,5 @@
-//! Salsa20: the first 8 bytes of a datagram stay as they are and are the nonce, so the rest is hidden by a stream that comes
-//! again only with the same 8 bytes: of 2^32 datagrams under one key that is to be expected once.
+//! Salsa20. The first 8 bytes of a datagram stay in the clear and are the nonce. So a key stream only repeats
+//! with the same 8 bytes, which is to be expected once in 2^32 datagrams under one key.
 
 use super::{Cipher, Key};
 use salsa20::Salsa20;

@@ -1,4 +1,4 @@
-//! The same bytes over every datagram. It is here for those who have it.
+//! The same bytes over every datagram. Only for compatibility.
 
 use super::super::datagram::MOST;
 use super::{Cipher, Key};

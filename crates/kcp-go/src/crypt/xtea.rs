@@ -1,4 +1,5 @@
-//! XTEA in CFB mode. The crate reads words little-endian, kcp-go big-endian: a block goes in and comes out with its words turned round.
+//! XTEA in CFB mode. The crate reads words as little-endian, kcp-go as big-endian, so the bytes of each word
+//! are reversed before and after.
 
 use super::{Cipher, FIRST, Key};
 use cfb_mode::cipher::{BlockCipherEncrypt, KeyInit};
@@ -18,7 +19,8 @@ impl Xtea {
         turned(block.into())
     }
 
-    /// The bytes over a datagram are the encrypted blocks before each: `hidden` takes of a block before and after which one is the hidden.
+    /// Runs the feedback over a datagram: each chunk is XORed with the encryption of the encrypted block
+    /// before it. `hidden` picks the encrypted one of a chunk before and after.
     fn feed(&self, datagram: &mut [u8], hidden: impl Fn([u8; BLOCK], [u8; BLOCK]) -> [u8; BLOCK]) {
         let mut last = [0; BLOCK];
         last.iter_mut().zip(FIRST).for_each(|(to, from)| *to = from);
@@ -41,13 +43,13 @@ impl Cipher for Xtea {
     }
 }
 
-/// Words of 4 bytes, each the other way round.
+/// Reverses the bytes of each 4-byte word.
 fn turned<const N: usize>(mut bytes: [u8; N]) -> [u8; N] {
     bytes.chunks_mut(4).for_each(<[u8]>::reverse);
     bytes
 }
 
-/// A chunk, or the start of one.
+/// A chunk as a block, padded if it is shorter.
 fn block_of(chunk: &[u8]) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     block.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);

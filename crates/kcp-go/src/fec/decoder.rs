@@ -1,4 +1,4 @@
-//! What was lost of what the other has sent, from its parity.
+//! Rebuilds lost datagrams of the peer from its parity.
 
 use super::super::config::Shards;
 use super::super::datagram::Shard;
@@ -6,7 +6,7 @@ use super::super::stats::Stats;
 use super::group::Group;
 use super::{Code, groups};
 
-/// Keeps the shards of the newest groups. It takes no memory before the first shard, and then at most
+/// Keeps the shards of the newest groups. It allocates nothing before the first shard, and then at most
 /// [`GROUPS`] x (data + parity) x the longest datagram.
 ///
 /// Source: kcp-go `fecDecoder`.
@@ -14,26 +14,26 @@ use super::{Code, groups};
 pub(crate) struct Decoder {
     code: Code,
     shards: Shards,
-    /// The newest group of which a shard has come.
+    /// The newest group that had a shard.
     newest: u32,
-    /// In no order.
+    /// In no particular order.
     groups: Vec<Group>,
-    /// Shards in a row that were of none of them.
+    /// Consecutive shards that belonged to no group.
     strays: usize,
-    /// Shards that still have to fit before any is kept: one did not.
+    /// How many more shards must be in their places before any is kept, after one was misplaced.
     doubts: usize,
-    /// Which of the groups has something to take.
+    /// Index of the group with datagrams to return.
     rebuilt: usize,
 }
 
 impl Decoder {
-    /// `code`: that of the `shards`.
+    /// `code` must match `shards`.
     pub(crate) fn new(shards: Shards, code: &Code) -> Self {
         let code = Code::clone(code);
         Self { code, shards, newest: 0, groups: Vec::new(), strays: 0, doubts: 0, rebuilt: 0 }
     }
 
-    /// Takes a shard. What it makes possible to rebuild is there for [`pop`](Self::pop).
+    /// Takes a shard. [`pop`](Self::pop) returns what could be rebuilt because of it.
     pub(crate) fn take(&mut self, shard: &Shard<'_>, stats: &mut Stats) {
         let (Ok(all), Ok(seqid)) = (u32::try_from(self.shards.all()), usize::try_from(shard.seqid)) else {
             return;
@@ -63,31 +63,33 @@ impl Decoder {
         self.rebuilt = slot;
     }
 
-    /// The next datagram of KCP that was rebuilt.
+    /// The next rebuilt KCP datagram.
     pub(crate) fn pop(&mut self, stats: &mut Stats) -> Option<&[u8]> {
         self.groups.get_mut(self.rebuilt)?.pop(stats)
     }
 
-    /// The other has other shards than we were told. Some of its groups look like ours all the same, and what would be rebuilt of those passes for
-    /// KCP: parity of bytes that all datagrams have alike, as `conv`, is those bytes, whatever the shards. So nothing is rebuilt until so many
-    /// shards have fitted that it has the same: two patterns that agree over the sum of their periods are one (Fine and Wilf, 1965).
+    /// Reacts to a misplaced shard: the peer uses other shards than we do. Some of its groups may still look
+    /// like ours, and what is rebuilt from them passes for KCP: the parity of bytes that all datagrams share,
+    /// such as `conv`, is those bytes, whatever the shards. So nothing is rebuilt until enough shards were in
+    /// their places to prove that the patterns are the same: two patterns that agree over the sum of their
+    /// periods are equal (Fine and Wilf, 1965).
     fn doubt(&mut self) {
         self.doubts = self.shards.all() + ALL_MAX;
         self.groups.clear();
     }
 
-    /// Bytes of the heap that shards are in.
+    /// Bytes of heap memory for shards.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.groups.iter().map(Group::memory).sum()
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub(crate) fn shrink(&mut self) {
         self.groups = Vec::new();
     }
 
-    /// Where the group with that number is, or is from now on; `None`: it is too old.
+    /// Index of the group `number`, created if it is new; `None` if it is too old.
     fn slot(&mut self, number: u32, stats: &mut Stats) -> Option<usize> {
         let all = groups(self.shards);
         let age = |from: u32, number: u32| (from + all - number) % all;
@@ -98,7 +100,7 @@ impl Decoder {
                 stats.late += 1;
                 return None;
             }
-            self.groups.clear(); // all are so: it has begun again, or what came between was none of its
+            self.groups.clear(); // all shards are too old: the peer has restarted, or a shard with a high number was forged
         }
         self.strays = 0;
         if is_newer || self.groups.is_empty() {
@@ -119,5 +121,5 @@ impl Decoder {
 
 /// Groups that are kept. Source: kcp-go since 5.6.40.
 const GROUPS: u32 = 4;
-/// Most shards of a group.
+/// Most shards per group.
 const ALL_MAX: usize = 256;

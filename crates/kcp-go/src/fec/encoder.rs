@@ -1,4 +1,4 @@
-//! The parity of what is sent.
+//! Makes the parity of outgoing datagrams.
 
 use super::super::config::Shards;
 use super::super::datagram::{DATA, HEAD, PARITY, SIZE};
@@ -6,7 +6,8 @@ use super::{Code, groups};
 use std::time::Duration;
 use whitewater::Time;
 
-/// Adds each datagram to the parity of its group as it leaves, so that the last of a group has no more work than the others.
+/// Adds each datagram to the parity of its group as it leaves, so that the last one of a group takes no more
+/// work than the others.
 ///
 /// Source: kcp-go `fecEncoder`.
 #[derive(Debug)]
@@ -15,19 +16,19 @@ pub(crate) struct Encoder {
     shards: Shards,
     /// The number of the next shard.
     pub(super) next: u32,
-    /// Data shards of this group so far.
+    /// Number of data shards in this group so far.
     data: usize,
-    /// The sums so far, each as long as the longest data shard.
+    /// The parity so far, each as long as the longest data shard.
     parity: Vec<Vec<u8>>,
-    /// Parity shards that are still to be sent.
+    /// Parity shards still to be sent.
     due: usize,
     last: Time,
-    /// The data shard that is being added.
+    /// The data shard being added.
     shard: Vec<u8>,
 }
 
 impl Encoder {
-    /// `code`: that of the `shards`.
+    /// `code` must match `shards`.
     pub(crate) fn new(shards: Shards, code: &Code) -> Self {
         Self {
             code: Code::clone(code),
@@ -41,7 +42,8 @@ impl Encoder {
         }
     }
 
-    /// Takes the next datagram; returns what to put before it. If it is the last of its group, [`parity`](Self::parity) follows.
+    /// Takes the next datagram and returns the header to put before it. If it completes its group,
+    /// [`parity`](Self::parity) returns the parity next.
     pub(crate) fn data(&mut self, now: Time, datagram: &[u8]) -> [u8; HEAD + SIZE] {
         let size = u16::try_from(SIZE + datagram.len()).unwrap_or(u16::MAX).to_le_bytes();
         self.shard.clear();
@@ -52,7 +54,7 @@ impl Encoder {
             _ => self.shard.len(),
         };
         self.shard.resize(longest, 0);
-        // Zeros at the end of a shard add nothing to a sum, so a sum may grow later.
+        // Trailing zeros of a shard do not change a sum, so a sum may grow later.
         self.parity.iter_mut().for_each(|parity| parity.resize(longest, 0));
         let added = self.code.encode_single_sep(self.data, &self.shard, &mut self.parity);
         debug_assert!(added.is_ok(), "{added:?}");
@@ -64,7 +66,7 @@ impl Encoder {
             if is_steady {
                 self.due = self.shards.parity.into();
             } else {
-                (0..self.shards.parity).for_each(|_| self.count()); // their numbers are used up all the same
+                (0..self.shards.parity).for_each(|_| self.count()); // skip their numbers
             }
         }
         self.last = now;
@@ -72,7 +74,7 @@ impl Encoder {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// The next parity shard of a group that is complete, and what to put before it.
+    /// The next parity shard of a complete group, and the header to put before it.
     pub(crate) fn parity(&mut self) -> Option<([u8; HEAD], &[u8])> {
         let at = usize::from(self.shards.parity).checked_sub(self.due).filter(|_| self.due > 0)?;
         self.due -= 1;
@@ -93,5 +95,6 @@ impl Encoder {
     }
 }
 
-/// Longest pause before the last datagram of a group, with which its parity is still of use. Source: kcp-go `fec.go`, `rto`, since 5.6.20.
+/// Longest pause before the last datagram of a group for its parity to be useful. Source: kcp-go `fec.go`,
+/// `rto`, since 5.6.20.
 const GAP: Duration = Duration::from_millis(500);

@@ -1,19 +1,19 @@
-//! The shards of one group that have come.
+//! The received shards of one group.
 
 use super::super::config::Shards;
 use super::super::datagram::{Shard, kcp_of};
 use super::super::stats::Stats;
 use reed_solomon_erasure::galois_8::ReedSolomon;
 
-/// As many of a group as it takes to rebuild the rest, and that only once.
+/// Keeps as many shards of a group as are needed to rebuild the rest, and rebuilds only once.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) number: u32,
-    /// Each shard, and whether it has come.
+    /// Each shard, and whether it was received.
     shards: Vec<(Vec<u8>, bool)>,
-    /// How many have come.
+    /// How many were received.
     come: usize,
-    /// Data shards that were rebuilt and not taken yet.
+    /// Rebuilt data shards that were not returned yet.
     rebuilt: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ impl Group {
         self.shards.iter().map(|(bytes, _)| bytes.capacity()).sum()
     }
 
-    /// Makes it another group, with the same memory.
+    /// Reuses the memory for another group.
     pub(super) fn renew(&mut self, number: u32) {
         self.number = number;
         self.come = 0;
@@ -35,7 +35,7 @@ impl Group {
         self.shards.iter_mut().for_each(|(_, is_here)| *is_here = false);
     }
 
-    /// Takes a shard; `false`: it was here already.
+    /// Takes a shard. Returns `false` if it was already there.
     pub(super) fn take(&mut self, at: usize, shard: &Shard<'_>) -> bool {
         let Some((bytes, is_here)) = self.shards.get_mut(at).filter(|(_, is_here)| !is_here) else {
             return false;
@@ -47,7 +47,7 @@ impl Group {
         true
     }
 
-    /// Rebuilds the data that is missing, if just enough has come for that: what comes later finds it done.
+    /// Rebuilds the missing data when just enough shards are there; later shards change nothing.
     pub(super) fn rebuild(&mut self, data: usize, code: &ReedSolomon) {
         self.rebuilt.clear();
         if self.come != data {
@@ -55,7 +55,7 @@ impl Group {
         }
         let missing = self.shards.iter().take(data).enumerate().filter(|(_, (_, is_here))| !is_here);
         self.rebuilt.extend(missing.map(|(at, _)| at));
-        self.rebuilt.reverse(); // the oldest is taken first, from the end
+        self.rebuilt.reverse(); // the oldest is returned first, from the end
         if self.rebuilt.is_empty() {
             return;
         }
@@ -64,11 +64,12 @@ impl Group {
             bytes.resize(longest.unwrap_or_default(), 0);
         }
         if code.reconstruct_data(&mut self.shards).is_err() {
-            self.rebuilt.clear(); // shards without a byte
+            self.rebuilt.clear(); // shards without content
         }
     }
 
-    /// The next datagram of KCP that was rebuilt. One whose size is wrong is counted: a shard was none of this group.
+    /// The next rebuilt KCP datagram. One with a wrong size is counted: some shard did not belong to this
+    /// group.
     pub(super) fn pop(&mut self, stats: &mut Stats) -> Option<&[u8]> {
         while let Some(at) = self.rebuilt.pop() {
             if self.shards.get(at).is_some_and(|(bytes, _)| kcp_of(bytes).is_some()) {

@@ -1,4 +1,5 @@
-//! Parity over groups of datagrams: Reed-Solomon over GF(256), whose matrix is that of Backblaze and of klauspost/reedsolomon.
+//! Parity over groups of datagrams: Reed-Solomon over GF(256) with the matrix of Backblaze and
+//! klauspost/reedsolomon.
 
 mod decoder;
 mod encoder;
@@ -13,16 +14,17 @@ use super::config::Shards;
 use reed_solomon_erasure::galois_8::ReedSolomon;
 use std::sync::Arc;
 
-/// The code for groups of one shape. All peers of a socket share it: to make it takes a matrix to be inverted, 10 ms for 128 + 128 and 50 ms
-/// for 200 + 56, and it keeps the inverted matrices of the last 254 patterns of loss, of data x data bytes each.
+/// The code for groups of one shape, shared by all peers of a socket. Creating it inverts a matrix, which
+/// takes 10 ms for 128 + 128 and 50 ms for 200 + 56. It caches the inverted matrices of the last 254 loss
+/// patterns, of data x data bytes each.
 pub(crate) type Code = Arc<ReedSolomon>;
 
-/// The code for groups of that shape; `None`: there is none, which a checked config never has.
+/// The code for groups of that shape; `None` if there is none, which never happens with a checked config.
 pub(crate) fn code(shards: Shards) -> Option<Code> {
     ReedSolomon::new(shards.data.into(), shards.parity.into()).ok().map(Arc::new)
 }
 
-/// Groups that there are before their numbers begin again. Source: kcp-go `fec.go`, `paws`.
+/// Number of groups before the numbers start over. Source: kcp-go `fec.go`, `paws`.
 #[expect(clippy::cast_possible_truncation, reason = "256 at most")]
 const fn groups(shards: Shards) -> u32 {
     u32::MAX / shards.all() as u32

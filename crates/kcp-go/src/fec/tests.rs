@@ -1,4 +1,4 @@
-//! Parity as kcp-go makes it, and what is lost of it comes back.
+//! Parity as kcp-go makes it, and rebuilding lost datagrams from it.
 
 #![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use whitewater::Time;
 use whitewater_sim::SimRng;
 
-/// A number below `most`.
+/// A random number below `most`.
 fn below(rng: &mut SimRng, most: u64) -> u64 {
     rng.next_u64() % most
 }
@@ -35,7 +35,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// All datagrams of a sender that gives each of `datagrams` to the encoder, `gap` ms apart.
+/// All datagrams that a sender makes of `datagrams`, `gap` ms apart.
 fn sent(encoder: &mut Encoder, datagrams: &[Vec<u8>], gap: u64) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for (at, datagram) in datagrams.iter().enumerate() {
@@ -48,7 +48,7 @@ fn sent(encoder: &mut Encoder, datagrams: &[Vec<u8>], gap: u64) -> Vec<Vec<u8>> 
     out
 }
 
-/// Gives a datagram to the decoder; returns what it rebuilds.
+/// Passes a datagram to the decoder and returns what it rebuilds.
 fn take(decoder: &mut Decoder, datagram: &[u8], stats: &mut Stats) -> Vec<Vec<u8>> {
     let Ok(Inner::Data { shard, .. } | Inner::Parity(shard)) = Inner::of(datagram) else {
         panic!("{datagram:x?} is no shard")
@@ -58,14 +58,14 @@ fn take(decoder: &mut Decoder, datagram: &[u8], stats: &mut Stats) -> Vec<Vec<u8
 }
 
 #[test]
-fn check_rows_are_those_of_klauspost() {
+fn parity_rows_match_klauspost() {
     for (data, parity, rows) in [
         (2, 1, vec!["0302"]),
         (3, 2, vec!["010101", "0f0806"]),
         (4, 2, vec!["1b1c1214", "1c1b1412"]),
         (10, 3, vec!["8196afb8d2c4fee80302", "9681b8afc4d2e8fe0203", "bfd6620a066fdfb70504"]),
     ] {
-        // A shard of one byte 1 at a place and 0 elsewhere gives the column of the matrix.
+        // A shard that is 1 in one place and 0 elsewhere yields a column of the matrix.
         let code = code(shards(data, parity)).unwrap();
         let columns: Vec<Vec<u8>> = (0..data)
             .map(|at| {
@@ -82,7 +82,7 @@ fn check_rows_are_those_of_klauspost() {
 }
 
 #[test]
-fn a_group_of_kcp_go_is_made_again_byte_for_byte() {
+fn a_group_of_kcp_go_is_reproduced_byte_for_byte() {
     let recorded = [
         "00000000f100230044332211510000011600000000000000000000000900000068656c6c6f206b6370",
         "01000000f1001a00443322115200ff003a030000000000000100000000000000",
@@ -103,7 +103,7 @@ fn a_group_of_kcp_go_is_made_again_byte_for_byte() {
 }
 
 #[test]
-fn after_a_pause_there_is_no_parity_and_its_numbers_are_used_up() {
+fn after_a_pause_there_is_no_parity_and_its_numbers_are_skipped() {
     let datagrams = vec![vec![7; 30]; 4];
     let numbers = |gap| -> Vec<u8> {
         sent(&mut encoder(shards(2, 1)), &datagrams, gap).iter().map(|datagram| datagram[0]).collect()
@@ -113,7 +113,7 @@ fn after_a_pause_there_is_no_parity_and_its_numbers_are_used_up() {
 }
 
 #[test]
-fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
+fn losses_up_to_the_parity_are_rebuilt_at_once_and_more_are_not() {
     for seed in 0..200 {
         let mut rng = SimRng::new(seed, 0);
         let mut random = |most: u64| below(&mut rng, most);
@@ -139,7 +139,7 @@ fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
             } else {
                 0
             };
-            assert_eq!(now.len(), due, "seed {seed}: not as soon as there is enough");
+            assert_eq!(now.len(), due, "seed {seed}: not as soon as enough arrived");
             let missing = (0..usize::from(shape.data)).filter(|at| !here[*at]);
             rebuilt.extend(missing.zip(now));
         }
@@ -152,7 +152,7 @@ fn any_loss_of_as_many_as_there_is_parity_is_rebuilt_at_once_and_more_is_not() {
 }
 
 #[test]
-fn numbers_begin_again_and_groups_go_on() {
+fn groups_continue_when_the_numbers_wrap() {
     let shape = shards(3, 1);
     let mut encoder = encoder(shape);
     encoder.next = groups(shape) * 4 - 8; // two groups before the end
@@ -173,7 +173,7 @@ fn numbers_begin_again_and_groups_go_on() {
 }
 
 #[test]
-fn one_forged_number_far_ahead_stops_parity_for_a_group_or_two_and_no_longer() {
+fn a_forged_number_far_ahead_stops_parity_for_at_most_two_groups() {
     let shape = shards(10, 3);
     let mut encoder = encoder(shape);
     let datagrams = vec![vec![9; 100]; 60];
@@ -219,14 +219,15 @@ fn hostile_shards_are_counted_and_take_bounded_memory() {
     }
 }
 
-/// Segments of one peer: all alike but for a number and what is in them, so that what is rebuilt of the wrong ones looks like one as well.
+/// Segments of one peer that only differ in a number and their content, so that what is rebuilt from the
+/// wrong ones looks real.
 fn segments(rng: &mut SimRng, count: u32) -> Vec<Vec<u8>> {
     let head = [7, 0, 0, 0, 81, 0, 128, 0].as_slice();
     (0..count).map(|sn| [head, &sn.to_le_bytes(), &[below(rng, 256) as u8; 60]].concat()).collect()
 }
 
 #[test]
-fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
+fn shards_of_another_shape_are_counted_and_rebuild_nothing() {
     let shapes = [(10, 3), (10, 4), (9, 3), (5, 2), (8, 5), (4, 3), (3, 1), (2, 2), (20, 6)];
     let pairs = shapes.iter().flat_map(|theirs| shapes.map(|ours| (*theirs, ours)));
     for (theirs, ours) in pairs.filter(|(theirs, ours)| theirs != ours) {
@@ -235,7 +236,7 @@ fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
             let datagrams = segments(&mut rng, 600);
             let all = sent(&mut encoder(shards(theirs.0, theirs.1)), &datagrams, 5);
             let (mut decoder, mut stats) = (decoder(shards(ours.0, ours.1)), Stats::default());
-            // None of the first is lost: until one is in the wrong place nobody can know.
+            // The first shards all arrive: until one is misplaced nobody can know.
             let came =
                 all.iter().enumerate().filter(|(at, _)| *at < 64 || below(&mut rng, 100) >= lost_percent);
             for rebuilt in came.flat_map(|(_, datagram)| take(&mut decoder, datagram, &mut stats)) {
@@ -247,7 +248,7 @@ fn other_shards_than_we_were_told_are_counted_and_give_nothing() {
 }
 
 #[test]
-fn one_forged_shard_in_the_wrong_place_stops_parity_for_a_while_and_no_longer() {
+fn a_forged_misplaced_shard_stops_parity_only_for_a_while() {
     let datagrams = segments(&mut SimRng::new(1, 0), 400);
     let all = sent(&mut encoder(shards(10, 3)), &datagrams, 5);
     let (mut decoder, mut stats) = (decoder(shards(10, 3)), Stats::default());
