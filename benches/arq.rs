@@ -1,4 +1,4 @@
-//! The control block: its verbs one by one, and two of them joined by a path in memory.
+//! The control block: each call by itself, and two control blocks joined by a path in memory.
 //!
 //! `benches/peers` compares the same pipe with ikcp.c and the crate kcp.
 
@@ -22,7 +22,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// One PUSH in and its message out; a flush of its ACK every [`PUSHES_A_FLUSH`].
+/// One PUSH in and its message out; a flush of the ACKs every [`PUSHES_A_FLUSH`].
 fn input(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("input");
     for size in [64, MSS] {
@@ -67,7 +67,7 @@ fn flush(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A full window in flight and nothing due.
+/// A full window in flight, and nothing due.
 fn idle(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("check");
     for window in WINDOWS {
@@ -94,7 +94,7 @@ fn idle(criterion: &mut Criterion) {
 /// Flushes within the first RTO of 200 ms.
 const UPDATES: u32 = 19;
 
-/// A datagram of ACKs that no peer can have sent yet, and the flush after it.
+/// A datagram of ACKs that no honest peer can have sent yet, and the flush after it.
 fn forged(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("58 forged acks");
     for window in [128, 1024, 8192] {
@@ -121,7 +121,7 @@ fn forged(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A message all the way: send, flush, path, input, recv, and its ACK back.
+/// The whole way of a message: send, flush, path, input, recv, and its ACK back.
 fn pipes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pipe");
     for size in [64, MSS] {

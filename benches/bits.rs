@@ -1,5 +1,5 @@
-//! Fields to bits and back, beside a plain copy of as many bytes. Writing and reading of 32-bit fields has to be above 1 GB/s each,
-//! or half as fast as the copy.
+//! Packs fields into bits and unpacks them, compared with copying the same number of bytes. Writing and
+//! reading 32-bit fields must each reach 1 GB/s, or half the speed of the copy.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! The code of the repairs: one repair over 32 segments made, and one used to rebuild a segment.
-//! Each has to stay below 10 µs at 1200 bytes.
+//! The erasure code: making one repair over 32 segments, and rebuilding a segment from one. Each must stay
+//! below 10 µs at 1200 bytes.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
@@ -31,7 +31,7 @@ fn encode(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Each time another one of 32 segments is missing.
+/// Each time a different one of 32 segments is missing.
 fn decode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("rebuild one of 32");
     for size in SIZES {
@@ -60,7 +60,7 @@ fn decode(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What the code costs a receiver that loses nothing: a copy a segment, a glance a repair.
+/// What the code costs a receiver without losses: one copy per segment, a glance at each repair.
 fn nothing_lost(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("nothing lost");
     for size in SIZES {

@@ -1,4 +1,4 @@
-//! The wire format: one segment in and out, and a datagram of nothing but headers.
+//! The wire format: encoding and decoding one segment, and a datagram of nothing but headers.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! A packet each way in a steady state: sent, taken by the other end, acknowledged, and asked for.
+//! One packet each way in a steady state: sent, received at the other end, acknowledged, and reported as
+//! acknowledged.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;

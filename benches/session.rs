@@ -1,5 +1,5 @@
-//! What a packet costs to protect, and a stranger to look at: 1200 bytes sealed and opened by each cipher, a cookie, a token; what a server
-//! does for a client that comes in, and for those that do not.
+//! What it costs to protect a packet and to check a stranger: sealing and opening 1200 bytes with each
+//! cipher, a cookie, a token; and what a server does for a client that gets in, and for one that does not.
 
 use criterion::{BatchSize, Criterion, Throughput};
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ fn seals(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Both ends of a session as it begins.
+/// Both ends of a fresh session.
 fn ends(name: &str) -> (Seal, Seal) {
     let (client, server) = match name {
         #[cfg(feature = "crypto")]
@@ -107,12 +107,12 @@ fn tokens(criterion: &mut Criterion) {
     });
 }
 
-/// A server whose limits are out of the way, and clients that knock.
+/// A server with generous limits, and clients that connect.
 struct Door {
     server: Server,
     target: Target,
     clients: u64,
-    /// Goes on with each client, so that cookies are not asked for too often.
+    /// Advances with each client, so that the rate limit on cookies is not reached.
     now: Time,
     buf: Vec<u8>,
 }
@@ -139,7 +139,7 @@ impl Door {
         Self { server, target, clients: 0, now: Time::ZERO, buf: Vec::new() }
     }
 
-    /// The next client's address, and what it sends first.
+    /// The next client's address, and the client before its first datagram.
     fn knock(&mut self) -> (SocketAddr, Session) {
         self.clients += 1;
         self.now = Time::from_micros(2 * self.clients);
@@ -154,7 +154,7 @@ impl Door {
         (([10, a, b, c], 9).into(), client)
     }
 
-    /// A CONNECT with a good cookie.
+    /// A CONNECT with a valid cookie.
     fn connect(&mut self) -> (SocketAddr, Vec<u8>) {
         let (from, mut client) = self.knock();
         let hello = std::mem::take(&mut self.buf);
@@ -165,7 +165,7 @@ impl Door {
         (from, self.buf.clone())
     }
 
-    /// Gives the server a datagram; whether it answers.
+    /// Passes a datagram to the server. Returns whether it answers.
     fn give(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
         self.buf.clear();
         self.buf.extend_from_slice(datagram);
@@ -183,7 +183,7 @@ fn strangers(criterion: &mut Criterion) {
     let mut micros = 0;
     group.bench_function("HELLO answered", |bencher| {
         bencher.iter(|| {
-            micros += 1; // or the limit is reached
+            micros += 1; // otherwise the limit is reached
             door.now = Time::from_micros(micros);
             assert!(door.give(from, black_box(&hello)));
         });

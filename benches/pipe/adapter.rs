@@ -7,7 +7,7 @@ use whitewater::machine::Output;
 
 pub(crate) struct Whitewater(pub(crate) Kcp<Port>);
 
-/// The same with recovery by time, and so many percent of repairs at most.
+/// The same with loss detection by timing, and at most `REPAIRS` % of repairs.
 #[allow(dead_code, reason = "each binary that shares this module uses its part")]
 pub(crate) struct ByTime<const REPAIRS: u8>(Whitewater);
 

@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 use super::MTU;
 
-/// Delays each datagram alike, loses some by a seeded generator, and uses its buffers again: in a
-/// steady state it copies and does not allocate.
+/// Delays all datagrams equally, loses some by a seeded generator, and reuses its buffers: in a steady state
+/// it copies but does not allocate.
 pub(crate) struct Link {
     clock: u32,
     delay: u32,
-    /// Datagrams whose number is below this get lost.
+    /// A datagram gets lost if its random number is below this.
     lost_below: u64,
     random: u64,
     bytes: u64,
     datagrams: u64,
     under_way: VecDeque<UnderWay>,
     buffers: Vec<[u8; MTU]>,
-    /// Buffers in which nothing is under way.
+    /// Buffers not in use.
     spare: Vec<usize>,
 }
 
@@ -29,7 +29,7 @@ struct UnderWay {
 }
 
 impl Link {
-    /// A link that loses `loss` of a hundred datagrams and has room for `room` of them.
+    /// A link that loses `loss` % of the datagrams and has room for `room` of them.
     pub(crate) fn port(delay: u32, loss: u32, seed: u64, room: usize) -> Port {
         Port(Rc::new(RefCell::new(Self {
             clock: 0,
@@ -81,11 +81,11 @@ impl Link {
     }
 }
 
-/// What [`Link::next_number`] chooses from.
+/// The range of [`Link::next_number`].
 const NUMBERS: u64 = 1 << 32;
 
-/// A handle on a link. The implementations keep their output to themselves, so the harness needs
-/// a second way to it.
+/// A shared handle on a link. The implementations own their output, so the harness needs another way to reach
+/// it.
 #[derive(Clone)]
 pub(crate) struct Port(Rc<RefCell<Link>>);
 
@@ -94,7 +94,7 @@ impl Port {
         self.0.borrow_mut().carry(datagram);
     }
 
-    /// Gives `take` each datagram that is there at `now`, and when it came.
+    /// Passes each datagram that has arrived by `now` to `take`, with the time when it arrived.
     pub(crate) fn deliver(&self, now: u32, take: impl FnMut(u32, &mut [u8])) {
         self.0.borrow_mut().deliver(now, take);
     }
@@ -103,12 +103,12 @@ impl Port {
         self.0.borrow_mut().clock = now;
     }
 
-    /// Bytes given to the link so far, the lost ones too.
+    /// Bytes sent over the link so far, including lost ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.borrow().bytes
     }
 
-    /// Datagrams given to the link so far, the lost ones too.
+    /// Datagrams sent over the link so far, including lost ones.
     #[allow(dead_code, reason = "each binary that shares this module uses its part")]
     pub(crate) fn datagrams(&self) -> u64 {
         self.0.borrow().datagrams

@@ -1,5 +1,5 @@
-//! Two control blocks joined in memory: a virtual clock, a path that delays and loses, a sender
-//! that always has more to send. The same for every implementation behind [`Peer`].
+//! Two control blocks joined in memory: a virtual clock, a path that delays and loses, and a sender that
+//! always has more to send. Every implementation of [`Peer`] is treated the same.
 
 mod adapter;
 mod link;
@@ -8,19 +8,19 @@ mod link;
 pub(crate) use adapter::{ByTime, Whitewater};
 pub(crate) use link::{Link, Port};
 
-/// One end of a conversation, as [`Pipe`] drives it: `nodelay(1, 10, 2, 1)`, mtu 1400. Times are
-/// in ms. What an implementation refuses is a fault of the benchmark, so it panics.
+/// One end of a conversation, as [`Pipe`] drives it: `nodelay(1, 10, 2, 1)`, mtu 1400. Times are in ms. If an
+/// implementation refuses something, the benchmark is at fault, so it panics.
 pub(crate) trait Peer {
     /// The name in the tables.
     const NAME: &'static str;
 
-    /// An end of conversation [`CONV`] with this send and receive window.
+    /// Creates an end of conversation [`CONV`] with this send and receive window.
     fn new(window: u16, port: Port) -> Self;
     fn send(&mut self, message: &[u8]);
     fn recv(&mut self, buf: &mut [u8]) -> Option<usize>;
     fn input(&mut self, now: u32, datagram: &[u8]);
 
-    /// The same of a datagram that nobody wants to see again.
+    /// Like [`input`](Self::input), for a datagram that is not needed afterwards.
     fn input_mut(&mut self, now: u32, datagram: &mut [u8]) {
         self.input(now, datagram);
     }
@@ -29,14 +29,14 @@ pub(crate) trait Peer {
     fn wait_snd(&self) -> usize;
 }
 
-/// What a run is about.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// Bytes of a message; at least 8, at most [`MSS`]: a message is a segment.
+    /// Size of a message, bytes: at least 8 and at most [`MSS`], so that a message is a segment.
     pub(crate) size: usize,
-    /// Segments, both directions.
+    /// In segments, both directions.
     pub(crate) window: u16,
-    /// Datagrams of a hundred that get lost, both directions.
+    /// Loss in percent, both directions.
     pub(crate) loss: u32,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Pipe<P> {
 
 impl<P: Peer> Pipe<P> {
     pub(crate) fn new(load: Load) -> Self {
-        // Room for more than ever was under way in a run, so that the path does not allocate.
+        // More room than any run needs for datagrams in flight, so that the path does not allocate.
         let room = 2 * usize::from(load.window) + 256;
         let there = Link::port(DELAY, load.loss, 1, room);
         let back = Link::port(DELAY, load.loss, 2, room);
@@ -76,8 +76,8 @@ impl<P: Peer> Pipe<P> {
         }
     }
 
-    /// Lets `count` more messages come out at the other end. A run stops at the end of a tick, so
-    /// what came early is not waited for in the next.
+    /// Runs until `count` more messages have been delivered. A run stops at the end of a tick; messages that
+    /// came early count for the next run.
     pub(crate) fn deliver(&mut self, count: u64) {
         self.wanted += count;
         let mut progress = (self.now, self.received);
@@ -113,10 +113,10 @@ impl<P: Peer> Pipe<P> {
     }
 }
 
-/// What only the comparison of implementations asks for.
+/// For the comparison of implementations only.
 #[allow(dead_code, reason = "each binary that shares this module uses its part")]
 impl<P: Peer> Pipe<P> {
-    /// Messages that came out so far.
+    /// Messages delivered so far.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
@@ -126,13 +126,13 @@ impl<P: Peer> Pipe<P> {
         self.now
     }
 
-    /// Bytes given to the path so far, both directions.
+    /// Bytes sent over the path so far, both directions.
     pub(crate) fn bytes(&self) -> u64 {
         self.there.bytes() + self.back.bytes()
     }
 
-    /// Sends nothing new until everything has come out and is acknowledged; the two ends, and the
-    /// path that they still hold.
+    /// Sends nothing new and runs until everything is delivered and acknowledged. Returns the two ends, and
+    /// the path that they still use.
     pub(crate) fn drain(mut self) -> (P, P, [Port; 2]) {
         self.queued = 0;
         while self.sender.wait_snd() > 0 {
@@ -142,7 +142,7 @@ impl<P: Peer> Pipe<P> {
     }
 }
 
-/// A sender with a full window of `size` bytes each in flight since time 0; nothing arrives.
+/// A sender with a full window of messages of `size` bytes in flight since time 0; nothing arrives.
 pub(crate) fn full_window<P: Peer>(size: usize, window: u16, nowhere: &Port) -> P {
     let mut peer: P = queued_window(size, window, nowhere);
     peer.update(0);
@@ -152,21 +152,20 @@ pub(crate) fn full_window<P: Peer>(size: usize, window: u16, nowhere: &Port) -> 
 /// The same before the flush that sends it.
 pub(crate) fn queued_window<P: Peer>(size: usize, window: u16, nowhere: &Port) -> P {
     let mut peer = P::new(window, nowhere.clone());
-    // The peer's window is taken to be 128 until it says otherwise.
+    // The peer's window is assumed to be 128 until it says otherwise.
     peer.input(0, &header(WINS, window, 0, 0));
     let message = vec![0x5a; size];
     (0..window).for_each(|_| peer.send(&message));
     peer
 }
 
-/// A full datagram of ACKs for the newest segments in flight, none of which the peer can have:
-/// whoever looks for a segment from the oldest on walks all the way.
+/// A full datagram of ACKs for the newest segments in flight, none of which the peer can have received. An
+/// implementation that searches from the oldest segment on has to walk through all of them.
 pub(crate) fn forged_acks(window: u16) -> Vec<u8> {
     (window - ACKS_A_DATAGRAM..window).flat_map(|sn| header(ACK, window, sn.into(), 0)).collect()
 }
 
-/// The 24 bytes before a segment's data, written by hand so that every implementation gets the
-/// same.
+/// The 24-byte header of a segment, written by hand so that every implementation gets the same.
 pub(crate) fn header(cmd: u8, wnd: u16, sn: u32, len: usize) -> [u8; HEADER_LEN] {
     let words = [
         u64::from(CONV) | u64::from(cmd) << 32 | u64::from(wnd) << 48,
@@ -186,14 +185,14 @@ pub(crate) const MSS: usize = MTU - HEADER_LEN;
 pub(crate) const PUSH: u8 = 81;
 pub(crate) const ACK: u8 = 82;
 pub(crate) const WINS: u8 = 84;
-/// Segments without data that fit a datagram.
+/// How many segments without data fit a datagram.
 pub(crate) const ACKS_A_DATAGRAM: u16 = 58;
 /// ms between two calls of `update`; also the flush interval.
 pub(crate) const TICK: u32 = 10;
-/// ms on the way, each direction: half a round trip of 50 ms.
+/// Delay in each direction, ms: half a round trip of 50 ms.
 const DELAY: u32 = 25;
 
-/// Whether this is the message of that number.
+/// Whether the message has this number.
 fn is_numbered(message: &[u8], number: u64) -> bool {
     message.first_chunk() == Some(&number.to_le_bytes())
 }

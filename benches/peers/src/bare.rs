@@ -1,5 +1,5 @@
-//! Bare copying as a [`Peer`]: what the harness costs, and the copies that no implementation can
-//! do without. It acknowledges and repeats nothing, so it is for a path without loss.
+//! Plain copying as a [`Peer`]: what the harness itself costs, with the copies that every implementation
+//! needs. It neither acknowledges nor resends, so use it only on a path without loss.
 
 use crate::pipe::{HEADER_LEN, MTU, PUSH, Peer, Port, header};
 
@@ -7,7 +7,7 @@ pub(crate) struct Bare {
     queued: Slots,
     received: Slots,
     datagram: Vec<u8>,
-    /// Segments an update: what keeps a window under way, as the others do over a round trip.
+    /// Segments per update: enough to keep a window in flight, as the others do over a round trip.
     pace: usize,
     port: Port,
 }
@@ -66,7 +66,7 @@ impl Peer for Bare {
     }
 }
 
-/// A queue of messages of one size in one block of memory.
+/// A queue of messages of one size, in one block of memory.
 struct Slots {
     bytes: Vec<u8>,
     size: usize,

@@ -25,7 +25,7 @@ pub(crate) fn table() {
 
 const SAMPLES: usize = 201;
 
-/// µs of the input and of the update after it, each time with a fresh window.
+/// Time of the input and of the update after it, µs, each with a fresh window.
 fn measure<P: Peer>(window: u16) -> [Spread; 2] {
     let datagram = forged_acks(window);
     let sample = || {

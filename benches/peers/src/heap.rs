@@ -1,5 +1,4 @@
-//! Counts what is allocated, by Rust and by ikcp.c alike: bytes asked for, without what the
-//! allocator adds.
+//! Counts allocations of Rust and of ikcp.c alike: the requested bytes, without the allocator's overhead.
 
 use crate::ikcp;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,14 +6,14 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Counts from now on. No control block may be alive; what was allocated before and is freed later
+/// Starts counting. No control block may be alive, since memory that was allocated before and is freed later
 /// would count as negative.
 pub(crate) fn start() {
     ikcp::set_allocator(malloc, free);
     COUNTING.store(true, Relaxed);
 }
 
-/// Bytes that go when `value` goes.
+/// Bytes that are freed when `value` is dropped.
 pub(crate) fn of<T>(value: T) -> usize {
     let before = LIVE.load(Relaxed);
     drop(value);
@@ -38,7 +37,7 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// The system's allocator; it costs a load and a branch more while nothing is counted.
+/// The system's allocator; while nothing is counted, it costs one more load and branch.
 struct Counting;
 
 fn allocated(size: usize) {
@@ -54,7 +53,7 @@ fn freed(size: usize) {
     }
 }
 
-// SAFETY: everything is left to `System`.
+// SAFETY: everything is passed on to `System`.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         allocated(layout.size());
@@ -82,7 +81,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes before a block of C's, where its size is kept: `free` is not told.
+/// Bytes before a block allocated by C. They hold its size, which `free` is not told.
 const PREFIX: usize = 16;
 
 fn block(size: usize) -> Layout {

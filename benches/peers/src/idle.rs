@@ -1,4 +1,4 @@
-//! What a session costs while it does nothing: an update without anything due, and its memory.
+//! What an idle session costs: an update with nothing due, and its memory.
 
 use crate::heap;
 use crate::ikcp::Ikcp;
@@ -42,7 +42,7 @@ fn update<P: Peer>(window: u16) -> Spread {
     Spread::of((0..SAMPLES).map(|_| sample()).collect())
 }
 
-/// `inline` bytes of the control block are not on the heap.
+/// `inline` is the size of the control block itself, which is not on the heap.
 fn memory<P: Peer>(inline: usize) {
     let port = Link::nowhere();
     let fresh = heap::of(P::new(128, port.clone()));
@@ -56,7 +56,7 @@ fn memory<P: Peer>(inline: usize) {
     );
 }
 
-/// What [`whitewater::kcp::Kcp::shrink`] gives back; the others have nothing like it.
+/// What [`whitewater::kcp::Kcp::shrink`] frees; the others have no equivalent.
 fn shrunk() {
     let (mut sender, mut receiver, _path) = worked::<Whitewater>();
     sender.0.shrink();
@@ -68,7 +68,7 @@ fn shrunk() {
     );
 }
 
-/// The two ends of a conversation that is over for now.
+/// The two ends of a conversation that has gone quiet.
 fn worked<P: Peer>() -> (P, P, [Port; 2]) {
     let mut pipe = Pipe::<P>::new(Load { size: MSS, window: 128, loss: 1 });
     pipe.deliver(1000);

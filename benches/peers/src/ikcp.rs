@@ -1,14 +1,14 @@
 //! ikcp.c 1.7.1 as a [`Peer`].
 
 use crate::pipe::{CONV, Peer, Port};
-// The crate links the C code; what it declares of it is private.
+// The crate links the C code, but its declarations are private.
 use kcp_sys as _;
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::slice;
 
 pub(crate) struct Ikcp {
     kcp: *mut ControlBlock,
-    /// What the C side's `user` points to: on the heap, so that it stays where it is.
+    /// The target of the C side's `user` pointer, boxed so that it does not move.
     _port: Box<Port>,
 }
 
@@ -19,7 +19,7 @@ impl Peer for Ikcp {
         let port = Box::new(port);
         let user = (&raw const *port).cast_mut().cast();
         let window = window.into();
-        // SAFETY: `user` outlives the control block, see `Drop`; `output` takes it for what it is.
+        // SAFETY: `user` outlives the control block, see `Drop`; `output` casts it back to its type.
         unsafe {
             let kcp = ikcp_create(CONV, user);
             assert!(!kcp.is_null(), "out of memory");
@@ -50,7 +50,7 @@ impl Peer for Ikcp {
     }
 
     fn update(&mut self, now: u32) {
-        // SAFETY: the control block is alive, and `output` does not come back to it.
+        // SAFETY: the control block is alive, and `output` does not call back into it.
         unsafe { ikcp_update(self.kcp, now) };
     }
 
@@ -62,7 +62,7 @@ impl Peer for Ikcp {
 
 impl Drop for Ikcp {
     fn drop(&mut self) {
-        // SAFETY: nobody uses the control block after this.
+        // SAFETY: nothing uses the control block after this.
         unsafe { ikcp_release(self.kcp) };
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn set_allocator(
     malloc: unsafe extern "C" fn(usize) -> *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
 ) {
-    // SAFETY: a pair, and nothing allocated by another pair is left to free.
+    // SAFETY: the functions belong together, and nothing allocated by another pair is left to free.
     unsafe { ikcp_allocator(malloc, free) };
 }
 
@@ -95,7 +95,7 @@ fn len_of(bytes: &[u8]) -> c_int {
     c_int::try_from(bytes.len()).expect("a message is short")
 }
 
-/// `ikcpcb`, only ever seen from outside.
+/// The opaque `ikcpcb`.
 #[repr(C)]
 struct ControlBlock {
     _private: [u8; 0],

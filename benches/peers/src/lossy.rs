@@ -1,12 +1,13 @@
-//! Bulk over bad paths in virtual time: how fast 64 MiB are through, and how many bytes that takes on the wire. Both ends of a conversation
-//! have the same window; a ms is a step, in which each end takes what has come, and is updated.
+//! Bulk over bad paths in virtual time: how fast 64 MiB get through, and how many bytes that takes on the
+//! wire. Both ends have the same window. A step is 1 ms, in which each end takes what has arrived and is
+//! updated.
 
 use crate::ikcp::Ikcp;
 use crate::pipe::{ByTime, Link, MTU, Peer, Port, Whitewater};
 use crate::rust::Rust;
 use crate::table::Spread;
 
-/// Every window, loss and round trip, by `rounds` seeds each.
+/// Every window, loss and round trip, with `rounds` seeds each.
 pub(crate) fn table(rounds: u64) {
     println!(
         "64 MiB: MB/s of ikcp.c; goodput of the others as a multiple of it, and in brackets theirs and their bytes on the wire as such"
@@ -28,11 +29,11 @@ struct Path {
     window: u16,
     /// ms.
     rtt: u32,
-    /// Of a hundred datagrams, each direction.
+    /// In percent, each direction.
     loss: u32,
 }
 
-/// What it took.
+/// The cost of a run.
 struct Run {
     millis: f64,
     wire: f64,
@@ -89,9 +90,9 @@ fn ports_at(ports: &[Port; 2], now: u32) {
     ports.iter().for_each(|port| port.set_clock(now));
 }
 
-/// Bytes of a message: a segment, also where repairs need some room in a datagram.
+/// Size of a message, bytes: one segment, even where repairs need some room in a datagram.
 const MESSAGE: usize = 1350;
-/// Bytes of the headers of IPv4 and UDP.
+/// Size of the IPv4 and UDP headers, bytes.
 const IP_AND_UDP: u64 = 28;
-/// Bytes of a run.
+/// Bytes per run.
 const BULK: usize = 64 << 20;

@@ -1,5 +1,5 @@
-//! whitewater, ikcp.c (in kcp-sys) and the crate kcp side by side, in one run: the same driver,
-//! the same path, the same seeds. Ratios of one run are worth more than any single figure.
+//! Compares whitewater, ikcp.c (by kcp-sys) and the crate kcp in one run: the same driver, the same path, the
+//! same seeds. Trust the ratios of one run more than any single figure.
 //!
 //! ```text
 //! cargo run --release -- pipe [ROUNDS]                     ns a segment, by size, window and loss

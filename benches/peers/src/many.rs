@@ -1,4 +1,4 @@
-//! A million bare KCP peers that say nothing: what they cost, and what a timer costs among so many.
+//! A million idle bare KCP peers: what they cost, and what a timer costs among so many.
 
 use crate::crowd::{address, random, thread_time};
 use crate::heap;
@@ -23,7 +23,7 @@ pub(crate) fn table(count: usize) {
         peers.register(start, address(index), Conv(0x7777)).expect("there is room");
     }
     drain(&mut peers, start);
-    // Each gives back what it does not need after 2 s.
+    // After 2 s each frees what it does not need.
     let (mut now, mut first) = (start, 0);
     while let Some(at) = peers.poll_timeout().filter(|at| *at < Time::from_millis(61_000)) {
         now = now.max(at);
@@ -43,7 +43,7 @@ pub(crate) fn table(count: usize) {
     }
     println!("wake-ups in a minute of virtual time {wakes}");
 
-    // As a driver with nothing to do: it waits for what `poll_timeout` says, at most a second.
+    // Runs a driver with nothing to do: it waits until `poll_timeout`, at most a second.
     let (cpu, began) = (thread_time(), Instant::now());
     let mut rounds = 0;
     while began.elapsed().as_secs_f64() < 5.0 {
@@ -61,7 +61,7 @@ pub(crate) fn table(count: usize) {
     );
 
     flooded();
-    // All timers, those of the idle timeout, go off at once and end their peers.
+    // All idle timeouts fire at once and close their peers.
     let cpu = thread_time();
     now = Time::from_millis(1000 + 3_100_000);
     let before = peers.len();
@@ -77,7 +77,8 @@ pub(crate) fn table(count: usize) {
     );
 }
 
-/// A look-up among peers whose addresses and convs somebody has chosen, next to one among peers anywhere.
+/// A look-up among peers whose addresses and convs an attacker has chosen, compared with one among random
+/// peers.
 fn flooded() {
     let config = PeersConfig { kcp: Kcp::turbo(), max_peers: CHOSEN, ..PeersConfig::registered() };
     let now = Time::from_millis(1000);
@@ -118,7 +119,7 @@ fn flooded() {
     }
 }
 
-/// As many peers as a shard has sessions.
+/// As many peers as one shard has sessions.
 const CHOSEN: usize = 16_000;
 
 fn drain(peers: &mut Peers, now: Time) {

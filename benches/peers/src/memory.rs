@@ -1,4 +1,4 @@
-//! Bytes that a segment costs beyond its payload while it is kept, and allocations a message.
+//! Bytes that a segment costs beyond its payload while it is kept, and allocations per message.
 
 use crate::bare::Bare;
 use crate::heap;
@@ -73,7 +73,7 @@ fn out_of_order<P: Peer>(load: Load) -> f64 {
     beyond(peer, load, window - 1)
 }
 
-/// Bytes a segment that `peer` has on the heap beyond `segments` payloads and what it began with.
+/// Heap bytes of `peer` per segment, beyond the payloads of `segments` and what it began with.
 fn beyond<P: Peer>(peer: P, load: Load, segments: u16) -> f64 {
     let nowhere = Link::nowhere();
     let fresh = float(heap::of(P::new(load.window, nowhere.clone())));
@@ -82,7 +82,7 @@ fn beyond<P: Peer>(peer: P, load: Load, segments: u16) -> f64 {
 
 fn allocations<P: Peer>(load: Load) -> f64 {
     let mut pipe = Pipe::<P>::new(load);
-    // Longer than for the times: a buffer grows as long as a worse streak of losses may come.
+    // Longer than for the timings, since a buffer may grow until the worst streak of losses has come.
     pipe.deliver(u64::from(load.window) * 32);
     let (before, received) = (heap::allocations(), pipe.received());
     pipe.deliver(u64::from(load.window.max(1024)) * 20);

@@ -1,4 +1,4 @@
-//! ns a delivered segment, all in: send, flush, path, input, recv, and the ACKs on their way back.
+//! ns per delivered segment in total: send, flush, path, input, recv, and the ACKs on their way back.
 
 use crate::bare::Bare;
 use crate::ikcp::Ikcp;
@@ -9,7 +9,7 @@ use crate::table::{self, Spread};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// Every size, window and loss, `rounds` times; in a round the implementations take turns.
+/// Every size, window and loss, `rounds` times. In each round the implementations take turns.
 pub(crate) fn table(rounds: usize) {
     println!("CPU ns a delivered segment, median of {rounds} interleaved rounds [least..most]");
     for size in [64, MSS] {
@@ -21,7 +21,7 @@ pub(crate) fn table(rounds: usize) {
     }
 }
 
-/// One run, whose instructions callgrind counts. Prints the messages that came out.
+/// One run, for counting instructions with callgrind. Prints the number of delivered messages.
 pub(crate) fn one(peer: &str, load: Load, count: u64) {
     let run = match peer {
         Whitewater::NAME => run::<Whitewater>,
@@ -39,7 +39,7 @@ pub(crate) fn one(peer: &str, load: Load, count: u64) {
 
 fn row(load: Load, rounds: usize) {
     let Load { size, window, loss } = load;
-    // Some windows' worth, so that what a round trip costs once is shared out alike.
+    // Several windows, so that costs per round trip are spread out evenly.
     let count = u64::from(window.max(1024)) * 20;
     let peers: [(&str, RunFn); 3] =
         [(Whitewater::NAME, run::<Whitewater>), (Ikcp::NAME, run::<Ikcp>), (Rust::NAME, run::<Rust>)];
@@ -66,11 +66,11 @@ fn row(load: Load, rounds: usize) {
 
 type RunFn = fn(Load, u64) -> Run;
 
-/// What a run took, a delivered message.
+/// The cost of a run per delivered message.
 struct Run {
     delivered: u64,
     nanos: f64,
-    /// What the path was worth: an implementation that repeats less or later has less to do.
+    /// What the path saw: an implementation that resends less or later has less to do.
     virtual_micros: f64,
     bytes: f64,
 }
@@ -78,7 +78,7 @@ struct Run {
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 fn run<P: Peer>(load: Load, count: u64) -> Run {
     let mut pipe = Pipe::<P>::new(load);
-    // Until the RTT is known, every buffer has been all the way round, and losses are usual.
+    // Warm up until the RTT is known, every buffer has been used, and losses are normal.
     pipe.deliver(u64::from(load.window) * 8);
     let (before, now, bytes) = (pipe.received(), pipe.now(), pipe.bytes());
     let start = cpu_time();
@@ -94,11 +94,11 @@ fn run<P: Peer>(load: Load, count: u64) -> Run {
     }
 }
 
-/// Time that this thread ran. A run takes as long as a turn of the scheduler, so on a machine with
-/// other work the time on the wall is that or twice that.
+/// CPU time of this thread. A run is about as long as a time slice of the scheduler, so on a busy machine
+/// wall-clock time may be twice as long.
 pub(crate) fn cpu_time() -> Duration {
     let mut time = MaybeUninit::uninit();
-    // SAFETY: the kernel fills in the time that it is given room for, or says that it did not.
+    // SAFETY: the kernel fills in the time, for which there is room, or reports failure.
     let time = unsafe {
         assert_eq!(libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr()), 0);
         time.assume_init()

@@ -1,4 +1,5 @@
-//! A session as a [`Peer`]: a client and a server without I/O, one reliable lane. The first end of a pipe is the client.
+//! A session as a [`Peer`]: a client and a server without I/O, with one reliable lane. The first end of a
+//! pipe is the client.
 
 use crate::pipe::{Peer, Port};
 use std::cell::Cell;
@@ -12,7 +13,7 @@ use whitewater::session::{
 };
 use whitewater_sim::SimRng;
 
-/// Protected by a checksum, or encrypted.
+/// Protected by a checksum or encrypted.
 pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
     end: End,
     port: Port,
@@ -37,7 +38,7 @@ impl<const IS_ENCRYPTED: bool> Sessions<IS_ENCRYPTED> {
         }
     }
 
-    /// What there is to send.
+    /// Sends everything there is to send.
     fn transmit(&mut self, now: Time) {
         let Self { end, port, datagram } = self;
         loop {
@@ -124,7 +125,7 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
         self.transmit(now);
     }
 
-    /// Before the session is up: more than anybody wants to wait.
+    /// Until the session is up: more than any limit on waiting.
     fn wait_snd(&self) -> usize {
         let connection = match &self.end {
             End::Client(session) => session.connection(),
@@ -135,5 +136,5 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
     }
 }
 
-/// Where each end takes the other to be.
+/// The address that each end believes the other to have.
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1000);

@@ -1,8 +1,8 @@
-//! A row of a table: what each implementation took, and how often whitewater's share that is.
+//! A row of a table: the figure of each implementation, and its ratio to whitewater's.
 
 use std::fmt;
 
-/// The middle, the least and the most of some measurements.
+/// The median, the least and the greatest of some measurements.
 pub(crate) struct Spread {
     pub(crate) median: f64,
     min: f64,
@@ -23,8 +23,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// `ww 123 ns [120..130]  ikcp.c 456 ns (3.7x) [450..470]  ..`: the first is what the others are
-/// compared with.
+/// `ww 123 ns [120..130]  ikcp.c 456 ns (3.7x) [450..470]  ..`: the others are compared with the first.
 pub(crate) fn spreads(unit: &str, peers: &[(&str, Spread)]) -> String {
     let base = peers[0].1.median;
     let cell = |(index, (name, spread)): (usize, &(&str, Spread))| {
@@ -33,7 +32,7 @@ pub(crate) fn spreads(unit: &str, peers: &[(&str, Spread)]) -> String {
     peers.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
 }
 
-/// The same of single figures.
+/// The same for single figures.
 pub(crate) fn values(unit: &str, peers: &[(&str, f64)]) -> String {
     let base = peers[0].1;
     let cell = |(index, &(name, median)): (usize, &(&str, f64))| {
@@ -43,7 +42,7 @@ pub(crate) fn values(unit: &str, peers: &[(&str, f64)]) -> String {
 }
 
 fn value(name: &str, value: f64, unit: &str, base: Option<f64>) -> String {
-    // A ratio to next to nothing says nothing.
+    // A ratio to almost zero is meaningless.
     let ratio = base.filter(|base| *base > 0.5).map(|base| format!(" ({:.1}x)", value / base));
     format!("{name} {} {unit}{}", figure(value), ratio.unwrap_or_default())
 }

@@ -1,5 +1,5 @@
-//! Round trips of 64 bytes without a runtime: one thread has both ends on loopback, and waits in none but a blocking call of the one
-//! whose turn it is. How long they take, and the datagrams of each.
+//! Round trips of 64 bytes without a runtime: one thread has both ends on loopback, and only waits in a
+//! blocking call of the end whose turn it is. Measures how long they take, and how many datagrams each needs.
 
 use crate::table::{Spread, spreads};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use whitewater::session::{
     Cipher, ClientConfig, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite, Target,
 };
 
-/// Each implementation so many times, in turns.
+/// Each implementation `rounds` times, in turns.
 pub(crate) fn table(rounds: usize) {
     let mut found = NAMES.map(|name| (name, Vec::new(), 0.0));
     for _ in 0..rounds {
@@ -35,7 +35,7 @@ pub(crate) fn one(name: &str, count: usize) {
 
 const NAMES: [&str; 5] = ["udp", "bare", "session", "encrypted", "tcp"];
 
-/// The median round trip in us, and datagrams of a round trip.
+/// The median round trip in µs, and datagrams per round trip.
 fn measure(name: &str, count: usize) -> (f64, f64) {
     match name {
         "udp" => run(&mut Udp::new(), count),
@@ -64,10 +64,10 @@ fn run(pair: &mut impl Pair, count: usize) -> (f64, f64) {
 
 /// Two ends.
 trait Pair {
-    /// A message there and back.
+    /// One message there and back.
     fn turn(&mut self);
 
-    /// Datagrams of both, if they count them.
+    /// Datagrams sent by both ends, if they count them.
     fn sent(&self) -> u64 {
         0
     }
@@ -125,7 +125,7 @@ impl Bare {
         let (near, far) = sockets();
         let wrap = |socket| {
             let mut socket = kcp::Socket::wrap(socket, Conv(7), &Config::turbo()).expect("a config");
-            socket.set_late_acks(true); // for each message is answered
+            socket.set_late_acks(true); // each message is answered
             socket
         };
         Self(wrap(near), wrap(far))
@@ -200,7 +200,7 @@ impl Pair for Sessions {
     }
 }
 
-/// Two sockets that are connected to each other.
+/// Two sockets connected to each other.
 fn sockets() -> (UdpSocket, UdpSocket) {
     let (near, far) = (UdpSocket::bind(ANY).expect("a port"), UdpSocket::bind(ANY).expect("a port"));
     near.connect(far.local_addr().expect("an address")).expect("a way");

@@ -1,26 +1,26 @@
-//! What a reliable message of 64 bytes costs on the wire: UDP payload and 28 bytes of IPv4 and UDP a datagram, both directions, without loss,
-//! in virtual time and so exactly.
+//! What a reliable message of 64 bytes costs on the wire: the UDP payload plus 28 bytes of IPv4 and UDP
+//! headers per datagram, in both directions, without loss. In virtual time, so the figures are exact.
 
 mod bare;
 mod sessions;
 
 use std::fmt;
 
-/// Bytes of a message.
+/// Size of a message, bytes.
 const MESSAGE: usize = 64;
 /// Half a round trip, ms.
 const DELAY: u32 = 25;
-/// Messages of a run.
+/// Messages per run.
 const COUNT: u64 = 200_000;
-/// Bytes of the headers of IPv4 and UDP.
+/// Size of the IPv4 and UDP headers, bytes.
 const IP_AND_UDP: u64 = 28;
 
-/// How messages come.
+/// How often messages are sent.
 #[derive(Clone, Copy)]
 enum Load {
-    /// As many as are taken.
+    /// As many as are accepted.
     Full,
-    /// So many each ms.
+    /// This many per ms.
     Paced(u64),
 }
 
@@ -28,7 +28,7 @@ impl Load {
     const ALL: [(Self, &str); 3] =
         [(Self::Full, "as many as go"), (Self::Paced(4), "4 a ms"), (Self::Paced(1), "1 a ms")];
 
-    /// Messages that may be sent in one ms.
+    /// Most messages to send in one ms.
     fn quota(self) -> u64 {
         match self {
             Self::Full => u64::MAX,
@@ -37,7 +37,7 @@ impl Load {
     }
 }
 
-/// What went over the wire, both directions.
+/// What was sent on the wire, in both directions.
 #[derive(Clone, Copy, Default)]
 struct Wire {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Bare KCP as a listener has it: its peers, their timers and the table of them.
+//! Bare KCP with a listener's table of peers and their timers.
 
 use super::Side;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ pub(super) struct Bare<K> {
     kind: PhantomData<K>,
 }
 
-/// How loss is found.
+/// How losses are detected.
 pub(super) trait Kind {
     fn config() -> Kcp;
 }

@@ -1,9 +1,9 @@
-//! Datagrams in a row, and whose each is.
+//! Consecutive datagrams, each with its owner.
 
 #[derive(Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
-    /// Whose it is, and where it ends.
+    /// The owner of each, and where it ends.
     ends: Vec<(usize, usize)>,
 }
 

@@ -1,5 +1,5 @@
-//! Control blocks that are updated each 10 ms, each at a moment of its own: what their `check` says as well. Whose a datagram is says a
-//! table of addresses and convs, as a server on one socket has it.
+//! Control blocks that are each updated every 10 ms, at different times, which is also what their `check`
+//! says. A table of addresses and convs finds the owner of a datagram, as in a server with one socket.
 
 use super::bare::address;
 use super::{Side, anywhere};
@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 pub(super) struct Beat<P> {
     peers: Vec<P>,
     table: HashMap<(SocketAddr, u32), usize>,
-    /// Those of each ms of a beat.
+    /// The control blocks that are updated in each ms of an interval.
     beats: [Vec<usize>; TICK as usize],
     port: Port,
-    /// Those that a datagram came for.
+    /// The control blocks that have received a datagram.
     heard: Vec<usize>,
     buf: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! ENet, by rusty_enet: a host with all sessions, and one for each client.
+//! ENet, by rusty_enet: one host with all sessions, and one host per client.
 
 use super::Side;
 use super::udp::{Host, socket};
@@ -82,7 +82,7 @@ type Client = Enet<ReadWrite<SocketAddr, io::Error>>;
 
 pub(super) struct Clients {
     clients: Vec<Client>,
-    /// Those that have something to do, besides those whose turn it is: each has one every 10 ms.
+    /// Clients with something to do, besides those whose turn it is: each has one turn every 10 ms.
     busy: Vec<usize>,
     arrived: Vec<Packet>,
 }
@@ -141,5 +141,5 @@ fn serve(client: &mut Client, mut take: impl FnMut(Packet)) {
     }
 }
 
-/// Where clients think that it is.
+/// The address that clients believe the server to have.
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);

@@ -1,6 +1,6 @@
-//! A full server: thousands of sessions that each send 64 bytes both ways 30 times a second, at moments of their own. In virtual time and
-//! in memory, so that counts and latencies are exact; the time is that of the server's ends alone, and so are the instructions that
-//! `callgrind.sh crowd` counts.
+//! A full server: thousands of sessions that each send 64 bytes both ways 30 times per second, at different
+//! times. It runs in virtual time and in memory, so counts and latencies are exact. Only the time of the
+//! server's ends is measured; the same applies to the instructions that `callgrind.sh crowd` counts.
 
 mod bare;
 mod batch;
@@ -25,25 +25,25 @@ use sessions::{Clients, Server};
 
 /// All ends of one side. Times are in ms.
 trait Side {
-    /// Takes a datagram of that session.
+    /// Takes a datagram of the session `index`.
     fn input(&mut self, now: u32, index: usize, datagram: &[u8]);
     fn send(&mut self, now: u32, index: usize, message: &[u8]);
-    /// Does what is due and gives what leaves to `out`.
+    /// Does what is due and passes outgoing datagrams to `out`.
     fn update(&mut self, now: u32, out: impl FnMut(usize, &[u8]));
-    /// Gives each message that has come to `take`.
+    /// Passes each received message to `take`.
     fn recv(&mut self, take: impl FnMut(&[u8]));
 }
 
-/// What a run came to.
+/// The results of a run.
 struct Found {
-    /// Datagrams a session and second that the server's ends sent.
+    /// Datagrams sent by the server's ends, per session and second.
     datagrams: f64,
     bytes: f64,
-    /// ms from a send to its receipt, of both directions.
+    /// ms from sending to receiving, in both directions.
     p50: u32,
     p99: u32,
     p999: u32,
-    /// ns of a session in a 30th of a second.
+    /// ns per session in 1/30 s.
     cpu: f64,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn table(sessions: usize) {
     }
 }
 
-/// What sessions cost whose applications say nothing.
+/// The cost of sessions whose applications send nothing.
 pub(crate) fn idle(sessions: usize) {
     let crowd = Crowd { sessions, loss: 0, is_idle: true, seconds: SECONDS };
     let Found { datagrams, bytes, cpu, .. } = crowd.run(Server::new, Clients::new);
@@ -73,7 +73,7 @@ pub(crate) fn idle(sessions: usize) {
     );
 }
 
-/// One run of that, for a profiler: so many seconds of the load are measured.
+/// One run, for a profiler, that measures `seconds` of the load.
 pub(crate) fn profile(name: &str, sessions: usize, loss: u32, seconds: u32) {
     let found = run(name, Crowd { sessions, loss, is_idle: false, seconds });
     found.print(name, &found);
@@ -101,9 +101,9 @@ fn run(name: &str, crowd: Crowd) -> Found {
 struct Crowd {
     sessions: usize,
     loss: u32,
-    /// Whether nobody says anything.
+    /// Whether nobody sends anything.
     is_idle: bool,
-    /// How long the measured part of the load takes.
+    /// How long the measured part of the load is.
     seconds: u32,
 }
 
@@ -162,14 +162,14 @@ struct World<S, C> {
     clients: C,
     up: Path,
     down: Path,
-    /// Who sends when, of either side.
+    /// Who sends when, on each side.
     sends: [Agenda; 2],
-    /// Messages by the ms that they took.
+    /// Number of messages by their latency in ms.
     latencies: Vec<u64>,
-    /// What the server gets in a ms, and sends.
+    /// What the server receives in one ms, and what it sends.
     arrived: Batch,
     leaving: Batch,
-    /// Seconds of the server's side.
+    /// CPU seconds of the server's side.
     cpu: f64,
 }
 
@@ -211,7 +211,7 @@ impl<S: Side, C: Side> World<S, C> {
     }
 }
 
-/// What the server's ends do in a ms: what is measured. `callgrind.sh` knows its name.
+/// What the server's ends do in one ms, which is what is measured. `callgrind.sh` knows its name.
 #[inline(never)]
 fn serve<S: Side>(
     server: &mut S,
@@ -227,7 +227,7 @@ fn serve<S: Side>(
     server.update(now, |index, datagram| leaving.push(index, datagram));
 }
 
-/// Who sends at which ms of 100: each three times, beginning anywhere.
+/// Who sends in which ms of 100: each three times, with a random start.
 struct Agenda([Vec<usize>; 100]);
 
 impl Agenda {
@@ -247,7 +247,8 @@ impl Agenda {
     }
 }
 
-/// A number that depends on both and looks random. Source: `SplitMix64`, <https://prng.di.unimi.it/splitmix64.c>.
+/// A pseudo-random number that depends on both arguments. Source: `SplitMix64`,
+/// <https://prng.di.unimi.it/splitmix64.c>.
 fn anywhere(index: usize, seed: u64) -> usize {
     let mixed = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed << 32);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -264,14 +265,14 @@ pub(crate) fn thread_time() -> f64 {
     used.tv_sec as f64 + used.tv_nsec as f64 * 1e-9
 }
 
-/// Bytes of a message.
+/// Size of a message, bytes.
 const SIZE: usize = 64;
-/// ms on the way, each direction.
+/// Delay in each direction, ms.
 const DELAY: u32 = 25;
-/// When the load begins, and when the measurement does, ms.
+/// When the load starts, and when the measurement starts, ms.
 const START: u32 = 2000;
 const WARM: u32 = 14_000;
-/// How long it takes.
+/// How long the measurement takes, s.
 pub(crate) const SECONDS: u32 = 6;
-/// Longest latency told apart, ms.
+/// Longest latency that is distinguished, ms.
 const LONGEST: usize = 4000;

@@ -1,4 +1,4 @@
-//! No protocol: a message is a datagram. What measuring costs.
+//! No protocol: each message is a datagram. This is the cost of measuring.
 
 use super::Side;
 use super::batch::Batch;

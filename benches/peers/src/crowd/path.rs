@@ -1,13 +1,13 @@
-//! One direction of all paths: a delay, and a loss.
+//! One direction of all paths: a delay and a loss.
 
 use std::collections::VecDeque;
 
 pub(super) struct Path {
     delay: u32,
-    /// Of 2^32, how many datagrams get lost.
+    /// How many of 2^32 datagrams get lost.
     lost_below: u64,
     random: u64,
-    /// When it arrives, whose it is, and its bytes.
+    /// When each datagram arrives, its owner, and its bytes.
     under_way: VecDeque<(u32, usize, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     pub(super) datagrams: u64,

@@ -1,4 +1,4 @@
-//! Sessions: a server that has them all, and their clients. Not encrypted, as KCP is not.
+//! Sessions: one server with all of them, and their clients. Not encrypted, like KCP.
 
 use super::Side;
 use super::bare::{address, index, random, time};

@@ -1,5 +1,6 @@
-//! The same crowd over sockets of loopback and by the clock: a thread has the server with its one socket, whose CPU time counts, the
-//! other one all clients, each with a socket of its own. Either looks at its sockets each ms, so that what is waited for costs all the same.
+//! The same crowd over loopback sockets in real time. One thread has the server with its single socket, and
+//! its CPU time counts. The other has all clients, each with a socket of its own. Both look at their sockets
+//! every ms, so that a late datagram costs no less.
 
 use super::bare::{Bare, ByTime};
 use super::beat::Beat;
@@ -54,14 +55,14 @@ fn one(name: &str, sessions: usize, seconds: u32) -> Found {
 }
 
 struct Found {
-    /// Datagrams a session and second that the server sent.
+    /// Datagrams sent by the server, per session and second.
     datagrams: f64,
-    /// Messages of a hundred that did not come in time.
+    /// Percentage of the messages that did not arrive in time.
     missing: f64,
-    /// us from a send to its receipt, of both directions.
+    /// µs from sending to receiving, in both directions.
     p50: u32,
     p99: u32,
-    /// ns of a session in a 30th of a second.
+    /// ns per session in 1/30 s.
     cpu: f64,
 }
 
@@ -78,12 +79,12 @@ impl Found {
     }
 }
 
-/// A server with its socket.
+/// A server and its socket.
 pub(super) trait Host {
     fn address(&self) -> SocketAddr;
-    /// What the ms in `from..=now` have brought, and what those sessions send.
+    /// Handles the ms in `from..=now`: receives, and sends for the sessions in `sends`.
     fn step(&mut self, from: u32, now: u32, sends: &[usize], message: &[u8], take: &mut dyn FnMut(&[u8]));
-    /// Datagrams so far.
+    /// Datagrams sent so far.
     fn sent(&self) -> u64;
 }
 
@@ -143,7 +144,8 @@ fn converse(clock: Instant, end: u32, sockets: &Sockets, to: SocketAddr, side: &
     times
 }
 
-/// Calls `step` once a ms, or for several when it is late: with the first of them, the last, who sends in them, and what.
+/// Calls `step` once per ms, or once for several when it is late: with the first and the last ms, who sends
+/// in them, and what.
 fn each_ms(clock: Instant, end: u32, agenda: &Agenda, mut step: impl FnMut(u32, u32, &[usize], &[u8])) {
     let (mut next, mut sends, mut message) = (0, Vec::new(), [0x5a; SIZE]);
     while next < end {
@@ -212,7 +214,8 @@ pub(super) fn socket() -> UdpSocket {
     socket
 }
 
-/// Control blocks as their users drive them: a call a datagram, whose session its address tells, and each updated every 10 ms.
+/// Control blocks as their users drive them: one call per datagram, whose session is found by its address,
+/// and each updated every 10 ms.
 struct OneByOne<P> {
     socket: UdpSocket,
     addresses: Vec<SocketAddr>,
@@ -248,7 +251,7 @@ impl<P: Peer> Host for OneByOne<P> {
             match socket.recv_from(&mut buf) {
                 Ok((len, from)) => blocks.input(now, indices[&from], &buf[..len]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => {} // of a datagram that nobody took
+                Err(_) => {} // about a datagram that did not arrive
             }
         }
         blocks.recv(take);
@@ -266,7 +269,7 @@ impl<P: Peer> Host for OneByOne<P> {
     }
 }
 
-/// Bare KCP peers by time.
+/// Bare KCP peers, which detect losses by timing.
 struct Listener {
     listener: kcp::Listener,
     ids: Vec<PeerId>,

@@ -1,4 +1,4 @@
-//! The system's calls with nothing around them: what there is to reach.
+//! The system's calls with nothing around them: the best that can be reached.
 
 use super::udp::Mover;
 use std::mem;
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-/// One datagram a call, by std.
+/// One datagram per call, by std.
 pub(super) struct OneByOne {
     buf: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl Mover for OneByOne {
     }
 }
 
-/// `sendmmsg` and `recvmmsg`, whose headers are made once.
+/// `sendmmsg` and `recvmmsg`, with headers prepared once.
 pub(super) struct Mmsg {
     bytes: Vec<u8>,
     addresses: Vec<libc::sockaddr_in>,
@@ -43,7 +43,7 @@ impl Mover for Mmsg {
     const NAME: &'static str = "bare sendmmsg";
 
     fn new(_: &UdpSocket, _: &UdpSocket) -> Self {
-        // SAFETY: all zeros is a value of each of these.
+        // SAFETY: all zeros is a valid value of each of these.
         let (address, part, header) = unsafe { (mem::zeroed(), mem::zeroed(), mem::zeroed()) };
         Self {
             bytes: vec![0; BATCH << 11],
@@ -75,7 +75,7 @@ impl Mover for Mmsg {
             self.prepare(index);
         }
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: each header points to a part of `bytes` of its own, and to an address.
+        // SAFETY: each header points to its own part of `bytes`, and to an address.
         let count = unsafe { libc::recvmmsg(socket.as_raw_fd(), headers, BATCH as u32, 0, ptr::null_mut()) };
         usize::try_from(count).unwrap_or(0)
     }
@@ -91,7 +91,7 @@ impl Mmsg {
     }
 }
 
-/// One call for as many datagrams as UDP's offloads take, from and to memory that is ready.
+/// One call for as many datagrams as UDP offloading accepts, with memory prepared beforehand.
 pub(super) struct Gso {
     datagrams: Vec<u8>,
     buf: Vec<u8>,
@@ -124,7 +124,7 @@ impl Mover for Gso {
 
 fn set(socket: &UdpSocket, option: libc::c_int, value: libc::c_int) {
     let len = mem::size_of_val(&value) as u32;
-    // SAFETY: the value is as long as is said.
+    // SAFETY: the length is that of the value.
     let set = unsafe {
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, (&raw const value).cast(), len)
     };

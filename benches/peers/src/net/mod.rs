@@ -1,4 +1,4 @@
-//! Datagrams through sockets: the library's, beside the system's bare calls.
+//! Datagrams through sockets: the library's I/O compared with plain system calls.
 
 mod bare;
 pub(crate) mod udp;

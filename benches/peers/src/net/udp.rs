@@ -1,5 +1,6 @@
-//! What a datagram on loopback costs by std's calls, by the system's bare ones, and by the library's batched I/O, plain and with all
-//! that the system offers: in one thread, that sends some and then receives them, so that its CPU time is that of both ends.
+//! What a datagram on loopback costs with std's calls, with plain system calls, and with the library's
+//! batched I/O, both without and with everything the system offers. One thread sends some and then receives
+//! them, so its CPU time is that of both ends.
 
 use super::bare::{Gso, Mmsg, OneByOne};
 use crate::runs::cpu_time;
@@ -14,14 +15,14 @@ pub(super) trait Mover {
 
     fn new(from: &UdpSocket, to: &UdpSocket) -> Self;
 
-    /// Sends the datagram to each.
+    /// Sends the datagram to each address.
     fn send(&mut self, socket: &UdpSocket, to: &[SocketAddr], datagram: &[u8]);
 
-    /// Makes one call; returns how many datagrams it gave.
+    /// Makes one receiving call. Returns how many datagrams it returned.
     fn recv(&mut self, socket: &UdpSocket) -> usize;
 }
 
-/// Each load and each way `rounds` times; in a round the ways take turns.
+/// Each load in each way `rounds` times. In each round the ways take turns.
 pub(crate) fn table(rounds: usize) {
     println!(
         "CPU ns a datagram, median of {rounds} interleaved rounds [least..most]; datagrams a second of both ends in one thread"
@@ -57,16 +58,16 @@ pub(crate) fn table(rounds: usize) {
 #[derive(Clone, Copy)]
 struct Load {
     size: usize,
-    /// Where to, in turn.
+    /// Number of destinations, used in turn.
     addresses: u16,
-    /// Datagrams sent before they are received: fewer than a receive buffer of the usual size holds.
+    /// Datagrams sent before they are received: fewer than fit in a receive buffer of the usual size.
     burst: usize,
     count: usize,
 }
 
 type RunFn = fn(Load) -> Cost;
 
-/// ns a datagram.
+/// ns per datagram.
 struct Cost {
     send: f64,
     recv: f64,
@@ -133,7 +134,7 @@ fn run<M: Mover>(load: Load) -> Cost {
     Cost { send: each(sending), recv: each(receiving), wall: each(start.elapsed()) }
 }
 
-/// The library's, with what the system offers or without.
+/// The library's I/O, with or without what the system offers.
 struct Ours<const BATCHED: bool> {
     from: Port,
     to: Port,

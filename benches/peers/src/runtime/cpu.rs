@@ -1,6 +1,6 @@
 //! The CPU time of the process.
 
-/// A moment, in seconds of CPU time.
+/// A point in time, in seconds of CPU time.
 pub(super) struct Cpu(f64);
 
 impl Cpu {

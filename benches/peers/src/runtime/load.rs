@@ -1,4 +1,4 @@
-//! What goes through a pair of streams.
+//! The traffic over a pair of streams.
 
 use super::Load;
 use super::pairs::Stream;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
-/// Runs it; returns the median round trip in seconds, if there are any.
+/// Runs the load. Returns the median round trip in seconds, if it has round trips.
 pub(super) async fn run(near: Box<dyn Stream>, far: Box<dyn Stream>, load: Load) -> f64 {
     match load {
         Load::Bulk(bytes) => one_way(near, far, bytes, 64 << 10).await,
@@ -21,7 +21,7 @@ async fn one_way(mut near: Box<dyn Stream>, mut far: Box<dyn Stream>, bytes: usi
         while left > 0 {
             left -= far.read(&mut buf).await.expect("a peer that is there");
         }
-        far // what is acknowledged late does not count
+        far // what is acknowledged later does not count
     });
     let data = vec![7; each];
     for _ in 0..bytes / each {
@@ -32,7 +32,7 @@ async fn one_way(mut near: Box<dyn Stream>, mut far: Box<dyn Stream>, bytes: usi
     0.0
 }
 
-/// Both ends in tasks of their own, as a program has them: what is not spawned waits for the tasks.
+/// Both ends run in tasks of their own, as in a program. The future that is not spawned waits for them.
 async fn ping_pong(near: Box<dyn Stream>, far: Box<dyn Stream>, count: usize, pause: Duration) -> f64 {
     tokio::spawn(ping(near, tokio::spawn(pong(far, count)), count, pause)).await.expect("no panic")
 }

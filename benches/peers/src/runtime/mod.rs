@@ -1,5 +1,6 @@
-//! Streams under tokio, both ends on loopback in one process: bulk, small messages, round trips. Ours over bare KCP, over a session and
-//! over an encrypted one, tokio_kcp, quinn, and TCP as what the system does by itself. KCP has the same mtu, windows and knobs everywhere.
+//! Streams under tokio, both ends on loopback in one process: bulk, small messages, round trips. Compares
+//! ours over bare KCP, over a session and over an encrypted one with tokio_kcp, quinn, and TCP, which the
+//! system provides. KCP has the same mtu, windows and settings everywhere.
 
 mod cpu;
 mod load;
@@ -15,18 +16,18 @@ use tokio::runtime::{Builder, Runtime};
 /// What is measured.
 #[derive(Clone, Copy)]
 enum Load {
-    /// So many bytes one way, in writes of 64 KiB.
+    /// This many bytes one way, in writes of 64 KiB.
     Bulk(usize),
-    /// So many messages of 64 bytes one way.
+    /// This many messages of 64 bytes one way.
     Messages(usize),
-    /// So many messages of 64 bytes there and back, one after another.
+    /// This many messages of 64 bytes there and back, one after another.
     PingPong(usize),
-    /// The same, 60 a second.
+    /// The same, 60 per second.
     Echo(usize),
 }
 
 impl Load {
-    /// Whether a bare UDP socket can carry it: nothing is lost of one datagram at a time.
+    /// Whether a bare UDP socket can carry it: nothing gets lost with one datagram at a time.
     const fn is_in_turns(self) -> bool {
         matches!(self, Self::PingPong(_) | Self::Echo(_))
     }
@@ -37,7 +38,7 @@ impl Load {
     }
 }
 
-/// Each load so many times, the implementations in turn.
+/// Each load `rounds` times. The implementations take turns.
 pub(crate) fn table(rounds: usize) {
     rows(
         rounds,
@@ -49,7 +50,7 @@ pub(crate) fn table(rounds: usize) {
     );
 }
 
-/// What a player's traffic costs who has nothing else to do: each message finds everybody asleep.
+/// The cost of a player's traffic on an otherwise idle machine: each message has to wake everybody up.
 pub(crate) fn echo(rounds: usize) {
     rows(rounds, &[("60 Hz echo, p50", "us", Load::Echo(120))]);
 }
@@ -89,7 +90,7 @@ pub(crate) fn one(peer: &str, load: &str, count: usize) {
     println!("{figure:.1} {cpu:.1}");
 }
 
-/// One run: the figure, and the CPU time of both ends for each MB or message.
+/// One run: the figure, and the CPU time of both ends per MB or message.
 fn measure(name: &str, load: Load) -> (f64, f64) {
     let runtime = runtime(load);
     runtime.block_on(async {
@@ -105,7 +106,7 @@ fn measure(name: &str, load: Load) -> (f64, f64) {
     })
 }
 
-/// Two threads for what both ends do at the same time, one for what they do in turn.
+/// Two threads if both ends work at the same time, one if they take turns.
 fn runtime(load: Load) -> Runtime {
     let mut builder = match load {
         Load::PingPong(_) | Load::Echo(_) => Builder::new_current_thread(),

@@ -1,4 +1,4 @@
-//! Both ends of a stream, of each implementation.
+//! Both ends of a stream, for each implementation.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -14,13 +14,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(super) const NAMES: [&str; 7] = ["bare", "session", "encrypted", "tokio_kcp", "quinn", "udp", "tcp"];
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// Segments, everywhere.
+/// In segments, the same everywhere.
 pub(super) const WINDOW: u16 = 1024;
 
-/// The end that begins, and the other one. In a stream small writes share segments; else each is a message. Where it has a choice, tokio_kcp
-/// flushes each write and each datagram for round trips, and with its timer otherwise, each of which is the faster one.
+/// The end that begins, and the other end. With `stream`, small writes share segments; otherwise each is a
+/// message. For round trips, tokio_kcp flushes on each write and each datagram (`flush`); otherwise its timer
+/// flushes. Each is faster in its place.
 pub(super) async fn pair(name: &str, stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>) {
-    // As tokio_kcp, who writes waits when a window's worth waits to be sent.
+    // As with tokio_kcp, a writer waits when a full window waits to be sent.
     let kcp =
         Config { stream, snd_wnd: WINDOW, rcv_wnd: WINDOW, snd_queue: WINDOW.into(), ..Config::turbo() };
     match name {
@@ -75,11 +76,11 @@ async fn theirs(stream: bool, flush: bool) -> (Box<dyn Stream>, Box<dyn Stream>)
     let to = listener.local_addr().expect("an address");
     let near = tokio_kcp::KcpStream::connect_with_socket(&config, socket(), to).await.expect("a socket");
     let pair = greet(near, async { listener.accept().await.expect("a socket").0 }).await;
-    std::mem::forget(listener); // its streams end with it
+    std::mem::forget(listener); // its streams would end with it
     pair
 }
 
-/// A socket with the buffers that ours have: a window fits.
+/// A socket with buffers as large as ours: a window fits.
 fn socket() -> UdpSocket {
     let socket = std::net::UdpSocket::bind(ANY).expect("a port");
     let buffers = socket2::SockRef::from(&socket);
@@ -98,7 +99,7 @@ async fn tcp() -> (Box<dyn Stream>, Box<dyn Stream>) {
     greet(near, async { far }).await
 }
 
-/// Both ends, when each has heard the other.
+/// Returns both ends once each has heard from the other.
 async fn greet(
     mut near: impl Stream + 'static,
     far: impl Future<Output = impl Stream + 'static>,

@@ -1,4 +1,4 @@
-//! A stream of QUIC by quinn, encrypted by ring.
+//! A QUIC stream by quinn, encrypted by ring.
 
 use super::pairs::WINDOW;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream, and what has to live as long.
+/// A stream, and what must live as long.
 pub(super) struct Quic {
     send: SendStream,
     receive: RecvStream,
@@ -22,7 +22,7 @@ pub(super) struct Quic {
     _endpoint: Endpoint,
 }
 
-/// Both ends; the second one accepts its stream when there is something in it.
+/// Both ends; the second one accepts its stream once there is data in it.
 pub(super) async fn pair(at: SocketAddr) -> (Quic, impl Future<Output = Quic>) {
     let name = "localhost";
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).expect("a key");
@@ -64,7 +64,7 @@ pub(super) async fn pair(at: SocketAddr) -> (Quic, impl Future<Output = Quic>) {
     (near, far)
 }
 
-/// As much may be under way as elsewhere.
+/// Allows as much data in flight as the others.
 fn transport() -> Arc<TransportConfig> {
     let bytes = u32::from(WINDOW) * 1400;
     let mut config = TransportConfig::default();

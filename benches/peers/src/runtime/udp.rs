@@ -1,4 +1,5 @@
-//! A bare UDP socket as a stream, for round trips: what the others are built on. Nothing sees to it that anything arrives.
+//! A bare UDP socket as a stream, for round trips: what the others are built on. Nothing makes sure that
+//! anything arrives.
 
 use std::io;
 use std::net::SocketAddr;

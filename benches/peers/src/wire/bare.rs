@@ -1,4 +1,4 @@
-//! Bare KCP: messages, each a segment of its own, and streams, whose segments are filled up.
+//! Bare KCP: messages, each in a segment of its own, and streams, which fill up their segments.
 
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use crate::ikcp::Ikcp;
@@ -46,7 +46,7 @@ fn run<P: Peer>(load: Load) -> Wire {
     wire
 }
 
-/// Ours, by time, as a stream of bytes.
+/// Our control block, with loss detection by timing, as a stream of bytes.
 struct Stream(Kcp<Port>);
 
 impl Peer for Stream {

@@ -1,4 +1,4 @@
-//! Sessions: a lane of messages, a lane that is a stream, and a channel; with a checksum, and encrypted.
+//! Sessions: a lane of messages, a lane that is a stream, and a channel; each with a checksum and encrypted.
 
 use super::{COUNT, DELAY, Load, MESSAGE, Wire};
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ fn run(suite: Suite, by: By, load: Load) -> Wire {
         }
         ends.step();
     }
-    (0..2 * DELAY).for_each(|_| ends.step()); // the last are acknowledged
+    (0..2 * DELAY).for_each(|_| ends.step()); // the last ones are acknowledged
     ends.wire
 }
 
@@ -103,7 +103,7 @@ impl Ends {
         Time::from_millis(self.now.into())
     }
 
-    /// A ms.
+    /// Advances by one ms.
     fn step(&mut self) {
         self.now += 1;
         let (now, at) = (self.now, self.time());
@@ -131,7 +131,7 @@ impl Ends {
         }
     }
 
-    /// Bytes of messages that have come.
+    /// Bytes of messages received.
     fn take(&mut self, by: By) -> u64 {
         let Some(connection) = self.session.and_then(|id| self.server.session_mut(id)) else { return 0 };
         let mut bytes = 0;
@@ -147,7 +147,7 @@ impl Ends {
         bytes
     }
 
-    /// Sends a message; whether there is room for more.
+    /// Sends a message. Returns whether there is room for more.
     fn send(&mut self, by: By) -> bool {
         let now = self.time();
         let Some(connection) = self.client.connection_mut() else { return false };
