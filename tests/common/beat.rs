@@ -1,4 +1,4 @@
-//! A flow to a KCP that acknowledges on a beat, each implementation by its own rule, in virtual time.
+//! A flow to a KCP that acknowledges at intervals, as different implementations do it, in virtual time.
 
 use std::time::Duration;
 use whitewater::Time;
@@ -11,11 +11,12 @@ use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
 /// How a receiver acknowledges.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Rule {
-    /// Ours, whose owner reads the socket on the beat only, as a game loop does.
+    /// Ours; its owner reads the socket only at intervals, as a game loop does.
     Ours,
-    /// Every segment, at the next beat. Source: ikcp.c `ikcp_flush`.
+    /// Every segment, at the next flush. Source: ikcp.c `ikcp_flush`.
     Ikcp,
-    /// At the next beat the last segment that came, and of the others those that `una` does not say. Source: kcp-go `KCP.flush`.
+    /// At the next flush: the last received segment, and of the others those that `una` does not cover.
+    /// Source: kcp-go `KCP.flush`.
     KcpGo,
 }
 
@@ -28,7 +29,7 @@ pub(crate) enum Flow {
     Snapshots,
     /// 3000 messages of 1200 bytes at once, without the congestion window.
     Bulk,
-    /// The same, with it.
+    /// The same with the congestion window.
     BulkCwnd,
 }
 
@@ -38,23 +39,23 @@ pub(crate) struct Cell {
     pub(crate) rule: Rule,
     /// ms.
     pub(crate) beat: u64,
-    /// Round trip of the path, and what is added to it each way without changing the order, ms.
+    /// Round trip of the path, and the jitter added in each direction, in order, ms.
     pub(crate) rtt: u64,
     pub(crate) jitter: u64,
-    /// Lost each way.
+    /// Loss in each direction.
     pub(crate) loss: f64,
     pub(crate) flow: Flow,
 }
 
-/// What came of a flow, over some seeds.
+/// The results of a flow, over some seeds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Segments sent again.
+    /// Segments that were resent.
     pub(crate) resent: u64,
     pub(crate) messages: u64,
-    /// From `send` until it can be read, sorted.
+    /// From `send` until the message can be read, sorted.
     pub(crate) latencies: Vec<Duration>,
-    /// Until the last one could, all seeds together.
+    /// Until the last message could be read, all seeds added up.
     pub(crate) took: Duration,
 }
 
@@ -88,7 +89,7 @@ impl Cell {
         cells
     }
 
-    /// The same flow by time and as ikcp.c would send it.
+    /// The same flow, sent with loss detection by timing and as ikcp.c would send it.
     pub(crate) fn beside_classic(&self, seeds: impl Iterator<Item = u64> + Clone) -> [Outcome; 2] {
         let config = Config { nc: self.flow != Flow::BulkCwnd, snd_wnd: 128, ..Config::turbo() };
         [(config, Drive::CHECK), (config.classic(), Drive::BEAT)]
@@ -116,7 +117,7 @@ impl Cell {
             ..LinkConfig::with_rtt(Duration::from_millis(self.rtt))
         };
         let links = [1, 2].map(|stream| Link::new(path.clone(), seed, stream).unwrap());
-        // Two beats that have nothing to do with each other.
+        // Two independent phases.
         let first = Time::from_micros(seed * 7919 % (self.beat * 1000));
         let alice = KcpEnd::new(CONV, config, drive, Time::from_micros(seed * 104_729 % 10_000)).unwrap();
         let mut pair = Pair::new(alice, Receiver::new(self.rule, self.beat, first), links);
@@ -140,13 +141,13 @@ impl Cell {
     }
 }
 
-/// A receiver that reads what comes at once, and acknowledges by its rule.
+/// A receiver that reads at once and acknowledges by its rule.
 pub(crate) struct Receiver {
     rule: Rule,
     kcp: Kcp<DatagramQueue>,
-    /// kcp-go: what it is to acknowledge.
+    /// kcp-go: what it must acknowledge.
     acks: Vec<(Sn, Millis)>,
-    /// Ours: what waits in the socket.
+    /// Ours: datagrams waiting in the socket.
     socket: Vec<Vec<u8>>,
     out: Vec<Vec<u8>>,
     next: Time,

@@ -1,4 +1,4 @@
-//! A server on loopback, in a thread of its own, that sends back what it is sent.
+//! An echo server on loopback, in its own thread.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use whitewater::net::Server;
 use whitewater::session::{Event, ServerStats, SessionId};
 
-/// Served until it is dropped: then it is gone without a word.
+/// Runs until it is dropped, and then disappears without saying goodbye.
 pub(crate) struct Echo {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ impl Echo {
         Self { address, stop, thread: Some(thread::spawn(serve)) }
     }
 
-    /// Says goodbye to all, with this code.
+    /// Closes all sessions with this code.
     pub(crate) fn shut_down(mut self, code: u16) -> ServerStats {
         let mut server = self.stop().unwrap();
         server.shutdown(code).unwrap();

@@ -1,4 +1,4 @@
-//! Logs of events, read back and held against what was counted.
+//! Reads event logs and compares them with the counters.
 
 use serde_json::Value;
 use std::io;
@@ -26,7 +26,7 @@ pub(crate) fn sum(lines: &[Value], kind: &str, field: &str) -> u64 {
     of(lines, kind).map(|line| number(line, field)).sum()
 }
 
-/// What a log says has to be what was counted.
+/// Checks that the log agrees with the counters.
 pub(crate) fn check(lines: &[Value], stats: &Stats) {
     assert_eq!(lines[0]["e"], "start");
     assert_eq!(number(&lines[0], "version"), u64::from(whitewater::events::VERSION));
@@ -48,10 +48,10 @@ pub(crate) fn check(lines: &[Value], stats: &Stats) {
     assert_eq!(sum(lines, "rebuilt", "n"), u64::from(stats.rebuilt));
     assert_eq!(sum(lines, "repair", "n"), u64::from(stats.repairs_sent));
     assert_eq!(sum(lines, "reject", "n"), stats.rejected.total());
-    // All that was sent has been acknowledged, once.
+    // Everything that was sent has been acknowledged exactly once.
     assert_eq!(sum(lines, "ack", "n"), sum(lines, "send", "n"));
     assert_eq!(sum(lines, "ack", "bytes"), sum(lines, "send", "bytes"));
-    // What leaves is data, resends, repairs, acknowledgements and probes, and nothing else.
+    // Only data, resends, repairs, acknowledgements and probes are sent.
     let probes = of(lines, "probe")
         .map(|line| u64::from(line["ask"].as_bool().unwrap()) + u64::from(line["tell"].as_bool().unwrap()));
     let parts = sum(lines, "send", "n")

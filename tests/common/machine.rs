@@ -1,4 +1,4 @@
-//! Machines, a whole datagram at a time.
+//! Passes whole datagrams to and from machines.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -7,18 +7,18 @@ use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::machine::Machine;
 
-/// What a test that keeps datagrams wants of a machine.
+/// Conveniences for tests that keep datagrams.
 pub(crate) trait Whole: Machine {
-    /// Gives it a copy of a datagram from that address.
+    /// Passes a copy of a datagram from that address to the machine.
     fn give(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let mut copy = COPY.take(); // a test may count what is allocated
+        let mut copy = COPY.take(); // a test may count allocations
         copy.clear();
         copy.extend_from_slice(datagram);
         self.handle_datagram(now, from.into(), &mut copy);
         COPY.set(copy);
     }
 
-    /// The next datagram in place of what is in `buf`; returns where it goes.
+    /// Replaces the content of `buf` by the next datagram and returns where it goes.
     fn emit_to(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<SocketAddr> {
         buf.clear();
         Some(self.poll_transmit(now, buf)?.address)

@@ -1,6 +1,6 @@
 //! Two control blocks joined by a bad link, in virtual time: same seed, same bytes.
 //!
-//! [`talk`] is what both ends say, [`wire`] writes and reads datagrams by hand.
+//! [`talk`] is what both ends say; [`wire`] writes and reads datagrams by hand.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(unused_imports, reason = "each test binary uses its part")]
@@ -36,7 +36,7 @@ pub(crate) fn presets() -> [(&'static str, Config); 7] {
     ]
 }
 
-/// Recovery by time, with so many percent of repairs at most.
+/// Loss detection by timing, with at most this percentage of repairs.
 pub(crate) fn repairing(percent: u8) -> Config {
     let modern = Modern { repairs: percent, ..Modern::default() };
     Config { recovery: Recovery::Modern(modern), ..Config::turbo() }
@@ -60,7 +60,7 @@ pub(crate) const fn at(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-/// A simulated path of 60 ms of round trip and 6 of jitter, which loses as much in each direction.
+/// A simulated path with a round trip of 60 ms and 6 ms of jitter, and this loss in each direction.
 pub(crate) fn path(loss: f64) -> whitewater_sim::LinkConfig {
     use whitewater_sim::{LinkConfig, Loss};
     LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }

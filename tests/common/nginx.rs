@@ -1,4 +1,4 @@
-//! nginx as a UDP load balancer on loopback, as the user that runs the tests.
+//! nginx as a UDP load balancer on loopback, run by the user that runs the tests.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -15,7 +15,8 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// Before these servers. `forget`: when it forgets a client that says nothing, its `proxy_timeout`. `None`: there is no nginx.
+    /// Puts it before these servers. `forget` is its `proxy_timeout`, after which it drops a silent client.
+    /// `None`: nginx is not installed.
     pub(crate) fn start(servers: &[SocketAddr], forget: &'static str) -> Option<Self> {
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let setup = Setup::new(&balancer(address, servers, forget));
@@ -23,7 +24,7 @@ impl Nginx {
         Some(Self { address, forget, setup, child })
     }
 
-    /// As after a crash: all that it knew is forgotten. From now on it is before these servers.
+    /// Restarts it as after a crash, without any of its state, before these servers.
     pub(crate) fn restart(&mut self, servers: &[SocketAddr]) {
         self.stop();
         self.setup.write(&balancer(self.address, servers, self.forget));
@@ -42,7 +43,7 @@ impl Drop for Nginx {
     }
 }
 
-/// Whether it takes a configuration. `None`: there is no nginx.
+/// Whether it accepts a configuration. `None`: nginx is not installed.
 pub(crate) fn takes(config: &str) -> Option<bool> {
     let setup = Setup::new("events {}\nstream {}\n");
     setup.is_there().then(|| {
@@ -70,7 +71,7 @@ stream {{
     )
 }
 
-/// A directory with a configuration, which is gone when this is dropped.
+/// A directory with a configuration, removed on drop.
 struct Setup {
     directory: PathBuf,
 }
@@ -86,7 +87,7 @@ impl Setup {
         setup
     }
 
-    /// It runs as one process, which is a child of this one, and leaves files in its directory only.
+    /// It runs as one child process of this one and writes only to its directory.
     fn write(&self, config: &str) {
         let directory = self.directory.display();
         let head = format!(
@@ -100,7 +101,7 @@ error_log {directory}/error.log;
         fs::write(self.directory.join("nginx.conf"), head + config).unwrap();
     }
 
-    /// Debian puts it where only root looks.
+    /// Debian installs it where only root's PATH looks.
     fn command(&self) -> Command {
         let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
         let found = env::split_paths(&path).map(|place| place.join("nginx")).find(|file| file.exists());
@@ -115,7 +116,8 @@ error_log {directory}/error.log;
         self.command().arg("-t").status().is_ok_and(|status| status.success())
     }
 
-    /// The same of a configuration of ours: if it is not, nginx or its module is missing.
+    /// Like [`is_valid`](Self::is_valid), for a configuration known to be valid: if it fails, nginx or its
+    /// module is missing.
     fn is_there(&self) -> bool {
         let is_there = self.is_valid();
         let missing = "nginx with its stream module is missing";

@@ -1,5 +1,4 @@
-//! An endpoint of packets as one end of a simulated path, which sends at a steady rate and notes
-//! what arrives.
+//! A packet endpoint as one end of a simulated path. It sends at a steady rate and records what arrives.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,16 +7,16 @@ use whitewater::machine::DatagramQueue;
 use whitewater::packet::{Endpoint, PacketConfig, Seq16};
 use whitewater_sim::{Link, LinkConfig, Pair, Peer, pop_from};
 
-/// One end. Its packets are numbered from 0, by numbers that do not wrap.
+/// One end. Its packets are numbered from 0 with numbers that do not wrap.
 #[derive(Debug)]
 pub(crate) struct PacketEnd {
     pub(crate) endpoint: Endpoint<DatagramQueue>,
-    /// Time between two packets; `None`: it sends none but keepalives.
+    /// Time between two packets; `None`: it only sends keepalives.
     pub(crate) every: Option<Duration>,
     next: Time,
-    /// Bytes of the packet of a number.
+    /// Length of the packet with a number.
     len: fn(u32) -> usize,
-    /// Which of the packets has a number of the wire: the latest.
+    /// The latest packet with a given wire number.
     numbers: BTreeMap<u16, u32>,
     pub(crate) sent: u32,
     pub(crate) received: Vec<u32>,
@@ -75,13 +74,13 @@ impl Peer for PacketEnd {
     }
 }
 
-/// The packet of a number, of `len` bytes but at least those of the number.
+/// The payload of packet `number`: `len` bytes, but at least the number itself.
 pub(crate) fn payload(number: u32, len: usize) -> Vec<u8> {
     let fill = (4..len).map(|at| (number as usize * 31 + at + at / 256).to_le_bytes()[0]);
     number.to_le_bytes().into_iter().chain(fill).collect()
 }
 
-/// Two ends that send so often, over links of one kind.
+/// Two ends that send at this rate, over two equal links.
 pub(crate) fn packet_pair(
     config: &PacketConfig,
     every: [Option<Duration>; 2],

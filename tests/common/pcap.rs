@@ -1,14 +1,14 @@
-//! Captures for programs that read them: UDP over IPv4 over Ethernet, in the classic format of pcap.
+//! Writes captures for other programs: UDP over IPv4 over Ethernet, in the classic pcap format.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::{fs, io};
 use whitewater::Time;
 
-/// A datagram on its way: when, whence, whither, what.
+/// A datagram that was sent: when, from where, to where, and its bytes.
 pub(crate) type Captured = (Time, SocketAddr, SocketAddr, Vec<u8>);
 
-/// Writes a capture of these datagrams. Their addresses are of IPv4; checksums of IP and UDP are left out.
+/// Writes a capture of these datagrams, which must have IPv4 addresses. IP and UDP checksums are left out.
 pub(crate) fn write(file: &Path, datagrams: &[Captured]) -> io::Result<()> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_c3d4, 4 << 16 | 2, 0, 0, LONGEST, ETHERNET] {
@@ -46,7 +46,7 @@ fn v4(address: &SocketAddr) -> SocketAddrV4 {
     *address
 }
 
-/// Most bytes of a frame that such a file announces.
+/// Longest frame that the file announces, bytes.
 const LONGEST: u32 = 65_535 + 14;
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u32 = 1;

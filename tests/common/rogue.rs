@@ -1,4 +1,4 @@
-//! A client that has come in like any other and then does what it likes: it seals whatever frames it is told to.
+//! A client that connects like any other and then misbehaves: it seals whatever frames it is told to.
 
 use super::Raw;
 use super::sessions::{World, client_address};
@@ -14,19 +14,19 @@ use whitewater::session::{ServerConfig, Suite};
 
 pub(crate) struct Rogue {
     seal: Seal,
-    /// What the server calls the session.
+    /// The server's number for the session.
     sid: u32,
     pub(crate) address: SocketAddr,
 }
 
-/// A server that takes anybody, for sessions without encryption: what is inside is the same for all suites.
+/// A server that admits anybody, for unencrypted sessions: the frames inside are the same for all suites.
 pub(crate) fn open_server(config: ServerConfig) -> World {
     let session = config.session.clone();
     World::new(1, &ServerConfig { suites: vec![Suite::Checked], session, ..config })
 }
 
 impl Rogue {
-    /// Connects; `None`: the server does not want to.
+    /// Connects; `None` if the server refuses.
     pub(crate) fn connect(world: &mut World, number: u8) -> Option<Self> {
         let (address, cid) = (client_address(number, 666), u64::from(number));
         let mut datagram = Vec::new();
@@ -59,7 +59,7 @@ impl Rogue {
         world.inject(self.address, &datagram);
     }
 
-    /// The datagram of these frames.
+    /// Seals these frames in one datagram.
     pub(crate) fn sealed(&mut self, world: &World, frames: &[Frame<'_>]) -> Vec<u8> {
         let mut datagram = Vec::new();
         Seal::begin(&mut datagram);
@@ -69,13 +69,13 @@ impl Rogue {
         datagram
     }
 
-    /// Sends a datagram that was begun with `Seal::begin`, whatever is in it.
+    /// Sends a datagram that was begun with `Seal::begin`, whatever its content.
     pub(crate) fn seal_raw(&mut self, world: &mut World, mut datagram: Vec<u8>) {
         self.seal.seal(world.now, self.sid, &mut datagram, 0).unwrap();
         world.inject(self.address, &datagram);
     }
 
-    /// Sends segments of the first lane.
+    /// Sends segments on the first lane.
     pub(crate) fn segments(&mut self, world: &mut World, segments: &[Raw]) {
         let bytes = self.lane(0, segments);
         self.send(world, &[Frame::Kcp(&bytes)]);
@@ -92,7 +92,8 @@ impl Rogue {
         bytes
     }
 
-    /// What the server has sent since the last time, and how many bytes: the segments of its first lane.
+    /// What the server has sent since the last call: the segments of its first lane, and the total size in
+    /// bytes.
     pub(crate) fn received(&mut self, world: &mut World) -> (Vec<Raw>, usize) {
         let (mut found, mut count) = (Vec::new(), 0);
         for (to, mut datagram) in std::mem::take(&mut world.strangers) {
@@ -114,7 +115,7 @@ impl Rogue {
     }
 }
 
-/// What the server answers to a datagram of somebody.
+/// The server's answer to a datagram from `from`.
 fn ask(world: &mut World, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
     world.strangers.clear();
     world.inject(from, datagram);

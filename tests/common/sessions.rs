@@ -1,4 +1,5 @@
-//! A server, its clients and the paths between them in virtual time: addresses change, datagrams are recorded, strangers join in.
+//! A server, its clients and the paths between them in virtual time: addresses change, datagrams are
+//! recorded, strangers interfere.
 
 use super::machine::Whole as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,22 +14,22 @@ use whitewater::session::{
 };
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
-/// Everything there is. One seed, one run.
+/// The whole setup. Each seed gives one run.
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) server: Server,
     pub(crate) clients: Vec<Client>,
-    /// Sessions of the server, in the order in which they came up.
+    /// Sessions of the server, in the order in which they connected.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) events: Vec<(Time, SessionId, Event)>,
-    /// Sessions of the server that are over, as it handed them out.
+    /// Closed sessions of the server, as it returned them.
     pub(crate) ended: BTreeMap<SessionId, Connection<Blob>>,
-    /// Datagrams that left, if they are recorded: when, whence, whither, what.
+    /// Datagrams that were sent, if they are recorded: when, from where, to where, and their bytes.
     pub(crate) tap: Vec<Tapped>,
     pub(crate) taps: bool,
-    /// What the server sent to addresses that no link leads to: strangers.
+    /// What the server sent to strangers, that is, addresses without a link.
     pub(crate) strangers: Vec<(SocketAddr, Vec<u8>)>,
-    /// Whether the server is polled. Frozen, it neither hears nor speaks.
+    /// Whether the server is not polled. Then it neither receives nor sends.
     pub(crate) frozen: bool,
     audit: BTreeMap<SocketAddr, Account>,
     seed: u64,
@@ -37,7 +38,7 @@ pub(crate) struct World {
 
 pub(crate) type Tapped = (Time, SocketAddr, SocketAddr, Vec<u8>);
 
-/// Bytes received from an address and sent to it, by the server.
+/// Bytes that the server received from an address and sent to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     received: u64,
@@ -48,20 +49,20 @@ struct Account {
 pub(crate) struct Client {
     pub(crate) session: Session,
     pub(crate) events: Vec<(Time, Event)>,
-    /// The last one is in use; datagrams of the others still arrive at the server.
+    /// The last one is in use; datagrams on the others still arrive at the server.
     routes: Vec<Route>,
     links: (LinkConfig, LinkConfig),
     pub(crate) frozen: bool,
 }
 
 impl Client {
-    /// Why its session has ended, if it has.
+    /// Why its session closed, if it did.
     pub(crate) fn closed(&self) -> Option<CloseReason> {
         self.events.iter().find_map(|(_, event)| reason(event))
     }
 }
 
-/// Why a session has ended, if that is what the event says.
+/// Why a session closed, if the event says so.
 pub(crate) fn reason(event: &Event) -> Option<CloseReason> {
     if let Event::Closed { reason, .. } = event { Some(*reason) } else { None }
 }
@@ -83,7 +84,7 @@ pub(crate) fn client_address(index: u8, port: u16) -> SocketAddr {
     ([10, 0, 0, index], port).into()
 }
 
-/// The strongest suite that is built in.
+/// The strongest suite in this build.
 pub(crate) const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 
 pub(crate) fn random(seed: u64, stream: u64) -> SimRng {
@@ -120,7 +121,7 @@ impl World {
         }
     }
 
-    /// A server and one client that begins to connect, over a path that is the same both ways.
+    /// A server and one client that starts to connect, over a path that is the same both ways.
     pub(crate) fn pair(seed: u64, link: &LinkConfig, session: &SessionConfig, suite: Suite) -> Self {
         let mut world = Self::new(seed, &server_config(session, suite));
         world.add(link, link, session, target(suite));
@@ -145,7 +146,7 @@ impl World {
         index
     }
 
-    /// From now on the client's datagrams come from another address, and what is sent to the old one is lost.
+    /// From now on the client sends from another address, and what is sent to the old one is lost.
     pub(crate) fn rebind(&mut self, client: usize, address: SocketAddr) {
         let stream = 10 * (client as u64 + 1) + 1000 * self.clients[client].routes.len() as u64;
         let Client { routes, links: (up, down), .. } = &mut self.clients[client];
@@ -162,17 +163,17 @@ impl World {
         route.down.set(down.clone()).unwrap();
     }
 
-    /// Where a client is seen.
+    /// The address that a client sends from.
     pub(crate) fn address(&self, client: usize) -> SocketAddr {
         self.clients[client].routes.last().unwrap().address
     }
 
-    /// Runs for so many ms.
+    /// Runs for `ms` ms.
     pub(crate) fn run(&mut self, ms: u64) {
         self.run_until(ms, |_| false);
     }
 
-    /// Runs until something holds; whether it did within so many ms.
+    /// Runs until `done`, for at most `ms` ms. Returns whether it was done.
     pub(crate) fn run_until(&mut self, ms: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = Time::from_millis(self.now.as_millis() + ms);
         loop {
@@ -194,13 +195,13 @@ impl World {
         }
     }
 
-    /// Gives the server a datagram of a stranger, and takes what it answers.
+    /// Passes a stranger's datagram to the server, and collects its answers.
     pub(crate) fn inject(&mut self, from: SocketAddr, datagram: &[u8]) {
         self.serve(from, datagram);
         self.drain();
     }
 
-    /// Gives a client a datagram that seems to come from the server.
+    /// Passes a datagram that claims to come from the server to a client.
     pub(crate) fn inject_client(&mut self, client: usize, datagram: &[u8]) {
         self.clients[client].session.give(self.now, server_address(), datagram);
         self.drain();
@@ -218,12 +219,12 @@ impl World {
         self.clients[0].session.connection_mut().expect("the client is up")
     }
 
-    /// Why the first session of the server that has ended did so.
+    /// Why the first closed session of the server closed.
     pub(crate) fn closed(&self) -> Option<CloseReason> {
         self.events.iter().find_map(|(.., event)| reason(event))
     }
 
-    /// Whether a client and the server are up, and heard each other.
+    /// Whether a client and the server are connected and have heard each other.
     pub(crate) fn is_up(&self) -> bool {
         !self.sessions.is_empty()
             && self.clients[0].session.connection().is_some_and(|connection| connection.stats().received > 0)
@@ -235,7 +236,7 @@ impl World {
         assert!(self.run_until(12_000, |world| world.is_up()), "seed {seed}: not connected");
     }
 
-    /// Polls both ends until neither has anything to say, and checks what they do.
+    /// Polls both ends until neither has anything to send, and checks what they do.
     pub(crate) fn drain(&mut self) {
         let (now, mut buf) = (self.now, std::mem::take(&mut self.buf));
         while !self.frozen
@@ -280,7 +281,7 @@ impl World {
         self.buf = buf;
     }
 
-    /// What has arrived by now, and the timers.
+    /// Handles what has arrived by now, and the timers.
     fn step(&mut self) {
         let now = self.now;
         for index in 0..self.clients.len() {
@@ -327,21 +328,21 @@ impl World {
         });
         let at = clients.chain(server).min()?;
         assert!(at > self.now || at <= self.now + std::time::Duration::from_secs(0), "a time to wake up");
-        // A timer that is due and does nothing would stop the clock.
+        // A timer that is due but does nothing would stop the clock.
         Some(if at <= self.now { Time::from_micros(self.now.as_micros() + 1) } else { at })
     }
 
-    /// So many bytes were given to the server from an address by hand.
+    /// Accounts for `len` bytes that were passed to the server by hand.
     pub(crate) fn audited(&mut self, from: SocketAddr, len: usize) {
         self.audit.entry(from).or_default().received += len as u64;
     }
 
-    /// What became of what a client has sent over its present route.
+    /// What happened to the datagrams that a client sent on its current route.
     pub(crate) fn up_stats(&self, client: usize) -> LinkStats {
         self.clients[client].routes.last().unwrap().up.stats()
     }
 
-    /// What became of what the server has sent over it.
+    /// What happened to the datagrams that the server sent on it.
     pub(crate) fn down_stats(&self, client: usize) -> LinkStats {
         self.clients[client].routes.last().unwrap().down.stats()
     }
@@ -355,7 +356,7 @@ impl World {
         self.server.handle_datagram(self.now, Arrival { address: from, ecn }, &mut datagram.to_vec());
     }
 
-    /// No address that is not proven gets more bytes than came from it, and cookies are 0.07 of that at most.
+    /// An unproven address never gets more bytes than it sent, and cookies are at most 0.07 of that.
     fn check_sent(&mut self, to: SocketAddr, datagram: &[u8]) {
         let proven: BTreeSet<_> =
             self.sessions.iter().filter_map(|id| Some(self.server.session(*id)?.peer())).collect();
@@ -375,14 +376,14 @@ impl World {
     }
 }
 
-/// What seals the datagrams of either end of the first session of a world whose datagrams are recorded, for who plays that end: a
-/// session without encryption keeps no secret.
+/// Seals datagrams of either end of the first session of a world that records datagrams, so that a test can
+/// play that end: an unencrypted session has no secrets.
 pub(crate) fn forger(world: &World) -> impl Fn(Toward, &[u8]) -> Vec<u8> + use<> {
     let forge = forger_of_numbers(world);
-    move |toward, body| forge(toward, 999, body) // ahead of those of the honest end
+    move |toward, body| forge(toward, 999, body) // higher than the numbers of the honest end
 }
 
-/// The same for packets of any number.
+/// The same for packets with any number.
 pub(crate) fn forger_of_numbers(world: &World) -> impl Fn(Toward, u64, &[u8]) -> Vec<u8> + use<> {
     let salt = |kind: u8, at: usize| {
         let (.., bytes) = world.tap.iter().find(|(.., bytes)| bytes[0] == kind).expect("it was sent");
@@ -410,14 +411,15 @@ pub(crate) fn forger_of_numbers(world: &World) -> impl Fn(Toward, u64, &[u8]) ->
     }
 }
 
-/// Who gets a datagram.
+/// The receiver of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Toward {
     Client,
     Server,
 }
 
-/// The CONNECT of a client at `from`, which has its cookie and says nothing more. Another number, another client.
+/// The CONNECT, with a valid cookie, of a client at `from` that then goes silent. Each number is another
+/// client.
 pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, target: Target) -> Vec<u8> {
     let (now, mut buf) = (world.now, Vec::new());
     let mut client: Session = Session::new(&ClientConfig::default(), random(number, 3000)).unwrap();

@@ -1,4 +1,4 @@
-//! Two control blocks on a simulated path, what both say, and whether all of it arrives.
+//! Two control blocks on a simulated path: what they send, and checks that everything arrives.
 
 use super::wire::CONV;
 use bytes::Bytes;
@@ -8,17 +8,17 @@ use whitewater::kcp::{self, Config, Conv, Kcp, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Clock, Drive, Link, LinkConfig, Loss, Peer, pop_from};
 
-/// A clean path of 60 ms of round trip.
+/// A clean path with a round trip of 60 ms.
 pub(crate) fn clean() -> LinkConfig {
     LinkConfig::with_rtt(Duration::from_millis(60))
 }
 
-/// The same, and datagrams get lost.
+/// The same with loss.
 pub(crate) fn lossy(loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..clean() }
 }
 
-/// The same, with a bit of everything.
+/// The same with a bit of everything.
 pub(crate) fn rough() -> LinkConfig {
     LinkConfig {
         jitter: Duration::from_millis(15),
@@ -29,15 +29,15 @@ pub(crate) fn rough() -> LinkConfig {
     }
 }
 
-/// Two ends and their path. A test that fails says what they were made from.
+/// Two ends and their path. A test that fails prints how they were set up.
 pub(crate) type Pair = whitewater_sim::Pair<End, End>;
 
-/// Two ends alike; see [`Setup`] for the rest.
+/// Two equal ends; see [`Setup`] for more.
 pub(crate) fn pair(config: Config, link: LinkConfig, seed: u64) -> Pair {
     Setup::new(config, link, seed).pair()
 }
 
-/// What a [`Pair`] is made from; the two of an array are alice's and bob's.
+/// The setup of a [`Pair`]. Arrays have alice's value first, then bob's.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) configs: [Config; 2],
@@ -46,14 +46,14 @@ pub(crate) struct Setup {
     pub(crate) drive: Drive,
     /// The number of each end's first segment.
     pub(crate) starts: [Sn; 2],
-    /// What each end's clock shows at first.
+    /// The initial time on each end's clock.
     pub(crate) clocks: [Time; 2],
-    /// The calls that share buffers.
+    /// Whether to use the calls that share buffers.
     pub(crate) shares: bool,
 }
 
 impl Setup {
-    /// Two ends alike, and two directions alike.
+    /// Two equal ends, and the same link in both directions.
     pub(crate) fn new(config: Config, link: LinkConfig, seed: u64) -> Self {
         Self {
             configs: [config; 2],
@@ -83,7 +83,7 @@ impl Setup {
     }
 }
 
-/// One end on its own, with numbers from 0.
+/// A single control block, with numbers from 0.
 pub(crate) fn kcp(config: &Config) -> Kcp<DatagramQueue> {
     kcp_starting_at(config, Sn(0), Sn(0))
 }
@@ -92,13 +92,13 @@ fn kcp_starting_at(config: &Config, snd: Sn, rcv: Sn) -> Kcp<DatagramQueue> {
     Kcp::starting_at(Conv(CONV), config, DatagramQueue::with_limit(usize::MAX), snd, rcv).unwrap()
 }
 
-/// One end, and what it did.
+/// One end, with a record of what it did.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) kcp: Kcp<DatagramQueue>,
-    /// Whether messages are read as soon as they are there.
+    /// Whether messages are read as soon as they are complete.
     pub(crate) reads: bool,
-    /// The messages sent; in a stream, what was taken by each send.
+    /// The messages sent; in a stream, what each send accepted.
     pub(crate) sent: Vec<Vec<u8>>,
     /// The messages read.
     pub(crate) received: Vec<Vec<u8>>,
@@ -112,12 +112,12 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// What this end's clock shows.
+    /// The time on this end's clock.
     pub(crate) fn time(&self, now: Time) -> Time {
         self.clock + now.since(Time::ZERO)
     }
 
-    /// Sends, and notes what was taken.
+    /// Sends a message and records what was accepted.
     pub(crate) fn send(&mut self, mut message: Vec<u8>) -> Result<usize, kcp::SendError> {
         let taken = if self.setup.shares {
             self.kcp.send_bytes(Bytes::copy_from_slice(&message))?
@@ -144,13 +144,13 @@ impl End {
         }
     }
 
-    /// Segments sent again.
+    /// Number of segments that were resent.
     pub(crate) fn resends(&self) -> u32 {
         let stats = self.kcp.stats();
         stats.resends_timeout + stats.resends_fast
     }
 
-    /// Changes the knobs while running.
+    /// Changes settings at run time.
     pub(crate) fn configure(&mut self, change: impl FnOnce(&mut Config)) {
         let mut config = *self.kcp.config();
         change(&mut config);
@@ -209,9 +209,9 @@ impl Drop for End {
     }
 }
 
-/// What a test says to both and asks of them.
+/// What a test tells the two ends, and what it asks of them.
 pub(crate) trait Talk {
-    /// Alice sends `count` messages of many lengths, the next ones of [`numbered`].
+    /// Alice sends the next `count` messages of [`numbered`], of various lengths.
     fn send_numbered(&mut self, count: usize);
     /// Alice sends a message.
     fn send(&mut self, message: Vec<u8>);
@@ -219,15 +219,15 @@ pub(crate) trait Talk {
     fn reply(&mut self, message: Vec<u8>);
     /// Bob reads up to `count` messages.
     fn read(&mut self, count: usize);
-    /// Lets time pass until nothing is to be sent, resent, acknowledged or under way. `false`: this
-    /// took longer than `limit`.
+    /// Runs until nothing is left to be sent, resent or acknowledged, and nothing is in flight. Returns
+    /// `false` if that takes longer than `limit`.
     fn run_until_idle(&mut self, limit: Duration) -> bool;
     fn is_idle(&self) -> bool;
-    /// Segments that both ends sent again.
+    /// Number of segments that both ends resent.
     fn resends(&self) -> u32;
-    /// Every message arrived, once, in order and as it was sent, in both directions.
+    /// Checks that every message arrived once, in order and intact, in both directions.
     fn assert_delivered(&self);
-    /// The same for streams: the bytes, however they were cut.
+    /// The same for streams: compares the bytes, however they were split.
     fn assert_streamed(&self);
 }
 
@@ -288,7 +288,7 @@ impl Talk for Pair {
     }
 }
 
-/// Message `number`: no two of them look alike, and no part of one looks like another.
+/// Message `number`: no two are alike, and no part of one is like a part of another.
 pub(crate) fn numbered(number: usize, len: usize) -> Vec<u8> {
     let seed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (0..len as u64 / 8 + 1)

@@ -1,25 +1,25 @@
-//! Connect tokens of a fleet whose matchmaker is the test.
+//! Connect tokens of a fleet, with the test as the matchmaker.
 
 use super::sessions::{SUITE, World, server_address, server_config};
 use std::net::SocketAddr;
 use whitewater::session::token::{FleetKey, Order, PublicToken, ServerKey, Verifier};
 use whitewater::session::{ServerConfig, SessionConfig, Suite};
 
-/// When tokens begin to be required, seconds since 1970.
+/// When tokens are first required, seconds since 1970.
 pub(crate) const NOW: u64 = 1_900_000_000;
-/// The server that tokens are for unless a test says otherwise.
+/// The server that tokens are for, by default.
 pub(crate) const SERVER_ID: u64 = 5;
 
 pub(crate) fn key(server_id: u64) -> ServerKey {
     FleetKey::new([1; 32]).server_key(server_id, 0)
 }
 
-/// What a server takes that was started a minute ago.
+/// The verifier of a server that started a minute ago.
 pub(crate) fn verifier(server_id: u64) -> Verifier {
     Verifier::new(0, key(server_id), NOW - 60)
 }
 
-/// A server of tokens, and nobody there yet.
+/// A server that requires tokens, without clients.
 pub(crate) fn strict(seed: u64, verifier: Verifier) -> World {
     let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
     let mut world = World::new(seed, &config);
@@ -31,7 +31,7 @@ pub(crate) fn require(world: &mut World, verifier: Verifier) {
     world.server.require_tokens(world.now, NOW, verifier).unwrap();
 }
 
-/// What a token says unless a test says otherwise.
+/// The default content of a token.
 pub(crate) fn order(client_id: u64, created: u64, addresses: &[SocketAddr]) -> Order<'_> {
     Order {
         protocol_id: 0,
@@ -46,7 +46,7 @@ pub(crate) fn order(client_id: u64, created: u64, addresses: &[SocketAddr]) -> O
     }
 }
 
-/// Another number, another token.
+/// Each number makes a different token.
 pub(crate) fn mint(server_id: u64, number: u8, order: &Order<'_>) -> PublicToken {
     let order = Order { match_id: [number; 16], ..*order };
     key(server_id).mint(&order, [number; 32], [number; 24]).unwrap()

@@ -1,4 +1,4 @@
-//! tshark with the dissectors of tools/wireshark: what it shows of a capture.
+//! Runs tshark with the dissectors of tools/wireshark and returns what it shows of a capture.
 
 use super::pcap::{self, Captured};
 use std::path::PathBuf;
@@ -6,17 +6,19 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
-/// What is shown of a frame: of each field that was asked for, all values in their order.
+/// What is shown of a frame: for each requested field, all its values in order.
 pub(crate) type Row = Vec<Vec<String>>;
 
-/// Shows these fields of each datagram. `settings` are preferences, such as `kcp.ports:4000`. `None`: there is no tshark.
+/// Shows these fields of each datagram. `settings` are preferences, such as `kcp.ports:4000`. `None`: tshark
+/// is not installed.
 ///
-/// What a dissector does wrong in Lua fails here.
+/// Fails if a dissector has a Lua error.
 pub(crate) fn show(datagrams: &[Captured], settings: &[&str], fields: &[&str]) -> Option<Vec<Row>> {
     show_by(&[], datagrams, settings, fields)
 }
 
-/// Shows them as Wireshark does, which reads all before it shows any: a datagram may tell of later ones.
+/// Shows them in two passes, as Wireshark does: it reads everything before it shows anything, so a datagram
+/// may refer to later ones.
 pub(crate) fn show_again(datagrams: &[Captured], settings: &[&str], fields: &[&str]) -> Option<Vec<Row>> {
     show_by(&["-2"], datagrams, settings, fields)
 }
@@ -60,7 +62,7 @@ fn run(command: &mut Command) -> Option<Output> {
     None
 }
 
-/// A directory that is gone when this is dropped.
+/// A directory that is removed on drop.
 struct Scratch {
     directory: PathBuf,
 }
@@ -74,7 +76,7 @@ impl Scratch {
         Self { directory }
     }
 
-    /// With our dissectors, and without what the user has set.
+    /// Uses our dissectors, and none of the user's settings.
     fn command(&self) -> Command {
         let mut command = Command::new("tshark");
         command.env("WIRESHARK_CONFIG_DIR", &self.directory).env("LC_ALL", "C.UTF-8");

@@ -1,14 +1,14 @@
-//! Datagrams written and read by hand, as a peer that may be hostile does.
+//! Writes and reads datagrams by hand, as a possibly hostile peer does.
 
 use whitewater::Time;
 use whitewater::kcp::wire::{Command, Header, Segment, segments};
 use whitewater::kcp::{Conv, Kcp, Millis, Sn};
 use whitewater::machine::DatagramQueue;
 
-/// The conversation of all tests.
+/// The conversation in all tests.
 pub(crate) const CONV: u32 = 0x5747_0007;
 
-/// A segment of which only what matters is named: `Raw { sn: 5, ..Raw::ack() }.bytes()`.
+/// A segment in which only the relevant fields are named: `Raw { sn: 5, ..Raw::ack() }.bytes()`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Raw {
     pub(crate) cmd: Command,
@@ -37,7 +37,7 @@ impl Raw {
         Self { cmd: Command::Wins, wnd, ..Self::push(0, &[]) }
     }
 
-    /// The datagram that has this segment only.
+    /// A datagram with only this segment.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         Self::datagram(std::slice::from_ref(self))
     }
@@ -67,7 +67,7 @@ pub(crate) fn raw_segments<D: AsRef<[u8]>>(datagrams: impl IntoIterator<Item = D
     found
 }
 
-/// The datagrams that wait in the output.
+/// The datagrams waiting in the output.
 pub(crate) fn drain(kcp: &mut Kcp<DatagramQueue>) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| kcp.output_mut().pop().map(<[u8]>::to_vec)).collect()
 }
@@ -78,7 +78,7 @@ pub(crate) fn flushed(kcp: &mut Kcp<DatagramQueue>, ms: u64) -> Vec<Raw> {
     raw_segments(drain(kcp))
 }
 
-/// The numbers of the segments of one kind.
+/// The numbers of all segments with one command.
 pub(crate) fn numbers(segments: &[Raw], cmd: Command) -> Vec<u32> {
     segments.iter().filter(|segment| segment.cmd == cmd).map(|segment| segment.sn).collect()
 }

@@ -1,4 +1,5 @@
-//! DATA packets under known keys: in turn, over an update of the keys, far ahead; and what is not opened.
+//! DATA packets with known keys: in sequence, across a key update, with numbers far ahead; and packets that
+//! are rejected.
 
 use crate::PROTOCOL;
 use crate::line::{File, Line, bytes, count, value, variant};
@@ -32,7 +33,7 @@ pub(crate) fn file() -> File {
     }
 }
 
-/// What both ends send; with a cipher, over an update of the keys.
+/// What both ends send; with a cipher, across a key update.
 fn in_turn(protection: Protection) -> [Line; 2] {
     let (mut client, mut server) = (end(protection, true), end(protection, false));
     let mut there = vec![sealed(&mut client, b""), sealed(&mut client, b"\x82hi")];
@@ -50,7 +51,7 @@ fn in_turn(protection: Protection) -> [Line; 2] {
     })
 }
 
-/// Numbers of which the low half alone is told.
+/// Numbers of which only the low half is sent.
 fn far_ahead(cipher: Cipher) -> Line {
     let numbers = [0x7fff_ffff, 0xffff_fffe, 0x1_0000_0005, 0xffff_ffff, 0x1_7fff_0000];
     let packets: Vec<_> = numbers.iter().map(|pn| by_hand(cipher, *pn)).collect();
@@ -95,7 +96,7 @@ fn line(
     line.list("refused", refused).object("after", &of_packet(after))
 }
 
-/// Changes of a packet that would be opened as it is.
+/// Altered versions of a packet that would otherwise be opened.
 fn broken(protection: Protection, first: &Packet, after: &Packet) -> Vec<(&'static str, Vec<u8>)> {
     let whole = &after.datagram;
     let flipped = |at: usize, bit: u8| {
@@ -158,7 +159,8 @@ fn end(protection: Protection, is_client: bool) -> Seal {
     Seal::new(Time::ZERO, keys)
 }
 
-/// Who opens what is from there: a client that has begun an update, for a server only follows.
+/// The end that opens packets from `from`: a client that has started a key update, since a server only
+/// follows.
 fn opener(protection: Protection, from: &str) -> Seal {
     if from == "client" {
         return end(protection, false);
@@ -178,7 +180,7 @@ fn sealed(seal: &mut Seal, body: &[u8]) -> Packet {
     Packet { pn, body: body.to_vec(), datagram }
 }
 
-/// A packet of the client as docs/WIRE.md says it: `Seal` would have to seal 2^32 others before.
+/// A packet of the client, built by hand after docs/WIRE.md: `Seal` would first have to seal 2^32 others.
 fn by_hand(cipher: Cipher, pn: u64) -> Packet {
     let header = Data { phase: false, sid: SID, pn: u32::try_from(pn & 0xffff_ffff).unwrap() }.encode();
     let key = count::<32>(TO_SERVER).into();
@@ -194,7 +196,7 @@ fn by_hand(cipher: Cipher, pn: u64) -> Packet {
     Packet { pn, body, datagram: [&header[..], &sealed, &tag].concat() }
 }
 
-/// As in docs/WIRE.md.
+/// The name in docs/WIRE.md.
 const fn name_of(protection: Protection) -> &'static str {
     match protection {
         None => "none",

@@ -1,4 +1,4 @@
-//! Bodies of DATA: every frame, and bodies that are none.
+//! Bodies of DATA: every frame, and invalid bodies.
 
 use crate::common::rogue::{Rogue, open_server};
 use crate::line::{File, Line, bytes, count, value, variant};
@@ -72,7 +72,7 @@ pub(crate) fn take(line: &Value) {
     assert_eq!(encoded(&taken), body, "one encoding: {line}");
 }
 
-/// A type of frame without a vector is one that others cannot check.
+/// Every type of frame must have a vector, or other implementations cannot check it.
 pub(crate) fn every_type_has_a_vector() {
     let is_known = |found: &u8| Frames::parse(&[*found]).err() != Some(FrameError::Kind { found: *found });
     let known: BTreeSet<_> = (0..=u8::MAX).filter(is_known).collect();
@@ -84,7 +84,7 @@ pub(crate) fn every_type_has_a_vector() {
     assert_eq!(names.len(), known.iter().map(|found| found & 0x7f).collect::<BTreeSet<_>>().len());
 }
 
-/// The types in a body, as they stand there.
+/// The types in a body as they are encoded.
 fn types(body: &[u8]) -> Vec<u8> {
     let frames: Vec<_> = Frames::parse(body).unwrap().collect();
     let before = |count: usize| {
@@ -100,7 +100,7 @@ fn encoded(frames: &[Frame<'_>]) -> Vec<u8> {
     body
 }
 
-/// A frame by the names of docs/WIRE.md.
+/// The fields of a frame, by their names in docs/WIRE.md.
 fn fields(frame: &Frame<'_>) -> Line {
     let named = |name: &str| Line::default().text("frame", name);
     match frame {
@@ -133,7 +133,7 @@ fn fields(frame: &Frame<'_>) -> Line {
     }
 }
 
-/// Bodies that are none.
+/// Invalid bodies.
 pub(crate) fn refused() -> File {
     let ping = [4, 0, 0, 0, 0, 0, 0, 0, 0];
     let behind = |bytes: &[u8]| [&ping[..], bytes].concat();
@@ -188,7 +188,7 @@ pub(crate) fn take_refused(line: &Value) {
     assert_eq!(world.closed(), Some(CloseReason::Protocol), "{line}");
 }
 
-/// Segments as in docs/WIRE.md.
+/// The segments in docs/WIRE.md.
 const KCP: [u8; 50] =
     *b"\x44\x33\x22\x11\x52\x00\x7e\x00\x05\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\
 \x44\x33\x22\x11\x51\x00\x7e\x00\x28\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00ok";

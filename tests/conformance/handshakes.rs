@@ -1,4 +1,4 @@
-//! The two messages of every suite, from the secrets of both ends to a packet each way.
+//! The two messages of every suite, from the secrets of both ends to one packet each way.
 
 use crate::line::{File, Line, bytes, count, variant};
 use crate::{CID, PROTOCOL};
@@ -16,7 +16,7 @@ const SERVER_SID: u32 = 0x0e0f_1011;
 const PING: &[u8] = b"\x04\x09\0\0\0\0\0\0\0";
 const PONG: &[u8] = b"\x05\x09\0\0\0\0\0\0\0";
 
-/// What both ends bring, by the names of the fields.
+/// The secrets of both ends, by the names of the fields.
 struct Secrets {
     psk: Option<[u8; 32]>,
     server_private: Option<[u8; 32]>,
@@ -65,7 +65,8 @@ fn handshake(suite: Suite, token: &[u8]) -> Line {
     line.list("refused", refused(suite, &msg1, &msg2))
 }
 
-/// A bit less or more. What NN says in msg1 nothing protects, so its server takes any, and its client no answer to another one.
+/// Flips one bit. Nothing protects the payload of NN's msg1, so its server accepts any, and its client then
+/// rejects the answer.
 fn refused(suite: Suite, msg1: &[u8], msg2: &[u8]) -> Vec<Line> {
     let flipped = |message: &[u8], at: usize| {
         let mut changed = message.to_vec();
@@ -104,7 +105,7 @@ fn first_packet((keys, sid, body): (Keys, u32, &[u8])) -> Vec<u8> {
     datagram
 }
 
-/// The other way round: from the fields to what is in them.
+/// The reverse: from the fields to their content.
 pub(crate) fn take(line: &Value) {
     let suite = u16::try_from(line["suite"].as_u64().unwrap()).unwrap();
     let suite = Suite::from_code(suite).unwrap();
@@ -147,7 +148,7 @@ fn responder(
     Responder::read_msg1(attempt, psk.as_ref(), server_private.as_ref(), *server_random, msg1, payload)
 }
 
-/// What both say.
+/// The payloads of both ends.
 fn payloads() -> [Vec<u8>; 2] {
     let (max_datagram, rcv_wnd, keepalive_ms) = (1200, 128, 500);
     let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -159,7 +160,7 @@ fn payloads() -> [Vec<u8>; 2] {
     [first, second]
 }
 
-/// As Noise calls it.
+/// The name in the Noise specification.
 fn name_of(suite: Suite) -> String {
     let Suite::Noise(pattern, _) = suite else { return "suite 0".to_owned() };
     let pattern = match pattern {

@@ -1,11 +1,11 @@
-//! A file of vectors: lines of JSON, written in the order in which their fields are given.
+//! A file of vectors: lines of JSON whose fields are written in the given order.
 
 use serde_json::Value;
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::PathBuf;
 
-/// An object of JSON.
+/// A JSON object.
 #[derive(Default)]
 pub(crate) struct Line(String);
 
@@ -30,7 +30,7 @@ impl Line {
         self.raw(key, &value.into().to_string())
     }
 
-    /// 64 bits, which many readers of JSON would round.
+    /// A 64-bit number as text, since many JSON readers would round it.
     pub(crate) fn wide(self, key: &str, value: u64) -> Self {
         self.raw(key, &format!("\"{value:#018x}\""))
     }
@@ -62,8 +62,8 @@ impl fmt::Display for Line {
 }
 
 impl File {
-    /// It is what lies in docs/vectors, of which each line is then given to `take`. With `WHITEWATER_WRITE_VECTORS` it is written there
-    /// before.
+    /// Checks that the file equals the one in docs/vectors, then passes each of its lines to `take`. With
+    /// `WHITEWATER_WRITE_VECTORS`, writes it there first.
     pub(crate) fn holds(&self, take: impl Fn(&Value)) {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/vectors");
         let path = folder.join(format!("{}.jsonl", self.name));
@@ -85,24 +85,24 @@ impl File {
     }
 }
 
-/// A field that is bytes.
+/// A field that contains bytes.
 pub(crate) fn bytes(line: &Value, key: &str) -> Vec<u8> {
     let hex = line[key].as_str().unwrap_or_else(|| panic!("no {key} in {line}"));
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The fields of `line` as they are read.
+/// The fields of `line` as they are read back.
 pub(crate) fn value(line: &Line) -> Value {
     serde_json::from_str(&line.to_string()).unwrap()
 }
 
-/// The variant of an error, without what is in it.
+/// The name of an error's variant, without its fields.
 pub(crate) fn variant(error: &impl fmt::Debug) -> String {
     let text = format!("{error:?}");
     text.split([' ', '(', '{']).next().unwrap().to_owned()
 }
 
-/// `N` bytes that count from `first`.
+/// `N` bytes that count up from `first`.
 pub(crate) fn count<const N: usize>(first: u8) -> [u8; N] {
     let mut bytes = [first; N];
     for (index, byte) in bytes.iter_mut().enumerate() {
@@ -115,5 +115,5 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Another meaning of a field makes another version; fields and lines may be added.
+/// The version changes if the meaning of a field changes; fields and lines may be added.
 const FORMAT: &str = "ww1-vectors/1";

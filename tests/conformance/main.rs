@@ -1,4 +1,5 @@
-//! docs/vectors has what WW/1 looks like, for who implements it: docs/CONFORMANCE.md. These tests make the same lines, and take them.
+//! docs/vectors shows implementers what WW/1 looks like; see docs/CONFORMANCE.md. These tests produce the
+//! same lines and parse them.
 //!
 //! After a change of the protocol: `WHITEWATER_WRITE_VECTORS=1 cargo test --release --all-features --test conformance`.
 
@@ -33,51 +34,51 @@ const PROTOCOL: u64 = 0x1122_3344_5566_7788;
 const CID: u64 = 0x0102_0304_0506_0708;
 
 #[test]
-fn packets_are_what_the_vectors_say() {
+fn packets_match_the_vectors() {
     packets::file().holds(packets::take);
     packets::payloads().holds(packets::take_payload);
     packets::every_kind_has_a_vector();
 }
 
 #[test]
-fn frames_are_what_the_vectors_say() {
+fn frames_match_the_vectors() {
     frames::file().holds(frames::take);
     frames::every_type_has_a_vector();
 }
 
 #[test]
-fn what_the_vectors_refuse_we_refuse_for_the_same_reason() {
+fn invalid_vectors_are_rejected_for_the_stated_reason() {
     packets::refused().holds(packets::take_refused);
     frames::refused().holds(frames::take_refused);
     requests::refused().holds(requests::take_refused);
 }
 
 #[test]
-fn numbers_are_what_the_vectors_say() {
+fn numbers_match_the_vectors() {
     numbers::file().holds(numbers::take);
     numbers::cookies().holds(numbers::take_cookie);
 }
 
 #[test]
 #[cfg(feature = "crypto")]
-fn handshakes_are_what_the_vectors_say() {
+fn handshakes_match_the_vectors() {
     handshakes::file().holds(handshakes::take);
 }
 
 #[test]
 #[cfg(feature = "crypto")]
-fn sealed_packets_are_what_the_vectors_say() {
+fn sealed_packets_match_the_vectors() {
     data::file().holds(data::take);
 }
 
 #[test]
 #[cfg(feature = "crypto")]
-fn tokens_are_what_the_vectors_say() {
+fn tokens_match_the_vectors() {
     tokens::file().holds(tokens::take);
     tokens::refused().holds(tokens::take_refused);
 }
 
-/// What a server without encryption counts of a datagram from a stranger.
+/// What an unencrypted server counts for a stranger's datagram.
 fn counted_by_a_server(datagram: &[u8]) -> Vec<&'static str> {
     let session = SessionConfig { protocol_id: PROTOCOL, ..SessionConfig::default() };
     let config = ServerConfig { session, suites: vec![Suite::Checked], ..ServerConfig::default() };

@@ -1,4 +1,4 @@
-//! What is computed from numbers: packet numbers, which of them are taken, cookies, reset tokens.
+//! Values computed from numbers: packet numbers, which of them are accepted, cookies, reset tokens.
 
 use crate::line::{File, Line, bytes, count};
 use crate::{CID, PROTOCOL};

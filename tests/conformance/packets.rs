@@ -1,4 +1,4 @@
-//! Every packet but what is sealed in DATA, and the two payloads of the handshake.
+//! Every packet except the sealed part of DATA, and the two payloads of the handshake.
 
 use crate::line::{File, Line, bytes, count, value, variant};
 use crate::{CID, PROTOCOL};
@@ -59,7 +59,7 @@ pub(crate) fn file() -> File {
     }
 }
 
-/// What the datagram of a line is taken for.
+/// What the datagram of a line decodes to.
 pub(crate) fn take(line: &Value) {
     let datagram = bytes(line, "bytes");
     let taken = Packet::decode(&datagram).unwrap();
@@ -67,7 +67,7 @@ pub(crate) fn take(line: &Value) {
     assert_eq!((line["packet"].as_str(), &line["fields"]), (Some(kind), &value(&fields)), "{line}");
 }
 
-/// A kind without a vector is one that others cannot check.
+/// Every kind of packet must have a vector, or other implementations cannot check it.
 pub(crate) fn every_kind_has_a_vector() {
     let known: BTreeSet<_> = (0..=u8::MAX)
         .filter(|kind| !matches!(Packet::decode(&[*kind]), Err(PacketError::Kind { .. })))
@@ -97,7 +97,7 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
     datagram
 }
 
-/// The kind, and the fields by the names of docs/WIRE.md.
+/// The kind, and the fields by their names in docs/WIRE.md.
 fn fields(packet: &Packet<'_>) -> (&'static str, Line) {
     let line = Line::default();
     match packet {
@@ -187,7 +187,7 @@ fn of_msg2(msg2: &Msg2<'_>) -> Line {
     line.hex("reset_token", reset_token).hex("user", user)
 }
 
-/// Datagrams and payloads that are none.
+/// Invalid datagrams and payloads.
 pub(crate) fn refused() -> File {
     let good = |name: &str| {
         let lines = file().lines;
@@ -288,7 +288,7 @@ pub(crate) fn take_refused(line: &Value) {
     }
 }
 
-/// Bytes that count from `first`.
+/// Bytes that count up from `first`.
 fn filled(first: u8, len: usize) -> Vec<u8> {
     (0..len).map(|at| first.wrapping_add(u8::try_from(at % 251).unwrap())).collect()
 }

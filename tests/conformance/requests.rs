@@ -1,11 +1,11 @@
-//! Datagrams that are whole, and refused by a server all the same.
+//! Well-formed datagrams that a server refuses nevertheless.
 
 use crate::line::{File, Line, bytes, count};
 use crate::{CID, PROTOCOL, counted_by_a_server};
 use serde_json::Value;
 use whitewater::inside::session::wire::{Connect, Data, Hello};
 
-/// The server that `counted_by_a_server` is: suite 0, this protocol, and no session.
+/// For the server in `counted_by_a_server`: suite 0, this protocol, and no session.
 pub(crate) fn refused() -> File {
     let hello = |suite, protocol_id| {
         let hello = Hello { suite, protocol_id, cid: CID, client_stamp: 1000, size: 512 };

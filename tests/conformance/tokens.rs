@@ -1,4 +1,4 @@
-//! Connect tokens: what the matchmaker seals, what the client gets, and what no server takes.
+//! Connect tokens: what the matchmaker seals, what the client gets, and what every server rejects.
 
 use crate::PROTOCOL;
 use crate::line::{File, Line, bytes, count, value, variant};
@@ -75,7 +75,8 @@ pub(crate) fn take(line: &Value) {
     }
 }
 
-/// A server that was started when the token was made, 10 s later, with one key; it has taken the token without a fault.
+/// A server that started when the token was made, 10 s later, with one key; it has already accepted the
+/// token.
 pub(crate) fn refused() -> File {
     let [v4, _] = ["192.0.2.1:4000", "[2001:db8::1]:4000"].map(|address| address.parse().unwrap());
     let token = mint(Suite::TOKEN, &[v4], None, b"red team");
@@ -161,7 +162,7 @@ fn mint(suite: Suite, addresses: &[SocketAddr], server_key: Option<[u8; 32]>, us
     server().mint(&order, count(0x60), count(0xe0)).unwrap()
 }
 
-/// A token that no matchmaker of ours would make, as docs/WIRE.md says it.
+/// A token that no matchmaker of ours would make, built by hand after docs/WIRE.md.
 fn seal(suite: u16, created: u64, reserved: [u8; 2], user_len: u16) -> Vec<u8> {
     let head = [&[1, KEY][..], &suite.to_le_bytes(), &SERVER.to_le_bytes(), &END.to_le_bytes()].concat();
     let associated = [&b"ww/1 token"[..], &PROTOCOL.to_le_bytes(), &head].concat();

@@ -1,4 +1,4 @@
-//! Damaged datagrams, and those of others.
+//! Damaged datagrams, and those of other protocols.
 
 use super::pcap::Captured;
 use super::{addresses, frames, hex, kcp, packets, sessions, tshark};
@@ -12,14 +12,15 @@ use whitewater::kcp::wire::{conv_of, segments};
 use whitewater::packet::Seq16;
 use whitewater_sim::SimRng;
 
-/// So many of the datagrams, each damaged in some way: bytes changed, bits flipped, cut off, longer, mixed with another.
+/// `count` of the datagrams, each damaged in some way: bytes changed, bits flipped, truncated, extended,
+/// mixed with another.
 fn damaged(from: &[Captured], count: usize, seed: u64) -> Vec<Captured> {
     let mut rng = SimRng::new(seed, 1);
     let mut below = |limit: usize| usize::try_from(rng.next_u64() % limit.max(1) as u64).unwrap();
     let mut damage = |(at, source, target, datagram): &Captured| {
         let mut bytes = datagram.clone();
         for _ in 0..=below(3) {
-            // Headers are short and stand in front.
+            // Headers are short and come first.
             let limit = if below(2) == 0 { bytes.len() } else { bytes.len().min(48) };
             let place = below(limit);
             match below(5) {
@@ -37,7 +38,7 @@ fn damaged(from: &[Captured], count: usize, seed: u64) -> Vec<Captured> {
         bytes.truncate(1200);
         (*at, *source, *target, bytes)
     };
-    // An empty datagram is shown to no dissector.
+    // No dissector is shown an empty datagram.
     from.iter()
         .cycle()
         .step_by(7)
@@ -47,7 +48,7 @@ fn damaged(from: &[Captured], count: usize, seed: u64) -> Vec<Captured> {
         .collect()
 }
 
-/// Fails where what is shown as refused is not what our decoder refuses.
+/// Fails if what is shown as malformed differs from what our decoder rejects.
 fn agree(captured: &[Captured], rows: &[tshark::Row], is_refused: impl Fn(&[u8]) -> bool) {
     let mut refused = 0;
     for ((.., datagram), row) in captured.iter().zip(rows) {
@@ -60,7 +61,7 @@ fn agree(captured: &[Captured], rows: &[tshark::Row], is_refused: impl Fn(&[u8])
 }
 
 #[test]
-fn what_is_shown_as_refused_of_damaged_segments_is_what_our_decoder_refuses() {
+fn damaged_segments_are_shown_as_malformed_exactly_if_our_decoder_rejects_them() {
     let captured = damaged(&kcp::run(0.1, 4), 4000, 1);
     let Some(rows) = tshark::show(&captured, &["kcp.ports:50001-50002"], &["kcp.malformed"]) else { return };
     agree(&captured, &rows, |datagram| {
@@ -73,14 +74,14 @@ fn what_is_shown_as_refused_of_damaged_segments_is_what_our_decoder_refuses() {
 }
 
 #[test]
-fn what_is_shown_as_refused_of_damaged_packets_of_sessions_is_what_our_decoders_refuse() {
+fn damaged_session_packets_are_shown_as_malformed_exactly_if_our_decoders_reject_them() {
     let handshakes = |(.., datagram): &Captured| (0xa1..=0xa5).contains(&datagram[0]);
     let honest = sessions::captured(6);
     let mut from: Vec<_> = honest.iter().filter(|captured| handshakes(captured)).cloned().collect();
     from = from.into_iter().cycle().take(200).chain(honest).collect();
     let mut captured = damaged(&from, 4000, 2);
     captured.retain(|(.., datagram)| (0xa1..=0xa8).contains(&datagram[0]) && !is_text_at_fault(datagram));
-    // Handshakes come last: from damaged ones nothing is to be learnt about sessions.
+    // Handshakes go last: nothing about sessions can be learnt from damaged ones.
     captured.sort_by_key(|captured| handshakes(captured));
     let settings = ["ww.ports:4000", "ww.assume_checked:TRUE"];
     let Some(rows) = tshark::show(&captured, &settings, &["ww.malformed", "ww.unknown"]) else { return };
@@ -88,7 +89,7 @@ fn what_is_shown_as_refused_of_damaged_packets_of_sessions_is_what_our_decoders_
 }
 
 #[test]
-fn what_is_shown_as_refused_of_damaged_parts_paddings_and_counts_of_marks_is_what_our_decoder_refuses() {
+fn damaged_parts_paddings_and_mark_counts_are_shown_as_malformed_exactly_if_rejected() {
     let mut from = [frames::narrowed(3), frames::marked(3)].concat();
     from.retain(|(.., datagram)| {
         let Ok(Packet::Data(_, sealed)) = Packet::decode(datagram) else { return false };
@@ -104,7 +105,7 @@ fn what_is_shown_as_refused_of_damaged_parts_paddings_and_counts_of_marks_is_wha
 }
 
 #[test]
-fn with_any_other_byte_anywhere_in_a_short_body_what_is_shown_as_refused_is_what_our_decoder_refuses() {
+fn any_changed_byte_in_a_short_body_is_shown_as_malformed_exactly_if_rejected() {
     let part = KcpPart { number: Seq16(5), id: 1, last: 2 };
     let ecn = Frame::Ecn(EcnFrame { unmarked: 1, capable: 2, congested: 3 });
     let bodies: [&[Frame<'_>]; 4] = [
@@ -133,7 +134,7 @@ fn with_any_other_byte_anywhere_in_a_short_body_what_is_shown_as_refused_is_what
     agree(&captured, &rows, is_refused);
 }
 
-/// Whether our decoders refuse a packet of a session, as far as it is in clear.
+/// Whether our decoders reject a session packet, as far as it is in the clear.
 fn is_refused(datagram: &[u8]) -> bool {
     match Packet::decode(datagram) {
         Ok(Packet::Data(data, sealed)) => data.phase || frames(sealed).is_err(),
@@ -150,7 +151,7 @@ fn is_refused(datagram: &[u8]) -> bool {
     }
 }
 
-/// Which characters the text of a CLOSE may have is not looked at.
+/// The dissector does not check which characters the text of a CLOSE has.
 fn is_text_at_fault(datagram: &[u8]) -> bool {
     matches!(Packet::decode(datagram), Ok(Packet::Data(_, sealed)) if frames(sealed).is_err_and(|error| error == FrameError::Text))
 }
@@ -159,7 +160,7 @@ fn frames(sealed: &[u8]) -> Result<Frames<'_>, FrameError> {
     Frames::parse(&sealed[..sealed.len() - 4])
 }
 
-/// Whether what is in clear of a message of the handshake is right.
+/// Whether the cleartext part of a handshake message is valid.
 fn is_message(suite: u16, message: &[u8], decode: impl Fn(&[u8]) -> Result<(), PacketError>) -> bool {
     match suite >> 8 {
         0 if suite == 0 => decode(&message[8..message.len() - 4]).is_ok(),
@@ -169,7 +170,7 @@ fn is_message(suite: u16, message: &[u8], decode: impl Fn(&[u8]) -> Result<(), P
 }
 
 #[test]
-fn damaged_packets_and_noise_lead_to_no_error_in_lua() {
+fn damaged_packets_and_noise_cause_no_lua_error() {
     let mut captured = damaged(&packets::run(2), 2000, 3);
     let mut rng = SimRng::new(4, 1);
     let [from, to] = addresses();
@@ -188,14 +189,14 @@ fn damaged_packets_and_noise_lead_to_no_error_in_lua() {
 }
 
 #[test]
-fn datagrams_of_others_are_not_taken() {
+fn datagrams_of_other_protocols_are_left_alone() {
     let mut rng = SimRng::new(5, 1);
     let [from, to] = addresses();
     let mut captured = Vec::new();
     for number in 0..6000 {
         let len = 1 + rng.next_u64() % 200;
         let mut datagram: Vec<u8> = (0..len).map(|_| rng.next_u64().to_le_bytes()[0]).collect();
-        // Some begin like ours: a kind and a version, or a command where KCP has it.
+        // Some begin like ours: with a kind and a version, or with a command where KCP has it.
         match (number % 4, &mut datagram[..]) {
             (0, [kind, version, ..]) => (*kind, *version) = (0xa1 + *kind % 8, 1),
             (1, [_, _, _, _, cmd, ..]) => *cmd = 81 + *cmd % 4,

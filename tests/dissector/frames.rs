@@ -1,4 +1,4 @@
-//! The frames of sessions with a checksum, of each all fields.
+//! All fields of all frames of sessions with a checksum.
 
 use super::pcap::Captured;
 use super::{addresses, hex, hexes, sessions, texts, tshark};
@@ -49,7 +49,7 @@ const FIELDS: [&str; 30] = [
     "ww.loss.share",
 ];
 
-/// The session of a client whose send queue is full while `rest` lets it run for so many ms.
+/// The session of a client whose send queue is full, while `rest` runs it for a number of ms.
 fn bulk(
     config: &SessionConfig,
     link: &LinkConfig,
@@ -72,7 +72,8 @@ fn bulk(
     world.tap
 }
 
-/// A path is searched, and becomes narrower while the send queue is full: probes, and parts of frames.
+/// Searches for the path MTU, then narrows the path while the send queue is full: gives probes and parts of
+/// frames.
 pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
     let lanes = vec![Config { snd_wnd: 64, snd_queue: 1024, ..Config::turbo() }];
     let config = SessionConfig { path_mtu: Some(1472), lanes, ..SessionConfig::default() };
@@ -88,7 +89,7 @@ pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
     })
 }
 
-/// Both ends heed marks, and a path sets some.
+/// Both ends react to marks, and the path sets some.
 pub(super) fn marked(seed: u64) -> Vec<Captured> {
     let lanes = vec![Config { nc: false, ..Config::turbo() }];
     let config = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
@@ -100,20 +101,21 @@ pub(super) fn marked(seed: u64) -> Vec<Captured> {
     })
 }
 
-/// What is to be shown of a datagram: the values of each field that it has.
+/// What should be shown of a datagram: the values of each of its fields.
 type Shown = BTreeMap<&'static str, Vec<String>>;
 
-/// Fields and their values, in their order.
+/// Fields and their values, in order.
 type Fields = Vec<(&'static str, Vec<String>)>;
 
-/// A frame of KCP in parts: of each, in the order in which they left, the frame of the capture, the number and the bytes.
+/// The parts of a KCP frame in the order of sending: for each the number of the captured frame, the part
+/// number and the bytes.
 #[derive(Default)]
 struct Whole(Vec<(usize, u8, Vec<u8>)>);
 
-/// All of a capture, by who gets them and their number.
+/// All split frames of a capture, by receiver and number.
 type Wholes = BTreeMap<(SocketAddr, u16), Whole>;
 
-/// The frames of a DATA with a checksum, if it is one.
+/// The frames of a datagram if it is a DATA with a checksum.
 fn frames(datagram: &[u8]) -> Option<Vec<Frame<'_>>> {
     let Ok(Packet::Data(_, sealed)) = Packet::decode(datagram) else { return None };
     Some(Frames::parse(&sealed[..sealed.len() - 4]).unwrap().collect())
@@ -132,7 +134,7 @@ fn wholes(captured: &[Captured]) -> Wholes {
     wholes
 }
 
-/// What is to be shown of the part of a frame that `number` of the capture has.
+/// What should be shown for the part in frame `number` of the capture.
 fn show_part(shown: &mut Shown, number: usize, part: KcpPart, Whole(parts): &Whole) {
     let Some((joined_in, id, _)) = parts.get(usize::from(part.last)) else { return };
     if (*joined_in, *id) != (number, part.id) {
@@ -149,7 +151,8 @@ fn sns(bytes: &[u8]) -> Vec<String> {
     texts(segments(bytes).map(|found| found.unwrap().header.sn.0))
 }
 
-/// What is to be shown of a frame alone: its type, the bytes of its content if it can have any number, and its fields.
+/// What should be shown of a single frame: its type, the length of its content if that varies, and its
+/// fields.
 fn alone(frame: &Frame<'_>) -> (u8, Option<usize>, Fields) {
     let stamp = |stamp: u64| vec![("ww.ping", vec![format!("0x{stamp:016x}")])];
     let bytes = |field, bytes: &[u8]| vec![(field, hexes([bytes]))];
@@ -209,7 +212,7 @@ fn expected(number: usize, to: SocketAddr, datagram: &[u8], wholes: &Wholes) -> 
             shown.entry(field).or_default().extend(values);
         }
     }
-    // What is put together comes behind the frames.
+    // Reassembled frames are shown after the others.
     for frame in &frames {
         if let Frame::KcpPart(part, _) = frame {
             show_part(&mut shown, number, *part, &wholes[&(to, part.number.0)]);
@@ -218,7 +221,8 @@ fn expected(number: usize, to: SocketAddr, datagram: &[u8], wholes: &Wholes) -> 
     shown
 }
 
-/// Holds all fields of all frames of a capture against what was sent. Returns how often each type of frames was there.
+/// Compares all fields of all frames in a capture with what was sent. Returns how many frames of each type
+/// there were.
 fn hold(captured: &[Captured], rows: &[tshark::Row]) -> BTreeMap<String, usize> {
     let (wholes, mut types) = (wholes(captured), BTreeMap::new());
     for (((_, _, to, datagram), row), number) in captured.iter().zip(rows).zip(1..) {
@@ -234,7 +238,7 @@ fn hold(captured: &[Captured], rows: &[tshark::Row]) -> BTreeMap<String, usize> 
 }
 
 #[test]
-fn every_frame_of_a_session_with_a_checksum_is_shown_and_each_checksum_is_right() {
+fn every_frame_of_a_session_is_shown_and_its_checksum_verified() {
     let captured = sessions::captured(1);
     let Some(rows) = tshark::show(&captured, &[], &FIELDS) else { return };
     assert_eq!(hold(&captured, &rows).len(), 15);
@@ -247,7 +251,7 @@ fn every_frame_of_a_session_with_a_checksum_is_shown_and_each_checksum_is_right(
 }
 
 #[test]
-fn probes_are_shown_and_parts_with_what_they_are_parts_of() {
+fn probes_are_shown_and_parts_are_linked_to_their_frame() {
     let captured = narrowed(1);
     let Some(rows) = tshark::show_again(&captured, &[], &FIELDS) else { return };
     let types = hold(&captured, &rows);
@@ -255,7 +259,7 @@ fn probes_are_shown_and_parts_with_what_they_are_parts_of() {
     assert!(probes >= 5 && parts >= 50, "{types:?}");
     let joined = rows.iter().filter(|row| !row[18].is_empty()).count();
     assert!(joined >= 25 && joined <= parts / 2, "{joined} of {parts} parts");
-    // Who sees each datagram once knows nothing of those behind it, and the rest.
+    // A single pass knows nothing of later datagrams, but shows everything else.
     let mut once = tshark::show(&captured, &[], &FIELDS).unwrap();
     assert!(once.iter().all(|row| row[19].is_empty()));
     once.iter_mut().zip(&rows).for_each(|(once, row)| once[19].clone_from(&row[19]));
@@ -263,7 +267,7 @@ fn probes_are_shown_and_parts_with_what_they_are_parts_of() {
 }
 
 #[test]
-fn that_both_ends_count_marks_is_shown_and_all_that_they_count() {
+fn ecn_marks_and_their_counts_are_shown() {
     let captured = marked(1);
     let Some(rows) = tshark::show(&captured, &[], &FIELDS) else { return };
     let types = hold(&captured, &rows);
@@ -281,7 +285,7 @@ fn that_both_ends_count_marks_is_shown_and_all_that_they_count() {
 }
 
 #[test]
-fn a_part_with_a_wrong_checksum_is_put_together_with_nothing() {
+fn a_part_with_a_wrong_checksum_is_not_reassembled() {
     let world = sessions::run(Suite::Checked, 7);
     let (forge, mut captured) = (forger(&world), world.tap);
     let start = captured.len();
@@ -303,7 +307,7 @@ fn a_part_with_a_wrong_checksum_is_put_together_with_nothing() {
 }
 
 #[test]
-fn parts_that_do_not_go_together_are_said_not_to_and_those_of_other_frames_are_not_mixed_in() {
+fn mismatched_parts_are_flagged_and_parts_of_other_frames_are_not_mixed_in() {
     let ([from, to], server) = (addresses(), server_address());
     let mut captured = Vec::new();
     let mut send = |to, sid, number, parts: &[([u8; 2], &[u8])]| {
@@ -331,7 +335,8 @@ fn parts_that_do_not_go_together_are_said_not_to_and_those_of_other_frames_are_n
         send(place, 1, 5, &[(found, &[7; 101][..len])]);
         expected.push((is_misfit, texts(parts)));
     }
-    // Another session; the number again, with another content; and so long ago that the first part is of another.
+    // Another session; the same number with other content; and so much later that the first part belongs to
+    // another frame.
     for (sid, number, found, byte, parts) in [
         (2, 5, [1, 2], 7, vec![]),
         (1, 5, [0, 1], 8, vec![]),
@@ -342,12 +347,12 @@ fn parts_that_do_not_go_together_are_said_not_to_and_those_of_other_frames_are_n
         send(to, sid, number, &[(found, &[byte; 4])]);
         expected.push((false, texts(parts)));
     }
-    // The last part first, which is the longest; and both in one datagram.
+    // The last part first, which is longer than the others; and both in one datagram.
     send(to, 3, 1, &[([1, 1], b"last")]);
     send(to, 3, 1, &[([0, 1], b"any")]);
     send(to, 3, 2, &[([0, 1], b"any"), ([1, 1], b"any")]);
     expected.extend([(false, vec![]), (true, vec![]), (false, texts([17, 17]))]);
-    // They are not segments; that they were put together is enough.
+    // They are not segments, but it is enough that they were reassembled.
     let settings = ["ww.ports:4000,50002", "ww.assume_checked:TRUE"];
     let fields = ["ww.part.misfit", "ww.part.in"];
     let Some(rows) = tshark::show_again(&captured, &settings, &fields) else { return };

@@ -9,7 +9,8 @@ use whitewater::kcp::Conv;
 use whitewater::kcp::wire::{Command, Segment, segments};
 use whitewater_sim::{Drive, KcpEnd, Link, Pair};
 
-/// The datagrams of 5 s of two ends that send messages of many lengths over a bad path, with repairs, as they left.
+/// The datagrams, as sent, of two ends that exchange messages of various lengths for 5 s over a bad path,
+/// with repairs.
 pub(super) fn run(loss: f64, seed: u64) -> Vec<Captured> {
     let end = || KcpEnd::new(Conv(CONV), &repairing(50), Drive::CHECK, Time::ZERO).unwrap();
     let [(alice, from_alice), (bob, from_bob)] = [Tapped::new(end()), Tapped::new(end())];
@@ -70,7 +71,7 @@ fn every_segment_is_shown_as_it_was_sent() {
 }
 
 #[test]
-fn what_was_sent_again_names_the_frame_that_had_it_first() {
+fn a_resent_segment_names_the_frame_that_sent_it_first() {
     let captured = run(0.1, 2);
     let Some(rows) = tshark::show(&captured, &[], &["kcp.first_sent"]) else { return };
     let (mut first, mut resent) = (BTreeMap::new(), 0);
@@ -108,7 +109,7 @@ fn a_repair_is_shown_with_what_it_covers() {
 }
 
 #[test]
-fn what_the_document_says_is_refused_is_shown_as_refused_and_what_is_ignored_is_not() {
+fn the_documented_errors_are_shown_as_malformed_and_ignored_bytes_are_not() {
     let document = include_str!("../../docs/WIRE.md");
     let [from, to] = addresses();
     let mut captured = Vec::new();
@@ -120,7 +121,8 @@ fn what_the_document_says_is_refused_is_shown_as_refused_and_what_is_ignored_is_
             let digits: Vec<char> = bytes.chars().filter(|digit| !digit.is_whitespace()).collect();
             let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
             let datagram: Vec<u8> = digits.chunks(2).map(byte).collect();
-            // Which numbers were sent, how large the window is and which conversation it is only an end knows.
+            // Only an end knows which numbers were sent, how large the window is and which conversation it
+            // is.
             let needs_state =
                 ["AckUnsent", "Una:", "Fragment:", "Conv:"].iter().any(|reason| comment.contains(reason));
             if !datagram.is_empty() && !needs_state {

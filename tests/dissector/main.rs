@@ -1,7 +1,8 @@
-//! The dissectors of tools/wireshark, run by tshark over captures of what was sent: they show what is there, say what is wrong with what
-//! our own decoders refuse, and leave other protocols alone. No bytes lead to an error in Lua: [`tshark::show`] looks for one in each run.
+//! Runs the dissectors of tools/wireshark in tshark over captures of real traffic. They must show what is
+//! there, flag what our own decoders reject, and leave other protocols alone. No bytes may cause a Lua error:
+//! [`tshark::show`] checks that in each run.
 //!
-//! Where tshark is missing these tests say so and pass, unless `WHITEWATER_NO_SKIP` is set.
+//! Without tshark these tests print a note and pass, unless `WHITEWATER_NO_SKIP` is set.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -29,7 +30,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use whitewater::Time;
 use whitewater_sim::Peer;
 
-/// A peer whose datagrams are noted when they leave.
+/// A peer whose datagrams are recorded when they leave.
 struct Tapped<P> {
     peer: P,
     tap: Sender<Vec<u8>>,
@@ -64,7 +65,7 @@ impl<P: Peer> Peer for Tapped<P> {
     }
 }
 
-/// Two addresses on whose ports nobody else's dissector waits.
+/// Two addresses whose ports no other dissector uses.
 fn addresses() -> [std::net::SocketAddr; 2] {
     [([10, 0, 0, 1], 50_001).into(), ([10, 0, 0, 2], 50_002).into()]
 }
@@ -73,7 +74,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The values of a field, of bytes that are not empty.
+/// The values of a field, from all bytes that are not empty.
 fn hexes<'a>(all: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     all.into_iter().filter(|bytes| !bytes.is_empty()).map(hex).collect()
 }

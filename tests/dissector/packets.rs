@@ -9,7 +9,7 @@ use whitewater_sim::Pair;
 const PROTOCOL_ID: u32 = 0x7061_636b;
 pub(super) const SETTING: &str = "wwp.protocol_id:7061636b";
 
-/// The datagrams of 4 s of packets both ways, small ones and some in fragments, as they left.
+/// The datagrams, as sent, of 4 s of packets both ways, small ones and some in fragments.
 pub(super) fn run(seed: u64) -> Vec<Captured> {
     let config = PacketConfig { protocol_id: PROTOCOL_ID, fragment_above: 400, ..PacketConfig::default() };
     let len = |number: u32| if number.is_multiple_of(7) { 1500 } else { 20 };
@@ -25,7 +25,8 @@ pub(super) fn run(seed: u64) -> Vec<Captured> {
     captured
 }
 
-/// What a header says, by docs/WIRE.md: the number, the fragment, what was received, and where the payload begins.
+/// The content of a header by docs/WIRE.md: the number, the fragment, what was received, and where the
+/// payload begins.
 fn header(datagram: &[u8]) -> [Vec<String>; 6] {
     let prefix = datagram[4];
     let sequence = u16::from_le_bytes([datagram[5], datagram[6]]);
@@ -68,7 +69,7 @@ fn every_packet_is_shown_as_it_was_sent() {
 }
 
 #[test]
-fn what_the_document_says_is_refused_for_its_bytes_is_shown_as_refused() {
+fn documented_invalid_packets_are_shown_as_malformed() {
     let document = include_str!("../../docs/WIRE.md");
     let (_, rest) = document.split_once("```hex packets refused\n").unwrap();
     let [from, to] = addresses();
@@ -77,7 +78,7 @@ fn what_the_document_says_is_refused_for_its_bytes_is_shown_as_refused() {
         let (bytes, reason) = line.split_once(';').unwrap();
         let digits: Vec<char> = bytes.chars().filter(|digit| !digit.is_whitespace()).collect();
         let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
-        // What came before, and which application this is, only an end knows.
+        // Only an end knows what was received before and which application this is.
         if !["Protocol", "AckUnsent", "Stale", "Duplicate"].iter().any(|state| reason.contains(state)) {
             captured.push((at(1), from, to, digits.chunks(2).map(byte).collect::<Vec<u8>>()));
         }

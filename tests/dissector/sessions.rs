@@ -1,4 +1,4 @@
-//! Sessions: with a checksum, whose frames can be seen, and encrypted.
+//! Sessions: with a checksum, so that frames are visible, and encrypted.
 
 use super::pcap::Captured;
 use super::{hex, hexes, texts, tshark};
@@ -14,7 +14,8 @@ use whitewater::packet::Seq16;
 use whitewater::session::{Blob, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, Loss};
 
-/// A session of lanes, channels and datagrams over a bad path, from HELLO to CLOSE, as its datagrams left.
+/// A session with lanes, channels and datagrams over a bad path, from HELLO to CLOSE, with its datagrams
+/// recorded.
 pub(super) fn run(suite: Suite, seed: u64) -> World {
     let link = LinkConfig { loss: Loss::Random(0.1), ..LinkConfig::with_rtt(ms(60)) };
     let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable_sequenced()];
@@ -44,7 +45,7 @@ pub(super) fn run(suite: Suite, seed: u64) -> World {
     world
 }
 
-/// Its datagrams as they left, and at the end one to the client with a frame of each kind.
+/// Its datagrams as sent, followed by one to the client with a frame of each kind.
 pub(super) fn captured(seed: u64) -> Vec<Captured> {
     let mut world = run(Suite::Checked, seed);
     let mut body = Vec::new();
@@ -139,7 +140,7 @@ fn the_handshake_is_shown_as_it_was_sent() {
 
 #[test]
 #[cfg(feature = "crypto")]
-fn of_an_encrypted_session_is_shown_what_stands_in_clear() {
+fn the_cleartext_of_an_encrypted_session_is_shown() {
     for suite in [Suite::TOKEN, Suite::from_code(0x0101).unwrap()] {
         let captured = run(suite, 3).tap;
         let fields =
@@ -159,7 +160,7 @@ fn of_an_encrypted_session_is_shown_what_stands_in_clear() {
 }
 
 #[test]
-fn without_its_handshake_a_session_is_shown_as_a_preference_says() {
+fn a_session_without_its_handshake_is_shown_as_the_preference_says() {
     let mut captured = captured(4);
     captured.retain(|(.., datagram)| datagram[0] == kind::DATA && datagram.len() >= 40);
     let fields = ["ww.frame.type", "ww.encrypted", "ww.checksum.status"];
@@ -169,11 +170,11 @@ fn without_its_handshake_a_session_is_shown_as_a_preference_says() {
     let rows = tshark::show(&captured, &[&port, "ww.assume_checked:TRUE"], &fields).unwrap();
     assert!(rows.iter().all(|row| !row[0].is_empty() && row[1].is_empty() && row[2] == ["2"]));
     let rows = tshark::show(&captured, &[], &["ww.kind"]).unwrap();
-    assert!(rows.iter().all(|row| row[0].is_empty()), "nothing tells what they are");
+    assert!(rows.iter().all(|row| row[0].is_empty()), "nothing says what they are");
 }
 
 #[test]
-fn a_frame_of_another_version_is_shown_as_unknown_with_all_that_follows() {
+fn a_frame_of_another_version_and_everything_after_it_is_shown_as_unknown() {
     let mut world = run(Suite::Checked, 5);
     let ping = [4, 1, 0, 0, 0, 0, 0, 0, 0];
     let forge = forger(&world);

@@ -1,5 +1,5 @@
-//! The documents hold together: every page is in the book, every link leads somewhere wherever the page is read, every block is of a kind
-//! that something checks, and every command and every path names something that exists.
+//! Checks the documents: every page is in the book, every link works wherever the page is read, every code
+//! block is of a kind that something checks, and every command and path names something that exists.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
@@ -19,10 +19,10 @@ const CHECKED: [(&str, &str); 4] = [
 ];
 /// Where docs.rs shows the files of a crate.
 const SOURCES: &str = "https://docs.rs/crate/";
-/// Crates that are published, and their folders.
+/// Published crates and their folders.
 const PUBLISHED: [(&str, &str); 3] =
     [("whitewater", ""), ("whitewater-kcp-go", "crates/kcp-go"), ("whitewater-udp", "crates/udp")];
-/// Blocks that are looked at and not run: pictures, formulas, files of other programs.
+/// Blocks that are not run: pictures, formulas, files of other programs.
 const SHOWN: [&str; 4] = ["text", "toml", "yaml", "csharp"];
 
 #[test]
@@ -58,8 +58,9 @@ fn every_link_leads_somewhere() {
     assert!(count > 100, "only {count} links were found");
 }
 
-/// The book has only the pages in docs, and docs.rs and crates.io show a README alone. A relative link that leaves them is dead there, so
-/// it has to be the URL of the file in a published crate. What is in no published crate is named by its path, in backticks.
+/// The book only contains the pages in docs, and docs.rs and crates.io show a README alone. A relative link
+/// out of them is dead there, so it must be the URL of the file in a published crate. Name files that are in
+/// no published crate by their path, in backticks.
 #[test]
 fn every_link_works_where_its_page_is_published() {
     for document in all() {
@@ -124,7 +125,7 @@ fn every_block_is_of_a_kind_that_something_checks() {
     }
 }
 
-/// The code of a page that no doc test includes could be anything.
+/// Code on a page that no doc test includes is never compiled.
 #[test]
 fn every_page_with_code_is_compiled() {
     let includes = ["src/lib.rs", "src/events.rs", "crates/kcp-go/src/lib.rs"]
@@ -175,7 +176,7 @@ fn every_command_names_what_there_is() {
     assert!(count > 30, "only {count} commands were found");
 }
 
-/// Whoever looks for a datagram finds the functions where the page says, and few of them.
+/// Readers who trace a datagram find the functions where the page says, and few of them.
 #[test]
 fn a_datagram_passes_at_most_ten_functions_each_way_and_they_are_where_the_page_says() {
     let page = fs::read_to_string(root().join("docs/CODE.md")).unwrap();
@@ -198,7 +199,7 @@ fn a_datagram_passes_at_most_ten_functions_each_way_and_they_are_where_the_page_
     }
 }
 
-/// Whether cargo packs that file: nothing that the manifest excludes, and no package within the package.
+/// Whether cargo packages that file: the manifest does not exclude it, and it is not in a nested package.
 fn is_packaged(folder: &Path, path: &str) -> bool {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     let excluded = manifest.lines().find_map(|line| line.strip_prefix("exclude = [")).unwrap_or_default();
@@ -211,7 +212,7 @@ fn is_packaged(folder: &Path, path: &str) -> bool {
     !is_excluded && !parents.into_iter().any(|parent| folder.join(parent).join("Cargo.toml").exists())
 }
 
-/// The rows of a table of functions: whose, which, in which file.
+/// The rows of a table of functions: type, function, file.
 fn hops(section: &str) -> Vec<(&str, &str, &str)> {
     let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | `"));
     rows.filter_map(|(_, row)| {
@@ -222,7 +223,7 @@ fn hops(section: &str) -> Vec<(&str, &str, &str)> {
     .collect()
 }
 
-/// The folder and the manifest of the package that a command is about.
+/// The folder and the manifest of the package that a command refers to.
 fn package(words: &[&str], at: &str) -> (PathBuf, String) {
     let named = words.iter().position(|word| *word == "-p").and_then(|flag| words.get(flag + 1));
     let folders = ["", "benches", "capi", "crates/kcp-go", "examples/tower_defence", "interop"]
@@ -231,7 +232,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
         Some((folder, manifest))
     });
-    // What cargo takes as well without a name.
+    // Packages whose examples cargo finds without a name.
     let examples = ["examples", "examples/simulated"]
         .map(|folder| fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap())
         .concat();
@@ -242,7 +243,7 @@ fn package(words: &[&str], at: &str) -> (PathBuf, String) {
     (folder, if named.is_some() { manifest } else { manifest + &examples })
 }
 
-/// A flag and what follows it, of a command about the package in that folder.
+/// Checks a flag and its argument in a command for the package in that folder.
 fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &str), at: &str) {
     let is_there = |paths: [String; 2]| paths.iter().any(|path| folder.join(path).exists());
     match flag {
@@ -276,7 +277,7 @@ fn check(flag: &str, name: &str, (words, folder, manifest): (&[&str], &Path, &st
     }
 }
 
-/// Features that a command has: those that it names, what they bring, and the default ones.
+/// Features that a command enables: those it names, those they imply, and the default ones.
 fn given<'a>(words: &[&'a str]) -> BTreeSet<&'a str> {
     let named = words.iter().zip(words.iter().skip(1)).filter(|(flag, _)| **flag == "--features");
     let mut all: BTreeSet<_> = named.flat_map(|(_, names)| names.split(',')).collect();
@@ -295,7 +296,7 @@ fn required_features<'a>(manifest: &'a str, example: &str) -> Vec<&'a str> {
     line.split('"').skip(1).step_by(2).collect()
 }
 
-/// What a manifest says of a target.
+/// The section of a manifest for a target.
 fn section<'a>(manifest: &'a str, kind: &str, name: &str) -> Option<&'a str> {
     let sections = manifest.split(&format!("\n[[{kind}]]\n")).skip(1).collect::<Vec<_>>();
     let mut sections = sections.into_iter().map(|text| text.split("\n[").next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! As much of Markdown as these documents use: links, headings, fenced blocks.
+//! As much Markdown as these documents use: links, headings, fenced blocks.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every document that is ours, but for the recordings'.
+/// Every document of ours, except for those of the recordings.
 pub(crate) fn all() -> Vec<Document> {
     let mut found = Vec::new();
     for folder in [
@@ -34,23 +34,23 @@ pub(crate) fn all() -> Vec<Document> {
     found
 }
 
-/// A file of Markdown.
+/// A Markdown file.
 pub(crate) struct Document {
-    /// From the root of the package.
+    /// Relative to the root of the package.
     pub(crate) path: String,
     text: String,
 }
 
-/// A link that is not in code.
+/// A link outside of code.
 pub(crate) struct Link {
     pub(crate) target: String,
     pub(crate) line: usize,
     pub(crate) is_image: bool,
 }
 
-/// What is between two fences.
+/// A fenced block.
 pub(crate) struct Block {
-    /// What follows the first fence.
+    /// The text after the opening fence.
     pub(crate) info: String,
     pub(crate) line: usize,
     pub(crate) lines: Vec<String>,
@@ -74,7 +74,8 @@ impl Document {
         })
     }
 
-    /// The folder of files that are published with this one; `None` inside if it is shown alone, outside if only the repository has it.
+    /// The folder of files that are published together with this one. The inner `None` means that it is shown
+    /// alone; the outer one, that only the repository has it.
     pub(crate) fn published_with(&self) -> Option<Option<&str>> {
         match self.path.as_str() {
             "README.md" | "crates/kcp-go/README.md" | "crates/udp/README.md" => Some(None),
@@ -83,7 +84,7 @@ impl Document {
         }
     }
 
-    /// What is in backticks and begins with a folder of the repository.
+    /// Everything in backticks that begins with a folder of the repository.
     pub(crate) fn paths(&self) -> impl Iterator<Item = (usize, &str)> {
         let folders = [
             "benches/",
@@ -107,7 +108,7 @@ impl Document {
         })
     }
 
-    /// What `#..` may name, as the usual renderers make it of headings.
+    /// The anchors that `#..` may name, derived from headings as usual renderers do.
     pub(crate) fn anchors(&self) -> BTreeSet<String> {
         let headings = self.prose().filter(|(_, text)| text.starts_with('#'));
         let mut found = BTreeSet::new();
@@ -142,7 +143,7 @@ impl Document {
         blocks.into_iter()
     }
 
-    /// Each command of cargo or just, in a block or in a line.
+    /// Each cargo or just command, in a block or in a line.
     pub(crate) fn commands(&self) -> Vec<(usize, String)> {
         let of_blocks =
             self.blocks().filter(|block| ["sh", "text"].contains(&block.info.as_str())).flat_map(|block| {
@@ -159,7 +160,7 @@ impl Document {
         (1..).zip(self.text.lines())
     }
 
-    /// What is not in a fenced block.
+    /// Everything outside of fenced blocks.
     fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut inside = false;
         self.numbered().filter(move |(_, text)| {
@@ -183,7 +184,7 @@ impl Link {
         self.target.split_once('#').map(|(_, anchor)| anchor)
     }
 
-    /// Where it leads from the root of the package; `from` is the document that has it.
+    /// The target, relative to the root of the package; `from` is the document with the link.
     pub(crate) fn path_from(&self, from: &str) -> String {
         match self.target.split('#').next().unwrap_or_default() {
             "" => from.to_owned(),
@@ -195,12 +196,12 @@ impl Link {
     }
 }
 
-/// A line without what is between backticks.
+/// A line without the text between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }
 
-/// Without `.` and `..`.
+/// Resolves `.` and `..`.
 fn normal(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/').filter(|part| !["", "."].contains(part)) {

@@ -1,4 +1,4 @@
-//! What is drawn for a run: paths, and what goes wrong.
+//! Random paths and faults for a run.
 
 use crate::common::ms;
 use rand::Rng;
@@ -21,14 +21,15 @@ impl Draw {
         self.below(percent * 10 + 1) as f64 / 1000.0
     }
 
-    /// 1 ms to so many, each order of magnitude as likely.
+    /// 1 ms to `most` ms, each order of magnitude equally likely.
     pub(crate) fn any_span(&mut self, most: u64) -> Duration {
         let bits = u64::from(most.ilog2()) + 1;
         let bound = 1 << (1 + self.below(bits));
         ms(1 + self.below(bound).min(most - 1))
     }
 
-    /// A path in one direction: up to 800 ms, 60 % lost, 20 % doubled or late, damaged, narrow, or none of it.
+    /// A path in one direction: up to 800 ms of delay, 60 % loss, 20 % duplicated or late, damaged, narrow,
+    /// or none of it.
     pub(crate) fn link(&mut self) -> LinkConfig {
         let loss = match self.below(8) {
             0..3 => Loss::None,
@@ -64,36 +65,36 @@ impl Draw {
     }
 }
 
-/// What goes wrong besides a bad path.
+/// Faults besides a bad path.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Fault {
-    /// The path is another one.
+    /// The path changes.
     Path,
-    /// The client's datagrams come from another port, or from another address.
+    /// The client's datagrams come from another port or another address.
     Port,
     Address,
-    /// Nothing arrives for 0.1 to 30 s, at either end or at one.
+    /// Nothing arrives for 0.1 to 30 s, at both ends or at one.
     Partition,
     OneWay,
     /// Large packets vanish for a while.
     BlackHole,
-    /// An end is not called for a while.
+    /// An end is not polled for a while.
     FrozenClient,
     FrozenServer,
-    /// The clock of an end goes 1 ms to 1 h forward, or back.
+    /// The clock of an end jumps 1 ms to 1 h forward or back.
     ClientAhead,
     ServerAhead,
     ClientBack,
     ServerBack,
-    /// An end reads nothing while more comes than its window takes.
+    /// An end stops reading while more arrives than its window allows.
     Unread,
-    /// Datagrams of the past come again.
+    /// Old datagrams are replayed.
     Replay,
-    /// The server starts anew and knows nothing; the client does, at the same address or at another one.
+    /// The server restarts without its state; the client does, at the same or at another address.
     ServerRestart,
     ClientRestart,
     ClientElsewhere,
-    /// An end closes, or both do; the client then connects again.
+    /// One end closes, or both do; then the client connects again.
     Close,
 }
 

@@ -1,4 +1,5 @@
-//! What one end of a session has sent, and what the other has taken of it: a message says which one it is, and the rest of it follows.
+//! What one end of a session sent and the other received. A message contains its number, and the rest of it
+//! follows from that.
 
 use crate::draw::Draw;
 use std::collections::BTreeSet;
@@ -11,16 +12,16 @@ pub(crate) const LANES: usize = 2;
 /// One direction of one session.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// Numbers of the next message sent and expected: of each lane, and of the reliable channel.
+    /// Numbers of the next message sent and the next expected, for each lane and for the reliable channel.
     pub(crate) ordered: [(u32, u32); LANES + 1],
-    /// The next datagram, and those that arrived.
+    /// The number of the next datagram, and those that arrived.
     datagrams: (u32, BTreeSet<u32>),
     sequenced: (u32, Option<u32>),
     told: BTreeSet<u64>,
 }
 
 impl Flow {
-    /// Sends a bit of everything, now and then.
+    /// Sends a bit of everything now and then.
     pub(crate) fn send(&mut self, now: Time, draw: &mut Draw, end: &mut Connection<Blob>) {
         for lane in 0..LANES {
             if draw.one_in(4) {
@@ -42,7 +43,7 @@ impl Flow {
         }
     }
 
-    /// Sends a message on a lane; whether it was taken.
+    /// Sends a message on a lane. Returns whether it was accepted.
     pub(crate) fn send_on(&mut self, lane: usize, len: usize, end: &mut Connection<Blob>) -> bool {
         let next = &mut self.ordered[lane].0;
         let is_sent = end.send(lane, &content(lane as u8, *next, len)).is_ok();
@@ -50,7 +51,7 @@ impl Flow {
         is_sent
     }
 
-    /// Takes what has arrived: once, whole, and in order where that is promised.
+    /// Receives everything: each message once, whole, and in order where that is promised.
     pub(crate) fn take(&mut self, end: &mut Connection<Blob>) {
         let mut buf = [0; 5000];
         for lane in 0..LANES {
@@ -74,14 +75,14 @@ impl Flow {
         }
     }
 
-    /// Asks the sender which datagrams are known to have arrived.
+    /// Asks the sender which datagrams it knows to have arrived.
     pub(crate) fn ask(&mut self, sender: &mut Connection<Blob>) {
         while let Some(id) = sender.pop_delivered() {
             self.told.insert(id.0);
         }
     }
 
-    /// What is said to have arrived has.
+    /// Checks that what was reported as arrived did arrive.
     pub(crate) fn check_told(&self) {
         let stray = self.told.iter().find(|id| !self.datagrams.1.contains(&(**id as u32)));
         assert!(stray.is_none(), "told of a datagram that did not arrive: {stray:?}");
@@ -102,7 +103,7 @@ fn content(flow: u8, number: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The number of a message that is one as a whole.
+/// The number of an intact message.
 fn number(flow: u8, bytes: &[u8]) -> u32 {
     let number = u32::from_le_bytes(bytes[1..5].try_into().unwrap());
     assert_eq!(bytes, content(flow, number, bytes.len() - 5), "altered");

@@ -1,6 +1,8 @@
-//! Sessions under drawn faults: what arrives is what was sent, in order where it was promised, and every session ends.
+//! Sessions under random faults: messages arrive intact, in order where that is promised, and every session
+//! ends.
 //!
-//! A run is a seed. `SESSION_SOAK=<runs>` does more of them (the gate does 10,000), `SESSION_SEED=<seed>` one.
+//! Each seed is a run. `SESSION_SOAK=<runs>` runs more of them (10,000 in the gate), `SESSION_SEED=<seed>`
+//! only one.
 
 #![expect(clippy::cast_possible_truncation, reason = "a test that panics has found something")]
 
@@ -23,7 +25,7 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// What came of runs.
+/// The results of runs.
 #[derive(Default)]
 struct Tally {
     drained: u64,
@@ -31,7 +33,7 @@ struct Tally {
     faults: BTreeMap<Fault, u64>,
 }
 
-/// Runs seeds in two threads.
+/// Runs the seeds in two threads.
 fn soak(seeds: RangeInclusive<u64>) -> Tally {
     let (next, failed) = (AtomicU64::new(*seeds.start()), AtomicBool::new(false));
     let work = || {
@@ -78,9 +80,9 @@ fn whatever_the_network_does_sessions_keep_their_promises() {
     let count = seeds.end() - seeds.start() + 1;
     let Tally { drained, lost, faults } = soak(seeds);
     println!("{drained} runs drained, {lost} ended by their faults, {faults:?}");
-    // Without encryption a session cannot move, and fewer live.
-    assert!(drained * 4 > count || count < 100, "{drained} of {count} lived");
-    assert!(faults.len() == Fault::ALL.len() || count < 1000, "what never went wrong: {faults:?}");
+    // Unencrypted sessions cannot migrate, so fewer survive.
+    assert!(drained * 4 > count || count < 100, "{drained} of {count} survived");
+    assert!(faults.len() == Fault::ALL.len() || count < 1000, "some faults never happened: {faults:?}");
 }
 
 #[test]
@@ -95,14 +97,15 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// A session has more than 4 KiB. What 40 of them leave behind is less than a tenth of one each, of which the test's own list of them is some.
+/// A session takes more than 4 KiB. What 40 of them leave behind is less than a tenth of that each, and part
+/// of it is the test's own list.
 #[test]
-fn memory_of_sessions_that_are_over_comes_back() {
+fn closed_sessions_free_their_memory() {
     let mut run = Run::new(1);
     run.lives(80);
     let left = allocation_counter::measure(|| run.lives(40)).bytes_current;
     assert!(left <= 16_000, "{left} bytes are left");
 }
 
-/// Runs of the gate: 20 s of one core.
+/// Runs in the gate: 20 s on one core.
 const RUNS: u64 = 1_000;

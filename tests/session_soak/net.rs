@@ -1,4 +1,4 @@
-//! A server and a client in virtual time, each with a clock of its own, and the paths between them.
+//! A server and a client in virtual time, each with its own clock, and the paths between them.
 
 use crate::common::machine::Whole as _;
 use crate::common::sessions::{random, server_address};
@@ -14,23 +14,23 @@ use whitewater::session::{
 use whitewater_sim::{Link, LinkConfig};
 
 pub(crate) struct Net {
-    /// By the network.
+    /// The time of the network.
     pub(crate) now: Time,
     start: Time,
     pub(crate) server: Server,
     pub(crate) client: Session,
     pub(crate) clocks: [Clock; 2],
-    /// An end that is frozen neither hears nor speaks.
+    /// An end that is frozen neither receives nor sends.
     pub(crate) frozen: [bool; 2],
-    /// Sessions that came up at the server, and what it told of them; what the client told.
+    /// Sessions that the server accepted, and the events of both ends.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) server_events: Vec<(Time, SessionId, Event)>,
-    /// The server's sessions that are over, to be read to the end.
+    /// Closed sessions of the server, to be read to the end.
     over: BTreeMap<SessionId, Connection<Blob>>,
     pub(crate) client_events: Vec<(Time, Event)>,
-    /// Datagrams of the past, to come again.
+    /// Old datagrams to replay.
     pub(crate) past: Vec<(bool, SocketAddr, Vec<u8>)>,
-    /// Datagrams that the server was given, and the client: DATA, and others.
+    /// Number of datagrams passed to the server, and to the client: DATA and others.
     given: (u64, [u64; 2]),
     routes: Vec<Route>,
     links: [LinkConfig; 2],
@@ -47,12 +47,12 @@ struct Route {
     down: Link,
 }
 
-/// What an end takes for the time: it may jump, and the end takes it as standing still when it goes back.
+/// The time that an end believes. It may jump; if it goes back, the end treats it as standing still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     /// µs that it is ahead of the network.
     offset: i64,
-    /// The latest that the end was told.
+    /// The latest time that the end was told.
     latest: u64,
 }
 
@@ -70,7 +70,7 @@ impl Clock {
         Time::from_micros(micros)
     }
 
-    /// When an end wakes that wants to be woken at `at` by its clock.
+    /// The network's time at which an end wakes that asked for `at` by its own clock.
     fn real(&self, at: Time) -> Time {
         Time::from_micros(at.as_micros().saturating_add_signed(-self.offset))
     }
@@ -87,7 +87,7 @@ impl Clock {
 }
 
 impl Net {
-    /// `start`: what the clocks of both ends say at first.
+    /// `start` is the initial time on the clocks of both ends.
     pub(crate) fn new(seed: u64, start: Time, server: &ServerConfig, client: &ClientConfig) -> Self {
         Self {
             now: Time::ZERO,
@@ -112,7 +112,7 @@ impl Net {
         }
     }
 
-    /// Another process of the server, which knows nothing of what was.
+    /// Replaces the server by a new process without any state.
     pub(crate) fn restart_server(&mut self, config: &ServerConfig) {
         self.check_server();
         self.randoms += 1;
@@ -123,7 +123,7 @@ impl Net {
         self.over.clear();
     }
 
-    /// Another process of the client, which connects.
+    /// Replaces the client by a new process, which connects.
     pub(crate) fn restart_client(&mut self, config: &ClientConfig, target: Target) {
         self.check_client();
         self.randoms += 1;
@@ -135,14 +135,14 @@ impl Net {
         self.drain();
     }
 
-    /// Forgets what was told of sessions that are over.
+    /// Clears the events of closed sessions.
     pub(crate) fn forget(&mut self) {
         self.server_events = Vec::new();
         self.over.clear();
         self.past.clear();
     }
 
-    /// From now on the client's datagrams come from there, and what is sent to where they came from is lost.
+    /// From now on the client sends from there, and what is sent to its old address is lost.
     pub(crate) fn rebind(&mut self, address: SocketAddr) {
         let stream = 10 + 1000 * self.routes.len() as u64;
         let link = |config: &LinkConfig, stream| Link::new(config.clone(), self.seed, stream).unwrap();
@@ -167,19 +167,19 @@ impl Net {
         self.clocks[end].tell(self.now)
     }
 
-    /// A number for all that was sent and when.
+    /// A digest of everything that was sent, and when.
     pub(crate) fn digest(&self) -> u64 {
         let links = self.routes.iter().flat_map(|route| [route.up.digest(), route.down.digest()]);
         links.fold(self.digest ^ self.now.as_micros(), |sum, digest| sum.rotate_left(7) ^ digest)
     }
 
-    /// Runs for so many ms.
+    /// Runs for `ms` ms.
     pub(crate) fn run(&mut self, ms: u64) {
         let end = self.now + Duration::from_millis(ms);
         loop {
             self.step();
             match self.next().filter(|next| *next <= end) {
-                // A timer that is due and does nothing would stop the clock.
+                // A timer that is due but does nothing would stop the clock.
                 Some(next) => self.now = next.max(self.now + Duration::from_micros(1)),
                 None => {
                     self.now = end;
@@ -189,7 +189,7 @@ impl Net {
         }
     }
 
-    /// What has arrived by now, and the timers.
+    /// Handles what has arrived by now, and the timers.
     fn step(&mut self) {
         let now = self.now;
         let count = self.routes.len();
@@ -248,7 +248,7 @@ impl Net {
         links.chain(timers).flatten().min()
     }
 
-    /// Polls both ends until neither has anything to say.
+    /// Polls both ends until neither has anything to send.
     pub(crate) fn drain(&mut self) {
         let (now, mut buf) = (self.now, std::mem::take(&mut self.buf));
         let Some(route) = self.routes.len().checked_sub(1) else { return };
@@ -287,7 +287,7 @@ impl Net {
         self.buf = buf;
     }
 
-    /// No address that is not proven gets more bytes than came from it.
+    /// An unproven address never gets more bytes than it sent.
     fn check_sent(&mut self, to: SocketAddr, len: u64) {
         let peer = |id: &SessionId| self.session(*id).map(Connection::peer);
         if self.sessions.iter().rev().filter_map(peer).any(|peer| peer == to) {
@@ -298,7 +298,7 @@ impl Net {
         assert!(*sent <= *received, "{sent} bytes to {to}, which sent {received}");
     }
 
-    /// A session of the server, which may be over.
+    /// A session of the server, which may be closed.
     pub(crate) fn session(&self, id: SessionId) -> Option<&Connection<Blob>> {
         self.server.session(id).or_else(|| self.over.get(&id))
     }
@@ -307,7 +307,7 @@ impl Net {
         self.server.session_mut(id).or_else(|| self.over.get_mut(&id))
     }
 
-    /// Each datagram that the server was given is in one of its counters, and so is each session.
+    /// Checks that each datagram passed to the server is in exactly one counter, and so is each session.
     pub(crate) fn check_server(&self) {
         let stats = self.server.stats();
         assert_eq!(stats.datagrams, self.given.0);
@@ -316,7 +316,7 @@ impl Net {
         assert_eq!(stats.confirmed, self.sessions.len() as u64);
     }
 
-    /// Each DATA that the client was given is in one of its counters.
+    /// Checks that each DATA passed to the client is in exactly one counter.
     pub(crate) fn check_client(&self) {
         let [others, data] = self.given.1;
         let (mut counted, mut taken) = (self.client.rejected().total(), 0);
@@ -332,7 +332,7 @@ impl Net {
     }
 }
 
-/// Keeps a few datagrams: the first, and some of those that follow.
+/// Keeps a few datagrams: the first, and some of the later ones.
 fn remember(past: &mut Vec<(bool, SocketAddr, Vec<u8>)>, up: bool, address: SocketAddr, datagram: &[u8]) {
     if past.len() < PAST {
         past.push((up, address, datagram.to_vec()));
@@ -347,5 +347,5 @@ fn copy(mut buf: Vec<u8>, bytes: &[u8]) -> Vec<u8> {
     buf
 }
 
-/// Datagrams that may come again.
+/// Most datagrams to keep for replay.
 const PAST: usize = 64;

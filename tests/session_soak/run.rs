@@ -1,4 +1,4 @@
-//! One run: a session, and those that follow it, under what was drawn.
+//! One run: a session, and those that follow it, under random faults.
 
 use crate::common::ms;
 use crate::common::sessions::{SUITE, client_address, server_config, target};
@@ -17,15 +17,15 @@ use whitewater_sim::{LinkConfig, Loss, SimRng};
 pub(crate) struct Run {
     pub(crate) net: Net,
     pub(crate) step: u32,
-    /// What went wrong, in this order.
+    /// The faults so far, in order.
     pub(crate) faults: Vec<Fault>,
     draw: Draw,
     suite: Suite,
     server: ServerConfig,
     client: ClientConfig,
-    /// Each session of the client says which it is. From the client to the server, and back.
+    /// Each session of the client has a generation. The flows go from the client to the server and back.
     generation: u8,
-    /// The server's session of this client, which may be over.
+    /// The server's session with this client, which may be closed.
     known: Option<SessionId>,
     up: Flow,
     down: Flow,
@@ -35,7 +35,7 @@ pub(crate) struct Run {
     moves: Vec<Time>,
 }
 
-/// For what a session may have ended.
+/// Reasons for which a session may have ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excuse {
     /// Nothing came through for so long that it may have timed out.
@@ -44,20 +44,20 @@ struct Excuse {
     rough: bool,
     /// An end did not read.
     unread: bool,
-    /// The server knows nothing of it.
+    /// The server has no state for it.
     forgotten: bool,
     /// The codes with which an end closed it.
     closed: [Option<u16>; 2],
-    /// The client is where the server does not follow.
+    /// The client is where the server does not follow it.
     stuck: bool,
 }
 
-/// How a run went.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// Everything arrived.
     Drained,
-    /// What went wrong ended the session, or kept it from coming up.
+    /// Faults ended the session or kept it from connecting.
     Lost,
 }
 
@@ -83,7 +83,7 @@ impl Run {
             ..server_config(&session, suite)
         };
         let client = ClientConfig { session, ..ClientConfig::default() };
-        // The clock of the wire has 32 bits of milliseconds.
+        // The clock on the wire has 32 bits of milliseconds.
         let wraps_in = draw.below(4000);
         let start = if draw.one_in(3) { (1 << 32) - wraps_in } else { 2 * 3_600_000 };
         let mut net = Net::new(seed, Time::from_millis(start), &server, &client);
@@ -129,13 +129,13 @@ impl Run {
         self.reads = [true; 2];
         let good = LinkConfig::with_rtt(ms(50));
         self.net.set_links([good.clone(), good]);
-        self.wait(4000 + self.stands()); // until what waits in the queues of the paths is through
+        self.wait(4000 + self.stands()); // until the queues of the paths have emptied
         let outcome = if self.is_up() && !self.excuse.stuck { self.drains() } else { Outcome::Lost };
         self.ends();
         outcome
     }
 
-    /// So many sessions, one after another, on a good path; the last is over.
+    /// Runs `count` sessions one after another on a good path. The last one is closed.
     pub(crate) fn lives(&mut self, count: u32) {
         let good = LinkConfig::with_rtt(ms(50));
         self.net.set_links([good.clone(), good]);
@@ -152,10 +152,10 @@ impl Run {
         self.net.forget();
     }
 
-    /// Another session of the client, which is another process as well.
+    /// Starts another session of the client in a new process.
     fn begin(&mut self) {
         if !self.excuse.unread {
-            self.check_told(); // else what had arrived was perhaps not read before the session was over
+            self.check_told(); // otherwise, what had arrived may not have been read before the session ended
         }
         self.generation += 1;
         self.known = None;
@@ -172,7 +172,7 @@ impl Run {
         self.down.check_told();
     }
 
-    /// Waits for the session to come up. On the way something may go wrong.
+    /// Waits until the session is up. Faults may happen meanwhile.
     fn comes_up(&mut self, may_fail: bool) -> bool {
         for _ in 0..200 {
             self.pass(1..120, false);
@@ -202,7 +202,7 @@ impl Run {
         false
     }
 
-    /// Both ends' data, as far as they are up.
+    /// Exchanges data between both ends as far as they are up.
     fn exchange(&mut self, sends: bool) {
         self.step += 1;
         self.look();
@@ -230,7 +230,7 @@ impl Run {
         net.drain();
     }
 
-    /// Finds the server's session of this client.
+    /// Finds the server's session with this client.
     fn look(&mut self) {
         let Self { net, generation, .. } = self;
         let is_ours =
@@ -245,7 +245,8 @@ impl Run {
         self.exchange(sends);
     }
 
-    /// Lets time pass. A server keeps what has arrived for a moment only when a session ends: it is read soon.
+    /// Lets time pass. When a session ends, a server keeps received data only for a moment, so it is read
+    /// soon.
     fn wait(&mut self, ms: u64) {
         for slice in (0..ms).step_by(400) {
             self.net.run(400.min(ms - slice));
@@ -258,7 +259,7 @@ impl Run {
         server && self.net.client.connection().is_some_and(Connection::is_up)
     }
 
-    /// Something goes wrong; whether there is a session after it.
+    /// Causes a fault. Returns whether there is a session afterwards.
     fn suffer(&mut self, fault: Fault) -> bool {
         self.faults.push(fault);
         match fault {
@@ -312,7 +313,7 @@ impl Run {
         true
     }
 
-    /// The client connects again, or leaves it at that.
+    /// The client connects again, or gives up.
     fn again(&mut self) -> bool {
         if self.draw.one_in(3) {
             return false;
@@ -331,7 +332,7 @@ impl Run {
         self.excuse.rough = true;
     }
 
-    /// Nothing arrives for a while, in these directions.
+    /// Nothing arrives for a while in these directions.
     fn partition(&mut self, ways: [bool; 2], most: u64) {
         let links = self.net.links().clone();
         let mut dead = links.clone();
@@ -364,13 +365,13 @@ impl Run {
         self.net.clocks[end].jump(span, ahead);
     }
 
-    /// How long nothing came through, or an end thinks so.
+    /// Records how long nothing came through, or how long an end believes that.
     fn note(&mut self, span: Duration) {
         self.excuse.rough = true;
         self.excuse.silence |= span >= ms(SILENT);
     }
 
-    /// An end does not read for a while, and gets more than its window.
+    /// An end stops reading for a while and gets more than its window.
     fn unread(&mut self) {
         let end = self.draw.below(2) as usize;
         self.reads[end] = false;
@@ -407,7 +408,7 @@ impl Run {
         }
     }
 
-    /// One end closes, or both do at once; the address may change just then.
+    /// One end closes, or both do at once, possibly while the address changes.
     fn close(&mut self) {
         let who = self.draw.below(3);
         let (since, bound) = (self.net.now, ms(DRAIN + CLOSING + self.stands()));
@@ -453,7 +454,7 @@ impl Run {
             .unwrap_or(0)
     }
 
-    /// Waits until both ends of the session have ended, so long at most.
+    /// Waits until both ends of the session have ended, for at most `most` ms.
     fn settle(&mut self, most: u64) {
         let end = self.net.now + ms(most + self.stands());
         while self.net.now < end && !(self.client_end().is_some() && self.server_end() != Some(None)) {
@@ -466,7 +467,7 @@ impl Run {
         self.net.client_events.iter().find_map(|(_, event)| ended(event))
     }
 
-    /// The same of the server's, if there was one.
+    /// Why the server's session ended, if there was one and it did.
     fn server_end(&self) -> Option<Option<(CloseReason, Undelivered)>> {
         let id = self.known?;
         Some(
@@ -474,7 +475,7 @@ impl Run {
         )
     }
 
-    /// The ends that have ended had a reason to.
+    /// Checks that each closed end had a reason to close.
     fn check_end(&self) {
         let Excuse { silence, rough, unread, forgotten, closed: [client, server], stuck } = self.excuse;
         let ends = [(self.client_end(), client, server), (self.server_end().flatten(), server, client)];
@@ -484,12 +485,12 @@ impl Run {
                 CloseReason::Local(code) => ours == Some(code),
                 CloseReason::Peer(code::DEAD_LINK) | CloseReason::DeadLink => rough,
                 CloseReason::Peer(code::SLOW_PEER) | CloseReason::SlowPeer => unread || silence,
-                // 0 answers a CLOSE of a peer that has not heard ours.
+                // 0 answers a CLOSE of a peer that has not received ours.
                 CloseReason::Peer(code) => theirs == Some(code) || code == 0 && ours.is_some(),
                 CloseReason::Timeout => {
                     silence || stuck || forgotten || ours.or(theirs).is_some() || rough && unread
                 }
-                // It also forgets whom it has never heard, 10 s later.
+                // 10 s later it also drops sessions that it has never heard from.
                 CloseReason::ServerForgot => {
                     forgotten || stuck || silence || self.server_end().flatten().is_some()
                 }
@@ -508,8 +509,8 @@ impl Run {
         }
     }
 
-    /// With the faults over, everything reliable arrives in 5 s, or later by the retransmission time that they have left: an end that was
-    /// frozen, or whose clock went forward, takes that for a round trip.
+    /// With the faults over, everything reliable arrives within 5 s plus the retransmission timeout that is
+    /// left from them: an end that was frozen, or whose clock jumped forward, mistakes that for a round trip.
     fn drains(&mut self) -> Outcome {
         let end = self.net.now + ms(5000) + self.longest_rto();
         while self.net.now < end {
@@ -530,7 +531,8 @@ impl Run {
         lanes.map(|stats| stats.rto).max().unwrap_or_default()
     }
 
-    /// An end closes, or both, or the path breaks for ever: both ends end and tell so once, and nothing is left.
+    /// One end closes, both do, or the path breaks for good: both ends close, report it once, and leave
+    /// nothing behind.
     fn ends(&mut self) {
         let (since, stands) = (self.net.now, self.stands());
         let who = self.draw.below(4);
@@ -551,7 +553,7 @@ impl Run {
             ends.for_each(|at| assert!(at.since(since) <= bound, "cut off at {since}, ended at {at}"));
         }
         let received = self.received();
-        self.wait(12_000 + TIMEOUT + stands); // older sessions time out, what is not confirmed goes
+        self.wait(12_000 + TIMEOUT + stands); // older sessions time out, and unconfirmed ones are dropped
         assert_eq!(self.received(), received, "received after the end");
         self.check_told();
         assert_eq!(self.net.client.state(), ClientState::Closed);
@@ -579,11 +581,11 @@ fn ended(event: &Event) -> Option<(CloseReason, Undelivered)> {
     }
 }
 
-/// Turns of a run in which something is sent and something may go wrong.
+/// Steps of a run in which something is sent and faults may happen.
 const PASSES: usize = 40;
-/// ms after which an end may think that the other one is gone: its timeout, less what a bad path costs.
+/// ms after which an end may believe that the other is gone: its timeout, less the cost of a bad path.
 const SILENT: u64 = 8_000;
-/// ms of docs/BEHAVIOUR.md.
+/// From docs/BEHAVIOUR.md, ms.
 const TIMEOUT: u64 = 20_000;
 const DRAIN: u64 = 5_000;
 const CLOSING: u64 = 1_000;

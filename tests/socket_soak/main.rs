@@ -1,8 +1,10 @@
-//! Two hundred sessions and fifty bare KCP peers over real sockets and a relay that loses, doubles and swaps datagrams. They come and go:
-//! some say goodbye, some crash, some are sent away, some stay. Every byte arrives both ways, whoever says goodbye has everything
-//! delivered, and the memory of the process does not grow.
+//! Two hundred sessions and fifty bare KCP peers over real sockets, through a relay that loses, duplicates
+//! and reorders datagrams. Players come and go: some say goodbye, some crash, some are kicked, some stay.
+//! Every byte arrives in both directions, players who say goodbye get everything delivered first, and the
+//! memory of the process does not grow.
 //!
-//! `SOCKET_SOAK=<seconds>` says for how long (the gate: 120). Nothing depends on how fast the machine is, but for a deadline of half a minute.
+//! `SOCKET_SOAK=<seconds>` sets the duration (120 in the gate). Nothing depends on the speed of the machine,
+//! except for a timeout of half a minute.
 
 #![cfg(feature = "net")]
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -25,13 +27,13 @@ use std::time::{Duration, Instant};
 
 pub(crate) const SESSIONS: u32 = 200;
 pub(crate) const BARE: u32 = 50;
-/// Long enough for any machine; who waits so long has failed.
+/// Long enough for any machine; a longer wait is a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at each player: what a frame of a game is.
+/// Time between two visits to each player: a frame of a game.
 const FRAME: Duration = Duration::from_millis(10);
 
 #[test]
-fn players_come_and_go_over_a_lossy_path_and_every_byte_is_right_and_memory_is_flat() {
+fn players_come_and_go_over_a_lossy_path_with_every_byte_intact_and_flat_memory() {
     let seconds = std::env::var("SOCKET_SOAK").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(5);
     let duration = Duration::from_secs(seconds);
     let servers = Servers::start();
@@ -78,14 +80,14 @@ fn players_come_and_go_over_a_lossy_path_and_every_byte_is_right_and_memory_is_f
     }
 }
 
-/// What the process has of memory, bytes; on Linux only.
+/// Memory of the process, bytes; only on Linux.
 fn resident_memory() -> Option<u64> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
     Some(pages * PAGE)
 }
 
-/// The last third is no larger than the second, but for what a few sessions more or less are.
+/// Checks that the last third is no larger than the second, apart from a few sessions more or less.
 fn is_flat(memory: &[u64]) {
     let most = |part: &[u64]| part.iter().max().copied().unwrap_or_default();
     let third = memory.len() / 3;
@@ -94,7 +96,7 @@ fn is_flat(memory: &[u64]) {
     assert!(after <= before + GROWTH_MAX, "{before} bytes have become {after}");
 }
 
-/// Bytes of a page, at least: a larger one makes the bound stricter.
+/// Minimum size of a page, bytes; larger pages make the bound stricter.
 const PAGE: u64 = 4096;
-/// 4 KiB for each of those who are there.
+/// 4 KiB for each peer.
 const GROWTH_MAX: u64 = 4096 * (SESSIONS + BARE) as u64;

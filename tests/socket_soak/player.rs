@@ -1,4 +1,4 @@
-//! Who plays: says a few messages in each frame, and hears all of them again.
+//! A player: sends a few messages in each frame and receives the echo of all of them.
 
 use super::servers::{CODE, HEARD_ENOUGH, SENT_AWAY, is_sent_away, kcp_config, session_config, target};
 use super::stream::{LONGEST, check, message};
@@ -8,18 +8,18 @@ use whitewater::kcp::{self, Conv};
 use whitewater::net::Client;
 use whitewater::session::{ClientConfig, CloseReason, Event};
 
-/// How it ends.
+/// How the player leaves.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Kind {
-    /// Not at all.
+    /// Never.
     Stays,
-    /// With a goodbye, when all has arrived.
+    /// Says goodbye once everything has arrived.
     Leaves,
-    /// The server closes its session.
+    /// The server closes the session.
     SentAway,
-    /// Without a word.
+    /// Disappears without a goodbye.
     Crashes,
-    /// Bare KCP has no goodbye: its last word is that all is acknowledged.
+    /// Bare KCP has no goodbye: it leaves once everything is acknowledged.
     Drains,
 }
 
@@ -29,7 +29,7 @@ impl Kind {
 
     pub(crate) const fn of(player: u32, is_bare: bool) -> Self {
         match player % 4 {
-            0 if player < SESSIONS + BARE => Self::Stays, // of those who come first
+            0 if player < SESSIONS + BARE => Self::Stays, // one of the first to come
             0 | 1 if is_bare => Self::Drains,
             0 | 1 => Self::Leaves,
             _ if is_sent_away(player) && !is_bare => Self::SentAway,
@@ -58,7 +58,7 @@ enum End {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
     Speaks,
-    /// It says nothing more, for all is over.
+    /// Stops sending because the test is over.
     Silent,
     Leaves,
     Gone,
@@ -76,7 +76,7 @@ impl Player {
         }
     }
 
-    /// Whether it has heard all that it said. Who goes need not.
+    /// Whether it has received the echo of everything it sent. A player who leaves need not.
     pub(crate) fn is_caught_up(&self) -> bool {
         self.state == State::Gone || self.heard == self.said
     }
@@ -85,7 +85,7 @@ impl Player {
         self.heard
     }
 
-    /// A frame; whether the player is gone.
+    /// Plays one frame. Returns whether the player is gone.
     pub(crate) fn play(&mut self) -> bool {
         self.frames += 1;
         self.hear();
@@ -126,7 +126,7 @@ impl Player {
         }
     }
 
-    /// Its time has come.
+    /// It is time to leave.
     fn end(&mut self) {
         match (self.kind, &mut self.end) {
             (Kind::Crashes, _) => self.state = State::Gone,
@@ -154,7 +154,7 @@ impl End {
         Self::Session(Box::new(Client::connect(target(to), &config).unwrap()))
     }
 
-    /// Does what is due; why the session is over, if it is.
+    /// Does what is due. Returns why the session is over, if it is.
     fn pump(&mut self) -> Option<CloseReason> {
         match self {
             Self::Session(client) => {
@@ -170,7 +170,7 @@ impl End {
         }
     }
 
-    /// Whether it could be said: not before the session is up.
+    /// Sends a message. Returns `false` while the session is not up yet.
     fn say(&mut self, message: &[u8]) -> bool {
         match self {
             Self::Session(client) => client.send(0, message).is_ok(),
@@ -185,11 +185,11 @@ impl End {
         }
     }
 
-    /// Whether all that was said over bare KCP is acknowledged.
+    /// Whether everything sent over bare KCP is acknowledged.
     fn is_drained(&self) -> bool {
         matches!(self, Self::Bare(socket) if socket.kcp().wait_snd() == 0)
     }
 }
 
-/// Messages under way of a player: fewer than its queues hold.
+/// Most messages in flight per player: fewer than its queues hold.
 const UNHEARD_MAX: u32 = 32;

@@ -1,4 +1,4 @@
-//! A path in a box: it passes datagrams on between a server and whoever sends to it, and does some of them harm.
+//! A lossy path: passes datagrams between a server and its clients, and damages some of the traffic.
 
 use rand::Rng;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ pub(crate) struct Relay {
     thread: thread::JoinHandle<Faults>,
 }
 
-/// What it did.
+/// The faults that it caused.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) passed: u64,
@@ -62,21 +62,21 @@ struct Path {
     faults: Faults,
 }
 
-/// Of a client: the socket by which the server knows it.
+/// The socket by which the server knows a client.
 struct Way {
     socket: UdpSocket,
-    /// A datagram to the server, and one to the client, that the next one overtakes.
+    /// A datagram to the server and one to the client that the next one will overtake.
     held: [Option<Vec<u8>>; 2],
     used: Instant,
 }
 
 impl Path {
-    /// Passes on what has come.
+    /// Passes on what has arrived.
     fn carry(&mut self) {
         let mut buf = [0; 2000];
         let now = Instant::now();
         let Self { front, server, ways, rng, faults } = self;
-        // An error is ICMP about an end that has gone.
+        // An error is an ICMP message about an end that is gone.
         while let Ok((len, from)) = front.recv_from(&mut buf) {
             let way = ways.entry(from).or_insert_with(|| Way::new(*server, now));
             way.used = now;
@@ -101,7 +101,7 @@ impl Way {
     }
 }
 
-/// One in 20 is lost, one in 100 comes twice, one in 50 behind the next.
+/// One in 20 is lost, one in 100 is duplicated, one in 50 comes after the next.
 fn pass(
     datagram: &[u8],
     held: &mut Option<Vec<u8>>,
@@ -132,7 +132,7 @@ fn pass(
     }
 }
 
-/// What every datagram waits at most.
+/// The longest that any datagram is delayed.
 const LATER: Duration = Duration::from_millis(3);
-/// Who has said nothing for so long is not coming back.
+/// A client that has been silent for this long does not come back.
 const FORGOTTEN: Duration = Duration::from_secs(12);

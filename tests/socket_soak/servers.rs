@@ -1,4 +1,4 @@
-//! A server of sessions and a listener of bare KCP, which check what they are told and say it again.
+//! A server of sessions and a listener of bare KCP, which check and echo what they receive.
 
 use super::stream::{LONGEST, check};
 use std::collections::HashMap;
@@ -31,14 +31,14 @@ impl Servers {
         Self { addresses, stop, threads }
     }
 
-    /// How many messages each has had.
+    /// Stops both. Returns how many messages each has received.
     pub(crate) fn stop(self) -> [u64; 2] {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.map(|thread| thread.join().unwrap())
     }
 }
 
-/// What a player has said.
+/// What a player has sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     player: u32,
@@ -63,7 +63,7 @@ fn serve(mut server: Server, stop: &AtomicBool) -> u64 {
             while let Ok(len) = server.recv(id, 0, &mut buf) {
                 of.take(&buf[..len]);
                 total += 1;
-                let _ = server.send(id, 0, &buf[..len]); // who is gone is not told
+                let _ = server.send(id, 0, &buf[..len]); // a player who is gone gets nothing
                 if is_sent_away(of.player) && of.count == HEARD_ENOUGH {
                     server.close(id, SENT_AWAY);
                 }
@@ -103,7 +103,7 @@ fn listen(mut listener: kcp::Listener, stop: &AtomicBool) -> u64 {
     total
 }
 
-/// As many as there are come from one address.
+/// Allows all players to come from one address.
 fn server_config() -> ServerConfig {
     ServerConfig {
         session: session_config(),
@@ -122,7 +122,7 @@ pub(crate) fn target(at: SocketAddr) -> Target {
     Target { suite: SUITE, psk: SUITE.needs_psk().then_some(PSK), ..Target::insecure(at) }
 }
 
-/// Silence has to be told from a machine that is busy.
+/// Distinguishes silence from a busy machine.
 pub(crate) fn session_config() -> SessionConfig {
     SessionConfig { timeout: Duration::from_secs(10), ..SessionConfig::default() }
 }
@@ -142,16 +142,16 @@ pub(crate) fn kcp_config() -> Config {
     Config::turbo()
 }
 
-/// Whether the server has enough of a player after so many messages.
+/// Whether the server kicks a player after a number of messages.
 pub(crate) const fn is_sent_away(player: u32) -> bool {
     player % 4 == 2
 }
 
 pub(crate) const HEARD_ENOUGH: u32 = 40;
 pub(crate) const SENT_AWAY: u16 = 0x7e57;
-/// The bits of a count that fit the code of a goodbye.
+/// The bits of a count that fit the close code.
 pub(crate) const CODE: u32 = 0x3fff;
-/// The strongest that is built in.
+/// The strongest suite in this build.
 const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 const PSK: [u8; 32] = [7; 32];
 const TICK: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! What players say: messages that show whose they are, which one, and whether a byte of them is wrong.
+//! Messages that show their player, their number, and whether any byte is wrong.
 
 /// Message `sequence` of a player: 8 to 400 bytes, now and then 5,000.
 pub(crate) fn message(player: u32, sequence: u32) -> Vec<u8> {
@@ -10,7 +10,7 @@ pub(crate) fn message(player: u32, sequence: u32) -> Vec<u8> {
     bytes
 }
 
-/// Who says which message. Fails when a byte of it is wrong.
+/// The player and the number of a message. Fails if a byte of it is wrong.
 pub(crate) fn check(bytes: &[u8]) -> (u32, u32) {
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let (player, sequence) = (number(0), number(4));

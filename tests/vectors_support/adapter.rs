@@ -1,5 +1,5 @@
-//! ikcp.c's interface on top of `Kcp`, as thin as it goes. Where the two cannot be translated into
-//! each other it says which rule of `deviations` stands between them.
+//! ikcp.c's interface on top of `Kcp`, as thin as possible. If a call cannot be translated, it reports the
+//! rule in `deviations` that explains why.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,11 +15,11 @@ use super::deviations::Rule;
 use super::rewrite::{bad_segment, believable, without_end};
 use super::trace::Op;
 
-/// Where the trace's clock shows 0: the wire's view of our time is the trace's, and the trace's clock
-/// may jump back before its first moment.
+/// Our time at which the trace's clock shows 0. Our wire time equals the trace's, and the trace's clock may
+/// jump back before its start.
 const EPOCH: Time = Time::from_millis(1 << 40);
 
-/// Where the RTO of a segment stops growing, which shows after a sleep of that length.
+/// Where the RTO of a segment stops growing, which becomes visible after a sleep of that length.
 const BACK_OFF_MAX: Duration = Duration::from_millis(1 << 30);
 
 /// A control block of a trace.
@@ -32,19 +32,19 @@ pub(crate) struct Block {
     /// The time of the last `update`.
     current: Time,
     updated: bool,
-    /// Whether this call, every second one, takes the way that does not copy.
+    /// Whether this call uses the variant that does not copy; every second one does.
     by_bytes: bool,
-    /// Knobs that ikcp.c holds as given and the adapter had to bound.
+    /// Settings that ikcp.c keeps as given and the adapter had to limit.
     bounded: BTreeSet<&'static str>,
 }
 
-/// What a call answered in ikcp.c's terms, and the rules that it met on the way.
+/// The result of a call in ikcp.c's terms, and the rules that applied on the way.
 #[derive(Default)]
 pub(crate) struct Answer {
     pub(crate) ret: Option<i64>,
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) rules: Vec<Rule>,
-    /// Where the answer is free (`check`): why it is wrong all the same.
+    /// For `check`, whose answer is free: why it is wrong nevertheless.
     pub(crate) broken: Option<String>,
 }
 
@@ -81,12 +81,12 @@ impl Block {
         answer
     }
 
-    /// The datagrams emitted since the last call of this.
+    /// The datagrams emitted since the previous call.
     pub(crate) fn take_emitted(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.kcp.output_mut().0)
     }
 
-    /// A field of `struct IKCPCB`, or nothing when it cannot be compared.
+    /// A field of `struct IKCPCB`; `None` if it cannot be compared.
     pub(crate) fn state(&self, field: &str) -> Option<i64> {
         match field {
             _ if self.bounded.contains(field) => None,
@@ -98,7 +98,7 @@ impl Block {
 
     fn dispatch(&mut self, op: &Op) -> Answer {
         match op {
-            Op::Create { .. } => Answer::default(), // the caller has made the block
+            Op::Create { .. } => Answer::default(), // the caller has created the block
             Op::Nodelay { nodelay, interval, resend, nc } => self.nodelay(*nodelay, *interval, *resend, *nc),
             Op::Wndsize { snd, rcv } => self.wndsize(*snd, *rcv),
             Op::Setmtu { mtu } => self.setmtu(*mtu),
@@ -183,13 +183,13 @@ impl Block {
 
     /// # Panics
     ///
-    /// When a knob within the documented range is refused.
+    /// If a setting within the documented range is refused.
     fn configure(&mut self, config: Config) {
         self.kcp.configure(&config).expect("the adapter bounds every knob");
         self.config = config;
     }
 
-    /// Pokes come before traffic, so a new control block with the same knobs is the same.
+    /// Pokes come before any traffic, so a new control block with the same settings is equivalent.
     fn poke(&mut self, field: &str, val: u32) -> Answer {
         assert!(!self.updated && self.kcp.is_idle(), "poke {field} after traffic");
         match field {
@@ -202,7 +202,7 @@ impl Block {
         Answer::default()
     }
 
-    /// A segment that was not copied cannot be filled up, so a stream takes the other way.
+    /// A segment that was not copied cannot be filled up, so streams use the other variant.
     fn send(&mut self, message: &[u8]) -> Answer {
         let taken = if self.by_bytes && !self.config.stream {
             self.kcp.send_bytes(Bytes::copy_from_slice(message))
@@ -252,7 +252,7 @@ impl Block {
         Answer { ret: Some(ret), rules, ..Answer::default() }
     }
 
-    /// `Kcp::input`, and that nothing changes where it refuses.
+    /// Calls `Kcp::input`, and checks that nothing changes if it refuses.
     fn offer(&mut self, datagram: &[u8]) -> Result<(), InputError> {
         let before = self.all_but_rejected();
         let result = if self.by_bytes {
@@ -280,7 +280,7 @@ impl Block {
         let emits = !self.kcp.output().0.is_empty();
         let works = emits || self.kcp.trace_state("probe_wait") > probe_wait;
         let rules = if emits && in_flight && now.since(was) >= BACK_OFF_MAX {
-            vec![Rule::BackoffCap] // in ikcp.c the RTO goes on growing, and nothing is due yet
+            vec![Rule::BackoffCap] // in ikcp.c the RTO keeps growing, and nothing is due yet
         } else {
             Vec::new()
         };
@@ -305,8 +305,8 @@ impl Block {
         Answer::default()
     }
 
-    /// Any answer that is not in the past will do here: `update` looks whether it was early enough.
-    /// The replay sees whether it is ikcp.c's.
+    /// Any answer that is not in the past is fine here: `update` checks whether it was early enough, and the
+    /// replay whether it equals ikcp.c's.
     fn check(&self, now: u32) -> Answer {
         let now = self.at(now);
         let at = self.kcp.check(now);
@@ -336,7 +336,7 @@ impl Block {
         Answer::ret(ret)
     }
 
-    /// The trace's time on our clock: the shorter way from the last one.
+    /// The trace's time on our clock, going the shorter way from the last one.
     fn at(&self, now: u32) -> Time {
         let step = match self.updated {
             true => i64::from(Millis(now).since(self.current.wire())),
@@ -376,7 +376,7 @@ impl Output for Emitted {
     }
 }
 
-/// Bounds knobs as ikcp.c does (`bound`), or where ikcp.c keeps what it is given (`hold`).
+/// Limits settings as ikcp.c does (`bound`), or where ikcp.c keeps what it is given (`hold`).
 struct Knobs<'a> {
     bounded: &'a mut BTreeSet<&'static str>,
     refused: bool,
@@ -413,7 +413,7 @@ impl<'a> Knobs<'a> {
     }
 }
 
-/// `ikcp_getconv`, which reads four bytes and asks for no more.
+/// `ikcp_getconv`, which reads four bytes and needs no more.
 fn getconv(bytes: &[u8]) -> Answer {
     let mut header = bytes.to_vec();
     header.resize(bytes.len().max(HEADER_LEN), 0);

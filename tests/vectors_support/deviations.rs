@@ -1,4 +1,4 @@
-//! The tables of `docs/DEVIATIONS.md`, and the rules by which a replay meets their rows.
+//! The tables in `docs/DEVIATIONS.md`, and the rules that connect a replay to their rows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 const DOCUMENT: &str = include_str!("../../docs/DEVIATIONS.md");
 
-/// A situation in which `Kcp` does other than ikcp.c. It fires where the implementation says so (an
-/// error, a counter) or where the adapter has to translate; never by the number of a call.
+/// A situation in which `Kcp` behaves differently from ikcp.c. A rule fires where the implementation says so
+/// (an error, a counter) or where the adapter has to translate; never by the number of a call.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Rule {
     UnaAhead,
@@ -46,7 +46,7 @@ impl Rule {
         Self::ConvOfPart,
     ];
 
-    /// The row of the table.
+    /// The id of its row in the table.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::UnaAhead => "D1",
@@ -68,27 +68,27 @@ impl Rule {
     }
 }
 
-/// What a replay does where a rule fires.
+/// What a replay does when a rule fires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
-    /// The comparison of the trace ends.
+    /// Stops comparing the trace.
     Cut,
-    /// The replay goes on with the adjustment that the row states.
+    /// Continues with the adjustment that the row describes.
     Adjust,
-    /// No trace can meet it.
+    /// No trace can trigger it.
     Untraced,
 }
 
 pub(crate) struct Row {
     pub(crate) id: &'static str,
     pub(crate) kind: Kind,
-    /// Names of traces, each may hold `*`.
+    /// Names of traces, which may contain `*`.
     pub(crate) patterns: Vec<&'static str>,
     traps: &'static str,
     tests: &'static str,
 }
 
-/// Both tables: what differs and what is copied on purpose.
+/// Both tables: what differs, and what is copied on purpose.
 pub(crate) struct Deviations {
     rows: Vec<Row>,
     copied: Vec<[&'static str; 3]>,
@@ -129,13 +129,13 @@ impl Deviations {
             .filter(|kind| *kind != Kind::Untraced)
     }
 
-    /// What to do where `rule` fires in the trace `name`; nothing when the trace is not listed.
+    /// What to do when `rule` fires in the trace `name`; `None` if the trace is not listed.
     pub(crate) fn listed(&self, rule: Rule, name: &str) -> Option<Kind> {
         let row = self.rows.iter().find(|row| row.id == rule.id())?;
         row.patterns.iter().any(|pattern| matches(pattern, name)).then_some(row.kind)
     }
 
-    /// The traps and quirks that one of the tables decides.
+    /// The traps and quirks that one of the tables covers.
     pub(crate) fn traps(&self) -> BTreeSet<String> {
         let differs = self.rows.iter().map(|row| row.traps);
         let copied = self.copied.iter().map(|row| row[0]);
@@ -170,7 +170,7 @@ impl Kind {
     }
 }
 
-/// Whether the whole of `name` fits `pattern`, in which `*` stands for any text.
+/// Whether all of `name` matches `pattern`, in which `*` stands for any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

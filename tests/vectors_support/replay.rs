@@ -1,4 +1,4 @@
-//! One trace on our blocks, up to its first difference.
+//! Replays one trace on our control blocks, up to the first difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -14,13 +14,13 @@ use super::trace::{Call, Op, Trace};
 /// How the replay of a trace went.
 pub(crate) struct Replay {
     pub(crate) name: String,
-    /// Calls that were compared, of how many.
+    /// Number of calls compared, and in total.
     pub(crate) compared: usize,
     pub(crate) calls: usize,
     pub(crate) outcome: Outcome,
-    /// The rules for which the replay was adjusted.
+    /// The rules that the replay adjusted for.
     pub(crate) adjusted: BTreeSet<Rule>,
-    /// State fields that were recorded and could be compared, and that could not.
+    /// Recorded state fields, and whether they could be compared.
     pub(crate) fields: BTreeMap<String, bool>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Differs(Difference),
 }
 
-/// The first call at which ikcp.c and we differ.
+/// The first call at which we differ from ikcp.c.
 pub(crate) struct Difference {
     at: String,
     field: String,
@@ -78,7 +78,7 @@ struct Player<'a> {
     fields: BTreeMap<String, bool>,
 }
 
-/// A block and the state that the recording says it has.
+/// A control block, and its state according to the recording.
 struct Side {
     block: Block,
     want: BTreeMap<String, i64>,
@@ -108,7 +108,7 @@ impl<'a> Player<'a> {
         Outcome::Full
     }
 
-    /// Makes one call and compares; the rule that ends the trace here, if one does.
+    /// Makes one call and compares. Returns the rule that ends the trace here, if any.
     fn step(&mut self, call: &Call) -> Result<Option<Rule>, Difference> {
         let side = match call.op {
             Op::Create { conv } => {
@@ -154,7 +154,7 @@ impl<'a> Player<'a> {
         assert!(call.first_out.is_none_or(|n| n == self.datagrams.len()), "the recording miscounts");
         self.datagrams.extend(call.out.iter().cloned());
         side.want.extend(call.state.iter().cloned());
-        // A poke of snd_una and the one of snd_nxt behind it are one step of ours.
+        // A poke of snd_una and the following one of snd_nxt are a single step for us.
         if !matches!(call.op, Op::Poke { .. }) {
             compare_state(call, side, &mut self.fields)?;
         }
@@ -271,8 +271,8 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The name under which the table knows a trace: another set may have its own trace of that name,
-/// with `-h` behind.
+/// The name that the table uses for a trace. Another set may have its own trace of that name with the suffix
+/// `-h`.
 pub(crate) fn public_name(name: &str) -> &str {
     name.strip_suffix("-h").unwrap_or(name)
 }

@@ -1,4 +1,5 @@
-//! What ikcp.c makes of datagrams that `Kcp` refuses, written as datagrams that it takes.
+//! Rewrites datagrams that `Kcp` refuses into acceptable ones with the effect that the originals have on
+//! ikcp.c.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +8,14 @@ use whitewater::kcp::{Conv, Millis, Sn, Stats};
 
 use super::deviations::Rule;
 
-/// The oldest echo, ms, that is a round trip.
+/// The oldest echo that counts as a round trip, ms.
 const ECHO_MAX: i32 = 120_000;
 
-/// The datagram that does to us, who stand as `stats` says at `now`, what `datagram` does to ikcp.c.
+/// The datagram whose effect on us, in the state `stats` at `now`, equals that of `datagram` on ikcp.c.
 ///
-/// To ikcp.c an `una` beyond `snd_nxt` frees what is in flight, or nothing where it wraps to before
-/// `snd_una`; an ACK beyond `snd_nxt` is one round trip, like one before `snd_una`; of a PUSH
-/// before `rcv_nxt` only `sn` and `ts` count.
+/// In ikcp.c, an `una` beyond `snd_nxt` frees what is in flight, or nothing if it wraps to before `snd_una`;
+/// an ACK beyond `snd_nxt` is one round trip, like one before `snd_una`; of a PUSH before `rcv_nxt` only `sn`
+/// and `ts` count.
 pub(super) fn believable(datagram: &[u8], stats: &Stats, now: Millis) -> Vec<u8> {
     let Stats { snd_una: una, snd_nxt: nxt, rcv_nxt, .. } = *stats;
     let mut taken = Vec::new();
@@ -39,8 +40,8 @@ pub(super) fn believable(datagram: &[u8], stats: &Stats, now: Millis) -> Vec<u8>
     taken
 }
 
-/// The datagram that does to us what `datagram` does to ikcp.c when `input` stops behind it and so
-/// skips the fast-ack pass and the growth of the window; `None` where the window would grow.
+/// The datagram whose effect on us equals that of `datagram` on ikcp.c if `input` stops after it and so skips
+/// the fast-ack pass and the growth of the window; `None` if the window would grow.
 pub(super) fn without_end(datagram: &[u8], una: Sn, now: Millis) -> Option<Vec<u8>> {
     let moves_una =
         |header: Header| una.is_before(header.una) || (header.cmd == Command::Ack && header.sn == una);
@@ -54,7 +55,7 @@ pub(super) fn without_end(datagram: &[u8], una: Sn, now: Millis) -> Option<Vec<u
 }
 
 /// Begins a datagram with an ACK that hides all others from the fast-ack pass: its number is before
-/// all in flight and its time ahead of all. It is no sample either.
+/// everything in flight, its time later than all. It is no RTT sample either.
 fn hide_acks(datagram: &[u8], una: Sn, now: Millis, taken: &mut Vec<u8>) {
     if let Some(ack) = newest_ack(datagram) {
         let header = Header { sn: una.sub(1), una, ts: now.add(1 << 30), ..ack };
@@ -62,8 +63,8 @@ fn hide_acks(datagram: &[u8], una: Sn, now: Millis, taken: &mut Vec<u8>) {
     }
 }
 
-/// Whether `datagram`, which comes when the recorded block stands as `want` says, has what `rule` is about; `None`: that is not to be seen
-/// in a datagram, and the rule goes by the recording's name.
+/// Whether `datagram`, received in the recorded state `want`, contains what `rule` is about. `None`: a
+/// datagram cannot show that, so the rule depends on the name of the recording.
 pub(super) fn shows(rule: Rule, datagram: &[u8], want: &BTreeMap<String, i64>) -> Option<bool> {
     let recorded = |field| u32::try_from(want[field]).expect("a field of 32 bits");
     let (nxt, now) = (Sn(recorded("snd_nxt")), Millis(recorded("current")));
@@ -77,8 +78,8 @@ pub(super) fn shows(rule: Rule, datagram: &[u8], want: &BTreeMap<String, i64>) -
     matches!(rule, Rule::UnaAhead | Rule::AckUnsent | Rule::AckTooOld).then_some(shows)
 }
 
-/// Where the first segment lies for which ikcp.c's `input` returns an error. Counted here and not
-/// by the code under test.
+/// Where the first segment starts for which ikcp.c's `input` returns an error. Computed here, independently
+/// of the code under test.
 pub(super) fn bad_segment(datagram: &[u8], conv: Conv) -> Option<usize> {
     let mut rest = datagram;
     loop {
@@ -95,7 +96,7 @@ pub(super) fn bad_segment(datagram: &[u8], conv: Conv) -> Option<usize> {
     }
 }
 
-/// The ACK that ikcp.c's fast-ack pass goes by: the first, or a later one newer in number and time.
+/// The ACK that decides ikcp.c's fast-ack pass: the first, or a later one newer in both number and time.
 fn newest_ack(datagram: &[u8]) -> Option<Header> {
     let acks = segments(datagram).flatten().map(|segment| segment.header);
     acks.filter(|header| header.cmd == Command::Ack).reduce(|newest, ack| {

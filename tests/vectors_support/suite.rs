@@ -1,4 +1,4 @@
-//! The whole set of recordings, replayed once per run and family by family.
+//! The whole set of recordings, replayed once per run, family by family.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use super::deviations::{Deviations, Kind, Rule, matches};
 use super::replay::{Outcome, Replay, public_name};
 use super::trace::Trace;
 
-/// Names another folder of recordings.
+/// Environment variable for another folder of recordings.
 const FOLDER: &str = "WHITEWATER_VECTORS";
 
 /// The replays of a family's traces.
@@ -22,7 +22,7 @@ pub(crate) struct Report {
 impl Report {
     /// # Panics
     ///
-    /// With every first difference, when a trace differs.
+    /// If a trace differs. The message has every first difference.
     pub(crate) fn assert_as_recorded(&self) {
         let mut differences = String::new();
         for replay in &self.replays {
@@ -38,12 +38,12 @@ impl Report {
     }
 }
 
-/// The replays of one family; they run once, whoever asks first.
+/// The replays of one family. They run once, for the first caller.
 pub(crate) fn report(family: &str) -> &'static Report {
     static REPORTS: Mutex<BTreeMap<String, &OnceLock<Report>>> = Mutex::new(BTreeMap::new());
     let mut reports = REPORTS.lock().unwrap();
     let report = *reports.entry(family.to_owned()).or_insert_with(|| Box::leak(Box::default()));
-    drop(reports); // other families run meanwhile
+    drop(reports); // other families can run meanwhile
     report.get_or_init(|| {
         let deviations = Deviations::load();
         let names = names().into_iter().filter(|name| family_of(name) == family);
@@ -71,7 +71,7 @@ pub(crate) fn families() -> BTreeSet<String> {
     names().iter().map(|name| family_of(name).to_owned()).collect()
 }
 
-/// The names that the set's `INDEX.tsv` lists; none when it has no index.
+/// The names listed in the set's `INDEX.tsv`; empty if it has no index.
 pub(crate) fn index() -> Vec<String> {
     let index = fs::read_to_string(folder().join("INDEX.tsv")).unwrap_or_default();
     index.lines().skip(1).filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
@@ -82,7 +82,7 @@ pub(crate) fn folder() -> PathBuf {
     env::var_os(FOLDER).map_or_else(public, PathBuf::from)
 }
 
-/// The state fields that could be read nowhere.
+/// The state fields that no replay could read.
 pub(crate) fn unread_fields() -> BTreeSet<String> {
     let mut fields = BTreeMap::<String, bool>::new();
     for report in reports() {
@@ -93,8 +93,8 @@ pub(crate) fn unread_fields() -> BTreeSet<String> {
     fields.into_iter().filter(|(_, read)| !read).map(|(field, _)| field).collect()
 }
 
-/// What the table says and this set does not show: a trace that a row names and in which its rule
-/// does not fire, or, in the public set, a row with families that fires nowhere at all.
+/// Deviations in the table that this set does not show: a trace in a row whose rule does not fire, or, in the
+/// public set, a row with families that never fires.
 pub(crate) fn unseen_deviations() -> Vec<String> {
     let replays: Vec<_> = reports().flat_map(|report| &report.replays).collect();
     let is_public = env::var_os(FOLDER).is_none();
@@ -157,7 +157,7 @@ pub(crate) fn summary() -> String {
     text
 }
 
-/// Every trace of the set, by its file's name.
+/// Every trace in the set, by file name.
 fn names() -> Vec<String> {
     let folder = folder();
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

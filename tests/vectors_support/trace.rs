@@ -1,4 +1,4 @@
-//! A recording in the format `kcp-trace/1`: its lines as values.
+//! A recording in the format `kcp-trace/1`, parsed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ pub(crate) struct Call {
     pub(crate) ret: Option<i64>,
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) out: Vec<Vec<u8>>,
-    /// Number of the first datagram of `out`, counted over the whole trace.
+    /// Number of the first datagram in `out`, counted over the whole trace.
     pub(crate) first_out: Option<usize>,
     /// The state fields that changed.
     pub(crate) state: Vec<(String, i64)>,
@@ -59,7 +59,7 @@ pub(crate) enum Op {
     Input {
         datagram: Vec<u8>,
     },
-    /// Input of a datagram that the trace has emitted.
+    /// Input of a datagram that the trace emitted earlier.
     InputNumber {
         dg: usize,
     },
@@ -72,7 +72,7 @@ pub(crate) enum Op {
     },
     Waitsnd,
     Peeksize,
-    /// A negative length peeks.
+    /// A negative length means peek.
     Recv {
         len: i64,
     },
@@ -84,7 +84,7 @@ pub(crate) enum Op {
 impl Trace {
     /// # Panics
     ///
-    /// When the file is not a whole recording.
+    /// If the file is not a complete recording.
     pub(crate) fn read(path: &Path) -> Self {
         let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut lines = BufReader::new(GzDecoder::new(file)).lines().map(|line| {
@@ -176,7 +176,7 @@ fn unhex(hex: &str) -> Vec<u8> {
     hex.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// The payload that `pay` stands for: see the format's README.
+/// The payload that `pay` stands for: see the README of the format.
 fn payload(len: usize, pay: usize) -> Vec<u8> {
     (0..len).map(|i| u8::try_from((pay + i + 13 * (i / 256)) % 256).unwrap()).collect()
 }
