@@ -1,5 +1,5 @@
-//! What a session costs in memory: nothing a message, little a segment, nothing when it is quiet.
-//! Bytes and calls as the allocator counts them.
+//! What a session costs in memory: nothing per message, little per segment, nothing when it is quiet. Counts
+//! bytes and calls of the allocator.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -14,8 +14,8 @@ use whitewater::machine::DatagramQueue;
 use whitewater::packet::{Endpoint, PacketConfig};
 use whitewater_sim::{Link, LinkConfig};
 
-/// A sender that always has more to send, a receiver, and what their calls allocated. Only what
-/// happens inside of the control blocks is counted.
+/// A sender that always has more to send, a receiver, and what their calls allocated. Only allocations inside
+/// of the control blocks count.
 struct Flow {
     alice: Kcp<DatagramQueue>,
     bob: Kcp<DatagramQueue>,
@@ -78,7 +78,7 @@ impl Flow {
         }
     }
 
-    /// Lets `time` pass on such a link to bob.
+    /// Runs for `time` with such a link to bob.
     fn run(&mut self, time: Duration, link: LinkConfig) {
         self.there.set(link).unwrap();
         for _ in 0..time.as_millis() {
@@ -87,8 +87,8 @@ impl Flow {
     }
 }
 
-/// A receiver that has held as much as it can: without, a buffer would have to grow at the worst
-/// row of losses so far, seldom and for ever. tests/memory.rs has what it can hold.
+/// A receiver that has already held as much as it can. Otherwise a buffer would have to grow at each worst
+/// streak of losses so far, rarely but forever. tests/memory.rs tests how much it can hold.
 fn grown(config: &Config, len: usize) -> Kcp<DatagramQueue> {
     let (mut bob, wnd) = (kcp(config), u32::from(config.rcv_wnd));
     let fill = |bob: &mut Kcp<DatagramQueue>, sn| {
@@ -109,7 +109,7 @@ fn a_message_allocates_nothing_in_a_steady_state() {
     for (window, len) in [(128, 64), (128, 1376), (1024, 64), (1024, 1376)] {
         for loss in [0.0, 0.1] {
             let mut flow = Flow::new(window, len, loss);
-            // With breaks in which the whole window is sent again.
+            // With outages after which the whole window is resent.
             let link = lossy(loss);
             for _ in 0..5 {
                 flow.run(Duration::from_millis(300), lossy((10.0 * loss).min(1.0)));
@@ -133,7 +133,7 @@ fn a_message_allocates_nothing_in_a_steady_state() {
     }
 }
 
-/// Two ends of packets that send to each other each 16 ms; one datagram of 256 gets lost.
+/// Two packet endpoints that send to each other every 16 ms; one datagram in 256 gets lost.
 struct Packets {
     ends: [Endpoint<DatagramQueue>; 2],
     now: Time,
@@ -185,7 +185,7 @@ fn a_packet_allocates_nothing_in_a_steady_state() {
 }
 
 #[test]
-fn an_unused_endpoint_owns_no_heap() {
+fn an_unused_endpoint_allocates_nothing() {
     let (fresh, _endpoint) = heap(|| {
         let mut endpoint = Endpoint::new(&PacketConfig::default(), DatagramQueue::new()).unwrap();
         (0..1000).for_each(|ms| endpoint.update(Time::from_millis(ms)));
@@ -197,7 +197,7 @@ fn an_unused_endpoint_owns_no_heap() {
     assert!(size <= 1024, "{size} bytes");
 }
 
-/// Heap bytes that what `build` returns owns.
+/// The result of `build`, and the heap bytes that it owns.
 fn heap<T>(build: impl FnOnce() -> T) -> (i64, T) {
     let mut built = None;
     let AllocationInfo { bytes_current, .. } = measure(|| built = Some(build()));
@@ -211,13 +211,13 @@ fn plain(config: &Config) -> Plain {
 }
 
 #[test]
-fn an_idle_session_costs_at_most_384_bytes_all_in() {
+fn an_idle_session_costs_at_most_384_bytes_in_total() {
     let (fresh, _kcp) = heap(|| plain(&Config::turbo().classic()));
     let size = size_of::<Plain>();
     println!("{size} bytes, {fresh} on the heap");
     assert_eq!(fresh, 0, "a fresh session owns no heap");
     assert!(size <= 384, "{size} bytes");
-    // Nor does one that is updated and has nothing to do.
+    // Nor does one that is updated with nothing to do.
     let (idle, _kcp) = heap(|| {
         let mut kcp = plain(&Config::turbo().classic());
         (0..1000).for_each(|ms| kcp.update(Time::from_millis(ms)));
@@ -259,7 +259,7 @@ fn a_used_session_owns_no_heap_after_shrink() {
 }
 
 #[test]
-fn shrink_takes_nothing_away_that_is_needed() {
+fn shrink_keeps_everything_that_is_needed() {
     let mut kcp = plain(&Config { snd_wnd: 2, ..Config::turbo().classic() });
     for number in 0..4 {
         kcp.send(&numbered(number, 100)).unwrap();
@@ -277,7 +277,7 @@ fn shrink_takes_nothing_away_that_is_needed() {
     assert_eq!([(); 2].map(|()| kcp.recv_bytes().unwrap()), [numbered(8, 300), numbered(9, 300)]);
 }
 
-/// Heap bytes of a session with so many segments in flight, a window of which it is.
+/// Heap bytes of a session with this many segments in flight, a full window.
 fn in_flight(segments: u16, len: usize) -> i64 {
     let config = Config {
         snd_wnd: segments,
@@ -299,8 +299,8 @@ fn in_flight(segments: u16, len: usize) -> i64 {
     bytes
 }
 
-/// What a window in flight takes beyond its payload and what one segment in flight takes anyway:
-/// the datagram being packed, above all.
+/// Subtracts the payload of a window in flight, and what a single segment in flight costs anyway: above all
+/// the datagram being packed.
 #[test]
 fn a_segment_in_flight_costs_at_most_32_bytes_beyond_its_payload() {
     for (window, len) in [(128, 64), (8192, 64), (128, 1376), (8192, 1376)] {

@@ -1,4 +1,4 @@
-//! KCP itself: the control block over bad links, and what it costs. Each file is about one promise or two.
+//! KCP itself: the control block over bad links, and what it costs. Each file covers a promise or two.
 
 #[cfg(test)]
 mod common;

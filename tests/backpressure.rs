@@ -1,4 +1,4 @@
-//! Every queue has a limit, reaching it is an error that takes nothing, and it passes.
+//! Every queue has a limit; reaching it is a temporary error that accepts nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -10,7 +10,7 @@ use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv, InputError, Kcp};
 use whitewater::machine::DatagramQueue;
 
-/// `count` segments wait in `alice`, each of one byte.
+/// `alice` with `count` segments of one byte waiting.
 fn filled(config: &Config, count: usize) -> Kcp<DatagramQueue> {
     let mut alice = kcp(config);
     for _ in 0..count {
@@ -37,7 +37,7 @@ fn every_queue_has_a_limit() {
     let mut receiver = kcp(&Config { rcv_mtu: 1400, ..config });
     let too_long = Err(InputError::TooLong { have: 1401, max: 1400 });
     assert_eq!(receiver.input(Time::ZERO, &[0; 1401]), too_long);
-    // The lists of acknowledgements and of received segments: tests/hostile.rs. Datagrams that wait:
+    // For the lists of acknowledgements and of received segments, see tests/hostile.rs. Waiting datagrams:
     let mut sender = Kcp::new(config_conv(), &config, DatagramQueue::with_limit(1400)).unwrap();
     sender.send(&[0; 1376]).unwrap();
     sender.send(&[0; 500]).unwrap();
@@ -82,7 +82,7 @@ fn a_refused_message_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_message_is_taken_whole_or_not_at_all() {
+fn a_message_is_accepted_whole_or_not_at_all() {
     let config = Config { mtu: 50, snd_queue: 10, ..Config::turbo().classic() };
     let mut alice = filled(&config, 6);
     assert_eq!(alice.send(&[0; 4 * 26 + 1]), Err(kcp::SendError::QueueFull { segments: 6, bytes: 6 }));
@@ -90,7 +90,7 @@ fn a_message_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_is_in_flight_does_not_count_and_the_queue_clears_as_the_window_moves() {
+fn segments_in_flight_do_not_count_and_the_queue_drains_as_the_window_moves() {
     let config = Config { snd_queue: 10, snd_wnd: 4, ..Config::turbo().classic() };
     let mut alice = filled(&config, 10);
     let full = Err(kcp::SendError::QueueFull { segments: 10, bytes: 10 });
@@ -120,7 +120,7 @@ fn a_stream_may_top_up_a_segment_of_a_full_queue() {
 }
 
 #[test]
-fn an_end_is_an_empty_message_also_in_a_stream_and_takes_a_segment() {
+fn an_end_is_an_empty_message_even_in_a_stream_and_takes_a_segment() {
     for stream in [false, true] {
         let config = Config { snd_queue: 2, stream, ..Config::turbo().classic() };
         let (mut alice, mut bob) = (filled(&config, 1), kcp(&config));
@@ -136,7 +136,7 @@ fn an_end_is_an_empty_message_also_in_a_stream_and_takes_a_segment() {
 }
 
 #[test]
-fn a_larger_limit_applies_at_once_and_a_smaller_one_refuses_until_it_is_met() {
+fn a_larger_limit_applies_at_once_and_a_smaller_one_once_the_queue_fits() {
     let config = Config { snd_queue: 5, snd_wnd: 2, ..Config::turbo().classic() };
     let mut alice = filled(&config, 5);
     alice.configure(&Config { snd_queue: 6, ..config }).unwrap();
@@ -171,7 +171,7 @@ fn a_sender_that_waits_when_the_queue_is_full_gets_everything_through() {
         }
         assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
         pair.assert_delivered();
-        assert!(refused > 100, "the queue was full {refused} times only");
+        assert!(refused > 100, "the queue was full only {refused} times");
         assert!(pair.now() < Time::from_millis(8000), "{}", pair.now());
     }
 }

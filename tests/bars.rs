@@ -1,8 +1,8 @@
-//! Bars: no cell may be worse than KCP tuned as well as it can be, and one end of whitewater is worth
-//! having when KCP is at the other.
+//! Minimum standards: no cell may be worse than the best-tuned KCP, and whitewater at just one end must be
+//! worth it when the other end is KCP.
 //!
-//! `cargo run --release --example families -- 10 cells` prints every cell, `.. 10 worse` and `.. 10 stock`
-//! what is held here.
+//! `cargo run --release --example families -- 10 cells` prints every cell; `.. 10 worse` and `.. 10 stock`
+//! print what is checked here.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -17,14 +17,14 @@ fn modern(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
 }
 
-/// Alice's end of one mode and bob's of another.
+/// Alice's end in one mode and bob's in another.
 fn mixed(alice: &Mode, bob: &Mode) -> Mode {
     let name = format!("{} to {}", alice.name, bob.name);
     Mode { name, ends: [alice.ends[0], bob.ends[1]] }
 }
 
-/// Runs 72 cells; none may be worse than turbo+flush, and still be with more seeds. The bytes over those of
-/// turbo+flush have a limit.
+/// Runs 72 cells; none may be worse than turbo+flush, even with more seeds. The ratio of bytes to those of
+/// turbo+flush is limited.
 fn compare(repairs: u8, bytes: f64) {
     let family = Family::grid72();
     let modes = [modern(repairs), Mode::turbo_flush()];
@@ -45,15 +45,15 @@ fn compare(repairs: u8, bytes: f64) {
 }
 
 #[test]
-fn by_time_no_cell_is_worse_than_turbo_that_flushes_at_once() {
+fn with_timed_loss_detection_no_cell_is_worse_than_turbo_with_flush() {
     compare(0, 1.02);
     compare(10, 1.02);
     compare(30, 1.05);
 }
 
-/// Mean and bytes over those of KCP's fast mode at both ends.
+/// Ratios of the mean and the bytes to those of KCP's fast mode at both ends.
 #[test]
-fn one_end_is_worth_having_towards_kcp() {
+fn whitewater_at_one_end_beats_kcp_at_both() {
     let (fast, flush) = (Mode::fast(), Mode::turbo_flush());
     for (family, to_fast, to_flush, from_fast, from_flush) in [
         (Family::input(), 0.87, 0.80, 0.97, 0.84),
@@ -62,7 +62,7 @@ fn one_end_is_worth_having_towards_kcp() {
         (Family::sparse(), 0.86, 0.84, 1.00, 0.87),
     ] {
         let base = family.run(&fast, SEEDS).unwrap();
-        // Copies of small segments are what repairs are towards KCP; they buy latency for bytes.
+        // To a KCP peer, repairs are copies of small segments; they trade bytes for latency.
         for (ours, bytes) in [(modern(0), 1.04), (modern(30), 1.22)] {
             for (mode, mean) in [
                 (mixed(&ours, &fast), to_fast),

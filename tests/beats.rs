@@ -1,15 +1,17 @@
-//! Towards KCPs that acknowledge on a beat: nothing is sent again for nothing. The example `beats` prints more cells and seeds.
+//! Peers that acknowledge only at intervals: nothing is resent needlessly. The example `beats` prints more
+//! cells and seeds.
 
 use crate::common::beat::{Cell, Flow, Rule};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// Without loss, at most 1 % is sent again, or what KCP sends again where that is more; of bulk a quarter more, part of its second window.
+/// Without loss, at most 1 % is resent, or as much as KCP resends if that is more; of bulk a quarter more,
+/// part of its second window.
 #[test]
-fn without_loss_hardly_anything_is_sent_again_to_who_acknowledges_on_a_beat() {
+fn without_loss_hardly_anything_is_resent_to_a_peer_that_acks_at_intervals() {
     for cell in Cell::all().into_iter().filter(|cell| cell.loss == 0.0 && cell.flow != Flow::BulkCwnd) {
         let [ours, classic] = cell.beside_classic(SEEDS);
-        // A beat of 100 ms and a snapshot each 50 ms: of three round trips two are never seen.
+        // With an interval of 100 ms and a snapshot every 50 ms, two of three round trips are never seen.
         let is_blind = (cell.beat, cell.rtt, cell.flow) == (100, 2, Flow::Snapshots);
         let most = if is_blind { classic.resent * 5 / 4 } else { classic.resent };
         let share = if cell.flow == Flow::Bulk { 80 } else { 100 };
@@ -22,9 +24,10 @@ fn without_loss_hardly_anything_is_sent_again_to_who_acknowledges_on_a_beat() {
     }
 }
 
-/// Bulk takes no longer, and with a congestion window much less: it does not close for nothing, and opens by segments.
+/// Bulk takes no longer, and with a congestion window much less: it is not reduced needlessly, and grows by
+/// segments.
 #[test]
-fn without_loss_bulk_to_who_acknowledges_on_a_beat_is_as_fast_as_kcps() {
+fn without_loss_bulk_to_a_peer_that_acks_at_intervals_is_as_fast_as_kcp() {
     for cell in Cell::all().into_iter().filter(|cell| cell.loss == 0.0) {
         let limit = match cell.flow {
             Flow::Bulk => 1.0,
@@ -38,9 +41,10 @@ fn without_loss_bulk_to_who_acknowledges_on_a_beat_is_as_fast_as_kcps() {
     }
 }
 
-/// With loss, latencies are as short as KCP's: in all cells of a receiver together, and in each but for what chance does.
+/// With loss, latencies are as short as KCP's: in all cells of a receiver together, and in each cell apart
+/// from chance.
 #[test]
-fn with_loss_messages_to_who_acknowledges_on_a_beat_are_as_early_as_kcps() {
+fn with_loss_messages_to_a_peer_that_acks_at_intervals_are_as_early_as_kcp() {
     for rule in [Rule::Ours, Rule::Ikcp, Rule::KcpGo] {
         let (mut logs, mut cells) = (0.0, 0.0);
         let is_flow = |cell: &Cell| matches!(cell.flow, Flow::Input | Flow::Snapshots);

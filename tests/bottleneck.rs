@@ -1,4 +1,4 @@
-//! What a download, a game beside one and two downloads get of a narrow path, by controller.
+//! What a download, a game beside a download, and two downloads get of a narrow path, with each controller.
 //!
 //! `cargo run --release --example bottleneck` prints the whole table.
 
@@ -17,7 +17,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// 20 Mbit/s, 60 ms, a queue of as much as a round trip carries.
+/// 20 Mbit/s, 60 ms, with a queue of one bandwidth-delay product.
 fn narrow(loss: f64) -> LinkConfig {
     LinkConfig {
         bottleneck: Some(Bottleneck { rate: 20_000_000, queue: 150_000 }),
@@ -34,7 +34,7 @@ fn copa() -> Mode {
     modern("copa", || Box::new(Copa::new()))
 }
 
-/// Copa, with so many percent of repairs at most.
+/// Copa, with at most `repairs` % of repairs.
 fn repairing(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() }).with_congestion("copa", || Box::new(Copa::new()))
 }
@@ -81,7 +81,7 @@ fn loss_of_any_kind_does_not_collapse_copa() {
     }
 }
 
-/// Round trips that vary on an empty path look like a queue. 50, 10 and 20 Mbit/s.
+/// Varying round trips on an empty path look like a queue. 50, 10 and 20 Mbit/s.
 #[test]
 fn jitter_does_not_collapse_copa() {
     let jitter = LinkConfig { jitter: ms(6), ..narrow(0.01) };
@@ -103,7 +103,7 @@ fn a_game_alone_is_no_slower_with_a_controller() {
     }
 }
 
-/// What a controller holds back gains more from the room on the path: a download gets none.
+/// Data that a controller holds back benefits more from the room on the path, so a download gets no repairs.
 #[test]
 fn repairs_cost_copa_no_rate_and_no_queue() {
     for (loss, least, wire) in [(0.0, 17.5e6, 1.1), (0.01, 17e6, 1.11), (0.05, 15.5e6, 1.2)] {
@@ -116,12 +116,12 @@ fn repairs_cost_copa_no_rate_and_no_queue() {
     }
 }
 
-/// Bytes that a game sends with repairs over those without: alone, and beside an upload that fills a
-/// queue of 300 ms.
+/// Ratio of the bytes that a game sends with repairs to those without: alone, and beside an upload that fills
+/// a queue of 300 ms.
 #[test]
-fn a_queue_that_another_fills_stops_repairs() {
+fn a_queue_filled_by_another_flow_stops_repairs() {
     let game = Workload::new("game", 900, 100, Duration::from_micros(16_667));
-    let upload = Workload::new("upload", 5000, 11_008, ms(3)); // half more than the path carries
+    let upload = Workload::new("upload", 5000, 11_008, ms(3)); // half more than the path can carry
     let bottleneck = Some(Bottleneck { rate: 20_000_000, queue: 750_000 });
     let link = LinkConfig { bottleneck, ..narrow(0.05) };
     let sent = |repairs, uploads| {
@@ -136,7 +136,7 @@ fn a_queue_that_another_fills_stops_repairs() {
 }
 
 #[test]
-fn cubic_fills_the_path_and_its_queue_and_takes_loss_for_a_full_one() {
+fn cubic_fills_the_path_and_its_queue_and_mistakes_loss_for_congestion() {
     for seed in 1..=3 {
         let clean = Sharing::measure(&cubic(), &narrow(0.0), [seed]).unwrap();
         assert!(clean.goodput >= 18e6 && clean.wire_per_payload <= 1.15, "seed {seed}: {clean:?}");
@@ -147,7 +147,7 @@ fn cubic_fills_the_path_and_its_queue_and_takes_loss_for_a_full_one() {
 }
 
 #[test]
-fn both_ways_of_kcp_are_as_bad_as_is_known() {
+fn kcp_with_and_without_its_window_is_as_bad_as_known() {
     let fast = Mode::fast().with_window(1024);
     let mut cwnd = fast.clone();
     for end in &mut cwnd.ends {
@@ -159,7 +159,7 @@ fn both_ways_of_kcp_are_as_bad_as_is_known() {
     assert!(with.goodput() < 1.5e6, "{}", with.goodput());
 }
 
-/// One that sends to another over a path that may change.
+/// One end that sends to another over a path that may change.
 fn pair_over(link: &LinkConfig, control: Box<dyn CongestionControl>) -> Pair<KcpEnd, KcpEnd> {
     let config = Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::fast() };
     let [mut alice, bob] = [(); 2].map(|()| KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap());
@@ -167,7 +167,8 @@ fn pair_over(link: &LinkConfig, control: Box<dyn CongestionControl>) -> Pair<Kcp
     Pair::new(alice, bob, [1, 2].map(|stream| Link::new(link.clone(), 7, stream).unwrap()))
 }
 
-/// Sends so many bytes each 10 ms, or as many as a full queue takes; returns the bits that arrived a second.
+/// Sends this many bytes every 10 ms, or as many as the queue accepts. Returns the bits per second that
+/// arrived.
 fn run(pair: &mut Pair<KcpEnd, KcpEnd>, seconds: u64, app: Option<usize>) -> f64 {
     let (mut arrived, mut message) = (0, Vec::new());
     for _ in 0..100 * seconds {
@@ -201,7 +202,7 @@ fn copa_follows_a_path_that_narrows_widens_and_gets_longer() {
 }
 
 #[test]
-fn an_application_that_sends_little_leaves_the_window_of_a_controller_alone() {
+fn an_application_that_sends_little_does_not_change_the_window() {
     let controls: [fn() -> Box<dyn CongestionControl>; 2] =
         [|| Box::new(Copa::new()), || Box::new(Cubic::new())];
     for control in controls {
@@ -212,7 +213,7 @@ fn an_application_that_sends_little_leaves_the_window_of_a_controller_alone() {
     }
     let mut pair = pair_over(&narrow(0.0), Box::new(Copa::new()));
     run(&mut pair, 5, None);
-    run(&mut pair, 3, Some(1000)); // what waits leaves
+    run(&mut pair, 3, Some(1000)); // drain what is waiting
     let before = pair.alice.kcp().stats().cwnd;
     run(&mut pair, 30, Some(1000));
     let after = pair.alice.kcp().stats().cwnd;

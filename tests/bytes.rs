@@ -1,4 +1,4 @@
-//! The calls that share buffers do what the others do, and copy only where they say so.
+//! The calls that share buffers behave like the others, and copy only where documented.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use whitewater::Time;
 use whitewater::kcp::Config;
 use whitewater_sim::Drive;
 
-/// What can be seen of a run: the bytes on both ways, and when every message was read.
+/// The observable result of a run: the bytes sent in both directions, and when every message was read.
 fn run(setup: Setup, lens: &[usize]) -> (u64, u64, Vec<Time>) {
     let mut pair = setup.pair();
     let lens = lens.iter().cycle().take(200);
@@ -31,7 +31,7 @@ fn run(setup: Setup, lens: &[usize]) -> (u64, u64, Vec<Time>) {
 
 #[test]
 fn shared_buffers_send_the_same_bytes_at_the_same_times() {
-    // Around the 256 bytes from which on it pays to share, and around the mss.
+    // Around 256 bytes, from which on sharing pays off, and around the mss.
     let lens = [0, 1, 100, 255, 256, 257, 1000, 1376, 1377, 1632, 3000, 20_000];
     for (name, config) in presets() {
         for (drive, seed) in [(Drive::CHECK, 1), (Drive::BEAT, 2), (Drive::CHECK.flushing(), 3)] {
@@ -86,12 +86,12 @@ fn a_message_of_a_large_segment_is_part_of_its_datagram() {
             assert_eq!(received, message);
         }
     }
-    assert_eq!(bob.recv_bytes().as_deref(), Some(&message[..]), "parked, and still there");
+    assert_eq!(bob.recv_bytes().as_deref(), Some(&message[..]), "parked, and not lost");
     assert_eq!(bob.recv_bytes(), None);
 }
 
 #[test]
-fn a_datagram_lives_as_long_as_its_large_messages_and_no_longer() {
+fn a_datagram_is_kept_as_long_as_its_large_messages_and_no_longer() {
     let mut bob = kcp(&Config::turbo().classic());
     let two = Raw::datagram(&[Raw::push(0, &numbered(1, 600)), Raw::push(1, &numbered(2, 600))]);
     let datagram = Bytes::from(two);
@@ -99,14 +99,14 @@ fn a_datagram_lives_as_long_as_its_large_messages_and_no_longer() {
     assert!(!datagram.is_unique());
     let first = bob.recv_bytes().unwrap();
     drop(first);
-    assert!(!datagram.is_unique(), "the second message is part of it as well");
+    assert!(!datagram.is_unique(), "the second message shares it as well");
     let mut buf = [0; 600];
     assert_eq!((bob.recv(&mut buf), buf.to_vec()), (Ok(600), numbered(2, 600)));
     assert!(datagram.is_unique());
 }
 
 #[test]
-fn small_payloads_and_small_parts_are_copied_rather_than_keep_a_datagram() {
+fn small_payloads_and_parts_are_copied_so_that_no_datagram_is_kept() {
     let mut bob = kcp(&Config::turbo().classic());
     let small = Bytes::from(Raw::push(0, &numbered(1, 255)).bytes());
     bob.input_bytes(Time::ZERO, &small).unwrap();
@@ -119,7 +119,7 @@ fn small_payloads_and_small_parts_are_copied_rather_than_keep_a_datagram() {
 }
 
 #[test]
-fn a_message_sent_is_shared_until_it_is_acknowledged_and_every_send_reads_it() {
+fn a_sent_message_is_shared_until_it_is_acknowledged() {
     let mut alice = kcp(&Config { snd_wnd: 2, ..Config::turbo().classic() });
     let message = Bytes::from(numbered(1, 4000)); // three segments
     alice.send_bytes(message.clone()).unwrap();
@@ -139,7 +139,7 @@ fn a_message_sent_is_shared_until_it_is_acknowledged_and_every_send_reads_it() {
 }
 
 #[test]
-fn acks_out_of_order_let_go_of_what_they_acknowledge() {
+fn out_of_order_acks_release_what_they_acknowledge() {
     let mut alice = kcp(&Config::turbo().classic());
     let messages: Vec<_> = (0..5).map(|number| Bytes::from(numbered(number, 300))).collect();
     for message in &messages {
@@ -155,7 +155,7 @@ fn acks_out_of_order_let_go_of_what_they_acknowledge() {
 }
 
 #[test]
-fn a_short_message_is_copied_and_lets_go_of_its_buffer_at_once() {
+fn a_short_message_is_copied_and_its_buffer_released_at_once() {
     let mut alice = kcp(&Config::turbo().classic());
     let message = Bytes::from(numbered(1, 255));
     assert_eq!(alice.send_bytes(message.clone()), Ok(255));

@@ -1,5 +1,5 @@
-//! `check` is never late: what is updated only when it says so behaves like what is updated all
-//! the time, and what is idle is left alone.
+//! `check` is never late: a session updated only when it says so behaves like one updated all the time, and
+//! an idle one is left alone.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -13,7 +13,7 @@ use whitewater::Time;
 use whitewater::kcp::{Config, Modern, Recovery, Sn};
 use whitewater_sim::{Drive, LinkConfig, Loss, SimRng};
 
-/// Any knobs, any link, any beginning; two ends that recover by time, or none.
+/// Random settings, link and start; both ends detect loss by timing, or neither does.
 fn setup(seed: u64, is_by_time: bool) -> Setup {
     let mut rng = SimRng::new(seed, 77);
     let recoveries = [1, 2].map(|end| if is_by_time { by_time(seed, end) } else { Recovery::Classic });
@@ -49,14 +49,14 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
     Setup { configs, links, starts, clocks, ..Setup::new(Config::default().classic(), clean(), seed) }
 }
 
-/// With any knobs.
+/// With random settings.
 fn by_time(seed: u64, end: u64) -> Recovery {
     let mut rng = SimRng::new(seed, 78 + end);
     let (at_once, repairs) = (rng.random_range(0..4) > 0, [0, 10, 100, 200][rng.random_range(0..4)]);
     Recovery::Modern(Modern { at_once, repairs })
 }
 
-/// Sends, waits and pauses of the reader in any order; then everything arrives.
+/// Sends, waits and pauses of the reader in random order; then everything arrives.
 fn traffic(pair: &mut Pair, seed: u64, mut between: impl FnMut(&mut Pair, &mut SimRng)) {
     let mut rng = SimRng::new(seed, 78);
     for number in 0..40 {
@@ -84,7 +84,7 @@ proptest! {
     fn check_is_never_late_and_none_when_idle(seed: u64, is_by_time: bool) {
         let mut pair = setup(seed, is_by_time).pair();
         traffic(&mut pair, seed, |pair, rng| {
-            // Whenever it is called before the time that `check` gave, `update` has nothing to do.
+            // If called before the time that `check` returned, `update` has nothing to do.
             let now = pair.now();
             for end in [&mut pair.alice, &mut pair.bob] {
                 let time = end.time(now);
@@ -100,7 +100,7 @@ proptest! {
                 }
             }
         });
-        // A window that was closed when last heard of is asked for until it is known to be open.
+        // A window that was last reported as closed is probed until it is known to be open.
         pair.run_for(Duration::from_secs(3600));
         prop_assert_eq!(pair.next_event(), None);
         for end in [&mut pair.alice, &mut pair.bob] {
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn what_check_drives_delivers_what_ticking_delivers(seed: u64, is_by_time: bool) {
+    fn driving_by_check_delivers_the_same_as_ticking(seed: u64, is_by_time: bool) {
         let [check, tick, flush] = [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()].map(|drive| {
             let mut pair = Setup { drive, ..setup(seed, is_by_time) }.pair();
             traffic(&mut pair, seed, |_, _| ());
@@ -174,7 +174,7 @@ fn a_wait_for_an_ack_is_one_wake_at_the_time_of_the_resend() {
 }
 
 #[test]
-fn what_arrives_is_acknowledged_at_the_next_beat() {
+fn received_segments_are_acknowledged_at_the_next_interval() {
     let mut bob = kcp(&Config::fast().classic());
     bob.update(Time::from_millis(100));
     for (arrives, wakes) in [(101, 120), (119, 120), (120, 120), (133, 133)] {
@@ -194,7 +194,11 @@ fn a_full_window_waits_for_acks_and_not_for_the_clock() {
     }
     alice.update(Time::ZERO);
     assert_eq!(raw_segments(drain(&mut alice)).len(), 2);
-    assert_eq!(alice.check(Time::from_millis(1)), Some(Time::from_millis(200)), "the resend, not the queue");
+    assert_eq!(
+        alice.check(Time::from_millis(1)),
+        Some(Time::from_millis(200)),
+        "for the resend, not for the queue"
+    );
     alice.input(Time::from_millis(40), &Raw { una: 1, ..Raw::wins(128) }.bytes()).unwrap();
     assert_eq!(alice.check(Time::from_millis(40)), Some(Time::from_millis(40)));
 }

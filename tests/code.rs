@@ -1,5 +1,5 @@
-//! The code of the repairs: what is lost is rebuilt as it was, whatever came in which order; a lie
-//! costs little and changes little.
+//! The erasure code behind repairs: lost segments are rebuilt intact, whatever arrives in whatever order;
+//! forged repairs cost little and change little.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -12,7 +12,7 @@ use whitewater::inside::code::{Decoder, DecoderConfig, Encoder, RepairError};
 use whitewater::kcp::{Millis, Sn};
 use whitewater_sim::SimRng;
 
-/// A segment by its content, which its number determines.
+/// A segment and its content, which follows from its number.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Segment {
     sn: Sn,
@@ -35,7 +35,7 @@ fn repair(encoder: &mut Encoder, segments: &[Segment], index: u8) -> Vec<u8> {
     repair_of(encoder, segments, index)
 }
 
-/// A repair of any segments, in order.
+/// A repair of the given segments, in order.
 fn repair_of<'a>(
     encoder: &mut Encoder,
     segments: impl IntoIterator<Item = &'a Segment>,
@@ -59,14 +59,14 @@ fn drain(decoder: &mut Decoder) -> Vec<Segment> {
     .collect()
 }
 
-/// What arrives of a window.
+/// Something that arrives.
 #[derive(Clone, Debug)]
 enum Arrival {
     Segment(u8),
     Repair(u8),
 }
 
-/// A window, which of its segments are lost, and what arrives in which order, some of it twice.
+/// A window, the segments that get lost, and what arrives in which order, partly twice.
 fn arrivals() -> impl Strategy<Value = (u8, Vec<u8>, Vec<Arrival>)> {
     let lost = (1..=64u8).prop_flat_map(|count| {
         let most = usize::from(count).min(12);
@@ -75,7 +75,7 @@ fn arrivals() -> impl Strategy<Value = (u8, Vec<u8>, Vec<Arrival>)> {
     lost.prop_flat_map(|(count, lost)| {
         let mut all: Vec<_> =
             (0..count).filter(|offset| !lost.contains(offset)).map(Arrival::Segment).collect();
-        // Three repairs more than needed: k of them are almost always enough, these always.
+        // Three repairs more than needed: k of them are almost always enough, these always are.
         let repairs = u8::try_from(lost.len()).unwrap() + 3;
         all.extend((0..repairs).map(Arrival::Repair));
         let twice = proptest::sample::subsequence(all.clone(), 0..=all.len().min(8));
@@ -87,7 +87,7 @@ fn arrivals() -> impl Strategy<Value = (u8, Vec<u8>, Vec<Arrival>)> {
 
 proptest! {
     #[test]
-    fn what_is_lost_is_rebuilt_as_it_was_in_any_order(
+    fn lost_segments_are_rebuilt_intact_in_any_order(
         start in prop_oneof![any::<u32>(), (0..80u32).prop_map(u32::wrapping_neg)],
         (count, lost, arrivals) in arrivals(),
         most in prop_oneof![Just(0), 1..20u64, 1..=1400u64],
@@ -106,7 +106,7 @@ proptest! {
                     arrived.insert(*sn);
                 }
                 Arrival::Repair(number) => {
-                    // All that is lost, and of the rest what the holes leave.
+                    // Everything that is lost, plus the other segments that the holes leave.
                     let covered: Vec<_> = window
                         .iter()
                         .zip(0..)
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn no_payload_panics_or_gives_what_could_not_be_missing(
+    fn no_payload_panics_or_yields_a_segment_that_cannot_be_missing(
         nxt: u32,
         wnd in 0..200u16,
         steps in prop::collection::vec(
@@ -195,8 +195,8 @@ fn as_many_repairs_as_losses_are_almost_always_enough() {
     assert!(enough * 100 >= runs * 99, "{enough} of {runs}");
 }
 
-/// A session in which one segment in ten is lost, every fourth is followed by a repair of the last
-/// sixteen, and what is still missing after forty comes again.
+/// A session in which one segment in ten gets lost, every fourth is followed by a repair of the last sixteen,
+/// and what is still missing after forty is resent.
 struct Flow {
     encoder: Encoder,
     decoder: Decoder,
@@ -257,7 +257,7 @@ impl Flow {
 }
 
 #[test]
-fn a_steady_state_allocates_nothing_and_few_are_sent_again() {
+fn a_steady_state_allocates_nothing_and_few_segments_are_resent() {
     for len in [0, 100, 1376] {
         let mut flow = Flow::new(len);
         (0..20_000).for_each(|_| flow.step());
@@ -287,7 +287,7 @@ fn memory_is_none_unused_little_without_loss_and_bounded_under_attack() {
     assert!(most <= segments + repairs + 9 * 1408 + (40 << 10), "{most}");
 }
 
-/// As much as a decoder can be made to keep: segments and repairs of the longest, which are lies.
+/// Makes a decoder keep as much as possible: forged segments and repairs of maximum length.
 fn flood(decoder: &mut Decoder) {
     for sn in 0..2000u32 {
         if sn < 1000 || sn % 5 != 0 {
@@ -303,10 +303,10 @@ fn flood(decoder: &mut Decoder) {
     decoder.recover();
 }
 
-/// The most work there can be: as many segments are missing as repairs are kept for, and each is
-/// rebuilt from nearly all of them.
+/// The most work possible: as many segments are missing as repairs are kept for, and each is rebuilt from
+/// nearly all of them.
 #[test]
-fn as_many_as_can_be_missing_are_rebuilt_from_half_as_many_repairs_more() {
+fn the_maximum_of_missing_segments_is_rebuilt_from_1_5_times_as_many_repairs() {
     let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new(&DecoderConfig::default()));
     let window: Vec<_> = (0..192).map(|sn| segment(Sn(sn), 1400)).collect();
     for Segment { sn, frg, data } in window.iter().skip(1).step_by(2) {
@@ -327,7 +327,7 @@ fn as_many_as_can_be_missing_are_rebuilt_from_half_as_many_repairs_more() {
 }
 
 #[test]
-fn every_refusal_has_its_name_and_its_counter() {
+fn every_rejection_has_its_own_error_and_counter() {
     let mut decoder = Decoder::new(&DecoderConfig { segments: 8, mss: 10, ..DecoderConfig::default() });
     assert!((0..20).all(|sn| decoder.received(Sn(sn), 0, b"data")));
     let mut refuse = |sn, payload: &[u8], expected| {
@@ -351,7 +351,7 @@ fn every_refusal_has_its_name_and_its_counter() {
 }
 
 #[test]
-fn a_lie_is_seen_where_it_gives_no_segment_and_honest_repairs_go_on() {
+fn a_forged_repair_that_yields_no_segment_is_detected_and_honest_ones_still_work() {
     let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new(&DecoderConfig::default()));
     let window = segments(Sn(0), 10, 100);
     for Segment { sn, frg, data } in &window[2..] {
@@ -367,12 +367,12 @@ fn a_lie_is_seen_where_it_gives_no_segment_and_honest_repairs_go_on() {
         let honest = repair(&mut encoder, &window, index);
         decoder.repair(Sn(0), Millis(index.into()), &honest, Sn(0), 128).unwrap();
     }
-    assert_eq!(decoder.recover().unwrap().ts, Millis(3), "the latest repair is to be acknowledged");
+    assert_eq!(decoder.recover().unwrap().ts, Millis(3), "the latest repair must be acknowledged");
     assert_eq!(drain(&mut decoder).len(), 1);
 }
 
 #[test]
-fn segments_forgotten_in_between_make_a_repair_stale() {
+fn segments_dropped_from_the_history_make_a_repair_stale() {
     let (mut encoder, mut decoder) =
         (Encoder::new(), Decoder::new(&DecoderConfig { segments: 8, ..DecoderConfig::default() }));
     let window = segments(Sn(0), 3, 100);
@@ -386,7 +386,7 @@ fn segments_forgotten_in_between_make_a_repair_stale() {
 }
 
 #[test]
-fn a_segment_of_which_nobody_told_does_not_stay_missing() {
+fn an_unreported_segment_does_not_stay_missing() {
     let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new(&DecoderConfig::default()));
     let payload = repair(&mut encoder, &segments(Sn(0), 64, 0), 0);
     for first in (0..100).map(|block| Sn(64 * block)) {

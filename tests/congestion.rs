@@ -1,4 +1,4 @@
-//! A congestion controller sees what happens as it happened, and its window and rate hold.
+//! A congestion controller sees what really happens, and its window and rate are obeyed.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -16,7 +16,7 @@ use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Sn};
 use whitewater_sim::Drive;
 
-/// What a controller was told, in order.
+/// What a controller was told.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Event {
     Sent(Sent),
@@ -27,7 +27,7 @@ enum Event {
     Tick(Time, u16),
 }
 
-/// A controller whose window and rate are set from outside, and that writes down what it sees.
+/// A controller whose window and rate are set from outside, and that records what it sees.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<Recording>>);
 
@@ -51,7 +51,7 @@ impl Recorder {
         self.0.lock().unwrap().window = window;
     }
 
-    /// What it was told since the last time.
+    /// What it was told since the last call.
     fn take(&self) -> Vec<Event> {
         std::mem::take(&mut self.0.lock().unwrap().events)
     }
@@ -112,13 +112,13 @@ fn a_controller_sees_what_was_sent() {
         alice.send(&numbered(number, 100 + number)).unwrap();
     }
 
-    // Its window holds although `nc` is set, and in flight is what was sent.
+    // Its window applies although `nc` is set, and what was sent is in flight.
     assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0, 1, 2]);
     let events = recorder.take();
     let first = [(Sn(0), 100, 1, 1), (Sn(1), 101, 1, 2), (Sn(2), 102, 1, 3)];
     assert_eq!((sent(&events), events.len()), (first.to_vec(), 4));
     assert!(matches!(events[0], Event::Sent(Sent { now: Time::ZERO, .. })));
-    assert_eq!(events[3], Event::Tick(Time::ZERO, 1376), "not limited by the application: three wait");
+    assert_eq!(events[3], Event::Tick(Time::ZERO, 1376), "not limited by the application, since three wait");
 
     // A datagram acknowledges the first and, out of order, the third.
     let now = Time::from_millis(60);
@@ -131,11 +131,11 @@ fn a_controller_sees_what_was_sent() {
     assert_eq!((ack.now, ack.segments, ack.bytes, ack.in_flight), (now, 1, 202, 3));
     assert_eq!((ack.rmt_wnd, ack.mss), (77, 1376));
 
-    // Two more fit behind the missing one: what has arrived is no more in flight.
+    // Two more fit despite the missing one: what has arrived is no longer in flight.
     assert_eq!(numbers(&flushed(&mut alice, 60), Command::Push), [3, 4]);
     assert_eq!(sent(&recorder.take()), [(Sn(3), 103, 1, 2), (Sn(4), 104, 1, 3)]);
 
-    // The missing one's time is out; it leaves alone.
+    // The missing one times out and leaves alone.
     assert_eq!(numbers(&flushed(&mut alice, 200), Command::Push), [1]);
     let events = recorder.take();
     assert_eq!(sent(&events), [(Sn(1), 101, 2, 3)]);
@@ -143,16 +143,16 @@ fn a_controller_sees_what_was_sent() {
     assert_eq!((loss.timeouts, loss.fast, loss.in_flight, loss.prior_window), (1, 0, 4, 3));
     assert_eq!((loss.now, loss.fast_resend, loss.mss), (Time::from_millis(200), 2, 1376));
 
-    // One is acknowledged out of order, which moves nothing.
+    // One is acknowledged out of order, which does not move `una`.
     let now = Time::from_millis(205);
     alice.input(now, &Raw { una: 1, ..Raw::ack(3, 200) }.bytes()).unwrap();
     let [Event::Rtt(..), Event::Ack(ack)] = recorder.take()[..] else { panic!() };
     assert_eq!((ack.now, ack.segments, ack.bytes, ack.in_flight), (now, 0, 103, 3));
 
-    // All are acknowledged; the last one leaves, and there is room for more than there is.
+    // All are acknowledged; the last one leaves, and there is more room than data.
     alice.input(Time::from_millis(210), &Raw { una: 5, ..Raw::wins(128) }.bytes()).unwrap();
     let [Event::Ack(ack)] = recorder.take()[..] else { panic!() };
-    assert_eq!((ack.segments, ack.bytes, ack.in_flight), (4, 205, 2), "two were counted before");
+    assert_eq!((ack.segments, ack.bytes, ack.in_flight), (4, 205, 2), "two had been counted before");
     assert_eq!(numbers(&flushed(&mut alice, 210), Command::Push), [5]);
     let events = recorder.take();
     assert_eq!(sent(&events), [(Sn(5), 105, 1, 1)]);
@@ -181,7 +181,7 @@ fn a_controller_sees_fast_resends_as_such() {
 }
 
 #[test]
-fn what_a_controller_sees_adds_up_to_what_happened() {
+fn the_events_of_a_controller_add_up_to_the_statistics() {
     for seed in 1..=5 {
         let recorder = Recorder::new(20, None);
         let mut pair = pair(Config::turbo().classic(), rough(), seed);
@@ -192,7 +192,7 @@ fn what_a_controller_sees_adds_up_to_what_happened() {
         let (events, stats) = (recorder.take(), pair.alice.kcp.stats());
         let sent = sent(&events);
         let first = sent.iter().filter(|(_, _, xmit, _)| *xmit == 1);
-        assert!(first.map(|(sn, ..)| sn.0).eq(0..300), "each is sent for the first time once, in order");
+        assert!(first.map(|(sn, ..)| sn.0).eq(0..300), "each first transmission is reported once, in order");
         assert_eq!(sent.len(), 300 + pair.alice.resends() as usize);
         let bytes: u64 = sent.iter().map(|(_, len, ..)| u64::from(*len) + 24).sum();
         assert_eq!(bytes, stats.bytes_sent);
@@ -215,7 +215,7 @@ fn what_a_controller_sees_adds_up_to_what_happened() {
 }
 
 #[test]
-fn the_window_of_a_controller_holds_and_may_change() {
+fn the_window_of_a_controller_is_obeyed_and_may_change() {
     let recorder = Recorder::new(4, None);
     let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
@@ -229,20 +229,20 @@ fn the_window_of_a_controller_holds_and_may_change() {
 }
 
 #[test]
-fn without_a_limit_only_the_windows_of_both_ends_hold() {
+fn without_a_limit_only_the_windows_of_both_ends_apply() {
     let mut alice = kcp(&Config { nc: false, ..Config::turbo().classic() });
     alice.set_congestion(Box::new(Unlimited));
     for number in 0..200 {
         alice.send(&numbered(number, 10)).unwrap();
     }
-    assert_eq!(flushed(&mut alice, 0).len(), 32, "in the first flush already");
+    assert_eq!(flushed(&mut alice, 0).len(), 32, "already in the first flush");
     alice.configure(&Config { snd_wnd: 500, ..*alice.config() }).unwrap();
     assert_eq!(flushed(&mut alice, 0).len(), 96);
     assert_eq!((alice.stats().cwnd, alice.stats().ssthresh), (u32::MAX, None));
 }
 
-/// Runs `count` messages of `len` bytes to a peer that acknowledges at once, paced at `rate`; the
-/// sends: when, number, how often.
+/// Sends `count` messages of `len` bytes, paced at `rate`, to a peer that acknowledges at once. Returns the
+/// transmissions: when, number, how often.
 fn paced(rate: u64, len: usize, count: usize, drive: Drive) -> (Pair, Vec<(Time, u32, u16)>) {
     let recorder = Recorder::new(1000, Some(rate));
     let mut pair = Setup { drive, ..Setup::new(Config::turbo().classic(), clean(), 1) }.pair();
@@ -262,12 +262,12 @@ fn paced(rate: u64, len: usize, count: usize, drive: Drive) -> (Pair, Vec<(Time,
 
 #[test]
 fn a_paced_segment_is_not_a_lost_one() {
-    // A budget between one and two segments a flush. In ikcp.c the second leaves after the third.
+    // A budget of one to two segments per flush. In ikcp.c the second leaves after the third.
     let (pair, sends) = paced(100_000, 600, 30, Drive::BEAT);
     assert!(sends.iter().map(|(_, sn, _)| *sn).eq(0..30), "out of order: {sends:?}");
-    assert!(sends.iter().all(|(.., xmit)| *xmit == 1), "counted as sent when it was not: {sends:?}");
+    assert!(sends.iter().all(|(.., xmit)| *xmit == 1), "counted as sent before it was: {sends:?}");
     assert_eq!(pair.resends(), 0);
-    // 2000 bytes at once, then 1000 a flush.
+    // 2000 bytes at once, then 1000 per flush.
     let flushes: Vec<_> =
         sends.chunk_by(|a, b| a.0 == b.0).map(|flush| (flush[0].0.as_millis(), flush.len())).collect();
     assert_eq!(flushes[..6], [(0, 4), (10, 1), (20, 2), (30, 2), (40, 1), (50, 2)]);
@@ -281,12 +281,12 @@ fn a_rate_is_kept_however_small_it_is() {
         for drive in [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()] {
             let (pair, sends) = paced(rate, len, count, drive);
             let time = sends.last().unwrap().0.since(Time::ZERO);
-            let bytes = (len * (count - 1)) as u64; // what was sent before the last could leave
+            let bytes = (len * (count - 1)) as u64; // what was sent before the last one
             let most = rate * u64::try_from((time + PACING_BURST).as_millis()).unwrap() / 1000 + len as u64;
             assert!(bytes <= most, "{bytes} bytes in {time:?} at {rate}");
-            // An overdraft is paid before the next segment: late by a flush at most.
+            // An overdraft is paid back before the next segment, which delays it by at most a flush.
             let want = Duration::from_millis(bytes * 1000 / rate + 30 + len as u64 * 1000 / rate);
-            // Or the window is what holds: at a beat, both ends answer 10 ms later.
+            // Or the window is the limit: at intervals, both ends answer 10 ms later.
             let round_trip = if drive == Drive::BEAT { 80 } else { 60 };
             assert!(
                 time <= want.max(Duration::from_millis(round_trip * count as u64 / 32)),
@@ -313,7 +313,7 @@ fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
         (Sn(0), 0),
         "and nothing counts as lost"
     );
-    // Acknowledgements leave all the same.
+    // Acknowledgements leave nevertheless.
     let now = Time::from_millis(10_000);
     alice.input(now, &Raw::push(0, b"hi").bytes()).unwrap();
     assert_eq!(alice.check(now), Some(now));
@@ -329,7 +329,7 @@ fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
 }
 
 #[test]
-fn a_rate_that_falls_to_0_stops_resends_as_well_and_they_go_on_later() {
+fn a_rate_of_0_also_stops_resends_until_it_rises() {
     let recorder = Recorder::new(1000, None);
     let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));
@@ -346,7 +346,7 @@ fn a_rate_that_falls_to_0_stops_resends_as_well_and_they_go_on_later() {
 }
 
 #[test]
-fn a_fast_resend_that_the_budget_stops_leaves_when_there_is_one() {
+fn a_fast_resend_delayed_by_the_budget_leaves_once_there_is_some() {
     let recorder = Recorder::new(1000, None);
     let mut alice = kcp(&Config::turbo().classic());
     alice.set_congestion(Box::new(recorder.clone()));

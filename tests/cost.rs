@@ -1,8 +1,8 @@
-//! The cost of a call does not grow with the window: no list is walked, nothing is moved along.
+//! The cost of a call does not grow with the window: no list is walked, nothing is shifted.
 //!
-//! Bytes allocated are counted. Work is not to be counted from outside, so it is compared: times of
-//! the same calls at a small and a large window in one run, the best of several. What searches is
-//! slower by as much as the window is larger, which no machine's mood can be mistaken for.
+//! Allocated bytes can be counted. Work cannot be counted from outside, so times are compared: the same calls
+//! with a small and a large window in one run, the best of several. A search would be slower by the ratio of
+//! the windows, which is far more than noise.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -19,7 +19,7 @@ use whitewater::machine::DatagramQueue;
 const SMALL: u16 = 128;
 const LARGE: u16 = 8192;
 
-/// Time of one call, in ns: the best of several runs.
+/// Time of one call, ns: the best of several runs.
 fn best(mut run: impl FnMut() -> (Duration, u32)) -> f64 {
     let times = (0..7).map(|_| {
         let (time, calls) = run();
@@ -42,10 +42,10 @@ fn full_window(window: u16) -> Kcp<DatagramQueue> {
     alice
 }
 
-/// The numbers of a window in an order that suits neither a search from the front nor one from the
-/// back; 0 comes last.
+/// The numbers of a window in an order that suits neither a search from the front nor one from the back; 0
+/// comes last.
 fn shuffled(window: u16) -> impl Iterator<Item = u16> {
-    let step = 2 * (u32::from(window) / 3) + 1; // odd, so it meets each number of a power of two
+    let step = 2 * (u32::from(window) / 3) + 1; // odd, so it visits every number below a power of two
     (1..=u32::from(window)).map(move |at| u16::try_from(at * step % u32::from(window)).unwrap())
 }
 
@@ -61,7 +61,7 @@ fn timed(kcp: &mut Kcp<DatagramQueue>, datagrams: &[Vec<u8>]) -> (Duration, u32)
     (start.elapsed(), u32::try_from(datagrams.len()).unwrap())
 }
 
-/// ns a call at a window.
+/// ns per call with a given window.
 type Measured = fn(u16) -> f64;
 
 fn ack_in_order(window: u16) -> f64 {
@@ -76,7 +76,7 @@ fn ack_shuffled(window: u16) -> f64 {
     ack(window, shuffled(window))
 }
 
-/// Acknowledges a window, each segment by a datagram of its own, number 0 last.
+/// Acknowledges a window, each segment with a datagram of its own, number 0 last.
 fn ack(window: u16, numbers: impl Iterator<Item = u16>) -> f64 {
     let acks: Vec<_> = numbers.map(|sn| Raw { wnd: window, ..Raw::ack(sn.into(), 0) }.bytes()).collect();
     best(|| {
@@ -101,7 +101,7 @@ fn duplicate(window: u16) -> f64 {
     let pushes = pushes(window);
     best(|| {
         let mut bob = kcp(&config(window));
-        timed(&mut bob, &pushes[..pushes.len() - 1]); // all but the one that lets them go
+        timed(&mut bob, &pushes[..pushes.len() - 1]); // all but the one that releases them
         let time = timed(&mut bob, &pushes[..pushes.len() - 1]);
         assert_eq!(bob.stats().duplicates, u32::from(window) - 1);
         time
@@ -141,7 +141,7 @@ fn cost_does_not_grow_with_the_window() {
 
 #[test]
 fn a_stream_appends_in_place() {
-    // Copying the segment at each byte would allocate 946 KB a segment.
+    // Copying the segment for each byte would allocate 946 KB per segment.
     let mut alice = kcp(&Config { stream: true, ..Config::turbo().classic() });
     let info = measure(|| {
         for _ in 0..10 * 1376 {
@@ -154,7 +154,7 @@ fn a_stream_appends_in_place() {
 }
 
 #[test]
-fn what_is_allocated_grows_with_the_window_and_not_faster() {
+fn allocated_memory_grows_no_faster_than_the_window() {
     let bytes = |window: u16| measure(|| drop(full_window(window))).bytes_total as f64 / f64::from(window);
     let (small, large) = (bytes(SMALL), bytes(LARGE));
     assert!(large < 2.0 * small, "{small:.0} bytes a segment at {SMALL}, {large:.0} at {LARGE}");

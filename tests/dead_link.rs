@@ -1,4 +1,4 @@
-//! A link on which nothing is acknowledged is found dead, and goes on trying more and more slowly.
+//! A link on which nothing is acknowledged is declared dead, and is retried more and more slowly.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -9,8 +9,8 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::Config;
 
-/// The times at which the first segment leaves when nothing comes back, ms, and whether the link
-/// was dead after each.
+/// The times at which the first segment leaves when nothing comes back, ms, and whether the link was dead
+/// after each.
 fn sends(config: &Config, count: usize) -> (Vec<u64>, Vec<bool>) {
     let mut alice = kcp(config);
     let (mut now, mut times, mut dead) = (Time::ZERO, Vec::new(), Vec::new());
@@ -29,20 +29,20 @@ fn sends(config: &Config, count: usize) -> (Vec<u64>, Vec<bool>) {
 }
 
 #[test]
-fn a_segment_sent_dead_link_times_makes_the_link_dead_and_not_one_earlier() {
+fn a_segment_sent_dead_link_times_makes_the_link_dead_and_not_before() {
     for (name, config) in presets().map(|(name, config)| (name, config.classic())) {
         for dead_link in [1, 2, 5, 20] {
             let (_, dead) = sends(&Config { dead_link, ..config }, 22);
             let count = usize::from(dead_link);
             assert_eq!(dead.iter().position(|dead| *dead), Some(count - 1), "{name}, {dead_link}");
-            assert!(dead[count - 1..].iter().all(|dead| *dead), "{name}, {dead_link}: it came to life");
+            assert!(dead[count - 1..].iter().all(|dead| *dead), "{name}, {dead_link}: it recovered");
         }
     }
 }
 
 #[test]
 fn each_nodelay_backs_off_at_its_own_rate() {
-    // The RTO is 200 ms, and without nodelay 1/8 more at first.
+    // The RTO is 200 ms; without nodelay it starts 1/8 higher.
     for (nodelay, want) in [
         (0, [0, 225, 625, 1425, 3025, 6225, 12_625]),
         (1, [0, 200, 500, 950, 1625, 2637, 4155]),
@@ -60,7 +60,7 @@ fn the_back_off_ends() {
         let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longest = 1 << 30;
         assert!(waits.iter().all(|wait| *wait <= longest + 10), "nodelay {nodelay}: {waits:?}");
-        // And there it stays: the clock of the wire wraps meanwhile, and nothing is sent at once.
+        // It stays there: the clock of the wire wraps meanwhile, and nothing is sent at once.
         assert!(waits[count - 6..].iter().all(|wait| *wait >= longest), "nodelay {nodelay}: {waits:?}");
     }
 }

@@ -1,5 +1,4 @@
-//! Every message arrives once, in order and as it was sent, whatever the network does; and what
-//! that costs.
+//! Every message arrives once, in order and intact, whatever the network does; and what that costs.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -15,7 +14,7 @@ use whitewater_sim::{Drive, LinkConfig};
 
 const DRIVES: [Drive; 3] = [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()];
 
-/// Both ends send 60 messages of 100 bytes a second, for 5 s; the largest delay of one of them.
+/// Both ends send 60 messages of 100 bytes per second, for 5 s. Returns the largest delay of any of them.
 fn play(pair: &mut Pair) -> Duration {
     let tick = Duration::from_micros(16_667);
     for number in 0..300 {
@@ -31,7 +30,7 @@ fn play(pair: &mut Pair) -> Duration {
 }
 
 #[test]
-fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
+fn a_clean_link_costs_a_header_and_an_ack_per_segment_and_no_resends() {
     for ((name, config), drive) in
         presets().into_iter().flat_map(|preset| DRIVES.map(|drive| (preset, drive)))
     {
@@ -43,7 +42,7 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
         assert_eq!((pair.resends(), alice.duplicates, bob.duplicates), (0, 0, 0), "{name}");
         let acks = if config.recovery == Recovery::Classic { 200 } else { bob.segments_sent };
-        let repairs = u64::from(alice.repairs_sent); // until it is seen that nothing gets lost
+        let repairs = u64::from(alice.repairs_sent); // until it is clear that nothing gets lost
         assert!(acks == 200 || acks <= 100 + repairs, "{name}: {acks} for what una says");
         assert!(repairs <= if name == "repairs" { 2 } else { 0 }, "{name}: {repairs} repairs");
         assert_eq!((alice.segments_sent, bob.segments_sent), (200 + repairs, acks), "{name}");
@@ -55,7 +54,8 @@ fn a_clean_link_costs_a_header_and_an_ack_a_segment_and_nothing_twice() {
 
 #[test]
 fn loss_costs_resends_but_no_message() {
-    // Loss in % and resends of 1000 messages, at least and at most: acknowledgements get lost as well.
+    // Loss in %, and the minimum and maximum of resends per 1000 messages, since acknowledgements get lost as
+    // well.
     for (loss, least, most) in [(1, 10, 40), (5, 50, 120), (10, 100, 240), (20, 250, 550), (30, 450, 1100)] {
         for (name, config) in presets() {
             let (mut messages, mut resends) = (0, 0);
@@ -90,7 +90,7 @@ fn reordering_costs_a_few_resends_but_no_message() {
         play(&mut pair);
         pair.assert_delivered();
         let (alice, bob) = (pair.alice.kcp.stats(), pair.bob.kcp.stats());
-        // What was rebuilt before it came is a duplicate, too.
+        // What was rebuilt before it arrived also counts as a duplicate.
         let needless = alice.duplicates + bob.duplicates - alice.rebuilt - bob.rebuilt;
         assert_eq!(pair.resends(), needless, "{name}: nothing was lost");
         let is_classic = config.recovery == Recovery::Classic;
@@ -100,7 +100,7 @@ fn reordering_costs_a_few_resends_but_no_message() {
 }
 
 #[test]
-fn copies_are_delivered_once_and_cost_an_ack_each() {
+fn duplicates_are_delivered_once_and_cost_an_ack_each() {
     let link = LinkConfig { duplicate: 0.3, ..clean() };
     for ((name, config), seed) in
         presets().into_iter().flat_map(|preset| (1..=5).map(move |seed| (preset, seed)))
@@ -128,7 +128,7 @@ fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst()
             let worst = play(&mut pair);
             pair.assert_delivered();
             let limit = if config.nc { Duration::from_millis(500) } else { Duration::from_secs(15) };
-            assert!(worst <= limit, "{name}, {drive:?}: a message was {worst:?} under way");
+            assert!(worst <= limit, "{name}, {drive:?}: a message took {worst:?}");
             let resends = pair.resends();
             assert!((1..=100).contains(&resends), "{name}, {drive:?}: {resends} resends of 600");
         }
@@ -136,7 +136,7 @@ fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst()
 }
 
 #[test]
-fn updating_when_check_says_delivers_as_well_as_ticking_and_wakes_less() {
+fn updating_when_check_says_is_as_fast_as_ticking_with_fewer_wakes() {
     for (name, config) in presets() {
         let [(check, wakes), (tick, ticks)] = [Drive::CHECK, Drive::BEAT].map(|drive| {
             let mut pair = Setup { drive, ..Setup::new(config, lossy(0.02), 3) }.pair();
@@ -163,7 +163,7 @@ fn updating_when_check_says_delivers_as_well_as_ticking_and_wakes_less() {
 }
 
 #[test]
-fn a_break_of_three_seconds_costs_time_but_no_message() {
+fn an_outage_of_three_seconds_costs_time_but_no_message() {
     for ((name, config), seed) in
         presets().into_iter().flat_map(|preset| (1..=3).map(move |seed| (preset, seed)))
     {
@@ -183,7 +183,7 @@ fn a_break_of_three_seconds_costs_time_but_no_message() {
 }
 
 #[test]
-fn bare_kcp_is_over_when_all_that_was_sent_has_arrived() {
+fn bare_kcp_is_done_when_everything_sent_has_arrived() {
     let [to, from] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
     let mut alice = kcp::Link::new(to, Conv(7), &Config::turbo()).unwrap();
     let mut bob = kcp::Link::new(from, Conv(7), &Config::turbo()).unwrap();

@@ -1,4 +1,4 @@
-//! What is around KCP is what an envelope of any crate makes it.
+//! An envelope from any crate decides what is around KCP.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -11,7 +11,7 @@ use whitewater::rand_core::CryptoRng;
 use whitewater::{ConfigError, Time};
 use whitewater_sim::SimRng;
 
-/// A mark before each datagram, and each a second time as a shard that rebuilds it.
+/// Puts a mark before each datagram, and sends each again as a shard that rebuilds it.
 #[derive(Debug)]
 struct Twice;
 
@@ -100,12 +100,12 @@ fn server() -> SocketAddr {
     "10.0.0.9:4000".parse().unwrap()
 }
 
-/// A peer that has sent a message of 900 bytes; the datagrams.
+/// A peer that has sent a message of 900 bytes, and its datagrams.
 fn sent(now: Time) -> (kcp::Link, Vec<Vec<u8>>) {
     let mut peer =
         kcp::Link::with_envelope(server(), Conv(7), &kcp(), &Twice, &mut SimRng::new(1, 1)).unwrap();
     peer.send(&[7; 900]).unwrap();
-    peer.handle_timeout(now); // it asks for a flush by itself
+    peer.handle_timeout(now); // it requests a flush by itself
     let datagrams = std::iter::from_fn(|| Some(peer.emit(now)?.0)).collect();
     (peer, datagrams)
 }
@@ -117,7 +117,7 @@ fn peers(strangers: Strangers) -> Peers {
 }
 
 #[test]
-fn an_envelope_leaves_within_the_mtu_and_adds_datagrams_behind_its_own() {
+fn an_envelope_fits_the_mtu_and_may_add_datagrams() {
     let (mut peer, datagrams) = sent(Time::from_millis(1));
     assert_eq!(
         datagrams.iter().map(|datagram| (datagram[0], datagram.len())).collect::<Vec<_>>(),
@@ -131,7 +131,7 @@ fn an_envelope_leaves_within_the_mtu_and_adds_datagrams_behind_its_own() {
 }
 
 #[test]
-fn what_an_envelope_refuses_changes_nothing_and_what_it_rebuilds_counts() {
+fn datagrams_an_envelope_refuses_change_nothing_and_rebuilt_ones_count() {
     let now = Time::from_millis(1);
     let (_, datagrams) = sent(now);
     let mut peers = peers(Strangers::Trusted);
@@ -139,7 +139,7 @@ fn what_an_envelope_refuses_changes_nothing_and_what_it_rebuilds_counts() {
         peers.give(now, client(), bad);
     }
     assert_eq!((peers.len(), peers.stats().datagrams), (0, 3));
-    // Of the second datagram only the shard comes, and one that is none of KCP.
+    // Of the second datagram only the shard arrives, plus one that is not KCP.
     for datagram in [&datagrams[0], &vec![SHARD; 40], &datagrams[3]] {
         peers.give(now, client(), datagram);
     }
@@ -154,7 +154,7 @@ fn what_an_envelope_refuses_changes_nothing_and_what_it_rebuilds_counts() {
 }
 
 #[test]
-fn who_is_not_proven_is_sent_no_more_datagrams_than_kcp_makes() {
+fn an_unproven_peer_is_sent_no_added_datagrams() {
     let now = Time::from_millis(1);
     let (_, datagrams) = sent(now);
     let mut peers = peers(Strangers::Proven);
@@ -167,7 +167,7 @@ fn who_is_not_proven_is_sent_no_more_datagrams_than_kcp_makes() {
 }
 
 #[test]
-fn what_was_rebuilt_changes_no_round_trip_and_no_window() {
+fn rebuilt_datagrams_change_no_round_trip_and_no_window() {
     for classic in [false, true] {
         let config = if classic { kcp::Config::turbo().classic() } else { kcp::Config::turbo() };
         let mut ends = [0, 1].map(|_| Kcp::new(Conv(7), &config, DatagramQueue::new()).unwrap());
@@ -183,9 +183,9 @@ fn what_was_rebuilt_changes_no_round_trip_and_no_window() {
         old[6..8].copy_from_slice(&1u16.to_le_bytes());
         ends[0].input_rebuilt(Time::from_millis(2000), &old).unwrap();
         let after = ends[0].stats();
-        assert_eq!(ends[0].wait_snd(), 0, "it acknowledges all the same");
+        assert_eq!(ends[0].wait_snd(), 0, "it still acknowledges");
         assert_eq!((after.srtt, after.rto, after.rmt_wnd), (before.srtt, before.rto, before.rmt_wnd));
-        // And what is no datagram of this conversation is refused as ever.
+        // A rebuilt datagram of another conversation is refused as usual.
         old[0] ^= 1;
         assert!(ends[0].input_rebuilt(Time::from_millis(2000), &old).is_err());
     }

@@ -1,4 +1,5 @@
-//! The event log tells what happens: every line is JSON as docs/EVENTS.md has it, all of them together add up to the statistics, and
+//! The event log reports what happens: every line is JSON as documented in docs/EVENTS.md, all lines add up
+//! to the statistics, and nobody can make the log grow.
 //! nobody can make it grow.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -20,7 +21,7 @@ use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 
 type Kcps = Pair<KcpEnd, KcpEnd>;
 
-/// Two control blocks that log so many events each.
+/// Two control blocks that log up to `most` events each.
 fn logging_pair(config: &Config, link: &LinkConfig, seed: u64, most: usize) -> Kcps {
     let end = || {
         let mut end = KcpEnd::new(Conv(CONV), config, Drive::CHECK, Time::ZERO).unwrap();
@@ -31,7 +32,7 @@ fn logging_pair(config: &Config, link: &LinkConfig, seed: u64, most: usize) -> K
     Pair::new(end(), end(), links)
 }
 
-/// `count` messages from alice to bob, 60 a second, and as much again at once at the end.
+/// `count` messages from alice to bob, 60 per second, and the same number at once at the end.
 fn talk(pair: &mut Kcps, count: usize) {
     let mut message = Vec::new();
     for number in 0..2 * count {
@@ -47,11 +48,11 @@ fn talk(pair: &mut Kcps, count: usize) {
         pair.run_for(Duration::from_millis(10));
         while pair.bob.recv(&mut message) {}
     }
-    assert_eq!(pair.alice.kcp().wait_snd(), 0, "all has arrived");
+    assert_eq!(pair.alice.kcp().wait_snd(), 0, "everything has arrived");
 }
 
 #[test]
-fn every_line_is_json_and_all_together_are_the_statistics() {
+fn every_line_is_json_and_all_lines_add_up_to_the_statistics() {
     for (name, config) in presets() {
         for seed in 1..=3 {
             println!("{name}, seed {seed}");
@@ -68,7 +69,7 @@ fn every_line_is_json_and_all_together_are_the_statistics() {
 }
 
 #[test]
-fn the_log_changes_nothing() {
+fn logging_changes_nothing() {
     for (name, config) in presets() {
         let runs = [0, 100].map(|most| {
             let mut pair = logging_pair(&config, &path(0.1), 5, most);
@@ -81,7 +82,7 @@ fn the_log_changes_nothing() {
 }
 
 #[test]
-fn it_can_be_switched_on_and_off_at_any_time_and_a_quiet_session_keeps_it() {
+fn logging_can_be_toggled_at_any_time_and_survives_shrink() {
     let mut pair = logging_pair(&repairing(50), &path(0.05), 3, 0);
     talk(&mut pair, 50);
     let before = pair.alice.kcp().stats();
@@ -91,7 +92,7 @@ fn it_can_be_switched_on_and_off_at_any_time_and_a_quiet_session_keeps_it() {
     let now = pair.now();
     pair.alice.kcp_mut().log_events(now, 1 << 16);
     pair.alice.kcp_mut().shrink();
-    assert!(pair.alice.kcp().is_logging(), "to be quiet is not to be off");
+    assert!(pair.alice.kcp().is_logging(), "a quiet session keeps logging");
     talk(&mut pair, 50);
     let after = pair.alice.kcp().stats();
     let lines = lines(|text| pair.alice.kcp_mut().write_log(text));
@@ -105,7 +106,7 @@ fn it_can_be_switched_on_and_off_at_any_time_and_a_quiet_session_keeps_it() {
 }
 
 #[test]
-fn a_flood_of_what_is_refused_is_counted_and_does_not_grow_the_log() {
+fn a_flood_of_rejected_datagrams_is_counted_and_does_not_grow_the_log() {
     let mut kcp = common::kcp(&Config::turbo());
     let most = 500;
     kcp.log_events(Time::ZERO, most);
@@ -129,7 +130,7 @@ fn a_flood_of_what_is_refused_is_counted_and_does_not_grow_the_log() {
 }
 
 #[test]
-fn each_reason_to_refuse_is_named_as_it_is_counted() {
+fn each_rejection_is_logged_under_the_name_of_its_counter() {
     let mut kcp = common::kcp(&Config::fast());
     kcp.log_events(Time::ZERO, 100);
     let long = vec![0; 2000];

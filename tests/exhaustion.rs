@@ -1,6 +1,7 @@
-//! A process that may open no file any more: what needs another socket is an error that says so, and what has one goes on.
+//! A process that is out of file descriptors: anything that needs another socket returns an error that says
+//! so, and whatever has one continues.
 //!
-//! Each test runs itself again in a process of its own, under a limit that the shell sets.
+//! Each test runs itself again in a child process, under a limit set by the shell.
 
 #![cfg(all(feature = "net", unix))]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -14,10 +15,10 @@ use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Incoming, Server, ThreadConfig};
 use whitewater::session::{ClientConfig, Event, ServerConfig, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ANY: &str = "127.0.0.1:0";
-/// Descriptors of the process: more than a test needs before it takes the rest.
+/// Descriptors of the process: more than a test needs before it uses up the rest.
 const DESCRIPTORS: u32 = 48;
 /// EMFILE. Source: the errno tables of Linux and of the BSDs with macOS.
 const TOO_MANY_OPEN: i32 = 24;
@@ -37,7 +38,7 @@ fn with_few_descriptors(test: &str, body: impl FnOnce()) {
     assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}{stderr}");
 }
 
-/// All descriptors that are left.
+/// Uses up all remaining descriptors.
 fn take_all() -> Vec<UdpSocket> {
     let mut taken = Vec::new();
     loop {
@@ -59,7 +60,7 @@ fn insecure(at: SocketAddr) -> io::Result<Client> {
     Client::connect(Target::insecure(at), &ClientConfig::default())
 }
 
-/// A message and its echo, by drivers that are pumped.
+/// A message and its echo, with drivers that are pumped.
 fn echo(server: &mut Server, client: &mut Client, message: &[u8]) {
     let (start, mut buf, mut is_sent) = (Instant::now(), [0; 100], false);
     loop {
@@ -79,8 +80,8 @@ fn echo(server: &mut Server, client: &mut Client, message: &[u8]) {
 }
 
 #[test]
-fn drivers_without_a_socket_are_errors_and_those_that_have_one_go_on() {
-    with_few_descriptors("drivers_without_a_socket_are_errors_and_those_that_have_one_go_on", || {
+fn new_drivers_fail_and_existing_ones_continue() {
+    with_few_descriptors("new_drivers_fail_and_existing_ones_continue", || {
         let mut server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
         let at = server.local_addr().unwrap();
         let mut client = insecure(at).unwrap();
@@ -102,33 +103,30 @@ fn drivers_without_a_socket_are_errors_and_those_that_have_one_go_on() {
 }
 
 #[test]
-fn a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on() {
-    with_few_descriptors(
-        "a_thread_that_cannot_have_what_wakes_it_is_an_error_and_one_that_runs_goes_on",
-        || {
-            let threads = ThreadConfig::default();
-            let server: Server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
-            let mut server = server.spawn(&threads).unwrap();
-            let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
-            assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
-            let (id, _) = server.recv(PATIENCE).unwrap();
-            let late = insecure(server.local_addr()).unwrap();
-            let taken = take_all();
-            assert!(is_too_many(&late.spawn(&threads).map(drop).unwrap_err()));
-            client.send(0, b"meanwhile").unwrap();
-            let arrived = Incoming::Message { lane: 0, bytes: b"meanwhile".to_vec() };
-            assert_eq!(server.recv(PATIENCE), Some((id, arrived)));
-            drop(taken);
-            let mut another = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
-            assert_eq!(another.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
-            assert!(!server.is_finished() && !client.is_finished());
-        },
-    );
+fn new_threads_fail_and_running_ones_continue() {
+    with_few_descriptors("new_threads_fail_and_running_ones_continue", || {
+        let threads = ThreadConfig::default();
+        let server: Server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
+        let mut server = server.spawn(&threads).unwrap();
+        let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+        assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
+        let (id, _) = server.recv(PATIENCE).unwrap();
+        let late = insecure(server.local_addr()).unwrap();
+        let taken = take_all();
+        assert!(is_too_many(&late.spawn(&threads).map(drop).unwrap_err()));
+        client.send(0, b"meanwhile").unwrap();
+        let arrived = Incoming::Message { lane: 0, bytes: b"meanwhile".to_vec() };
+        assert_eq!(server.recv(PATIENCE), Some((id, arrived)));
+        drop(taken);
+        let mut another = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
+        assert_eq!(another.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
+        assert!(!server.is_finished() && !client.is_finished());
+    });
 }
 
 #[cfg(feature = "tokio")]
 #[test]
-fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
+fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
     use tokio::time::timeout;
     use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
     use whitewater::session::Blob;
@@ -162,7 +160,7 @@ fn under_tokio_no_socket_is_an_error_and_who_has_one_goes_on() {
         let (another, accepted) = tokio::join!(another, server.accept());
         assert!(another.is_ok() && accepted.is_ok());
     }
-    with_few_descriptors("under_tokio_no_socket_is_an_error_and_who_has_one_goes_on", || {
+    with_few_descriptors("under_tokio_new_sockets_fail_and_existing_ones_continue", || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { timeout(PATIENCE, scene()).await }).unwrap();
     });

@@ -1,5 +1,5 @@
-//! Every message arrives once, in order and as it was sent: whatever the path does, when a clock jumps,
-//! and with a peer that recovers in another way.
+//! Every message arrives once, in order and intact: whatever the path does, when a clock jumps, and with a
+//! peer that detects loss in another way.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -11,14 +11,14 @@ use whitewater::Time;
 use whitewater::kcp::{Config, Conv, Recovery, Stats};
 use whitewater_sim::{Bottleneck, Corruption, Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
 
-/// An end behind a checksum, as all are on UDP, with a clock of its own.
+/// An end with a checksum around KCP, as on UDP, and a clock of its own.
 struct Checked {
     end: KcpEnd,
-    /// What its clock is ahead of the time, µs.
+    /// How far its clock is ahead of the time, µs.
     ahead: u64,
     sent: usize,
     received: usize,
-    /// The longest that a message was under way.
+    /// The longest that a message was in flight.
     worst: Duration,
     seed: u64,
 }
@@ -81,20 +81,20 @@ impl Peer for Checked {
     }
 }
 
-/// Sees every change of one byte. Source: FNV-1a.
+/// Detects every change of a single byte. Source: FNV-1a.
 fn checksum(data: &[u8]) -> u32 {
     data.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 type Game = Pair<Checked, Checked>;
 
-/// Ends of these configs over a path, both ways alike.
+/// Ends with these configs over a path, the same both ways.
 fn game([alice, bob]: [Config; 2], link: &LinkConfig, seed: u64) -> Game {
     let links = [1, 2].map(|stream| Link::new(link.clone(), seed, stream).unwrap());
     Pair::new(Checked::new(&alice, seed), Checked::new(&bob, seed), links)
 }
 
-/// Both ends send a message each [`TICK`]; `before` each of them something may happen.
+/// Both ends send a message every [`TICK`]; `before` is called before each.
 fn play(game: &mut Game, messages: usize, mut before: impl FnMut(usize, &mut Game)) {
     let limit = sent_at(messages) + Duration::from_secs(20_000);
     for number in 0..messages {
@@ -127,7 +127,8 @@ fn sent_at(number: usize) -> Time {
     Time::ZERO + TICK * u32::try_from(number).unwrap()
 }
 
-/// By time, by time with repairs, and as ikcp.c: whoever can meet whom, one of them by time.
+/// Loss detection by timing, by timing with repairs, and as in ikcp.c: every combination with at least one
+/// end by timing.
 fn ends() -> Vec<(&'static str, [Config; 2])> {
     let (modern, repairs, classic) = (Config::turbo(), repairing(100), Config::turbo().classic());
     vec![
@@ -139,8 +140,8 @@ fn ends() -> Vec<(&'static str, [Config; 2])> {
     ]
 }
 
-/// A path, and the price of it: how many of 1000 segments may be sent again, and how long a message may
-/// take; both by time at both ends, and with a peer that is as ikcp.c.
+/// A path and its price: how many of 1000 segments may be resent, and how long a message may take; with
+/// timing at both ends, and with a peer like ikcp.c.
 struct Path {
     name: &'static str,
     link: LinkConfig,
@@ -164,7 +165,7 @@ fn paths() -> Vec<Path> {
         path_of("30 %", path(0.3), [1_000, 1_000], [2_000, 4_000]),
         path_of("60 %", path(0.6), [4_000, 4_000], [15_000, 5_000_000]),
         path_of("bursts", LinkConfig { loss, ..path(0.0) }, [800, 800], [2_000, 4_000]),
-        path_of("reordered and doubled", late, [25, 150], [80, 100]), // nothing lost: all needless
+        path_of("reordered and doubled", late, [25, 150], [80, 100]), // nothing is lost, so all of these are needless
         path_of("a partition of 30 s", partition, [400, 700], [31_000, 120_000]),
         path_of("narrow", LinkConfig { bottleneck, ..path(0.02) }, [500, 700], [2_000, 2_000]),
         path_of("damaged", LinkConfig { corruption, ..path(0.0) }, [600, 600], [1_500, 1_500]),
@@ -172,7 +173,7 @@ fn paths() -> Vec<Path> {
 }
 
 #[test]
-fn every_message_arrives_whatever_the_path_and_whoever_the_peer() {
+fn every_message_arrives_over_any_path_with_any_peer() {
     let mut rebuilt = 0;
     for (ends, path) in ends().iter().flat_map(|ends| paths().into_iter().map(move |path| (ends, path))) {
         let (who, configs) = *ends;
@@ -194,7 +195,7 @@ fn every_message_arrives_whatever_the_path_and_whoever_the_peer() {
     assert!(rebuilt > 1000, "{rebuilt} of repairs");
 }
 
-/// Alice's clock goes forward and back by as much, and back and forward, on a path that loses 5 %.
+/// Alice's clock jumps forward and back, and back and forward, by the same amount, on a path with 5 % loss.
 #[test]
 fn a_clock_that_jumps_costs_no_message() {
     for (who, configs) in ends() {
@@ -215,5 +216,5 @@ fn a_clock_that_jumps_costs_no_message() {
 
 const TICK: Duration = ms(16);
 const MESSAGES: usize = 500;
-/// What clocks are ahead at first, µs: so they can be set back.
+/// How far clocks are ahead at the start, µs, so that they can be set back.
 const AHEAD: u64 = 10_000_000_000;

@@ -1,5 +1,5 @@
-//! Messages are cut into segments and put together again, whole or not at all; a stream is cut
-//! anywhere and loses nothing.
+//! Messages are split into segments and reassembled, whole or not at all; a stream is split anywhere and
+//! loses nothing.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use whitewater::Time;
 use whitewater::kcp::wire::Command;
 use whitewater::kcp::{self, Config, RecvError};
 
-/// Least mtu, so that many fragments are few bytes.
+/// Minimum mtu, so that many fragments are few bytes.
 fn small() -> Config {
     Config { mtu: 50, snd_wnd: 256, rcv_wnd: 256, ..Config::turbo().classic() }
 }
@@ -17,7 +17,7 @@ fn small() -> Config {
 const MSS: usize = 26;
 
 #[test]
-fn messages_of_1_to_127_fragments_arrive_whole_and_cost_a_header_a_fragment() {
+fn messages_of_1_to_127_fragments_arrive_whole_and_cost_a_header_per_fragment() {
     let mut pair = pair(small(), clean(), 1);
     let mut segments = 0;
     for count in 1..=127 {
@@ -35,7 +35,7 @@ fn messages_of_1_to_127_fragments_arrive_whole_and_cost_a_header_a_fragment() {
 }
 
 #[test]
-fn fragments_count_down_to_0_and_are_full_but_for_the_last() {
+fn fragments_count_down_to_0_and_all_but_the_last_are_full() {
     let mut alice = kcp(&small());
     alice.send(&numbered(1, 4 * MSS + 3)).unwrap();
     let sent: Vec<_> =
@@ -44,7 +44,7 @@ fn fragments_count_down_to_0_and_are_full_but_for_the_last() {
 }
 
 #[test]
-fn a_message_of_128_fragments_is_refused_and_leaves_nothing() {
+fn a_message_of_128_fragments_is_refused_and_leaves_nothing_behind() {
     let (mut alice, fresh) = (kcp(&small()), kcp(&small()));
     let max = 127 * MSS;
     for len in [max + 1, 128 * MSS, 1 << 20] {
@@ -129,7 +129,7 @@ fn an_incomplete_message_is_no_message() {
 }
 
 #[test]
-fn a_stream_shares_segments_and_its_bytes_arrive_as_sent() {
+fn a_stream_fills_up_segments_and_its_bytes_arrive_intact() {
     let config = Config { stream: true, ..Config::turbo().classic() };
     let mut pair = pair(config, clean(), 1);
     for number in 0..1000 {
@@ -146,7 +146,7 @@ fn a_stream_shares_segments_and_its_bytes_arrive_as_sent() {
 }
 
 #[test]
-fn a_stream_of_any_sends_arrives_as_sent_under_loss() {
+fn a_stream_of_random_sends_arrives_intact_under_loss() {
     for (name, config) in presets() {
         for seed in 1..=3 {
             let config = Config { stream: true, snd_wnd: 128, ..config };
@@ -167,7 +167,7 @@ fn a_stream_of_any_sends_arrives_as_sent_under_loss() {
 }
 
 #[test]
-fn nothing_added_to_a_stream_sends_nothing() {
+fn an_empty_send_adds_nothing_to_a_stream() {
     let mut alice = kcp(&Config { stream: true, ..Config::turbo().classic() });
     assert_eq!((alice.send(b""), alice.wait_snd(), alice.check(Time::ZERO)), (Ok(0), 0, None));
     assert_eq!((alice.send(b"some"), alice.send(b""), alice.wait_snd()), (Ok(4), Ok(0), 1));
@@ -175,7 +175,7 @@ fn nothing_added_to_a_stream_sends_nothing() {
 }
 
 #[test]
-fn a_stream_that_is_sent_too_much_takes_what_fills_the_last_segment() {
+fn a_full_stream_accepts_what_fills_up_the_last_segment() {
     let config = Config { stream: true, ..small() };
     let mut alice = kcp(&config);
     let data = numbered(1, 200 * MSS);
@@ -191,7 +191,7 @@ fn a_stream_that_is_sent_too_much_takes_what_fills_the_last_segment() {
 }
 
 #[test]
-fn a_sender_that_repeats_what_was_not_taken_streams_everything() {
+fn a_sender_that_retries_the_refused_bytes_streams_everything() {
     let config = Config { stream: true, snd_queue: 40, ..small() };
     for seed in 1..=3 {
         let mut pair = pair(config, lossy(0.05), seed);

@@ -1,5 +1,5 @@
-//! What a hostile or broken peer can send costs a bounded amount, and what cannot be honest
-//! changes nothing. The memory that it can fill: tests/memory.rs.
+//! Whatever a hostile or broken peer sends costs a bounded amount, and what cannot be honest changes nothing.
+//! For the memory it can fill, see tests/memory.rs.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has found something")]
 
@@ -14,11 +14,11 @@ use whitewater::kcp::{Config, InputError, Kcp, Rejected, Sn, Stats};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::SimRng;
 
-/// When everything happens that does not say otherwise.
+/// When everything happens unless stated otherwise.
 const NOW: Time = Time::from_millis(5_000_100);
 
-/// An end in the middle of things: it has sent and waits to send, it has received in order and out
-/// of order, it owes acknowledgements.
+/// An end in mid-session: it has data sent and waiting, it has received segments in and out of order, and it
+/// owes acknowledgements.
 fn busy() -> Kcp<DatagramQueue> {
     busy_with(Config::turbo().classic())
 }
@@ -40,7 +40,7 @@ fn busy_with(config: Config) -> Kcp<DatagramQueue> {
     kcp
 }
 
-/// A datagram that such an end takes.
+/// A datagram that such an end accepts.
 fn honest() -> Vec<u8> {
     Raw::datagram(&[
         Raw { una: 3, ..Raw::ack(4, 5_000_000) },
@@ -49,7 +49,7 @@ fn honest() -> Vec<u8> {
     ])
 }
 
-/// But for the count of what was refused.
+/// The state without the counter of rejections.
 fn state(kcp: &Kcp<DatagramQueue>) -> (Stats, Option<Time>, Option<usize>, [usize; 2]) {
     let mut stats = kcp.stats();
     stats.rejected = Rejected::default();
@@ -66,8 +66,8 @@ fn future(kcp: &mut Kcp<DatagramQueue>) -> (Vec<Vec<u8>>, Vec<Option<bytes::Byte
     (drain(kcp), read, state(kcp).0)
 }
 
-/// Offers `datagram` to a busy end. If it is refused, that end must go on like a twin that never
-/// saw it; returns why.
+/// Passes `datagram` to a busy end. If it is rejected, that end must behave like a twin that never saw it.
+/// Returns the error.
 fn refused(datagram: &[u8]) -> Option<InputError> {
     let (mut kcp, mut twin) = (busy(), busy());
     let before = state(&kcp);
@@ -78,13 +78,13 @@ fn refused(datagram: &[u8]) -> Option<InputError> {
     Some(error)
 }
 
-/// The error of a datagram that must be refused.
+/// The error for a datagram that must be rejected.
 fn error_of(segments: &[Raw]) -> InputError {
     refused(&Raw::datagram(segments)).expect("an error")
 }
 
 #[test]
-fn a_refused_datagram_changes_nothing_whatever_byte_is_wrong() {
+fn a_rejected_datagram_changes_nothing_whichever_byte_is_wrong() {
     let honest = honest();
     assert_eq!(busy().input(NOW, &honest), Ok(()));
     let (mut errors, mut taken) = (0, 0);
@@ -106,8 +106,9 @@ fn a_refused_datagram_changes_nothing_whatever_byte_is_wrong() {
 }
 
 #[test]
-fn a_datagram_is_refused_if_and_only_if_one_of_its_segments_is() {
-    // Alike as those of a flush, where one look may do for several; then any byte of any of them.
+fn a_datagram_is_rejected_exactly_if_one_of_its_segments_is() {
+    // Equal headers as in one flush, where one check may do for several; then with any byte of any of them
+    // changed.
     let alike = [
         [3, 4, 5].map(|sn| Raw { una: 3, ..Raw::ack(sn, 5_000_000) }),
         [2, 3, 4].map(|sn| Raw { una: 3, frg: 1, ..Raw::push(sn, b"data") }),
@@ -129,24 +130,24 @@ fn a_datagram_is_refused_if_and_only_if_one_of_its_segments_is() {
 }
 
 #[test]
-fn a_datagram_cut_short_is_refused_unless_it_ends_where_a_segment_ends() {
+fn a_truncated_datagram_is_rejected_unless_it_ends_after_a_segment() {
     let honest = honest();
     for len in 0..honest.len() {
         let tail = len.checked_sub(24).map(|rest| if rest < 30 { rest } else { rest - 30 });
-        let whole = tail.is_some_and(|tail| tail < 24); // a rest too short for a header is skipped, as in ikcp.c
+        let whole = tail.is_some_and(|tail| tail < 24); // a tail too short for a header is skipped, as in ikcp.c
         assert_eq!(refused(&honest[..len]).is_none(), whole, "{len} bytes");
     }
     let long = [honest, vec![0; 1500]].concat();
     assert_eq!(refused(&long), Some(InputError::TooLong { have: long.len(), max: 1500 }));
 }
 
-/// As ikcp.c, by time, and with repairs.
+/// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
     [Config::turbo().classic(), Config::turbo(), repairing(50)]
 }
 
 #[test]
-fn noise_panics_nowhere_and_changes_nothing_where_it_is_refused() {
+fn noise_never_panics_and_changes_nothing_if_rejected() {
     for config in recoveries() {
         let mut rng = SimRng::new(1, 1);
         let mut kcp = busy_with(config);
@@ -173,7 +174,7 @@ fn noise_panics_nowhere_and_changes_nothing_where_it_is_refused() {
 
 #[test]
 fn una_beyond_snd_nxt_is_refused() {
-    // Sent are 0 to 7, and 2 to 7 are not acknowledged; 8 to 11 wait.
+    // 0 to 7 are sent, of which 2 to 7 are unacknowledged; 8 to 11 wait.
     let snd_nxt = busy().stats().snd_nxt;
     assert_eq!(snd_nxt, Sn(8));
     for una in [9, 12, 1000, i32::MAX.cast_unsigned(), i32::MAX.cast_unsigned() + 8] {
@@ -184,7 +185,7 @@ fn una_beyond_snd_nxt_is_refused() {
     }
     let mut kcp = busy();
     kcp.input(NOW, &Raw { una: 8, ..Raw::wins(128) }.bytes()).unwrap();
-    assert_eq!((kcp.stats().snd_una, kcp.stats().in_flight), (Sn(8), 0), "up to snd_nxt it is believed");
+    assert_eq!((kcp.stats().snd_una, kcp.stats().in_flight), (Sn(8), 0), "up to snd_nxt it is accepted");
 }
 
 #[test]
@@ -203,7 +204,7 @@ fn an_ack_for_an_unsent_segment_is_refused() {
         let error = error_of(&[Raw::ack(sn, 5_000_090)]);
         assert_eq!(error, InputError::AckUnsent { sn: Sn(sn), snd_nxt });
     }
-    // One that was acknowledged before, or freed by una, is late and no error.
+    // One that was acknowledged before, or freed by una, is late but no error.
     for sn in [0, 1, 3, u32::MAX] {
         assert_eq!(refused(&Raw::ack(sn, 5_000_000).bytes()), None);
     }
@@ -211,7 +212,7 @@ fn an_ack_for_an_unsent_segment_is_refused() {
 
 #[test]
 fn an_echo_older_than_two_rtos_is_no_sample() {
-    // The clock shows 5,000,100 ms. Older than 120 s, or from the future: no sample.
+    // The clock shows 5,000,100 ms. Echoes older than 120 s or from the future are not sampled.
     for (ts, sampled, counted) in [
         (5_000_040, true, 0),
         (5_000_100, true, 0),
@@ -238,7 +239,7 @@ fn an_echo_older_than_two_rtos_is_no_sample() {
 }
 
 #[test]
-fn the_worst_round_trip_that_is_believed_is_forgotten_in_some_dozen() {
+fn the_worst_accepted_round_trip_fades_within_a_few_dozen_samples() {
     let mut kcp = kcp(&Config::turbo().classic());
     let mut now = NOW;
     for number in 0..60 {
@@ -298,7 +299,7 @@ fn a_fragment_beyond_the_window_is_refused() {
     assert_eq!(
         refused(&Raw { frg: 128, ..Raw::push(0, b"") }.bytes()).map(|_| ()),
         Some(()),
-        "of one that came before"
+        "of a duplicate"
     );
 }
 
@@ -332,7 +333,7 @@ fn a_broken_fragment_chain_is_dropped() {
 }
 
 #[test]
-fn a_message_is_never_glued_from_two_or_cut_short() {
+fn a_message_is_never_merged_from_two_or_truncated() {
     let mut bob = kcp(&Config::turbo().classic());
     for (sn, frg, data) in
         [(0, 1, "one "), (1, 1, "two "), (1, 0, "end"), (2, 2, "a"), (3, 0, "b"), (3, 1, "b"), (4, 0, "c")]
@@ -345,7 +346,7 @@ fn a_message_is_never_glued_from_two_or_cut_short() {
 
 #[test]
 fn the_ack_list_is_bounded() {
-    // 100,000 segments from further behind than any window: one acknowledgement tells all.
+    // 100,000 segments from further back than any window: one acknowledgement covers all of them.
     let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..100_000u32 {
         let far = Raw { ts: sn, ..Raw::push(u32::MAX - 1000 - sn, b"forged") };
@@ -355,7 +356,7 @@ fn the_ack_list_is_bounded() {
     let sent = flushed(&mut bob, 5_000_100);
     assert_eq!((sent.len(), sent[0].cmd, sent[0].una), (1, Command::Ack, 0));
 
-    // A flood of duplicates, of what has been read or is parked: two windows of acknowledgements.
+    // A flood of duplicates of segments that were read or are parked: two windows of acknowledgements.
     for rcv_wnd in [128, 1000] {
         let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
         for sn in 0..100 {
@@ -372,13 +373,13 @@ fn the_ack_list_is_bounded() {
             let datagrams = drain(&mut bob);
             let acks = common::raw_segments(&datagrams).len();
             assert_eq!(acks, 2 * usize::from(rcv_wnd));
-            assert_eq!(datagrams.len(), acks.div_ceil(58), "packed as full as they can be");
+            assert_eq!(datagrams.len(), acks.div_ceil(58), "packed as full as possible");
         }
     }
 }
 
 #[test]
-fn segments_of_every_command_are_counted_where_they_come_and_where_they_leave() {
+fn segments_of_every_command_are_counted_at_both_ends() {
     for config in [Config::turbo().classic(), Config::turbo()] {
         let mut bob = kcp(&config);
         let rows = [Raw::push(0, b"x"), Raw::push(1, b"y"), Raw::wask(), Raw::wask(), Raw::wins(128)];
@@ -405,7 +406,7 @@ fn an_honest_burst_of_two_windows_is_acknowledged_in_full() {
 }
 
 #[test]
-fn who_never_lets_us_flush_is_owed_no_more_than_two_windows_of_acknowledgements() {
+fn without_a_flush_at_most_two_windows_of_acknowledgements_pile_up() {
     let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..1000 {
         bob.input(NOW, &Raw::push(sn, b"next").bytes()).unwrap();
@@ -429,7 +430,7 @@ fn a_segment_beyond_the_window_is_dropped_without_an_ack() {
 fn the_receiver_holds_at_most_two_windows_of_segments() {
     for rcv_wnd in [128, 1000] {
         let mut bob = kcp(&Config { rcv_wnd, ..Config::turbo().classic() });
-        // Nobody reads; the peer ignores the window, in order, backwards and with gaps.
+        // Nobody reads, and the peer ignores the window: in order, backwards and with gaps.
         for sn in (0..3000).chain((0..3000).rev()).chain((0..6000).step_by(3)) {
             bob.input(NOW, &Raw::push(sn, b"x").bytes()).unwrap();
             let stats = bob.stats();
@@ -442,7 +443,7 @@ fn the_receiver_holds_at_most_two_windows_of_segments() {
 }
 
 #[test]
-fn the_first_segment_of_a_number_counts() {
+fn of_segments_with_the_same_number_the_first_counts() {
     let mut bob = kcp(&Config::turbo().classic());
     for (sn, data) in [(1, "second"), (1, "forged"), (0, "first"), (0, "forged"), (1, "forged")] {
         bob.input(NOW, &Raw::push(sn, data.as_bytes()).bytes()).unwrap();
@@ -452,7 +453,7 @@ fn the_first_segment_of_a_number_counts() {
 }
 
 #[test]
-fn data_of_segments_that_have_none_is_skipped() {
+fn data_in_segments_other_than_push_is_skipped() {
     let mut bob = busy();
     let with = |segment| Raw { data: vec![0xa5; 40], frg: 255, sn: 0, ..segment };
     let skipped = [with(Raw::wask()), with(Raw::wins(9)), with(Raw::ack(0, 5_000_050))];
@@ -462,7 +463,7 @@ fn data_of_segments_that_have_none_is_skipped() {
 }
 
 #[test]
-fn a_flood_of_questions_is_answered_once_a_flush() {
+fn a_flood_of_window_probes_is_answered_once_per_flush() {
     let mut bob = kcp(&Config::turbo().classic());
     for round in 0..3 {
         for _ in 0..10_000 {
@@ -473,8 +474,8 @@ fn a_flood_of_questions_is_answered_once_a_flush() {
 }
 
 #[test]
-fn forged_acks_make_a_flight_leave_no_more_often_than_the_fast_limit() {
-    // A datagram of 58 ACKs for the newest of 8192 segments in flight passes over all others.
+fn forged_acks_cause_no_more_resends_than_the_fast_limit() {
+    // A datagram of 58 ACKs for the newest of 8192 segments in flight skips over all the others.
     let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
     let mut alice = kcp(&config);
     alice.input(NOW, &Raw::wins(8192).bytes()).unwrap();
@@ -491,7 +492,7 @@ fn forged_acks_make_a_flight_leave_no_more_often_than_the_fast_limit() {
         sent.push(flushed(&mut alice, 5_000_100).len());
     }
     let flight = 8192 - 58;
-    assert_eq!(sent[0], 0, "one datagram passes nothing over often enough");
+    assert_eq!(sent[0], 0, "one datagram does not skip anything often enough");
     assert!(sent.iter().all(|count| *count == 0 || *count == flight), "{sent:?}");
     assert_eq!(sent.iter().filter(|count| **count > 0).count(), usize::from(config.fast_limit));
     // The same without flushes in between.
@@ -502,7 +503,7 @@ fn forged_acks_make_a_flight_leave_no_more_often_than_the_fast_limit() {
 }
 
 #[test]
-fn a_window_of_any_size_is_only_a_bound() {
+fn an_advertised_window_of_any_size_is_only_a_limit() {
     let mut alice = kcp(&Config::turbo().classic());
     alice.input(NOW, &Raw::wins(65_535).bytes()).unwrap();
     for _ in 0..100 {
@@ -512,7 +513,7 @@ fn a_window_of_any_size_is_only_a_bound() {
 }
 
 #[test]
-fn an_honest_pair_goes_on_while_a_third_forges_datagrams_that_are_refused() {
+fn an_honest_pair_continues_while_forged_datagrams_are_rejected() {
     for (config, seed) in recoveries().into_iter().flat_map(|config| [1, 2, 3].map(|seed| (config, seed))) {
         let mut pair = pair(config, lossy(0.05), seed);
         let clean = {

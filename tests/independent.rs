@@ -1,7 +1,9 @@
-//! Another implementation, in Python, written from docs/WIRE.md alone: it holds the bytes in there, and talks to our server.
+//! An independent implementation in Python, written from docs/WIRE.md alone. It checks the bytes in that
+//! document, and talks to our server.
 //!
-//! It needs Python 3.10 or later with what tests/independent/requirements.txt names, in the interpreter that `WHITEWATER_PYTHON` names or
-//! `python3`. Where that is missing these tests say so and pass, unless `WHITEWATER_NO_SKIP` is set.
+//! It needs Python 3.10 or later with the packages in tests/independent/requirements.txt, in the interpreter
+//! that `WHITEWATER_PYTHON` names or `python3`. Without it these tests print a note and pass, unless
+//! `WHITEWATER_NO_SKIP` is set.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -23,19 +25,19 @@ const SERVER_KEY: [u8; 32] = [8; 32];
 const FLEET_KEY: [u8; 32] = [9; 32];
 
 #[test]
-fn the_document_says_all_that_its_bytes_need() {
+fn the_document_explains_all_of_its_example_bytes() {
     let Some(python) = python() else { return };
     run(Command::new(python).arg("vectors.py"));
 }
 
 #[test]
-fn the_vectors_for_others_hold_for_another() {
+fn the_vectors_hold_for_an_independent_implementation() {
     let Some(python) = python() else { return };
     run(Command::new(python).arg("conformance.py"));
 }
 
 #[test]
-fn a_client_made_from_the_document_is_at_home_with_our_server() {
+fn a_client_written_from_the_document_works_with_our_server() {
     let Some(python) = python() else { return };
     let session = SessionConfig { protocol_id: PROTOCOL_ID, ..SessionConfig::default() };
     let config = ServerConfig {
@@ -57,7 +59,7 @@ fn a_client_made_from_the_document_is_at_home_with_our_server() {
     client.arg("client.py").args([&open, &by_token].map(|echo| echo.address.port().to_string()));
     run(client.args([PSK, public_key(&SERVER_KEY), FLEET_KEY].map(hex)));
     let accepted = [open, by_token].map(|echo| echo.shut_down(0).accepted);
-    assert_eq!(accepted, [11, 1], "each suite, one that the server closes, one that it forgets; a token");
+    assert_eq!(accepted, [11, 1], "each suite, one that the server closes, one that it loses; a token");
 }
 
 fn answer(server: &Server, id: SessionId, question: &[u8]) -> Option<Vec<u8>> {
@@ -68,7 +70,7 @@ fn answer(server: &Server, id: SessionId, question: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// An interpreter that has what is needed.
+/// An interpreter with everything that is needed.
 fn python() -> Option<String> {
     let python = env::var("WHITEWATER_PYTHON").unwrap_or_else(|_| "python3".into());
     let has_all = Command::new(&python).args(["-c", "import noise, cryptography"]).output();
@@ -81,7 +83,7 @@ fn python() -> Option<String> {
     None
 }
 
-/// Runs a program of tests/independent, and shows what it says.
+/// Runs a program in tests/independent and prints its output.
 fn run(command: &mut Command) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/independent");
     let output = command.current_dir(directory).env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();

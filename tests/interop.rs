@@ -1,4 +1,4 @@
-//! Another KCP at the other end: the crate `kcp` 0.6, a port of ikcp.c.
+//! KCP by others at the other end: the crate `kcp` 0.6, a port of ikcp.c.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -14,7 +14,7 @@ use whitewater::kcp::{Config, Kcp};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Link, LinkConfig};
 
-/// Where the other end writes its datagrams.
+/// The output of the other end.
 struct Out(mpsc::Sender<Vec<u8>>);
 
 impl io::Write for Out {
@@ -28,7 +28,7 @@ impl io::Write for Out {
     }
 }
 
-/// Ours and theirs with the same knobs, and the path between them; 1 ms a step.
+/// Ours and theirs with the same settings, and the path between them; one step is 1 ms.
 struct Match {
     ours: Kcp<DatagramQueue>,
     theirs: kcp::Kcp<Out>,
@@ -37,11 +37,11 @@ struct Match {
     back: Link,
     now: u32,
     seed: u64,
-    /// Whether messages are read as they come.
+    /// Whether messages are read as they arrive.
     reads: bool,
-    /// Whether ours is told that theirs rebuilds, and that a tenth gets lost.
+    /// Whether ours is falsely told that theirs can rebuild segments, and that a tenth gets lost.
     is_lied_to: bool,
-    /// What each end has received.
+    /// What each end received.
     at_ours: Vec<Vec<u8>>,
     at_theirs: Vec<Vec<u8>>,
 }
@@ -107,7 +107,7 @@ impl Match {
         }
     }
 
-    /// Until both ends have nothing to send any more.
+    /// Runs until both ends have nothing left to send.
     fn run_until_quiet(&mut self, limit: Duration) -> bool {
         let until = u128::from(self.now) + limit.as_millis();
         while self.ours.wait_snd() + self.theirs.wait_snd() > 0
@@ -131,7 +131,7 @@ impl Drop for Match {
     }
 }
 
-/// The same with ACKs marked as those of a peer that rebuilds.
+/// The same with ACKs marked like those of a peer that rebuilds segments.
 fn marked(datagram: Vec<u8>) -> Vec<u8> {
     let mut segments = raw_segments([datagram]);
     for ack in segments.iter_mut().filter(|segment| segment.cmd == Command::Ack) {
@@ -141,17 +141,18 @@ fn marked(datagram: Vec<u8>) -> Vec<u8> {
     Raw::datagram(&segments)
 }
 
-/// Lengths from nothing to many fragments.
+/// Lengths from zero to many fragments.
 fn messages(count: usize, salt: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| numbered(salt + number, number * 397 % 6000)).collect()
 }
 
-/// As ikcp.c, by time, and with repairs.
+/// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
     [Config::turbo().classic(), Config::turbo(), repairing(100)]
 }
 
-/// What both ends send arrives at the other, and how many segments ours resent of how many.
+/// Checks that what each end sends arrives at the other. Returns how many segments ours resent, and of how
+/// many.
 fn exchange(config: &Config, link: LinkConfig, seed: u64) -> (u32, u32) {
     let mut game = Match::new(config, link, seed);
     let (to_theirs, to_ours) = (messages(80, 0), messages(80, 1000));
@@ -205,7 +206,7 @@ fn nothing_is_resent_to_the_crate_kcp_on_a_clean_link() {
 }
 
 #[test]
-fn the_crate_kcp_takes_no_notice_of_a_repair() {
+fn the_crate_kcp_ignores_repairs() {
     let config = Config { snd_wnd: 128, ..repairing(100) };
     let mut game = Match::new(&config, lossy(0.1), 1);
     game.is_lied_to = true;
@@ -222,7 +223,7 @@ fn the_crate_kcp_takes_no_notice_of_a_repair() {
 }
 
 #[test]
-fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
+fn messages_to_the_crate_kcp_arrive_over_a_mobile_link_with_any_mtu() {
     for (recovery, (seed, mtu)) in
         recoveries().into_iter().flat_map(|config| [(1, 50), (2, 576), (3, 1500)].map(|mtu| (config, mtu)))
     {
@@ -239,9 +240,9 @@ fn a_mobile_link_to_the_crate_kcp_delivers_with_any_mtu() {
     }
 }
 
-/// Bursts, reordering and copies, and half a minute in which nothing comes through.
+/// Bursts, reordering and duplicates, and half a minute in which nothing comes through.
 #[test]
-fn the_worst_paths_to_the_crate_kcp_deliver() {
+fn messages_to_the_crate_kcp_arrive_over_the_worst_paths() {
     let late = LinkConfig { reorder: 0.3, late: Duration::from_millis(40), ..lossy(0.05) };
     for (config, seed) in recoveries().into_iter().flat_map(|config| [1, 2].map(|seed| (config, seed))) {
         let config = Config { snd_wnd: 128, ..config };
@@ -263,7 +264,7 @@ fn the_worst_paths_to_the_crate_kcp_deliver() {
 }
 
 #[test]
-fn a_window_that_closed_at_either_end_opens_for_the_other() {
+fn a_closed_window_at_either_end_reopens_for_the_other() {
     let sent: Vec<_> = (0..400).map(|number| numbered(number, 100)).collect();
     for (config, ours_sends) in
         recoveries().into_iter().flat_map(|config| [true, false].map(|ours| (config, ours)))

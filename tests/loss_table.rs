@@ -1,7 +1,7 @@
-//! Latency, bytes and resends of every workload over every link in every mode of KCP, as checked-in
-//! tables: a change of any figure shows as a diff. All in virtual time: same seeds, same figures.
+//! Latency, bytes and resends of every workload over every link in every mode of KCP, as checked-in tables,
+//! so a change of any figure shows as a diff. All in virtual time: the same seeds give the same figures.
 //!
-//! Accept a change that is meant with `INSTA_UPDATE=always cargo test --release --test loss_table`.
+//! Accept an intended change with `INSTA_UPDATE=always cargo test --release --test loss_table`.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -45,10 +45,10 @@ fn input_60_hz() {
     assert_snapshot!(table(Workload::input60(), &links(), modes()));
 }
 
-/// A message a frame over a reliable ordered channel, beside KCP's presets. What is not evidently lost is sent again after 100 ms,
-/// or after one and a quarter round trips; `timer only` does not look whether it is. Round trips of packets include the wait for the
-/// peer's next packet. Packets leave 16 ms apart at least, or where it says so 5 ms: then a message does not wait when the last
-/// packet was one with others sent again.
+/// One message per frame over a reliable ordered channel, compared with KCP's presets. What is not presumed
+/// lost is resent after 100 ms or after 1.25 round trips; `timer only` does not detect losses. Round trips of
+/// packets include the wait for the peer's next packet. Packets leave at least 16 ms apart, or 5 ms where the
+/// name says so: then a message need not wait after a packet of resends.
 #[test]
 fn messages_60_hz() {
     let channel = ChannelConfig::reliable_ordered();
@@ -66,7 +66,7 @@ fn messages_60_hz() {
     assert_snapshot!(table(Workload::input60(), &links(), modes));
 }
 
-/// Packets of which the next may leave 5 ms later.
+/// Packets may follow each other after 5 ms.
 fn close_messages() -> Mode {
     let mut mode = Mode::messages("5 ms apart", ChannelConfig::reliable_ordered());
     for ChannelMode { spacing, .. } in mode.ends.iter_mut().flat_map(|end| &mut end.channel) {
@@ -97,7 +97,7 @@ fn the_readme_compares_channels_with_kcp_by_these_figures() {
 }
 
 #[test]
-fn a_channel_is_at_most_a_tenth_slower_than_kcp_fast_where_much_gets_lost_and_takes_fewer_bytes() {
+fn under_heavy_loss_a_channel_is_at_most_a_tenth_slower_than_kcp_fast_with_fewer_bytes() {
     let (_, link) = links().into_iter().find(|(name, _)| *name == "60 ms, 10 %").unwrap();
     let run = |mode| Scenario::new(Workload::input60(), link.clone(), mode).run(1..=10).unwrap();
     let [fast, timer, channel] = [
@@ -161,7 +161,7 @@ fn bulk() {
     assert_snapshot!(table(Workload::bulk(), &links, modes));
 }
 
-/// KCP's test.cpp: the figures of its own README are 156 and 571 ms for normal, 138 and 392 for fast.
+/// KCP's test.cpp. Its own README gives 156 and 571 ms for normal, 138 and 392 for fast.
 #[test]
 fn upstream_echo() {
     let mut table = String::from(HEAD);
@@ -172,7 +172,7 @@ fn upstream_echo() {
     assert_snapshot!(table);
 }
 
-/// The cells that tell most, with more seeds than elsewhere; KCP's test.cpp with a hundred.
+/// The most telling cells, with more seeds than elsewhere, and KCP's test.cpp with a hundred.
 #[test]
 fn cells_to_watch() {
     let cells: Vec<_> =
@@ -221,8 +221,8 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Latencies in ms, pooled over the seeds, the longest as the mean of theirs; kB on the wire a seed;
-/// segments sent again and messages that never came, of all seeds.
+/// Latencies in ms, pooled over the seeds, the maximum as the mean over the seeds; kB on the wire per seed;
+/// segments resent and messages that never arrived, over all seeds.
 const HEAD: &str = "link                   mode              mean       p50       p95       p99     p99.9       max       kB resends undelivered\n";
 
 const WATCHED: &[&str] = &[

@@ -1,5 +1,5 @@
-//! The memory that a peer can fill is bounded by the config, whatever it sends. Bytes on the heap,
-//! as the allocator counts them.
+//! The memory that a peer can fill is bounded by the config, whatever it sends. Heap bytes as counted by the
+//! allocator.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -11,7 +11,7 @@ use whitewater::Time;
 use whitewater::kcp::{Config, Kcp};
 use whitewater::machine::DatagramQueue;
 
-/// A datagram of one segment, as large as it may be.
+/// A segment with as much data as allowed.
 fn large(sn: u32) -> Raw {
     Raw::push(sn, &[0x5a; 1476])
 }
@@ -26,7 +26,7 @@ impl Victim {
     fn input(&mut self, segment: &Raw) {
         let datagram = segment.bytes();
         if self.shares {
-            // In a buffer of the largest datagram, as a driver has it.
+            // In a buffer for the largest datagram, as a driver uses it.
             let mut buffer = vec![0; 1500];
             buffer[..datagram.len()].copy_from_slice(&datagram);
             self.bob.input_bytes(Time::ZERO, &Bytes::from(buffer).slice(..datagram.len())).unwrap();
@@ -35,7 +35,7 @@ impl Victim {
         }
     }
 
-    /// The largest datagrams there are, with these numbers.
+    /// Sends the largest possible datagrams with these numbers.
     fn fill(&mut self, numbers: impl IntoIterator<Item = u32>) {
         numbers.into_iter().for_each(|sn| self.input(&large(sn)));
     }
@@ -45,7 +45,7 @@ impl Victim {
     }
 }
 
-/// Bytes on the heap that `attack` leaves a receiver with, and at most on the way.
+/// Heap bytes that a receiver has after `attack`, and at most during it.
 fn filled(rcv_wnd: u16, shares: bool, attack: Attack) -> (u64, u64) {
     let mut kept = None;
     let info = allocation_counter::measure(|| {
@@ -57,7 +57,7 @@ fn filled(rcv_wnd: u16, shares: bool, attack: Attack) -> (u64, u64) {
     (u64::try_from(info.bytes_current).unwrap(), info.bytes_max)
 }
 
-/// What arrives, and what the victim reads meanwhile, where the window is so large.
+/// What arrives, and what the victim reads meanwhile, with a window of this size.
 type Attack = fn(&mut Victim, u32);
 
 const ATTACKS: [(&str, Attack); 8] = [
@@ -105,8 +105,8 @@ fn a_receiver_holds_no_more_than_three_windows_of_datagrams() {
         for (name, attack) in ATTACKS {
             let (left, most) = filled(rcv_wnd, shares, attack);
             println!("{rcv_wnd}, shares {shares}, {name}: {left} bytes, at most {most}");
-            // What Config::rcv_mtu says, and the sixteenth by which a buffer may be too large. While
-            // it grows it is there twice.
+            // The bound documented at Config::rcv_mtu, plus the sixteenth by which a buffer may be too large.
+            // While a buffer grows, it exists twice.
             let limit = 3 * u64::from(rcv_wnd) * 1500 * 17 / 16;
             over.extend(
                 (left > limit || most > 2 * limit).then_some((name, rcv_wnd, shares, left, most, limit)),
@@ -117,7 +117,7 @@ fn a_receiver_holds_no_more_than_three_windows_of_datagrams() {
 }
 
 #[test]
-fn a_flood_of_duplicates_and_of_forged_numbers_fills_lists_of_a_few_kilobytes() {
+fn a_flood_of_duplicates_and_forged_numbers_fills_only_a_few_kilobytes() {
     let attacks: [(&str, Attack); 3] = [
         ("far past", |victim, _| {
             (0..100_000u32).for_each(|sn| victim.input(&Raw::push(u32::MAX - 600 - sn, &[1; 100])));
@@ -131,7 +131,7 @@ fn a_flood_of_duplicates_and_of_forged_numbers_fills_lists_of_a_few_kilobytes() 
     ];
     for (name, attack) in attacks {
         let (left, most) = filled(128, false, attack);
-        // Two windows of ACKs, 8 bytes each, in a list that doubles.
+        // Two windows of ACKs of 8 bytes each, in a list that doubles.
         assert!(
             left <= 2 * 128 * 8 * 2 + 2000 && most <= left + 4000,
             "{name}: {left} bytes, at most {most}"
@@ -140,7 +140,7 @@ fn a_flood_of_duplicates_and_of_forged_numbers_fills_lists_of_a_few_kilobytes() 
 }
 
 #[test]
-fn a_flood_of_acks_fills_lists_of_a_few_kilobytes() {
+fn a_flood_of_acks_fills_only_a_few_kilobytes() {
     let mut alice = kcp(&Config::turbo().classic());
     for _ in 0..32 {
         alice.send(b"x").unwrap();
@@ -156,7 +156,7 @@ fn a_flood_of_acks_fills_lists_of_a_few_kilobytes() {
 }
 
 #[test]
-fn what_is_refused_allocates_nothing() {
+fn rejected_datagrams_allocate_nothing() {
     let config = Config { snd_queue: 2, ..Config::turbo().classic() };
     let (mut alice, bad) = (
         kcp(&config),
@@ -184,7 +184,7 @@ fn what_is_refused_allocates_nothing() {
 }
 
 #[test]
-fn a_sender_holds_what_its_limits_allow_and_a_sixteenth() {
+fn a_sender_holds_at_most_a_sixteenth_more_than_its_limits() {
     for (snd_queue, len) in [(4096, 1024), (1 << 16, 64)] {
         let config = Config { snd_queue, ..Config::turbo().classic() };
         let mut kept = None;
@@ -200,7 +200,7 @@ fn a_sender_holds_what_its_limits_allow_and_a_sixteenth() {
 }
 
 #[test]
-fn a_payload_shared_now_and_then_costs_no_more_than_another() {
+fn occasional_shared_payloads_cost_no_more_than_others() {
     let message = vec![1; 1000];
     let mut kept = None;
     let info = allocation_counter::measure(|| {

@@ -1,4 +1,4 @@
-//! Packets, messages and codes. Each file is about one promise or two.
+//! Packets, messages and the erasure code. Each file covers a promise or two.
 
 #[cfg(test)]
 mod common;

@@ -1,4 +1,4 @@
-//! Statistics have names, which the docs have, and a recorder gets each figure as it stands.
+//! Statistics have documented names, and a recorder gets every figure as it stands.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -8,7 +8,7 @@ use whitewater::kcp::{Config, Conv, Kcp};
 use whitewater::machine::DatagramQueue;
 use whitewater::metrics::{Measures, Metric, Value, every};
 
-/// The table as it has to be in docs/EVENTS.md.
+/// The table that docs/EVENTS.md must contain.
 #[cfg(feature = "net")]
 fn table() -> String {
     use std::fmt::Write as _;
@@ -49,7 +49,7 @@ fn every_name_is_unique_and_tells_its_kind() {
     assert!(seen.len() > 100);
 }
 
-/// A control block that has sent something twice.
+/// A control block that has resent something.
 fn used() -> Kcp<DatagramQueue> {
     let config = Config::turbo();
     let mut kcp = Kcp::new(Conv(7), &config, DatagramQueue::new()).unwrap();
@@ -59,7 +59,7 @@ fn used() -> Kcp<DatagramQueue> {
 }
 
 #[test]
-fn a_figure_is_that_of_the_statistics() {
+fn a_figure_equals_the_statistics() {
     let stats = used().stats();
     let mut found = BTreeMap::new();
     stats.measures(&mut |Metric { name, label, value, .. }| {
@@ -83,7 +83,7 @@ mod facade {
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex, PoisonError};
 
-    /// What a recorder was given last, by name and labels.
+    /// What a recorder was last given, by name and labels.
     #[derive(Default)]
     struct Last {
         values: Arc<Mutex<BTreeMap<String, f64>>>,
@@ -162,7 +162,7 @@ mod facade {
     }
 
     #[test]
-    fn a_recorder_gets_every_figure_with_the_labels_of_the_program() {
+    fn a_recorder_gets_every_figure_with_the_programs_labels() {
         let (recorder, kcp) = (Last::default(), used());
         metrics::with_local_recorder(&recorder, || {
             whitewater::metrics::describe();

@@ -1,5 +1,5 @@
-//! What a flush sends is what a walk over all segments in flight would find: the simple way, which
-//! is ikcp.c's, beside the quick one.
+//! A flush sends what a walk over all segments in flight would find: compares the fast way with ikcp.c's
+//! simple one.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -16,12 +16,12 @@ use whitewater::kcp::{Config, Kcp};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::SimRng;
 
-/// The sending half as ikcp.c has it; times in ms.
+/// The sending half of ikcp.c; times in ms.
 struct Model {
     config: Config,
     in_flight: BTreeMap<u32, Segment>,
     waiting: u32,
-    /// The first number not sent yet.
+    /// The next number to send.
     nxt: u32,
     /// When `update` flushes next.
     beat: u64,
@@ -43,7 +43,7 @@ impl Model {
         self.in_flight.keys().next().map_or(self.nxt, |first| *first)
     }
 
-    /// A datagram of acknowledgements, each a number and the time that it echoes.
+    /// Takes a datagram of acknowledgements, each a number and the time that it echoes.
     fn input(&mut self, una: u32, acks: &[(u32, u64)]) {
         self.in_flight = self.in_flight.split_off(&una);
         let mut newest: Option<(u32, u64)> = None;
@@ -60,7 +60,7 @@ impl Model {
         }
     }
 
-    /// Whether a segment would be sent again, and whether because its time is out.
+    /// Whether a segment would be resent, and if so, whether because of its timeout.
     fn lost(&self, segment: &Segment, now: u64) -> Option<bool> {
         let Config { fast_resend, fast_limit, .. } = self.config;
         let passed = fast_resend > 0 && segment.fastack >= fast_resend;
@@ -72,7 +72,7 @@ impl Model {
         self.waiting.min(window.saturating_sub(self.nxt - self.una()))
     }
 
-    /// The numbers that a flush sends, where `rto` is the timeout of the connection.
+    /// The numbers that a flush sends, given the timeout `rto` of the connection.
     fn flush(&mut self, now: u64, rto: u64, window: u32) -> Vec<u32> {
         let mut sent = Vec::new();
         let numbers: Vec<_> = self.in_flight.keys().copied().collect();
@@ -116,7 +116,7 @@ impl Model {
         due
     }
 
-    /// When a flush sends something, at the latest; `None`: never.
+    /// The latest time at which a flush sends something; `None`: never.
     fn due_at(&self, now: u64, window: u32) -> Option<u64> {
         if self.room(window) > 0 {
             return Some(now);
@@ -141,15 +141,15 @@ fn any_config(rng: &mut SimRng) -> Config {
     }
 }
 
-/// The window of `alice` at this moment.
+/// The current window of `alice`.
 fn window(alice: &Kcp<DatagramQueue>) -> u32 {
     let (stats, config) = (alice.stats(), alice.config());
     let window = u32::from(config.snd_wnd.min(stats.rmt_wnd));
     if config.nc { window } else { window.min(stats.cwnd) }
 }
 
-/// A datagram that acknowledges some of what is in flight, echoing its last time, and some of what
-/// was acknowledged before.
+/// Makes a datagram that acknowledges some of what is in flight, echoing its last time, and some of what was
+/// acknowledged before.
 fn acknowledge(model: &mut Model, alice: &mut Kcp<DatagramQueue>, rng: &mut SimRng, now: u64) {
     if model.nxt == 0 {
         return;
@@ -249,8 +249,8 @@ proptest! {
 }
 
 #[test]
-fn the_earliest_deadline_counts_whoever_has_it() {
-    // The first segment was sent with an RTO of 200 ms, the third with 30 ms after a round trip of 5.
+fn the_earliest_deadline_counts_whichever_segment_has_it() {
+    // The first segment was sent with an RTO of 200 ms, the third with 30 ms, after a round trip of 5 ms.
     let mut alice = kcp(&Config::turbo().classic());
     let at = |ms| Time::from_millis(ms);
     alice.send(b"lost").unwrap();
@@ -267,7 +267,7 @@ fn the_earliest_deadline_counts_whoever_has_it() {
 }
 
 #[test]
-fn new_knobs_apply_to_what_is_in_flight_at_once() {
+fn new_settings_apply_at_once_to_segments_in_flight() {
     let mut alice = kcp(&Config { fast_resend: 5, ..Config::turbo().classic() });
     let at = |ms| Time::from_millis(ms);
     for _ in 0..4 {
@@ -283,7 +283,7 @@ fn new_knobs_apply_to_what_is_in_flight_at_once() {
     assert_eq!(alice.check(at(11)), Some(at(20)));
     alice.update(at(20));
     assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), [0]);
-    // And that was it: the next is the timeout of the last.
+    // That is all: the next event is the timeout of the last segment.
     assert_eq!(alice.check(at(20)), Some(at(200)));
     let mut idle = kcp(&Config::turbo().classic());
     idle.configure(&Config::fast().classic()).unwrap();

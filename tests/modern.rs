@@ -1,4 +1,4 @@
-//! Recovery by time: what it promises beyond delivery, and what that costs.
+//! Loss detection by timing: what it promises beyond delivery, and what that costs.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -16,19 +16,19 @@ use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 /// Sends a message and returns the token of its segment.
 fn send(alice: &mut Kcp<DatagramQueue>, now: Time) -> u32 {
     alice.send(b"message").unwrap();
-    assert_eq!(alice.check(now), Some(now), "what is new leaves at once");
+    assert_eq!(alice.check(now), Some(now), "new data leaves at once");
     alice.update(now);
     raw_segments(drain(alice)).iter().find(|raw| raw.cmd == Command::Push).unwrap().ts
 }
 
-/// The numbers of what an update at `now` sends.
+/// The numbers of the segments that an update at `now` sends.
 fn updated(alice: &mut Kcp<DatagramQueue>, now: Time) -> Vec<u32> {
     alice.update(now);
     numbers(&raw_segments(drain(alice)), Command::Push)
 }
 
 #[test]
-fn a_lost_segment_leaves_again_with_the_first_acknowledgement_of_a_later_one() {
+fn a_lost_segment_is_resent_on_the_first_acknowledgement_of_a_later_one() {
     let mut alice = kcp(&Config::turbo());
     let tokens: Vec<_> = [0, 10, 20].map(|ms| send(&mut alice, at(ms))).into();
     alice.input(at(60), &Raw { una: 1, ..Raw::ack(0, tokens[0]) }.bytes()).unwrap();
@@ -40,14 +40,14 @@ fn a_lost_segment_leaves_again_with_the_first_acknowledgement_of_a_later_one() {
     assert_eq!((stats.resends_fast, stats.resends_timeout), (1, 0));
 }
 
-/// What is lost together is one sign of how the path is, however many segments it is.
+/// Segments lost together say only one thing about the path, however many they are.
 #[test]
-fn a_burst_of_loss_does_not_unlearn_how_much_later_segments_come() {
+fn a_burst_of_loss_does_not_reset_the_observed_reordering() {
     let mut alice = kcp(&Config::turbo());
     let [first, second] = [0, 10].map(|ms| send(&mut alice, at(ms)));
     alice.input(at(60), &Raw::ack(1, second).bytes()).unwrap();
-    assert_eq!(updated(&mut alice, at(60)), [0], "any later one will do");
-    alice.input(at(61), &Raw { una: 2, ..Raw::ack(0, first) }.bytes()).unwrap(); // by 11 ms
+    assert_eq!(updated(&mut alice, at(60)), [0], "any later one proves it");
+    alice.input(at(61), &Raw { una: 2, ..Raw::ack(0, first) }.bytes()).unwrap(); // late by 11 ms
     for _ in 0..20 {
         alice.send(&[7; 1000]).unwrap();
     }
@@ -60,8 +60,8 @@ fn a_burst_of_loss_does_not_unlearn_how_much_later_segments_come() {
     alice.input(at(340), &Raw { una: 23, ..Raw::ack(21, again[19].ts) }.bytes()).unwrap();
     let [_, second] = [400, 410].map(|ms| send(&mut alice, at(ms)));
     alice.input(at(460), &Raw { una: 23, ..Raw::ack(24, second) }.bytes()).unwrap();
-    assert!(updated(&mut alice, at(460)).is_empty(), "10 ms tell nothing still");
-    assert_eq!(updated(&mut alice, at(463)), [23], "nor for ever");
+    assert!(updated(&mut alice, at(460)).is_empty(), "10 ms still prove nothing");
+    assert_eq!(updated(&mut alice, at(463)), [23], "but not forever");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn the_last_segment_waits_for_its_timeout_in_microseconds() {
     alice.update(at(45));
     let stats = alice.stats();
     assert_eq!((stats.srtt, stats.rttvar, stats.rto), (ms(40), ms(20), ms(120)));
-    // And 5 ms, for which the peer held the acknowledgement of the first one.
+    // Plus 5 ms, for which the peer delayed the acknowledgement of the first one.
     send(&mut alice, Time::from_micros(50_003));
     assert_eq!(alice.check(at(60)), Some(Time::from_micros(175_003)));
     assert!(updated(&mut alice, Time::from_micros(175_002)).is_empty());
@@ -94,12 +94,12 @@ fn the_last_segment_waits_for_its_timeout_in_microseconds() {
 }
 
 #[test]
-fn a_token_names_one_transmission() {
+fn a_token_identifies_one_transmission() {
     let mut alice = kcp(&Config::turbo());
     let mut tokens: Vec<u32> = (0..10).map(|_| send(&mut alice, at(7))).collect();
     tokens.dedup();
     assert_eq!(tokens.len(), 10);
-    // The first transmission arrives after the second has left: the round trip is its own.
+    // The first transmission arrives after the second has left; the round trip is its own.
     let mut alice = kcp(&Config::turbo());
     let first = send(&mut alice, at(0));
     assert_eq!(updated(&mut alice, at(200)), [0]);
@@ -108,7 +108,7 @@ fn a_token_names_one_transmission() {
 }
 
 #[test]
-fn a_forged_echo_measures_nothing_and_loses_nothing() {
+fn a_forged_echo_yields_no_sample_and_no_loss() {
     let mut alice = kcp(&Config::turbo());
     let tokens: Vec<_> = (0..8).map(|number| send(&mut alice, at(10 * number))).collect();
     alice.input(at(50), &Raw::ack(0, tokens[0]).bytes()).unwrap();
@@ -122,7 +122,7 @@ fn a_forged_echo_measures_nothing_and_loses_nothing() {
 }
 
 #[test]
-fn while_nothing_is_acknowledged_one_segment_at_a_time_looks_for_the_path() {
+fn while_nothing_is_acknowledged_one_segment_at_a_time_probes_the_path() {
     let mut alice = kcp(&Config { snd_wnd: 128, ..Config::turbo() });
     let token = send(&mut alice, at(0));
     alice.input(at(40), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
@@ -132,7 +132,7 @@ fn while_nothing_is_acknowledged_one_segment_at_a_time_looks_for_the_path() {
     let (mut now, mut sent) = (at(40), Vec::new());
     while now < at(120_000) {
         now = alice.check(now).unwrap();
-        assert!(now > at(20_000) || !alice.is_dead(), "20 s are not over");
+        assert!(now > at(20_000) || !alice.is_dead(), "20 s have not passed");
         let numbers = updated(&mut alice, now);
         assert!(numbers.len() <= 100);
         sent.extend(numbers.iter().map(|_| now));
@@ -147,7 +147,7 @@ fn while_nothing_is_acknowledged_one_segment_at_a_time_looks_for_the_path() {
 }
 
 #[test]
-fn what_una_says_is_not_said_again() {
+fn acks_do_not_repeat_what_una_covers() {
     let mut bob = kcp(&Config::turbo());
     let rows = [0, 1, 2, 4, 5].map(|sn| Raw { ts: 1000 + sn, ..Raw::push(sn, b"x") });
     bob.input(at(0), &Raw::datagram(&rows)).unwrap();
@@ -181,7 +181,7 @@ fn a_session_with_nothing_to_do_is_never_woken() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_costs_a_timeout_and_no_more() {
+fn a_clock_set_back_costs_no_more_than_a_timeout() {
     let mut alice = kcp(&Config::turbo());
     let token = send(&mut alice, at(10_000_000));
     alice.input(at(10_000_040), &Raw { una: 1, ..Raw::ack(0, token) }.bytes()).unwrap();
@@ -211,7 +211,7 @@ fn mixed(alice: Mode, bob: Mode) -> Mode {
 }
 
 #[test]
-fn every_message_arrives_whatever_the_path_and_the_other_end() {
+fn every_message_arrives_over_any_path_to_any_peer() {
     let reordered = LinkConfig { in_order: false, jitter: ms(60), duplicate: 0.2, ..path(0.02) };
     let late = LinkConfig { reorder: 0.3, late: ms(40), duplicate: 0.2, ..path(0.05) };
     let bursts = Loss::Bursts { good: ms(950), bad: ms(150), in_good: 0.01, in_bad: 0.9 };
@@ -230,7 +230,7 @@ fn every_message_arrives_whatever_the_path_and_the_other_end() {
     }
 }
 
-/// Mean, p99 and bytes over those of KCP's fast mode.
+/// Ratios of mean, p99 and bytes to those of KCP's fast mode.
 #[test]
 fn latency_under_loss_is_four_fifths_of_kcps_fast_mode() {
     for (family, mean, p99, bytes) in [
@@ -253,7 +253,7 @@ fn latency_under_loss_is_four_fifths_of_kcps_fast_mode() {
 }
 
 #[test]
-fn towards_a_stock_receiver_no_more_is_resent_than_by_a_stock_sender() {
+fn to_a_stock_receiver_no_more_is_resent_than_by_a_stock_sender() {
     for family in [Family::input(), Family::snap(), Family::chunk(), Family::reorder()] {
         let resends = |mode: &Mode| {
             family.run(mode, 1..=4).unwrap().iter().map(|report: &Report| report.resends).sum::<u64>()
@@ -264,10 +264,10 @@ fn towards_a_stock_receiver_no_more_is_resent_than_by_a_stock_sender() {
     }
 }
 
-/// Nothing is lost in these, so all that leaves again is needless; 2 % comes twice. The most of it is
-/// the first burst of a session that is overtaken: how late segments may come is learned from that.
+/// Nothing is lost here, so every resend is needless; 2 % is duplicated. Most resends come from the first
+/// burst of a session that is overtaken: it teaches how late segments may come.
 #[test]
-fn overtaking_makes_few_segments_leave_again() {
+fn reordering_causes_few_resends() {
     for cell in Family::reorder().cells {
         let link = LinkConfig { loss: Loss::Random(0.0), ..cell.link };
         for mode in [modern(), repairs(30)] {
@@ -281,7 +281,7 @@ fn overtaking_makes_few_segments_leave_again() {
 }
 
 #[test]
-fn a_segment_that_was_lost_twice_leaves_twice_only_where_no_congestion_window_counts_losses() {
+fn a_segment_lost_twice_is_sent_twice_only_without_a_congestion_window() {
     for (nc, times) in [(true, 2), (false, 1)] {
         let mut alice = kcp(&Config { nc, snd_wnd: 8, ..Config::turbo() });
         let acks = |sent: &[Raw], una: u32| {
@@ -303,14 +303,14 @@ fn a_segment_that_was_lost_twice_leaves_twice_only_where_no_congestion_window_co
         alice.update(at(8010));
         assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), [400]);
         let again = alice.check(at(8010)).unwrap();
-        alice.update(again); // and once more
+        alice.update(again); // and again
         let third = numbers(&raw_segments(drain(&mut alice)), Command::Push);
         assert_eq!(third, vec![400; times], "nc {nc}");
     }
 }
 
-/// Who was lost twice holds a full window up for another round trip if it is lost again, and so leaves twice: that is a twentieth of the
-/// time, for half a hundredth of the bytes.
+/// A segment lost twice would stall a full window for another round trip if it were lost again, so it is sent
+/// twice: that saves a twentieth of the time for half a percent of the bytes.
 #[test]
 fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_an_eighteenth_more_bytes() {
     const MESSAGES: usize = 3000;
@@ -341,7 +341,7 @@ fn bulk_through_a_full_window_is_a_third_faster_than_kcps_for_an_eighteenth_more
 }
 
 #[test]
-fn a_closed_window_opens_within_a_second_of_the_read() {
+fn a_closed_window_reopens_within_a_second_of_the_read() {
     let report = Scenario::new(Workload::reopen(), path(0.1), modern()).run(1..=100).unwrap();
     assert_eq!(report.delivered, 40_000);
     let mut last: Vec<_> = report.runs.iter().map(|run| *run.latencies.iter().max().unwrap()).collect();

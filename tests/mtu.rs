@@ -1,4 +1,4 @@
-//! The mtu may change at any time: what is cut keeps its size, what comes is cut for the new one.
+//! The mtu may change at any time: existing segments keep their size, new ones use the new mtu.
 
 use crate::common;
 
@@ -26,7 +26,7 @@ fn a_smaller_mtu_keeps_queued_segments_whole() {
     alice.send(&messages[3]).unwrap();
     alice.flush(Time::ZERO);
     let datagrams = drain(&mut alice);
-    // Each of the larger ones alone in a datagram that the old mtu allowed; the new ones fit the new.
+    // Each of the larger ones alone, in a datagram that the old mtu allowed; the new ones fit the new mtu.
     assert_eq!(
         datagrams.iter().map(Vec::len).collect::<Vec<_>>(),
         [1400, 27, 1400, 1400, 272, 50, 50, 50, 46]
@@ -39,7 +39,7 @@ fn a_smaller_mtu_keeps_queued_segments_whole() {
 }
 
 #[test]
-fn a_smaller_mtu_keeps_what_is_in_flight_whole() {
+fn a_smaller_mtu_keeps_segments_in_flight_whole() {
     let mut alice = kcp(&Config::turbo().classic());
     let message = numbered(0, 5000);
     alice.send(&message).unwrap();
@@ -52,7 +52,7 @@ fn a_smaller_mtu_keeps_what_is_in_flight_whole() {
 }
 
 #[test]
-fn a_larger_mtu_packs_what_waits_closer_and_cuts_what_comes_larger() {
+fn a_larger_mtu_packs_waiting_segments_tighter_and_makes_new_ones_larger() {
     let small = Config { mtu: 124, ..Config::turbo().classic() };
     let mut alice = kcp(&small);
     alice.send(&numbered(0, 1000)).unwrap();
@@ -62,7 +62,7 @@ fn a_larger_mtu_packs_what_waits_closer_and_cuts_what_comes_larger() {
 }
 
 #[test]
-fn a_stream_fills_segments_up_to_the_mtu_of_the_moment() {
+fn a_stream_fills_segments_up_to_the_current_mtu() {
     let config = |mtu| Config { mtu, stream: true, ..Config::turbo().classic() };
     let mut alice = kcp(&config(124));
     alice.send(&numbered(0, 30)).unwrap();
@@ -106,7 +106,7 @@ fn a_changing_mtu_loses_and_damages_nothing() {
 }
 
 #[test]
-fn no_datagram_is_larger_than_the_largest_mtu_so_far_and_none_waits_for_a_larger() {
+fn no_datagram_exceeds_the_largest_mtu_so_far() {
     let mut alice = kcp(&Config::turbo().classic());
     let mut largest = 0;
     let mut rng = SimRng::new(7, 1);
@@ -123,7 +123,7 @@ fn no_datagram_is_larger_than_the_largest_mtu_so_far_and_none_waits_for_a_larger
 }
 
 #[test]
-fn a_datagram_above_rcv_mtu_is_refused_and_one_of_it_is_not() {
+fn a_datagram_above_rcv_mtu_is_rejected_and_one_of_exactly_rcv_mtu_is_not() {
     let config = Config { mtu: 1400, rcv_mtu: 1400, ..Config::turbo().classic() };
     let mut bob = kcp(&config);
     let push = |len| Raw::push(0, &numbered(1, len)).bytes();

@@ -1,5 +1,5 @@
-//! The drivers over real sockets on loopback. What needs no socket is tested in virtual time,
-//! beside the code; here no test depends on how fast the machine is.
+//! The drivers over real loopback sockets. Whatever needs no socket is tested in virtual time, beside the
+//! code. No test here depends on the speed of the machine.
 
 #![cfg(feature = "net")]
 #![expect(
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv, Modern, PeerCloseReason, PeerEvent, Recovery};
 use whitewater::net::{Error, SocketStats};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn listener(config: kcp::PeersConfig) -> kcp::Listener {
@@ -55,13 +55,13 @@ fn serve(listener: &mut kcp::Listener, mut done: impl FnMut(&kcp::Listener, Opti
     }
 }
 
-/// A port of this host on which nobody listens, and that the system gives to nobody.
+/// A port of this host on which nobody listens and that the system assigns to nobody.
 fn nobody() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1))
 }
 
 #[test]
-fn messages_of_every_size_come_back() {
+fn messages_of_every_size_are_echoed() {
     let mut listener = listener(kcp::PeersConfig::open());
     let mut socket = client(&listener, 7);
     let peer = thread::spawn(move || {
@@ -84,7 +84,7 @@ fn messages_of_every_size_come_back() {
 }
 
 #[test]
-fn a_registered_peer_of_ipv4_is_served_from_a_socket_of_both_families() {
+fn a_registered_ipv4_peer_is_served_from_a_dual_stack_socket() {
     let kcp = Config::turbo();
     let limits = kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() };
     let Ok(mut listener) = kcp::Listener::bind("[::]:0", &limits) else { return }; // no IPv6 here
@@ -183,7 +183,7 @@ impl Write for Wire {
 }
 
 #[test]
-fn a_peer_by_other_hands_is_served_by_every_recovery() {
+fn a_foreign_kcp_peer_is_served_with_every_recovery() {
     for config in recoveries() {
         serve_the_crate_kcp(config);
     }
@@ -216,14 +216,14 @@ fn serve_the_crate_kcp(kcp: Config) {
     peer.join().unwrap();
 }
 
-/// As ikcp.c, by time, and with repairs.
+/// As in ikcp.c, by timing, and with repairs.
 fn recoveries() -> [Config; 3] {
     let modern = Modern { repairs: 100, ..Modern::default() };
     let repairs = Config { recovery: Recovery::Modern(modern), ..Config::turbo() };
     [Config::turbo().classic(), Config::turbo(), repairs]
 }
 
-/// A port that passes datagrams between its first client and `to`, but for each tenth.
+/// A port that passes datagrams between its first client and `to`, except for every tenth.
 fn lossy_relay(to: SocketAddr) -> SocketAddr {
     let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = relay.local_addr().unwrap();
@@ -234,7 +234,7 @@ fn lossy_relay(to: SocketAddr) -> SocketAddr {
             client = client.or(Some(from));
             let receiver = if from == to { client } else { Some(to) };
             if let Some(receiver) = receiver.filter(|_| number % 10 != 0) {
-                let _ = relay.send_to(&buf[..len], receiver); // a failed send is one more loss
+                let _ = relay.send_to(&buf[..len], receiver); // a failed send is just another loss
             }
         }
     });
@@ -287,11 +287,11 @@ fn strangers_and_garbage_open_nothing() {
     serve(&mut listener, |listener, _| listener.stats().garbage == 4);
     assert!(listener.peers().is_empty() && listener.stats().accepted == 0);
     stranger.set_nonblocking(true).unwrap();
-    assert_eq!(stranger.recv(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock, "an answer");
+    assert_eq!(stranger.recv(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock, "it got an answer");
 }
 
 #[test]
-fn a_socket_that_is_not_connected_hears_its_peer_only() {
+fn an_unconnected_socket_only_hears_its_peer() {
     let mut listener = listener(kcp::PeersConfig::open());
     let own = UdpSocket::bind("127.0.0.1:0").unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -309,7 +309,7 @@ fn a_socket_that_is_not_connected_hears_its_peer_only() {
 }
 
 #[test]
-fn a_full_listener_serves_who_is_there() {
+fn a_full_listener_keeps_serving_its_peers() {
     let mut listener = listener(kcp::PeersConfig { max_peers: 2, ..kcp::PeersConfig::open() });
     let mut sockets: Vec<_> = (0..4).map(|conv| client(&listener, conv)).collect();
     for socket in &mut sockets {
@@ -321,7 +321,7 @@ fn a_full_listener_serves_who_is_there() {
 }
 
 #[test]
-fn one_address_gets_its_share_only() {
+fn one_address_gets_only_its_share() {
     let limits = kcp::PeersConfig { max_peers_per_address: 3, ..kcp::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut sockets: Vec<_> = (0..5).map(|conv| client(&listener, conv)).collect();
@@ -334,7 +334,7 @@ fn one_address_gets_its_share_only() {
 }
 
 #[test]
-fn a_silent_session_ends_and_its_peer_may_come_back() {
+fn a_silent_session_times_out_and_its_peer_may_come_back() {
     let limits = kcp::PeersConfig { idle_timeout: Duration::from_millis(100), ..kcp::PeersConfig::open() };
     let mut listener = listener(limits);
     let mut socket = client(&listener, 1);
@@ -356,7 +356,7 @@ fn a_silent_session_ends_and_its_peer_may_come_back() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on_is_loss_and_then_a_silent_peer() {
+fn a_closed_port_is_loss_and_then_a_silent_peer() {
     let mut socket = connect(nobody(), 1);
     socket.set_peer_timeout(Some(Duration::from_millis(300)));
     socket.send(b"anyone?").unwrap();
@@ -383,7 +383,7 @@ fn a_listener_outlives_peers_that_vanish() {
     let mut gone = client(&listener, 1);
     gone.try_send(b"and away").unwrap();
     gone.flush();
-    drop(gone); // the echo meets a closed port, and ICMP says so
+    drop(gone); // the echo meets a closed port, and ICMP reports it
     serve(&mut listener, |listener, _| listener.stats().accepted == 1);
     let mut socket = client(&listener, 2);
     let peer = thread::spawn(move || {
@@ -412,7 +412,7 @@ fn a_blocking_call_waits_as_long_as_it_was_told() {
 }
 
 #[test]
-fn a_pump_says_when_it_wants_to_be_called_again() {
+fn pump_returns_when_to_call_it_again() {
     let mut socket = connect(nobody(), 1);
     assert_eq!(socket.pump().unwrap(), None, "nothing to do");
     socket.pump().unwrap();
@@ -423,7 +423,7 @@ fn a_pump_says_when_it_wants_to_be_called_again() {
 }
 
 #[test]
-fn what_cannot_work_is_said_by_name() {
+fn errors_name_what_cannot_work() {
     let error =
         kcp::Socket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast().classic() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -1,4 +1,4 @@
-//! Marks of ECN over real sockets: sessions say that they heed them, and loopback leaves them alone.
+//! ECN marks over real sockets: sessions declare that they react to them, and loopback leaves them alone.
 
 #![cfg(feature = "net")]
 
@@ -7,11 +7,11 @@ use whitewater::kcp::Config;
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
-fn marks_are_found_to_pass_where_they_can_be_written_and_read() {
+fn ecn_is_found_to_work_where_marks_can_be_written_and_read() {
     let lanes = vec![Config { nc: false, ..Config::turbo() }];
     let session = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
     let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };

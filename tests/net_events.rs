@@ -1,4 +1,5 @@
-//! The event log of a session or a peer can be switched on while a program runs, whatever drives it, and be written to a file.
+//! The event log of a session or a peer can be switched on in a running program, with any driver, and be
+//! written to a file.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -9,7 +10,7 @@ use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Incoming, Server, ThreadConfig};
 use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionId, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn until(mut done: impl FnMut() -> bool) {
@@ -20,7 +21,8 @@ fn until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// A log is lines of JSON that begin with the start of it, or say nothing; returns how often each of these occurs.
+/// Checks that a log is empty or consists of JSON lines beginning with its start. Returns how often each of
+/// `what` occurs.
 fn count<const N: usize>(log: &[u8], what: [&str; N]) -> [usize; N] {
     let text = std::str::from_utf8(log).unwrap();
     for line in text.lines() {
@@ -47,7 +49,7 @@ fn pair() -> (Server, Client, SessionId) {
 }
 
 #[test]
-fn of_one_session_of_a_server_and_of_a_client_to_a_file() {
+fn the_log_of_a_server_session_and_of_a_client_can_be_written_to_a_file() {
     let (mut server, mut client, id) = pair();
     server.session_mut(id).unwrap().log_events(1000);
     client.connection_mut().unwrap().log_events(1000);
@@ -72,7 +74,7 @@ fn of_one_session_of_a_server_and_of_a_client_to_a_file() {
 }
 
 #[test]
-fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
+fn the_log_of_bare_kcp_uses_the_clock_of_the_socket() {
     let limits = kcp::PeersConfig { kcp: Config::turbo(), ..kcp::PeersConfig::open() };
     let mut listener = kcp::Listener::bind("127.0.0.1:0", &limits).unwrap();
     let mut socket = kcp::Socket::connect(listener.local_addr().unwrap(), Conv(7), &Config::turbo()).unwrap();
@@ -104,7 +106,7 @@ fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
     while let Some(logged) = peer.poll_log() {
         times.push(logged.at.as_micros());
     }
-    // And not by the clock of its control block, which may be ahead by years.
+    // And not the clock of its control block, which may be ahead by years.
     assert!(
         times.len() > 1 && times.iter().all(|at| u128::from(*at) < 2 * PATIENCE.as_micros()),
         "{times:?}"
@@ -112,7 +114,7 @@ fn of_bare_kcp_at_both_ends_by_the_clock_of_the_socket() {
 }
 
 #[test]
-fn of_sessions_behind_threads() {
+fn the_log_of_sessions_behind_threads() {
     let config = ThreadConfig::default();
     let mut server =
         Server::<Blob>::bind("127.0.0.1:0", &ServerConfig::insecure()).unwrap().spawn(&config).unwrap();
@@ -139,7 +141,7 @@ fn of_sessions_behind_threads() {
 
 #[cfg(feature = "tokio")]
 #[tokio::test]
-async fn of_sessions_and_streams_under_tokio() {
+async fn the_log_of_sessions_and_streams_under_tokio() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
 

@@ -1,5 +1,6 @@
-//! The search for the longest datagram over real sockets: on loopback, whose MTU may be any. In a network of its own,
-//! `unshare -rnm sh -c 'mount -t sysfs none /sys; ip link set lo up mtu 1400; ..'`, the same test meets a path that refuses what is too long.
+//! Path MTU discovery over real sockets: on loopback, whose MTU may be anything. In a network namespace,
+//! `unshare -rnm sh -c 'mount -t sysfs none /sys; ip link set lo up mtu 1400; ..'`, the same test meets a
+//! path that refuses what is too long.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const MESSAGE: usize = 60_000;
 
@@ -17,7 +18,8 @@ fn session() -> SessionConfig {
     SessionConfig { path_mtu: Some(9000), send_memory, receive_memory, ..SessionConfig::default() }
 }
 
-/// What loopback carries, bytes of UDP payload; `None` where it is not known, or where the search takes what is not built in.
+/// What loopback carries, bytes of UDP payload; `None` if unknown, or if this build lacks what discovery
+/// needs.
 fn loopback() -> Option<u16> {
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").ok().filter(|_| cfg!(feature = "batch"))?;
     Some(u16::try_from(mtu.trim().parse::<u32>().unwrap().min(9028) - 28).unwrap())
@@ -28,7 +30,7 @@ fn message(number: usize) -> Vec<u8> {
 }
 
 #[test]
-fn datagrams_become_as_long_as_loopback_carries_and_every_byte_arrives() {
+fn datagrams_grow_to_what_loopback_carries_and_every_byte_arrives() {
     let config = ServerConfig { session: session(), ..ServerConfig::insecure() };
     let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
     let target = Target::insecure(server.local_addr().unwrap());
@@ -58,6 +60,6 @@ fn datagrams_become_as_long_as_loopback_carries_and_every_byte_arrives() {
     }
     let stats = client.connection().unwrap().stats();
     assert_eq!(stats.mtu_probes > 0, loopback().is_some());
-    // The system says that they are too long, which ends nothing.
+    // The system reports that they are too long, which closes nothing.
     assert!(client.socket_stats().too_long >= stats.mtu_probes_lost, "{stats:?} {:?}", client.socket_stats());
 }

@@ -1,5 +1,5 @@
-//! The datagrams of a round trip over real sockets, one thread at both ends. No test depends on how fast the machine is, but that it
-//! does not stand still for most of the time.
+//! The datagrams of a round trip over real sockets, one thread for both ends. No test depends on the speed of
+//! the machine, unless it stands still most of the time.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -22,7 +22,7 @@ fn ends(late_acks: bool) -> [kcp::Socket; 2] {
     })
 }
 
-/// Datagrams of so many questions and answers.
+/// Datagrams used for `TRIPS` questions and answers.
 fn datagrams(late_acks: bool) -> u64 {
     let [mut near, mut far] = ends(late_acks);
     let mut buf = [0; 64];
@@ -41,14 +41,14 @@ fn datagrams(late_acks: bool) -> u64 {
 }
 
 #[test]
-fn an_answer_leaves_with_what_acknowledges_the_question_if_that_may_be_late() {
+fn with_late_acks_an_answer_carries_the_acknowledgement_of_the_question() {
     let (late, at_once) = (datagrams(true), datagrams(false));
     assert!((2 * TRIPS..=2 * TRIPS + TRIPS / 2).contains(&late), "{late} datagrams");
     assert!(at_once >= 4 * TRIPS - 2, "{at_once} datagrams");
 }
 
 #[test]
-fn what_was_received_last_is_acknowledged_by_the_next_call() {
+fn the_last_message_received_is_acknowledged_by_the_next_call() {
     let [mut near, mut far] = ends(true);
     near.send(b"once").unwrap();
     let mut buf = [0; 64];
@@ -60,7 +60,7 @@ fn what_was_received_last_is_acknowledged_by_the_next_call() {
 }
 
 #[test]
-fn what_is_received_is_acknowledged_also_when_the_next_message_is_there_already() {
+fn a_message_is_acknowledged_even_if_the_next_one_is_already_there() {
     const MESSAGES: u64 = 20;
     let [mut near, mut far] = ends(true);
     let mut buf = [0; 64];

@@ -1,5 +1,5 @@
-//! The drivers of sessions over real sockets on loopback. What sessions promise over bad paths is tested in virtual time; here no
-//! test depends on how fast the machine is.
+//! The session drivers over real loopback sockets. What sessions promise over bad paths is tested in virtual
+//! time; no test here depends on the speed of the machine.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -14,20 +14,20 @@ use whitewater::session::{
     SessionId, Suite, Target,
 };
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The strongest suite that is built in.
+/// The strongest suite in this build.
 const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 const PSK: [u8; 32] = [7; 32];
 const LANE: usize = 0;
 
-/// A server, clients, and what they were told.
+/// A server, clients, and the events they reported.
 struct World {
     server: Server,
     clients: Vec<Client>,
     config: ClientConfig,
     events: Vec<(SessionId, Event)>,
-    /// Sessions of the server that are over, as it handed them out.
+    /// Closed sessions of the server, as it returned them.
     ended: BTreeMap<SessionId, Connection<Blob>>,
     told: Vec<Vec<Event>>,
 }
@@ -49,13 +49,13 @@ impl World {
         }
     }
 
-    /// A client of this server that is up, and its session there.
+    /// Connects a client to this server and returns its session there.
     fn join(&mut self) -> SessionId {
         let at = self.server.local_addr().unwrap();
         self.join_at(at)
     }
 
-    /// The same by another address of the server.
+    /// The same at another address of the server.
     fn join_at(&mut self, at: SocketAddr) -> SessionId {
         let before = self.events.len();
         self.begin(at);
@@ -71,7 +71,7 @@ impl World {
         self.told.push(Vec::new());
     }
 
-    /// The first session that came up after so many events.
+    /// The first session that connected after the first `after` events.
     fn connected(&self, after: usize) -> Option<SessionId> {
         self.events[after..].iter().find(|(_, event)| *event == Event::Connected).map(|(id, _)| *id)
     }
@@ -108,7 +108,7 @@ fn reason(event: &Event) -> Option<CloseReason> {
 
 fn server_config() -> ServerConfig {
     let psk = SUITE.needs_psk().then_some(PSK);
-    // All clients of a test have one address, and come at once.
+    // All clients of a test have the same address and come at once.
     let (sessions_per_address, accepts_per_second, accept_burst) = (1000, 1000, 1000);
     let suites = vec![SUITE];
     ServerConfig {
@@ -179,7 +179,7 @@ fn bytes(received: Received<Blob>) -> Vec<u8> {
 }
 
 #[test]
-fn a_close_waits_until_what_was_sent_is_there() {
+fn a_close_waits_until_everything_sent_has_arrived() {
     let mut world = World::new(SessionConfig::default());
     let id = world.join();
     let messages = 400; // several windows
@@ -205,7 +205,7 @@ fn a_close_waits_until_what_was_sent_is_there() {
 }
 
 #[test]
-fn a_shutdown_of_either_end_says_goodbye_to_the_other() {
+fn a_shutdown_at_either_end_says_goodbye_to_the_other() {
     let mut world = World::new(SessionConfig::default());
     let ids = [world.join(), world.join()];
     let mut leaving = world.clients.remove(0);
@@ -215,7 +215,7 @@ fn a_shutdown_of_either_end_says_goodbye_to_the_other() {
         leaving.shutdown(3).unwrap();
         assert_eq!(leaving.state(), ClientState::Closed);
         while leaving.poll(None).unwrap() {
-            leaving.poll_event().unwrap(); // and then it does not wait for what cannot come
+            leaving.poll_event().unwrap(); // and afterwards does not wait for what cannot come
         }
     });
     world.until("one has gone", |world| world.closed(ids[0]).is_some());
@@ -241,8 +241,8 @@ fn a_shutdown_of_either_end_says_goodbye_to_the_other() {
 }
 
 #[test]
-fn a_server_that_never_answers_or_falls_silent_is_an_event_and_no_error() {
-    // A port that takes datagrams and says nothing, and one that nobody listens on.
+fn a_server_that_is_or_falls_silent_is_an_event_not_an_error() {
+    // A port that accepts datagrams and never answers, and one that nobody listens on.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
     for at in [silent.local_addr().unwrap(), nobody] {
@@ -270,7 +270,7 @@ fn a_server_that_never_answers_or_falls_silent_is_an_event_and_no_error() {
 }
 
 #[test]
-fn the_next_address_of_a_target_is_tried_also_of_the_other_family() {
+fn the_next_address_of_a_target_is_tried_even_of_the_other_family() {
     let Ok(mut server) = Server::<Blob>::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
     let port = server.local_addr().unwrap().port();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -287,7 +287,7 @@ fn the_next_address_of_a_target_is_tried_also_of_the_other_family() {
                 break id;
             }
         };
-        // IPv4 is shown as such, not as IPv6.
+        // IPv4 addresses are shown as such, not as IPv6.
         assert_eq!(server.session(id).unwrap().peer().is_ipv4(), at.is_ipv4());
         assert_eq!(client.poll_event(), Some(Event::Connected));
     }
@@ -327,12 +327,12 @@ fn two_hundred_clients_are_served_from_one_socket() {
 }
 
 #[test]
-fn a_session_goes_on_beside_a_flood_of_garbage() {
+fn a_session_survives_a_flood_of_garbage() {
     let mut world = World::new(SessionConfig::default());
     let id = world.join();
     let flooder = UdpSocket::bind("127.0.0.1:0").unwrap();
     flooder.connect(world.server.local_addr().unwrap()).unwrap();
-    // No packet, an unknown session, HELLOs cut short, and 32 bytes that look like DATA of this one.
+    // Not a packet, an unknown session, truncated HELLOs, and 32 bytes that look like DATA of this session.
     let mut data = vec![0xa6; 60];
     data[1..5].copy_from_slice(&u32::from_str_radix(&id.to_string(), 16).unwrap().to_le_bytes());
     let garbage = [vec![], vec![0; 100], vec![0xa6; 1000], vec![0xa1; 511], data];
@@ -356,7 +356,7 @@ fn a_session_goes_on_beside_a_flood_of_garbage() {
 }
 
 #[test]
-fn a_peer_that_sends_all_it_can_stalls_no_other() {
+fn a_peer_that_sends_at_full_speed_stalls_no_other() {
     let mut world = World::new(SessionConfig::default());
     let ids: Vec<_> = (0..6).map(|_| world.join()).collect();
     let (mut buf, mut flood, mut rounds) = ([0; 1200], 0, [0; 6]);
@@ -369,7 +369,7 @@ fn a_peer_that_sends_all_it_can_stalls_no_other() {
             while let Ok(len) = server.recv(*id, LANE, &mut buf) {
                 server.send(*id, LANE, &buf[..len]).unwrap();
             }
-            // One round trip after the other.
+            // One round trip after another.
             let is_first = rounds[index] == 0;
             if is_first || client.recv(LANE, &mut buf).is_ok() {
                 client.send(LANE, &[2; 30]).unwrap();
@@ -398,7 +398,7 @@ fn a_client_on_a_socket_of_its_own_reaches_either_family() {
 }
 
 #[test]
-fn a_target_or_a_config_that_cannot_be_is_an_error_that_says_so() {
+fn an_impossible_target_or_config_is_an_error_that_says_so() {
     let at = SocketAddr::from(([127, 0, 0, 1], 1));
     let nowhere = Target { addresses: Vec::new(), ..target(at) };
     let long = Target { user: vec![0; 300], ..target(at) };
@@ -414,7 +414,7 @@ fn a_target_or_a_config_that_cannot_be_is_an_error_that_says_so() {
     assert!(error.to_string().contains("shard"), "{error}");
 }
 
-/// A network in which a datagram takes no time, and that can give its client another address.
+/// A network with no delay that can give its client another address.
 #[cfg(feature = "crypto")]
 mod rebind {
     use super::*;
@@ -481,7 +481,7 @@ mod rebind {
 
 #[cfg(feature = "crypto")]
 #[test]
-fn a_token_lets_in_by_the_clock_of_the_system() {
+fn a_token_is_checked_by_the_system_clock() {
     use std::time::SystemTime;
     use whitewater::session::token::{FleetKey, Order, Verifier};
     let mut world = World::with(ServerConfig { psk: None, ..server_config() });

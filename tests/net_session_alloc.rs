@@ -1,4 +1,4 @@
-//! What a datagram of a session costs a driver: no allocation, once the buffers have grown.
+//! What a datagram of a session costs a driver: no allocation once the buffers have grown.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -18,7 +18,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// A frame of a game: both send on the lane and a datagram, pump and read. Returns how many datagrams have arrived.
+    /// A game frame: both ends send a message and a datagram, pump and read. Returns how many datagrams
+    /// arrived.
     fn frame(&mut self) -> u64 {
         let Self { server, client, id, buf } = self;
         let _ = client.send_datagram(&[1; 100]);
@@ -64,5 +65,5 @@ fn a_datagram_allocates_nothing_in_a_steady_state() {
     assert!(allocated.count_total <= MOST, "{allocated:?}");
 }
 
-/// For 10,000 datagrams: what a pause of the machine lets a queue grow to.
+/// Per 10,000 datagrams: what a queue may grow when the machine pauses.
 const MOST: u64 = 20;

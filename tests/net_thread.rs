@@ -1,4 +1,4 @@
-//! Sessions behind threads, over real sockets on loopback. No test depends on how fast the machine is.
+//! Sessions behind threads, over real loopback sockets. No test depends on the speed of the machine.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -15,7 +15,7 @@ use whitewater::session::{
     Blob, ClientConfig, CloseReason, Event, SendError, ServerConfig, SessionConfig, SessionId, Target,
 };
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LANE: usize = 0;
 
@@ -29,7 +29,7 @@ fn client(server: &ServerThread, session: &SessionConfig, threads: &ThreadConfig
     Client::connect(Target::insecure(server.local_addr()), &config).unwrap().spawn(threads).unwrap()
 }
 
-/// A server and a client that is up, each on its thread.
+/// A server and a connected client, each on its thread.
 fn pair(session: &SessionConfig, threads: &ThreadConfig) -> (ServerThread, SessionId, ClientThread) {
     let mut server = server(session, threads);
     let mut client = client(&server, session, threads);
@@ -83,14 +83,14 @@ fn every_kind_of_data_goes_both_ways() {
 }
 
 #[test]
-fn a_program_that_takes_nothing_stops_the_peer_and_loses_nothing() {
+fn a_program_that_does_not_read_slows_the_peer_and_loses_nothing() {
     let lane = Config { snd_wnd: 32, rcv_wnd: 128, snd_queue: 64, ..SessionConfig::default().lanes[0] };
     let slow_peer = Duration::from_secs(600);
     let session = SessionConfig { lanes: vec![lane], slow_peer, ..SessionConfig::default() };
     let small = ThreadConfig { outgoing: 64 << 10, incoming: 64 << 10 };
     let (mut server, id, mut client) = pair(&session, &small);
     let message = |number: u32| [&number.to_le_bytes()[..], &[0; 996]].concat();
-    // Until everything between the two programs is full: it is, for it has limits.
+    // Until everything between the two programs is full, which happens because it is bounded.
     let (mut sent, start) = (0, Instant::now());
     let mut full_since = None;
     loop {
@@ -106,7 +106,7 @@ fn a_program_that_takes_nothing_stops_the_peer_and_loses_nothing() {
             Err(NotSent::Gone) => panic!("the session is gone"),
             Err(other) => panic!("{other:?}"),
         }
-        assert!(start.elapsed() < PATIENCE && sent < 5000, "{sent} messages are nowhere");
+        assert!(start.elapsed() < PATIENCE && sent < 5000, "{sent} messages disappeared");
     }
     let room = client.room(Way::Lane(LANE));
     assert!(room < 1000, "{room}");
@@ -125,7 +125,7 @@ fn a_program_that_takes_nothing_stops_the_peer_and_loses_nothing() {
 }
 
 #[test]
-fn a_full_lane_holds_up_no_other_and_no_other_session() {
+fn a_full_lane_holds_up_no_other_lane_and_no_other_session() {
     let slow = Config { snd_wnd: 4, snd_queue: 4, ..SessionConfig::default().lanes[0] };
     let session = SessionConfig { lanes: vec![slow, slow], ..SessionConfig::default() };
     let (mut server, _, mut first) = pair(&session, &ThreadConfig::default());
@@ -152,7 +152,7 @@ fn a_full_lane_holds_up_no_other_and_no_other_session() {
 }
 
 #[test]
-fn ways_that_always_have_more_to_send_leave_every_other_its_room() {
+fn busy_lanes_leave_every_other_its_room() {
     let lane = SessionConfig::default().lanes[0];
     let session = SessionConfig {
         lanes: vec![lane; 3],
@@ -170,7 +170,7 @@ fn ways_that_always_have_more_to_send_leave_every_other_its_room() {
         assert!(start.elapsed() < PATIENCE, "{sent} sent, {got} have come");
         fill(&mut client);
         if sent < 600 {
-            // Nothing of it waits for long, so there always is room, whatever the others have.
+            // None of it waits for long, so there is always room, whatever the others have.
             client.send(LANE, &sent.to_le_bytes()).unwrap();
             client.send_message(0, Blob(sent.to_le_bytes().to_vec())).unwrap();
             assert!(client.room(Way::Channel(0)) > 0);
@@ -190,7 +190,7 @@ fn ways_that_always_have_more_to_send_leave_every_other_its_room() {
 }
 
 #[test]
-fn what_a_session_refuses_is_told() {
+fn refused_messages_are_reported() {
     let (mut server, id, mut client) = pair(&SessionConfig::default(), &ThreadConfig::default());
     client.send(9, b"no such lane").unwrap();
     client.send_datagram(&[0; 5000]).unwrap();
@@ -222,7 +222,7 @@ fn a_dropped_handle_delivers_what_was_sent_says_goodbye_and_joins_its_thread() {
 }
 
 #[test]
-fn a_shutdown_ends_who_is_up_and_who_still_connects() {
+fn a_shutdown_closes_connected_and_connecting_sessions() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let target = Target::insecure(silent.local_addr().unwrap());
     let connecting: Client = Client::connect(target, &ClientConfig::default()).unwrap();
@@ -239,7 +239,7 @@ fn a_shutdown_ends_who_is_up_and_who_still_connects() {
 }
 
 #[test]
-fn the_thread_does_for_the_program_what_has_no_command() {
+fn the_thread_runs_closures_for_what_has_no_command() {
     let (mut server, id, client) = pair(&SessionConfig::default(), &ThreadConfig::default());
     let (tell, told) = channel();
     server.run(move |server| tell.send(server.session(id).map(|session| session.peer())).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Pacing holds for every transmission, wastes nothing, and wakes when there is something to send.
+//! Pacing applies to every transmission, wastes nothing, and wakes when there is something to send.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -16,7 +16,7 @@ use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer, SimRng};
 
-/// A rate that does not change, and what was sent: when, how long, how often.
+/// A constant rate, and what was sent: when, how long, how often.
 #[derive(Clone, Debug)]
 struct Steady {
     rate: u64,
@@ -37,7 +37,7 @@ impl CongestionControl for Steady {
     }
 }
 
-/// A sender that is woken late, and a peer at no distance who loses some of what comes and goes.
+/// A sender that is woken late, and a peer at zero distance with loss in both directions.
 struct Late {
     alice: Kcp<DatagramQueue>,
     bob: Kcp<DatagramQueue>,
@@ -58,7 +58,8 @@ impl Late {
         Self { alice, bob, steady, rng: SimRng::new(seed, 1), loss, now: Time::ZERO, wakes: 0 }
     }
 
-    /// Runs until nothing waits and nothing is in flight, woken up to `late` after `check` says.
+    /// Runs until nothing waits and nothing is in flight, with wake-ups up to `late` after the time that
+    /// `check` returned.
     fn run(&mut self, late: Duration) -> Vec<(Time, u16, u16)> {
         while let Some(at) = self.alice.check(self.now) {
             self.now = at.max(self.now) + late.mul_f64(self.rng.random::<f64>());
@@ -81,8 +82,7 @@ impl Late {
     }
 }
 
-/// From any transmission to any other: what left before the last one is at most a bucket and what
-/// the time between is worth.
+/// Between any two transmissions, at most a full bucket was sent plus what the elapsed time earned.
 fn assert_never_bursts(sent: &[(Time, u16, u16)], rate: u64) {
     for (index, (start, ..)) in sent.iter().enumerate() {
         let mut bytes = 0;
@@ -115,7 +115,7 @@ proptest! {
         assert_never_bursts(&sent, rate);
     }
 
-    /// What a late wake-up did not use is kept for the next one.
+    /// Budget that a late wake-up left unused is kept for the next one.
     #[test]
     fn waking_late_costs_no_rate(
         rate in 100_000u64..10_000_000,
@@ -134,9 +134,10 @@ proptest! {
         prop_assert!(took <= want, "{} s, not {} s", took, want);
     }
 
-    /// Woken when `check` says, the sender has budget for a segment, and not a µs earlier.
+    /// When woken at the time that `check` returned, the sender has budget for a segment, and not 1 µs
+    /// earlier.
     #[test]
-    fn it_is_woken_once_a_segment(rate in 1000u64..1_000_000, size in 100usize..1376, seed: u64) {
+    fn a_paced_sender_wakes_once_per_segment(rate in 1000u64..1_000_000, size in 100usize..1376, seed: u64) {
         let mut sender = Late::new(rate, 0.0, seed);
         for _ in 0..100 {
             sender.alice.send(&vec![0; size]).unwrap();
@@ -152,7 +153,7 @@ proptest! {
     }
 }
 
-/// An end that writes down what leaves: when and how long.
+/// An end that records what leaves: when and how long.
 struct Logged {
     end: KcpEnd,
     now: Time,
@@ -185,7 +186,7 @@ impl Peer for Logged {
 }
 
 #[test]
-fn repairs_are_paced_like_all_else() {
+fn repairs_are_paced_like_everything_else() {
     for (rate, seed) in [(20_000, 1), (25_000, 2), (50_000, 3), (500_000, 4)] {
         let recovery = Recovery::Modern(Modern { repairs: 100, ..Modern::default() });
         let config = Config { rcv_wnd: 2048, recovery, ..Config::fast() }; // bob never reads
@@ -209,8 +210,8 @@ fn repairs_are_paced_like_all_else() {
     }
 }
 
-/// Two rates, chosen by the round trip alone: what a game does that reduces its send rate when the
-/// path is bad, and trusts it again after a while.
+/// Two rates, chosen by the round trip alone, like a game that reduces its send rate when the path is bad and
+/// trusts it again after a while.
 #[derive(Debug)]
 struct GoodOrBad {
     bad_until: Time,

@@ -305,7 +305,7 @@ async fn two_hundred_peers_do_not_wait_for_a_slow_one_on_four_threads() {
 }
 
 #[tokio::test]
-async fn messages_of_every_size_come_back() {
+async fn messages_of_every_size_are_echoed() {
     let (client, server) = pair(Config::turbo()).await;
     let echo = tokio::spawn(async move {
         let mut buf = vec![0; 1 << 16];
