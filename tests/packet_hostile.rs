@@ -193,7 +193,7 @@ fn losses_that_nobody_takes_out_stay_bounded() {
 fn a_payload_beyond_the_largest_is_not_sent() {
     let mut alice = endpoint(&config());
     let error = alice.send(NOW, &vec![0; 16_385]).unwrap_err();
-    assert_eq!(error.to_string(), "a payload of 16385 bytes, where 16384 is the most");
+    assert_eq!(error.to_string(), "payload has 16385 bytes, more than the maximum of 16384");
     assert!(alice.output().is_empty() && alice.stats().sent == 0);
     alice.send(NOW, &vec![0; 16_384]).unwrap();
     assert_eq!((alice.output().len(), alice.stats().datagrams_sent), (17, 17));
