@@ -1,5 +1,5 @@
 #!/bin/sh
-# Looks for known holes in what we depend on, by the RustSec database. What it lacks for that it says, and fails if WHITEWATER_NO_SKIP is 1.
+# Looks for known vulnerabilities of dependencies in the RustSec database. Says what it lacks for that, and then fails if WHITEWATER_NO_SKIP is 1.
 set -eu
 cd "$(dirname "$0")/.."
 if ! cargo deny --version >/dev/null 2>&1; then

@@ -1,11 +1,11 @@
 #!/bin/sh
-# What the library is, in figures: to be counted before and after a change that is to make it smaller.
+# Counts the library: run it before and after a change that should make it smaller.
 set -eu
 cd "$(dirname "$0")/.."
 
 say() { printf '%6s  %s\n' "$1" "$2"; }
 sources() { find src -name '*.rs'; }
-# The file of a type in rustdoc's output, by path; the files begin with what kind of type it is.
+# The file of a type in rustdoc's output, by path; its name begins with the kind of the type.
 types() { grep -oE 'href="[^"]*(struct|enum|trait|type|union)\.[A-Za-z0-9]+\.html"' target/doc/whitewater/all.html; }
 
 cargo doc --quiet --no-deps --all-features --lib -p whitewater

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Checks the library, its sockets and its envelopes with the oldest Rust that Cargo.toml promises, and that no dependency needs a newer one. Needs python3. Where rustup cannot
-# get that Rust it says so, and fails if WHITEWATER_NO_SKIP is 1.
+# Checks the library, its sockets and its envelopes with the oldest Rust that Cargo.toml promises, and that no dependency needs a newer one. Needs
+# python3. If rustup cannot get that Rust it says so, and then fails if WHITEWATER_NO_SKIP is 1.
 set -eu
 cd "$(dirname "$0")/.."
 version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-# Every dependency that users get, on any system and with any feature: not those of tests and examples. Cargo downloads what only other systems need.
+# Every dependency of users, on any system and with any feature, without those of tests and examples. Cargo downloads what only other systems need.
 cargo metadata --format-version 1 --all-features --locked | python3 -c '
 import json, sys
 metadata = json.load(sys.stdin)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Packs the library and its sockets as they would be published, without a warning, and builds what was packed: lib.rs includes documents. Prints what it has.
+# Packs the library and its sockets as for publishing, fails on a warning, and builds the package, since lib.rs includes documents. Lists its files.
 set -eu
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -12,7 +12,7 @@ fi
 target=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 crate="$target/package/whitewater-$version.crate"
-# Files of now: cargo takes older ones for what it has built already.
+# Give files the current time, or cargo takes them for already built.
 tar -xmzf "$crate" -C "$scratch"
 tar -xmzf "$target/package/whitewater-udp-$version.crate" -C "$scratch"
 cd "$scratch/whitewater-$version"
@@ -25,5 +25,5 @@ done
 find . -type f -printf '%s %P\n' | sed 's,/.*,/,' | awk '{ size[$2] += $1 } END { for (name in size) print size[name], name }' | sort -rn
 printf '%s bytes packed\n' "$(wc -c <"$crate")"
 test "$(wc -c <"$crate")" -lt 1500000
-# In place of the one that is not published yet.
+# Replaces the crate that is not published yet.
 CARGO_TARGET_DIR="$target" cargo check --lib --all-features --config "patch.crates-io.whitewater-udp.path='$scratch/whitewater-udp-$version'"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compares the public API with the last release that is tagged `v..`: a version number that promises too much fails. What it lacks for that it
-# says, and fails if WHITEWATER_NO_SKIP is 1.
+# Compares the public API with the last release tagged `v..`, and fails if the version number promises too much. Says what it lacks for that, and
+# then fails if WHITEWATER_NO_SKIP is 1.
 set -eu
 cd "$(dirname "$0")/.."
 tags=$(git tag --list 'v[0-9]*')
