@@ -1,4 +1,4 @@
-//! Packets over bad links: what is told of them is true, and close to what the links do.
+//! Packets over bad links: reports about them are true, and match what the links do.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ fn small(_: u32) -> usize {
     100
 }
 
-/// A path of 60 ms of round trip without jitter, which loses as much in each direction.
+/// A path with a round trip of 60 ms, without jitter, and with this loss in each direction.
 fn lossy(loss: f64) -> LinkConfig {
     LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
 }
@@ -25,14 +25,15 @@ fn both(every: Duration) -> [Option<Duration>; 2] {
     [Some(every); 2]
 }
 
-/// Each number at most once; returns how many there are.
+/// Checks that no number comes twice. Returns the set of numbers.
 fn distinct(numbers: &[u32]) -> BTreeSet<u32> {
     let set: BTreeSet<_> = numbers.iter().copied().collect();
-    assert_eq!(set.len(), numbers.len(), "one came twice");
+    assert_eq!(set.len(), numbers.len(), "a duplicate");
     set
 }
 
-/// What holds on every link: packets come at most once, only what came is acknowledged, once, and none is told as lost twice.
+/// What holds on every link: packets arrive at most once, only received ones are acknowledged, once, and none
+/// is reported lost twice.
 fn check_truth(pair: &Pair<PacketEnd, PacketEnd>) {
     let Pair { alice, bob, .. } = pair;
     for (from, to) in [(alice, bob), (bob, alice)] {
@@ -71,7 +72,7 @@ fn an_ack_is_reported_once_and_only_for_what_arrived() {
 }
 
 #[test]
-fn at_99_percent_loss_over_two_wraps_nothing_false_is_told() {
+fn at_99_percent_loss_over_two_wraps_no_report_is_false() {
     let mut pair = packet_pair(&PacketConfig::default(), both(ms(10)), small, &lossy(0.99), 1);
     pair.run_to(Time::from_millis(1_400_000));
     check_truth(&pair);
@@ -79,9 +80,9 @@ fn at_99_percent_loss_over_two_wraps_nothing_false_is_told() {
     assert!(pair.alice.acked.len() > 200, "{}", pair.alice.acked.len());
 }
 
-/// Loss as it was counted lies within 2 % of that of the link, the smoothed one within 15 %.
+/// The counted loss is within 2 % of the link's, the smoothed one within 15 %.
 #[test]
-fn loss_is_that_of_the_way_there() {
+fn the_measured_loss_is_that_of_the_outgoing_direction() {
     for (seed, loss) in [(1, 0.0), (2, 0.05), (3, 0.1), (4, 0.2), (5, 0.4)] {
         let config = PacketConfig::default();
         let mut pair = packet_pair(&config, both(HZ_60), small, &lossy(0.1), seed);
@@ -104,16 +105,16 @@ fn loss_is_that_of_the_way_there() {
     }
 }
 
-/// A round trip is that of the path and the time up to the next packet of the peer: with 60 a second
-/// half of 16.7 ms on average.
+/// A round trip is that of the path plus the time until the peer's next packet: at 60 per second, half of
+/// 16.7 ms on average.
 #[test]
-fn round_trips_are_those_of_the_path_and_half_a_beat() {
-    // With loss the next packet may be lost as well, or have nothing newer to tell.
+fn a_round_trip_includes_half_the_peers_send_interval() {
+    // With loss, the next packet may be lost as well, or have nothing newer to report.
     for (seed, rtt, loss, longest) in
         [(1, 20, 0.0, 17), (2, 60, 0.05, 50), (3, 150, 0.2, 100), (4, 300, 0.0, 17)]
     {
         let link = LinkConfig { jitter: ms(4), ..LinkConfig { delay: ms(rtt / 2), ..lossy(loss) } };
-        // Beats that have no common measure, so that every wait up to the next packet comes about.
+        // Intervals without a common multiple, so that every wait until the next packet occurs.
         let every = [Some(HZ_60), Some(Duration::from_micros(16_001))];
         let mut pair = packet_pair(&PacketConfig::default(), every, small, &link, seed);
         pair.run_to(at(5_000));
@@ -135,9 +136,9 @@ fn round_trips_are_those_of_the_path_and_half_a_beat() {
     }
 }
 
-/// Within 10 % of what is sent, for what gets through by as much as gets lost.
+/// Within 10 % of what is sent and of what gets through.
 #[test]
-fn bandwidths_are_those_of_the_datagrams() {
+fn the_measured_bandwidths_match_the_datagrams() {
     let mut pair = packet_pair(&PacketConfig::default(), both(HZ_60), |_| 500, &lossy(0.2), 7);
     pair.run_to(at(10_000));
     let mut means = [0.0; 3];
@@ -171,7 +172,7 @@ fn a_silent_end_acknowledges_everything_by_keepalives_alone() {
 }
 
 #[test]
-fn an_endpoint_without_an_exchange_sleeps_for_ever() {
+fn an_endpoint_without_traffic_sleeps_forever() {
     let config = PacketConfig { keepalive: None, ..PacketConfig::default() };
     let mut pair = packet_pair(&config, [None; 2], small, &lossy(0.0), 1);
     assert_eq!(pair.next_event(), None);
@@ -185,7 +186,7 @@ fn an_endpoint_without_an_exchange_sleeps_for_ever() {
     assert_eq!(pair.alice.endpoint.stats().lost, 1);
 }
 
-/// Good, then a path that gets slow, then one that is fast again for 4 s.
+/// Good, then a path that becomes slow, then one that is fast again for 4 s.
 #[test]
 fn the_mode_follows_the_path() {
     let slow = LinkConfig::with_rtt(ms(400));
@@ -223,7 +224,7 @@ fn large_packets_arrive_whole_or_not_at_all() {
         for (name, link, least, most) in [
             ("clean", lossy(0.0), 1.0, 1.0),
             ("reordered and doubled", twice.clone(), 0.999, 1.0),
-            // 5.5 fragments on average, each of which gets through at 95 %.
+            // 5.5 fragments on average, each of which arrives with 95 %.
             ("5 %", lossy(0.05), 0.72, 0.80),
             ("all of it", LinkConfig { loss: Loss::Random(0.05), ..twice.clone() }, 0.72, 0.80),
         ] {
@@ -248,8 +249,7 @@ fn large_packets_arrive_whole_or_not_at_all() {
     }
 }
 
-/// A queue that is too short for a whole packet lets none of the largest through: whoever sends them
-/// sees it as loss.
+/// A queue too short for a whole packet lets none of the largest through, which the sender sees as loss.
 #[test]
 fn a_narrow_path_shows_as_loss() {
     let narrow = LinkConfig { bottleneck: Some(Bottleneck { rate: 1_000_000, queue: 8_000 }), ..lossy(0.0) };
@@ -259,12 +259,12 @@ fn a_narrow_path_shows_as_loss() {
 }
 
 #[test]
-fn an_end_that_starts_again_is_heard_after_the_other_has_forgotten() {
+fn a_restarted_end_is_heard_after_the_other_has_cleared_its_state() {
     let mut pair = packet_pair(&PacketConfig::default(), both(HZ_60), small, &lossy(0.0), 1);
     pair.run_to(at(30_000));
     pair.alice = PacketEnd::new(&PacketConfig::default(), Some(HZ_60), small);
     pair.run_to(at(30_100));
-    let before = pair.bob.received.len(); // those under way included
+    let before = pair.bob.received.len(); // including those in flight
     pair.run_to(at(39_900));
     assert_eq!(pair.bob.received.len(), before, "its numbers are old ones");
     pair.run_to(at(41_000));
@@ -273,7 +273,7 @@ fn an_end_that_starts_again_is_heard_after_the_other_has_forgotten() {
     assert!(pair.alice.acked.len() > 40, "{}", pair.alice.acked.len());
 }
 
-/// The numbers come round while nothing arrives: what was told before would be false by then.
+/// The numbers wrap while nothing arrives; older acknowledgements would be false by then.
 #[test]
 fn an_outage_of_a_whole_wrap_brings_no_false_ack() {
     let mut pair = packet_pair(&PacketConfig::default(), both(ms(1)), small, &lossy(0.0), 1);

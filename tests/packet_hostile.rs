@@ -1,5 +1,4 @@
-//! Datagrams that no honest peer sends: bounded memory, a counter for each reason, and otherwise
-//! nothing.
+//! Datagrams that no honest peer sends: bounded memory, a counter for each reason, and no other effect.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -21,7 +20,7 @@ fn endpoint(config: &PacketConfig) -> Endpoint<DatagramQueue> {
     Endpoint::new(config, DatagramQueue::new()).unwrap()
 }
 
-/// The datagram with these bytes after the protocol id, and a payload of so many.
+/// The datagram with these bytes after the protocol id, and a payload of `len` bytes.
 fn datagram(header: &[u8], len: usize) -> Vec<u8> {
     [&[1, 2, 3, 4], header, &vec![7; len]].concat()
 }
@@ -32,7 +31,7 @@ fn fragment(sequence: u16, id: u8, last: u8, len: usize) -> Vec<u8> {
     datagram(&[1, low, high, id, last], len)
 }
 
-/// An endpoint that has sent packets 0 and 1, has received packet 600 and fragment 1 of packet 601.
+/// An endpoint that has sent packets 0 and 1, and received packet 600 and fragment 1 of packet 601.
 fn in_use() -> Endpoint<DatagramQueue> {
     let mut endpoint = endpoint(&config());
     endpoint.send(Time::ZERO, b"zero").unwrap();
@@ -43,11 +42,11 @@ fn in_use() -> Endpoint<DatagramQueue> {
     endpoint
 }
 
-/// A datagram, why it is refused, and what counts it.
+/// A datagram, why it is rejected, and its counter.
 type Refusal = (Vec<u8>, ReceiveError, fn(&RejectedPackets) -> u64);
 
 #[test]
-fn every_refusal_has_its_name_and_changes_nothing_but_its_counter() {
+fn every_rejection_has_its_own_error_and_changes_only_its_counter() {
     let sequence = Seq16;
     let refused: [Refusal; 20] = [
         (vec![1, 2, 3], ReceiveError::Truncated { have: 3 }, |r| r.truncated),
@@ -96,7 +95,7 @@ fn after(endpoint: &mut Endpoint<DatagramQueue>) -> impl Debug + PartialEq + use
 }
 
 #[test]
-fn every_whole_packet_counts_once_whoever_takes_it() {
+fn every_complete_packet_counts_once_however_it_is_received() {
     let mut endpoint = endpoint(&config());
     for sequence in 0..4 {
         endpoint.receive(NOW, &datagram(&[0, sequence, 0], 5)).unwrap();
@@ -121,15 +120,14 @@ fn a_packet_in_fragments_takes_the_bandwidth_of_all_of_them() {
 }
 
 #[test]
-fn a_copy_of_a_whole_packet_is_refused_in_every_form() {
+fn a_duplicate_of_a_complete_packet_is_rejected_in_every_form() {
     let mut endpoint = in_use();
     for bytes in [datagram(&[0, 88, 2], 5), fragment(600, 0, 1, 5), fragment(600, 1, 1, 5)] {
         assert_eq!(endpoint.receive(NOW, &bytes), Err(ReceiveError::Duplicate { sequence: Seq16(600) }));
     }
 }
 
-/// The largest packets that are taken, of which everything but one fragment comes: as many as are
-/// kept, and then others.
+/// Packets of maximum size, each missing one fragment: as many as are kept, and then others.
 #[test]
 fn forged_fragments_fill_a_bounded_memory() {
     for (reassemblies, payload_max, fragment_above) in
@@ -146,7 +144,7 @@ fn forged_fragments_fill_a_bounded_memory() {
                 }
             }
         });
-        // The last fragment of a packet is kept in front until the place of it is known.
+        // The last fragment of a packet is kept at the front until its place is known.
         let most = (u64::from(reassemblies) + 1) * u64::from(payload_max) + 256 * 100 + 20_000;
         println!("{reassemblies} of {payload_max} bytes: {} held", info.bytes_max);
         assert!(info.bytes_max <= most, "{} bytes, {most} at most", info.bytes_max);
@@ -157,7 +155,7 @@ fn forged_fragments_fill_a_bounded_memory() {
 }
 
 #[test]
-fn acks_that_nobody_takes_out_stay_bounded_and_are_counted() {
+fn unread_acks_stay_bounded_and_are_counted() {
     let mut alice = endpoint(&config());
     for sequence in 0..1000u16 {
         alice.send(NOW, b"x").unwrap();
@@ -172,9 +170,9 @@ fn acks_that_nobody_takes_out_stay_bounded_and_are_counted() {
     assert!(left.into_iter().eq(744..1000), "the newest");
 }
 
-/// A peer that never has any packet with an even number.
+/// A peer that never receives packets with even numbers.
 #[test]
-fn losses_that_nobody_takes_out_stay_bounded() {
+fn unread_losses_stay_bounded() {
     let mut alice = endpoint(&config());
     for sequence in 0..1000u16 {
         let now = NOW + Duration::from_millis(sequence.into());

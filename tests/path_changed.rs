@@ -1,4 +1,4 @@
-//! A control block whose peer is reached by another path forgets what it measured, and loses nothing.
+//! When the peer is reached by another path, a control block clears its measurements and loses nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -12,7 +12,7 @@ use whitewater_sim::{LinkConfig, Loss};
 
 type Control = Option<fn() -> Box<dyn CongestionControl>>;
 
-/// None, and each that may be installed.
+/// None, and each available controller.
 fn controls() -> [Control; 4] {
     [
         None,
@@ -23,7 +23,7 @@ fn controls() -> [Control; 4] {
 }
 
 #[test]
-fn round_trips_and_windows_begin_anew_and_everything_arrives_once() {
+fn round_trips_and_windows_start_over_and_everything_arrives_once() {
     for (name, config) in presets() {
         for (number, control) in controls().into_iter().enumerate() {
             for loss in [0.0, 0.2] {
@@ -55,7 +55,7 @@ fn round_trips_and_windows_begin_anew_and_everything_arrives_once() {
     }
 }
 
-/// Nothing was lost: what was in flight at the change leaves once more at most.
+/// Nothing was lost: segments in flight at the change are resent at most once.
 #[test]
 fn a_change_alone_costs_no_more_than_the_flight() {
     for (name, config) in presets() {

@@ -1,5 +1,5 @@
-//! Ports that are used again at once: by a server after a restart, by a client of another session or of another conversation. What is still
-//! under way of those before does no harm.
+//! Ports that are reused at once: by a restarted server, or by a client of another session or conversation.
+//! Late datagrams of their predecessors do no harm.
 
 #![cfg(feature = "net")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -11,7 +11,7 @@ use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ANY: &str = "127.0.0.1:0";
 
@@ -31,12 +31,12 @@ fn client_over(socket: UdpSocket, server: &Server) -> Client {
     Client::from_socket(socket, target, &config).unwrap()
 }
 
-/// A port for who is to have the same one twice.
+/// A port to be used twice.
 fn free_port() -> SocketAddr {
     UdpSocket::bind(ANY).unwrap().local_addr().unwrap()
 }
 
-/// What was told so far.
+/// The events so far.
 #[derive(Default)]
 struct Told {
     server: Vec<(SessionId, Event)>,
@@ -70,7 +70,7 @@ impl Told {
         }
     }
 
-    /// Until a message of the client has come back.
+    /// Runs until a message of the client has been echoed.
     fn echo(&mut self, server: &mut Server, client: &mut Client, message: &[u8]) {
         let (mut is_sent, mut buf) = (false, [0; 100]);
         self.until(server, client, |_, server, client| {
@@ -91,7 +91,7 @@ fn reason(event: &Event) -> Option<CloseReason> {
 }
 
 #[test]
-fn a_server_that_is_bound_again_at_once_ends_old_sessions_by_its_key_and_takes_new_ones() {
+fn a_restarted_server_resets_old_sessions_with_its_key_and_accepts_new_ones() {
     let config = ServerConfig { reset_key: Some([5; 16]), ..server_config() };
     let mut server = Server::bind(ANY, &config).unwrap();
     let (at, mut old) = (server.local_addr().unwrap(), client_on(free_port(), &server));
@@ -104,14 +104,14 @@ fn a_server_that_is_bound_again_at_once_ends_old_sessions_by_its_key_and_takes_n
         told.client.iter().any(|event| reason(event).is_some())
     });
     assert_eq!(told.client.iter().find_map(reason), Some(CloseReason::ServerForgot));
-    assert!(told.server.is_empty(), "nothing that the old session sent has become one: {:?}", told.server);
+    assert!(told.server.is_empty(), "packets of the old session opened none: {:?}", told.server);
     let mut new = client_on(free_port(), &server);
     told.echo(&mut server, &mut new, b"after");
     assert_eq!(server.stats().accepted, 1);
 }
 
 #[test]
-fn without_a_key_late_datagrams_of_a_server_before_are_silence() {
+fn without_a_key_old_sessions_of_a_restarted_server_get_no_answer() {
     let mut server = Server::bind(ANY, &server_config()).unwrap();
     let (at, mut old) = (server.local_addr().unwrap(), client_on(free_port(), &server));
     Told::default().echo(&mut server, &mut old, b"before");
@@ -130,7 +130,7 @@ fn without_a_key_late_datagrams_of_a_server_before_are_silence() {
 }
 
 #[test]
-fn a_client_on_the_port_of_one_that_crashed_is_let_in_at_once_and_the_old_session_ends_by_silence() {
+fn a_client_on_a_crashed_clients_port_connects_at_once_and_the_old_session_times_out() {
     let mut server = Server::bind(ANY, &server_config()).unwrap();
     let (port, mut told) = (free_port(), Told::default());
     for round in 0..5 {
@@ -146,7 +146,7 @@ fn a_client_on_the_port_of_one_that_crashed_is_let_in_at_once_and_the_old_sessio
 }
 
 #[test]
-fn a_client_on_the_port_of_one_that_said_goodbye_is_let_in_at_once_and_late_datagrams_change_nothing() {
+fn a_client_on_a_closed_clients_port_connects_at_once_and_late_datagrams_change_nothing() {
     let mut server = Server::bind(ANY, &server_config()).unwrap();
     let (port, mut told) = (free_port(), Told::default());
     let mut old = client_on(port, &server);
@@ -160,7 +160,7 @@ fn a_client_on_the_port_of_one_that_said_goodbye_is_let_in_at_once_and_late_data
     let late = socket.try_clone().unwrap();
     let mut new = client_over(socket, &server);
     told.echo(&mut server, &mut new, b"after");
-    // What the session before would have sent: DATA under its number, from the same address.
+    // What the previous session would have sent: DATA with its number, from the same address.
     let mut datagram = vec![0xa6; 60];
     datagram[1..5].copy_from_slice(&u32::from_str_radix(&first.to_string(), 16).unwrap().to_le_bytes());
     for _ in 0..10 {
@@ -220,7 +220,7 @@ fn bare_echo(listener: &mut kcp::Listener, socket: &mut kcp::Socket, message: &[
 }
 
 #[test]
-fn another_conversation_on_the_same_port_of_bare_kcp_is_another_peer_at_once() {
+fn another_bare_kcp_conversation_on_the_same_port_is_a_new_peer_at_once() {
     let (mut listener, port) = (listener(), free_port());
     for conv in 1..=4 {
         let mut socket = bare_on(port, &listener, conv);
@@ -230,7 +230,7 @@ fn another_conversation_on_the_same_port_of_bare_kcp_is_another_peer_at_once() {
 }
 
 #[test]
-fn who_was_sent_away_cannot_come_back_with_the_same_conversation_before_its_quarantine_is_over() {
+fn a_removed_peer_cannot_reuse_its_conversation_during_its_quarantine() {
     let (mut listener, port) = (listener(), free_port());
     let mut socket = bare_on(port, &listener, 7);
     bare_echo(&mut listener, &mut socket, b"before");
@@ -242,18 +242,18 @@ fn who_was_sent_away_cannot_come_back_with_the_same_conversation_before_its_quar
     again.try_send(b"me again").unwrap();
     bare_until(&mut listener, &mut again, |listener, _| listener.stats().quarantined > 0);
     assert_eq!((listener.peers().len(), listener.stats().accepted), (0, 1));
-    // What it sends again lets it in later, without another word.
+    // A later retransmission gets it accepted without further ado.
     let mut buf = [0; 100];
     bare_until(&mut listener, &mut again, |_, socket| socket.try_recv(&mut buf).is_ok());
     assert!(closed.elapsed() >= Duration::from_millis(300));
     assert_eq!((&buf[..8], listener.stats().accepted), (&b"me again"[..], 2));
-    // Another one was free to come all the time.
+    // Another one could have come at any time.
     let mut other = bare_on(free_port(), &listener, 8);
     bare_echo(&mut listener, &mut other, b"other");
 }
 
 #[test]
-fn a_listener_that_is_bound_again_at_once_takes_new_conversations_and_nothing_from_the_middle_of_old_ones() {
+fn a_restarted_listener_accepts_new_conversations_and_ignores_old_ones() {
     let mut first = listener();
     let at = first.local_addr().unwrap();
     let mut old = bare_on(free_port(), &first, 7);

@@ -1,7 +1,7 @@
-//! Two servers behind a UDP load balancer: nginx, which hashes by the client's address.
+//! Two servers behind a UDP load balancer: nginx, which hashes the client's address.
 //!
-//! Linux only: the clients have addresses of their own in 127.0.0.0/8. Where nginx with its stream module is missing these tests say so
-//! and pass, unless `WHITEWATER_NO_SKIP` is set.
+//! Linux only: each client has its own address in 127.0.0.0/8. Without nginx and its stream module these
+//! tests print a note and pass, unless `WHITEWATER_NO_SKIP` is set.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -20,14 +20,14 @@ use whitewater::inside::session::wire::DenyReason;
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, Suite, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PSK: [u8; 32] = [7; 32];
-/// Addresses of clients: so many that there are some for each server, by whatever ports the servers have got.
+/// Number of client addresses: enough that each server gets some, whatever ports the servers have.
 const HOSTS: u8 = 40;
 
 #[test]
-fn clients_of_one_address_have_one_server_and_all_are_served() {
+fn clients_of_one_address_share_a_server_and_all_are_served() {
     let Some(fleet) = Fleet::start(&server_config(), "60s") else { return };
     let mut players: Vec<_> = (0..2 * HOSTS).map(|index| Player::connect(&fleet, 1 + index / 2)).collect();
     let served: Vec<_> = ask_all(&mut players);
@@ -41,7 +41,7 @@ fn clients_of_one_address_have_one_server_and_all_are_served() {
 }
 
 #[test]
-fn clients_of_a_server_that_is_gone_learn_it_and_get_in_at_the_other() {
+fn clients_of_a_vanished_server_notice_and_connect_to_the_other() {
     let Some(mut fleet) = Fleet::start(&server_config(), "60s") else { return };
     let (mut of_a, mut of_b) = connect_all(&fleet);
     fleet.servers[0] = None; // without a goodbye
@@ -63,29 +63,30 @@ fn a_server_that_shuts_down_tells_its_clients_through_the_proxy() {
 }
 
 #[test]
-fn a_proxy_that_forgets_its_clients_costs_no_encrypted_session() {
-    // The clients say nothing for longer than that, so what they say next comes from another port of the proxy.
+fn a_proxy_that_drops_its_state_costs_no_encrypted_session() {
+    // The clients are silent for longer than its timeout, so their next packets come from another port of the
+    // proxy.
     let session = SessionConfig { keepalive: Duration::from_secs(5), ..SessionConfig::default() };
     let Some(mut fleet) = Fleet::start(&ServerConfig { session, ..server_config() }, "100ms") else { return };
     let mut players: Vec<_> = (1..=4).map(|host| Player::connect(&fleet, host)).collect();
     let served = ask_all(&mut players);
     for _ in 0..2 {
         idle(&mut players, Duration::from_millis(400));
-        assert_eq!(ask_all(&mut players), served, "as the hash is of the address alone");
+        assert_eq!(ask_all(&mut players), served, "since only the address is hashed");
     }
     fleet.proxy.restart(&fleet.addresses());
     assert_eq!(ask_all(&mut players), served);
     let accepted = fleet.servers.map(|server| server.unwrap().shut_down(0).accepted);
-    assert_eq!(accepted.iter().sum::<u64>(), 4, "nobody had to connect again");
+    assert_eq!(accepted.iter().sum::<u64>(), 4, "nobody had to reconnect");
 }
 
 #[test]
-fn datagrams_that_come_to_another_server_end_the_session_by_silence_or_at_once_by_a_shared_key() {
+fn a_session_rerouted_to_another_server_times_out_or_is_reset_with_a_shared_key() {
     for (reset_key, expected) in [(None, CloseReason::Timeout), (Some([3; 16]), CloseReason::ServerForgot)] {
         let config = ServerConfig { reset_key, ..server_config() };
         let Some(mut fleet) = Fleet::start(&config, "60s") else { return };
         let (mut of_a, mut of_b) = connect_all(&fleet);
-        fleet.proxy.restart(&fleet.addresses()[1..]); // A is there, and the proxy does not know it any more
+        fleet.proxy.restart(&fleet.addresses()[1..]); // A is running, but the proxy no longer knows it
         wait(&mut of_a, |player| player.closed.is_some());
         assert!(of_a.iter().all(|player| player.closed == Some(expected)), "{reset_key:?}");
         ask_all(&mut of_b);
@@ -107,7 +108,7 @@ fn all_clients_of_a_proxy_share_the_limits_of_one_address() {
 }
 
 #[test]
-fn the_configuration_in_the_document_is_taken() {
+fn nginx_accepts_the_documented_configuration() {
     let document = include_str!("../docs/FLEET.md");
     let (_, rest) = document.split_once("```nginx\n").unwrap();
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -116,7 +117,7 @@ fn the_configuration_in_the_document_is_taken() {
     assert_ne!(nginx::takes(&config.replace("proxy_pass", "proxy_pas")), Some(true));
 }
 
-/// Limits for who is behind a proxy: those of one address are those of all.
+/// Limits behind a proxy: one address may have as much as all together.
 fn server_config() -> ServerConfig {
     let defaults = ServerConfig::default();
     let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -132,7 +133,7 @@ fn server_config() -> ServerConfig {
     }
 }
 
-/// Two servers, A and B, and the proxy before them.
+/// Two servers, A and B, behind a proxy.
 struct Fleet {
     session: SessionConfig,
     proxy: Nginx,
@@ -140,7 +141,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// `forget`: when nginx forgets a client that says nothing. `None`: there is no nginx.
+    /// `forget`: after how long nginx drops a silent client. `None`: nginx is not installed.
     fn start(config: &ServerConfig, forget: &'static str) -> Option<Self> {
         let answers: [(u8, Answer); 2] = [(0, |_, _, _| Some(b"A".into())), (1, |_, _, _| Some(b"B".into()))];
         let servers = answers.map(|(shard, answer)| {
@@ -151,7 +152,7 @@ impl Fleet {
         Some(Self { session: config.session.clone(), proxy, servers: servers.map(Some) })
     }
 
-    /// Addresses of the servers.
+    /// Addresses of the running servers.
     fn addresses(&self) -> Vec<SocketAddr> {
         self.servers.iter().flatten().map(|server| server.address).collect()
     }
@@ -183,34 +184,35 @@ impl Player {
         }
     }
 
-    /// Asks which server this is, until it says so.
+    /// Asks which server this is until it answers.
     fn ask(&mut self) -> bool {
         let mut buf = [0; 100];
         if let Ok(len) = self.client.recv_datagram(&mut buf) {
             self.answer = Some(String::from_utf8(buf[..len].to_vec()).unwrap());
         }
         if self.answer.is_none() {
-            let _ = self.client.send_datagram(b"who"); // not up yet, or there are questions enough
+            let _ = self.client.send_datagram(b"who"); // not connected yet, or enough questions in flight
         }
         self.answer.is_some()
     }
 }
 
-/// A player from each address, asked where he is: those of A and those of B.
+/// A player at each address: those served by A and those served by B.
 fn connect_all(fleet: &Fleet) -> (Vec<Player>, Vec<Player>) {
     let mut players: Vec<_> = (1..=HOSTS).map(|host| Player::connect(fleet, host)).collect();
     ask_all(&mut players);
     players.into_iter().partition(|player| player.answer.as_deref() == Some("A"))
 }
 
-/// Which servers these players are at.
+/// The servers of these players.
 fn ask_all(players: &mut [Player]) -> Vec<&'static str> {
     players.iter_mut().for_each(|player| player.answer = None);
     wait(players.iter_mut(), Player::ask);
     players.iter().map(|player| if player.answer.as_deref() == Some("A") { "A" } else { "B" }).collect()
 }
 
-/// Pumps until it has held for each; whoever has what they want is pumped on, or their session would end.
+/// Pumps until the condition has held for each; players for which it has are still pumped, or their sessions
+/// would end.
 fn wait<'a>(players: impl IntoIterator<Item = &'a mut Player>, mut holds: impl FnMut(&mut Player) -> bool) {
     let mut players: Vec<_> = players.into_iter().map(|player| (player, false)).collect();
     let start = Instant::now();

@@ -12,7 +12,7 @@ use whitewater::kcp::{
 use whitewater::machine::{DatagramQueue, Machine as _};
 use whitewater_sim::SimRng;
 
-/// Limits that a test reaches soon, and a rate that only its own test meets.
+/// Limits that a test reaches quickly, and a rate that only its own test reaches.
 fn config() -> PeersConfig {
     PeersConfig {
         kcp: kcp::Config::fast().classic(),
@@ -31,7 +31,7 @@ fn address(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], port))
 }
 
-/// A client's datagrams for its first message.
+/// The datagrams that a client sends for its first message.
 fn hello(conv: u32) -> Vec<u8> {
     let mut kcp = client(conv);
     kcp.send(b"hello").unwrap();
@@ -66,7 +66,7 @@ fn accepted(peers: &mut Peers) -> Vec<PeerId> {
     ids.collect()
 }
 
-/// Runs the timers up to `end`; returns how often there was something to do.
+/// Runs the timers up to `end`. Returns how often there was something to do.
 fn run(peers: &mut Peers, end: Time) -> usize {
     let mut wakes = 0;
     while let Some(at) = peers.poll_timeout().filter(|at| *at <= end) {
@@ -103,11 +103,11 @@ fn only_data_of_the_first_window_opens_a_session() {
     }
     let mut peers = peers(&config());
     peers.give(Time::ZERO, address(1, 1), &segment(Command::Push, 127, 0));
-    assert_eq!(peers.len(), 1, "the first datagrams may be lost");
+    assert_eq!(peers.len(), 1, "the first datagrams may have been lost");
 }
 
 #[test]
-fn an_address_in_a_hurry_has_to_wait() {
+fn an_address_over_its_rate_has_to_wait() {
     let mut peers = peers(&PeersConfig { accepts_per_second: 1, accept_burst: 2, ..config() });
     for round in 0..6 {
         peers.give(Time::ZERO, address(1, round), &hello(1));
@@ -121,7 +121,7 @@ fn an_address_in_a_hurry_has_to_wait() {
 }
 
 #[test]
-fn nobody_is_accepted_while_nobody_takes_the_events() {
+fn nobody_is_accepted_while_the_events_are_not_read() {
     let mut peers = peers(&PeersConfig { idle_timeout: Duration::from_millis(1), ..config() });
     for round in 0..100 {
         let now = Time::from_millis(round * 100);
@@ -148,12 +148,12 @@ fn a_silent_session_costs_a_few_wakes_ends_at_its_time_and_can_be_read() {
     run(&mut peers, Time::from_millis(30_000));
     assert_eq!(peers.poll_event(), Some(PeerEvent::Closed { id, reason: PeerCloseReason::Idle }));
     assert_eq!((peers.len(), peers.stats().closed_idle, peers.poll_timeout()), (0, 1, None));
-    assert_eq!(peers.pop_ended().unwrap().recv(&mut [0; 16]), Ok(5), "what it has sent can still be read");
+    assert_eq!(peers.pop_ended().unwrap().recv(&mut [0; 16]), Ok(5), "what it sent can still be read");
     assert!(peers.pop_ended().is_none() && peers.poll_event().is_none());
 }
 
 #[test]
-fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
+fn delivery_is_reported_once_everything_has_arrived() {
     let mut peers = peers(&PeersConfig { eager: true, ..config() });
     let (mut kcp, now) = (client(1), Time::from_millis(1));
     kcp.send(b"hello").unwrap();
@@ -172,11 +172,11 @@ fn who_asks_whether_all_has_arrived_is_told_when_it_has() {
     assert!(peers.emit(now).is_none());
     assert_eq!(events(&mut peers), [PeerEvent::Writable(id)]);
     assert!(peers.peer(id).unwrap().is_delivered());
-    assert!(peers.emit(now).is_none() && events(&mut peers).is_empty(), "told once");
+    assert!(peers.emit(now).is_none() && events(&mut peers).is_empty(), "reported once");
 }
 
 #[test]
-fn readable_comes_once_until_it_is_taken() {
+fn readable_is_reported_once_until_the_data_is_read() {
     let mut peers = peers(&config());
     let mut kcp = client(1);
     for _ in 0..3 {
@@ -195,7 +195,7 @@ fn readable_comes_once_until_it_is_taken() {
 }
 
 #[test]
-fn only_who_is_registered_is_served_and_only_once() {
+fn only_registered_peers_are_served_and_only_once() {
     let mut peers = peers(&PeersConfig { strangers: Strangers::Refused, ..config() });
     peers.give(Time::ZERO, address(1, 1), &hello(7));
     assert_eq!((peers.len(), peers.stats().refused_strangers), (0, 1));
@@ -219,7 +219,7 @@ fn only_who_is_registered_is_served_and_only_once() {
 }
 
 #[test]
-fn strangers_take_no_room_from_who_is_registered() {
+fn strangers_take_no_room_from_registered_peers() {
     let mut peers = peers(&config());
     for host in 1..=6 {
         peers.give(Time::ZERO, address(host, 1), &hello(7));
@@ -233,7 +233,8 @@ fn strangers_take_no_room_from_who_is_registered() {
     assert_eq!((full, peers.len()), (Err(RegisterError::Full { max: 4 }), 8));
 }
 
-/// Gives every datagram that leaves to `kcp` and back until nothing moves; returns the bytes to the peer and from it.
+/// Passes datagrams between `peers` and `kcp` until nothing moves. Returns the bytes sent to the peer and
+/// from it.
 fn exchange(peers: &mut Peers, kcp: &mut Kcp<DatagramQueue>, now: Time, from: SocketAddr) -> (usize, usize) {
     let (mut to_it, mut from_it) = (0, 0);
     loop {
@@ -254,7 +255,7 @@ fn exchange(peers: &mut Peers, kcp: &mut Kcp<DatagramQueue>, now: Time, from: So
 }
 
 #[test]
-fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_echoes() {
+fn an_unproven_stranger_gets_no_more_than_it_sent_until_it_echoes() {
     for kcp in [kcp::Config::fast(), kcp::Config::fast().classic()] {
         let mut peers = peers(&PeersConfig { kcp, strangers: Strangers::Proven, eager: true, ..config() });
         let mut client = Kcp::new(Conv(1), &kcp, DatagramQueue::new()).unwrap();
@@ -264,7 +265,7 @@ fn a_stranger_who_has_to_prove_its_address_gets_no_more_than_it_sent_until_it_ec
         peers.give(now, address(1, 1), &first);
         let id = accepted(&mut peers)[0];
         peers.peer(id).unwrap().send(&[2; 100_000]).unwrap();
-        // A victim whose address was forged: it answers nothing, and the forger cannot know the echo.
+        // A victim whose address was forged answers nothing, and the forger cannot know the echo.
         let (mut sent, mut received) = (0, first.len());
         for ms in 1..30_000 {
             let now = Time::from_millis(ms);

@@ -1,5 +1,4 @@
-//! What the fuzz targets hold for every input, held here for the recorded traces and for the inputs
-//! that once broke it.
+//! Runs the properties of the fuzz targets on the recorded traces, and on the inputs that once broke them.
 
 #[path = "../fuzz/src/lib.rs"]
 #[expect(clippy::expect_used, clippy::indexing_slicing, reason = "a property fails by a panic")]

@@ -1,4 +1,4 @@
-//! Repairs: what is lost comes without being sent again, within a budget, and only to who wants it.
+//! Repairs: lost segments are replaced without a resend, within a budget, and only for peers that want them.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -18,17 +18,17 @@ fn mode(repairs: u8) -> Mode {
     Mode::modern(Modern { repairs, ..Modern::default() })
 }
 
-/// Two ends, and a path on which each datagram to bob is under way for a step of 10 ms.
+/// Two ends, and a path on which each datagram to bob takes a step of 10 ms.
 struct Game {
     alice: Kcp<DatagramQueue>,
     bob: Kcp<DatagramQueue>,
     now: u64,
     sent: u64,
     received: u64,
-    /// Bytes of PUSHes and of repairs with their headers and 28 a datagram.
+    /// Bytes of PUSHes and of repairs, including headers and 28 per datagram.
     data_bytes: usize,
     repair_bytes: usize,
-    /// When anything left: the bytes of what was new and of repairs, each with 28 a datagram.
+    /// For each time of sending: the bytes of new data and of repairs, each including 28 per datagram.
     log: Vec<(u64, usize, usize)>,
     /// The number after the newest sent.
     nxt: u32,
@@ -41,12 +41,12 @@ impl Game {
         Self { alice, bob, now: 0, sent: 0, received: 0, data_bytes, repair_bytes, log, nxt }
     }
 
-    /// A message of `len` bytes leaves, and arrives unless `lost` says that its datagram does not.
+    /// Sends a message of `len` bytes, which arrives unless `lost` says that its datagram does not.
     fn step(&mut self, len: usize, lost: impl FnMut() -> bool) {
         self.burst(1, len, lost);
     }
 
-    /// The same for several messages together.
+    /// The same for several messages at once.
     fn burst(&mut self, count: u32, len: usize, mut lost: impl FnMut() -> bool) {
         for _ in 0..count {
             let number = usize::try_from(self.sent).unwrap();
@@ -93,10 +93,10 @@ impl Game {
 }
 
 #[test]
-fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
+fn a_lost_message_arrives_with_the_next_one_and_is_not_resent() {
     let mut game = Game::new(&repairing(100), &repairing(100));
     let mut rng = SimRng::new(1, 1);
-    // Until the loss is known, and there is a budget.
+    // Until the loss is known and there is a budget.
     for _ in 0..400 {
         game.step(100, || rng.random::<f64>() < 0.1);
     }
@@ -117,7 +117,7 @@ fn a_lost_message_comes_with_the_next_and_is_not_sent_again() {
 }
 
 #[test]
-fn no_more_is_spent_than_the_budget() {
+fn repairs_stay_within_the_budget() {
     for (repairs, len, loss) in [(10, 100, 0.1), (30, 100, 0.3), (100, 1000, 0.2), (30, 1300, 0.05)] {
         let mut game = Game::new(&repairing(repairs), &repairing(repairs));
         let mut rng = SimRng::new(repairs.into(), 1);
@@ -132,17 +132,17 @@ fn no_more_is_spent_than_the_budget() {
     }
 }
 
-/// In any second repairs take at most their share of what was new in it, and of the 64 KiB sent before
-/// it whose share may have been kept.
+/// In any second, repairs take at most their share of what was new in it, plus the savings from the 64 KiB
+/// sent before.
 #[test]
-fn in_no_second_is_more_spent_than_the_budget_and_what_was_kept() {
+fn in_no_second_do_repairs_exceed_the_budget_plus_savings() {
     for (repairs, loss) in [(10, 0.1), (50, 0.3), (100, 0.5), (200, 0.5)] {
         for seed in 1..=3 {
             let mut game = Game::new(&repairing(repairs), &repairing(repairs));
             let mut rng = SimRng::new(seed, 1);
             for number in 0..4000 {
-                // Small messages, of which each datagram has room for two repairs, and then large ones,
-                // which have up to 16 of their own.
+                // Small messages, whose datagrams have room for two repairs each, and then large ones, which
+                // get up to 16 datagrams for repairs.
                 let (count, len) = if number % 400 < 360 { (5, 100) } else { (1, 12_000) };
                 game.burst(count, len, || rng.random::<f64>() < loss);
             }
@@ -168,7 +168,7 @@ fn in_no_second_is_more_spent_than_the_budget_and_what_was_kept() {
 }
 
 #[test]
-fn acknowledgements_of_a_steady_beat_wait_for_company_but_not_for_trouble() {
+fn acks_of_a_steady_flow_are_combined_unless_something_is_missing() {
     let link = path(0.1);
     let run = |repairs| Scenario::new(Workload::input60(), link.clone(), mode(repairs)).run(1..=3).unwrap();
     let (none, some) = (run(0), run(20));
@@ -180,9 +180,9 @@ fn acknowledgements_of_a_steady_beat_wait_for_company_but_not_for_trouble() {
     assert!(some.latency().mean < none.latency().mean && some.bytes() < none.bytes());
 }
 
-/// Until that is seen, one of a hundred is assumed to get lost.
+/// Until it is clear that nothing gets lost, a loss of 1 % is assumed.
 #[test]
-fn without_loss_little_is_spent_at_first_and_then_nothing() {
+fn without_loss_there_are_few_repairs_at_first_and_then_none() {
     let mut game = Game::new(&repairing(100), &repairing(100));
     for _ in 0..300 {
         game.step(100, || false);
@@ -208,14 +208,14 @@ fn a_peer_that_does_not_rebuild_gets_copies_of_small_segments_and_no_repairs() {
         let resends = alice.resends_fast + alice.resends_timeout;
         println!("{} copies and {resends} resends of 500", alice.repairs_sent);
         assert!((40..120).contains(&alice.repairs_sent), "{} copies of about 50 lost", alice.repairs_sent);
-        assert!(resends < 25, "{resends} of about 50 lost were sent again all the same");
+        assert!(resends < 25, "{resends} of about 50 lost were resent nevertheless");
         // Larger ones are not copied.
         let mut game = Game::new(&repairing(100), &other);
         for _ in 0..500 {
             game.step(401, || rng.random::<f64>() < 0.1);
         }
         assert_eq!(game.alice.stats().repairs_sent, 0);
-        // And one that has no repairs itself takes none.
+        // A peer without repairs of its own does not use them.
         let mut game = Game::new(&other, &repairing(100));
         for _ in 0..500 {
             game.step(100, || rng.random::<f64>() < 0.1);
@@ -225,7 +225,7 @@ fn a_peer_that_does_not_rebuild_gets_copies_of_small_segments_and_no_repairs() {
 }
 
 #[test]
-fn forged_repairs_are_counted_and_nothing_else() {
+fn forged_repairs_are_only_counted() {
     let mut bob = kcp(&repairing(30));
     for sn in [0, 1, 2, 4, 5] {
         bob.input(at(0), &Raw::push(sn, &[7; 50]).bytes()).unwrap();
@@ -241,7 +241,7 @@ fn forged_repairs_are_counted_and_nothing_else() {
     let after = bob.stats();
     assert_eq!((after.rejected.repair, after.rebuilt), (2000, 0));
     assert_eq!((after.rcv_nxt, after.rcv_queue, after.rcv_buf), (before.rcv_nxt, 3, 2));
-    // One that is a repair may forge what is missing, and no more: the price of trusting it.
+    // A well-formed repair can forge the missing segments but no more: that is the price of trusting it.
     for count in 0..200 {
         let data: Vec<u8> = [3, count].into_iter().chain((0..60).map(|byte: u8| byte ^ count)).collect();
         bob.input(at(2), &Raw { sn: 3, data, ..Raw::wins(128) }.bytes()).unwrap();
@@ -250,9 +250,9 @@ fn forged_repairs_are_counted_and_nothing_else() {
     assert_eq!(bob.conv().0, CONV);
 }
 
-/// As from a LAN to a mobile network: what was a short round trip is no measure for ever.
+/// As when moving from a LAN to a mobile network: an old short round trip must not count forever.
 #[test]
-fn a_path_that_has_become_longer_is_protected_as_well() {
+fn a_path_that_became_longer_is_still_protected() {
     for seed in 1..=7 {
         let mut repairs = Vec::new();
         let mut ends = [kcp(&repairing(50)), kcp(&repairing(50))];
@@ -280,7 +280,7 @@ fn a_path_that_has_become_longer_is_protected_as_well() {
     }
 }
 
-/// The payload of a repair of the segment `sn` alone.
+/// The payload of a repair of segment `sn` alone.
 fn repair_of(sn: u32, frg: u8, data: &[u8]) -> Vec<u8> {
     let (mut encoder, mut payload) = (Encoder::new(), vec![0; data.len() + 5]);
     encoder.begin(0);
@@ -302,13 +302,13 @@ fn a_forged_repair_cannot_begin_a_message_that_never_fits() {
 }
 
 #[test]
-fn who_will_tell_an_acknowledgement_again_is_not_idle_and_keeps_it() {
+fn an_end_that_will_repeat_an_acknowledgement_is_not_idle() {
     let mut bob = kcp(&repairing(30));
     let payload = repair_of(0, 0, b"repair");
     let mut told_again = 0;
     for number in 0..100 {
         let now = at(20 * u64::from(number));
-        // Every other one is lost, so that losing an acknowledgement costs.
+        // Every other one is lost, so losing an acknowledgement matters.
         bob.input(now, &Raw { ts: number, ..Raw::push(2 * number, &[7; 1000]) }.bytes()).unwrap();
         bob.input(now, &Raw { data: payload.clone(), ..Raw::wins(128) }.bytes()).unwrap();
         bob.update(now);
@@ -340,7 +340,7 @@ fn only_a_repair_makes_acknowledgements_wait() {
             let wins = Raw { frg: 2, data: data.clone(), ..Raw::wins(128) };
             bob.input(now, &wins.bytes()).unwrap();
         }
-        // One is owed: for 1.25 gaps a packet at most, and until the third has come.
+        // One ack is owed: at most until 1.25 packet gaps have passed, or the third packet has come.
         assert_eq!(bob.check(at(70)), waits.then_some(at(70 + 25)), "{data:?}");
         let mut left = Vec::new();
         for number in 8..10 {
@@ -353,7 +353,7 @@ fn only_a_repair_makes_acknowledgements_wait() {
     }
 }
 
-/// Its ACKs must not ask for what it ignores.
+/// Its ACKs must not ask for repairs that it ignores.
 #[test]
 fn repairs_can_be_switched_off_and_on() {
     let (on, off) = (repairing(100), Config::turbo());
@@ -388,9 +388,9 @@ fn every_message_arrives_with_repairs_on_any_path() {
     }
 }
 
-/// Mean, p99 and bytes over those of KCP's fast mode, by family and budget.
+/// Ratios of mean, p99 and bytes to those of KCP's fast mode, by family and budget.
 #[test]
-fn repairs_buy_latency_for_bytes() {
+fn repairs_trade_bytes_for_latency() {
     for (family, repairs, mean, p99, bytes) in [
         (Family::input(), 10, 0.74, 0.67, 0.99),
         (Family::input(), 30, 0.66, 0.60, 1.03),

@@ -1,4 +1,4 @@
-//! Scenarios measure what the field knows: the figures of KCP's own test and of its modes.
+//! Scenarios reproduce known results: the figures of KCP's own test and of its modes.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// 60 ms of round trip, and that much lost each way.
+/// A round trip of 60 ms with this loss each way.
 fn lossy(loss: f64) -> LinkConfig {
     LinkConfig { jitter: ms(6), loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(60)) }
 }
@@ -25,8 +25,8 @@ fn in_ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// ikcp.c itself, in another simulator with the same random numbers: 159 and 615 ms for normal, 136
-/// and 397 for turbo at both ends. Its README, one run in real time: 156 and 571, 138 and 392.
+/// ikcp.c itself in another simulator with the same random numbers: 159 and 615 ms for normal, 136 and 397
+/// for turbo at both ends. Its README, one run in real time: 156 and 571, 138 and 392.
 #[test]
 fn upstream_figures_are_those_of_ikcp() {
     for (mode, mean, max) in [(Mode::normal(), 159.0, 615.0), (Mode::turbo(), 136.0, 397.0)] {
@@ -39,9 +39,9 @@ fn upstream_figures_are_those_of_ikcp() {
     }
 }
 
-/// The same simulator's ratios of turbo+flush to fast, 4 seeds: mean, p99, bytes.
+/// Ratios of turbo+flush to fast in the same simulator, 4 seeds: mean, p99, bytes.
 #[test]
-fn flushing_at_once_gains_what_it_gains_with_ikcp() {
+fn flushing_at_once_gains_as_much_as_with_ikcp() {
     for (family, mean, p99, bytes) in [
         (Family::input(), 0.82, 0.78, 1.02),
         (Family::snap(), 0.82, 0.83, 1.0),
@@ -83,7 +83,7 @@ fn a_seed_is_a_run() {
 }
 
 #[test]
-fn what_never_comes_is_missing_in_the_report() {
+fn undelivered_messages_are_missing_from_the_report() {
     let dead = Scenario::new(Workload::input60(), lossy(1.0), Mode::fast()).run(1..=2).unwrap();
     assert_eq!((dead.sent, dead.delivered, dead.latency().max), (7200, 0, Duration::ZERO));
     assert_eq!((dead.goodput(), dead.wire_per_payload() > 1.0), (0.0, true));
@@ -113,14 +113,14 @@ fn a_damaged_message_and_a_short_queue_are_errors() {
     assert_eq!(error.to_string(), "reorder is 7, outside 0 to 1");
 }
 
-/// A path of 20 Mbit/s and 60 ms with a queue as long as that.
+/// A path of 20 Mbit/s and 60 ms with a queue of the same length.
 fn narrow(loss: f64) -> LinkConfig {
     let bottleneck = Some(Bottleneck { rate: 20_000_000, queue: 150_000 });
     LinkConfig { jitter: Duration::ZERO, bottleneck, ..lossy(loss) }
 }
 
-/// ikcp.c in the other simulator: 6 Mbit/s, 3.8 bytes on the wire a byte without a congestion
-/// window, and 0.9 Mbit/s with one where 1 % get lost.
+/// ikcp.c in the other simulator: 6 Mbit/s and 3.8 bytes on the wire per byte without a congestion window,
+/// and 0.9 Mbit/s with one at 1 % loss.
 #[test]
 fn bulk_is_as_bad_as_with_ikcp() {
     let run = |mode: Mode, loss| {
@@ -152,10 +152,10 @@ fn two_flows_share_one_bottleneck() {
     assert_eq!(shared.iter().map(run).sum::<u64>(), one.runs[0].links[0].wire_bytes());
 }
 
-/// ikcp.c in the other simulator: 15 s and more until a closed window is open again, for the worst
-/// of a hundred seeds; in most the first word of it arrives.
+/// ikcp.c in the other simulator: 15 s and more until a closed window reopens, for the worst of a hundred
+/// seeds; with most seeds the first window update arrives.
 #[test]
-fn a_closed_window_opens_late_when_the_word_gets_lost() {
+fn a_closed_window_reopens_late_if_the_update_gets_lost() {
     let report = Scenario::new(Workload::reopen(), lossy(0.1), Mode::turbo_flush()).run(1..=100).unwrap();
     assert_eq!(report.delivered, 40_000);
     let mut last: Vec<_> = report.runs.iter().map(|run| *run.latencies.iter().max().unwrap()).collect();
@@ -164,7 +164,7 @@ fn a_closed_window_opens_late_when_the_word_gets_lost() {
     assert!((ms(5_000)..ms(40_000)).contains(&percentile(&last, 0.99)), "{:?}", percentile(&last, 0.99));
 }
 
-/// ikcp.c in the other simulator, p99 of the seeds: 3.7 s with fast, 0.9 s with turbo+flush.
+/// ikcp.c in the other simulator, p99 over the seeds: 3.7 s with fast, 0.9 s with turbo+flush.
 #[test]
 fn an_outage_costs_more_than_its_length() {
     let outages = vec![Time::from_millis(20_000)..Time::from_millis(23_000)];
@@ -180,7 +180,7 @@ fn an_outage_costs_more_than_its_length() {
 }
 
 #[test]
-fn a_mode_may_bring_a_congestion_controller() {
+fn a_mode_may_have_its_own_congestion_controller() {
     let congestion: Option<fn() -> Box<dyn CongestionControl>> = Some(|| Box::new(Unlimited));
     let mut mode = Mode::default_window().with_window(256);
     mode.ends = mode.ends.map(|end| EndMode { congestion, ..end });

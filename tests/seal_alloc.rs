@@ -1,4 +1,4 @@
-//! What protects a session is small, and a packet that is sealed and opened allocates nothing.
+//! The protection of a session is small, and sealing and opening a packet allocates nothing.
 
 use allocation_counter::measure;
 use whitewater::Time;
@@ -17,7 +17,7 @@ fn ends() -> Vec<(Keys, Keys)> {
     ends
 }
 
-/// Of the 4 KiB that an idle session may have; AES-GCM in Rust alone has the largest keys.
+/// Part of the 4 KiB allowed for an idle session; AES-GCM in pure Rust has the largest keys.
 const MOST: u64 = 2560;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Sessions in virtual time: the states of both ends, loss and copies of every packet, how long it takes to connect, how a session
-//! ends.
+//! Sessions in virtual time: the states of both ends, loss and duplication of every packet, how long it takes
+//! to connect, how a session ends.
 
 use crate::common;
 use crate::common::machine::Whole as _;
@@ -28,7 +28,7 @@ fn config() -> SessionConfig {
     SessionConfig { channels, lanes: default.lanes.repeat(2), ..default }
 }
 
-/// A world that is connected.
+/// A connected world.
 fn connected(seed: u64, link: &LinkConfig) -> World {
     let mut world = World::pair(seed, link, &config(), SUITE);
     world.connect();
@@ -58,7 +58,7 @@ fn lanes_datagrams_and_channels_share_one_session() {
 }
 
 #[test]
-fn receipts_tell_what_arrived_and_nothing_else() {
+fn receipts_report_what_arrived_and_nothing_else() {
     for seed in 1..=20 {
         let mut world = connected(seed, &path(0.3));
         let (mut sent, mut arrived, mut told) = (0u32, Vec::new(), Vec::new());
@@ -84,7 +84,7 @@ fn receipts_tell_what_arrived_and_nothing_else() {
     }
 }
 
-/// Percentiles of the time to connect over 1000 seeds, ms; those that did not are left out.
+/// Sorted times to connect over 1000 seeds, ms; failures are left out.
 fn handshakes(loss: f64) -> Vec<u64> {
     let mut times = Vec::new();
     for seed in 1..=1000 {
@@ -98,7 +98,7 @@ fn handshakes(loss: f64) -> Vec<u64> {
     times
 }
 
-/// Path: 60 ms one way, as in the targets.
+/// The path has 60 ms one way, as in the targets.
 #[test]
 fn connecting_takes_three_round_trips_and_loss_costs_little() {
     let [clean, third, most] = [0.0, 0.3, 0.6].map(handshakes);
@@ -111,7 +111,7 @@ fn connecting_takes_three_round_trips_and_loss_costs_little() {
 }
 
 #[test]
-fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_an_address() {
+fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_per_address() {
     let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
     let mut world = World::pair(1, &dead, &config(), SUITE);
     assert_eq!(world.clients[0].session.state(), ClientState::Hello);
@@ -122,7 +122,7 @@ fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_an_address() 
     assert_eq!(world.clients[0].session.state(), ClientState::Closed);
     let [(_, Event::Closed { reason, undelivered })] = world.clients[0].events[..] else { panic!() };
     assert_eq!((reason, undelivered), (CloseReason::ConnectTimeout, Undelivered::default()));
-    assert!((45..60).contains(&world.tap.len()), "{} HELLOs: 20 and then 4 a second", world.tap.len());
+    assert!((45..60).contains(&world.tap.len()), "{} HELLOs: 20, then 4 per second", world.tap.len());
     assert!(world.tap.iter().all(|(.., hello)| hello.len() == 1200));
 }
 
@@ -142,7 +142,7 @@ fn a_client_that_is_told_of_two_addresses_tries_both() {
 }
 
 #[test]
-fn an_idle_session_says_little_and_lives() {
+fn an_idle_session_sends_little_and_stays_up() {
     let mut world = connected(1, &path(0.0));
     world.run(1000);
     world.taps = true;
@@ -169,15 +169,15 @@ fn twenty_seconds_of_silence_end_both_ends() {
         assert!((19_500..=20_600).contains(&(at.since(cut).as_millis())), "{at}");
     }
     world.run(12_000);
-    assert!(world.server.is_empty(), "and nothing is left");
+    assert!(world.server.is_empty(), "nothing is left");
 }
 
-/// Who was not there to hear the peer does not accuse it.
+/// An end that was not running to hear the peer does not time it out at once.
 #[test]
 fn an_end_that_was_frozen_gives_the_other_two_seconds() {
     let slow = SessionConfig { timeout: Duration::from_secs(60), ..config() };
     let mut world = World::new(1, &server_config(&slow, SUITE));
-    world.add(&path(0.0), &path(0.0), &config(), target(SUITE)); // the client's patience is 20 s
+    world.add(&path(0.0), &path(0.0), &config(), target(SUITE)); // the client's timeout is 20 s
     world.connect();
     world.clients[0].frozen = true;
     world.run(30_000);
@@ -196,7 +196,7 @@ fn an_end_that_was_frozen_gives_the_other_two_seconds() {
 }
 
 #[test]
-fn time_that_goes_backwards_stands_still() {
+fn time_that_goes_backwards_counts_as_standing_still() {
     let mut world = connected(1, &path(0.0));
     let now = world.now;
     for back in [1, 5_000, 3_600_000] {
@@ -210,7 +210,7 @@ fn time_that_goes_backwards_stands_still() {
 }
 
 #[test]
-fn a_close_lets_arrive_what_was_sent_and_tells_the_peer_why() {
+fn a_close_delivers_what_was_sent_and_tells_the_peer_why() {
     for (seed, loss) in (1..=20).flat_map(|seed| [(seed, 0.0), (seed, 0.3)]) {
         let mut world = connected(seed, &path(loss));
         for number in 0..100u32 {
@@ -232,7 +232,7 @@ fn a_close_lets_arrive_what_was_sent_and_tells_the_peer_why() {
             world.run(22_000);
             None
         }) else {
-            continue; // all four CLOSEs were lost, and the answers to what still came
+            continue; // all four CLOSEs were lost, and so were the answers to later packets
         };
         assert_eq!((reason, server_reason), (CloseReason::Local(42), CloseReason::Peer(42)), "seed {seed}");
         assert!(undelivered.is_empty(), "seed {seed}: {undelivered:?}");
@@ -246,7 +246,7 @@ fn a_close_lets_arrive_what_was_sent_and_tells_the_peer_why() {
 }
 
 #[test]
-fn a_close_that_cannot_deliver_says_what_was_not() {
+fn a_close_that_cannot_deliver_reports_what_was_not_delivered() {
     let mut world = connected(1, &path(0.0));
     let dead = LinkConfig { loss: Loss::Random(1.0), ..path(0.0) };
     world.set_links(0, &dead, &dead);
@@ -263,12 +263,12 @@ fn a_close_that_cannot_deliver_says_what_was_not() {
     let (at, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
         panic!()
     };
-    assert_eq!(at.since(now), Duration::from_secs(6), "5 s of draining, 1 s of telling");
+    assert_eq!(at.since(now), Duration::from_secs(6), "5 s of draining, 1 s of closing");
     assert_eq!((reason, undelivered.segments, undelivered.messages), (CloseReason::Local(1), 3, 1));
 }
 
 #[test]
-fn both_may_close_at_once() {
+fn both_ends_may_close_at_once() {
     for seed in 1..=10 {
         let mut world = connected(seed, &path(0.1));
         let (now, id) = (world.now, world.sessions[0]);
@@ -284,7 +284,7 @@ fn both_may_close_at_once() {
 }
 
 #[test]
-fn a_server_closes_and_its_slot_is_free_after_it_was_read() {
+fn a_server_that_closes_frees_the_slot_once_its_data_was_read() {
     let mut world = connected(1, &path(0.0));
     let (now, id) = (world.now, world.sessions[0]);
     world.client().send(0, b"unread").unwrap();
@@ -303,7 +303,7 @@ fn a_server_closes_and_its_slot_is_free_after_it_was_read() {
 
 #[test]
 #[cfg(feature = "crypto")] // only authentic packets may move a session
-fn a_rebound_client_goes_on_within_two_round_trips_and_a_tenth_of_a_second() {
+fn a_rebound_client_continues_within_two_round_trips_and_a_tenth_of_a_second() {
     for seed in 1..=10 {
         let mut world = connected(seed, &path(0.0));
         world.run(2_000);
@@ -324,7 +324,7 @@ fn a_rebound_client_goes_on_within_two_round_trips_and_a_tenth_of_a_second() {
 }
 
 #[test]
-fn a_session_that_may_not_move_stays() {
+fn a_session_that_may_not_migrate_stays() {
     let config = server_config(&config(), SUITE);
     let mut world = World::new(1, &whitewater::session::ServerConfig { migration: false, ..config });
     world.add(&path(0.0), &path(0.0), &self::config(), target(SUITE));
@@ -380,7 +380,7 @@ fn a_wrong_secret_makes_no_session() {
 }
 
 #[test]
-#[cfg(feature = "crypto")] // there are none
+#[cfg(feature = "crypto")] // there are no keys without it
 fn keys_are_updated_while_data_flows() {
     let config = SessionConfig { key_update: 64, ..config() };
     let mut world =
@@ -399,14 +399,14 @@ fn keys_are_updated_while_data_flows() {
 }
 
 #[test]
-fn a_peer_that_reads_nothing_is_let_go_after_half_a_minute() {
+fn a_peer_that_reads_nothing_is_dropped_after_half_a_minute() {
     let mut world = connected(1, &path(0.0));
     for _ in 0..200 {
         world.client().send(0, &[1; 1000]).unwrap();
     }
     world.drain();
     world.run(29_000);
-    assert!(world.client().is_up(), "it only has no room");
+    assert!(world.client().is_up(), "it just has no room");
     world.run(5_000);
     let (_, Event::Closed { reason, undelivered }) = *world.clients[0].events.last().unwrap() else {
         panic!()

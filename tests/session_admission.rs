@@ -1,4 +1,5 @@
-//! The application decides who comes in: yes, no, or not yet, whatever the network does to the question and to the answer.
+//! The application decides which clients get in: yes, no, or later, whatever the network does to the request
+//! and the answer.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -33,24 +34,24 @@ fn enter(world: &mut World, link: &LinkConfig, user: &[u8]) -> usize {
     world.add(link, link, &SessionConfig::default(), target)
 }
 
-/// Who asked so far.
+/// The requests so far.
 fn requests(world: &World) -> Vec<SessionId> {
     let asked = |(_, id, event): &_| (*event == Event::Requested).then_some(*id);
     world.events.iter().filter_map(asked).collect()
 }
 
-/// The first request, when it has come.
+/// The first request, once it has come.
 fn first(world: &mut World) -> SessionId {
-    assert!(world.run_until(9_000, |world| !requests(world).is_empty()), "nobody asks");
+    assert!(world.run_until(9_000, |world| !requests(world).is_empty()), "no request came");
     requests(world)[0]
 }
 
-/// What the server's application was told of a request.
+/// The events that the server's application got for a request.
 fn told(world: &World, id: SessionId) -> Vec<Event> {
     world.events.iter().filter(|(_, of, _)| *of == id).map(|(.., event)| *event).collect()
 }
 
-/// What it is told of a client that does not come.
+/// The event for a client that does not follow up.
 fn given_up() -> Event {
     Event::Closed { reason: CloseReason::ConnectTimeout, undelivered: Undelivered::default() }
 }
@@ -61,7 +62,7 @@ fn accepts(world: &World) -> BTreeSet<Vec<u8>> {
 }
 
 #[test]
-fn the_application_sees_who_asks_and_each_end_hears_the_other() {
+fn the_application_sees_each_request_and_both_ends_get_each_others_data() {
     let mut world = world(1);
     enter(&mut world, &path(0.0), b"red team");
     let id = first(&mut world);
@@ -81,9 +82,9 @@ fn the_application_sees_who_asks_and_each_end_hears_the_other() {
     assert_eq!(told(&world, id), [Event::Requested, Event::Connected]);
 }
 
-/// The client asks on, and the application thinks about it for a while.
+/// The client keeps asking while the application takes its time.
 #[test]
-fn a_late_yes_is_a_yes_under_loss_and_copies() {
+fn a_late_yes_works_under_loss_and_duplication() {
     let bad = LinkConfig { duplicate: 0.3, jitter: ms(50), ..path(0.3) };
     for seed in 1..=50 {
         let mut world = world(seed);
@@ -123,9 +124,9 @@ fn a_no_reaches_the_client_whatever_is_lost_and_is_always_the_same() {
     assert!(slowest <= 4_000, "{slowest} ms for a no through 50 % loss");
 }
 
-/// For as long as the cookie lives, and no more often than each 50 ms.
+/// For as long as the cookie is valid, and at most every 50 ms.
 #[test]
-fn copies_of_the_question_get_the_same_no_and_are_no_other_question() {
+fn duplicates_of_a_request_get_the_same_no_and_are_not_new_requests() {
     let mut world = world(1);
     enter(&mut world, &path(0.0), b"");
     let id = first(&mut world);
@@ -159,7 +160,7 @@ fn copies_of_the_question_get_the_same_no_and_are_no_other_question() {
 }
 
 #[test]
-fn who_is_never_answered_is_forgotten_after_ten_seconds() {
+fn an_unanswered_request_is_dropped_after_ten_seconds() {
     let mut world = world(1);
     let client = enter(&mut world, &path(0.0), b"");
     let id = first(&mut world);
@@ -174,7 +175,7 @@ fn who_is_never_answered_is_forgotten_after_ten_seconds() {
 }
 
 #[test]
-fn to_answer_too_late_or_twice_or_too_much_is_an_error() {
+fn answering_too_late_or_twice_or_with_too_much_data_is_an_error() {
     let mut world = world(1);
     enter(&mut world, &path(0.0), b"");
     let id = first(&mut world);
@@ -188,7 +189,7 @@ fn to_answer_too_late_or_twice_or_too_much_is_an_error() {
     assert_eq!(world.server.reject(now, id, 1, b""), Err(DecisionError::NoRequest));
     world.connect();
     assert_eq!(world.client().user().len(), 256);
-    assert_eq!(world.server.reject(now, id, 1, b""), Err(DecisionError::NoRequest), "it is in");
+    assert_eq!(world.server.reject(now, id, 1, b""), Err(DecisionError::NoRequest), "it was accepted");
 
     enter(&mut world, &path(0.0), b"");
     assert!(world.run_until(1_000, |world| requests(world).len() == 2));
@@ -197,16 +198,16 @@ fn to_answer_too_late_or_twice_or_too_much_is_an_error() {
     assert_eq!(
         world.server.accept(late, id, b""),
         Err(DecisionError::NoRequest),
-        "before the timer has gone off"
+        "before the timer has fired"
     );
     world.now = late;
     world.run(100);
     assert_eq!(told(&world, id), [Event::Requested, given_up()]);
 }
 
-/// The application has kept a seat for it, and is told that it is free again.
+/// The application has reserved a seat for it, and learns that it is free again.
 #[test]
-fn who_is_let_in_and_does_not_come_is_told_of() {
+fn an_accepted_client_that_does_not_follow_up_is_reported() {
     let mut world = world(1);
     enter(&mut world, &path(0.0), b"");
     let id = first(&mut world);
@@ -223,7 +224,7 @@ fn who_is_let_in_and_does_not_come_is_told_of() {
 }
 
 #[test]
-fn requests_that_nobody_answers_take_no_room_from_those_that_are() {
+fn unanswered_requests_take_no_room_from_answered_ones() {
     let mut world = world(1);
     world.taps = false;
     for number in 0..10_000u32 {
@@ -252,10 +253,10 @@ fn requests_that_nobody_answers_take_no_room_from_those_that_are() {
     assert_eq!((world.server.len(), world.server.stats().rejected.unanswered), (1, 10_000));
 }
 
-/// A stranger with a cookie and without the secret.
+/// A stranger with a cookie but without the secret.
 #[test]
-#[cfg(feature = "crypto")] // there is no secret
-fn who_has_no_secret_pushes_nobody_out() {
+#[cfg(feature = "crypto")] // there is no secret without it
+fn a_stranger_without_the_secret_displaces_nobody() {
     let config = ServerConfig { half_open: 10, half_open_per_address: 1, ..asking() };
     let mut world = World::new(1, &config);
     let from = |number: u8, port: u16| ([20, 0, 0, number], port).into();
@@ -275,7 +276,7 @@ fn who_has_no_secret_pushes_nobody_out() {
     assert_eq!(
         (world.server.stats().rejected.unanswered, world.server.len()),
         (1, 10),
-        "its own oldest goes"
+        "its own oldest is dropped"
     );
     let gone = requests(&world)[3];
     assert!(world.server.request(gone).is_none() && told(&world, gone) == [Event::Requested, given_up()]);
@@ -287,7 +288,7 @@ fn roomy(suite: Suite) -> ServerConfig {
     ServerConfig { accept_burst: 200, ..limits }
 }
 
-/// Bytes that a server keeps for each of 200 requests, and for each after it was rejected.
+/// Bytes that a server keeps for each of 200 requests, and for each rejection.
 fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
     let connects = (1..=200).map(|number| {
         let from = ([30, 0, 0, 1], number.into()).into();
@@ -318,7 +319,7 @@ fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
 }
 
 #[test]
-fn what_a_request_and_a_rejection_keep_is_at_most_2_kib_each() {
+fn a_request_and_a_rejection_take_at_most_2_kib_each() {
     for suite in [SUITE, Suite::Checked] {
         let each = kept(&mut World::new(1, &roomy(suite)), |_| target(suite));
         println!("{suite:?}: {each:?} bytes for a request, for a rejection");
@@ -326,7 +327,7 @@ fn what_a_request_and_a_rejection_keep_is_at_most_2_kib_each() {
     }
 }
 
-/// A request says that the client may come in, once: what it has shown for that is spent.
+/// A request means that the client may come in, once: its token is used up.
 #[cfg(feature = "crypto")]
 mod tokens {
     use super::*;
@@ -361,7 +362,7 @@ mod tokens {
     }
 
     #[test]
-    fn a_request_with_the_longest_token_keeps_at_most_2_kib_as_well() {
+    fn a_request_with_the_longest_token_also_takes_at_most_2_kib() {
         let mut world = World::new(1, &roomy(SUITE));
         require(&mut world, verifier(SERVER_ID));
         let (addresses, user) = ([server_address()], &[7; 256]);
@@ -372,7 +373,7 @@ mod tokens {
     }
 
     #[test]
-    fn a_token_is_used_up_by_the_question_whatever_the_answer() {
+    fn a_token_is_used_up_by_the_request_whatever_the_answer() {
         for answer in 0..3 {
             let mut world = world();
             let token = token(99, NOW, 2);
@@ -394,9 +395,10 @@ mod tokens {
         }
     }
 
-    /// Whoever waits while the same client comes in by a newer token is out, also if the application lets it in after that.
+    /// If a client waits while it also connects with a newer token, the older request fails, even if the
+    /// application accepts it later.
     #[test]
-    fn the_newest_token_of_a_client_holds_however_late_an_older_one_is_let_in() {
+    fn the_newest_token_of_a_client_wins_however_late_an_older_one_is_accepted() {
         let mut world = world();
         let older = enter(&mut world, &token(99, NOW, 2));
         let old = first(&mut world);
@@ -412,9 +414,9 @@ mod tokens {
         assert_eq!((world.clients[newer].closed(), world.server.pass(new).unwrap().client_id), (None, 99));
     }
 
-    /// Said once and forgotten, the loss of such a rejection would leave the client waiting for 10 s.
+    /// If such a rejection were sent only once, its loss would leave the client waiting for 10 s.
     #[test]
-    fn who_is_rejected_for_an_older_token_is_told_so_through_loss() {
+    fn a_client_rejected_for_an_older_token_learns_it_despite_loss() {
         for seed in 1..=50 {
             let mut world = strict(seed, verifier(SERVER_ID));
             enter(&mut world, &token(99, NOW + 1, 2));
@@ -433,7 +435,7 @@ mod tokens {
     }
 }
 
-/// Lets a client ask, and says no; whether it was asked about.
+/// Lets a client ask, and rejects it. Returns whether the application was asked.
 fn ask_and_reject(world: &mut World, from: std::net::SocketAddr, connect: &[u8]) -> bool {
     let before = world.events.len();
     world.inject(from, connect);
@@ -445,7 +447,7 @@ fn ask_and_reject(world: &mut World, from: std::net::SocketAddr, connect: &[u8])
 }
 
 #[test]
-fn a_no_outlives_what_else_is_remembered_and_is_never_asked_about_twice() {
+fn a_rejection_is_remembered_and_the_application_never_asked_twice() {
     for max_sessions in [1, 16] {
         let session = SessionConfig::default();
         let config = ServerConfig { ask: true, max_sessions, ..server_config(&session, SUITE) };
@@ -458,7 +460,7 @@ fn a_no_outlives_what_else_is_remembered_and_is_never_asked_about_twice() {
             assert!(ask_and_reject(&mut world, from, &connect), "{number}");
         }
         world.run(3_000);
-        assert!(!ask_and_reject(&mut world, client_address(1, 1), &first), "it was told");
+        assert!(!ask_and_reject(&mut world, client_address(1, 1), &first), "it got its answer");
         world.run(7_500);
         let last = connect_of(&mut world, client_address(2, 1), 9999, target(SUITE));
         assert!(ask_and_reject(&mut world, client_address(2, 1), &last));
@@ -466,7 +468,7 @@ fn a_no_outlives_what_else_is_remembered_and_is_never_asked_about_twice() {
 }
 
 #[test]
-fn a_server_that_could_take_nobody_is_refused_by_name() {
+fn a_server_that_nobody_could_join_is_refused_by_name() {
     let none = ServerConfig { suites: Vec::new(), ..server_config(&SessionConfig::default(), SUITE) };
     assert_eq!(none.check().map_err(|error| error.field), Err("suites"));
     let built_in = ServerConfig { suites: vec![Suite::TOKEN], ..none };

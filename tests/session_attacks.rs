@@ -1,4 +1,4 @@
-//! What a hostile network can do to sessions: nothing but what a bad one does. Figures are bytes, counters and virtual time.
+//! A hostile network can do no more to sessions than a bad one. Figures are bytes, counters and virtual time.
 
 #![expect(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn connected(seed: u64) -> World {
     world
 }
 
-/// A world that connects, every datagram of which is recorded.
+/// A connected world that has recorded every datagram.
 fn tapped(seed: u64) -> World {
     let mut world = World::new(seed, &server_config(&SessionConfig::default(), SUITE));
     world.taps = true;
@@ -51,7 +51,7 @@ fn hello(suite: Suite, cid: u64, size: u16) -> Vec<u8> {
     datagram
 }
 
-/// A CONNECT of somebody without encryption.
+/// A CONNECT of an unencrypted stranger.
 fn connect(cid: u64, epoch: u32, cookie: [u8; 16], salt: u8) -> Vec<u8> {
     let (mut payload, mut msg1, mut datagram) = (Vec::new(), Vec::new(), Vec::new());
     let said = Msg1 { features: 0, max_datagram: 1200, rcv_wnd: 128, keepalive_ms: 500, user: b"" };
@@ -64,7 +64,7 @@ fn connect(cid: u64, epoch: u32, cookie: [u8; 16], salt: u8) -> Vec<u8> {
     datagram
 }
 
-/// The cookie that the server gives somebody.
+/// The cookie that the server gives to an address.
 fn cookie(world: &mut World, from: SocketAddr, cid: u64) -> (u32, [u8; 16]) {
     world.strangers.clear();
     world.inject(from, &hello(Suite::Checked, cid, 512));
@@ -91,7 +91,7 @@ fn of_kind(world: &World, kind: u8, to_server: bool) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_flood_of_spoofed_hellos_grows_nothing_and_is_answered_with_less() {
+fn a_flood_of_spoofed_hellos_takes_no_memory_and_gets_smaller_answers() {
     let mut world = connected(1);
     let hellos: Vec<_> = (0..64).map(|cid| hello(SUITE, cid, 512)).collect();
     let (mut received, mut sent, mut buf) = (0, 0, Vec::with_capacity(1500));
@@ -116,7 +116,7 @@ fn a_flood_of_spoofed_hellos_grows_nothing_and_is_answered_with_less() {
 }
 
 #[test]
-fn cookies_are_limited_for_all_together() {
+fn cookies_have_a_global_rate_limit() {
     let config = ServerConfig { challenges_per_second: 100, ..ServerConfig::insecure() };
     let mut world = checked(config);
     for number in 0..1000 {
@@ -126,7 +126,7 @@ fn cookies_are_limited_for_all_together() {
 }
 
 #[test]
-fn a_connect_without_a_good_cookie_is_dropped_before_anything_is_kept() {
+fn a_connect_without_a_valid_cookie_is_dropped_before_anything_is_stored() {
     let mut world = checked(ServerConfig::insecure());
     let (epoch, good) = cookie(&mut world, stranger(1), 7);
     world.strangers.clear();
@@ -146,7 +146,7 @@ fn a_connect_without_a_good_cookie_is_dropped_before_anything_is_kept() {
 }
 
 #[test]
-fn one_address_gets_its_share_and_others_connect() {
+fn one_address_only_gets_its_share_and_others_connect() {
     let mut world = checked(ServerConfig { half_open_per_address: 100, ..ServerConfig::insecure() });
     let from = stranger(1);
     let mut most = 0;
@@ -165,7 +165,7 @@ fn one_address_gets_its_share_and_others_connect() {
 }
 
 #[test]
-fn who_asks_and_never_comes_takes_no_room_from_who_does() {
+fn clients_that_never_follow_up_take_no_room_from_others() {
     let mut world = checked(ServerConfig::insecure());
     for number in 0..10_000 {
         let from = stranger(number);
@@ -178,12 +178,12 @@ fn who_asks_and_never_comes_takes_no_room_from_who_does() {
     world.connect();
     assert!(world.now.since(start) <= ms(3000));
     world.run(10_000);
-    assert_eq!(world.server.len(), 1, "10 s, and the others are gone");
+    assert_eq!(world.server.len(), 1, "after 10 s the others are gone");
     assert_eq!(world.server.stats().unconfirmed, 10_000);
 }
 
 #[test]
-fn a_host_that_asks_again_and_again_loses_its_own_oldest() {
+fn a_host_that_keeps_asking_displaces_its_own_oldest_attempt() {
     let mut world = checked(ServerConfig::insecure());
     for cid in 0..20 {
         let (epoch, cookie) = cookie(&mut world, stranger(1), cid);
@@ -219,7 +219,7 @@ fn a_replayed_connect_opens_no_ghost() {
 }
 
 #[test]
-fn a_doubled_connect_is_answered_byte_by_byte_the_same() {
+fn a_duplicated_connect_gets_the_same_answer_byte_for_byte() {
     let link = LinkConfig { duplicate: 1.0, jitter: ms(120), ..path() };
     let mut world = World::pair(3, &link, &SessionConfig::default(), SUITE);
     world.taps = true;
@@ -230,7 +230,7 @@ fn a_doubled_connect_is_answered_byte_by_byte_the_same() {
 }
 
 #[test]
-fn everything_replayed_in_any_order_counts_once() {
+fn packets_replayed_in_any_order_count_once() {
     let mut world = connected(1);
     for number in 0..200u32 {
         world.client().send(0, &number.to_le_bytes()).unwrap();
@@ -238,7 +238,7 @@ fn everything_replayed_in_any_order_counts_once() {
         world.drain();
         world.run(5);
     }
-    world.run(200); // until nothing is under way
+    world.run(200); // until nothing is in flight
     let from = world.address(0);
     let mut all: Vec<_> = world.tap.iter().filter(|(.., to, _)| *to == server_address()).cloned().collect();
     let (before, mut rng) = (world.session().stats(), SimRng::new(1, 1));
@@ -277,7 +277,7 @@ fn wrong_tags_change_nothing_but_a_counter() {
 }
 
 #[test]
-fn forged_packets_of_every_kind_end_neither_session_nor_handshake() {
+fn forged_packets_of_every_kind_end_neither_a_session_nor_a_handshake() {
     for stage in 0..40 {
         let mut world = tapped(stage);
         world.run(stage * 5);
@@ -301,7 +301,7 @@ fn forged_packets_of_every_kind_end_neither_session_nor_handshake() {
     }
 }
 
-/// By somebody who sees every packet, and has no key.
+/// From an attacker who sees every packet but has no key.
 fn forgeries(cid: u64, sid: u32) -> Vec<Vec<u8>> {
     let suite = SUITE.code();
     let mut all = vec![Vec::new(); 5];
@@ -317,17 +317,17 @@ fn forgeries(cid: u64, sid: u32) -> Vec<Vec<u8>> {
     for phase in [0, 1] {
         let mut data = vec![kind::DATA + phase];
         data.extend_from_slice(&sid.to_le_bytes());
-        data.extend_from_slice(&[1, 0, 0, 0, 8, 1, 0, 0]); // CLOSE, in clear
+        data.extend_from_slice(&[1, 0, 0, 0, 8, 1, 0, 0]); // CLOSE, in the clear
         data.extend_from_slice(&[0; 30]);
         all.push(data);
     }
     all
 }
 
-/// The thief sees each packet, and his copy arrives first.
+/// The thief sees each packet, and the thief's copy arrives first.
 #[test]
-#[cfg(feature = "crypto")] // such a session does not move
-fn a_thief_gets_no_session_and_no_more_bytes_than_he_sends() {
+#[cfg(feature = "crypto")] // such a session cannot migrate
+fn a_thief_gets_no_session_and_no_more_bytes_than_they_send() {
     let mut world = connected(1);
     world.run(1_000);
     let (thief, home) = (stranger(66), world.address(0));
@@ -358,7 +358,7 @@ fn a_thief_gets_no_session_and_no_more_bytes_than_he_sends() {
 }
 
 #[test]
-fn only_a_server_that_has_forgotten_can_say_so() {
+fn only_a_server_without_the_session_can_reset_it() {
     let config = server_config(&SessionConfig::default(), SUITE);
     let config = ServerConfig { reset_key: Some([3; 16]), ..config };
     let mut world = World::new(1, &config);
@@ -374,11 +374,11 @@ fn only_a_server_that_has_forgotten_can_say_so() {
     for number in 0..1000 {
         world.inject(stranger(number), &datagram);
     }
-    assert!(world.strangers.len() - sent <= 10, "and not more often than it may");
+    assert!(world.strangers.len() - sent <= 10, "within the rate limit");
 }
 
 #[test]
-fn what_no_client_sends_is_counted_and_forgotten() {
+fn packets_that_no_client_sends_are_only_counted() {
     let mut world = connected(1);
     let before = world.server.stats();
     let mut rng = SimRng::new(5, 5);
@@ -394,9 +394,9 @@ fn what_no_client_sends_is_counted_and_forgotten() {
     assert!(world.client().is_up() && world.session().is_up());
 }
 
-/// Numbers of sessions are not those of the sessions before.
+/// Session numbers are not reused.
 #[test]
-fn a_session_of_before_finds_nothing() {
+fn packets_of_an_old_session_find_no_session() {
     let mut world = connected(1);
     let (id, now) = (world.sessions[0], world.now);
     let data = of_kind(&world, kind::DATA, true);
@@ -415,7 +415,7 @@ fn a_session_of_before_finds_nothing() {
 }
 
 #[test]
-fn clients_that_ask_and_never_come_do_not_lock_a_small_server() {
+fn clients_that_never_follow_up_do_not_block_a_small_server() {
     let config = ServerConfig { max_sessions: 16, ..server_config(&SessionConfig::default(), SUITE) };
     let mut world = World::new(1, &config);
     let path = LinkConfig::with_rtt(ms(20));
@@ -438,7 +438,7 @@ fn clients_that_ask_and_never_come_do_not_lock_a_small_server() {
 }
 
 #[test]
-fn a_reset_that_somebody_else_asked_for_ends_nothing() {
+fn a_reset_provoked_by_somebody_else_ends_nothing() {
     let config = ServerConfig { reset_key: Some([5; 16]), ..server_config(&SessionConfig::default(), SUITE) };
     let mut world = World::new(1, &config);
     let (path, thief) = (LinkConfig::with_rtt(ms(20)), client_address(66, 6));
@@ -450,7 +450,7 @@ fn a_reset_that_somebody_else_asked_for_ends_nothing() {
     data.resize(40, 0);
     world.strangers.clear();
     world.inject(thief, &data);
-    let (_, reset) = world.strangers.pop().expect("a RESET for the session that comes next");
+    let (_, reset) = world.strangers.pop().expect("a RESET for the next session");
     let victim = world.add(&path, &path, &SessionConfig::default(), target(SUITE));
     world.run(1000);
     assert_eq!(world.sessions[1].to_string(), format!("{next:08x}"));
@@ -462,9 +462,9 @@ fn a_reset_that_somebody_else_asked_for_ends_nothing() {
     assert!(world.clients[victim].session.connection().is_some_and(|connection| connection.is_up()));
 }
 
-/// By a peer that has the keys and keeps no rule.
+/// From a peer with the keys that breaks the rules.
 #[test]
-fn an_answer_to_what_was_not_asked_yet_or_long_ago_is_no_round_trip() {
+fn an_answer_to_no_ping_or_an_old_one_is_no_round_trip() {
     let mut world = World::pair(1, &path(), &SessionConfig::default(), Suite::Checked);
     world.taps = true;
     world.connect();

@@ -1,4 +1,4 @@
-//! What leaves at once is acknowledged, so that it need not leave twice.
+//! Bursts are acknowledged in time, so they are not resent.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -12,7 +12,7 @@ use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::session::{ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
-/// Sends a block of 64 KiB that leaves at once over a clean path and returns the bytes that it took.
+/// Sends a block of 64 KiB at once over a clean path. Returns the bytes that it took.
 fn bytes_of_a_block(rtt: u64) -> u64 {
     let session = SessionConfig { channels: vec![ChannelConfig::blocks()], ..SessionConfig::default() };
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(rtt)), &session, SUITE);
@@ -32,7 +32,7 @@ fn a_block_over_a_clean_path_is_sent_once() {
 }
 
 #[test]
-fn a_block_that_a_server_sends_at_once_waits_for_the_round_trip_of_the_handshake() {
+fn a_block_that_a_server_sends_at_once_uses_the_handshakes_round_trip() {
     let channels = vec![ChannelConfig { resend: Resend::Rtt(150), ..ChannelConfig::blocks() }];
     let session = SessionConfig { channels, ..SessionConfig::default() };
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(300)), &session, SUITE);
@@ -44,7 +44,7 @@ fn a_block_that_a_server_sends_at_once_waits_for_the_round_trip_of_the_handshake
 }
 
 #[test]
-fn datagrams_that_leave_at_once_all_have_receipts() {
+fn datagrams_sent_at_once_all_get_receipts() {
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(20)), &SessionConfig::default(), SUITE);
     world.connect();
     for _ in 0..60 {
@@ -56,9 +56,9 @@ fn datagrams_that_leave_at_once_all_have_receipts() {
     assert_eq!((received, receipts), (60, 60));
 }
 
-/// An ACK reaches 32 numbers: with half of that some may still come before it leaves.
+/// An ACK covers 32 numbers; waiting for half of that leaves room for more that arrive before it is sent.
 #[test]
-fn an_acknowledgement_waits_until_what_it_tells_of_is_15_numbers_behind() {
+fn an_acknowledgement_waits_at_most_until_it_lags_15_numbers() {
     let session = SessionConfig { ack_delay: ms(100), ..SessionConfig::default() };
     let mut world = open_server(ServerConfig { session, ..ServerConfig::default() });
     let mut rogue = Rogue::connect(&mut world, 1).unwrap();

@@ -1,5 +1,5 @@
-//! Everything at once in one session: lanes, the four kinds of channels, unreliable datagrams. Each keeps its promise whatever gets
-//! lost, says what has arrived, and all share datagrams.
+//! Everything at once in one session: lanes, the four kinds of channels, unreliable datagrams. Each keeps its
+//! promise whatever gets lost, reports what arrived, and all share datagrams.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -45,7 +45,7 @@ fn connected(seed: u64, loss: f64, session: &SessionConfig) -> World {
     world
 }
 
-/// What the server got, and what the client was told of that.
+/// What the server received, and what the client was told about that.
 #[derive(Default)]
 struct Seen {
     lanes: [Vec<u32>; 2],
@@ -53,7 +53,7 @@ struct Seen {
     datagrams: Vec<u32>,
     told: [BTreeSet<u32>; 4],
     told_datagrams: BTreeSet<u32>,
-    /// After each message of lane 0, where it ends.
+    /// For each message on lane 0, where it ends.
     marks: Vec<Sn>,
 }
 
@@ -68,7 +68,7 @@ fn message(number: u32, len: usize) -> Vec<u8> {
 }
 
 impl Seen {
-    /// A tick of a game: a message of each kind, and now and then something large.
+    /// One tick of a game: a message of each kind, and now and then something large.
     fn send(&mut self, world: &mut World, tick: u32) {
         let now = world.now;
         let client = world.client();
@@ -79,7 +79,7 @@ impl Seen {
         }
         for channel in [ORDERED, UNORDERED, SEQUENCED, UNRELIABLE] {
             let id = client.send_message(channel, now, Blob(message(tick, 40))).unwrap();
-            assert_eq!(u32::from(id.0), tick, "a message each tick");
+            assert_eq!(u32::from(id.0), tick, "one message per tick");
         }
         client.send_datagram(&message(tick, 100)).unwrap();
     }
@@ -89,7 +89,7 @@ impl Seen {
         let server = world.session();
         for (lane, got) in self.lanes.iter_mut().enumerate() {
             while let Ok(len) = server.recv(lane, &mut buf) {
-                assert!(buf[4..len].iter().all(|byte| *byte == buf[0]), "as it was sent");
+                assert!(buf[4..len].iter().all(|byte| *byte == buf[0]), "intact");
                 got.push(number(&buf));
             }
         }
@@ -105,11 +105,11 @@ impl Seen {
         let client = world.client();
         for (channel, told) in self.told.iter_mut().enumerate() {
             while let Some(Seq16(id)) = client.pop_delivered_message(channel) {
-                assert!(told.insert(id.into()), "told twice");
+                assert!(told.insert(id.into()), "reported twice");
             }
         }
         while let Some(id) = client.pop_delivered() {
-            assert!(self.told_datagrams.insert(u32::try_from(id.0).unwrap()), "told twice");
+            assert!(self.told_datagrams.insert(u32::try_from(id.0).unwrap()), "reported twice");
         }
         let acked = client.acked_up_to(0).unwrap();
         let known = self.marks.iter().filter(|mark| !acked.is_before(**mark)).count();
@@ -128,7 +128,7 @@ fn set(numbers: &[u32]) -> BTreeSet<u32> {
 }
 
 #[test]
-fn every_kind_keeps_its_promise_whatever_gets_lost() {
+fn every_kind_of_channel_keeps_its_promise_under_loss() {
     const TICKS: u32 = 250;
     for (seed, loss) in (1..=3).flat_map(|seed| [0.0, 0.1, 0.3, 0.6].map(|loss| (seed, loss))) {
         let name = format!("seed {seed}, {loss} lost");
@@ -154,7 +154,8 @@ fn every_kind_keeps_its_promise_whatever_gets_lost() {
         assert!(seen.channels[ORDERED].iter().copied().eq(0..TICKS), "{name}: in order");
         assert_eq!(set(&seen.channels[UNORDERED]).len(), TICKS as usize, "{name}");
         assert!(is_rising(&seen.channels[SEQUENCED]), "{name}: never back");
-        // What is said to have arrived has; a sequenced one may have come after a newer one, and is dropped.
+        // What is reported as arrived has arrived; a sequenced message may have come after a newer one and
+        // been dropped.
         let arrived = set(&seen.channels[UNRELIABLE]);
         assert!(seen.told[UNRELIABLE].is_subset(&arrived), "{name}");
         assert!(seen.told_datagrams.is_subset(&set(&seen.datagrams)), "{name}");
@@ -193,7 +194,7 @@ fn all_kinds_of_a_tick_leave_in_one_datagram() {
 }
 
 #[test]
-fn an_urgent_lane_does_not_wait_for_a_long_one_nor_for_paced_datagrams() {
+fn an_urgent_lane_waits_neither_for_a_busy_one_nor_for_paced_datagrams() {
     let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
     for pacing in [None, pacing] {
         let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
@@ -217,11 +218,11 @@ fn an_urgent_lane_does_not_wait_for_a_long_one_nor_for_paced_datagrams() {
 }
 
 #[test]
-fn what_100_ms_of_the_rate_allow_leaves_at_once_and_the_rest_evenly() {
+fn a_burst_of_100_ms_leaves_at_once_and_the_rest_evenly() {
     for rate in [20, 80] {
         let pacing = Some(PaceConfig { good_rate: rate, ..PaceConfig::default() });
         let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
-        world.run(2_000); // more than 100 ms is not kept
+        world.run(2_000); // no more than 100 ms is saved up
         world.taps = true;
         for _ in 0..100 {
             world.client().send_datagram(&[2; 600]).unwrap(); // each fills a packet
@@ -229,7 +230,7 @@ fn what_100_ms_of_the_rate_allow_leaves_at_once_and_the_rest_evenly() {
         world.drain();
         let sent = |world: &World| world.tap.iter().filter(|(.., bytes)| bytes.len() > 600).count();
         let at_once = usize::from(rate) / 10 + 1;
-        assert_eq!(sent(&world), at_once, "and the one that is due");
+        assert_eq!(sent(&world), at_once, "plus the one that is due");
         for tenths in 1..=10 {
             world.run(100);
             assert_eq!(sent(&world), at_once + tenths * usize::from(rate) / 10);
@@ -237,9 +238,9 @@ fn what_100_ms_of_the_rate_allow_leaves_at_once_and_the_rest_evenly() {
     }
 }
 
-/// More than may leave: everything waits, nothing waits for ever, and on a slow path there is less.
+/// With more data than may leave, everything waits but nothing waits forever, and a slow path carries less.
 #[test]
-fn pacing_holds_for_all_together_and_starves_nobody() {
+fn pacing_limits_the_total_and_starves_nobody() {
     let pacing = Some(PaceConfig { good_rate: 40, bad_rate: 10, ..PaceConfig::default() });
     for (rtt, mode, rate) in [(60, Mode::Good, 40), (400, Mode::Bad, 10)] {
         let mut world = connected(1, 0.0, &SessionConfig { pacing, ..mixed() });
@@ -272,7 +273,7 @@ fn pacing_holds_for_all_together_and_starves_nobody() {
             let bytes = after.bytes_sent - before.bytes_sent;
             println!("{rtt} ms: {bytes} bytes in 10 s, {lane} of the lane, {datagrams} datagrams");
             assert!(bytes <= rate * 10 * 1200 + 60_000, "{bytes} bytes in 10 s");
-            assert!(bytes >= rate * 10 * 800, "{bytes} bytes in 10 s: what may leave does");
+            assert!(bytes >= rate * 10 * 800, "{bytes} bytes in 10 s: the rate is used");
             assert!(lane >= rate * 10 / 10, "{lane} messages of the least urgent");
             assert!(datagrams > 0);
         }
@@ -280,7 +281,7 @@ fn pacing_holds_for_all_together_and_starves_nobody() {
 }
 
 #[test]
-fn receipts_of_channels_tell_no_message_that_was_given_up() {
+fn channel_receipts_do_not_report_expired_messages() {
     let channel = ChannelConfig {
         receipts: true,
         expire_after: Some(Duration::from_millis(150)),
@@ -307,6 +308,6 @@ fn receipts_of_channels_tell_no_message_that_was_given_up() {
         }
     }
     assert!(told.is_subset(&arrived) && told.is_disjoint(&expired));
-    assert_eq!(told.len() + expired.len(), 400, "each is told one way or the other");
+    assert_eq!(told.len() + expired.len(), 400, "each is reported one way or the other");
     assert!(!expired.is_empty() && told.len() > 150, "{} told, {} given up", told.len(), expired.len());
 }

@@ -1,4 +1,4 @@
-//! What is said in words when a session ends.
+//! The text that goes with the close of a session.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ fn connected(seed: u64, loss: f64, suite: Suite) -> World {
 }
 
 #[test]
-fn either_end_reads_what_the_other_said() {
+fn either_end_can_read_the_close_text_of_the_other() {
     for seed in 1..=50 {
         let text = format!("gone to bed, {}", "ö".repeat(50));
         let mut world = connected(seed, 0.3, SUITE);
@@ -48,7 +48,7 @@ fn either_end_reads_what_the_other_said() {
 }
 
 #[test]
-fn a_close_without_words_has_none() {
+fn a_close_without_text_has_none() {
     let mut world = connected(1, 0.0, SUITE);
     let (now, id) = (world.now, world.sessions[0]);
     world.server.close(now, id, 7);
@@ -58,7 +58,7 @@ fn a_close_without_words_has_none() {
 }
 
 #[test]
-fn a_text_that_cannot_be_said_changes_nothing() {
+fn an_invalid_close_text_changes_nothing() {
     let mut world = connected(1, 0.0, SUITE);
     let (now, id) = (world.now, world.sessions[0]);
     let (most, long) = ("x".repeat(CLOSE_TEXT_MAX), "ö".repeat(65));
@@ -79,9 +79,9 @@ fn a_text_that_cannot_be_said_changes_nothing() {
     );
 }
 
-/// A peer that has the keys and keeps no rule.
+/// A peer that has the keys but breaks the rules.
 #[test]
-fn a_text_that_is_none_ends_the_session_and_is_not_shown() {
+fn an_invalid_text_from_the_peer_ends_the_session_and_is_not_shown() {
     let texts: [&[u8]; 5] = [b"\xff\xfe", b"\x1b]0;owned\x07", b"\xc2\x85", b"cut \xc3", b"a\0b"];
     let long = [b'x'; CLOSE_TEXT_MAX + 1];
     for text in texts.into_iter().chain([&long[..]]) {
@@ -107,7 +107,7 @@ fn a_text_that_is_none_ends_the_session_and_is_not_shown() {
 }
 
 #[test]
-fn who_is_not_connected_has_nobody_to_tell() {
+fn closing_without_a_connection_sends_nothing() {
     let dead = LinkConfig { loss: Loss::Random(1.0), ..LinkConfig::default() };
     let mut world = World::pair(1, &dead, &SessionConfig::default(), SUITE);
     let (now, long) = (world.now, "x".repeat(200));
@@ -120,7 +120,7 @@ fn who_is_not_connected_has_nobody_to_tell() {
 }
 
 #[test]
-fn who_is_closed_at_once_still_hears_that_all_it_said_has_arrived() {
+fn a_client_closed_at_once_still_learns_that_everything_arrived() {
     let mut world = connected(1, 0.0, SUITE);
     world.client().send(0, b"last words").unwrap();
     world.client().send_datagram(b"and a datagram").unwrap();

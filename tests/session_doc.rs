@@ -1,4 +1,4 @@
-//! The hex in docs/WIRE.md of sessions is what the code makes of the values that the document states.
+//! The hex dumps of sessions in docs/WIRE.md equal what the code makes of the documented values.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
@@ -22,12 +22,12 @@ const EPOCH: u32 = 7;
 const CLIENT_SID: u32 = 0x0a0b_0c0d;
 const SERVER_SID: u32 = 0x0e0f_1011;
 
-/// Any bytes that a server may choose.
+/// Any bytes that a server might choose.
 const fn reset_token() -> [u8; 16] {
     0xd7cf_170b_ba54_016f_a269_60a9_dc3e_9f05_u128.to_be_bytes()
 }
 
-/// `N` bytes that count from `first`.
+/// `N` bytes that count up from `first`.
 fn count<const N: usize>(first: u8) -> [u8; N] {
     let mut bytes = [first; N];
     for (index, byte) in bytes.iter_mut().enumerate() {
@@ -45,11 +45,11 @@ fn cookie(suite: Suite) -> [u8; 16] {
     CookieKey::new(count(0)).mint(EPOCH, &claim("192.0.2.1:4000", suite))
 }
 
-/// What a handshake of this suite and a first packet each way are.
+/// The result of a handshake with one suite, and the first packets.
 struct Exchanged {
     msg1: Vec<u8>,
     msg2: Vec<u8>,
-    /// The packets 0 of the client and of the server, and packet 1 of the client in its second key phase.
+    /// The first packets of the client and of the server, and the client's packet 1 in its second key phase.
     data: [Vec<u8>; 3],
 }
 
@@ -190,7 +190,7 @@ fn the_messages_and_packets_of_every_noise_suite() {
 
 #[test]
 #[cfg(feature = "crypto")]
-fn a_token_and_the_connect_that_brings_it() {
+fn a_token_and_the_connect_that_carries_it() {
     use whitewater::session::token::{FleetKey, Order};
     let key = FleetKey::new(count(0xa0)).server_key(5, 1);
     let addresses = ["192.0.2.1:4000", "[2001:db8::1]:4000"].map(|address| address.parse().unwrap());
@@ -215,7 +215,7 @@ fn a_token_and_the_connect_that_brings_it() {
     holds("token", &[key.secret().to_vec(), token.sealed.to_vec(), public, connect, accept]);
 }
 
-/// The blocks of `name` in the document are these datagrams.
+/// Checks that the blocks called `name` in the document are these datagrams.
 fn holds(name: &str, datagrams: &[Vec<u8>]) {
     let documented = documented(name);
     if documented != datagrams {
@@ -226,7 +226,7 @@ fn holds(name: &str, datagrams: &[Vec<u8>]) {
     }
 }
 
-/// The datagrams of a block: an empty line, or one with nothing but a comment, is between two.
+/// The datagrams in a block, separated by empty lines or lines with only a comment.
 fn documented(name: &str) -> Vec<Vec<u8>> {
     let start = format!("```hex {name}\n");
     let (_, rest) = DOCUMENT.split_once(&start).unwrap_or_else(|| panic!("no block {name}"));

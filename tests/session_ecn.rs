@@ -1,5 +1,5 @@
-//! Marks of queues that fill (ECN): with them a flow keeps the path full without loss and with a shorter queue; a path or a peer that
-//! tampers with them has them switched off.
+//! ECN marks from queues that fill up: with them a flow keeps the path full without loss and with a shorter
+//! queue. If a path or a peer tampers with them, they are switched off.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -26,9 +26,9 @@ fn config(ecn: bool) -> SessionConfig {
     SessionConfig { ecn, lanes, send_memory: 1 << 20, receive_memory: 2 << 20, ..SessionConfig::default() }
 }
 
-/// A transfer from the client that keeps its queue full.
+/// A transfer from a client that keeps its queue full.
 struct Run {
-    /// Bytes of messages that came.
+    /// Bytes of messages received.
     goodput: u64,
     resends: u64,
     stats: ConnectionStats,
@@ -57,7 +57,7 @@ fn queue_delay(link: &LinkStats) -> Duration {
 }
 
 #[test]
-fn with_marks_the_path_is_as_full_with_no_loss_and_a_shorter_queue() {
+fn with_marks_the_path_stays_full_without_loss_and_with_a_shorter_queue() {
     let marks = EcnPath::MarksAbove(8_000);
     let with = run([&config(true), &config(true)], marks, 20);
     let without = run([&config(false), &config(false)], marks, 20);
@@ -70,7 +70,7 @@ fn with_marks_the_path_is_as_full_with_no_loss_and_a_shorter_queue() {
 }
 
 #[test]
-fn who_tampers_with_marks_has_them_switched_off_and_nothing_else() {
+fn tampering_with_marks_only_switches_them_off() {
     let off = run([&config(false), &config(false)], EcnPath::Passes, 5);
     for ecn in [EcnPath::Bleaches, EcnPath::MarksAll, EcnPath::Drops] {
         let run = run([&config(true), &config(true)], ecn, 5);
@@ -81,7 +81,7 @@ fn who_tampers_with_marks_has_them_switched_off_and_nothing_else() {
 }
 
 #[test]
-fn nothing_is_marked_unless_both_ends_heed_marks() {
+fn nothing_is_marked_unless_both_ends_support_marks() {
     for config in [[&config(true), &config(false)], [&config(false), &config(true)]] {
         let run = run(config, EcnPath::MarksAbove(8_000), 2);
         assert_eq!((run.link.marked, run.stats.ecn), (0, false));
@@ -89,7 +89,7 @@ fn nothing_is_marked_unless_both_ends_heed_marks() {
 }
 
 #[test]
-fn marks_are_bad_conditions_to_pacing() {
+fn marks_count_as_bad_conditions_for_pacing() {
     let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(5), ..PaceConfig::default() };
     let lanes = vec![Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
     let config = SessionConfig { pacing: Some(pacing), lanes, ..config(true) };
@@ -106,7 +106,7 @@ fn marks_are_bad_conditions_to_pacing() {
     assert!(bad, "{:?}", world.client().stats());
 }
 
-/// Datagrams of both ends in 10 s in which nothing is said.
+/// Number of datagrams from both ends in 10 s without traffic.
 fn idle(world: &mut World) -> u64 {
     let sent = |world: &mut World| world.client().stats().sent + world.session().stats().sent;
     world.run(1_000);
@@ -116,7 +116,7 @@ fn idle(world: &mut World) -> u64 {
 }
 
 #[test]
-fn what_only_tells_of_packets_is_not_told_of_when_it_is_marked() {
+fn marks_on_pure_acknowledgements_are_not_acknowledged() {
     let mut world = World::new(1, &server_config(&config(true), SUITE));
     world.add(&path(EcnPath::Passes), &path(EcnPath::Passes), &config(true), target(SUITE));
     world.connect();
@@ -127,7 +127,7 @@ fn what_only_tells_of_packets_is_not_told_of_when_it_is_marked() {
     }
     assert!(world.client().stats().ecn && world.session().stats().ecn);
     let without = idle(&mut world);
-    // From now on a queue that others keep full marks all that the session says.
+    // From now on a queue that others keep full marks everything the session sends.
     world.set_links(0, &path(EcnPath::MarksAll), &path(EcnPath::MarksAll));
     world.client().send(0, &[7; 1000]).unwrap();
     let with = idle(&mut world);

@@ -1,4 +1,5 @@
-//! The event log of a session: each of its lanes as a control block of its own, and what the session does besides, in one order.
+//! The event log of a session: each lane like a control block of its own, and the session's own events, in
+//! one order.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -28,7 +29,7 @@ fn config() -> SessionConfig {
     SessionConfig { lanes, channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
 }
 
-/// Both ends are up, and log so many events each.
+/// Both ends are connected and log up to `most` events each.
 fn world(seed: u64, loss: f64, most: usize) -> World {
     let mut world = World::pair(seed, &path(loss), &config(), SUITE);
     world.connect();
@@ -37,7 +38,7 @@ fn world(seed: u64, loss: f64, most: usize) -> World {
     world
 }
 
-/// So many rounds of a bit of everything, both ways.
+/// `rounds` rounds of a bit of everything, both ways.
 fn talk(world: &mut World, rounds: u32) {
     for round in 0..rounds {
         let now = world.now;
@@ -58,7 +59,7 @@ fn talk(world: &mut World, rounds: u32) {
     world.run(10_000);
 }
 
-/// What the log of an end says has to be what was counted since.
+/// Checks that the log of an end agrees with its counters since `before`.
 fn check_session(end: &mut Connection<Blob>, before: &ConnectionStats) {
     let lines = lines(|text| end.write_log(text));
     let (stats, own) = (end.stats(), |line: &&Value| line.get("lane").is_none());
@@ -87,7 +88,7 @@ fn check_session(end: &mut Connection<Blob>, before: &ConnectionStats) {
 }
 
 #[test]
-fn all_that_a_session_does_is_in_its_log_and_adds_up_to_the_statistics() {
+fn the_log_of_a_session_adds_up_to_its_statistics() {
     for seed in 1..=3 {
         println!("seed {seed}");
         let mut world = world(seed, 0.1, usize::MAX);
@@ -107,7 +108,7 @@ fn own(lines: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn the_log_changes_no_datagram() {
+fn logging_changes_no_datagram() {
     let runs = [0, 300].map(|most| {
         let mut world = world(4, 0.1, most);
         world.taps = true;
@@ -117,10 +118,10 @@ fn the_log_changes_no_datagram() {
     assert!(runs[0].len() > 300 && runs[0] == runs[1]);
 }
 
-/// Only what is encrypted may move.
+/// Only encrypted sessions can migrate.
 #[cfg(feature = "crypto")]
 #[test]
-fn a_move_and_the_end_are_told_with_where_to_and_why() {
+fn a_migration_and_the_end_are_logged_with_address_and_reason() {
     let mut world = world(6, 0.0, 100_000);
     talk(&mut world, 5);
     world.rebind(0, client_address(77, 7));
@@ -144,14 +145,14 @@ fn a_move_and_the_end_are_told_with_where_to_and_why() {
 }
 
 #[test]
-fn strangers_and_a_hostile_peer_cannot_make_it_grow() {
+fn strangers_and_a_hostile_peer_cannot_make_the_log_grow() {
     let (most, mut world) = (1000, world(8, 0.05, 1000));
     world.taps = true;
     talk(&mut world, 30);
     let tap = std::mem::take(&mut world.tap);
     world.taps = false;
     let now = world.now;
-    // The same datagrams again and again, as they were and damaged: from the right address, too.
+    // The same datagrams again and again, intact and damaged, also from the right address.
     for round in 0..200u8 {
         for (_, from, to, datagram) in tap.iter().take(300) {
             let mut datagram = datagram.clone();
@@ -173,7 +174,7 @@ fn strangers_and_a_hostile_peer_cannot_make_it_grow() {
         quiet.session().memory()
     };
     let record = size_of::<Logged<SessionEvent>>();
-    // The log of the session, and one of each lane, which is emptied after each call.
+    // The log of the session plus one per lane, which is emptied after each call.
     assert!(world.session().memory() < plain + 3 * 2 * most * record, "{}", world.session().memory());
     let lines = lines(|text| world.session().write_log(text));
     assert_eq!((lines.len(), &lines[0]["e"]), (most + 1, &Value::from("lost")));
@@ -184,7 +185,7 @@ fn strangers_and_a_hostile_peer_cannot_make_it_grow() {
 }
 
 #[test]
-fn an_event_is_as_large_as_the_docs_say() {
+fn an_event_has_the_documented_size() {
     assert!(size_of::<Logged<kcp::Event>>() <= 40, "{}", size_of::<Logged<kcp::Event>>());
     assert!(size_of::<Logged<SessionEvent>>() <= 56, "{}", size_of::<Logged<SessionEvent>>());
 }
@@ -216,12 +217,12 @@ fn each_kind_of_line_and_each_field_of_a_session_is_in_the_docs() {
         }
     }
     let usual = ["start", "out", "in", "reject", "packets", "rtt", "queue", "state", "moved", "mtu"];
-    let is_usual = |kind: &&str| cfg!(feature = "crypto") || *kind != "moved"; // only what is encrypted may move
+    let is_usual = |kind: &&str| cfg!(feature = "crypto") || *kind != "moved"; // only encrypted sessions can migrate
     assert!(usual.into_iter().filter(is_usual).all(|kind| seen.contains_key(kind)), "{seen:?}");
 }
 
 #[test]
-fn a_server_counts_all_that_comes_and_leaves_whoever_it_is_of() {
+fn a_server_counts_all_datagrams_of_sessions_and_strangers() {
     let server = common::sessions::server_config(&config(), SUITE);
     let mut world = World::new(11, &server);
     world.taps = true;
@@ -246,13 +247,13 @@ fn a_server_counts_all_that_comes_and_leaves_whoever_it_is_of() {
     let stats = world.server.stats();
     assert_eq!((stats.datagrams_sent, stats.bytes_sent), total(false));
     let (count, bytes) = total(true);
-    assert!(stats.datagrams <= count + 2 && stats.datagrams > count - 10, "some are still under way");
+    assert!(stats.datagrams <= count + 2 && stats.datagrams > count - 10, "some are still in flight");
     assert!(stats.bytes_received <= bytes + 50 + again.len() as u64);
     assert_eq!((stats.sessions, stats.dropped, stats.rejected.malformed), (3, 1, 1));
 }
 
 #[test]
-fn how_long_datagrams_may_be_is_told_whenever_it_changes() {
+fn every_change_of_the_mtu_is_logged() {
     let config = SessionConfig { path_mtu: Some(1472), ..config() };
     let link = LinkConfig { mtu: Some(1500), ..LinkConfig::with_rtt(ms(40)) };
     let mut world = World::pair(12, &link, &config, SUITE);

@@ -1,4 +1,4 @@
-//! A handshake of every suite gives both ends the same keys, and nobody else.
+//! A handshake of every suite gives the same keys to both ends and to nobody else.
 
 use whitewater::Time;
 use whitewater::inside::session::exchange::{Attempt, HandshakeError, Initiator, Responder};
@@ -12,12 +12,12 @@ const PUBLIC: [u8; 32] = [
     0x3c, 0x7f, 0xcb, 0xf4, 0x33, 0xa6, 0x1c, 0x01, 0x93, 0x69, 0x61, 0x7f, 0xec, 0xf1, 0x0b,
 ];
 
-/// What both ends know, for one suite; to be changed at one of them.
+/// What both ends know, for one suite. Tests change it at one end.
 #[derive(Clone, Copy)]
 struct Known {
     attempt: Attempt<'static>,
     psk: Option<[u8; 32]>,
-    /// The server's own key: private here, and the public half of it at the client.
+    /// The server's own private key; the client knows its public half.
     private: Option<[u8; 32]>,
 }
 
@@ -46,7 +46,7 @@ impl Known {
     }
 }
 
-/// A whole handshake, with these random bytes.
+/// A complete handshake with these random bytes.
 fn handshake(suite: Suite, client: u8, server: u8) -> (Keys, Keys) {
     let known = Known::new(suite);
     let (mut initiator, msg1) = known.begin(client, b"a payload of 16.").unwrap();
@@ -60,7 +60,7 @@ fn handshake(suite: Suite, client: u8, server: u8) -> (Keys, Keys) {
     (of_client, of_server)
 }
 
-/// Whether a packet of each end is opened by the other.
+/// Whether each end opens a packet of the other.
 fn agree(client: Keys, server: Keys) -> bool {
     let [mut client, mut server] = [client, server].map(|keys| Seal::new(Time::ZERO, keys));
     let arrives = |from: &mut Seal, to: &mut Seal| {
@@ -73,13 +73,13 @@ fn agree(client: Keys, server: Keys) -> bool {
     arrives(&mut client, &mut server) && arrives(&mut server, &mut client)
 }
 
-/// The suites that can be tested.
+/// The suites in this build.
 fn built_in() -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(|suite| suite.is_built_in())
 }
 
 #[test]
-fn a_suite_that_is_not_built_in_says_so() {
+fn a_suite_that_is_not_built_in_is_an_error_that_says_so() {
     for suite in Suite::ALL {
         let begun = Known::new(suite).begin(1, b"").map(|_| ());
         let expected =
@@ -89,7 +89,7 @@ fn a_suite_that_is_not_built_in_says_so() {
 }
 
 #[test]
-fn a_suite_takes_the_keys_that_it_uses_and_no_others() {
+fn a_suite_accepts_exactly_the_keys_that_it_uses() {
     for suite in built_in() {
         let known = Known::new(suite);
         let other_psk = Known { psk: known.psk.xor(Some(PSK)), ..known };
@@ -120,9 +120,9 @@ fn messages_that_are_too_short_or_too_long_are_refused() {
     }
 }
 
-/// What the client authenticates when it reads the second message shows in the first one only under a key.
+/// What the client authenticates with the second message affects the first one only if that is under a key.
 #[test]
-fn ends_that_do_not_know_the_same_get_no_keys() {
+fn ends_with_different_knowledge_get_no_keys() {
     for suite in built_in() {
         let known = Known::new(suite);
         let Known { attempt, .. } = known;
@@ -147,12 +147,12 @@ fn ends_that_do_not_know_the_same_get_no_keys() {
     }
 }
 
-/// Whether the first message has no key yet, nor a checksum.
+/// Whether the first message has neither a key nor a checksum.
 fn shows_late(suite: Suite) -> bool {
     matches!(suite, Suite::Noise(Pattern::Nn, _))
 }
 
-/// The message with one bit wrong, each thirteenth.
+/// The message with one bit flipped, for every thirteenth bit.
 fn forged(message: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..message.len() * 8).step_by(13).map(|bit| {
         let mut forged = message.to_vec();
@@ -161,7 +161,7 @@ fn forged(message: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// snow takes back what a bad message changed; the client relies on that.
+/// snow rolls back what a bad message changed; the client relies on that.
 #[test]
 fn a_forged_message_gives_no_keys_and_spoils_nothing() {
     for suite in built_in() {
@@ -179,7 +179,7 @@ fn a_forged_message_gives_no_keys_and_spoils_nothing() {
         other.write_msg2(&[5; 32], &mut of_another).unwrap();
         for wrong in forged(&msg2).chain([of_another]) {
             let read = initiator.read_msg2(&wrong, &mut payload).map(|_| ());
-            // X25519 does not look at the highest bit of a key (RFC 7748 section 5), but the hash does.
+            // X25519 ignores the highest bit of a key (RFC 7748 section 5), but the hash does not.
             assert_eq!((read, payload.len()), (Err(HandshakeError::Forged), 0), "{suite:?}");
         }
         let client = initiator.read_msg2(&msg2, &mut payload).unwrap();

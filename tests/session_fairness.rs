@@ -1,4 +1,4 @@
-//! Who has much to send does not hold up who has little: sessions, and bare KCP peers, send in turn.
+//! Sessions with much to send do not hold up those with little: sessions, and bare KCP peers, take turns.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -18,7 +18,7 @@ use whitewater_sim::LinkConfig;
 const QUANTUM: usize = 16 << 10;
 const QUIET: usize = 100;
 
-/// A server with so many sessions, all up.
+/// A server with `count` connected sessions.
 fn crowd(count: usize, config: &ServerConfig) -> World {
     let path = LinkConfig::with_rtt(ms(20));
     let mut world = World::new(1, config);
@@ -30,7 +30,7 @@ fn crowd(count: usize, config: &ServerConfig) -> World {
     world
 }
 
-/// Has more to send than ever leaves.
+/// Gives it more to send than can ever leave.
 fn refill(session: &mut Connection<Blob>) {
     while session.send_datagram(&[1; 1000]).is_ok() {}
 }
@@ -39,7 +39,7 @@ fn session(world: &mut World, id: SessionId) -> &mut Connection<Blob> {
     world.server.session_mut(id).unwrap()
 }
 
-/// How many datagrams leave until each of `quiet` has sent one, while those of `busy` always have more.
+/// How many datagrams leave until each of `quiet` has sent one while those of `busy` always have more.
 fn until_all_have_sent(world: &mut World, busy: &[SessionId], quiet: &[SessionId]) -> usize {
     let (now, mut buf, mut left) = (world.now, Vec::new(), HashMap::new());
     for id in quiet {
@@ -58,7 +58,7 @@ fn until_all_have_sent(world: &mut World, busy: &[SessionId], quiet: &[SessionId
 }
 
 #[test]
-fn one_session_that_always_has_more_to_send_costs_the_others_one_turn() {
+fn a_busy_session_costs_the_others_only_one_turn() {
     let mut world = crowd(1 + QUIET, &server_config(&SessionConfig::default(), SUITE));
     let ids = world.sessions.clone();
     let (busy, quiet) = ids.split_at(1);
@@ -70,7 +70,7 @@ fn one_session_that_always_has_more_to_send_costs_the_others_one_turn() {
 }
 
 #[test]
-fn sessions_that_always_have_more_to_send_get_the_same() {
+fn busy_sessions_get_equal_shares() {
     let mut world = crowd(8, &server_config(&SessionConfig::default(), SUITE));
     let (ids, now, mut buf) = (world.sessions.clone(), world.now, Vec::new());
     let (mut sent, mut row): (HashMap<SocketAddr, usize>, Vec<usize>) = <_>::default();
@@ -87,12 +87,12 @@ fn sessions_that_always_have_more_to_send_get_the_same() {
     }
     let (least, most) = (sent.values().min().unwrap(), sent.values().max().unwrap());
     assert!(sent.len() == 8 && most - least <= 2 * QUANTUM, "{least} to {most} bytes");
-    // And what leaves in a row is enough to leave as one.
+    // Each sends enough in a row for one batch.
     assert!(row.iter().rev().skip(1).all(|row| (14..=17).contains(row)), "{row:?}");
 }
 
 #[test]
-fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_to_its_memory() {
+fn a_flood_in_ones_own_session_gives_one_event_two_answers_and_bounded_memory() {
     let mut world = crowd(2, &server_config(&SessionConfig::default(), SUITE));
     let (now, mut buf) = (world.now, Vec::new());
     let quiet = world.sessions.iter().copied();
@@ -100,7 +100,7 @@ fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_
         let peer = world.address(client);
         quiet.clone().find(|id| world.server.session(*id).unwrap().peer() == peer).unwrap()
     });
-    // All that fits into a receive buffer, and then one message of somebody else.
+    // Everything that fits into a receive buffer, and then one message from somebody else.
     for _ in 0..2000 {
         let client = world.clients[0].session.connection_mut().unwrap();
         client.send_datagram(&[3; 1000]).unwrap();
@@ -111,7 +111,7 @@ fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_
     world.clients[1].session.connection_mut().unwrap().send(0, b"hello").unwrap();
     world.clients[1].session.emit_to(now, &mut buf).unwrap();
     world.server.give(now, world.address(1), &buf);
-    // One event each, whatever came, and few answers.
+    // One event each, whatever arrived, and few answers.
     let mut events = Vec::new();
     while let Some((id, _)) = world.server.poll_event() {
         events.push(id);
@@ -124,10 +124,10 @@ fn a_client_that_floods_its_own_session_makes_one_event_two_answers_and_is_held_
     }
     assert!(answers <= 2, "{answers} answers");
     let held = session(&mut world, noisy).memory();
-    assert!(held < 160 << 10, "{held} bytes of what is not read");
+    assert!(held < 160 << 10, "{held} bytes of unread data");
 }
 
-/// Registered peers, and nobody to answer them.
+/// Registered peers that nobody answers.
 fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
     let kcp = Config {
         snd_wnd: 4096,
@@ -144,11 +144,11 @@ fn peers(count: u32, now: Time) -> (Peers, Vec<PeerId>) {
 }
 
 #[test]
-fn one_bare_peer_with_a_full_window_costs_the_others_one_turn() {
+fn a_bare_peer_with_a_full_window_costs_the_others_only_one_turn() {
     let now = Time::from_millis(5);
     let (mut peers, ids) = peers(101, now);
     while peers.emit(now).is_some() {}
-    // A window of 32 segments for a peer that was never heard, each a datagram.
+    // A window of 32 segments, each in a datagram, for a peer that was never heard.
     for _ in 0..500 {
         peers.peer(ids[0]).unwrap().send(&[1; 1300]).unwrap();
     }

@@ -1,5 +1,5 @@
-//! Repairs of session packets: what is lost is rebuilt without a round trip, at a price that has a limit and ends with the loss, and no
-//! loss is hidden thereby. All in virtual time.
+//! Repairs of session packets: lost packets are rebuilt without a round trip, at a limited price that ends
+//! with the loss, and no loss is hidden because of it. All in virtual time.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -41,22 +41,22 @@ struct Flow {
 
 const INPUTS: Flow = Flow { carrier: Carrier::Datagrams, gap: 16, size: 40 };
 
-/// What came of a flow.
+/// The result of a flow.
 #[derive(Debug, Default)]
 struct Came {
-    /// Of each message that came, by which number, and how long it took.
+    /// The number of each received message, and how long it took.
     latencies: Vec<(u64, Duration)>,
     sent: u64,
 }
 
 impl Came {
-    /// Share of what was sent that came within so many ms.
+    /// Share of the messages sent that arrived within this many ms.
     fn within(&self, millis: u64) -> f64 {
         let soon = self.latencies.iter().filter(|(_, latency)| *latency <= ms(millis)).count();
         soon as f64 / self.sent as f64
     }
 
-    /// The same number twice is an error.
+    /// Checks that no message came twice.
     fn assert_once(&self) {
         let numbers: BTreeSet<_> = self.latencies.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers.len(), self.latencies.len(), "a message came twice");
@@ -72,7 +72,7 @@ fn plain() -> SessionConfig {
     SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() }
 }
 
-/// Runs a flow for so many ms, and then waits for the last of it.
+/// Runs a flow for so many ms, then waits for its last messages.
 fn run(world: &mut World, flow: Flow, millis: u64) -> Came {
     let mut came = Came::default();
     run_for(world, flow, millis, &mut came);
@@ -119,14 +119,14 @@ fn connected(seed: u64, link: &LinkConfig, config: &SessionConfig) -> World {
     world
 }
 
-/// What both ends say of themselves: client, server.
+/// The statistics of both ends: client, server.
 fn stats(world: &mut World) -> [ConnectionStats; 2] {
     [world.client().stats(), world.session().stats()]
 }
 
 #[test]
-fn most_of_what_is_lost_is_rebuilt_without_a_round_trip() {
-    // What is sent again comes after a round trip and a half: 90 ms.
+fn most_lost_packets_are_rebuilt_without_a_round_trip() {
+    // A resend takes one and a half round trips: 90 ms.
     for (seed, carrier) in (1..).zip([Carrier::Datagrams, Carrier::Lane, Carrier::Channel]) {
         let flow = Flow { carrier, ..INPUTS };
         let [without, with] = [plain(), repairing(100)].map(|config| {
@@ -146,7 +146,7 @@ fn most_of_what_is_lost_is_rebuilt_without_a_round_trip() {
 }
 
 #[test]
-fn repairs_stay_in_their_budget() {
+fn repairs_of_packets_stay_within_their_budget() {
     for percent in [0, 5, 10, 30, 100] {
         for (seed, loss) in (1..).zip([0.02, 0.1, 0.4]) {
             let mut world = connected(seed, &path(loss), &repairing(percent));
@@ -164,7 +164,7 @@ fn repairs_stay_in_their_budget() {
 }
 
 #[test]
-fn without_loss_a_session_sends_not_a_byte_more_and_holds_no_packet() {
+fn without_loss_repairs_cost_neither_bytes_nor_memory() {
     for flow in
         [INPUTS, Flow { carrier: Carrier::Lane, ..INPUTS }, Flow { carrier: Carrier::Channel, ..INPUTS }]
     {
@@ -181,7 +181,7 @@ fn without_loss_a_session_sends_not_a_byte_more_and_holds_no_packet() {
 }
 
 #[test]
-fn when_the_loss_has_gone_so_have_the_repairs() {
+fn when_the_loss_ends_the_repairs_end() {
     for carrier in [Carrier::Datagrams, Carrier::Lane] {
         let flow = Flow { carrier, ..INPUTS };
         let sent_after = [plain(), repairing(50)].map(|config| {
@@ -193,10 +193,11 @@ fn when_the_loss_has_gone_so_have_the_repairs() {
             let before = stats(&mut world);
             run(&mut world, flow, 20_000);
             let after = stats(&mut world);
-            assert_eq!(before[0].repairs, after[0].repairs, "nothing is sent, nothing is told");
+            assert_eq!(before[0].repairs, after[0].repairs, "no repairs are sent or reported");
             [0, 1].map(|end| after[end].bytes_sent - before[end].bytes_sent)
         });
-        // Which acknowledgements of a lane ride is not the same after another past, and when pings do.
+        // With a different past, acknowledgements of a lane may ride in other datagrams, and pings may
+        // differ.
         let most = if carrier == Carrier::Lane { 500 } else { 60 };
         let more = |end: usize| sent_after[1][end].abs_diff(sent_after[0][end]);
         assert!(more(0) <= most && more(1) <= most, "{carrier:?}: {sent_after:?} bytes");
@@ -204,7 +205,7 @@ fn when_the_loss_has_gone_so_have_the_repairs() {
 }
 
 #[test]
-fn what_is_rebuilt_still_counts_as_lost() {
+fn rebuilt_packets_still_count_as_lost() {
     let pacing = PaceConfig { good_rate: 200, bad_rate: 70, loss: Some(5), ..PaceConfig::default() };
     for (seed, loss) in (1..).zip([0.0, 0.15]) {
         let config = SessionConfig { pacing: Some(pacing), ..repairing(100) };
@@ -215,7 +216,7 @@ fn what_is_rebuilt_still_counts_as_lost() {
         assert_eq!(is_bad, loss > 0.0, "seed {seed}: pacing sees the loss");
         let share = client.packets_lost as f64 / client.packets_judged as f64;
         assert!((share - loss).abs() < 0.04, "seed {seed}: {share} lost");
-        // In bad mode, which the loss leads to, redundancy ends: only before that anything is rebuilt.
+        // The loss leads to bad mode, in which repairs end, so packets are only rebuilt before that.
         assert_eq!(server.repairs.rebuilt > 0, loss > 0.0, "seed {seed}");
         assert!(came.within(200) > 0.84, "seed {seed}");
     }
@@ -227,7 +228,7 @@ fn what_is_rebuilt_still_counts_as_lost() {
     assert!((0.05..0.2).contains(&(f64::from(client.repairs.loss_told) / 255.0)));
 }
 
-/// Segments that a lane with congestion control may have in flight, on average, over a path that loses so much of what it sends.
+/// Mean number of segments in flight on a lane with congestion control, over a path with this loss.
 fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
     let lanes = vec![Config { nc: false, ..Config::turbo() }];
     let mut world =
@@ -244,14 +245,14 @@ fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
 }
 
 #[test]
-fn congestion_control_hears_of_what_was_rebuilt() {
+fn congestion_control_learns_of_rebuilt_packets() {
     let clean = mean_window(0.0, &repairing(100));
     let (plain, repaired) = (mean_window(0.03, &plain()), mean_window(0.03, &repairing(100)));
     assert!(repaired < 1.15 * plain && repaired < clean / 2.0, "{clean}, {plain} and {repaired} segments");
 }
 
 #[test]
-fn channels_do_not_send_again_what_was_rebuilt() {
+fn channels_do_not_resend_rebuilt_messages() {
     let resends = [plain(), repairing(100)].map(|config| {
         let mut world = connected(4, &path(0.1), &config);
         let came = run(&mut world, Flow { carrier: Carrier::Channel, ..INPUTS }, 60_000);
@@ -262,8 +263,8 @@ fn channels_do_not_send_again_what_was_rebuilt() {
 }
 
 #[test]
-fn what_was_rebuilt_and_comes_late_counts_once() {
-    // A third is overtaken by others, some come twice, and all that was ever sent comes again at the end.
+fn a_rebuilt_packet_that_arrives_late_counts_once() {
+    // A third is overtaken, some are duplicated, and everything ever sent is replayed at the end.
     let link = LinkConfig { jitter: ms(60), in_order: false, duplicate: 0.1, ..path(0.1) };
     for seed in 1..=5 {
         let mut world = World::pair(seed, &link, &repairing(100), SUITE);
@@ -285,7 +286,7 @@ fn what_was_rebuilt_and_comes_late_counts_once() {
 }
 
 #[test]
-fn memory_has_a_limit_and_is_given_back() {
+fn the_memory_of_repairs_is_limited_and_freed() {
     let memory = 32 << 10;
     let config = SessionConfig {
         repairs: Some(RepairConfig { percent: 100, memory, ..RepairConfig::default() }),
@@ -303,7 +304,7 @@ fn memory_has_a_limit_and_is_given_back() {
             }
         }
         assert!(stats(&mut world)[1].repairs.rebuilt > 0);
-        // The log doubles as it grows; repairs that wait, 96 at most, and equations come on top.
+        // The log doubles as it grows; on top come waiting repairs, at most 96, and equations.
         let limit = 200_000 + 2 * memory as usize + 96 * 1200 + 60_000;
         assert!(most.iter().all(|held| *held <= limit), "seed {seed}: {most:?} bytes");
         world.set_links(0, &path(0.0), &path(0.0));
@@ -338,13 +339,14 @@ fn a_peer_without_repairs_is_sent_none() {
             lost = came.sent - came.latencies.len() as u64;
             assert!(lost == 0 || carrier == Carrier::Datagrams);
         }
-        assert!(lost > 10, "what is lost stays lost");
+        assert!(lost > 10, "lost packets stay lost");
         let repairs = stats(&mut world).map(|stats| stats.repairs);
         assert_eq!(repairs, [Default::default(); 2]);
     }
 }
 
-/// A session that asks for repairs from a loss of so many in a thousand on and gets none, for its peer may not send any.
+/// A session that asks for repairs from a loss of `min_loss` in a thousand on and gets none, since its peer
+/// may not send any.
 fn asking(min_loss: u16) -> World {
     let repairs = Some(RepairConfig { percent: 0, min_loss, ..RepairConfig::default() });
     let mut world = World::pair(1, &path(0.0), &SessionConfig { repairs, ..plain() }, Suite::Checked);
@@ -353,8 +355,8 @@ fn asking(min_loss: u16) -> World {
     world
 }
 
-/// The client sends so many packets, one each `gap` ms; of each `lost` of them the last gets lost, none if that is 0. What the server
-/// told of that: when, in ms, and the share, of 255.
+/// The client sends `packets` packets, one every `gap` ms; the last of every `lost` of them is lost, or none
+/// if that is 0. Returns what the server reported: when, in ms, and the share, in 1/255.
 fn told(world: &mut World, lost: u32, packets: u32, gap: u64) -> Vec<(u64, u8)> {
     let start = world.now;
     world.tap.clear();
@@ -381,7 +383,7 @@ fn told(world: &mut World, lost: u32, packets: u32, gap: u64) -> Vec<(u64, u8)> 
 
 #[test]
 fn repairs_are_asked_for_from_min_loss_to_half_of_it() {
-    let mut world = asking(100); // from 10 % to 5 %: 25.5 to 12.75 of 255
+    let mut world = asking(100); // from 10 % to 5 %: 25.5 to 12.75 in 1/255
     assert_eq!(told(&mut world, 12, 500, 16), [], "8 %");
     let more = told(&mut world, 8, 500, 16);
     assert!((25..=27).contains(&more[0].1), "12.5 %: {more:?}");
@@ -399,12 +401,12 @@ fn repairs_are_asked_for_from_min_loss_to_half_of_it() {
 }
 
 #[test]
-fn loss_is_told_each_100_ms_as_it_changes_then_each_500_ms_and_thrice_that_there_is_none() {
+fn loss_is_reported_every_100_ms_while_it_changes_then_every_500_ms() {
     let mut world = asking(10);
     assert_eq!(told(&mut world, 0, 1000, 4), []);
     let more = told(&mut world, 2, 1000, 4);
-    let thrice = |told: &[(u64, u8)]| told.len() == 3 && told[2].0 - told[0].0 <= 40; // an ACK leaves each 12 ms
-    assert!(thrice(&more[..3]), "that there is some: {more:?}");
+    let thrice = |told: &[(u64, u8)]| told.len() == 3 && told[2].0 - told[0].0 <= 40; // an ACK leaves every 12 ms
+    assert!(thrice(&more[..3]), "that there is a loss: {more:?}");
     let mut soon = 0;
     for three in more[1..].windows(3) {
         let changed = three[1].1.abs_diff(three[0].1) > three[1].1 / 4;
@@ -422,9 +424,10 @@ fn loss_is_told_each_100_ms_as_it_changes_then_each_500_ms_and_thrice_that_there
     assert_eq!(told(&mut world, 0, 2500, 4), []);
 }
 
-/// What a client might send that has gone bad, in a session without encryption. It is counted by its reason, and that is all.
+/// What a client that has gone bad might send in an unencrypted session. It is counted by reason and has no
+/// other effect.
 #[test]
-fn repairs_that_are_none_are_counted_and_change_nothing() {
+fn invalid_repairs_are_counted_and_change_nothing() {
     for config in [repairing(100), plain()] {
         let mut world = World::pair(8, &path(0.1), &config, Suite::Checked);
         world.taps = true;
@@ -442,7 +445,7 @@ fn repairs_that_are_none_are_counted_and_change_nothing() {
             &[65, 1, 2, 3, 4],
             &[0x82, 0, 3, 0, 0, 0],
             &[1, 0, 9, 9, 9, 9, 9],
-            &[1, 0, 0, 0, 0], // the sum of nothing but an empty packet
+            &[1, 0, 0, 0, 0], // the sum of an empty packet alone
         ];
         for (payload, number) in payloads.into_iter().zip(1000..) {
             inject(&mut world, number, &Frame::Repair(950, payload));
@@ -460,9 +463,10 @@ fn repairs_that_are_none_are_counted_and_change_nothing() {
     }
 }
 
-/// Of the number of a packet 16 bits are told: after half of them they would be those of one that was never sent.
+/// Only 16 bits of a packet number are reported: after half of that range they would mean a packet that was
+/// never sent.
 #[test]
-fn what_was_rebuilt_long_ago_ends_no_session_when_there_is_loss_again() {
+fn a_report_of_an_old_rebuilt_packet_ends_no_session() {
     let mut world = connected(5, &path(0.1), &repairing(50));
     run(&mut world, INPUTS, 5_000);
     assert!(stats(&mut world)[1].repairs.rebuilt > 0);
@@ -475,9 +479,9 @@ fn what_was_rebuilt_long_ago_ends_no_session_when_there_is_loss_again() {
     assert!(stats(&mut world)[1].repairs.rebuilt > before);
 }
 
-/// A packet that was never sent is no more rebuilt than any that an authentic peer makes up is taken.
+/// Reporting a packet as rebuilt that was never sent is as invalid as acknowledging one.
 #[test]
-fn who_tells_of_packets_that_were_never_sent_is_no_peer() {
+fn reporting_packets_that_were_never_sent_ends_the_session() {
     let mut world = World::pair(8, &path(0.0), &repairing(100), Suite::Checked);
     world.taps = true;
     world.connect();
@@ -490,10 +494,12 @@ fn who_tells_of_packets_that_were_never_sent_is_no_peer() {
     assert!(!world.session().is_up());
 }
 
-/// A game's messages over a path of 60 ms that loses as much in each direction, by what carries them and what repairs there are.
-/// Latencies in ms; `kB` are of both directions, with headers of IP and UDP, in a run of a minute.
+/// A game's messages over a path of 60 ms with this loss in each direction, by what carries them and by the
+/// kind of repairs. Latencies in ms; `kB` counts both directions, including IP and UDP headers, in a run of a
+/// minute.
 ///
-/// Accept a change that is meant with `INSTA_UPDATE=always cargo test --release --test session_fec`, and copy it to docs/TUNING.md.
+/// Accept an intended change with `INSTA_UPDATE=always cargo test --release --test session_fec`, and copy it
+/// to docs/TUNING.md.
 #[test]
 fn the_loss_table_of_sessions_with_inputs_at_60_hz() {
     let inputs = table(INPUTS);

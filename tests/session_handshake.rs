@@ -1,4 +1,5 @@
-//! A man in the middle of the handshake can prevent a session. What he cannot do is have one that only one end believes in.
+//! An attacker in the middle of the handshake can prevent a session, but cannot make one that only one end
+//! believes in.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +25,7 @@ use whitewater::session::{
 const PSK: [u8; 32] = [7; 32];
 const PRIVATE: [u8; 32] = [8; 32];
 
-/// What the man in the middle changes: this byte of packets of this kind, by this mask, the first time or each time.
+/// What the attacker changes: this byte of packets of this kind, by this mask, the first time or every time.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     kind: u8,
@@ -33,14 +34,14 @@ struct Change {
     each_time: bool,
 }
 
-/// Both ends, with nothing between them but the man in the middle.
+/// Both ends, with only the attacker in between.
 struct Path {
     now: Time,
     server: Server,
     client: Session,
     session: Option<SessionId>,
     change: Option<Change>,
-    /// Bytes of the last packet of the kind that is to be changed.
+    /// Length of the last packet of the kind to be changed.
     seen: usize,
 }
 
@@ -63,7 +64,7 @@ impl Path {
         Self { now: Time::ZERO, server, client, session: None, change: Some(change), seen: 0 }
     }
 
-    /// Lets so many ms pass.
+    /// Lets this many ms pass.
     fn step(&mut self, ms: u64) {
         self.now = self.now + Duration::from_millis(ms);
         let (now, mut buf) = (self.now, Vec::new());
@@ -97,7 +98,8 @@ impl Path {
         self.change = self.change.filter(|_| each_time);
     }
 
-    /// Whether there is a session, which then is one at both ends: what each says arrives at the other.
+    /// Whether there is a session. If so, checks that both ends have it: what each sends arrives at the
+    /// other.
     fn has_session(&mut self) -> bool {
         for _ in 0..320 {
             self.step(5);
@@ -124,7 +126,7 @@ impl Path {
     }
 }
 
-/// Each pattern with one cipher: the cipher makes no difference here.
+/// Each pattern with one cipher, since the cipher makes no difference here.
 fn suites() -> impl Iterator<Item = Suite> {
     let is_built_in = |suite: &Suite| match suite {
         Suite::Noise(_, cipher) => cfg!(feature = "crypto") && *cipher == Cipher::ChaChaPoly,
@@ -133,14 +135,15 @@ fn suites() -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(is_built_in)
 }
 
-/// Each byte of each packet of the handshake, changed; `check` is told what, and whether there was a session.
+/// Changes each byte of each packet of the handshake; `check` gets the change, and whether there was a
+/// session.
 fn each_change(each_time: bool, masks: &[u8], mut check: impl FnMut(Suite, Change, bool, Time)) {
     for suite in suites() {
         for kind in [kind::HELLO, kind::CHALLENGE, kind::CONNECT, kind::ACCEPT] {
             let mut len = 1;
             let mut at = 0;
             while at < len {
-                // One byte of padding is as good as another.
+                // All bytes of padding are equivalent.
                 let step = if kind == kind::HELLO && at >= 24 { 61 } else { 1 };
                 for &mask in masks {
                     let change = Change { kind, at, mask, each_time };
@@ -159,10 +162,10 @@ fn each_change(each_time: bool, masks: &[u8], mut check: impl FnMut(Suite, Chang
     }
 }
 
-/// A byte that is changed once costs a repetition, at most 500 ms. Only without a key in the first message a server cannot see the
-/// change: it keeps the session that nobody is in for 10 s, and the client's attempt fails.
+/// A byte changed once costs one repetition, at most 500 ms. Only if the first message has no key can the
+/// server miss the change: it then keeps a session without a client for 10 s, and the client's attempt fails.
 #[test]
-fn a_byte_that_is_changed_once_delays_the_session() {
+fn a_byte_changed_once_only_delays_the_session() {
     let mut count = 0;
     each_change(false, &[0x01, 0x80], |suite, change, has_session, now| {
         #[cfg(feature = "crypto")]
@@ -177,14 +180,14 @@ fn a_byte_that_is_changed_once_delays_the_session() {
     assert!(count > 300 * suites().count(), "{count} changes");
 }
 
-/// Someone who changes each packet can keep the ends apart, and no more.
+/// An attacker who changes every packet can keep the ends apart, and no more.
 #[test]
-fn a_byte_that_is_changed_each_time_gives_a_session_at_both_ends_or_at_none() {
+fn a_byte_changed_every_time_gives_a_session_at_both_ends_or_at_none() {
     let (mut with, mut without) = (0, 0);
     each_change(true, &[0x04], |suite, change, has_session, _| {
         let is_stamp = change.kind == kind::HELLO && (20..24).contains(&change.at)
             || change.kind == kind::CHALLENGE && (12..16).contains(&change.at);
-        assert_eq!(has_session, is_stamp, "{suite:?}, {change:?}: only the stamp is the client's own matter");
+        assert_eq!(has_session, is_stamp, "{suite:?}, {change:?}: only the stamp concerns the client alone");
         if has_session {
             with += 1;
         } else {

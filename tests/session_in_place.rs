@@ -1,4 +1,4 @@
-//! Datagrams of sessions are written behind others and opened where they lie, and are the same as those that are alone.
+//! Session datagrams appended to a buffer and opened in place are the same as single ones.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -15,12 +15,12 @@ use whitewater_sim::SimRng;
 
 const BEFORE: &[u8] = b"what was there before";
 
-/// A client and a server that always draw the same numbers, as seen on the way between them.
+/// A client and a server with fixed random numbers, and the datagrams between them.
 struct Ends {
     client: Session<Blob>,
     server: Server<Blob>,
     now: Time,
-    /// Whether datagrams are written behind others.
+    /// Whether datagrams are appended to others.
     behind: bool,
     wire: Vec<Vec<u8>>,
 }
@@ -41,7 +41,7 @@ impl Ends {
         Self { client, server, now: Time::ZERO, behind, wire: Vec::new() }
     }
 
-    /// One datagram of either end to the other; whether there was one.
+    /// Carries one datagram from either end to the other. Returns whether there was one.
     fn carry(&mut self) -> bool {
         let Self { client, server, now, .. } = self;
         let before = if self.behind { BEFORE } else { &[] };
@@ -78,7 +78,7 @@ fn address(host: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], 1000))
 }
 
-/// What is on the way from the handshake to an echo, a datagram and the last goodbye.
+/// The datagrams from the handshake to an echo, a datagram and the final goodbye.
 fn a_session(behind: bool) -> Vec<Vec<u8>> {
     let mut ends = Ends::new(behind, Config::turbo());
     (0..4).for_each(|_| ends.step());
@@ -97,13 +97,13 @@ fn a_session(behind: bool) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_datagram_behind_others_is_byte_for_byte_that_which_is_alone() {
+fn an_appended_datagram_equals_a_single_one_byte_for_byte() {
     let (behind, alone) = (a_session(true), a_session(false));
     assert!(alone.len() > 20, "{} datagrams", alone.len());
     assert_eq!(behind, alone);
 }
 
-/// Bytes that are sent before anything is heard of them.
+/// Bytes sent before any answer.
 fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
     let config = kcp::PeersConfig { kcp, ..kcp::PeersConfig::registered() };
     let mut peers = Peers::new(&config, &mut SimRng::new(1, 1)).unwrap();
@@ -119,8 +119,8 @@ fn sent_at_once(kcp: Config, message: &[u8], count: usize) -> (usize, usize) {
 }
 
 #[test]
-fn what_leaves_at_once_waits_in_a_third_of_its_memory_and_is_no_less() {
-    // KCP takes the peer's window to be 128 segments until it is told.
+fn a_burst_is_sent_in_parts_that_take_a_third_of_its_memory() {
+    // KCP assumes a peer window of 128 segments until told otherwise.
     let (mtu, window) = (9000, 128);
     let kcp = Config { mtu, rcv_mtu: mtu, snd_wnd: window, ..Config::turbo() };
     let message = vec![1; usize::from(kcp.mss())];

@@ -1,4 +1,4 @@
-//! docs/TUNING.md names every knob of a session that has a default worth a thought, and the default is that of the code.
+//! docs/TUNING.md names every session setting whose default is worth a thought, with the default of the code.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use whitewater::session::{RepairConfig, ServerConfig, SessionConfig};
 
 const DOCUMENT: &str = include_str!("../docs/TUNING.md");
 
-/// Whether the document has `knob`, and behind it that default.
+/// Whether the document contains `knob` followed by that default.
 fn says(knob: &str, default: impl Display) -> bool {
     DOCUMENT.contains(&format!("`{knob}`, {default}"))
 }
@@ -45,7 +45,7 @@ fn the_document_has_the_defaults_of_sessions_and_servers() {
         drain,
         slow_peer,
         key_update,
-    } = SessionConfig::default(); // a new field fails to compile until the document has it
+    } = SessionConfig::default(); // a new field does not compile until the document has it
     assert!(says("path_mtu", "none") && path_mtu.is_none());
     assert!(says("pacing", "none") && pacing.is_none());
     assert!(says("ecn", "off") && !ecn);

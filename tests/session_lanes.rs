@@ -1,4 +1,4 @@
-//! A lane that always has more to send takes nothing of the others: neither their room, nor their turn.
+//! A busy lane takes neither room nor turns from the others.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,13 +31,14 @@ fn narrow() -> LinkConfig {
     LinkConfig { bottleneck, ..LinkConfig::with_rtt(ms(20)) }
 }
 
-/// Fills what a lane takes.
+/// Fills a lane until it refuses more.
 fn fill(end: &mut Connection<Blob>, lane: usize, len: usize) {
     while end.send(lane, &vec![9; len]).is_ok() {}
 }
 
-/// Ten seconds of a game at 60 Hz on lane 0, of 100 bytes, while the lanes from 1 on always have more to send, and the same of datagrams;
-/// returns how long each message took, in ascending order, and how many bytes of the others arrived.
+/// Ten seconds of a game at 60 Hz with 100 bytes per message on lane 0, while the other lanes, and optionally
+/// datagrams, always have more to send. Returns how long each message took, in ascending order, and how many
+/// bytes of the others arrived.
 fn play(
     seed: u64,
     link: &LinkConfig,
@@ -52,7 +53,7 @@ fn play(
     let mut buf = vec![0; 20_000];
     for tick in 0..30_000u64 {
         let client = world.client();
-        // Who is greedy asks first, at each opportunity; what the game is refused it asks for again each ms.
+        // The greedy lanes ask first at each opportunity; the game retries refused messages every ms.
         (1..=greedy).for_each(|lane| fill(client, lane, 10_000));
         while floods && client.send_datagram(&[7; 1000]).is_ok() {}
         while u64::from(sent) * 1000 / 60 <= tick && sent < COUNT {
@@ -86,7 +87,7 @@ fn play(
             break;
         }
     }
-    assert_eq!((sent, took.len()), (COUNT, COUNT as usize), "seed {seed}: not all arrived");
+    assert_eq!((sent, took.len()), (COUNT, COUNT as usize), "seed {seed}: not everything arrived");
     took.sort_unstable();
     (took, bulk)
 }
@@ -96,7 +97,7 @@ fn p99(took: &[Duration]) -> Duration {
 }
 
 #[test]
-fn a_game_over_a_wide_path_does_not_notice_how_many_lanes_are_greedy() {
+fn greedy_lanes_do_not_slow_down_a_game_over_a_wide_path() {
     let wide = LinkConfig {
         bottleneck: Some(Bottleneck { rate: 1_000_000_000, queue: 4 << 20 }),
         ..LinkConfig::with_rtt(ms(20))
@@ -121,7 +122,7 @@ fn a_game_over_a_wide_path_does_not_notice_how_many_lanes_are_greedy() {
 }
 
 #[test]
-fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_lanes_and_on_time_where_pacing_leaves_room() {
+fn beside_greedy_lanes_over_10_mbit_s_a_game_arrives_and_is_on_time_with_pacing() {
     for greedy in [1, 4, 15] {
         let session = lanes(1 + greedy, SessionConfig::default());
         let (alone, _) = play(1, &narrow(), &session, 0, false);
@@ -131,14 +132,15 @@ fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_lanes_and_on_time_where_pa
             p99(&beside),
             p99(&alone)
         );
-        // All fill the queue of the path, which the game has to wait for, and a round trip more where a datagram of it finds no place there.
+        // All lanes together fill the queue of the path, in which the game must wait, plus a round trip if
+        // its datagram is dropped there.
         assert!(
             p99(&beside) <= p99(&alone) + ms(122),
             "{greedy}: {:?}, alone {:?}",
             p99(&beside),
             p99(&alone)
         );
-        // Half of what the path carries: its queue stays empty, and the game is first.
+        // Half of what the path carries: its queue stays empty, and the game goes first.
         let pacing = Some(PaceConfig { good_rate: 500, ..PaceConfig::default() });
         let session = SessionConfig { pacing, ..session };
         let (alone, _) = play(1, &narrow(), &session, 0, false);
@@ -158,13 +160,13 @@ fn all_of_a_game_arrives_over_10_mbit_s_beside_greedy_lanes_and_on_time_where_pa
     }
 }
 
-/// What a lane holds at most while the others hold nothing, and what each has for itself.
+/// What a lane can hold at most while the others hold nothing, and the share of each lane.
 fn shares(session: &SessionConfig) -> (usize, usize) {
     let (all, count) = (session.send_memory as usize, session.lanes.len());
     (all - (count - 1) * (all / 4 / count), all / 4 / count)
 }
 
-/// Two ends that are up, and a server that answers nothing: what is sent stays held.
+/// Two connected ends whose server answers nothing, so that sent data stays held.
 fn deaf(session: &SessionConfig) -> World {
     let mut world = World::pair(1, &narrow(), session, SUITE);
     world.connect();
@@ -180,7 +182,7 @@ fn held(end: &mut Connection<Blob>, lane: usize) -> usize {
 }
 
 #[test]
-fn no_lane_takes_the_share_of_another_and_all_together_hold_no_more_than_the_limit() {
+fn no_lane_takes_anothers_share_and_all_stay_within_the_limit() {
     for count in [2, 5, 16] {
         let session = lanes(count, SessionConfig::default());
         let (most, own) = shares(&session);
@@ -200,13 +202,13 @@ fn no_lane_takes_the_share_of_another_and_all_together_hold_no_more_than_the_lim
 }
 
 #[test]
-fn what_a_lane_waits_for_no_other_takes_however_often_it_asks() {
+fn room_that_a_lane_waits_for_is_not_taken_by_others() {
     let session = lanes(3, SessionConfig::default());
     for seed in 1..=3 {
         let mut world = World::pair(seed, &narrow(), &session, SUITE);
         world.connect();
         let (mut buf, mut got) = (vec![0; 200_000], [0; 3]);
-        // Much more than its share, asked for after everybody else at each opportunity.
+        // Much more than its share, requested last at each opportunity.
         let (mut sent, long) = (0, vec![1; 100_000]);
         for _ in 0..10_000 {
             let client = world.client();
@@ -225,15 +227,12 @@ fn what_a_lane_waits_for_no_other_takes_however_often_it_asks() {
             }
         }
         assert_eq!((sent, got[0]), (5, 500_000), "seed {seed}: {got:?} bytes");
-        assert!(
-            got[1].min(got[2]) > 100_000,
-            "seed {seed}: {got:?} bytes: nobody else stands still meanwhile"
-        );
+        assert!(got[1].min(got[2]) > 100_000, "seed {seed}: {got:?} bytes: the others stall meanwhile");
     }
 }
 
 #[test]
-fn room_that_a_lane_asked_for_and_does_not_take_is_there_for_the_others() {
+fn room_that_a_lane_waited_for_but_does_not_use_goes_to_the_others() {
     let session = lanes(2, SessionConfig::default());
     let (most, _) = shares(&session);
     let mut world = World::pair(1, &narrow(), &session, SUITE);
@@ -256,16 +255,16 @@ fn room_that_a_lane_asked_for_and_does_not_take_is_there_for_the_others() {
         world.client().is_delivered(1)
     };
     assert!(world.run_until(5_000, all_has_come));
-    assert!(world.clients[0].events.iter().any(|(_, event)| *event == Event::Writable), "not told");
+    assert!(world.clients[0].events.iter().any(|(_, event)| *event == Event::Writable), "no event");
     world.frozen = true;
     world.run(1_000);
     fill(world.client(), 1, 1000);
-    assert!(held(world.client(), 1) > most - 2000, "nobody has come for it");
+    assert!(held(world.client(), 1) > most - 2000, "nobody has used it");
 }
 
-/// Everybody has more than may leave, and each has some of it, the most urgent the most.
+/// Every lane has more than may leave, and each gets some, the most urgent the most.
 #[test]
-fn pacing_passes_no_lane_over_for_ever() {
+fn pacing_starves_no_lane() {
     let pacing = Some(PaceConfig { good_rate: 100, ..PaceConfig::default() });
     let session = lanes(5, SessionConfig { pacing, ..SessionConfig::default() });
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(20)), &session, SUITE);
@@ -289,7 +288,7 @@ fn pacing_passes_no_lane_over_for_ever() {
 
 /// Datagrams that are queued faster than they leave.
 #[test]
-fn a_flood_of_datagrams_does_not_keep_lanes_from_sending() {
+fn a_flood_of_datagrams_does_not_stop_lanes_from_sending() {
     let session = lanes(3, SessionConfig::default());
     let mut world = deaf(&session);
     (0..3).for_each(|lane| assert!(world.client().send(lane, &[1; 500]).is_ok()));

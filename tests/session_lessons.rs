@@ -1,4 +1,4 @@
-//! Mistakes that other libraries made, each with its source, which a session does not repeat.
+//! Mistakes of other libraries, each with its source, that sessions do not repeat.
 
 use crate::common;
 use crate::common::machine::Whole as _;
@@ -20,7 +20,8 @@ fn connected() -> World {
     world
 }
 
-/// Source: kcp-go sess.go, pull request 155: a packet from the client's address with another conv and sn 0 ends the live session.
+/// Source: kcp-go sess.go, pull request 155: a packet from the client's address with another conv and sn 0
+/// ends the live session.
 #[test]
 fn a_segment_0_from_the_address_of_a_client_ends_nothing() {
     let mut world = connected();
@@ -55,9 +56,9 @@ fn a_segment_0_from_the_address_of_a_client_ends_nothing() {
     assert_eq!((rejected.0, rejected.1 > 0), (7, true), "each is in a counter: {rejected:?}");
 }
 
-/// Source: kcp-go with AEAD and one key for all: recorded packets open the session again.
+/// Source: kcp-go with AEAD and one key for everybody: recorded packets open the session again.
 #[test]
-fn a_recorded_session_opens_nothing_at_a_server_that_has_the_same_secret() {
+fn a_replayed_session_opens_nothing_at_a_server_with_the_same_secret() {
     let mut world = connected();
     world.client().send(0, b"once").unwrap();
     world.drain();
@@ -78,9 +79,9 @@ fn a_recorded_session_opens_nothing_at_a_server_that_has_the_same_secret() {
     assert_eq!((again.stats().accepted, again.stats().rejected.cookie > 0), (0, true));
 }
 
-/// Source: ikcp.c sends 13 times what waits to a peer that is gone, in a minute: 2.33 MB for 176 KB.
+/// Source: ikcp.c sends 13 times what waits to a vanished peer within a minute: 2.33 MB for 176 KB.
 #[test]
-fn a_peer_that_is_gone_is_sent_little_more_than_what_waits() {
+fn a_vanished_peer_is_sent_little_more_than_what_waits() {
     let mut world = connected();
     world.run(500);
     let dead = LinkConfig { loss: Loss::Random(1.0), ..LinkConfig::default() };

@@ -1,4 +1,4 @@
-//! Every limit of docs/BEHAVIOUR.md, reached: what happens then, and that nothing grows beyond it.
+//! Every limit in docs/BEHAVIOUR.md, reached: what happens then, and that nothing exceeds it.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -19,7 +19,7 @@ use whitewater::packet::Seq16;
 use whitewater::session::{Blob, CloseReason, Event, SendError, ServerConfig, SessionConfig, Suite};
 use whitewater_sim::LinkConfig;
 
-/// The document names a test for each limit; a name that is none would be no proof.
+/// The document names a test for each limit; a wrong name would prove nothing.
 #[test]
 fn every_test_that_the_document_names_exists() {
     let document = include_str!("../docs/BEHAVIOUR.md").split("## Limits of sessions").nth(1).unwrap();
@@ -54,7 +54,7 @@ fn connected(session: &SessionConfig) -> World {
     world
 }
 
-/// A session whose lane has windows of so many segments.
+/// A session whose lane has windows of `count` segments.
 fn windows(count: u16) -> SessionConfig {
     let lane = Config { snd_wnd: count, rcv_wnd: count, snd_queue: 1 << 20, ..Config::turbo() };
     SessionConfig { lanes: vec![lane], send_memory: 1 << 28, ..SessionConfig::default() }
@@ -68,7 +68,7 @@ fn rogue(session: SessionConfig) -> (World, Rogue) {
 }
 
 #[test]
-fn what_a_lane_is_sent_and_nobody_acknowledges_has_a_limit() {
+fn unacknowledged_data_on_a_lane_has_a_limit() {
     let mut world = connected(&SessionConfig::default());
     let mut sent = 0;
     let refused = loop {
@@ -91,11 +91,11 @@ fn what_a_lane_is_sent_and_nobody_acknowledges_has_a_limit() {
     };
     assert!(world.run_until(5_000, read));
     world.run(100);
-    assert_eq!(world.client().send(0, &[1; 1000]), Ok(1000), "and room again");
+    assert_eq!(world.client().send(0, &[1; 1000]), Ok(1000), "room again");
 }
 
 #[test]
-fn a_lane_has_a_thousand_segments_waiting_at_most() {
+fn a_lane_has_at_most_a_thousand_segments_waiting() {
     let mut world = connected(&SessionConfig::default());
     let count = (0..).take_while(|_| world.client().send(0, b"x").is_ok()).count();
     assert_eq!(count, 1024);
@@ -103,9 +103,10 @@ fn a_lane_has_a_thousand_segments_waiting_at_most() {
     assert_eq!(world.client().send(0, b"x"), Err(SendError::Lane(full)));
 }
 
-/// What a peer can make a session hold: the session's own count is within 10 % of what is allocated, and both within the limit.
+/// What a peer can make a session hold: the session's count is within 10 % of what is allocated, and both are
+/// within the limit.
 #[test]
-fn whatever_a_peer_sends_a_session_holds_no_more_than_its_limit_and_counts_it() {
+fn whatever_a_peer_sends_a_session_stays_within_its_memory_limit_and_counts_it() {
     type Attack = fn(u32) -> Raw;
     let attacks: [(&str, Attack); 5] = [
         ("bytes with gaps between them", |n| Raw::push(2 * n + 1, &[1])),
@@ -143,7 +144,7 @@ fn whatever_a_peer_sends_a_session_holds_no_more_than_its_limit_and_counts_it() 
         let rejected = world.session().lane_stats(0).unwrap().rejected;
         println!("{name}: {counted} bytes counted, {real} allocated, {} refused", rejected.window);
         assert!(real <= limit + limit / 10 + 4096, "{name}: {real} bytes");
-        // Room that is promised is counted and not allocated yet.
+        // Promised room is counted but not yet allocated.
         let promised = if name.contains("gaps") || name.contains("fragments") || name.contains("ahead") {
             limit
         } else {
@@ -155,7 +156,8 @@ fn whatever_a_peer_sends_a_session_holds_no_more_than_its_limit_and_counts_it() 
     }
 }
 
-/// Each field of a segment, as table: the session ends at once and the reason says why, or nothing happens at all.
+/// Each field of a segment as a table: either the session ends at once with the right reason, or nothing
+/// happens at all.
 #[test]
 fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
     use CloseReason::{Protocol, StreamCorrupt};
@@ -205,13 +207,14 @@ fn segments_that_no_honest_peer_sends_end_the_session_and_odd_ones_do_not() {
     }
 }
 
-/// A part of a frame that is longer than the path carries: of the frame `number` the part `id`, the last one `last`.
+/// A part of a frame that is longer than the path carries: part `id` of frame `number`, whose last part is
+/// `last`.
 fn part(rogue: &mut Rogue, world: &mut World, number: u16, (id, last): (u8, u8), bytes: &[u8]) {
     rogue.send(world, &[Frame::KcpPart(KcpPart { number: Seq16(number), id, last }, bytes)]);
 }
 
 #[test]
-fn parts_that_do_not_go_together_or_are_too_long_in_sum_end_the_session() {
+fn mismatched_or_too_long_parts_end_the_session() {
     let cases = [
         ("shorter than another", (0, 2, 100), (1, 2, 99)),
         ("longer than another", (0, 2, 100), (1, 2, 101)),
@@ -237,7 +240,7 @@ fn parts_that_do_not_go_together_or_are_too_long_in_sum_end_the_session() {
 }
 
 #[test]
-fn parts_that_go_together_in_any_order_are_the_frame_and_those_of_another_are_not() {
+fn parts_in_any_order_make_the_frame_and_parts_of_another_do_not() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     let frame = rogue.lane(0, &[Raw::push(0, &[7; 1000])]);
     let parts: Vec<_> = frame.chunks(400).collect();
@@ -253,16 +256,16 @@ fn parts_that_go_together_in_any_order_are_the_frame_and_those_of_another_are_no
 }
 
 #[test]
-fn of_a_datagram_with_a_bad_segment_nothing_is_taken() {
+fn a_datagram_with_a_bad_segment_is_rejected_as_a_whole() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     rogue.segments(&mut world, &[Raw::push(0, b"taken?"), Raw { una: 9, ..Raw::push(1, b"") }]);
     assert_eq!(world.session().peek_size(0), None);
     assert_eq!(world.session().lane_stats(0).unwrap().rejected.una, 1);
 }
 
-/// A thousand datagrams of duplicates between two flushes were once answered in one burst of 1.4 MB.
+/// A thousand datagrams of duplicates between two flushes were once answered with one burst of 1.4 MB.
 #[test]
-fn what_answers_a_flood_of_duplicates_is_less_than_the_flood() {
+fn the_answer_to_a_flood_of_duplicates_is_smaller_than_the_flood() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     let flood: Vec<_> = (0..45).map(|sn| Raw::push(sn % 3, b"")).collect();
     let mut sent = 0;
@@ -279,9 +282,9 @@ fn what_answers_a_flood_of_duplicates_is_less_than_the_flood() {
     assert!(answered < 10_000, "{answered} bytes for {sent}: two windows of ACKs at most");
 }
 
-/// Signs of life, and not one acknowledgement: an unanswered sender once sent 13 times what it had.
+/// It shows signs of life but acknowledges nothing: an unanswered sender once sent 13 times what it had.
 #[test]
-fn a_peer_that_acknowledges_nothing_is_given_up_after_twenty_seconds() {
+fn a_peer_that_acknowledges_nothing_is_dropped_after_twenty_seconds() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     let start = world.now;
     for _ in 0..100 {
@@ -301,7 +304,7 @@ fn a_peer_that_acknowledges_nothing_is_given_up_after_twenty_seconds() {
 }
 
 #[test]
-fn a_peer_whose_window_stays_closed_is_given_up_after_half_a_minute() {
+fn a_peer_whose_window_stays_closed_is_dropped_after_half_a_minute() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     for _ in 0..200 {
         world.session().send(0, &[1; 1000]).unwrap();
@@ -322,7 +325,7 @@ fn a_peer_whose_window_stays_closed_is_given_up_after_half_a_minute() {
 }
 
 #[test]
-fn a_datagram_has_64_frames_and_no_more() {
+fn a_datagram_has_at_most_64_frames() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     rogue.send(&mut world, &[Frame::Ping(1); 64]);
     assert_eq!(world.session().stats().received, 2);
@@ -337,7 +340,7 @@ fn a_datagram_has_64_frames_and_no_more() {
 }
 
 #[test]
-fn a_datagram_longer_than_any_changes_nothing() {
+fn a_datagram_longer_than_allowed_changes_nothing() {
     let (mut world, mut rogue) = rogue(SessionConfig::default());
     let mut datagram = Vec::new();
     whitewater::inside::session::seal::Seal::begin(&mut datagram);
@@ -349,7 +352,7 @@ fn a_datagram_longer_than_any_changes_nothing() {
 }
 
 #[test]
-fn of_receipts_that_nobody_takes_the_newest_1024_are_kept() {
+fn of_unread_receipts_the_newest_1024_are_kept() {
     let mut world = connected(&SessionConfig::default());
     let mut sent = 0;
     while sent < 1500 {
@@ -366,7 +369,7 @@ fn of_receipts_that_nobody_takes_the_newest_1024_are_kept() {
 }
 
 #[test]
-fn of_answers_that_nobody_sends_there_are_64() {
+fn at_most_64_answers_wait_to_be_sent() {
     let mut world = open_server(ServerConfig::default());
     let mut datagram = Vec::new();
     let hello = Hello { suite: 0, protocol_id: 0, cid: 1, client_stamp: 1, size: 512 };
@@ -380,7 +383,7 @@ fn of_answers_that_nobody_sends_there_are_64() {
 }
 
 #[test]
-fn sessions_beyond_the_most_are_told_that_the_server_is_busy() {
+fn clients_beyond_the_maximum_are_told_that_the_server_is_busy() {
     let mut world = open_server(ServerConfig { max_sessions: 2, ..ServerConfig::default() });
     let came = (1..=4).filter(|number| Rogue::connect(&mut world, *number).is_some()).count();
     let stats = world.server.stats();
@@ -388,7 +391,7 @@ fn sessions_beyond_the_most_are_told_that_the_server_is_busy() {
 }
 
 #[test]
-fn refusals_are_said_a_hundred_times_a_second() {
+fn at_most_a_hundred_denials_are_sent_per_second() {
     let mut world = open_server(ServerConfig::default());
     for number in 0..3000u32 {
         let mut datagram = Vec::new();
@@ -405,7 +408,7 @@ fn refusals_are_said_a_hundred_times_a_second() {
 }
 
 #[test]
-fn a_session_that_nobody_confirms_takes_at_most_3_kib() {
+fn an_unconfirmed_session_takes_at_most_3_kib() {
     for suite in Suite::ALL.into_iter().filter(|suite| !suite.needs_server_key()) {
         if suite != Suite::Checked && !cfg!(feature = "crypto") {
             continue;
@@ -416,7 +419,7 @@ fn a_session_that_nobody_confirms_takes_at_most_3_kib() {
         for _ in 0..64 {
             world.add(&path(), &path(), &session, target(suite));
         }
-        // Their CONNECTs arrive, and then nothing any more.
+        // Their CONNECTs arrive, and nothing after that.
         world.run_until(1_000, |world| world.server.len() == 64);
         (0..64).for_each(|client| world.set_links(client, &dead, &dead));
         assert_eq!((world.server.len(), world.sessions.len()), (64, 0));
@@ -430,7 +433,7 @@ fn a_session_that_nobody_confirms_takes_at_most_3_kib() {
 }
 
 #[test]
-fn resets_are_sent_a_hundred_times_a_second() {
+fn at_most_a_hundred_resets_are_sent_per_second() {
     let config = ServerConfig { reset_key: Some([1; 16]), ..ServerConfig::default() };
     let mut world = open_server(config);
     for number in 0..3000u32 {
@@ -446,9 +449,9 @@ fn resets_are_sent_a_hundred_times_a_second() {
     assert_eq!(world.server.stats().rejected.unknown, 3000);
 }
 
-/// 1 MiB for sixteen sessions, which want a quarter of one each and nobody reads.
+/// 1 MiB for sixteen sessions, each of which wants a quarter of it, with nobody reading.
 #[test]
-fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_room() {
+fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_is_room() {
     let limit = 1 << 20;
     let session =
         SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() };
@@ -502,9 +505,9 @@ fn all_sessions_together_hold_what_the_server_allows_and_go_on_when_there_is_roo
     assert_eq!(world.session().send(0, &[1; 1000]), Ok(1000));
 }
 
-/// 4 MiB for 32 sessions, of which each has 32 KiB for itself; three want it all.
+/// 4 MiB for 32 sessions with 32 KiB each for itself; three of them want it all.
 #[test]
-fn sessions_that_take_all_the_memory_leave_every_other_its_share() {
+fn greedy_sessions_leave_every_other_its_share_of_memory() {
     let memory = 4 << 20;
     let session = SessionConfig { send_memory: 1 << 30, ..windows(8192) };
     let config = ServerConfig { memory, max_sessions: 32, ..server_config(&session, SUITE) };
@@ -537,12 +540,12 @@ fn sessions_that_take_all_the_memory_leave_every_other_its_share() {
         }
     }
     assert!(got.iter().all(|got| *got > 990), "{got:?}");
-    // One that comes later has its share as well, as long as there is one for it.
+    // A session that comes later also gets its share, as long as there is one.
     assert!(world.server.stats().memory < memory, "{} bytes", world.server.stats().memory);
 }
 
 #[test]
-fn who_comes_when_the_memory_is_used_up_is_told_that_the_server_is_busy() {
+fn a_client_is_told_that_the_server_is_busy_when_its_memory_is_used_up() {
     let session = SessionConfig { send_memory: 1 << 22, ..windows(8192) };
     let mut world = open_server(ServerConfig { memory: 1 << 20, session, ..ServerConfig::default() });
     let first = Rogue::connect(&mut world, 1);
@@ -560,9 +563,9 @@ fn who_comes_when_the_memory_is_used_up_is_told_that_the_server_is_busy() {
     assert_eq!((world.server.stats().rejected.full, world.server.stats().denials), (1, 1));
 }
 
-/// A lane that nobody reads leaves the others the room for the longest message there is.
+/// A lane that nobody reads leaves the others room for the longest possible message.
 #[test]
-fn a_lane_that_is_not_read_does_not_stop_the_others() {
+fn an_unread_lane_does_not_stop_the_others() {
     let lanes = SessionConfig::default().lanes.repeat(4);
     let mut world = connected(&SessionConfig { lanes, send_memory: 1 << 20, ..SessionConfig::default() });
     for _ in 0..120 {
@@ -582,7 +585,7 @@ fn a_lane_that_is_not_read_does_not_stop_the_others() {
     assert!(world.session().memory() <= (256 << 10) + 65_536);
 }
 
-/// The time of a datagram full of what makes work, at a small and at a large window: best of several, in ns.
+/// The time for a datagram full of expensive segments with a given window: the best of several, ns.
 fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
     let (mut world, mut rogue) = rogue(SessionConfig { receive_memory: 1 << 26, ..windows(window) });
     for _ in 0..window {
@@ -610,9 +613,9 @@ fn cost(window: u16, segments: impl Fn(u32) -> Raw) -> f64 {
     best.as_secs_f64() * 1e9
 }
 
-/// A segment that has to be looked for would cost as many times more as the window is larger: 64 times.
+/// Searching for a segment would cost as many times more as the window is larger: 64 times.
 #[test]
-fn a_hostile_datagram_costs_the_same_at_every_window() {
+fn a_hostile_datagram_costs_the_same_with_every_window() {
     type Segments = fn(u32, u32) -> Raw;
     let kinds: [(&str, Segments); 4] = [
         ("ACKs of the last segments, one of each", |n, window| Raw::ack(window - 1 - n % (window / 2), 0)),
@@ -629,13 +632,13 @@ fn a_hostile_datagram_costs_the_same_at_every_window() {
 }
 
 #[test]
-fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_what_fits_is_taken() {
+fn a_message_that_can_never_fit_is_too_long_and_a_stream_accepts_what_fits() {
     let lane = SessionConfig::default().lanes[0];
     let stream = Config { stream: true, ..lane };
     let session =
         SessionConfig { lanes: vec![lane, stream], send_memory: 10_000, ..SessionConfig::default() };
     let mut world = connected(&session);
-    // All but the eighth part of the other lane.
+    // Everything except the eighth reserved for the other lane.
     let too_long = LaneError::TooLong { len: 8751, max: 8750 };
     assert_eq!(world.client().send(0, &[1; 8751]), Err(SendError::Lane(too_long)));
     let taken = world.client().send(1, &[1; 10_001]).unwrap();
@@ -646,7 +649,7 @@ fn a_message_longer_than_a_session_may_ever_hold_is_too_long_and_of_a_stream_wha
 }
 
 #[test]
-fn a_peer_that_reads_slowly_is_not_let_go() {
+fn a_peer_that_reads_slowly_is_not_dropped() {
     let mut world = connected(&SessionConfig::default());
     let (mut buf, mut read) = ([0; 1000], 0);
     for _ in 0..700 {
@@ -661,7 +664,7 @@ fn a_peer_that_reads_slowly_is_not_let_go() {
 }
 
 #[test]
-fn a_message_of_more_segments_than_may_ever_wait_is_too_long() {
+fn a_message_of_more_segments_than_the_queue_holds_is_too_long() {
     let lane = Config { snd_queue: 4, ..Config::fast() };
     let mut world = connected(&SessionConfig { lanes: vec![lane], ..SessionConfig::default() });
     let refused = world.client().send(0, &[1; 20_000]);

@@ -1,4 +1,5 @@
-//! What strangers send does not fill the log: a line each two seconds of each kind, and every datagram counted.
+//! What strangers send does not flood the log: one line every two seconds per kind, and every datagram is
+//! counted.
 
 #[cfg(test)]
 mod common;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use whitewater::inside::session::wire::{Connect, Hello};
 use whitewater::session::{ServerConfig, Suite};
 
-/// Lines by what they say, without numbers.
+/// Number of lines by their text without numbers.
 static LINES: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 struct Counter;
@@ -34,7 +35,7 @@ impl log::Log for Counter {
 }
 
 #[test]
-fn a_flood_of_each_kind_is_a_line_each_two_seconds() {
+fn a_flood_of_each_kind_gives_one_line_every_two_seconds() {
     log::set_logger(&Counter).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
     let mut world = World::new(1, &ServerConfig { challenges_per_second: 10, ..ServerConfig::insecure() });

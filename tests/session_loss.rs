@@ -1,4 +1,5 @@
-//! What a session says of its path is so, at both ends, whoever talks and about what; and what it costs to know it.
+//! What a session reports about its path is true at both ends, whoever sends and whatever they send; and what
+//! it costs to know.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -14,7 +15,7 @@ use whitewater::packet::Seq16;
 use whitewater::session::{Blob, Connection, ConnectionStats, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, LinkStats, Loss, SimRng};
 
-/// What is said.
+/// What is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Datagrams,
@@ -24,10 +25,10 @@ enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Datagrams, Kind::Messages, Kind::Lanes];
 
-/// Who says it: the client, the server.
+/// Who sends: the client, the server.
 const TALKERS: [[bool; 2]; 3] = [[false, true], [true, false], [true, true]];
 
-/// Percent lost, up and down.
+/// Loss in percent, up and down.
 const LOSSES: [[u8; 2]; 7] = [[0, 0], [5, 0], [0, 5], [5, 5], [20, 0], [0, 20], [20, 20]];
 
 fn config() -> SessionConfig {
@@ -39,7 +40,7 @@ fn link(rtt: u64, percent: u8) -> LinkConfig {
     LinkConfig { loss, ..LinkConfig::with_rtt(ms(rtt)) }
 }
 
-/// A session that is up, over a path of 60 ms.
+/// A connected session over a path of 60 ms.
 fn world(seed: u64, lost: [u8; 2], config: &SessionConfig) -> World {
     let mut world = World::new(seed, &server_config(config, SUITE));
     world.add(&link(60, lost[0]), &link(60, lost[1]), config, target(SUITE));
@@ -51,7 +52,7 @@ fn say(connection: &mut Connection<Blob>, now: whitewater::Time, kind: Kind) {
     let said = vec![7; 60];
     match kind {
         Kind::Datagrams => drop(connection.send_datagram(&said).unwrap()),
-        // What is lost on the way makes them wait; there is always more to say.
+        // Losses make them wait; there is always more to send.
         Kind::Messages => drop(connection.send_message(0, now, Blob(said))),
         Kind::Lanes => drop(connection.send(0, &said)),
     }
@@ -63,7 +64,7 @@ fn hear(connection: &mut Connection<Blob>) {
     while connection.recv_message(0).is_some() {}
 }
 
-/// Talks for so long, 16 ms apart.
+/// Sends for this long, every 16 ms.
 fn talk(world: &mut World, talks: [bool; 2], kind: Kind, millis: u64) {
     for _ in 0..millis / GAP {
         let now = world.now;
@@ -81,23 +82,23 @@ fn talk(world: &mut World, talks: [bool; 2], kind: Kind, millis: u64) {
 
 const GAP: u64 = 16;
 
-/// What both ends say, the client first.
+/// The statistics of both ends, the client first.
 fn stats(world: &mut World) -> [ConnectionStats; 2] {
     [world.client().stats(), world.session().stats()]
 }
 
-/// What became of what they sent.
+/// What happened to the datagrams that they sent.
 fn links(world: &World) -> [LinkStats; 2] {
     [world.up_stats(0), world.down_stats(0)]
 }
 
-/// The share lost of what was sent between two looks at the links.
+/// The share lost between two looks at the links.
 fn truth(before: &LinkStats, after: &LinkStats) -> f64 {
     (after.lost_in_all() - before.lost_in_all()) as f64 / (after.sent - before.sent) as f64
 }
 
 #[test]
-fn loss_is_within_2_percent_of_the_truth_after_10_s_at_both_ends_whoever_says_what() {
+fn loss_is_within_2_percent_of_the_truth_after_10_s_at_both_ends_for_any_traffic() {
     for talks in TALKERS {
         for kind in KINDS {
             for lost in LOSSES {
@@ -174,17 +175,17 @@ fn the_round_trip_follows_a_path_that_changes_within_two_keepalives_at_both_ends
             }
         }
     }
-    assert!(late * 100 <= looks, "{late} of {looks} later than that");
+    assert!(late * 100 <= looks, "{late} of {looks} were late");
 }
 
-/// The round trip of an end that is not within 10 % of this.
+/// The round trip of an end that is not within 10 % of this one.
 fn has_wrong_rtt(world: &mut World, rtt: u64) -> Option<Duration> {
     let found = stats(world).map(|stats| stats.rtt);
     found.into_iter().find(|found| (found.as_secs_f64() * 1e3 / rtt as f64 - 1.0).abs() > 0.1)
 }
 
 #[test]
-fn one_message_and_then_acknowledgements_alone_are_no_loss() {
+fn one_message_followed_only_by_acknowledgements_shows_no_loss() {
     for ack_delay in [10, 40] {
         let config = SessionConfig { ack_delay: ms(ack_delay), ..config() };
         let mut world = world(1, [0, 0], &config);
@@ -201,28 +202,28 @@ fn one_message_and_then_acknowledgements_alone_are_no_loss() {
 }
 
 #[test]
-fn an_end_that_cannot_know_what_gets_lost_says_so() {
+fn an_end_that_cannot_know_its_loss_reports_none() {
     let mut world = world(1, [20, 20], &config());
     let losses = |world: &mut World| stats(world).map(|stats| stats.loss);
-    assert_eq!(losses(&mut world), [None, None], "nothing was said");
+    assert_eq!(losses(&mut world), [None, None], "nothing was sent");
     world.run(10_000);
     assert_eq!(losses(&mut world), [None, None], "at rest");
     talk(&mut world, [true, true], Kind::Datagrams, 300);
-    assert_eq!(losses(&mut world), [None, None], "too little was said");
+    assert_eq!(losses(&mut world), [None, None], "too little was sent");
     talk(&mut world, [true, true], Kind::Datagrams, 2_000);
     assert!(losses(&mut world).iter().all(Option::is_some));
     world.run(9_000);
     world.run(2_000);
-    assert_eq!(losses(&mut world), [None, None], "what was said is long ago");
-    // Whether packets get lost or their acknowledgements do: who hears nothing does not know.
+    assert_eq!(losses(&mut world), [None, None], "it was sent long ago");
+    // An end that hears nothing cannot know whether packets or their acknowledgements get lost.
     talk(&mut world, [true, false], Kind::Datagrams, 5_000);
     world.set_links(0, &link(60, 0), &link(60, 100));
     talk(&mut world, [true, false], Kind::Datagrams, 11_000);
-    assert_eq!(world.client().stats().loss, None, "nothing is heard");
+    assert_eq!(world.client().stats().loss, None, "nothing is received");
 }
 
 #[test]
-fn what_an_outage_swallows_is_lost_and_what_only_acknowledgements_suffer_is_not() {
+fn packets_lost_in_an_outage_count_and_lost_acknowledgements_do_not() {
     for talks in TALKERS {
         for kind in KINDS {
             for outage in [[100, 0], [0, 100]] {
@@ -260,7 +261,7 @@ fn a_path_that_reorders_loses_nothing() {
 }
 
 #[test]
-fn what_a_standstill_held_is_no_round_trip_of_the_path() {
+fn a_standstill_does_not_count_as_a_round_trip() {
     for talks in TALKERS {
         for kind in KINDS {
             for who in ["client", "server", "path"] {
@@ -287,7 +288,7 @@ fn what_a_standstill_held_is_no_round_trip_of_the_path() {
                 talk(&mut world, talks, kind, 1_008);
                 let wrong = has_wrong_rtt(&mut world, 2);
                 assert!(wrong.is_none(), "{kind:?} by {talks:?}, {who}: {wrong:?}");
-                // What left before the path was free again comes now.
+                // What left before the path was free again arrives now.
                 talk(&mut world, talks, kind, 8_000);
                 let wrong = has_wrong_rtt(&mut world, 2);
                 assert!(wrong.is_none(), "{kind:?} by {talks:?}, {who}, later: {wrong:?}");
@@ -296,7 +297,7 @@ fn what_a_standstill_held_is_no_round_trip_of_the_path() {
     }
 }
 
-/// Datagrams and bytes a second of both ends, of a session that says something for 20 s.
+/// Datagrams and bytes per second of both ends, in a session with traffic for 20 s.
 fn price(talks: [bool; 2], kind: Kind) -> [(u64, u64); 2] {
     let mut world = world(1, [0, 0], &config());
     talk(&mut world, talks, kind, 5_008);
@@ -311,8 +312,9 @@ fn price(talks: [bool; 2], kind: Kind) -> [(u64, u64); 2] {
 }
 
 #[test]
-fn to_know_the_path_costs_no_datagram_and_where_packets_are_acknowledged_anyway_no_byte() {
-    // Bytes a second without it, of who talks and who listens. A ping is 9, twice a second, and an answer 31.
+fn measuring_the_path_costs_no_datagram_and_with_acknowledged_packets_no_byte() {
+    // Bytes per second without it, for the talker and the listener. A ping takes 9 bytes, twice per second,
+    // and an answer 31.
     let at_rest = price([false, false], Kind::Datagrams);
     let overhead = if SUITE == Suite::Checked { 0 } else { 12 };
     assert_eq!(at_rest, [(2, 44 + 2 * overhead); 2]);
@@ -336,10 +338,10 @@ fn to_know_the_path_costs_no_datagram_and_where_packets_are_acknowledged_anyway_
     }
 }
 
-/// A peer may tell what it likes: it can spoil what this end knows of the path, and nothing else.
+/// A peer may report whatever it likes: it can only spoil what this end knows about the path.
 #[test]
-fn what_a_hostile_peer_tells_takes_neither_memory_nor_time_and_is_a_share_at_most() {
-    // Of another suite nobody else can seal for the server.
+fn reports_of_a_hostile_peer_cost_no_memory_or_time_and_stay_in_range() {
+    // With another suite nobody else could seal for the server.
     let mut world = World::pair(1, &link(60, 0), &config(), Suite::Checked);
     world.taps = true;
     world.connect();

@@ -1,4 +1,4 @@
-//! What a session costs in memory: next to nothing while it is idle, all in, and nothing new while it is busy.
+//! What a session costs in memory: in total next to nothing while idle, and no allocations while busy.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -28,10 +28,10 @@ fn suites() -> impl Iterator<Item = Suite> {
         .filter(|suite| cfg!(feature = "crypto") || *suite == Suite::Checked)
 }
 
-/// What ciphers in Rust keep beyond those of `ring`, bytes a session.
+/// Additional bytes per session that ciphers in pure Rust keep, compared with `ring`.
 const IN_RUST: i64 = if cfg!(feature = "ring") { 0 } else { 48 };
 
-/// A server and so many clients, all up.
+/// A server with `clients` connected clients.
 fn crowd(clients: usize, suite: Suite, session: &SessionConfig) -> World {
     let path = LinkConfig::with_rtt(ms(20));
     let mut world = World::new(1, &server_config(session, suite));
@@ -43,7 +43,7 @@ fn crowd(clients: usize, suite: Suite, session: &SessionConfig) -> World {
     world
 }
 
-/// Bytes of the server for each of its sessions, and all of a client.
+/// Bytes of the server per session, and all of a client's.
 fn each(mut world: World, suite: Suite, session: &SessionConfig) -> (i64, i64) {
     let clients = i64::try_from(world.clients.len()).unwrap();
     let client = world.clients.pop().unwrap().session;
@@ -66,7 +66,7 @@ fn an_idle_session_takes_at_most_1_kib_of_its_server_and_1200_bytes_if_encrypted
 }
 
 #[test]
-fn a_session_that_used_all_it_has_takes_at_most_3_kib_when_it_is_idle_again() {
+fn a_session_that_used_everything_takes_at_most_3_kib_when_idle_again() {
     for suite in suites() {
         let channels = vec![ChannelConfig::reliable_ordered()];
         let session = SessionConfig { channels, ..SessionConfig::default() };
@@ -103,7 +103,7 @@ fn a_session_that_used_all_it_has_takes_at_most_3_kib_when_it_is_idle_again() {
     }
 }
 
-/// What the server says that its sessions hold, and what they do hold beside the fixed part of each.
+/// What the server counts for its sessions, and what they really hold besides the fixed part of each.
 fn counted_and_held(world: &World) -> (u64, u64) {
     let held = |id| u64::try_from(world.server.session(id).unwrap().memory()).unwrap();
     (world.server.stats().memory, world.server.ids().map(held).sum())
@@ -118,7 +118,7 @@ fn read_all(end: &mut Connection<Blob>) {
 }
 
 #[test]
-fn what_sessions_hold_is_counted_within_2_kib_each_and_to_the_byte_when_they_are_polled_again() {
+fn the_memory_of_sessions_is_counted_within_2_kib_and_exactly_once_polled() {
     const SESSIONS: usize = 8;
     for (seed, most) in (1..=6).zip(2..) {
         let channels = vec![ChannelConfig::reliable_ordered()];
@@ -132,7 +132,7 @@ fn what_sessions_hold_is_counted_within_2_kib_each_and_to_the_byte_when_they_are
             let (now, each, kind, bytes) = (world.now, any(8), any(8), vec![1; any(3000) + 1]);
             let server = world.server.session_mut(world.sessions[each]).unwrap();
             let client = world.clients[each].session.connection_mut().unwrap();
-            // Some seeds have little ones only.
+            // With some seeds, only small ones.
             match kind.min(most) {
                 0 => read_all(server),
                 1 => read_all(client),
@@ -160,7 +160,7 @@ fn what_sessions_hold_is_counted_within_2_kib_each_and_to_the_byte_when_they_are
     }
 }
 
-/// Both ends of one session, in the same place.
+/// Both ends of one session in the same place.
 fn tick(now: Time, client: &mut Session, server: &mut Server, bufs: &mut (Vec<u8>, [u8; 2000])) {
     let (here, there) = (client_address(1, 1000), server_address());
     let (datagram, message) = bufs;
@@ -222,8 +222,8 @@ fn traffic_allocates_nothing_in_a_steady_state() {
 }
 
 #[test]
-fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_wakes_nobody() {
-    // Of a table that grows by doubling, one that is just more than half empty is the worst.
+fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_needs_no_wake_ups() {
+    // In a table that grows by doubling, just over half full is the worst case.
     for count in [900, 1000, 1800] {
         let limits =
             kcp::PeersConfig { kcp: Config::turbo(), max_peers: count, ..kcp::PeersConfig::registered() };
@@ -236,7 +236,8 @@ fn an_idle_bare_kcp_peer_takes_at_most_1_kib_and_wakes_nobody() {
                 peers.register(now, address, Conv(7)).unwrap();
             }
             while peers.emit(now).is_some() {}
-            // What is not needed is given back after 2 s, and then there is nothing to do until they have been silent for too long.
+            // What is not needed is freed after 2 s, and then there is nothing to do until they have been
+            // silent for too long.
             while let Some(at) = peers.poll_timeout().filter(|at| *at < Time::from_millis(30_000)) {
                 now = at;
                 peers.handle_timeout(now);

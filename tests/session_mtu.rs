@@ -1,4 +1,5 @@
-//! Datagrams as long as the path carries: how soon that is found and for how many probes, and what a path that becomes narrower costs.
+//! Datagrams as long as the path carries: how quickly and with how many probes that is found, and what a
+//! narrowing path costs.
 
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -15,10 +16,10 @@ use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
 const RTT: Duration = Duration::from_millis(60);
 const IP_AND_UDP: usize = 28;
-/// Bytes of a message: so many segments that datagrams are full.
+/// Size of a message, bytes: enough segments to fill datagrams.
 const MESSAGE: usize = 20_000;
 
-/// A path that carries datagrams of so many bytes.
+/// A path that carries IP packets of up to `mtu` bytes.
 fn path(mtu: usize, loss: f64) -> LinkConfig {
     let bottleneck = Some(Bottleneck { rate: 8_000_000, queue: 256_000 });
     LinkConfig {
@@ -40,12 +41,12 @@ fn connected(seed: u64, link: &LinkConfig, config: &SessionConfig) -> World {
     world
 }
 
-/// What the client sends on its lane, and how much of it has come.
+/// What the client sends on its lane, and how much of it has arrived.
 #[derive(Default)]
 struct Bulk {
     sent: usize,
     came: usize,
-    /// Longest time in which no message came.
+    /// The longest time without a message, and when the last one came.
     last: Option<Time>,
     gap: Duration,
 }
@@ -55,7 +56,7 @@ fn message(number: usize) -> Vec<u8> {
 }
 
 impl Bulk {
-    /// Keeps the send queue full for so many ms. What comes is what was sent.
+    /// Keeps the send queue full for this many ms, and checks what arrives.
     fn run(&mut self, world: &mut World, ms: u64) {
         self.run_until(world, ms, |_| false);
     }
@@ -80,7 +81,7 @@ impl Bulk {
         }
     }
 
-    /// Waits until all has come.
+    /// Waits until everything has arrived.
     fn finish(&mut self, world: &mut World, ms: u64) {
         let mut buf = vec![0; MESSAGE];
         let all = world.run_until(ms, |world| {
@@ -96,8 +97,8 @@ fn stats(world: &mut World) -> ConnectionStats {
 }
 
 #[test]
-fn the_longest_datagram_is_found_in_few_probes_and_few_seconds() {
-    // Bytes that the path carries, probes at most, ms until nothing more is tried.
+fn the_path_mtu_is_found_with_few_probes_in_a_few_seconds() {
+    // Bytes that the path carries, maximum number of probes, ms until no more probes are sent.
     for (mtu, most_probes, most_ms) in [
         (1472, 1, 100),
         (1464, 6, 1000),
@@ -134,7 +135,7 @@ fn the_longest_datagram_is_found_in_few_probes_and_few_seconds() {
 }
 
 #[test]
-fn each_end_finds_it_for_what_it_sends() {
+fn each_end_finds_the_mtu_of_its_own_direction() {
     let mut world = World::new(1, &common::sessions::server_config(&config(), SUITE));
     world.add(&path(1452, 0.0), &path(1372, 0.0), &config(), common::sessions::target(SUITE));
     world.connect();
@@ -150,7 +151,7 @@ fn each_end_finds_it_for_what_it_sends() {
 }
 
 #[test]
-fn nothing_is_looked_for_unless_both_ends_want_and_there_is_use_for_it() {
+fn probing_needs_consent_of_both_ends_and_large_data() {
     let off = SessionConfig { path_mtu: None, ..config() };
     for (client, server) in [(&config(), &off), (&off, &config()), (&off, &off)] {
         let mut world = World::new(1, &common::sessions::server_config(server, SUITE));
@@ -165,7 +166,7 @@ fn nothing_is_looked_for_unless_both_ends_want_and_there_is_use_for_it() {
     }
     let mut world = connected(1, &path(1472, 0.0), &config());
     for _ in 0..200 {
-        world.client().send(0, &[1; 700]).unwrap(); // never more than a datagram of 1200 takes
+        world.client().send(0, &[1; 700]).unwrap(); // never more than fits a datagram of 1200 bytes
         world.client().send_datagram(&[2; 100]).unwrap();
         world.drain();
         world.run(50);
@@ -173,9 +174,9 @@ fn nothing_is_looked_for_unless_both_ends_want_and_there_is_use_for_it() {
     assert_eq!((stats(&mut world).mtu, stats(&mut world).mtu_probes), (1200, 0));
 }
 
-/// It happens with a full send queue and a full window of segments that the path does not carry any more.
+/// It happens with a full send queue and a full window of segments that the path no longer carries.
 #[test]
-fn a_path_that_becomes_narrower_costs_half_a_second_and_no_byte() {
+fn a_narrowing_path_costs_half_a_second_and_no_data() {
     for seed in 1..=3 {
         for mtu in [1200, 1372] {
             let mut world = connected(seed, &path(1472, 0.0), &config());
@@ -196,7 +197,7 @@ fn a_path_that_becomes_narrower_costs_half_a_second_and_no_byte() {
 }
 
 #[test]
-fn a_path_that_becomes_wider_is_noticed_after_ten_minutes_of_use() {
+fn a_widening_path_is_noticed_after_ten_minutes_of_use() {
     let mut world = connected(1, &path(1372, 0.0), &config());
     let mut bulk = Bulk::default();
     bulk.run(&mut world, 4_000);
@@ -212,7 +213,7 @@ fn a_path_that_becomes_wider_is_noticed_after_ten_minutes_of_use() {
 }
 
 #[test]
-fn loss_is_taken_for_a_narrow_path_for_moments_only() {
+fn loss_is_mistaken_for_a_narrow_path_only_briefly() {
     let mut all = [Duration::ZERO; 2];
     for seed in 1..=6 {
         let mut world = connected(seed, &path(1472, 0.2), &config());
@@ -247,9 +248,9 @@ fn loss_is_taken_for_a_narrow_path_for_moments_only() {
     assert!(all[0] < all[1] / 10, "{all:?}");
 }
 
-/// Nothing arrives for a while, as a phone in a lift has it.
+/// Nothing arrives for a while, as with a phone in a lift.
 #[test]
-fn after_an_outage_the_path_is_as_wide_as_before_within_half_a_second_for_two_probes() {
+fn after_an_outage_the_mtu_is_restored_within_half_a_second_with_two_probes() {
     for seed in 1..=3 {
         for outage in [100, 300, 1000, 5000] {
             let mut world = connected(seed, &path(1472, 0.0), &config());
@@ -271,7 +272,7 @@ fn after_an_outage_the_path_is_as_wide_as_before_within_half_a_second_for_two_pr
 }
 
 #[test]
-fn what_probes_lose_is_no_sign_of_congestion() {
+fn lost_probes_do_not_count_as_congestion() {
     let pacing = PaceConfig { good_rate: 500, bad_rate: 100, loss: Some(1), ..PaceConfig::default() };
     let mut bad = Vec::new();
     for path_mtu in [None, Some(1472)] {
@@ -294,8 +295,8 @@ fn what_probes_lose_is_no_sign_of_congestion() {
 }
 
 #[test]
-#[cfg(feature = "crypto")] // only an authentic packet moves a session
-fn another_host_is_searched_anew_from_1200_on_and_another_port_is_not() {
+#[cfg(feature = "crypto")] // only authentic packets may move a session
+fn probing_restarts_at_1200_for_another_host_but_not_for_another_port() {
     use common::sessions::client_address as host;
     for (to, keeps) in [(host(1, 9), true), (host(77, 7000), false)] {
         let mut world = connected(1, &path(1472, 0.0), &config());

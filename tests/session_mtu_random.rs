@@ -1,5 +1,5 @@
-//! Paths that become narrower and wider at any time, clients that move, and a close in the midst of it: what was sent on any lane arrives
-//! whole and in order, and who closes knows what has.
+//! Paths that narrow and widen at any time, clients that migrate, and a close in the middle of it: everything
+//! sent on any lane arrives whole and in order, and the end that closes knows what arrived.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -28,7 +28,7 @@ fn message(seed: u64, end: usize, lane: usize, number: u64) -> Vec<u8> {
     (0..len).map(|at| (at as u64 ^ at as u64 >> 8 ^ number).to_le_bytes()[0]).collect()
 }
 
-/// What each end has sent on each lane, and what came of it.
+/// What each end has sent on each lane, and what arrived.
 struct Run {
     seed: u64,
     sent: [[u64; LANES]; 2],
@@ -135,7 +135,7 @@ fn run(seed: u64) {
 }
 
 #[test]
-fn what_was_sent_arrives_whatever_length_the_path_takes_meanwhile() {
+fn everything_arrives_whatever_the_mtu_of_the_path_does() {
     let first = std::env::var("SESSION_SEED").map_or(0, |seed| seed.parse().unwrap());
     let runs = std::env::var("MTU_SOAK").map_or(40, |runs| runs.parse().unwrap());
     (first..first + runs).for_each(run);

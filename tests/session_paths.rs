@@ -1,5 +1,6 @@
-//! A client whose address changes: how soon data flows again, what is kept of the old path, and what nobody gets who only copies.
-//! That no address gets more bytes than came from it before it has answered is asserted for every datagram of every run.
+//! A client whose address changes: how soon data flows again, what is kept from the old path, and that a mere
+//! copier gets nothing. Every datagram of every run is checked: no address gets more bytes than it sent
+//! before it has answered.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -33,7 +34,8 @@ fn elsewhere(host: u8) -> SocketAddr {
     client_address(host, 7000)
 }
 
-/// A tick of a game at both ends: a datagram each way, and what has come. Returns the numbers that came to the client.
+/// A tick of a game at both ends: one datagram each way, and what has arrived. Returns the numbers that the
+/// client received.
 fn tick(world: &mut World, number: u32, client: &[u8]) -> Vec<u32> {
     world.client().send_datagram(client).unwrap();
     let mut state = [0; 100];
@@ -74,9 +76,10 @@ fn data_flows_both_ways_within_two_round_trips_and_a_tenth_of_a_second() {
     }
 }
 
-/// The client pays with its own packets for copies of what goes to the old address: it waits one round trip, and not two.
+/// The client's own packets pay for copies of what goes to the old address, so it waits one round trip and
+/// not two.
 #[test]
-fn data_goes_to_the_new_address_before_it_has_answered() {
+fn data_goes_to_the_new_address_before_it_is_proven() {
     let mut world = connected(1, 0.0, &SessionConfig::default());
     for number in 0..50 {
         tick(&mut world, number, &[0; 150]);
@@ -91,12 +94,12 @@ fn data_goes_to_the_new_address_before_it_has_answered() {
         }
     }
     let (at, moves) = first.unwrap();
-    assert_eq!(moves, 0, "not moved yet");
+    assert_eq!(moves, 0, "not migrated yet");
     assert!(at.since(start) <= RTT + ms(3 * 16), "{:?}", at.since(start));
 }
 
 #[test]
-fn another_host_begins_with_new_round_trips_and_another_port_keeps_them() {
+fn round_trips_start_over_for_another_host_but_not_for_another_port() {
     for (to, keeps) in [(client_address(1, 9), true), (elsewhere(77), false)] {
         let mut world = connected(1, 0.0, &SessionConfig::default());
         for number in 0..60 {
@@ -119,7 +122,7 @@ fn another_host_begins_with_new_round_trips_and_another_port_keeps_them() {
 }
 
 #[test]
-fn what_was_in_flight_at_a_move_arrives_once_and_in_order() {
+fn data_in_flight_during_a_migration_arrives_once_and_in_order() {
     for seed in 1..=20 {
         let mut world = connected(seed, 0.1, &SessionConfig::default());
         let (mut sent, mut came, mut buf) = (0u32, 0u32, [0; 600]);
@@ -150,7 +153,7 @@ fn what_was_in_flight_at_a_move_arrives_once_and_in_order() {
 }
 
 #[test]
-fn there_are_four_moves_in_ten_seconds_and_the_fifth_waits() {
+fn at_most_four_migrations_happen_in_ten_seconds() {
     let mut world = connected(1, 0.0, &SessionConfig::default());
     let start = world.now;
     for number in 0..9u16 {
@@ -165,9 +168,10 @@ fn there_are_four_moves_in_ten_seconds_and_the_fifth_waits() {
     assert!(fifth.unwrap().0.since(start) >= Duration::from_secs(10));
 }
 
-/// Each of these copies comes before the original. The old address speaks all the time, so none lives long, and the session stays.
+/// Each of these copies arrives before the original. The old address keeps sending, so no candidate lives
+/// long, and the session stays.
 #[test]
-fn a_thief_is_given_up_when_the_old_address_speaks_or_nothing_comes() {
+fn a_thiefs_address_is_dropped_when_the_old_address_sends_or_nothing_comes() {
     let mut world = connected(1, 0.0, &SessionConfig::default());
     world.taps = true;
     let (thief, home) = (client_address(99, 9), world.address(0));
@@ -187,11 +191,11 @@ fn a_thief_is_given_up_when_the_old_address_speaks_or_nothing_comes() {
     assert!((34..=copy.len()).contains(&got), "{got} of {}", copy.len());
     world.strangers.clear();
     world.run(2_000);
-    assert!(world.strangers.is_empty(), "the candidate has died, or the old address has spoken");
+    assert!(world.strangers.is_empty(), "the candidate was dropped, or the old address sent something");
     assert_eq!(moves(&world), 0);
 }
 
-/// Without encryption it gets in as well, and stays where it did.
+/// Without encryption it also connects, and stays at the address where it did.
 #[test]
 fn a_client_may_move_while_it_connects() {
     let times = (0..=600).step_by(10);

@@ -1,4 +1,5 @@
-//! A server sends a client to another one, and the client is in both for a moment, so nothing is lost.
+//! A server redirects a client to another one. The client is connected to both for a moment, so nothing is
+//! lost.
 
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -21,7 +22,7 @@ fn connected(seed: u64, loss: f64, suite: Suite) -> World {
     world
 }
 
-/// Where the client is sent: a token, or without encryption what the application likes.
+/// Where the client is sent: a token, or without encryption any bytes of the application.
 fn token(number: u8, suite: Suite) -> Vec<u8> {
     #[cfg(feature = "crypto")]
     if suite != Suite::Checked {
@@ -41,13 +42,13 @@ fn told(world: &World) -> usize {
     world.clients[0].events.iter().filter(|(_, event)| *event == Event::Redirected).count()
 }
 
-/// What the server sent since `from` that is long enough to have a token.
+/// Number of datagrams that the server sent since `from` that are long enough for a token.
 fn long(world: &World, from: usize, client: std::net::SocketAddr) -> usize {
     world.tap[from..].iter().filter(|(_, _, to, bytes)| *to == client && bytes.len() > 100).count()
 }
 
 #[test]
-fn a_client_is_told_once_whatever_is_lost() {
+fn a_client_is_redirected_exactly_once_despite_loss() {
     for (suite, loss) in [(SUITE, 0.0), (SUITE, 0.3), (Suite::Checked, 0.3)] {
         let (mut times, mut copies) = (Vec::new(), 0);
         for seed in 1..=100 {
@@ -74,7 +75,7 @@ fn a_client_is_told_once_whatever_is_lost() {
 }
 
 #[test]
-fn who_does_not_answer_gets_some_copies_and_the_server_says_that_it_did_not() {
+fn an_unanswered_redirect_is_repeated_and_then_reported() {
     let mut world = connected(1, 0.0, SUITE);
     let (from, client) = (world.tap.len(), world.address(0));
     world.set_links(0, &path(0.0), &path(1.0));
@@ -89,7 +90,7 @@ fn who_does_not_answer_gets_some_copies_and_the_server_says_that_it_did_not() {
 }
 
 #[test]
-fn a_close_waits_until_the_client_knows_where_to_go() {
+fn a_close_waits_until_the_client_has_its_redirect() {
     for seed in 1..=30 {
         let mut world = connected(seed, 0.3, SUITE);
         let (now, id) = (world.now, world.sessions[0]);
@@ -98,12 +99,12 @@ fn a_close_waits_until_the_client_knows_where_to_go() {
         assert_eq!(world.server.redirect(now, id, &token(8, SUITE)), Err(RedirectError::Closed));
         world.run(30_000);
         assert_eq!(told(&world), 1, "seed {seed}");
-        assert!(world.clients[0].session.take_redirect().is_some(), "seed {seed}: also when it is over");
+        assert!(world.clients[0].session.take_redirect().is_some(), "seed {seed}: even after the close");
     }
 }
 
 #[test]
-fn the_newest_token_holds_and_an_older_one_that_is_late_does_not() {
+fn the_newest_redirect_wins_and_an_older_late_one_does_not() {
     let mut world = connected(1, 0.0, SUITE);
     world.set_links(0, &path(0.0), &path(1.0));
     redirect(&mut world, &token(8, SUITE)).unwrap();
@@ -122,7 +123,7 @@ fn the_newest_token_holds_and_an_older_one_that_is_late_does_not() {
 }
 
 #[test]
-fn what_is_no_token_does_not_leave() {
+fn an_invalid_token_is_not_sent() {
     let mut world = connected(1, 0.0, SUITE);
     let max = if SUITE == Suite::Checked { 1200 - 13 - 1 } else { 1200 - 25 - 1 };
     let too_long = Err(RedirectError::TooLong { len: max + 1, max });
@@ -136,9 +137,9 @@ fn what_is_no_token_does_not_leave() {
     }
 }
 
-/// Peers that have the keys and keep no rule.
+/// Peers that have the keys but break the rules.
 #[test]
-fn a_redirect_without_a_token_is_counted_and_one_by_a_client_ends_the_session() {
+fn a_redirect_without_a_token_is_counted_and_one_from_a_client_ends_the_session() {
     let mut world = connected(1, 0.0, Suite::Checked);
     let forge = forger(&world);
     world.inject_client(0, &forge(Toward::Client, &[0x89]));
@@ -166,7 +167,7 @@ mod tokens {
     use whitewater::session::Target;
     use whitewater::session::token::{Order, PublicToken};
 
-    /// A token for one of the servers of a fleet, with so many addresses.
+    /// A token for one of the servers of a fleet, with `addresses` addresses.
     pub(super) fn mint(number: u8, addresses: usize) -> PublicToken {
         let addresses: Vec<SocketAddr> = [server_address()]
             .into_iter()
@@ -177,7 +178,7 @@ mod tokens {
     }
 
     #[test]
-    fn the_longest_token_fits_and_into_short_datagrams_one_with_an_address_less() {
+    fn the_longest_token_fits_and_short_datagrams_carry_one_address_less() {
         let longest = |count: usize| {
             let (suite, key) = (Suite::from_code(0x401).unwrap(), Some([3; 32]));
             let addresses = ["[2001:db8::1]:4000".parse().unwrap(); 4];
@@ -196,7 +197,7 @@ mod tokens {
         redirect(&mut world, &longest(3)).unwrap();
     }
 
-    /// What a player says at each of two servers, and what they heard.
+    /// What a player sends to each of two servers, and what they received.
     #[derive(Default)]
     struct Talk {
         said: u32,
@@ -223,9 +224,9 @@ mod tokens {
         }
     }
 
-    /// As long as the player is in both it talks to both, 60 times a second.
+    /// While the player is connected to both, it sends to both, 60 times per second.
     #[test]
-    fn a_player_moves_and_each_server_hears_all_that_it_was_told_once() {
+    fn a_redirected_player_loses_and_duplicates_nothing_at_either_server() {
         for seed in 1..=20 {
             let (mut old, mut new) = (connected(seed, 0.3, SUITE), strict(seed + 1000, verifier(9)));
             let mut talks = [Talk::default(), Talk::default()];
@@ -273,7 +274,7 @@ mod tokens {
 }
 
 #[test]
-fn a_session_that_was_quiet_is_sent_elsewhere_by_one_copy_and_closes_at_once() {
+fn an_idle_session_is_redirected_with_one_datagram_and_closes_at_once() {
     for quiet in [1_000, 6_000, 20_000] {
         let path = LinkConfig::with_rtt(ms(80));
         let mut world = World::pair(1, &path, &SessionConfig::default(), Suite::Checked);

@@ -1,4 +1,5 @@
-//! Acknowledgements of lanes ride with what is said anyway, as long as nothing is lost; messages do not notice.
+//! Acknowledgements of lanes ride in datagrams that leave anyway as long as nothing is lost; messages are not
+//! delayed.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -11,19 +12,19 @@ use whitewater::kcp::Stats;
 use whitewater::session::{Event, SessionConfig};
 use whitewater_sim::{LinkConfig, SimRng};
 
-/// ms between two messages of an end, and how much later one may be.
+/// ms between two messages of an end, and by how much one may be late.
 #[derive(Clone, Copy)]
 struct Beat {
     gap: u64,
     jitter: u64,
 }
 
-/// What both ends came to, the client first.
+/// The results of both ends, the client first.
 struct Found {
-    /// Datagrams a second, after the first 12 s.
+    /// Datagrams per second, after the first 12 s.
     datagrams: [u64; 2],
     resends: [u32; 2],
-    /// ms that messages of both took, sorted.
+    /// Latencies of the messages of both, ms, sorted.
     latencies: Vec<u64>,
 }
 
@@ -33,7 +34,7 @@ impl Found {
     }
 }
 
-/// Messages of 64 bytes both ways, the server's `phase` ms after the client's, for so many seconds.
+/// Messages of 64 bytes both ways, the server's `phase` ms after the client's, for `seconds` seconds.
 fn run(seed: u64, link: &LinkConfig, beats: [Beat; 2], phase: u64, seconds: u64) -> Found {
     let mut world = World::pair(seed, link, &SessionConfig::default(), SUITE);
     world.connect();
@@ -99,7 +100,7 @@ fn messages_both_ways_30_times_a_second_cost_30_datagrams_each_way() {
 }
 
 #[test]
-fn beats_that_drift_and_jitter_cost_little_more() {
+fn drifting_and_jittery_intervals_cost_little_more() {
     let jittery = |gap| Beat { gap, jitter: 8 };
     for (beats, most) in [
         ([STEADY, Beat { gap: 34, jitter: 0 }], [32, 32]),
@@ -119,18 +120,18 @@ fn beats_that_drift_and_jitter_cost_little_more() {
 }
 
 #[test]
-fn where_one_of_a_hundred_is_lost_messages_come_as_soon_as_without_the_wait() {
+fn at_1_percent_loss_messages_arrive_as_soon_as_without_the_delay() {
     let lossy = LinkConfig { loss: whitewater_sim::Loss::Random(0.01), ..LinkConfig::with_rtt(ms(50)) };
     for seed in 0..3 {
         let found = run(seed, &lossy, [STEADY; 2], 11, 120);
-        // A round trip, and half of one, and a margin.
+        // A round trip and a half, plus a margin.
         assert!(found.quantile(985) <= 80, "seed {seed}: {} ms", found.quantile(985));
         assert!(found.datagrams.iter().all(|each| *each <= 61), "seed {seed}: {:?}", found.datagrams);
     }
 }
 
 #[test]
-fn who_closes_does_not_keep_back_the_acknowledgement_that_waits() {
+fn a_close_does_not_hold_back_a_waiting_acknowledgement() {
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(4)), &SessionConfig::default(), SUITE);
     world.connect();
     let mut message = [0; 64];
@@ -143,7 +144,7 @@ fn who_closes_does_not_keep_back_the_acknowledgement_that_waits() {
         world.drain();
         world.run(3);
         world.client().recv(0, &mut message).unwrap();
-        world.session().recv(0, &mut message).unwrap(); // which acknowledges all that the server has sent
+        world.session().recv(0, &mut message).unwrap(); // which acknowledges everything the server has sent
         world.run(if number + 1 < messages { 25 } else { 0 });
     }
     let before = world.session().lane_stats(0).unwrap();

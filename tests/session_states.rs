@@ -1,4 +1,5 @@
-//! The states of both ends, row by row: what is sent when, and what ends a state. There is nothing between the ends but what a test loses.
+//! The states of both ends, row by row: what is sent when, and what ends a state. Only what a test loses is
+//! lost between the ends.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -15,17 +16,17 @@ use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
 };
 
-/// A datagram that was sent: when, ms; by the client; its bytes.
+/// A datagram that was sent: when, in ms; whether by the client; its bytes.
 type Sent = (u64, bool, Vec<u8>);
 /// Whether the n-th datagram of a kind gets lost.
 type Loses = fn(u8, usize) -> bool;
 
-/// Both ends, 1 ms by 1 ms.
+/// Both ends, in steps of 1 ms.
 struct Duo {
     now: Time,
     client: Session,
     server: Server,
-    /// Where the client is seen.
+    /// The address that the client sends from.
     address: SocketAddr,
     session: Option<SessionId>,
     ends: [Option<CloseReason>; 2],
@@ -39,7 +40,7 @@ fn server(seed: u64, reset_key: Option<[u8; 16]>) -> Server {
 }
 
 impl Duo {
-    /// A client that begins to connect.
+    /// A client that starts to connect.
     fn new(loses: Loses) -> Self {
         Self::starting_at(Time::ZERO, loses)
     }
@@ -51,7 +52,7 @@ impl Duo {
         Self { now, client, server, address, session: None, ends: [None; 2], sent: Vec::new(), loses }
     }
 
-    /// A session that is up and has been for a second.
+    /// A session that has been up for a second.
     fn up(loses: Loses) -> Self {
         let mut duo = Self::new(|_, _| false);
         duo.run(1000);
@@ -107,7 +108,7 @@ impl Duo {
         (self.loses)(kind, number)
     }
 
-    /// What an end has sent of a kind.
+    /// The datagrams of a kind that an end has sent.
     fn of(&self, kind: u8, by_client: bool) -> Vec<(u64, Vec<u8>)> {
         let is = |(_, by, bytes): &&Sent| *by == by_client && bytes[0] == kind;
         self.sent.iter().filter(is).map(|(at, _, bytes)| (*at, bytes.clone())).collect()
@@ -128,14 +129,14 @@ impl Duo {
     }
 }
 
-/// Least and most of the times between neighbours.
+/// The shortest and the longest pause between neighbouring times.
 fn pauses(times: &[u64]) -> (u64, u64) {
     let pauses = times.windows(2).map(|pair| pair[1] - pair[0]);
     (pauses.clone().min().unwrap(), pauses.max().unwrap())
 }
 
 #[test]
-fn idle_says_nothing_and_connects_once() {
+fn an_idle_client_sends_nothing_and_connects_once() {
     let mut client: Session = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
     let mut buf = Vec::new();
     assert_eq!((client.state(), client.poll_timeout()), (ClientState::Idle, None));
@@ -147,7 +148,7 @@ fn idle_says_nothing_and_connects_once() {
 }
 
 #[test]
-fn hello_is_sent_each_100_ms_for_2_s_and_then_each_250() {
+fn hello_is_sent_every_100_ms_for_2_s_and_then_every_250_ms() {
     let mut duo = Duo::new(|kind, _| kind == kind::HELLO);
     duo.run(9_000);
     let times = duo.times(kind::HELLO, true);
@@ -156,7 +157,7 @@ fn hello_is_sent_each_100_ms_for_2_s_and_then_each_250() {
     let (fast, slow) = (pauses(&fast), pauses(&slow));
     assert!(fast.0 >= 90 && fast.1 <= 111, "{fast:?}");
     assert!(slow.0 >= 225 && slow.1 <= 276, "{slow:?}");
-    assert!(fast.0 < fast.1, "no two clients stay together");
+    assert!(fast.0 < fast.1, "clients do not stay in lockstep");
     assert!(duo.server.is_empty(), "a server keeps nothing of it");
 }
 
@@ -193,7 +194,7 @@ fn a_denial_is_a_hint_that_ends_an_attempt_after_a_second_and_an_accept_wins() {
 }
 
 #[test]
-fn the_first_message_never_changes_and_each_fourth_time_a_fresh_cookie_is_asked_for() {
+fn the_first_message_never_changes_and_every_fourth_time_a_new_cookie_is_requested() {
     let mut duo = Duo::new(|kind, _| kind == kind::ACCEPT);
     duo.run(5_000);
     let connects = duo.of(kind::CONNECT, true);
@@ -208,12 +209,12 @@ fn the_first_message_never_changes_and_each_fourth_time_a_fresh_cookie_is_asked_
     duo.run(1_500);
     let last = duo.of(kind::CONNECT, true).pop().unwrap().1;
     let last = Connect::decode(&last).unwrap();
-    assert_ne!((last.epoch, last.cookie), epochs[0], "5 s later the cookie is another one");
+    assert_ne!((last.epoch, last.cookie), epochs[0], "5 s later the cookie is different");
     assert_eq!(last.msg1, decoded[0].msg1);
 }
 
 #[test]
-fn an_old_or_doubled_challenge_changes_the_cookie_and_nothing_else() {
+fn an_old_or_duplicated_challenge_only_changes_the_cookie() {
     let mut duo = Duo::new(|kind, _| kind == kind::ACCEPT);
     duo.run(5);
     let (_, challenge) = duo.of(kind::CHALLENGE, false).remove(0);
@@ -229,11 +230,11 @@ fn an_old_or_doubled_challenge_changes_the_cookie_and_nothing_else() {
     assert_eq!((last.cookie, last.msg1), ([7; 16], first.msg1));
     duo.loses = |_, _| false;
     duo.run(600);
-    assert_eq!(duo.client.state(), ClientState::Up, "the next HELLO brought a good one");
+    assert_eq!(duo.client.state(), ClientState::Up, "the next HELLO got a valid one");
 }
 
 #[test]
-fn an_accept_that_is_not_authentic_leaves_a_client_where_it_is() {
+fn a_forged_accept_does_not_change_the_state_of_a_client() {
     let mut duo = Duo::new(|kind, number| kind == kind::ACCEPT && number == 0);
     duo.run(5);
     let (_, accept) = duo.of(kind::ACCEPT, false).remove(0);
@@ -248,7 +249,7 @@ fn an_accept_that_is_not_authentic_leaves_a_client_where_it_is() {
 }
 
 #[test]
-fn a_client_that_is_up_pings_each_100_ms_until_it_is_answered_and_then_after_500_ms_of_silence() {
+fn a_connected_client_pings_every_100_ms_until_answered_and_then_after_500_ms_of_silence() {
     let mut duo = Duo::new(|kind, number| kind == kind::DATA && number < 6);
     duo.run(3_000);
     let data = duo.times(kind::DATA, true);
@@ -260,7 +261,7 @@ fn a_client_that_is_up_pings_each_100_ms_until_it_is_answered_and_then_after_500
 }
 
 #[test]
-fn close_is_said_at_0_50_150_and_350_ms_and_for_one_second_in_answer() {
+fn close_is_sent_at_0_50_150_and_350_ms_and_as_an_answer_for_one_second() {
     let mut duo = Duo::up(|kind, _| kind == kind::DATA);
     let start = duo.now.as_millis();
     duo.close_client();
@@ -275,9 +276,9 @@ fn close_is_said_at_0_50_150_and_350_ms_and_for_one_second_in_answer() {
     assert_eq!(duo.ends[1], Some(CloseReason::Timeout), "all four are lost, and no RESET");
 }
 
-/// Whoever drives it gives the time.
+/// The caller supplies the time.
 #[test]
-fn a_session_that_closes_ends_at_the_last_time_there_is() {
+fn a_closing_session_ends_even_at_the_maximum_time() {
     let mut duo = Duo::up(|_, _| true);
     duo.close_client();
     duo.poll();
@@ -305,7 +306,7 @@ fn a_close_that_arrives_ends_both_ends_at_once() {
 }
 
 #[test]
-fn who_lost_a_session_is_told_by_a_reset() {
+fn a_client_whose_session_is_gone_gets_a_reset() {
     let mut duo = Duo::new(|_, _| false);
     duo.server = server(2, Some([3; 16]));
     duo.run(1_000);
@@ -319,7 +320,7 @@ fn who_lost_a_session_is_told_by_a_reset() {
 }
 
 #[test]
-fn a_session_that_is_not_confirmed_lives_for_10_s() {
+fn an_unconfirmed_session_lives_for_10_s() {
     let mut duo = Duo::new(|kind, _| kind == kind::DATA);
     duo.run(9_990);
     assert_eq!((duo.server.len(), duo.server.stats().confirmed), (1, 0));
@@ -328,18 +329,18 @@ fn a_session_that_is_not_confirmed_lives_for_10_s() {
 }
 
 #[test]
-fn the_first_data_confirms_and_the_stored_accept_goes() {
+fn the_first_data_confirms_the_session_and_frees_the_stored_accept() {
     let mut duo = Duo::up(|_, _| false);
     let mut again = Duo::new(|_, _| false);
     again.run(0);
     let (_, connect) = again.of(kind::CONNECT, true).remove(0);
-    // Both are by the same random numbers, and so is the cookie.
+    // Both use the same random numbers, so the cookie is the same.
     duo.server.give(duo.now, duo.address, &connect);
     duo.run(5);
     assert_eq!((duo.server.stats().rejected.repeated, duo.of(kind::ACCEPT, false).len()), (1, 0));
 }
 
-/// Source: a copy of a CONNECT whose cookie still was good opened a session that nobody was in.
+/// Source: a duplicated CONNECT whose cookie was still valid opened a session without a client.
 #[test]
 fn a_late_connect_is_ignored_for_10_s_after_the_end() {
     let mut duo = Duo::new(|_, _| false);
@@ -359,7 +360,7 @@ fn a_late_connect_is_ignored_for_10_s_after_the_end() {
 }
 
 #[test]
-fn what_is_lost_of_a_handshake_is_sent_again() {
+fn lost_packets_of_a_handshake_are_resent() {
     let cases: [(_, Loses, _); 5] = [
         ("HELLO", |kind, number| kind == kind::HELLO && number == 0, 111),
         ("CHALLENGE", |kind, number| kind == kind::CHALLENGE && number == 0, 111),
@@ -377,7 +378,7 @@ fn what_is_lost_of_a_handshake_is_sent_again() {
 }
 
 #[test]
-fn a_cookie_that_is_no_good_any_more_is_replaced() {
+fn an_expired_cookie_is_replaced() {
     type Spoils = fn(&mut Duo);
     let cases: [(_, Spoils); 4] = [
         ("too old: 5 s at least, 10 s at most", |duo| duo.run(5_100)),
@@ -396,7 +397,7 @@ fn a_cookie_that_is_no_good_any_more_is_replaced() {
         assert_eq!(duo.client.state(), ClientState::Connect);
         spoil(&mut duo);
         duo.loses = |_, _| false;
-        duo.run(1_100); // four pauses of 275 ms at most
+        duo.run(1_100); // four pauses of at most 275 ms
         assert_eq!(duo.client.state(), ClientState::Up, "{what}");
         assert!(duo.session.is_some() && duo.server.stats().accepted == 1, "{what}");
         assert!(duo.server.stats().rejected.cookie > 0, "{what}");
@@ -411,7 +412,7 @@ fn data_before_the_accept_waits_and_arrives_after_it() {
     duo.run(1_000);
     let mut room = [0; 10];
     assert_eq!(duo.client.connection_mut().unwrap().recv(0, &mut room), Ok(5));
-    // To a client that has no session yet DATA is nothing.
+    // A client without a session ignores DATA.
     let (_, data) = duo.of(kind::DATA, false).remove(0);
     let mut young = Duo::new(|kind, _| kind == kind::ACCEPT);
     young.run(5);
@@ -419,7 +420,7 @@ fn data_before_the_accept_waits_and_arrives_after_it() {
     assert_eq!((young.client.state(), young.client.rejected().stranger), (ClientState::Connect, 1));
 }
 
-/// While an end was frozen no round trip is measured. So it keeps no candidate for long that has gone.
+/// No round trip is measured while an end was frozen, so a vanished candidate is dropped soon.
 #[test]
 #[cfg(feature = "crypto")] // only authentic packets may move a session
 fn a_client_that_moves_twice_is_found_within_four_seconds() {
@@ -432,7 +433,7 @@ fn a_client_that_moves_twice_is_found_within_four_seconds() {
     duo.client.give(duo.now, server_address(), &buf);
     duo.run(600);
     assert!(duo.server.session(id).unwrap().stats().rtt < Duration::from_secs(1));
-    // One packet comes from an address that is gone then.
+    // One packet comes from an address that is gone afterwards.
     duo.address = client_address(1, 2);
     duo.loses = |_, _| true;
     duo.client.connection_mut().unwrap().send_datagram(b"here").unwrap();

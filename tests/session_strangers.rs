@@ -1,4 +1,4 @@
-//! What strangers cost who have got as far as a cookie, and what they get: datagrams, bytes and counters, in virtual time.
+//! What strangers with a valid cookie cost and get: datagrams, bytes and counters, in virtual time.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -20,7 +20,7 @@ fn world(suite: Suite) -> World {
     World::new(1, &server_config(&SessionConfig::default(), suite))
 }
 
-/// As little as a CONNECT can have, and a cookie of zeros.
+/// The shortest possible CONNECT, with a cookie of zeros.
 fn connect(suite: u16, protocol_id: u64) -> Vec<u8> {
     let mut datagram = Vec::new();
     let (cookie, token, msg1) = ([0; 16], &[][..], &[0; MESSAGE_MIN][..]);
@@ -30,7 +30,7 @@ fn connect(suite: u16, protocol_id: u64) -> Vec<u8> {
 }
 
 #[test]
-fn without_a_good_cookie_there_is_no_answer_to_a_connect() {
+fn a_connect_without_a_valid_cookie_gets_no_answer() {
     let config = ServerConfig { deny_protocol: true, ..server_config(&SessionConfig::default(), SUITE) };
     let mut world = World::new(1, &config);
     for datagram in [connect(0x402, 0), connect(SUITE.code(), 1), connect(SUITE.code(), 0)] {
@@ -54,7 +54,8 @@ fn a_reset_is_shorter_than_what_it_answers() {
     assert_eq!(world.strangers.len(), longer);
 }
 
-/// Who knows two addresses that share a bucket at one server knows nothing of another one, or of the same one after a restart.
+/// Knowing two addresses that share a bucket at one server says nothing about another server, or the same one
+/// after a restart.
 #[test]
 fn addresses_that_share_a_bucket_at_one_server_do_not_at_another() {
     let victim = stranger(1);
@@ -86,7 +87,7 @@ fn a_flood_from_many_addresses_costs_no_memory_and_no_session() {
             world.server.give(now, *from, datagram);
         }
     };
-    // A server has one buffer for what it opens; whoever comes first makes it.
+    // A server has one buffer for opening packets; the first packet allocates it.
     let (first, later) = (allocation_counter::measure(&mut strike), allocation_counter::measure(&mut strike));
     let rejected = world.server.stats().rejected.cookie;
     assert!(first.count_total <= 1 && first.bytes_max <= 2048, "{first:?}");
@@ -106,16 +107,17 @@ mod secrets {
     use whitewater::session::{CloseReason, Target};
     use whitewater_sim::LinkConfig;
 
-    /// An honest client comes in.
+    /// An honest client connects.
     fn enter(world: &mut World, target: Target) {
         let path = LinkConfig::with_rtt(ms(40));
         world.add(&path, &path, &SessionConfig::default(), target);
         world.connect();
     }
 
-    /// Key agreement is what a stranger with a cookie can have a server do: how often, is up to the limit of his address.
+    /// With a cookie, a stranger can make a server compute a key agreement, but only as often as the limit
+    /// for its address allows.
     #[test]
-    fn garbage_is_read_as_often_as_its_address_may_ask() {
+    fn garbage_is_processed_only_within_the_rate_of_its_address() {
         for suite in [SUITE, Suite::from_code(0x301).unwrap()] {
             let key = [5; 32];
             let public = public_key(&key);
@@ -140,7 +142,7 @@ mod secrets {
         }
     }
 
-    /// A token that the matchmaker sealed, good or not.
+    /// A token sealed by the matchmaker, valid or not.
     fn sealed(server: u64, created: u64, expires: u64, number: u64) -> PublicToken {
         let mut nonce = [0; 24];
         nonce[..8].copy_from_slice(&number.to_le_bytes());
@@ -154,10 +156,10 @@ mod secrets {
         let mut world = strict(1, verifier(5));
         let good = sealed(5, NOW, NOW + 45, 1);
         let mut bad = vec![
-            sealed(6, NOW, NOW + 45, 2),        // of another server
-            sealed(5, NOW - 50, NOW - 5, 3),    // over
+            sealed(6, NOW, NOW + 45, 2),        // for another server
+            sealed(5, NOW - 50, NOW - 5, 3),    // expired
             sealed(5, NOW + 100, NOW + 650, 4), // too far in the future
-            sealed(5, NOW - 100, NOW + 45, 5),  // from before the server
+            sealed(5, NOW - 100, NOW + 45, 5),  // from before the server started
         ];
         for bit in (0..384 * 8).step_by(97) {
             let mut flipped = good.clone();
@@ -175,12 +177,12 @@ mod secrets {
         enter(&mut world, Target::of_token(&good));
         let connect = connect_of(&mut world, stranger(1), 1, Target::of_token(&good));
         world.inject(stranger(1), &connect);
-        assert_eq!(world.server.stats().rejected.token, bad.len() as u64 + 1, "and it counts once");
+        assert_eq!(world.server.stats().rejected.token, bad.len() as u64 + 1, "and each is counted once");
     }
 
-    /// As others forget the oldest there, whoever uses up many tokens could use one twice.
+    /// Evicting the oldest used token instead would let an attacker with many tokens use one twice.
     #[test]
-    fn when_no_more_used_tokens_can_be_remembered_nobody_comes_in() {
+    fn when_no_more_used_tokens_can_be_remembered_nobody_gets_in() {
         let mut verifier = verifier(5);
         let mut used = 0u64;
         loop {
@@ -203,7 +205,7 @@ mod secrets {
         enter_again(&mut world);
     }
 
-    /// When the tokens are over there is room again.
+    /// Once the tokens have expired there is room again.
     fn enter_again(world: &mut World) {
         let later = NOW + 60;
         let path = LinkConfig::with_rtt(ms(40));

@@ -1,4 +1,5 @@
-//! What a server does when nothing comes: no session is forgotten, however its timers were moved, and however it is called.
+//! What a server does when nothing arrives: no session is missed, however its timers were moved and however
+//! the server is driven.
 
 use crate::common;
 use crate::common::machine::Whole as _;
@@ -10,9 +11,9 @@ use whitewater::machine::Machine as _;
 use whitewater::session::{ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig};
 use whitewater_sim::LinkConfig;
 
-/// Datagrams bring a session's timer forward, to acknowledge them, and put it off when that is done.
+/// Datagrams bring a session's timer forward, to acknowledge them, and it moves back once that is done.
 #[test]
-fn each_session_of_a_crowd_that_falls_silent_ends_after_twenty_seconds() {
+fn every_session_of_a_crowd_times_out_after_twenty_seconds_of_silence() {
     let config = ServerConfig { max_sessions: 200, ..server_config(&SessionConfig::default(), SUITE) };
     let (mut world, link) = (World::new(31, &config), LinkConfig::default());
     for _ in 0..100 {
@@ -31,9 +32,9 @@ fn each_session_of_a_crowd_that_falls_silent_ends_after_twenty_seconds() {
     assert!(world.server.is_empty(), "{} are left", world.server.len());
 }
 
-/// Each frame takes what has come, sends, and only then looks at timers: what is due has always just been done.
+/// Each frame reads, sends, and only then looks at timers, so whatever is due has always just been done.
 #[test]
-fn a_peer_that_talks_and_reads_nothing_is_let_go_by_a_server_that_is_called_once_a_frame() {
+fn a_server_driven_once_per_frame_drops_a_peer_that_never_reads() {
     let config = SessionConfig::default();
     let mut server: Server = Server::new(&server_config(&config, SUITE), random(1, 1)).unwrap();
     let mut client: Session =
@@ -81,7 +82,7 @@ fn a_peer_that_talks_and_reads_nothing_is_let_go_by_a_server_that_is_called_once
 }
 
 #[test]
-fn an_end_that_nobody_asks_for_wakes_a_server_ten_times_a_second_at_most() {
+fn an_unread_end_wakes_a_server_at_most_ten_times_per_second() {
     let mut world = World::pair(1, &LinkConfig::default(), &SessionConfig::default(), SUITE);
     world.connect();
     let (mut now, mut buf, from) = (world.now, Vec::new(), world.address(0));

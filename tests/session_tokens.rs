@@ -1,4 +1,4 @@
-//! Connect tokens at a server: who comes in, once, and who has to leave for it.
+//! Connect tokens at a server: who gets in, once, and which session has to make room.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn enter(world: &mut World, token: &PublicToken) -> usize {
 }
 
 #[test]
-fn a_token_lets_in_its_client_and_says_who_it_is() {
+fn a_token_admits_its_client_and_identifies_it() {
     let mut world = world();
     enter(&mut world, &token(99, NOW, 2));
     world.connect();
@@ -28,7 +28,7 @@ fn a_token_lets_in_its_client_and_says_who_it_is() {
 }
 
 #[test]
-fn a_token_is_used_once_and_only_by_who_knows_its_secret() {
+fn a_token_can_be_used_once_and_only_with_its_secret() {
     let mut world = world();
     let token = token(99, NOW, 2);
     let path = LinkConfig::with_rtt(ms(40));
@@ -45,7 +45,7 @@ fn a_token_is_used_once_and_only_by_who_knows_its_secret() {
 }
 
 #[test]
-fn a_newer_token_takes_over_and_an_older_one_is_rejected() {
+fn a_newer_token_replaces_the_session_and_an_older_one_is_rejected() {
     let mut world = world();
     let first = enter(&mut world, &token(99, NOW, 2));
     world.run(1_000);
@@ -61,7 +61,7 @@ fn a_newer_token_takes_over_and_an_older_one_is_rejected() {
 }
 
 #[test]
-fn no_token_or_one_that_is_over_opens_nothing() {
+fn no_token_or_an_expired_one_opens_nothing() {
     let mut world = world();
     world.run(60_000);
     enter(&mut world, &token(99, NOW, 2));

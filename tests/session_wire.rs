@@ -1,4 +1,5 @@
-//! The packets and frames of a session: every value has one encoding, and what is none is refused with its reason.
+//! The packets and frames of a session: every value has exactly one encoding, and anything invalid is
+//! rejected with its reason.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -59,7 +60,7 @@ fn bytes(len: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Vec<u8>>
 
 proptest! {
     #[test]
-    fn every_packet_comes_back_and_nothing_shorter_or_longer_is_one(
+    fn every_packet_round_trips_and_nothing_shorter_or_longer_is_valid(
         numbers in numbers(),
         sixteen in any::<[u8; 16]>(),
         token in bytes(0..=TOKEN_MAX),
@@ -68,7 +69,7 @@ proptest! {
     ) {
         for (kind, datagram) in packets(numbers, sixteen, &token, &msg, size).into_iter().enumerate() {
             prop_assert!(datagram.len() <= DATAGRAM_MAX);
-            let any_length = kind == 0 || kind == 5; // the padding of a HELLO, what is sealed
+            let any_length = kind == 0 || kind == 5; // the padding of a HELLO, and the sealed part
             for cut in (0..datagram.len()).step_by(7) {
                 let cut = Packet::decode(&datagram[..cut]);
                 prop_assert!(cut.is_err() || any_length);
@@ -83,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_handshake_carries_comes_back(
+    fn the_payloads_of_the_handshake_round_trip(
         numbers in (any::<u32>(), any::<[u16; 3]>(), 1..=u32::MAX, any::<[u8; 16]>()),
         rejected in prop::option::of(any::<u16>()),
         user in bytes(0..=USER_MAX),
@@ -107,7 +108,7 @@ proptest! {
 }
 
 #[test]
-fn packets_have_the_lengths_that_are_said() {
+fn packets_have_the_documented_lengths() {
     let datagrams = packets((0x201, 1, 2, 3), [4; 16], &[0; 384], &[0; 64], 1200);
     let lengths: Vec<_> = datagrams.iter().map(Vec::len).collect();
     assert_eq!(lengths, [1200, CHALLENGE_LEN, 496, 78, DENY_LEN, 73, RESET_LEN]);
@@ -117,7 +118,7 @@ fn packets_have_the_lengths_that_are_said() {
 }
 
 #[test]
-fn what_is_no_packet_has_its_reason() {
+fn every_invalid_packet_has_its_own_error() {
     let datagrams = packets((0x201, 1, 2, 3), [4; 16], &[0; 384], &[0; 64], 600);
     let [hello, challenge, connect, accept, deny, data, reset] = &datagrams[..] else { unreachable!() };
     let with = |datagram: &[u8], at: usize, to: u8| {
@@ -135,7 +136,7 @@ fn what_is_no_packet_has_its_reason() {
     }
     let mut next = hello.clone();
     next[1] = 2;
-    assert_eq!(Hello::cid_of_any_version(&next), Some(2), "a version that is to come");
+    assert_eq!(Hello::cid_of_any_version(&next), Some(2), "a future version");
     assert_eq!(Hello::cid_of_any_version(&next[..511]), None);
     assert_eq!(Hello::cid_of_any_version(challenge), None);
     for at in [24, 300, 599] {
@@ -162,7 +163,7 @@ fn what_is_no_packet_has_its_reason() {
 }
 
 #[test]
-fn what_cannot_be_said_is_not_written() {
+fn values_that_cannot_be_encoded_are_not_written() {
     let mut out = Vec::new();
     let hello = |size| Hello { suite: 0, protocol_id: 0, cid: 0, client_stamp: 0, size };
     assert!(hello(511).encode(&mut out).is_err() && hello(1201).encode(&mut out).is_err());
@@ -206,7 +207,7 @@ fn nothing_secret_is_printed() {
     }
 }
 
-/// A frame that owns what it has.
+/// A frame that owns its content.
 #[derive(Clone, Debug)]
 enum Owned {
     Bytes(u8, Vec<u8>),
@@ -264,7 +265,7 @@ fn frame() -> impl Strategy<Value = Owned> {
 
 proptest! {
     #[test]
-    fn frames_come_back_in_their_order(
+    fn frames_round_trip_in_order(
         frames in prop::collection::vec(frame(), 0..80),
         pad in prop::option::of(1..50_usize),
         limit in 0..3000_usize,
@@ -304,7 +305,7 @@ proptest! {
 }
 
 #[test]
-fn a_body_is_refused_as_a_whole_for_its_reason() {
+fn an_invalid_body_is_rejected_as_a_whole_with_its_reason() {
     let refused = |body: &[u8]| Frames::parse(body).map(|_| ()).unwrap_err();
     let good = [4, 0, 0, 0, 0, 0, 0, 0, 0];
     let behind = |bytes: &[u8]| refused(&[&good[..], bytes].concat());
@@ -344,7 +345,7 @@ fn a_text_has_no_control_characters_and_anything_else() {
 }
 
 #[test]
-fn a_writer_takes_what_may_be_in_a_body_and_nothing_else() {
+fn a_writer_accepts_only_valid_bodies() {
     let mut body = Vec::new();
     let mut writer = FrameWriter::new(&mut body, 10_000);
     let text = "x".repeat(CLOSE_TEXT_MAX + 1);
@@ -359,5 +360,5 @@ fn a_writer_takes_what_may_be_in_a_body_and_nothing_else() {
     let mut body = Vec::new();
     let mut writer = FrameWriter::new(&mut body, 100);
     writer.push(&Frame::Pad(1)).unwrap();
-    assert!(writer.push(&Frame::Ping(0)).is_err(), "nothing comes behind padding");
+    assert!(writer.push(&Frame::Ping(0)).is_err(), "nothing may follow padding");
 }

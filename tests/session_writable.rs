@@ -1,4 +1,4 @@
-//! Who cannot send on a lane, or waits until all has arrived, is told when: by an event, once.
+//! A program that cannot send on a lane, or waits until everything has arrived, gets an event, once.
 
 #![expect(clippy::indexing_slicing, reason = "a test that panics has found something")]
 
@@ -20,7 +20,7 @@ fn world(seed: u64, lane: Config) -> World {
     world
 }
 
-/// How often the server, or the first client, was told.
+/// How often the server, or the first client, got the event.
 fn told(world: &World, is_client: bool) -> usize {
     if is_client {
         return world.clients[0].events.iter().filter(|(_, event)| *event == Event::Writable).count();
@@ -29,7 +29,7 @@ fn told(world: &World, is_client: bool) -> usize {
 }
 
 #[test]
-fn a_lane_that_was_full_says_when_it_has_room_at_either_end() {
+fn a_full_lane_reports_when_it_has_room_again_at_either_end() {
     for seed in 1..=10 {
         for is_client in [false, true] {
             let mut world = world(seed, Config { snd_queue: 16, snd_wnd: 8, ..Config::turbo() });
@@ -58,14 +58,14 @@ fn a_lane_that_was_full_says_when_it_has_room_at_either_end() {
 }
 
 #[test]
-fn who_asks_whether_all_has_arrived_is_told_when_it_has_and_an_end_comes_last() {
+fn delivery_is_reported_once_everything_has_arrived_and_the_end_comes_last() {
     for seed in 1..=10 {
         let mut world = world(seed, Config { stream: true, ..Config::turbo() });
         let client = world.client();
         client.send(LANE, &[7; 20_000]).unwrap();
         client.send_end(LANE).unwrap();
         assert!(!client.is_delivered(LANE) && client.send_end(9).is_err());
-        assert!(client.is_delivered(9), "of a lane that is not there nothing is under way");
+        assert!(client.is_delivered(9), "nothing is in flight on a lane that does not exist");
         world.drain();
         assert!(world.run_until(10_000, |world| told(world, true) == 1), "seed {seed}");
         assert!(world.client().is_delivered(LANE));
@@ -81,7 +81,7 @@ fn who_asks_whether_all_has_arrived_is_told_when_it_has_and_an_end_comes_last() 
 }
 
 #[test]
-fn a_session_that_had_no_room_for_its_bytes_says_when_it_has() {
+fn a_session_out_of_memory_reports_when_it_has_room_again() {
     let session = SessionConfig { send_memory: 20_000, ..SessionConfig::default() };
     let mut world = World::pair(1, &LinkConfig::with_rtt(ms(50)), &session, SUITE);
     world.connect();

@@ -1,4 +1,4 @@
-//! Sessions without I/O, in virtual time. Each file is about one promise or two.
+//! Sessions without I/O, in virtual time. Each file covers a promise or two.
 
 #[cfg(test)]
 mod common;
@@ -26,7 +26,7 @@ mod session_loss;
 mod session_memory;
 mod session_mtu;
 mod session_mtu_random;
-#[cfg(feature = "crypto")] // only an authentic packet moves a session
+#[cfg(feature = "crypto")] // only authentic packets may move a session
 mod session_paths;
 mod session_redirect;
 mod session_riding;

@@ -1,5 +1,5 @@
-//! Several sockets and threads on one port: clients are spread over them, and one that moves is still served by the one that knows it.
-//! On a real loopback, where a system shares out ports.
+//! Several sockets and threads on one port: clients are spread over them, and a client that migrates is still
+//! served by the thread that has its session. On a real loopback, on systems that can share a port.
 
 #![cfg(all(target_os = "linux", feature = "batch"))]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has found something")]
@@ -66,7 +66,7 @@ impl Client {
     }
 }
 
-/// Answers everything, until `is_done` by what the clients have heard.
+/// Answers everything until `is_done`, judging by what the clients received.
 fn serve(server: &mut ServerThreads, clients: &mut [Client], mut is_done: impl FnMut(&mut [Client]) -> bool) {
     let start = Instant::now();
     while !is_done(clients) {
@@ -90,7 +90,7 @@ fn config() -> ServerConfig {
     }
 }
 
-/// Datagrams that a server of four has handed on, all shards together.
+/// Datagrams that a server of four shards has handed over, in total.
 fn strays(server: &mut ServerThreads) -> u64 {
     let (tell, told) = channel();
     for shard in 0..server.shards() {
@@ -100,7 +100,7 @@ fn strays(server: &mut ServerThreads) -> u64 {
     (0..server.shards()).map(|_| told.recv().unwrap()).sum()
 }
 
-/// What each of them is answered: in which shard its session is.
+/// The answer that each of them gets: the shard of its session.
 fn ask(server: &mut ServerThreads, clients: &mut [Client], question: &[u8]) -> Vec<u8> {
     clients.iter_mut().for_each(|client| client.say(question));
     let mut answers = vec![None; clients.len()];
@@ -118,7 +118,7 @@ fn ask(server: &mut ServerThreads, clients: &mut [Client], question: &[u8]) -> V
 }
 
 #[test]
-fn clients_are_spread_over_the_shards_and_stay_where_they_were_let_in_wherever_they_move() {
+fn clients_are_spread_over_the_shards_and_keep_theirs_when_they_migrate() {
     let mut server =
         ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     let mut clients: Vec<_> = (0..32).map(|seed| Client::new(seed, server.local_addr())).collect();
@@ -129,7 +129,7 @@ fn clients_are_spread_over_the_shards_and_stay_where_they_were_let_in_wherever_t
     });
     let shards = ask(&mut server, &mut clients, b"where am I?");
     assert!(shards.iter().collect::<BTreeSet<_>>().len() >= 3, "{shards:?}");
-    assert_eq!(strays(&mut server), 0, "who stays where it is needs nobody to hand anything on");
+    assert_eq!(strays(&mut server), 0, "clients that stay need no handover");
     if cfg!(feature = "crypto") {
         clients.iter_mut().for_each(|client| client.socket = socket());
         assert_eq!(ask(&mut server, &mut clients, b"and now?"), shards);
@@ -139,11 +139,12 @@ fn clients_are_spread_over_the_shards_and_stay_where_they_were_let_in_wherever_t
 }
 
 #[test]
-fn a_question_to_a_thread_that_sleeps_wakes_that_one() {
+fn a_request_to_a_sleeping_thread_wakes_it() {
     let mut server =
         ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 4, &ThreadConfig::default()).unwrap();
     thread::sleep(Duration::from_millis(20));
-    // A call that is lost is noticed after 100 ms: if they were, four for each question, it would take longer than anybody waits.
+    // A lost wake-up is noticed after 100 ms: if all were lost, four per request, this would take longer than
+    // the timeout.
     let start = Instant::now();
     for question in 0..100 {
         strays(&mut server);
@@ -153,7 +154,7 @@ fn a_question_to_a_thread_that_sleeps_wakes_that_one() {
 }
 
 #[test]
-fn a_session_says_its_shard_and_so_does_each_of_its_datagrams() {
+fn a_session_and_each_of_its_datagrams_name_their_shard() {
     let mut server =
         ServerThreads::<Blob>::bind("127.0.0.1:0", &config(), 2, &ThreadConfig::default()).unwrap();
     let mut client = Client::new(1, server.local_addr());
@@ -182,7 +183,7 @@ fn there_are_1_to_64_shards() {
 }
 
 #[test]
-fn bare_kcp_peers_are_spread_over_listeners_that_need_not_know_each_other() {
+fn bare_kcp_peers_are_spread_over_independent_listeners() {
     let kcp = Config::turbo();
     let limits =
         kcp::PeersConfig { kcp, max_peers_per_address: 100, accept_burst: 100, ..kcp::PeersConfig::open() };
@@ -204,7 +205,7 @@ fn bare_kcp_peers_are_spread_over_listeners_that_need_not_know_each_other() {
     assert!(served.iter().all(|count| *count < 24), "{served:?}");
 }
 
-/// Answers until nobody has asked for a while; returns how many peers there were.
+/// Answers until nobody has asked for a while. Returns how many peers there were.
 fn echo(mut listener: kcp::Listener) -> usize {
     let mut buf = [0; 100];
     while listener.poll(Some(Duration::from_secs(1))).unwrap() {

@@ -1,4 +1,4 @@
-//! A simulated link does what its config says, no more, and the same for the same seed.
+//! A simulated link does exactly what its config says, and the same for the same seed.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -11,7 +11,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A link of 30 ms and whatever else.
+/// A link of 30 ms with any other settings.
 fn link(config: LinkConfig, seed: u64) -> Link {
     Link::new(config, seed, 1).unwrap()
 }
@@ -20,7 +20,7 @@ fn clean() -> LinkConfig {
     LinkConfig::with_rtt(ms(60))
 }
 
-/// What arrives of `count` numbered datagrams of `len` bytes, one a ms, and when.
+/// Sends `count` numbered datagrams of `len` bytes, one per ms. Returns what arrives, and when.
 fn arrivals(link: &mut Link, count: u64, len: usize) -> Vec<(Time, Vec<u8>)> {
     for number in 0..count {
         link.send(Time::from_millis(number), &numbered(number, len));
@@ -71,7 +71,7 @@ fn jitter_keeps_the_order_or_does_not() {
 }
 
 #[test]
-fn a_late_datagram_is_overtaken_by_those_behind() {
+fn a_late_datagram_is_overtaken_by_the_following_ones() {
     for seed in 1..=5 {
         let mut link = link(LinkConfig { reorder: 0.05, late: ms(25), ..clean() }, seed);
         let arrived = arrivals(&mut link, 10_000, 8);
@@ -116,7 +116,7 @@ fn loss_comes_at_its_rate() {
 }
 
 #[test]
-fn one_effect_leaves_the_others_as_they_were() {
+fn one_effect_does_not_affect_the_others() {
     let base = LinkConfig { loss: Loss::Random(0.1), jitter: ms(10), in_order: false, ..clean() };
     let lossless = LinkConfig { loss: Loss::None, ..base.clone() };
     let corruption = Corruption { flip: 0.5, truncate: 0.0 };
@@ -126,7 +126,7 @@ fn one_effect_leaves_the_others_as_they_were() {
         LinkConfig { corruption, ..base.clone() },
     ];
     for seed in 1..=5 {
-        // Numbers are told by their length, which flipped bits leave.
+        // The length tells the number, since flipped bits do not change it.
         let lengths = |config: &LinkConfig| {
             let mut link = link(config.clone(), seed);
             (0..500)
@@ -166,7 +166,7 @@ fn damage_is_counted_and_changes_bytes() {
 
 #[test]
 fn a_full_queue_drops_the_newest() {
-    // 1000 bytes take 10 ms, and 4 of them fit; one comes each ms.
+    // 1000 bytes take 10 ms, and 4 such datagrams fit; one comes every ms.
     let bottleneck = Some(Bottleneck { rate: 800_000, queue: 4000 });
     let mut link = link(LinkConfig { bottleneck, ..clean() }, 1);
     let arrived = arrivals(&mut link, 40, 972);
@@ -180,7 +180,7 @@ fn a_full_queue_drops_the_newest() {
 }
 
 #[test]
-fn what_is_larger_than_the_mtu_vanishes() {
+fn datagrams_larger_than_the_mtu_vanish() {
     let mut link = link(LinkConfig { mtu: Some(1500), ..clean() }, 1);
     for len in [1471, 1472, 1473, 9000] {
         link.send(Time::ZERO, &vec![0; len]);
@@ -191,7 +191,7 @@ fn what_is_larger_than_the_mtu_vanishes() {
 }
 
 #[test]
-fn an_outage_takes_what_is_sent_in_it() {
+fn datagrams_sent_during_an_outage_are_lost() {
     let outages =
         vec![Time::from_millis(100)..Time::from_millis(200), Time::from_millis(500)..Time::from_millis(501)];
     let mut link = link(LinkConfig { outages, ..clean() }, 1);
@@ -201,7 +201,7 @@ fn an_outage_takes_what_is_sent_in_it() {
 }
 
 #[test]
-fn a_standstill_holds_what_would_arrive_in_it_and_then_delivers_it_in_order() {
+fn a_standstill_holds_arriving_datagrams_and_then_delivers_them_in_order() {
     let second = |from: u64, to: u64| Time::from_millis(from * 1000)..Time::from_millis(to * 1000);
     let standstills = vec![second(1, 3), second(2, 4), second(6, 7)];
     let mut link = link(LinkConfig { standstills, jitter: ms(8), ..clean() }, 1);
@@ -219,7 +219,7 @@ fn a_standstill_holds_what_would_arrive_in_it_and_then_delivers_it_in_order() {
 }
 
 #[test]
-fn the_config_changes_while_running_or_stays() {
+fn the_config_can_change_while_running_and_an_invalid_one_changes_nothing() {
     let mut link = link(clean(), 1);
     link.send(Time::ZERO, b"before");
     link.set(LinkConfig { loss: Loss::Random(1.0), ..clean() }).unwrap();
@@ -233,7 +233,7 @@ fn the_config_changes_while_running_or_stays() {
 }
 
 #[test]
-fn a_seed_is_a_run_and_a_stream_is_another() {
+fn a_seed_and_a_stream_determine_the_run() {
     let run = |seed, stream| {
         let mut link = Link::new(LinkConfig::mobile(), seed, stream).unwrap();
         let arrived = arrivals(&mut link, 2000, 50);

@@ -1,5 +1,4 @@
-//! Two simulated peers run from event to event: what they would do in real time, and the same for
-//! the same seed.
+//! Two simulated peers run from event to event: they behave as in real time, and the same for the same seed.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -38,8 +37,8 @@ fn pair(config: &Config, drive: Drive, link: &LinkConfig, seed: u64) -> KcpPair 
     Pair::new(end(), end(), links(link, seed))
 }
 
-/// A game for `seconds`: alice sends 60 messages a second, and so does bob. Returns those of alice
-/// that have arrived.
+/// A game for `seconds`: alice and bob each send 60 messages per second. Returns those of alice that have
+/// arrived.
 fn play(pair: &mut KcpPair, seconds: u64) -> Vec<Vec<u8>> {
     let (mut message, mut received) = (Vec::new(), Vec::new());
     for frame in 0..60 * seconds {
@@ -57,7 +56,7 @@ fn play(pair: &mut KcpPair, seconds: u64) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_second_of_a_game_is_few_steps() {
+fn a_second_of_a_game_takes_few_steps() {
     for (drive, most) in [(Drive::CHECK, 400), (Drive::BEAT, 400), (Drive::CHECK.flushing(), 600)] {
         let mut pair = pair(&Config::fast().classic(), drive, &LinkConfig::wifi(), 1);
         play(&mut pair, 60);
@@ -85,7 +84,7 @@ fn same_seed_same_bytes() {
     }
 }
 
-/// `update` each ms and nothing else, as a loop around ikcp.c does.
+/// Calls only `update`, every ms, like a loop around ikcp.c.
 struct Loop {
     kcp: Kcp<DatagramQueue>,
     next: Time,
@@ -113,7 +112,7 @@ impl Peer for Loop {
 }
 
 #[test]
-fn beats_left_out_are_noticed_by_nobody() {
+fn skipped_updates_make_no_difference() {
     let modes = [
         Config::default().classic(),
         Config::normal().classic(),
@@ -129,7 +128,7 @@ fn beats_left_out_are_noticed_by_nobody() {
         let ([alice, bob], [other_alice, other_bob]) = (looped, beaten);
         let mut loops = Pair::new(alice, bob, links(&link, seed));
         let mut beats = Pair::new(other_alice, other_bob, links(&link, seed));
-        // Pauses of many lengths, and messages in the very moment of a beat.
+        // Pauses of many lengths, and messages at the very time of an update.
         let (mut now, mut rng) = (phases[0], SimRng::new(seed, 9));
         for number in 0..300 {
             now = now + ms(rng.next_u64() % 9 * (rng.next_u64() % 60));
@@ -162,7 +161,7 @@ fn a_flushing_drive_sends_and_acknowledges_at_once() {
 }
 
 #[test]
-fn a_session_outlives_a_partition() {
+fn a_conversation_survives_a_partition() {
     for seed in 1..=5 {
         let outages = vec![Time::from_millis(1000)..Time::from_millis(2000)];
         let link = LinkConfig { outages, ..LinkConfig::wifi() };
@@ -179,7 +178,7 @@ fn a_session_outlives_a_partition() {
     }
 }
 
-/// A peer that asks to be polled at once, always.
+/// A peer that always asks to be polled at once.
 struct Impatient;
 
 impl Peer for Impatient {

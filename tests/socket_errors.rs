@@ -1,8 +1,10 @@
-//! What a real network stack reports is loss: it is counted, nothing ends, and all arrives when the way is free again. An interface that
-//! is too narrow, a send buffer that is full, a host that cannot be reached, a port on which nobody listens yet.
+//! Errors of a real network stack are packet loss: they are counted, nothing ends, and everything arrives
+//! once the path works again. An interface that is too narrow, a full send buffer, an unreachable host, a
+//! port on which nobody listens yet.
 //!
-//! All but the last need a network of their own: each test runs itself again in a namespace of Linux, where `ip` and `tc` change it. Where
-//! the system allows no namespaces these say so and pass; where `ip` is missing as well, unless `WHITEWATER_NO_SKIP` is set.
+//! All but the last need a network of their own: each test runs itself again in a Linux namespace, where `ip`
+//! and `tc` change the network. If the system allows no namespaces, these tests print a note and pass; also
+//! if `ip` is missing, unless `WHITEWATER_NO_SKIP` is set.
 
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
@@ -15,11 +17,11 @@ use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Server, SocketBuffers, SocketStats};
 use whitewater::session::{ClientConfig, ClientState, ServerConfig, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LANE: usize = 0;
 
-/// Runs the test in a network of its own, which has a loopback and nothing else.
+/// Runs the test in its own network, which only has a loopback.
 fn in_own_network(test: &str, body: impl FnOnce()) {
     const INSIDE: &str = "WHITEWATER_OWN_NETWORK";
     if env::var_os(INSIDE).is_some() {
@@ -56,7 +58,7 @@ fn slow_loopback() -> bool {
     Command::new("tc").args(args.split(' ')).output().unwrap().status.success()
 }
 
-/// A server and a client that is up.
+/// A server and a connected client.
 struct Ends {
     server: Server,
     client: Client,
@@ -96,13 +98,13 @@ fn loopback() -> SocketAddr {
 }
 
 #[test]
-fn what_is_too_long_for_an_interface_is_lost_and_arrives_when_that_is_wide_again() {
-    in_own_network("what_is_too_long_for_an_interface_is_lost_and_arrives_when_that_is_wide_again", || {
+fn datagrams_too_long_for_an_interface_are_lost_until_it_is_wide_again() {
+    in_own_network("datagrams_too_long_for_an_interface_are_lost_until_it_is_wide_again", || {
         let mut ends = Ends::up("127.0.0.1:0", loopback());
         ends.until(|ends| ends.client.state() == ClientState::Up);
         ip("link set lo mtu 1000");
         ends.client.send(LANE, &[7; 1100]).unwrap();
-        // Without `batch` nothing forbids fragments, and it goes in two.
+        // Without `batch` fragments are allowed, and it goes out in two.
         if cfg!(feature = "batch") {
             ends.until(|ends| ends.client.socket_stats().too_long >= 2);
             assert!(ends.got.is_empty());
@@ -114,8 +116,8 @@ fn what_is_too_long_for_an_interface_is_lost_and_arrives_when_that_is_wide_again
 }
 
 #[test]
-fn what_a_full_send_buffer_does_not_take_is_counted_and_sent_when_there_is_room() {
-    in_own_network("what_a_full_send_buffer_does_not_take_is_counted_and_sent_when_there_is_room", || {
+fn datagrams_wait_for_room_in_a_full_send_buffer_and_are_counted() {
+    in_own_network("datagrams_wait_for_room_in_a_full_send_buffer_and_are_counted", || {
         let mut ends = Ends::up("127.0.0.1:0", loopback());
         ends.until(|ends| ends.client.state() == ClientState::Up);
         let tiny = SocketBuffers { send: 4096, ..ends.client.socket_buffers().unwrap() };
@@ -141,8 +143,8 @@ fn what_a_full_send_buffer_does_not_take_is_counted_and_sent_when_there_is_room(
 }
 
 #[test]
-fn a_host_that_cannot_be_reached_is_counted_and_found_when_it_can() {
-    in_own_network("a_host_that_cannot_be_reached_is_counted_and_found_when_it_can", || {
+fn an_unreachable_host_is_counted_and_found_once_reachable() {
+    in_own_network("an_unreachable_host_is_counted_and_found_once_reachable", || {
         ip("route add unreachable 10.1.2.3");
         let mut ends = Ends::up("0.0.0.0:0", SocketAddr::from(([10, 1, 2, 3], 0)));
         ends.until(|ends| ends.client.socket_stats().unreachable >= 2);
@@ -153,8 +155,8 @@ fn a_host_that_cannot_be_reached_is_counted_and_found_when_it_can() {
 }
 
 #[test]
-fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
-    in_own_network("bare_kcp_over_a_narrow_interface_goes_in_fragments", || {
+fn bare_kcp_over_a_narrow_interface_uses_fragments() {
+    in_own_network("bare_kcp_over_a_narrow_interface_uses_fragments", || {
         ip("link set lo mtu 600");
         let mut listener = kcp::Listener::bind(loopback(), &kcp::PeersConfig::open()).unwrap();
         let to = listener.local_addr().unwrap();
@@ -175,7 +177,7 @@ fn bare_kcp_over_a_narrow_interface_goes_in_fragments() {
     });
 }
 
-/// ICMP says that nobody listens; then somebody does.
+/// ICMP reports that nobody listens; then somebody does.
 #[cfg(feature = "tokio")]
 #[tokio::test]
 async fn under_tokio_a_port_without_a_listener_is_loss_until_there_is_one() {

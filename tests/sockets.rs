@@ -1,4 +1,4 @@
-//! Drivers over real sockets. Each file is about one promise or two.
+//! Drivers over real sockets. Each file covers a promise or two.
 
 #[cfg(test)]
 mod common;

@@ -1,4 +1,5 @@
-//! A peer that has stopped, and a path that stands still and then delivers what it held: what both cost, and how soon they are over.
+//! A peer that has stopped, and a path that stalls and then delivers what it held: what both cost, and how
+//! soon they are over.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -11,7 +12,8 @@ use whitewater::kcp::wire::Command;
 use whitewater::kcp::{Config, Conv};
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Pair};
 
-/// When segments leave again up to `until`, with `count` of them in flight to a peer at `rtt` ms that has stopped.
+/// When segments are resent until `until`, with `count` of them in flight to a peer at `rtt` ms that has
+/// stopped.
 fn resent(rtt: u64, count: usize, until: Time) -> Vec<Time> {
     let mut alice = kcp(&Config { dead_link: u16::MAX, ..Config::turbo() });
     let mut now = Time::ZERO;
@@ -34,7 +36,8 @@ fn resent(rtt: u64, count: usize, until: Time) -> Vec<Time> {
     sent.split_off(count)
 }
 
-/// The same for kcp-go: a segment waits half a timeout longer each time. Source: kcp-go `flush`, with `NoDelay(1, 10, 2, 1)`.
+/// The same for kcp-go: a segment waits half a timeout longer each time. Source: kcp-go `flush`, with
+/// `NoDelay(1, 10, 2, 1)`.
 fn resent_by_kcp_go(rtt: u64, count: usize, until: Time) -> usize {
     let rto = (rtt + 10).max(30);
     let times = (1u64..).map(|time| time * rto + rto * time * (time - 1) / 4);
@@ -42,7 +45,7 @@ fn resent_by_kcp_go(rtt: u64, count: usize, until: Time) -> usize {
 }
 
 #[test]
-fn a_peer_that_has_stopped_is_sent_no_more_than_by_kcp_go() {
+fn a_stopped_peer_is_sent_no_more_than_by_kcp_go() {
     for rtt in [2, 20, 60, 200] {
         for count in [1, 2, 3, 5, 10, 50] {
             for until in [18, 60, 300].map(|seconds| at(seconds * 1000)) {
@@ -53,9 +56,9 @@ fn a_peer_that_has_stopped_is_sent_no_more_than_by_kcp_go() {
     }
 }
 
-/// The price: how long one that is back may have to wait for the next try.
+/// The price: how long a peer that is back may have to wait for the next try.
 #[test]
-fn the_more_is_in_flight_the_sooner_a_peer_that_is_back_hears_of_it() {
+fn the_more_is_in_flight_the_sooner_a_returning_peer_hears_from_us() {
     for (count, share) in [(1, 4), (2, 8), (3, 12), (5, 18), (10, 30), (50, 30)] {
         for pair in resent(20, count, at(60_000)).windows(2).filter(|pair| pair[0] >= at(1000)) {
             let (silence, wait) = (pair[0].since(Time::ZERO), pair[1].since(pair[0]));
@@ -64,7 +67,7 @@ fn the_more_is_in_flight_the_sooner_a_peer_that_is_back_hears_of_it() {
     }
 }
 
-/// A message every so often over links, each of which is another from [`START`] on if there are two of them.
+/// Messages at a steady rate over links that may change at [`START`].
 struct Game {
     every: Duration,
     config: Config,
@@ -73,22 +76,23 @@ struct Game {
     seed: u64,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Default)]
 struct Played {
-    /// The longest that alice sent nothing while segments of hers were in flight and the path was free.
+    /// The longest time that alice sent nothing while segments were in flight and the path was free.
     quiet: Duration,
-    /// The longest round trip and timeout while the path was free, and the timeout when it had been for 200 ms and for 2 s.
+    /// The longest round trip and timeout while the path was free, and the timeout after it had been free for
+    /// 200 ms and for 2 s.
     srtt: Duration,
     rto: Duration,
     rto_after: [Duration; 2],
     worst: Duration,
-    /// Segments sent again before the path was free, and since.
+    /// Segments resent before the path was free, and since.
     resends: [u64; 2],
 }
 
 impl Game {
-    /// Plays up to 20 s after the path is as it was before, at `free`.
+    /// Runs until 20 s after `free`, when the path is back to normal.
     fn play(mut self, free: Time) -> Played {
         let [alice, bob] =
             [(); 2].map(|()| KcpEnd::new(Conv(7), &self.config, Drive::CHECK, Time::ZERO).unwrap());
@@ -131,12 +135,12 @@ impl Game {
     }
 }
 
-/// Each length, in ms, of standstills of both directions or one, at each window.
+/// Standstills of each length in ms, in both directions or one, with each window.
 fn standstills(loss: f64) -> Vec<(String, Time, [LinkConfig; 2], Config)> {
     let mut all = Vec::new();
     for (name, which) in [("both", [true, true]), ("there", [true, false]), ("back", [false, true])] {
         for (length, snd_wnd) in [1000, 2000, 4000, 8000].into_iter().flat_map(|ms| [(ms, 32), (ms, 128)]) {
-            // All is held, or it is lost from the middle on, as where a buffer is full.
+            // Either all is held, or it is lost from the middle on, as when a buffer is full.
             for share in [0, 50] {
                 let end = START + ms(length);
                 let (standstill, outage) = (START..end, START + ms(length - length * share / 100)..end);
@@ -157,7 +161,7 @@ fn standstills(loss: f64) -> Vec<(String, Time, [LinkConfig; 2], Config)> {
     all
 }
 
-/// What a standstill held is no round trip: the path is known again a round trip after.
+/// What a standstill held yields no round trip: the path is known again one round trip later.
 #[test]
 fn a_standstill_is_over_a_round_trip_after_it_ends() {
     for (name, end, links, config) in standstills(0.0) {
@@ -174,8 +178,8 @@ fn a_standstill_is_over_a_round_trip_after_it_ends() {
     }
 }
 
-/// The same where something is lost besides, so that the timeout is needed. It may be longer for a while: acknowledgements that get lost look as
-/// if the peer held them.
+/// The same with additional loss, so that the timeout is needed. It may be longer for a while: lost
+/// acknowledgements look as if the peer delayed them.
 #[test]
 fn after_a_standstill_a_free_path_is_used_whatever_is_lost() {
     for (name, end, links, config) in [0.05, 0.2].into_iter().flat_map(standstills) {
@@ -189,9 +193,9 @@ fn after_a_standstill_a_free_path_is_used_whatever_is_lost() {
     }
 }
 
-/// Held, free for a while, and so on.
+/// Stalled, free for a while, and so on.
 #[test]
-fn a_path_that_stands_still_again_and_again_is_used_in_between() {
+fn a_path_that_stalls_repeatedly_is_used_in_between() {
     for free in [200, 500, 1500] {
         let starts = (0..5).map(|turn| START + ms((1500 + free) * turn));
         let standstills: Vec<_> = starts.map(|start| start..start + ms(1500)).collect();
@@ -213,10 +217,10 @@ fn a_path_that_stands_still_again_and_again_is_used_in_between() {
     }
 }
 
-/// The price: a path that is longer from now on looks like one that stood still until the second round trip. Up to then one segment at a
-/// time looks for it.
+/// The price: a path that became longer for good looks like one that stalled, until the second round trip.
+/// Until then one segment at a time probes it.
 #[test]
-fn a_path_that_becomes_longer_for_good_is_known_after_two_round_trips() {
+fn a_permanently_longer_path_is_known_after_two_round_trips() {
     for (hz, rtt) in [60, 10, 1].into_iter().flat_map(|hz| [600, 1200, 2500].map(|rtt| (hz, rtt))) {
         let link = |rtt| LinkConfig { jitter: ms(6), ..LinkConfig::with_rtt(ms(rtt)) };
         let (config, links) =

@@ -1,4 +1,4 @@
-//! A connect token lets in one client, once, at one server, for a while; and nothing else does.
+//! A connect token admits one client, once, at one server, for a while; and nothing else does.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -54,7 +54,7 @@ fn open(now: u64, sealed: &[u8]) -> Result<Grant, TokenError> {
 }
 
 #[test]
-fn a_token_says_at_the_server_what_the_matchmaker_said() {
+fn a_token_carries_the_matchmakers_claims_to_the_server() {
     const { assert!(SEALED_LEN <= TOKEN_MAX) };
     for user in [&b""[..], b"red team", &[8; USER_MAX]] {
         let token = mint(&key(SERVER, 1), &order(user), 0);
@@ -67,7 +67,7 @@ fn a_token_says_at_the_server_what_the_matchmaker_said() {
 }
 
 #[test]
-fn every_reason_comes_in_its_order() {
+fn every_reason_to_reject_a_token_is_checked_in_order() {
     let sealed = mint(&key(SERVER, 1), &order(b""), 0).sealed;
     let changed = |at: usize| {
         let mut changed = sealed;
@@ -90,7 +90,7 @@ fn every_reason_comes_in_its_order() {
 }
 
 #[test]
-fn a_token_holds_from_its_making_to_its_end_give_or_take_the_clocks() {
+fn a_token_is_valid_from_creation_to_expiry_with_tolerance_for_clocks() {
     let sealed = mint(&key(SERVER, 1), &order(b""), 0).sealed;
     let expires = NOW + 45;
     assert!(open(expires - 1, &sealed).is_ok());
@@ -106,7 +106,7 @@ fn a_token_holds_from_its_making_to_its_end_give_or_take_the_clocks() {
 }
 
 #[test]
-fn a_server_that_was_started_again_takes_none_from_before() {
+fn a_restarted_server_rejects_earlier_tokens() {
     let sealed = mint(&key(SERVER, 1), &order(b""), 0).sealed;
     let started = |at| Verifier::new(PROTOCOL, key(SERVER, 1), at).open(NOW + 9, Suite::TOKEN, &sealed);
     assert!(started(NOW + SKEW).is_ok());
@@ -114,7 +114,7 @@ fn a_server_that_was_started_again_takes_none_from_before() {
 }
 
 #[test]
-fn a_token_is_used_once_and_looking_at_it_is_no_use() {
+fn a_token_can_be_used_once_and_opening_it_does_not_use_it_up() {
     let (first, second) = (mint(&key(SERVER, 1), &order(b""), 0), mint(&key(SERVER, 1), &order(b""), 1));
     let mut verifier = verifier();
     let look = |token: &PublicToken| verifier.open(NOW, Suite::TOKEN, &token.sealed);
@@ -130,7 +130,7 @@ fn a_token_is_used_once_and_looking_at_it_is_no_use() {
 }
 
 #[test]
-fn the_last_key_of_a_server_holds_beside_the_new_one() {
+fn the_previous_key_of_a_server_stays_valid_beside_the_new_one() {
     let tokens = [1, 2, 3].map(|key_id| mint(&key(SERVER, key_id), &order(b""), key_id.into()));
     let mut verifier = verifier();
     verifier.rotate(key(SERVER, 2));
@@ -139,7 +139,7 @@ fn the_last_key_of_a_server_holds_beside_the_new_one() {
 }
 
 #[test]
-fn when_no_more_can_be_remembered_nobody_comes_in() {
+fn when_no_more_tokens_can_be_remembered_nobody_gets_in() {
     let key = key(SERVER, 1);
     let mut verifier = verifier();
     let mut use_up = |now: u64, life: u64, nonce: u64| {
@@ -153,15 +153,15 @@ fn when_no_more_can_be_remembered_nobody_comes_in() {
     }
     assert_eq!(use_up(NOW, 45, 1 << 20), Err(TokenError::Full));
     assert_eq!(use_up(NOW + 49, 45, 1 << 20), Err(TokenError::Full), "the first may still be used again");
-    assert!(use_up(NOW + 50, 45, 1 << 20).is_ok(), "they are over, and are forgotten");
+    assert!(use_up(NOW + 50, 45, 1 << 20).is_ok(), "they have expired and are dropped");
     assert!(use_up(NOW + 50, 1, 1 << 21).is_ok());
-    // However the clock goes back, what was forgotten is not new again.
+    // However far the clock goes back, a dropped token is not new again.
     assert_eq!(verifier.open(NOW, Suite::TOKEN, &first), Err(TokenError::Used));
     assert_eq!(verifier.open(NOW - 30, Suite::TOKEN, &first), Err(TokenError::Used));
 }
 
 #[test]
-fn no_token_is_made_that_no_server_would_take() {
+fn no_token_is_minted_that_every_server_would_reject() {
     let addresses = addresses();
     let good = Order { addresses: &addresses, ..order(b"") };
     let no_port = [SocketAddr::from(([1; 4], 0))];
@@ -213,7 +213,7 @@ fn public() -> impl Strategy<Value = PublicToken> {
 
 proptest! {
     #[test]
-    fn the_part_of_the_client_comes_back_and_no_part_of_it_is_one(token in public(), cut in any::<prop::sample::Index>()) {
+    fn the_clients_part_round_trips_and_no_prefix_of_it_is_valid(token in public(), cut in any::<prop::sample::Index>()) {
         let bytes = token.encode();
         prop_assert!(bytes.len() <= 556);
         prop_assert_eq!(PublicToken::decode(&bytes).unwrap(), token);
@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bit_that_is_changed_is_refused(bit in 0..SEALED_LEN * 8, user in prop::collection::vec(any::<u8>(), 0..256)) {
+    fn any_changed_bit_is_rejected(bit in 0..SEALED_LEN * 8, user in prop::collection::vec(any::<u8>(), 0..256)) {
         let mut sealed = mint(&key(SERVER, 1), &order(&user), 0).sealed;
         prop_assert!(open(NOW, &sealed).is_ok());
         sealed[bit / 8] ^= 1 << (bit % 8);
@@ -231,7 +231,7 @@ proptest! {
 }
 
 #[test]
-fn a_token_that_one_server_of_a_process_has_taken_is_used_at_the_others() {
+fn a_token_used_at_one_server_of_a_process_is_used_at_the_others() {
     let token = mint(&key(SERVER, 1), &order(b""), 0);
     let mut one = verifier();
     let mut another = one.share();

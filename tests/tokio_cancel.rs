@@ -1,5 +1,6 @@
-//! Futures of sessions and of bare KCP under tokio that are polled a few times and dropped, again and again: nothing is lost, nothing comes
-//! twice, and who waits anew is told. Reads, writes and messages of lanes: `tokio_kcp.rs` and `tokio_session.rs`.
+//! Futures of sessions and of bare KCP under tokio that are polled a few times and dropped, again and again:
+//! nothing is lost, nothing comes twice, and new waiters are notified. For reads, writes and messages of
+//! lanes see `tokio_kcp.rs` and `tokio_session.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -15,14 +16,14 @@ use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
 use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// Ends of one host come at once.
+/// All ends of one host come at once.
 const MANY: u32 = 60;
 const LANE: usize = 0;
 
-/// Does what `begin` begins, by futures of which each is polled once and dropped unless it is ready.
+/// Retries the future that `begin` returns, polling each once and dropping it unless it is ready.
 async fn persist<T>(mut begin: impl AsyncFnMut() -> T) -> T {
     loop {
         let mut waits = Context::from_waker(Waker::noop());
@@ -67,7 +68,7 @@ fn listener() -> KcpListener {
 }
 
 #[tokio::test]
-async fn accepts_that_are_given_up_lose_no_session() {
+async fn cancelled_accepts_lose_no_session() {
     let server = server();
     let at = server.local_addr();
     let accept = async {
@@ -90,7 +91,7 @@ async fn accepts_that_are_given_up_lose_no_session() {
 }
 
 #[tokio::test]
-async fn accepts_that_are_given_up_lose_no_bare_peer() {
+async fn cancelled_accepts_lose_no_bare_peer() {
     let listener = listener();
     let mut clients = Vec::new();
     for conv in 0..MANY {
@@ -113,7 +114,7 @@ async fn accepts_that_are_given_up_lose_no_bare_peer() {
 }
 
 #[tokio::test]
-async fn datagrams_and_messages_that_are_waited_for_in_vain_come_once() {
+async fn cancelled_receives_lose_and_duplicate_nothing() {
     let server = server();
     let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
     let session = session.unwrap();
@@ -135,7 +136,7 @@ async fn datagrams_and_messages_that_are_waited_for_in_vain_come_once() {
     let datagrams = async {
         let mut buf = [0; 100];
         for number in 0u32..300 {
-            // A reader that is quick enough loses none on loopback.
+            // On loopback a reader that is fast enough loses none.
             assert_eq!(persist(async || session.recv_datagram(&mut buf).await).await.unwrap(), 4);
             assert_eq!(buf[..4], number.to_le_bytes());
         }
@@ -144,7 +145,7 @@ async fn datagrams_and_messages_that_are_waited_for_in_vain_come_once() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_is_told_to_who_gave_up_waiting_for_it() {
+async fn the_end_of_a_session_is_reported_after_cancelled_waits() {
     let server = server();
     let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
     let session = session.unwrap();
@@ -162,7 +163,7 @@ async fn the_end_of_a_session_is_told_to_who_gave_up_waiting_for_it() {
 }
 
 #[tokio::test]
-async fn a_shutdown_that_is_given_up_ends_the_stream_once_and_after_all_of_it() {
+async fn a_cancelled_shutdown_ends_the_stream_once_and_after_all_its_data() {
     let data: Vec<u8> = (0..300_000u32).map(|at| (at * 31 + at / 251).to_le_bytes()[0]).collect();
     let server = server();
     let (client, session) = tokio::join!(connect(server.local_addr()), server.accept());
@@ -170,7 +171,7 @@ async fn a_shutdown_that_is_given_up_ends_the_stream_once_and_after_all_of_it() 
     let write = async {
         to.write_all(&data).await.unwrap();
         loop {
-            // Polled once, and given up if it is not ready.
+            // Polled once and dropped unless it is ready.
             tokio::select! {
                 biased;
                 done = to.shutdown() => break done.unwrap(),
@@ -185,7 +186,7 @@ async fn a_shutdown_that_is_given_up_ends_the_stream_once_and_after_all_of_it() 
 }
 
 #[tokio::test]
-async fn a_shutdown_of_bare_kcp_that_is_given_up_returns_when_all_is_acknowledged() {
+async fn a_cancelled_shutdown_of_bare_kcp_returns_once_everything_is_acknowledged() {
     let listener = listener();
     let kcp = Config { stream: true, ..Config::turbo() };
     let mut client = KcpStream::connect(listener.local_addr(), Conv(7), &kcp).unwrap();
@@ -212,7 +213,7 @@ async fn a_shutdown_of_bare_kcp_that_is_given_up_returns_when_all_is_acknowledge
 }
 
 #[tokio::test]
-async fn a_connect_that_is_given_up_leaves_no_socket() {
+async fn a_cancelled_connect_leaves_no_socket() {
     let silent = UdpSocket::bind(ANY).unwrap();
     let target = Target::insecure(silent.local_addr().unwrap());
     let config = ClientConfig { session: config(), ..ClientConfig::default() };
@@ -238,9 +239,9 @@ async fn a_connect_that_is_given_up_leaves_no_socket() {
     }
 }
 
-/// What is no packet, HELLOs cut short and whole, and 32 bytes that look like DATA.
+/// Non-packets, truncated and complete HELLOs, and 32 bytes that look like DATA.
 #[tokio::test]
-async fn garbage_from_everywhere_does_not_keep_a_server_from_its_clients() {
+async fn garbage_from_everywhere_does_not_stop_a_server_from_serving() {
     let server = server();
     let to = server.local_addr();
     let noise = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Bare KCP under tokio, over real sockets on loopback. No test depends on how fast the machine is.
+//! Bare KCP under tokio, over real loopback sockets. No test depends on the speed of the machine.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::Error;
 use whitewater::net::tokio::{KcpListener, KcpStream};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
@@ -37,7 +37,7 @@ fn listener(kcp: Config) -> KcpListener {
     .unwrap()
 }
 
-/// Both ends of a conversation that has begun.
+/// Both ends of an established conversation.
 async fn pair(kcp: Config) -> (KcpStream, KcpStream) {
     let listener = listener(kcp);
     let client = KcpStream::connect(listener.local_addr(), Conv(7), &kcp).unwrap();
@@ -50,14 +50,14 @@ async fn pair(kcp: Config) -> (KcpStream, KcpStream) {
     (client, server)
 }
 
-/// Bytes of which no two places look alike.
+/// Bytes in which no two places look alike.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
 }
 
-/// A read that is begun again and again, and given up each time before it is ready.
+/// Starts a read again and again, and drops it each time before it is ready.
 #[tokio::test]
-async fn reads_and_writes_that_are_given_up_lose_and_double_nothing() {
+async fn cancelled_reads_and_writes_lose_and_duplicate_nothing() {
     let (client, server) = pair(Config { snd_queue: 8, ..stream_config() }).await;
     let (mut from, mut to) = (server.into_split().0, client.into_split().1);
     let data = pattern(300_000);
@@ -89,7 +89,7 @@ async fn reads_and_writes_that_are_given_up_lose_and_double_nothing() {
 }
 
 #[tokio::test]
-async fn messages_given_up_are_neither_lost_nor_doubled() {
+async fn cancelled_messages_are_neither_lost_nor_duplicated() {
     let (client, server) = pair(Config { snd_queue: 4, ..Config::turbo() }).await;
     let send = async move {
         let mut next = 0u32;
@@ -101,7 +101,7 @@ async fn messages_given_up_are_neither_lost_nor_doubled() {
                 () = tokio::task::yield_now() => {}
             }
         }
-        client // lives until all has been read
+        client // lives until everything has been read
     };
     let recv = async move {
         let mut buf = [0; 4];
@@ -122,7 +122,7 @@ async fn messages_given_up_are_neither_lost_nor_doubled() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_drop_arrives() {
+async fn data_sent_before_a_drop_arrives() {
     let (client, mut server) = pair(stream_config()).await;
     let data = pattern(200_000);
     let mut client = client;
@@ -134,7 +134,7 @@ async fn what_was_sent_before_a_drop_arrives() {
 }
 
 #[tokio::test]
-async fn half_of_a_stream_shuts_down_when_all_is_acknowledged_and_the_other_goes_on() {
+async fn half_of_a_stream_shuts_down_once_acknowledged_and_the_other_half_continues() {
     let (mut client, mut server) = pair(stream_config()).await;
     client.write_all(b"question").await.unwrap();
     timeout(PATIENCE, client.shutdown()).await.unwrap().unwrap();
@@ -148,7 +148,7 @@ async fn half_of_a_stream_shuts_down_when_all_is_acknowledged_and_the_other_goes
 }
 
 #[tokio::test]
-async fn a_shutdown_to_nobody_times_out_and_says_so() {
+async fn a_shutdown_to_an_absent_peer_times_out_and_says_so() {
     let nobody = UdpSocket::bind(ANY).unwrap();
     let mut client = KcpStream::connect(nobody.local_addr().unwrap(), Conv(1), &stream_config()).unwrap();
     client.set_shutdown_timeout(Duration::from_millis(100));
@@ -158,7 +158,7 @@ async fn a_shutdown_to_nobody_times_out_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_peer_that_is_gone_fails_reads_after_what_it_sent() {
+async fn reads_from_a_vanished_peer_fail_after_its_data() {
     let limits = kcp::PeersConfig {
         kcp: stream_config(),
         idle_timeout: Duration::from_millis(300),
@@ -177,14 +177,14 @@ async fn a_peer_that_is_gone_fails_reads_after_what_it_sent() {
 }
 
 #[tokio::test]
-async fn a_writer_waits_while_nobody_reads_and_goes_on_when_somebody_does() {
+async fn a_writer_waits_while_nobody_reads_and_continues_when_somebody_does() {
     let (mut client, mut server) = pair(Config { snd_queue: 64, ..stream_config() }).await;
     let chunk = vec![7; 10_000];
     let mut written = 0;
     while let Ok(len) = timeout(Duration::from_millis(300), client.write(&chunk)).await {
         written += len.unwrap();
     }
-    // Twice a window, and the queue: a segment in the queue may be filled to the brim.
+    // Twice a window plus the queue: a segment in the queue may be filled up completely.
     assert!((200_000..1_000_000).contains(&written), "{written} bytes without a reader");
     let mut left = written;
     let mut buf = vec![0; 1 << 16];
@@ -195,7 +195,7 @@ async fn a_writer_waits_while_nobody_reads_and_goes_on_when_somebody_does() {
 }
 
 #[tokio::test]
-async fn garbage_from_everywhere_does_not_keep_a_listener_from_its_peers() {
+async fn garbage_from_everywhere_does_not_stop_a_listener_from_serving() {
     let listener = listener(Config::turbo());
     let to = listener.local_addr();
     let noise = std::thread::spawn(move || {
@@ -239,7 +239,7 @@ async fn garbage_from_everywhere_does_not_keep_a_listener_from_its_peers() {
 }
 
 #[tokio::test]
-async fn the_port_of_a_listener_can_be_bound_again_when_all_of_it_is_dropped() {
+async fn the_port_of_a_listener_is_free_once_everything_is_dropped() {
     let first = listener(Config::turbo());
     let addr = first.local_addr();
     let client = KcpStream::connect(addr, Conv(7), &Config::turbo()).unwrap();
@@ -254,7 +254,7 @@ async fn the_port_of_a_listener_can_be_bound_again_when_all_of_it_is_dropped() {
     timeout(PATIENCE, again).await.unwrap();
 }
 
-/// Two hundred peers of one socket echo; one of them is sent as much as it can take and reads nothing.
+/// Two hundred peers of one socket get echoes; one of them is sent as much as possible and reads nothing.
 async fn many_and_a_slow_one() {
     let kcp = stream_config();
     let listener = listener(kcp);

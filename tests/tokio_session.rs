@@ -1,4 +1,4 @@
-//! Sessions under tokio, over real sockets on loopback. No test depends on how fast the machine is.
+//! Sessions under tokio, over real loopback sockets. No test depends on the speed of the machine.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,10 +20,10 @@ use whitewater::net::Error;
 use whitewater::net::tokio::{Client, Server, Session};
 use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Suite, Target};
 
-/// Long enough for any machine; a test that waits so long has failed.
+/// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// The strongest suite that is built in.
+/// The strongest suite in this build.
 const SUITE: Suite = if cfg!(feature = "crypto") { Suite::TOKEN } else { Suite::Checked };
 const PSK: [u8; 32] = [7; 32];
 /// A lane of messages.
@@ -60,7 +60,7 @@ async fn connect(server: SocketAddr) -> Session {
     timeout(PATIENCE, Client::connect(target, &config)).await.unwrap().unwrap()
 }
 
-/// Both ends of a session: the server's, the client's.
+/// Both ends of a session, and their server.
 async fn pair() -> (Server, Session, Session) {
     let server = server();
     let (client, session) = tokio::join!(connect(server.local_addr()), accept(&server));
@@ -71,7 +71,7 @@ async fn accept(server: &Server) -> Session {
     timeout(PATIENCE, server.accept()).await.unwrap().unwrap()
 }
 
-/// Bytes of which no two places look alike.
+/// Bytes in which no two places look alike.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
 }
@@ -116,19 +116,19 @@ async fn a_stream_ends(len: usize) {
 }
 
 #[tokio::test]
-async fn each_half_of_a_stream_ends_by_itself_on_one_thread() {
+async fn each_half_of_a_stream_ends_independently_on_one_thread() {
     a_stream_ends(0).await;
     a_stream_ends(2_000_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn each_half_of_a_stream_ends_by_itself_on_four_threads() {
+async fn each_half_of_a_stream_ends_independently_on_four_threads() {
     a_stream_ends(0).await;
     a_stream_ends(2_000_000).await;
 }
 
 #[tokio::test]
-async fn a_session_that_is_dropped_delivers_first_and_its_stream_does_not_look_whole() {
+async fn a_dropped_session_delivers_first_and_its_stream_does_not_look_complete() {
     let (_server, session, client) = pair().await;
     let mut stream = client.lane(STREAM);
     let data = pattern(150_000);
@@ -148,14 +148,14 @@ async fn a_session_that_is_dropped_delivers_first_and_its_stream_does_not_look_w
 }
 
 #[tokio::test]
-async fn what_came_before_the_end_is_read_long_after_it() {
+async fn data_received_before_the_end_can_be_read_long_after_it() {
     let (_server, session, client) = pair().await;
     client.send(MESSAGES, b"lane").await.unwrap();
     client.send_message(0, Blob(b"channel".to_vec())).unwrap();
     client.close(9);
     let (reason, undelivered) = timeout(PATIENCE, client.closed()).await.unwrap().unwrap();
     assert_eq!((reason, undelivered.is_empty()), (CloseReason::Local(9), true));
-    tokio::time::sleep(Duration::from_millis(1500)).await; // the server itself has forgotten the session by then
+    tokio::time::sleep(Duration::from_millis(1500)).await; // by then the server itself has dropped the session
     let mut buf = [0; 100];
     let len = session.recv(MESSAGES, &mut buf).await.unwrap();
     assert_eq!(&buf[..len], b"lane");
@@ -165,7 +165,7 @@ async fn what_came_before_the_end_is_read_long_after_it() {
 }
 
 #[tokio::test]
-async fn messages_given_up_are_neither_lost_nor_doubled() {
+async fn cancelled_messages_are_neither_lost_nor_duplicated() {
     let (_server, session, client) = pair().await;
     let send = async {
         let mut next = 0u32;
@@ -221,7 +221,7 @@ async fn frames_of_tokio_util_travel_in_a_lane() {
 }
 
 #[tokio::test]
-async fn tcp_goes_through_a_session_both_ways_with_both_ends() {
+async fn tcp_can_be_tunnelled_through_a_session_both_ways() {
     let (_server, session, client) = pair().await;
     let (tcp_in, tcp_out) = (TcpListener::bind(ANY).await.unwrap(), TcpListener::bind(ANY).await.unwrap());
     let (entry, exit) = (tcp_in.local_addr().unwrap(), tcp_out.local_addr().unwrap());
@@ -251,7 +251,7 @@ async fn tcp_goes_through_a_session_both_ways_with_both_ends() {
     assert_eq!((near, far), ((500_000, 500_000), (500_000, 500_000)));
 }
 
-/// Two hundred sessions of one socket echo; one is sent as much as it takes and reads nothing.
+/// Two hundred sessions of one socket get echoes; one is sent as much as it accepts and reads nothing.
 async fn many_and_a_slow_one() {
     let server = server();
     let to = server.local_addr();
@@ -299,7 +299,7 @@ async fn two_hundred_sessions_do_not_wait_for_a_slow_one_on_four_threads() {
 }
 
 #[tokio::test]
-async fn a_server_shuts_down_when_all_has_arrived_and_its_port_is_free() {
+async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
     let (server, session, client) = pair().await;
     let addr = server.local_addr();
     session.send(MESSAGES, b"the end").await.unwrap();
@@ -318,7 +318,7 @@ async fn a_server_shuts_down_when_all_has_arrived_and_its_port_is_free() {
 }
 
 #[tokio::test]
-async fn a_client_whom_nobody_answers_gives_up() {
+async fn a_client_without_an_answer_gives_up() {
     let nobody = UdpSocket::bind(ANY).unwrap();
     let config = ClientConfig { deadline: Duration::from_millis(100), ..ClientConfig::default() };
     let target = Target::insecure(nobody.local_addr().unwrap());
@@ -330,7 +330,7 @@ async fn a_client_whom_nobody_answers_gives_up() {
 
 #[cfg(all(target_os = "linux", feature = "batch"))]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_of_all_shards_are_accepted_at_one_place() {
+async fn sessions_of_all_shards_are_accepted_in_one_place() {
     let server = Server::<Blob>::bind_shards(ANY, &server_config(), 4).unwrap();
     let mut clients = Vec::new();
     let mut shards = std::collections::BTreeSet::new();
@@ -351,7 +351,7 @@ async fn sessions_of_all_shards_are_accepted_at_one_place() {
     timeout(PATIENCE, server.shutdown(0)).await.unwrap().unwrap();
 }
 
-/// Messages on lane 0 while so many tasks always have more to send on the other one.
+/// Sends messages on lane 0 while `writers` tasks always have more to send on the other lane.
 async fn a_flow_beside_greedy_writers(writers: usize) {
     let (_server, near, far) = pair().await;
     for _ in 0..writers {
@@ -408,25 +408,25 @@ async fn greedy_writers_of_one_lane() {
 }
 
 #[tokio::test]
-async fn writers_of_one_lane_have_their_turns_on_one_thread() {
+async fn writers_of_one_lane_take_turns_on_one_thread() {
     greedy_writers_of_one_lane().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn writers_of_one_lane_have_their_turns_on_one_worker() {
+async fn writers_of_one_lane_take_turns_on_one_worker() {
     greedy_writers_of_one_lane().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn writers_of_one_lane_have_their_turns_on_four_threads() {
+async fn writers_of_one_lane_take_turns_on_four_threads() {
     greedy_writers_of_one_lane().await;
 }
 
 #[tokio::test]
-async fn a_writer_that_gives_up_holds_up_nobody_behind_it() {
+async fn a_cancelled_writer_holds_up_nobody_behind_it() {
     for given_up in 1..=3 {
         let (_server, near, far) = pair().await;
-        // Until nothing moves any more: what the peer does not read closes its window.
+        // Until nothing moves any more: data that the peer does not read closes its window.
         let fill =
             || (0..).take_while(|_| near.with(|end| end.send(MESSAGES, &[0; 1000])).unwrap().is_ok()).count();
         while fill() > 0 {
@@ -436,7 +436,7 @@ async fn a_writer_that_gives_up_holds_up_nobody_behind_it() {
         for writer in 1..=4 {
             let near = near.clone();
             writers.push(tokio::spawn(async move { near.send(MESSAGES, &[writer; 1000]).await }));
-            tokio::task::yield_now().await; // they wait one behind the other
+            tokio::task::yield_now().await; // they queue up one after another
         }
         writers.remove(given_up - 1).abort();
         let (mut buf, mut come) = ([0; 1000], Vec::new());

@@ -1,10 +1,10 @@
-//! The traps of ikcp.c that are no other file's business. Where each of T1 to T30 is decided is in
-//! docs/DEVIATIONS.md; tested they are
+//! The traps of ikcp.c that no other file covers. docs/DEVIATIONS.md says how each of T1 to T30 is handled;
+//! the tests are
 //!
 //! - T1, T27 in `congestion.rs`; T2 in `mtu.rs`; T3, T5, T6, T16, T17 in `hostile.rs`,
 //! - T10, T11 in `dead_link.rs`; T20, T21, T25 in `fragments.rs`; T24 in `backpressure.rs`, its
 //!   memory in `memory.rs`; T29, T30 in `cost.rs`; T8 beside `Config::check`,
-//! - T26, a log formatted into a fixed buffer, cannot be: the `log` crate formats,
+//! - T26, a log formatted into a fixed buffer, cannot occur: the `log` crate formats,
 //! - all others here.
 //!
 //! What is copied on purpose is tested as it is in ikcp.c, so that it does not change unnoticed.
@@ -38,19 +38,19 @@ fn in_flight(config: &Config, count: usize) -> Kcp<DatagramQueue> {
 
 #[test]
 fn a_restarted_receiver_acks_what_it_cannot_deliver() {
-    // T4. Bare KCP cannot tell; a session has a handshake.
+    // T4. Bare KCP cannot detect a restart; a session has a handshake.
     let mut bob = kcp(&Config::turbo().classic());
     bob.input(ms(0), &Raw::push(50, b"from before the restart").bytes()).unwrap();
     assert_eq!(flushed(&mut bob, 10), [Raw { ts: 0, ..Raw::ack(50, 0) }]);
     assert_eq!((bob.peek_size(), bob.stats().rcv_buf), (None, 1));
-    // An old window's number is beyond the new one, and not acknowledged.
+    // A number in an old window lies beyond the new one, and is not acknowledged.
     bob.input(ms(20), &Raw::push(128, b"from long before").bytes()).unwrap();
     assert_eq!(flushed(&mut bob, 20), []);
 }
 
 #[test]
 fn acks_of_one_datagram_count_as_one_from_the_first() {
-    // T7. Sent are 0 to 5, lost is 1.
+    // T7. 0 to 5 are sent, 1 is lost.
     let acks: Vec<_> = [0, 2, 3, 4, 5].map(|sn| Raw { una: 1, ..Raw::ack(sn, 0) }).to_vec();
     let resent = |datagrams: &[Vec<u8>]| {
         let mut alice = in_flight(&Config { fast_resend: 1, ..Config::turbo().classic() }, 6);
@@ -64,7 +64,7 @@ fn acks_of_one_datagram_count_as_one_from_the_first() {
 }
 
 #[test]
-fn the_window_of_the_peer_is_taken_from_any_segment_however_old() {
+fn the_peers_window_is_taken_from_any_segment_however_old() {
     // T9. A reordered datagram closes it until the probe after 5 s.
     let mut pair = pair(Config::turbo().classic(), clean(), 1);
     pair.send_numbered(5);
@@ -92,8 +92,8 @@ fn with_a_congestion_window_the_first_flush_sends_no_data() {
 }
 
 #[test]
-fn slow_start_ends_at_2_and_grows_a_step_a_datagram() {
-    // T13. The window that each of 8 round trips of one cumulative acknowledgement starts with.
+fn slow_start_ends_at_2_and_grows_one_step_per_datagram() {
+    // T13. The window at the start of each of 8 round trips with one cumulative acknowledgement.
     let mut alice = kcp(&Config::normal().classic());
     for number in 0..100 {
         alice.send(&numbered(number, 1376)).unwrap();
@@ -110,8 +110,8 @@ fn slow_start_ends_at_2_and_grows_a_step_a_datagram() {
 }
 
 #[test]
-fn input_measures_with_the_time_it_is_given() {
-    // T14. Updated last at 0, acknowledged at 37.5 ms, and not at the next update.
+fn input_measures_with_the_time_it_is_passed() {
+    // T14. Last updated at 0, acknowledged at 37.5 ms, and not at the next update.
     let mut alice = kcp(&Config { interval: 100, ..Config::turbo().classic() });
     alice.send(b"ping").unwrap();
     alice.update(ms(0));
@@ -119,7 +119,7 @@ fn input_measures_with_the_time_it_is_given() {
     alice.input(Time::from_micros(37_500), &Raw { una: 1, ..Raw::ack(0, 0) }.bytes()).unwrap();
     assert_eq!(alice.stats().srtt, Duration::from_millis(37));
     assert_eq!(alice.stats().min_rtt, Some(Duration::from_millis(37)));
-    // What a flush sends carries, and is resent by, the time of the flush.
+    // What a flush sends carries the time of the flush and is resent by it.
     alice.send(b"pong").unwrap();
     let sent = flushed(&mut alice, 61);
     assert_eq!((sent[0].ts, alice.check(ms(61)).is_some()), (61, true));
@@ -129,7 +129,7 @@ fn input_measures_with_the_time_it_is_given() {
 }
 
 #[test]
-fn a_round_trip_of_0_ms_is_none_yet() {
+fn a_round_trip_of_0_ms_does_not_count_as_a_sample() {
     // T15. On a LAN each sample starts over until one is not 0.
     let mut alice = in_flight(&Config::turbo().classic(), 4);
     for (sn, at, srtt) in [(0, 0, 0), (1, 0, 0), (2, 8, 8), (3, 16, 9)] {
@@ -155,7 +155,7 @@ fn questions_and_answers_about_windows_carry_the_last_ack_of_the_flush() {
 
 #[test]
 fn a_clock_that_steps_back_stops_the_flushes_for_at_most_10_s() {
-    // T19. `Time` asks for a monotonic clock; without one nothing is lost for good.
+    // T19. `Time` must come from a monotonic clock; without one nothing is lost for good.
     for (back, silent) in [(5000, 5010), (9990, 10_000), (10_000, 0), (60_000, 0)] {
         let mut alice = kcp(&Config::turbo().classic());
         alice.update(ms(100_000));
@@ -171,7 +171,7 @@ fn a_clock_that_steps_back_stops_the_flushes_for_at_most_10_s() {
 
 #[test]
 fn a_clock_that_jumps_ahead_times_out_what_is_in_flight_once() {
-    // T19, the other way.
+    // T19, the other way round.
     let mut alice = in_flight(&Config::turbo().classic(), 10);
     alice.update(ms(3_600_000));
     assert_eq!(numbers(&raw_segments(drain(&mut alice)), Command::Push), (0..10).collect::<Vec<_>>());
@@ -182,7 +182,7 @@ fn a_clock_that_jumps_ahead_times_out_what_is_in_flight_once() {
 
 #[test]
 fn a_timeout_does_not_clear_the_count_of_later_acks() {
-    // T22. One later ACK before the timeout and one after it make a fast resend.
+    // T22. One later ACK before the timeout and one after it cause a fast resend.
     let mut alice = in_flight(&Config::turbo().classic(), 4);
     alice.input(ms(30), &Raw::ack(1, 0).bytes()).unwrap();
     assert_eq!(numbers(&flushed(&mut alice, 200), Command::Push), [0, 2, 3]);
@@ -193,7 +193,7 @@ fn a_timeout_does_not_clear_the_count_of_later_acks() {
 
 #[test]
 fn timeouts_use_up_the_fast_resends_of_a_segment() {
-    // T23. After `fast_limit` sends, of whatever kind, later ACKs mean nothing.
+    // T23. After `fast_limit` transmissions of any kind, later ACKs have no effect.
     for (timeouts, fast) in [(0, 3), (2, 1), (3, 0)] {
         let mut alice = in_flight(&Config { fast_resend: 1, fast_limit: 3, ..Config::turbo().classic() }, 20);
         let mut now = 0;
@@ -233,8 +233,8 @@ fn a_timeout_halves_the_window_as_it_was_before_the_flush() {
 }
 
 #[test]
-fn a_receive_window_that_the_wire_cannot_tell_is_refused() {
-    // T8. 65,536 would be told as 0. The type of the knob leaves no way to ask for it.
+fn a_receive_window_that_the_wire_cannot_represent_is_refused() {
+    // T8. 65,536 would be sent as 0. The type of the setting makes that impossible.
     assert_eq!(Config { rcv_wnd: u16::MAX, ..Config::turbo().classic() }.check(), Ok(()));
     let error = Config { rcv_wnd: 127, ..Config::turbo().classic() }.check().unwrap_err();
     assert!(matches!(error, ConfigError { field: "rcv_wnd", value: 127, min: 128, max: 65_535, .. }));
@@ -244,7 +244,7 @@ fn a_receive_window_that_the_wire_cannot_tell_is_refused() {
 }
 
 #[test]
-fn a_refused_config_changes_nothing() {
+fn an_invalid_config_changes_nothing() {
     let mut alice = kcp(&Config::turbo().classic());
     assert!(alice.configure(&Config { mtu: 1000, interval: 1, ..Config::turbo().classic() }).is_err());
     assert_eq!(*alice.config(), Config::turbo().classic());
@@ -288,7 +288,7 @@ fn a_probe_runs_with_nothing_to_send_and_ends_when_the_window_opens() {
 }
 
 #[test]
-fn a_knob_for_the_least_rto_applies_from_the_next_sample_on() {
+fn min_rto_applies_from_the_next_sample_on() {
     // Q21.
     let mut alice = in_flight(&Config::turbo().classic(), 3);
     let ack = |sn: u32| Raw { una: sn + 1, ..Raw::ack(sn, 0) }.bytes();

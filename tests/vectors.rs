@@ -1,7 +1,7 @@
-//! `Kcp` with `Recovery::Classic` against ikcp.c 2.1.1, call by call: return values, received data,
-//! every datagram byte for byte, every state field. The recordings and their format are in
-//! `vectors/kcp/README.md`; where we differ on purpose is `docs/DEVIATIONS.md`, whose table this
-//! test reads. `WHITEWATER_VECTORS` names another folder of recordings in the same format.
+//! Compares `Kcp` with `Recovery::Classic` to ikcp.c 2.1.1, call by call: return values, received data, every
+//! datagram byte for byte, every state field. The recordings and their format are described in
+//! `vectors/kcp/README.md`; intended differences are in `docs/DEVIATIONS.md`, whose table this test reads.
+//! `WHITEWATER_VECTORS` names another folder of recordings in the same format.
 
 #[cfg(test)]
 mod vectors_support;
@@ -9,7 +9,7 @@ mod vectors_support;
 use vectors_support::deviations::{Deviations, Kind, Rule};
 use vectors_support::suite;
 
-/// One test for each family, the part of a trace's name before its first `-`.
+/// One test for each family, which is the part of a trace's name before its first `-`.
 macro_rules! families {
     ($($family:ident)*) => {
         const FAMILIES: &[&str] = &[$(stringify!($family)),*];
@@ -48,7 +48,7 @@ fn every_deviation_listed_is_seen() {
     assert!(unseen.is_empty(), "listed in docs/DEVIATIONS.md, but not seen:\n{}", unseen.join("\n"));
 }
 
-/// What a row says of datagrams excuses a recording by what is in it.
+/// A row about datagrams excuses a recording by its content.
 #[test]
 fn the_name_of_a_recording_excuses_no_datagram() {
     for name in ["rto-samples-min10", "rto-samples-iv500", "basic-una"] {

@@ -1,4 +1,4 @@
-//! The windows of both ends bound what is under way and what is held, and a closed one opens again.
+//! The windows of both ends limit what is in flight and what is held, and a closed one reopens.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn no_more_than_the_send_window_is_in_flight() {
     assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0, 1, 2, 3, 4]);
     assert_eq!(flushed(&mut alice, 10), []);
     alice.input(Time::from_millis(20), &Raw { una: 2, ..Raw::ack(3, 0) }.bytes()).unwrap();
-    // 3 is acknowledged, and yet the window starts at 2.
+    // 3 is acknowledged, but the window starts at 2.
     assert_eq!(numbers(&flushed(&mut alice, 20), Command::Push), [5, 6]);
     assert_eq!((alice.stats().in_flight, alice.stats().snd_queue), (4, 13));
 }
@@ -39,7 +39,7 @@ fn no_more_than_the_peers_window_is_in_flight() {
 }
 
 #[test]
-fn a_segment_that_comes_late_does_not_take_the_window_back_that_the_peer_has_told_since() {
+fn a_late_segment_does_not_override_a_newer_window() {
     let mut alice = kcp(&Config::turbo());
     for (sn, wnd) in [(0, 100), (1, 128), (2, 7), (3, 7)] {
         alice.input(Time::ZERO, &Raw { wnd, ..Raw::push(sn, b"next") }.bytes()).unwrap();
@@ -49,7 +49,7 @@ fn a_segment_that_comes_late_does_not_take_the_window_back_that_the_peer_has_tol
 }
 
 #[test]
-fn an_end_whose_window_has_opened_is_not_idle_before_it_has_told_so_four_times() {
+fn an_end_whose_window_reopened_is_not_idle_before_four_updates() {
     let mut bob = kcp(&Config::turbo());
     for sn in 0..128 {
         bob.input(Time::ZERO, &Raw::push(sn, b"fills").bytes()).unwrap();
@@ -71,7 +71,7 @@ fn an_end_whose_window_has_opened_is_not_idle_before_it_has_told_so_four_times()
 }
 
 #[test]
-fn a_large_window_is_one_flight_and_one_round_trip() {
+fn a_large_window_is_sent_at_once_and_takes_one_round_trip() {
     let config = Config { snd_wnd: 8192, rcv_wnd: 8192, snd_queue: 8192, ..Config::turbo().classic() };
     let mut pair = pair(config, clean(), 1);
     pair.alice.kcp.input(Time::ZERO, &Raw::wins(8192).bytes()).unwrap();
@@ -85,7 +85,7 @@ fn a_large_window_is_one_flight_and_one_round_trip() {
 }
 
 #[test]
-fn what_is_ready_to_be_read_closes_the_window_and_holds_no_more_than_two_of_them() {
+fn unread_data_closes_the_window_and_takes_at_most_two_windows() {
     for drive in [Drive::CHECK, Drive::BEAT, Drive::CHECK.flushing()] {
         let config = Config { snd_wnd: 1024, ..Config::turbo().classic() };
         let mut pair = Setup { drive, ..Setup::new(config, lossy(0.05), 2) }.pair();
@@ -105,7 +105,7 @@ fn what_is_ready_to_be_read_closes_the_window_and_holds_no_more_than_two_of_them
 }
 
 #[test]
-fn a_closed_window_is_probed_after_5_s_and_then_each_time_half_as_long_again_up_to_2_minutes() {
+fn a_closed_window_is_probed_after_5_s_and_then_1_5_times_as_long_up_to_2_minutes() {
     let mut alice = kcp(&Config::turbo().classic());
     alice.update(Time::ZERO);
     alice.input(Time::ZERO, &Raw::wins(0).bytes()).unwrap();
@@ -122,11 +122,11 @@ fn a_closed_window_is_probed_after_5_s_and_then_each_time_half_as_long_again_up_
     let waits: Vec<_> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(waits[..9], [5000, 7500, 11_250, 16_875, 25_312, 37_968, 56_952, 85_428, 120_000]);
     assert!(waits[9..].iter().all(|wait| *wait == 120_000), "{waits:?}");
-    assert_eq!(updates, asked.len(), "one wake a question, and one to start");
+    assert_eq!(updates, asked.len(), "one wake-up per probe, and one to start");
 }
 
 #[test]
-fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
+fn a_closed_window_reopens_within_a_round_trip_of_the_read() {
     for (read, wins) in [(1, 1), (128, 128)] {
         let mut pair = pair(Config { snd_wnd: 128, ..Config::turbo().classic() }, clean(), 1);
         pair.bob.reads = false;
@@ -148,7 +148,7 @@ fn a_window_that_was_closed_opens_within_a_round_trip_of_the_read() {
 }
 
 #[test]
-fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
+fn a_lost_window_update_costs_the_wait_for_the_next_probe() {
     let mut pair = pair(Config { snd_wnd: 128, ..Config::turbo().classic() }, clean(), 1);
     pair.bob.reads = false;
     for number in 0..200 {
@@ -163,12 +163,12 @@ fn a_window_update_that_gets_lost_costs_the_wait_for_the_next_probe() {
     pair.bob.reads = true;
     assert!(pair.run_until_idle(Duration::from_secs(10)), "never went quiet");
     pair.assert_delivered();
-    // Closed after 40 ms, probed 5 s later; then a round trip to ask and two for the rest.
+    // Closed after 40 ms, probed 5 s later; then one round trip for the probe and two for the rest.
     assert!((5.0..5.3).contains(&pair.now().since(Time::ZERO).as_secs_f64()), "{}", pair.now());
 }
 
 #[test]
-fn a_slow_reader_gets_everything_and_is_never_sent_more_than_it_has_room_for() {
+fn a_slow_reader_gets_everything_and_never_more_than_it_has_room_for() {
     for (seed, loss) in [(1, 0.0), (2, 0.1)] {
         let config = Config { snd_wnd: 256, ..Config::turbo().classic() };
         let mut pair = pair(config, lossy(loss), seed);
@@ -214,7 +214,7 @@ fn windows_may_change_while_running() {
 }
 
 #[test]
-fn a_smaller_send_window_holds_back_until_the_flight_fits_it() {
+fn a_smaller_send_window_sends_nothing_until_the_data_in_flight_fits() {
     let mut alice = kcp(&Config { snd_wnd: 64, ..Config::turbo().classic() });
     for number in 0..100 {
         alice.send(&numbered(number, 10)).unwrap();
@@ -228,7 +228,7 @@ fn a_smaller_send_window_holds_back_until_the_flight_fits_it() {
 }
 
 #[test]
-fn a_smaller_receive_window_keeps_what_has_arrived() {
+fn a_smaller_receive_window_keeps_received_data() {
     let config = Config { snd_wnd: 512, rcv_wnd: 512, ..Config::turbo().classic() };
     let mut pair = pair(config, clean(), 1);
     pair.bob.reads = false;
@@ -242,7 +242,7 @@ fn a_smaller_receive_window_keeps_what_has_arrived() {
     assert_eq!((pair.bob.kcp.stats().rcv_queue, pair.alice.kcp.stats().rmt_wnd), (512, 0));
     pair.read(384);
     pair.run_for(Duration::from_millis(100));
-    assert_eq!(pair.alice.kcp.stats().rmt_wnd, 0, "as full as it is large now");
+    assert_eq!(pair.alice.kcp.stats().rmt_wnd, 0, "completely full now");
     pair.bob.reads = true;
     pair.read(1);
     assert!(pair.run_until_idle(Duration::from_secs(1)), "never went quiet");
@@ -253,7 +253,7 @@ fn a_smaller_receive_window_keeps_what_has_arrived() {
 }
 
 #[test]
-fn a_larger_receive_window_lets_in_what_waits_behind_a_full_queue() {
+fn a_larger_receive_window_admits_segments_parked_behind_a_full_queue() {
     let mut bob = kcp(&Config::turbo().classic());
     for sn in 0..256 {
         bob.input(Time::ZERO, &Raw::push(sn, &sn.to_le_bytes()).bytes()).unwrap();
@@ -268,7 +268,7 @@ fn a_larger_receive_window_lets_in_what_waits_behind_a_full_queue() {
 }
 
 #[test]
-fn a_smaller_receive_window_that_a_read_opens_is_told() {
+fn a_smaller_receive_window_that_a_read_opens_is_announced() {
     let wide = |rcv_wnd| Config { rcv_wnd, ..Config::turbo().classic() };
     let mut bob = kcp(&wide(512));
     for sn in 0..200 {
@@ -288,11 +288,11 @@ fn a_smaller_receive_window_that_a_read_opens_is_told() {
     }
 }
 
-/// A peer whose receive window is 1: what comes beyond the number that it expects is dropped.
+/// A peer whose receive window is 1: segments beyond the number it expects are dropped.
 #[test]
-fn a_peer_whose_first_window_is_small_is_never_sent_more_than_it_takes() {
+fn a_peer_with_a_small_first_window_is_never_sent_more_than_it_accepts() {
     for config in [Config::turbo(), Config::turbo().classic()] {
-        // It speaks first, and then answers each segment.
+        // It sends first, and then answers each segment.
         for first in [Raw { wnd: 1, ..Raw::push(0, b"hello") }, Raw::wins(1)] {
             let mut alice = kcp(&config);
             alice.input(Time::ZERO, &first.bytes()).unwrap();
@@ -314,7 +314,7 @@ fn a_peer_whose_first_window_is_small_is_never_sent_more_than_it_takes() {
 }
 
 #[test]
-fn a_peer_whose_first_window_is_closed_is_asked_and_sent_nothing() {
+fn a_peer_with_a_closed_first_window_is_probed_and_sent_nothing() {
     let mut alice = kcp(&Config::turbo());
     alice.input(Time::ZERO, &Raw { wnd: 0, ..Raw::push(0, b"full") }.bytes()).unwrap();
     alice.send(b"waits").unwrap();
@@ -325,7 +325,7 @@ fn a_peer_whose_first_window_is_closed_is_asked_and_sent_nothing() {
     assert_eq!(sent(&mut alice, Time::ZERO), [Command::Ack]);
     let asked = alice.check(Time::ZERO).unwrap();
     assert_eq!((asked, sent(&mut alice, asked)), (Time::from_millis(200), vec![Command::Wask]));
-    // What opens it counts, and older news does not close it again.
+    // An update that opens it counts, and older ones do not close it again.
     for wnd in [9, 0] {
         alice.input(asked, &Raw::wins(wnd).bytes()).unwrap();
         assert_eq!(alice.stats().rmt_wnd, 9);
@@ -333,9 +333,9 @@ fn a_peer_whose_first_window_is_closed_is_asked_and_sent_nothing() {
     assert_eq!(sent(&mut alice, asked), [Command::Push]);
 }
 
-/// The first is heard while something is in flight, in the datagram that is expected most.
+/// The first one is received while something is in flight, in the datagram that is expected most.
 #[test]
-fn the_first_window_heard_counts_while_data_is_in_flight() {
+fn the_first_window_received_counts_while_data_is_in_flight() {
     for config in [Config::turbo(), Config::turbo().classic()] {
         let mut alice = kcp(&config);
         alice.send(b"in flight").unwrap();

@@ -1,5 +1,5 @@
-//! The hex in docs/WIRE.md is what the code sends, means what the document says, and is taken or
-//! refused as it says.
+//! The hex dumps in docs/WIRE.md equal what the code sends, mean what the document says, and are accepted or
+//! rejected as it says.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
@@ -34,7 +34,7 @@ fn an_exchange_of_three_messages() {
 }
 
 #[test]
-fn a_repair_of_two_segments_is_what_the_document_says() {
+fn a_repair_of_two_segments_is_as_documented() {
     let mut encoder = Encoder::new();
     encoder.begin(1);
     for (sn, data) in [(5, b"hi".as_slice()), (7, b"kcp")] {
@@ -61,7 +61,7 @@ fn a_stream_fills_segments() {
 }
 
 #[test]
-fn a_closed_window_is_asked_for_and_told() {
+fn a_closed_window_is_probed_and_announced() {
     let (mut alice, mut bob) = (kcp(Config::fast().classic()), kcp(Config::fast().classic()));
     let documented = datagrams("probe");
     let [ask, closed, open] = &documented[..] else { panic!("three datagrams") };
@@ -88,7 +88,7 @@ fn a_closed_window_is_asked_for_and_told() {
 }
 
 #[test]
-fn what_is_ignored_changes_nothing() {
+fn ignored_bytes_change_nothing() {
     let documented = datagrams("ignored");
     assert!(documented.len() >= 8);
     for pair in documented.chunks(2) {
@@ -108,7 +108,7 @@ fn what_is_ignored_changes_nothing() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing_but_a_counter() {
+fn rejected_datagrams_change_nothing_but_a_counter() {
     let lines = block("refused").filter(|line| !line.starts_with(';'));
     let mut count = 0;
     for line in lines {
@@ -180,7 +180,7 @@ fn a_packet_among_others_that_all_arrived_has_the_shortest_header() {
 }
 
 #[test]
-fn packets_that_are_refused_change_nothing_but_a_counter() {
+fn rejected_packets_change_nothing_but_a_counter() {
     let mut count = 0;
     for line in block("packets refused") {
         let (name, _) = line.split_once(';').unwrap().1.trim().split_once(':').unwrap();
@@ -266,7 +266,7 @@ impl Message for Game {
     }
 }
 
-/// A block that has sent the segments 0 and 1 at 5 ms and heard nothing.
+/// A control block that has sent the segments 0 and 1 at 5 ms and received nothing.
 fn with_two_in_flight() -> Kcp<DatagramQueue> {
     let mut alice = kcp(Config::fast().classic());
     alice.send(b"hi").unwrap();
@@ -303,7 +303,7 @@ fn describe(segment: &Segment<'_>) -> String {
     format!("{cmd} frg {} wnd {} {numbers}{text}", header.frg, header.wnd)
 }
 
-/// The datagrams of a block: an empty line, or one with nothing but a comment, is between two.
+/// The datagrams in a block, separated by empty lines or lines with only a comment.
 fn datagrams(name: &str) -> Vec<Vec<u8>> {
     let mut datagrams = vec![Vec::new()];
     for line in block(name) {

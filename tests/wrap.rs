@@ -1,4 +1,4 @@
-//! Segment numbers and clocks that wrap change nothing but the numbers on the wire.
+//! Segment numbers and clocks that wrap only change the numbers on the wire.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
@@ -12,10 +12,10 @@ use whitewater::kcp::{Config, Conv, Kcp, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::Drive;
 
-/// Where a run of some hundred numbers or some seconds meets an edge of the 32 bits.
+/// Where a run of some hundred numbers or a few seconds reaches an edge of the 32 bits.
 const EDGES: [u64; 4] = [1 << 31, 1 << 32, (1 << 32) + (1 << 31), 3 << 32];
 
-/// Bulk, then a game, over a bad link; what can be seen of it but for the numbers.
+/// Bulk, then a game, over a bad link. Returns what can be observed, except for the numbers.
 fn run(setup: Setup) -> (Time, Vec<Time>, Vec<Time>, [u32; 6], [u64; 4]) {
     let mut pair = setup.pair();
     for number in 0..150 {
@@ -65,7 +65,7 @@ fn a_run_across_the_edge_of_the_clock_is_like_any_other() {
 }
 
 #[test]
-fn both_may_wrap_at_once_with_every_preset() {
+fn numbers_and_clock_may_wrap_at_once_with_every_preset() {
     for (name, config) in common::presets() {
         let clocks = [Time::from_millis(1 << 20), Time::from_millis(1 << 21)]; // far from any edge
         let setup = Setup { clocks, ..Setup::new(config, lossy(0.1), 4) };
@@ -78,7 +78,8 @@ fn both_may_wrap_at_once_with_every_preset() {
     }
 }
 
-/// By time, `ts` is a token of µs, which wraps each 72 minutes; a repair names segments by their numbers.
+/// With loss detection by timing, `ts` is a token in µs that wraps every 72 minutes; a repair names segments
+/// by their numbers.
 #[test]
 fn tokens_and_repairs_may_wrap_anywhere_in_a_run() {
     for (config, seed) in [0, 10, 100].into_iter().zip(1..).map(|(percent, seed)| (repairing(percent), seed))
