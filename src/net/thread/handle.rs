@@ -1,4 +1,4 @@
-//! The program's end of a thread, or of the threads of all shards of a server.
+//! The program's handle to a thread, or to the threads of all shards of a server.
 
 use super::outbox::Outgoing;
 use super::shared::{Budgets, Shared};
@@ -17,12 +17,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// Threads with a server or a client each, and one queue of what comes. Dropped, it ends the sessions and the threads.
+/// Threads with a server or a client each, and one queue of what they report. Dropping it ends the sessions
+/// and the threads.
 pub(super) struct Handle<E: End> {
-    /// By shard; one at least.
+    /// One per shard, at least one.
     pub(super) threads: Vec<Thread<E>>,
     parcels: Receiver<Parcel<E>>,
-    /// What waits for each session that takes anything.
+    /// What waits to be sent, for each open session.
     budgets: BTreeMap<Id, Budgets>,
     pub(super) local_addr: SocketAddr,
 }
@@ -53,7 +54,7 @@ impl<E: End> Handle<E> {
         Ok(Self { threads, parcels, budgets: BTreeMap::new(), local_addr })
     }
 
-    /// What comes next; waits for it at most for `timeout`.
+    /// The next item; waits for it for at most `timeout`.
     pub(super) fn recv(&mut self, timeout: Option<Duration>) -> Option<(Id, Incoming<E::Message>)> {
         let parcel = match timeout {
             Some(timeout) => self.parcels.recv_timeout(timeout).ok(),
@@ -82,11 +83,11 @@ impl<E: End> Handle<E> {
         self.of(id).ok_or(NotSent::Gone)?.command(Command::Send(id, outgoing))
     }
 
-    /// Returns whether there was such a session, and it was not closed before.
+    /// Returns whether there was such a session that was not closed before.
     pub(super) fn close(&mut self, id: Id, code: u16) -> bool {
         let is_open = self.budgets.remove(&id).is_some();
         if is_open && let Some(thread) = self.of(id) {
-            let _ = thread.command(Command::Close(id, code)); // or all of them are over
+            let _ = thread.command(Command::Close(id, code)); // if it fails, all of them are over
         }
         is_open
     }
@@ -108,10 +109,11 @@ impl<E: End> Handle<E> {
         self.threads.iter().any(|thread| thread.thread.as_ref().is_none_or(JoinHandle::is_finished))
     }
 
-    /// Has all sessions end, and then the threads, and waits for them: all begin to end before one is waited for.
+    /// Ends all sessions and then the threads, and waits for them. All of them start to end before the first
+    /// is waited for.
     pub(super) fn shutdown(&mut self, code: u16) -> io::Result<()> {
         for thread in &self.threads {
-            let _ = thread.command(Command::Shutdown(code)); // or it has ended by itself
+            let _ = thread.command(Command::Shutdown(code)); // if it fails, the thread has ended by itself
         }
         let ended = self.threads.iter_mut().filter_map(|thread| thread.thread.take()).map(|thread| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the sessions panicked")))

@@ -1,6 +1,7 @@
-//! Sessions behind a thread of their own, for a program whose loop must not do I/O, or is called too seldom.
+//! Sessions on a thread of their own, for a program whose loop must not do I/O or runs too rarely.
 //!
-//! `worker` is a thread, `handle` the program's end of one or several, `threads` what a program has, `outbox` what a session does not take yet, `shared` what both look at.
+//! `worker` is the thread, `handle` the program's handle to one or several, `threads` the public types,
+//! `outbox` what a session has not accepted yet, `shared` the state that both share.
 
 mod handle;
 mod outbox;
@@ -14,27 +15,27 @@ use crate::message::channel::Received;
 use crate::session::{Event, SendError};
 use thiserror::Error;
 
-/// How much waits between a program and the thread of its sessions.
+/// How much may wait between a program and the thread of its sessions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made for `ThreadConfig { .., ..ThreadConfig::default() }`")]
 pub struct ThreadConfig {
-    /// Bytes that may wait for one session to take them, beyond what its lanes and channels hold by themselves. A quarter is shared out
-    /// evenly among its lanes, its channels and its datagrams, so that none takes the room of another; the rest is for whoever comes first.
-    /// Where nothing waits, one message always may.
+    /// Bytes that may wait for one session to accept them, in addition to what its lanes and channels hold. A
+    /// quarter is divided evenly among its lanes, its channels and its datagrams, so that none takes the room
+    /// of another; the rest is first come, first served. If nothing waits, one message is always accepted.
     pub outgoing: usize,
-    /// Bytes of all sessions that may wait for the program to take them. Beyond, the thread reads no more from the sessions, so that
-    /// the windows told to the peers close, and unreliable datagrams are dropped.
+    /// Bytes that may wait for the program to take them, over all sessions. Beyond that, the thread stops
+    /// reading from the sessions, so their receive windows close and unreliable datagrams are dropped.
     pub incoming: usize,
 }
 
 impl Default for ThreadConfig {
-    /// 256 KiB for each session, 4 MiB for the program.
+    /// 256 KiB per session, 4 MiB for the program.
     fn default() -> Self {
         Self { outgoing: 256 << 10, incoming: 4 << 20 }
     }
 }
 
-/// A way from one end of a session to the other: what is sent on one waits for none of the others.
+/// A path through a session: data on one does not wait for data on another.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_enums, reason = "all that a session has")]
 pub enum Way {
@@ -46,17 +47,17 @@ pub enum Way {
     Channel(usize),
 }
 
-/// What a thread tells of a session.
+/// What a thread reports about a session.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Incoming<M> {
-    /// Something has happened, but for [`Event::Readable`]. With [`Event::Closed`] all has been told.
+    /// Something happened; all events except [`Event::Readable`]. [`Event::Closed`] comes last.
     Event(Event),
     /// A message of a reliable lane.
     Message {
         /// The lane.
         lane: usize,
-        /// The message; of a stream, bytes of it.
+        /// The message, or in a stream some bytes of it.
         bytes: Vec<u8>,
     },
     /// An unreliable datagram.
@@ -65,14 +66,14 @@ pub enum Incoming<M> {
     Channel {
         /// The channel.
         channel: usize,
-        /// What it is.
+        /// The message or block.
         received: Received<M>,
     },
-    /// The session did not take something that was sent.
+    /// The session refused something that was sent.
     Refused(Refused),
 }
 
-/// Why a session did not take what was sent. That it was closed before also counts what still waited for it.
+/// Why a session refused what was sent. If it was closed first, everything that still waited is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Refused {
@@ -87,14 +88,15 @@ pub enum Refused {
     Channel(SendError),
 }
 
-/// Why nothing was handed to the thread.
+/// Why nothing was passed to the thread.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum NotSent {
-    /// As much waits on this lane, this channel or of datagrams as [`ThreadConfig::outgoing`] allows, or a thousand closures. This is back-pressure, not a failure: send again later.
-    #[error("as much waits there as may")]
+    /// As much waits on this lane, on this channel or as datagrams as [`ThreadConfig::outgoing`] allows, or a
+    /// thousand closures wait. This is back-pressure, not a failure: send again later.
+    #[error("there is no room now")]
     Full,
-    /// The session is not up, or was closed, or the thread has ended.
-    #[error("there is no such session")]
+    /// The session is not connected, was closed, or the thread has ended.
+    #[error("the session is not connected")]
     Gone,
 }

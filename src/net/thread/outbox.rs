@@ -1,4 +1,4 @@
-//! What was sent to a session and is not yet taken by it.
+//! What was sent to a session that the session has not accepted yet.
 
 use super::shared::Budgets;
 use super::{Incoming, Refused, Way};
@@ -17,7 +17,7 @@ pub(super) enum Outgoing<M> {
 }
 
 impl<M: Message> Outgoing<M> {
-    /// What it counts for, bytes: what it holds, as far as can be told, and what holds it.
+    /// How much it counts for, bytes: what it holds, as far as that is known, plus overhead.
     pub(super) const fn cost(&self) -> usize {
         let bytes = match self {
             Self::Lane(_, bytes) | Self::Datagram(bytes) | Self::Block(_, bytes) => bytes.capacity(),
@@ -26,7 +26,7 @@ impl<M: Message> Outgoing<M> {
         bytes + size_of::<Self>()
     }
 
-    /// What must not overtake each other.
+    /// Things on the same way must not overtake each other.
     pub(super) const fn way(&self) -> Way {
         match self {
             Self::Lane(lane, _) => Way::Lane(*lane),
@@ -35,11 +35,12 @@ impl<M: Message> Outgoing<M> {
         }
     }
 
-    /// Gives it to the session; returns whether all of it was taken. What the session never takes is an error.
+    /// Offers it to the session. Returns whether all of it was accepted. An error means that the session
+    /// never will accept it.
     fn send(&mut self, now: Time, connection: &mut Connection<M>) -> Result<bool, SendError> {
         let sent = match self {
             Self::Lane(lane, bytes) => connection.send(*lane, bytes).map(|taken| {
-                bytes.drain(..taken); // a stream takes what fits
+                bytes.drain(..taken); // a stream accepts what fits
                 bytes.is_empty()
             }),
             Self::Datagram(bytes) => connection.send_datagram(bytes).map(|_| true),
@@ -67,12 +68,12 @@ impl<M: Message> Outgoing<M> {
     }
 }
 
-/// What waits for one session. A lane or channel that is full holds up no other.
+/// What waits for one session. A full lane or channel holds up no other.
 #[derive(Debug)]
 pub(super) struct Outbox<M> {
     waiting: BTreeMap<Way, VecDeque<Outgoing<M>>>,
     budgets: Budgets,
-    /// To be closed with this code when nothing waits, or then at the latest.
+    /// The code and the deadline of a close that waits until nothing else does.
     pub(super) close: Option<(u16, Time)>,
 }
 
@@ -85,7 +86,8 @@ impl<M: Message> Outbox<M> {
         self.waiting.entry(outgoing.way()).or_default().push_back(outgoing);
     }
 
-    /// Gives to the session what it takes; hands what it never will to `refused`. Returns whether something has moved.
+    /// Passes as much to the session as it accepts. What it never will accept goes to `refused`. Returns
+    /// whether anything moved.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -115,7 +117,7 @@ impl<M: Message> Outbox<M> {
         self.waiting.is_empty()
     }
 
-    /// What waits in vain, for the session is over.
+    /// Everything that was left waiting when the session ended.
     pub(super) fn into_refused(self) -> impl Iterator<Item = Incoming<M>> {
         self.waiting.into_values().flatten().map(|outgoing| outgoing.refused(SendError::Closed))
     }

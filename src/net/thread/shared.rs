@@ -1,4 +1,4 @@
-//! What a thread and its handle look at together.
+//! The state that a thread shares with its handle.
 
 use super::{ThreadConfig, Way};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use whitewater_udp::Bell;
 /// Wakes a thread that waits for datagrams, and counts what it has delivered.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Whether the thread is about to sleep: between this and its sleep it looks once more for what is new.
+    /// Whether the thread is about to sleep. After setting this it checks once more for something new.
     pub(super) is_asleep: AtomicBool,
     bell: Arc<Bell>,
-    /// Bytes that were delivered and not yet taken.
+    /// Bytes that were delivered and not taken yet.
     pub(super) incoming: AtomicUsize,
     pub(super) config: ThreadConfig,
     pub(super) runs: AtomicUsize,
@@ -24,14 +24,14 @@ impl Shared {
         Self { is_asleep: AtomicBool::new(false), bell, incoming, config, runs }
     }
 
-    /// Has the thread look at what is new, if it sleeps. Whatever is new has to be there already.
+    /// Makes a sleeping thread check for something new. Call this after adding it.
     pub(super) fn wake(&self) {
         if self.is_asleep.swap(false, SeqCst) {
             self.bell.ring();
         }
     }
 
-    /// So many bytes were taken: the thread may have waited for room.
+    /// Notes that bytes were taken, in case the thread waits for room.
     pub(super) fn taken(&self, cost: usize) {
         if self.incoming.fetch_sub(cost, SeqCst) >= self.config.incoming {
             self.wake();
@@ -44,10 +44,10 @@ impl Shared {
     }
 }
 
-/// What waits for one session, bytes by way. One end adds, the other takes away; both have a copy.
+/// Bytes waiting for one session, by way. One end adds and the other removes; both have a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Budgets {
-    /// Of the lanes, then of the datagrams, then of the channels.
+    /// First the lanes, then the datagrams, then the channels.
     used: Arc<[AtomicUsize]>,
     lanes: usize,
     limit: usize,
@@ -59,7 +59,8 @@ impl Budgets {
         Self { used, lanes, limit }
     }
 
-    /// Of a lane or channel that is not there, it is that of the datagrams: what is sent there is refused soon.
+    /// The counter of a way. For a lane or channel that does not exist, it is that of the datagrams: what is
+    /// sent there will soon be refused.
     fn of(&self, way: Way) -> Option<&AtomicUsize> {
         let index = match way {
             Way::Lane(lane) => Some(lane).filter(|lane| *lane < self.lanes),
@@ -69,7 +70,8 @@ impl Budgets {
         index.and_then(|index| self.used.get(index)).or_else(|| self.used.get(self.lanes))
     }
 
-    /// Adds so much if there is room, or nothing: then something always may come. Returns whether it did.
+    /// Adds `cost` if there is room, or if nothing waits, so that anything can be sent at some time. Returns
+    /// whether it did.
     pub(super) fn add(&self, way: Way, cost: usize) -> bool {
         let Some(used) = self.of(way) else { return false };
         let has_room = used.load(SeqCst) == 0 || cost <= self.room(way);
@@ -85,7 +87,8 @@ impl Budgets {
         }
     }
 
-    /// What may be added to a way: a quarter of the limit is shared out among them, and of the rest it has what the others have left.
+    /// What may be added to a way: its own part of a quarter of the limit, plus what the others have left of
+    /// the rest.
     pub(super) fn room(&self, way: Way) -> usize {
         let own = self.limit / 4 / self.used.len();
         let rest = self.limit - own * self.used.len();
@@ -100,7 +103,7 @@ impl Budgets {
 mod tests {
     use super::*;
 
-    /// Two lanes, datagrams and a channel: 100 bytes of 1600 each, and 1200 for all.
+    /// Two lanes, datagrams and a channel: 100 bytes of 1600 for each, and 1200 for all.
     fn budgets() -> Budgets {
         Budgets::new(2, 1, 1600)
     }
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_takes_all_it_may_leaves_each_other_its_share() {
+    fn a_greedy_way_leaves_every_other_its_share() {
         for greedy in ALL {
             let budgets = budgets();
             assert_eq!(fill(&budgets, greedy), 1300, "{greedy:?}");
@@ -126,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_larger_than_all_goes_where_nothing_waits_and_the_others_keep_their_share() {
+    fn an_oversized_message_is_accepted_if_nothing_waits_and_the_others_keep_their_share() {
         let budgets = budgets();
         assert!(budgets.add(Way::Channel(0), 5000));
         assert!(!budgets.add(Way::Channel(0), 1));
         assert_eq!(fill(&budgets, Way::Lane(1)), 100);
-        // What is sent where there is nothing counts as a datagram.
+        // What is sent to a way that does not exist counts as a datagram.
         let nowhere = [Way::Lane(2), Way::Lane(usize::MAX), Way::Channel(1), Way::Channel(usize::MAX)];
         assert!(nowhere.into_iter().all(|way| budgets.add(way, 10)));
         assert_eq!(budgets.room(Way::Datagrams), 60);

@@ -1,4 +1,4 @@
-//! Servers and clients behind threads, as a program has them.
+//! The public types for servers and clients on threads.
 
 use super::handle::Handle;
 use super::outbox::Outgoing;
@@ -10,8 +10,9 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// A [`Server`] on a thread of its own, for a program whose loop must not do I/O: acknowledgements and what is sent again do not wait for
-/// a frame. Commands go in and events and data come out by channels; no call here waits, but for those that say so.
+/// A [`Server`] on a thread of its own, for a program whose loop must not do I/O: acknowledgements and
+/// retransmissions do not wait for a frame. Commands go in, and events and data come out, through channels.
+/// No call here blocks unless it says so.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,22 +45,22 @@ use std::time::Duration;
 ///
 /// # Limits
 ///
-/// Nothing grows without one, see [`ThreadConfig`]: what a session does not take is [`NotSent::Full`] here, and what the program does not
-/// take closes the windows of the peers.
+/// Everything is bounded, see [`ThreadConfig`]: if a session accepts no more, sending fails with
+/// [`NotSent::Full`]; if the program does not take what arrived, the windows of the peers close.
 ///
-/// # What it costs
+/// # Cost
 ///
-/// A thread, that sleeps while there is nothing to do; an allocation and a copy for each message in each direction; and for a command
-/// given to a sleeping thread a call of the system, which wakes it.
+/// One thread, which sleeps while there is nothing to do; an allocation and a copy per message in each
+/// direction; and a system call to wake a sleeping thread for a command.
 ///
-/// Dropped, it ends its sessions and waits for that, as [`shutdown`](Self::shutdown) does.
+/// Dropping it ends its sessions and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
 pub struct ServerThread<M: Message + Send + 'static = Blob> {
     handle: Handle<session::Server<M>>,
 }
 
-/// The servers of [`Server::bind_shards`] on a thread each, as one [`ServerThread`]: what happens in any of them comes out here, and a
-/// session is found by its id wherever it is.
+/// The servers of [`Server::bind_shards`], each on its own thread, as one [`ServerThread`]: events and data
+/// of all of them come out here, and sessions are addressed by their id wherever they are.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -71,76 +72,77 @@ pub struct ServerThread<M: Message + Send + 'static = Blob> {
 /// let mut server = ServerThreads::spawn(shards, &ThreadConfig::default())?;
 /// while let Some((id, incoming)) = server.recv(Duration::MAX) {
 ///     if let Incoming::Message { lane, bytes } = incoming {
-///         let _ = server.send(id, lane, &bytes); // an error is of this client, and must not end the server
+/// an error concerns this client and must not end the server
 ///     }
 /// }
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// The limits of the [`ThreadConfig`] are of each thread. Dropped, it ends all sessions and waits for that.
+/// The limits of [`ThreadConfig`] apply to each thread. Dropping it ends all sessions and waits for that.
 #[derive(Debug)]
 pub struct ServerThreads<M: Message + Send + 'static = Blob> {
     handle: Handle<session::Server<M>>,
 }
 
-/// A [`Client`] on a thread of its own, in the same way as a [`ServerThread`].
+/// A [`Client`] on a thread of its own, like [`ServerThread`].
 ///
-/// Dropped, it ends its session and waits for that, as [`shutdown`](Self::shutdown) does.
+/// Dropping it ends its session and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
 pub struct ClientThread<M: Message + Send + 'static = Blob> {
     handle: Handle<session::Session<M>>,
 }
 
-/// What all of them do, by the id of a session where there are several.
+/// The methods that all of them have. With several sessions, they take the id of one.
 macro_rules! verbs {
     ($type:ident, $named:expr $(, $id:ident: $of:ty)?) => {
         impl<M: Message + Send + 'static> $type<M> {
-            /// Bytes that may be sent on a lane, a channel or as datagrams now; each message counts some 50 more, one of a channel
-            /// 1200. Only what is sent here makes it less.
+            /// Bytes that may be sent on a lane, a channel or as datagrams now. Each message counts about 50
+            /// bytes extra, and one of a channel counts as 1200. The number only decreases through what is
+            /// sent here.
             #[must_use]
             pub fn room(&self, $($id: $of,)? way: Way) -> usize {
                 self.handle.room($named, way)
             }
 
-            /// Sends a message on a reliable lane; [`NotSent`] says why not.
+            /// Sends a message on a reliable lane. [`NotSent`] says why it failed.
             pub fn send(&mut self, $($id: $of,)? lane: usize, message: &[u8]) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Lane(lane, message.to_vec()))
             }
 
-            /// Sends an unreliable datagram; [`NotSent`] says why not.
+            /// Sends an unreliable datagram. [`NotSent`] says why it failed.
             pub fn send_datagram(&mut self, $($id: $of,)? datagram: &[u8]) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Datagram(datagram.to_vec()))
             }
 
-            /// Sends a message of a channel; [`NotSent`] says why not.
+            /// Sends a message of a channel. [`NotSent`] says why it failed.
             pub fn send_message(&mut self, $($id: $of,)? channel: usize, message: M) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Message(channel, Some(message)))
             }
 
-            /// Sends a block of a channel; [`NotSent`] says why not.
+            /// Sends a block of a channel. [`NotSent`] says why it failed.
             pub fn send_block(&mut self, $($id: $of,)? channel: usize, block: &[u8]) -> Result<(), NotSent> {
                 self.handle.send($named, Outgoing::Block(channel, block.to_vec()))
             }
 
-            /// The address that it is bound to.
+            /// The local address.
             #[must_use]
             pub fn local_addr(&self) -> SocketAddr {
                 self.handle.local_addr
             }
 
-            /// Whether a thread has ended: its socket has failed, which [`shutdown`](Self::shutdown) tells. Others go on, and the end of a
-            /// session is none of its thread.
+            /// Whether a thread has ended because its socket failed; [`shutdown`](Self::shutdown) returns the
+            /// error. The other threads continue, and the end of a session does not end its thread.
             #[must_use]
             pub fn is_finished(&self) -> bool {
                 self.handle.is_finished()
             }
 
-            /// Ends every session when what was sent has arrived, then the thread, and waits for that: at most twice `drain` and 2 s. What
-            /// comes meanwhile is dropped.
+            /// Closes every session once everything sent has arrived, ends the thread, and waits for that,
+            /// for at most twice `drain` plus 2 s. What arrives meanwhile is dropped.
             ///
             /// # Errors
             ///
-            /// A socket has failed, or what a thread was given to [`run`](Self::run) has panicked.
+            /// If a socket has failed, or a closure passed to [`run`](Self::run) has panicked.
             pub fn shutdown(mut self, code: u16) -> io::Result<()> {
                 self.handle.shutdown(code)
             }
@@ -152,22 +154,23 @@ verbs!(ServerThread, Some(id), id: SessionId);
 verbs!(ServerThreads, Some(id), id: SessionId);
 verbs!(ClientThread, None);
 
-/// What both have that have many sessions.
+/// The methods of the types with many sessions.
 macro_rules! of_many {
     ($($type:ident)*) => {
         $(impl<M: Message + Send + 'static> $type<M> {
-            /// Takes the next event, message or datagram of any session. What is of one session comes in order.
+            /// Takes the next event, message or datagram of any session. Those of one session come in order.
             pub fn try_recv(&mut self) -> Option<(SessionId, Incoming<M>)> {
                 self.handle.recv(None).and_then(|(id, incoming)| Some((id?, incoming)))
             }
 
-            /// The same, and waits for one, at most for `timeout`; at once `None` when all threads have ended.
+            /// Like [`try_recv`](Self::try_recv), but waits for at most `timeout`. Returns `None` at once
+            /// when all threads have ended.
             pub fn recv(&mut self, timeout: Duration) -> Option<(SessionId, Incoming<M>)> {
                 self.handle.recv(Some(timeout)).and_then(|(id, incoming)| Some((id?, incoming)))
             }
 
-            /// Ends a session when what was sent has arrived. What waits here is given `drain` to be taken, then a close has the same time
-            /// again.
+            /// Closes a session once everything sent has arrived. What waits here gets `drain` to be
+            /// accepted; then the close takes up to the same time again.
             pub fn close(&mut self, id: SessionId, code: u16) {
                 self.handle.close(Some(id), code);
             }
@@ -178,30 +181,31 @@ macro_rules! of_many {
 of_many!(ServerThread ServerThreads);
 
 impl<M: Message + Send + 'static> Server<M> {
-    /// Goes on by itself, on a new thread.
+    /// Moves the server to a new thread.
     ///
     /// # Errors
     ///
-    /// The system gives no thread, no descriptor to wake it, or does not know the socket's address.
+    /// If the system cannot create the thread or the descriptor to wake it, or does not know the socket's
+    /// address.
     pub fn spawn(self, config: &ThreadConfig) -> io::Result<ServerThread<M>> {
         Ok(ServerThread { handle: Handle::spawn([self], config)? })
     }
 }
 
 impl<M: Message + Send + 'static> ServerThread<M> {
-    /// Has the thread do something with the server that is not here, between two pumps: keep it short.
-    /// [`NotSent`] says why not.
+    /// Makes the thread call `run` with its server between two pumps, for what has no method here. Keep it
+    /// short. [`NotSent`] says why it failed.
     pub fn run(&mut self, run: impl FnOnce(&mut Server<M>) + Send + 'static) -> Result<(), NotSent> {
         self.handle.run(0, run)
     }
 }
 
 impl<M: Message + Send + 'static> ServerThreads<M> {
-    /// Servers on `addr`, each on a new thread: see [`Server::bind_shards`].
+    /// Binds servers to `addr`, each on a new thread: see [`Server::bind_shards`].
     ///
     /// # Errors
     ///
-    /// Those of [`Server::bind_shards`] and of [`spawn`](Self::spawn).
+    /// As [`Server::bind_shards`] and [`spawn`](Self::spawn).
     pub fn bind(
         addr: impl ToSocketAddrs,
         server: &ServerConfig,
@@ -211,11 +215,11 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
         Self::spawn(Server::bind_shards(addr, server, count)?, config)
     }
 
-    /// Takes all of what [`Server::bind_shards`] has made, in its order.
+    /// Takes all servers made by [`Server::bind_shards`], in order.
     ///
     /// # Errors
     ///
-    /// There is none, or the system gives no thread, or does not know a socket's address.
+    /// If there are none, or the system cannot create a thread or does not know a socket's address.
     pub fn spawn(servers: Vec<Server<M>>, config: &ThreadConfig) -> io::Result<Self> {
         if servers.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no server to spawn"));
@@ -223,11 +227,11 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
         Ok(Self { handle: Handle::spawn(servers, config)? })
     }
 
-    /// Has the thread of that shard do something with its server, between two pumps: keep it short.
+    /// Makes the thread of a shard call `run` with its server between two pumps. Keep it short.
     ///
     /// # Errors
     ///
-    /// A thousand of them wait already, or there is no such shard, or its thread has ended.
+    /// If a thousand closures wait already, there is no such shard, or its thread has ended.
     pub fn run(
         &mut self,
         shard: usize,
@@ -236,7 +240,7 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
         self.handle.run(shard, run)
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     #[must_use]
     pub const fn shards(&self) -> usize {
         self.handle.threads.len()
@@ -244,37 +248,40 @@ impl<M: Message + Send + 'static> ServerThreads<M> {
 }
 
 impl<M: Message + Send + 'static> Client<M> {
-    /// Goes on by itself, on a new thread.
+    /// Moves the client to a new thread.
     ///
     /// # Errors
     ///
-    /// The system gives no thread, no descriptor to wake it, or does not know the socket's address.
+    /// If the system cannot create the thread or the descriptor to wake it, or does not know the socket's
+    /// address.
     pub fn spawn(self, config: &ThreadConfig) -> io::Result<ClientThread<M>> {
         Ok(ClientThread { handle: Handle::spawn([self], config)? })
     }
 }
 
 impl<M: Message + Send + 'static> ClientThread<M> {
-    /// Takes the next event, message or datagram. Nothing can be sent before [`Event::Connected`](session::Event::Connected) was taken.
+    /// Takes the next event, message or datagram. Nothing can be sent before
+    /// [`Event::Connected`](session::Event::Connected) has been taken.
     pub fn try_recv(&mut self) -> Option<Incoming<M>> {
         Some(self.handle.recv(None)?.1)
     }
 
-    /// The same, and waits for one, at most for `timeout`; at once `None` when the thread has ended.
+    /// Like [`try_recv`](Self::try_recv), but waits for at most `timeout`. Returns `None` at once when the
+    /// thread has ended.
     pub fn recv(&mut self, timeout: Duration) -> Option<Incoming<M>> {
         Some(self.handle.recv(Some(timeout))?.1)
     }
 
-    /// Ends the session when what was sent has arrived; an attempt to connect ends at once. What waits here is given `drain` to be taken,
-    /// then a close has the same time again.
+    /// Closes the session once everything sent has arrived; an attempt to connect ends at once. What waits
+    /// here gets `drain` to be accepted; then the close takes up to the same time again.
     pub fn close(&mut self, code: u16) {
         if !self.handle.close(None, code) {
-            let _ = self.run(move |client| client.close(code)); // or it is over
+            let _ = self.run(move |client| client.close(code)); // if it fails, the session is over
         }
     }
 
-    /// Has the thread do something with the client that is not here, between two pumps: keep it short.
-    /// [`NotSent`] says why not.
+    /// Makes the thread call `run` with its client between two pumps, for what has no method here. Keep it
+    /// short. [`NotSent`] says why it failed.
     pub fn run(&mut self, run: impl FnOnce(&mut Client<M>) + Send + 'static) -> Result<(), NotSent> {
         self.handle.run(0, run)
     }

@@ -1,4 +1,4 @@
-//! The thread: commands in, pumps, events and data out.
+//! The thread: takes commands, pumps, delivers events and data.
 
 use super::Incoming;
 use super::outbox::{MESSAGE, Outbox, Outgoing};
@@ -21,16 +21,16 @@ pub(super) enum Command<E: End> {
     Send(Id, Outgoing<E::Message>),
     Close(Id, u16),
     Run(Run<E>),
-    /// End all sessions, then the thread.
+    /// Ends all sessions, then the thread.
     Shutdown(u16),
 }
 
 pub(super) struct Parcel<E: End> {
     pub(super) id: Id,
     pub(super) incoming: Incoming<E::Message>,
-    /// Its part of what may wait to be taken.
+    /// What it counts for in the bytes waiting to be taken.
     pub(super) cost: usize,
-    /// With the first of a session: what may be sent to it.
+    /// With the first parcel of a session: the budgets for sending to it.
     pub(super) budgets: Option<Budgets>,
 }
 
@@ -49,7 +49,7 @@ impl<E: End> Tell<E> {
         };
         let cost = bytes + size_of::<Parcel<E>>();
         self.shared.incoming.fetch_add(cost, SeqCst);
-        let _ = self.parcels.send(Parcel { id, incoming, cost, budgets }); // if nobody takes it, nobody wants it
+        let _ = self.parcels.send(Parcel { id, incoming, cost, budgets }); // if the handle is gone, nobody wants it
     }
 }
 
@@ -57,15 +57,15 @@ pub(super) struct Worker<E: End> {
     end: Driver<E>,
     commands: Receiver<Command<E>>,
     out: Tell<E>,
-    /// Of each session that is up.
+    /// One for each connected session.
     outboxes: BTreeMap<Id, Outbox<E::Message>>,
-    /// Those of them for which something waits.
+    /// The sessions for which something waits.
     waiting: BTreeSet<Id>,
     /// Sessions that may have something to read, in turn.
     readable: VecDeque<Id>,
-    /// The same, to find them.
+    /// The same, for look-up.
     listed: BTreeSet<Id>,
-    /// Code and deadline of the end of all.
+    /// Code and deadline of the shutdown.
     shutdown: Option<(u16, Time)>,
     buf: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl<E: End> Worker<E> {
         }
     }
 
-    /// Until the sessions are over, or the socket has failed.
+    /// Runs until the sessions are over or the socket has failed.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             let mut is_busy = self.handle_commands();
@@ -101,7 +101,7 @@ impl<E: End> Worker<E> {
         }
     }
 
-    /// Waits for a datagram, a command, room to deliver, or as long as there is nothing to do.
+    /// Waits for a datagram, a command, room to deliver, or the next timer.
     fn sleep(&mut self, wait: Option<Duration>) -> io::Result<()> {
         let was_full = !self.out.shared.has_room();
         self.out.shared.is_asleep.store(true, SeqCst);
@@ -114,7 +114,7 @@ impl<E: End> Worker<E> {
         Ok(())
     }
 
-    /// Does what was asked for, a bounded number of commands; returns whether there were any.
+    /// Executes a bounded number of commands. Returns whether there were any.
     fn handle_commands(&mut self) -> bool {
         for count in 0..COMMANDS_PER_TURN {
             match self.commands.try_recv() {
@@ -155,7 +155,7 @@ impl<E: End> Worker<E> {
         }
     }
 
-    /// Gives to sessions what waits for them; returns whether something has moved.
+    /// Passes what waits to the sessions. Returns whether anything moved.
     fn send(&mut self) -> bool {
         let now = self.end.now();
         let Self { end, outboxes, waiting, out, .. } = self;
@@ -184,7 +184,7 @@ impl<E: End> Worker<E> {
         self.end.machine.close_rest(now, code, waits) || until <= now
     }
 
-    /// Hands on what has happened and what has arrived, as far as it is taken; returns whether there was anything.
+    /// Delivers events and data as far as there is room. Returns whether there were any.
     fn deliver(&mut self) -> bool {
         let mut is_any = false;
         while self.out.shared.has_room()
@@ -223,7 +223,7 @@ impl<E: End> Worker<E> {
                 return;
             }
             Event::Closed { .. } => {
-                // What was received before the end comes in any case: it is kept nowhere else.
+                // What was received before the end is delivered in any case, since it is stored nowhere else.
                 self.read(id, usize::MAX, true);
                 for refused in self.outboxes.remove(&id).into_iter().flat_map(Outbox::into_refused) {
                     self.out.tell(id, refused, None);
@@ -234,8 +234,8 @@ impl<E: End> Worker<E> {
         self.out.tell(id, Incoming::Event(event), budgets);
     }
 
-    /// Reads a session, so many turns round its lanes and channels, as long as there is room or in any case. Returns whether there was
-    /// anything, and whether there may be more.
+    /// Reads a session, up to `turns` rounds over its lanes and channels, while there is room or
+    /// `in_any_case`. Returns whether there was anything, and whether there may be more.
     fn read(&mut self, id: Id, turns: usize, in_any_case: bool) -> (bool, bool) {
         let config = self.end.machine.config();
         let (lanes, channels) = (config.lanes.len(), config.channels.len());
@@ -276,11 +276,11 @@ impl<E: End> Worker<E> {
     }
 }
 
-/// Commands between two pumps: more wait for the next.
+/// Most commands between two pumps; more of them wait for the next turn.
 const COMMANDS_PER_TURN: usize = 1024;
-/// Messages of each lane and channel of a session before it is another one's turn.
+/// Messages of each lane and channel of a session before it is another session's turn.
 const TURNS: usize = 8;
-/// The longest a thread sleeps, in case that what wakes it gets lost.
+/// The longest that a thread sleeps, in case a wake-up gets lost.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// Room for an unreliable datagram.
 const DATAGRAM: usize = 1500;

@@ -1,4 +1,4 @@
-//! One session, and its UDP socket.
+//! One session and its UDP socket.
 
 use super::super::client::client;
 use super::super::error::Error;
@@ -22,16 +22,17 @@ use whitewater_udp::socket_for;
 pub struct Client;
 
 impl Client {
-    /// A session that is up, from a socket of its own. The addresses of `target` are tried one after another, those of the family of the first
-    /// before the others. The socket is not bound to a way to the server: when the machine goes from one network to another, an encrypted session
-    /// goes on.
+    /// Connects a session from a socket of its own. The addresses of `target` are tried one after another,
+    /// those of the same family as the first one before the others. The socket is not connected, so an
+    /// encrypted session survives when the machine changes networks.
     ///
-    /// Cancelled, it connects no more.
+    /// If cancelled, it stops connecting.
     ///
     /// # Errors
     ///
-    /// Nobody has answered (`TimedOut`) or wants us (`ConnectionRefused`), both an [`Error::Closed`]; `target` is none that can be connected
-    /// to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), no socket, or the system has no random bytes.
+    /// If nobody answers (`TimedOut`) or the server refuses (`ConnectionRefused`), both as [`Error::Closed`];
+    /// if `target` cannot be connected to ([`Error::Connect`]); if `config` is out of range
+    /// ([`Error::Config`]); if there is no socket; or if the system has no random bytes.
     pub async fn connect<M: Message + Send + 'static>(
         target: Target,
         config: &ClientConfig,
@@ -54,11 +55,11 @@ impl Client {
         Err(failed)
     }
 
-    /// The same from a socket that is bound already, and not connected. One of IPv4 cannot send to IPv6.
+    /// The same over a socket that is bound already, and not connected. An IPv4 socket cannot send to IPv6.
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](Self::connect), or the socket fails.
+    /// As [`connect`](Self::connect), and if the socket fails.
     pub async fn over<M: Message + Send + 'static>(
         socket: UdpSocket,
         target: Target,

@@ -1,4 +1,4 @@
-//! What a driver task and its handles want of the machine between them: bare KCP peers, or sessions.
+//! What a driver task and its handles need of the machine between them: bare KCP peers or sessions.
 
 use super::super::end::{End, Id};
 use super::super::error::Error;
@@ -12,39 +12,41 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Peers or sessions without I/O, each of them with an id and with lanes.
+/// Peers or sessions without I/O, each with an id and lanes.
 pub(super) trait Core: Machine + Send + 'static {
     type Id: Copy + Debug + Eq + Hash + Send + Sync + Unpin;
     type Member: Member;
 
     fn poll_notice(&mut self) -> Option<(Self::Id, Notice<Self::Member>)>;
 
-    /// One that has not ended.
+    /// A member that has not ended.
     fn member(&mut self, id: Self::Id) -> Option<&mut Self::Member>;
 
-    /// Ends one that nobody uses any more, when what was sent has arrived.
+    /// Closes a member that nobody uses any more, once everything sent has arrived.
     fn release(&mut self, now: Time, id: Self::Id);
 
-    /// Whether nothing is left to do for those that were released.
+    /// Whether nothing is left to do for released members.
     fn is_idle(&self) -> bool;
 }
 
-/// A peer or a session. A bare KCP peer is one lane.
+/// A peer or a session. A bare KCP peer has one lane.
 pub(super) trait Member: Send {
-    /// Whether an empty message on a lane ends what the peer sends there. Where there is no end, what was sent waits for a flush.
+    /// Whether an empty message on a lane marks the end of what the peer sends there. Without such an end,
+    /// data must be flushed.
     const HAS_END: bool;
 
     fn send(&mut self, lane: usize, message: &[u8]) -> Result<usize, SendError>;
 
-    /// Ends what is sent on a lane, and has it leave now.
+    /// Ends the sending side of a lane, and sends it now.
     fn send_end(&mut self, lane: usize) -> Result<(), SendError>;
 
     fn recv(&mut self, lane: usize, buf: &mut [u8]) -> Result<usize, RecvError>;
 
-    /// Whether there is a message on a lane.
+    /// Whether a lane has a message.
     fn is_readable(&self, lane: usize) -> bool;
 
-    /// Segments of a lane that have not arrived. If there are some, [`Event::Writable`] comes when there are none.
+    /// Number of segments of a lane that have not arrived. If there are some, [`Event::Writable`] comes once
+    /// there are none.
     fn unacked(&mut self, lane: usize) -> usize;
 
     fn flush(&mut self);
@@ -59,7 +61,7 @@ pub(super) enum Notice<T> {
 pub(super) struct Closed<T> {
     pub(super) error: Error,
     pub(super) undelivered: Undelivered,
-    /// What had arrived from it, to be read.
+    /// What had arrived from it, still to be read.
     pub(super) ended: Option<Box<T>>,
 }
 
@@ -94,7 +96,7 @@ impl Core for Peers {
     }
 
     fn is_idle(&self) -> bool {
-        self.is_empty() && self.poll_timeout().is_none() // and nothing is left to say
+        self.is_empty() && self.poll_timeout().is_none() // nothing is left to send
     }
 }
 
@@ -129,7 +131,7 @@ impl Member for Peer {
 
 /// Either end of sessions.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one a socket")]
+#[expect(clippy::large_enum_variant, reason = "there is one per socket")]
 pub(super) enum Sessions<M> {
     Server(Server<M>),
     Client(Session<M>),
@@ -184,7 +186,7 @@ impl<M: Message + Send + 'static> Core for Sessions<M> {
         let (id, event) = either!(self, end => end.next_event())?;
         let notice = match event {
             Event::Closed { reason, undelivered } => {
-                let ended = self.server().and_then(Server::pop_ended).map(Box::new); // that of a client stays
+                let ended = self.server().and_then(Server::pop_ended).map(Box::new); // a client keeps its own
                 Notice::Closed(Closed { error: Error::Closed { reason }, undelivered, ended })
             }
             event => Notice::Event(event),
@@ -239,5 +241,5 @@ impl<M: Message + Send + 'static> Member for Connection<M> {
     fn flush(&mut self) {}
 }
 
-/// How long what was sent to a peer may take to arrive when nobody uses the peer any more.
+/// How long data for a peer may take to arrive once nobody uses the peer any more.
 const LINGER: Duration = Duration::from_secs(5);

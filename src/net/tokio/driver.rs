@@ -1,4 +1,4 @@
-//! The one task of a socket: datagrams in, time, datagrams out, and whoever waits is woken.
+//! The single task of a socket: datagrams in, time, datagrams out, and wakes waiting tasks.
 
 use super::super::clock::Clock;
 use super::super::driver::Line;
@@ -17,25 +17,25 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use whitewater_udp::Port;
 
-/// Drives what is in `shared` over a socket, until nobody uses it any more or the socket fails.
+/// Drives the machine in `shared` over a socket until nobody uses it any more or the socket fails.
 pub(super) struct Driver<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
     pub(super) line: Line<C, Socket>,
-    /// What the others on this port ring for this one.
+    /// Rung by the other drivers on this port.
     pub(super) doorbell: Arc<Doorbell>,
     sleep: Pin<Box<Sleep>>,
-    /// When the sleep ends, if it is polled, and when that was last put off.
+    /// When the sleep ends, if it is polled, and when it was last postponed.
     sleeps_until: Option<Time>,
     put_off_at: Time,
-    /// Tasks to wake when the mutex is free.
+    /// Tasks to wake once the mutex is free.
     woken: Vec<Waker>,
-    /// Whether those that were woken last have had their turn.
+    /// Whether the tasks woken last have had their turn.
     has_waited: bool,
-    /// Whether tasks wait behind some of them.
+    /// Whether more tasks wait behind some of them.
     has_behind: bool,
 }
 
-/// Wakes the driver of a shard for what another one has handed on.
+/// Wakes the driver of a shard for datagrams that another one has handed over.
 pub(super) type Doorbell = Mutex<Option<Waker>>;
 
 impl shards::Wake for Doorbell {
@@ -48,8 +48,8 @@ impl shards::Wake for Doorbell {
 /// What is left to do after a round.
 enum Next {
     More,
-    /// More, after those who were woken: what they answer leaves together with what acknowledges the question, and who waits behind them
-    /// has to be told if they do not come.
+    /// More, but after the tasks that were woken: their answers can then leave together with the
+    /// acknowledgements, and if some of them do not run, the tasks behind them must be woken.
     Later,
     /// Nothing before this time, or before a datagram or a call.
     Sleep(Option<Time>),
@@ -57,7 +57,7 @@ enum Next {
 }
 
 impl<C: Core> Driver<C> {
-    /// A driver of `core` over a port. Spawn it when what it drives has an owner.
+    /// A driver of `core` over a port. Spawn it once somebody owns what it drives.
     pub(super) fn new(port: Port<Socket>, core: C, clock: Clock, is_accepting: bool) -> io::Result<Self> {
         Ok(Self {
             shared: Shared::new(core, clock, port.socket().local_addr()?, is_accepting),
@@ -72,13 +72,14 @@ impl<C: Core> Driver<C> {
         })
     }
 
-    /// A batch in, what is due, a batch out.
+    /// Reads a batch, does what is due, sends a batch.
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Next> {
-        // What the socket does not take yet keeps what comes out of the machine, and not what goes in.
+        // While the socket is full, the machine's output waits, but not its input.
         let is_full = poll_write(&mut self.line.port, cx)?.is_pending();
         let received = poll_read(&mut self.line.port, cx);
         let now = self.shared.clock.now();
-        // After those who were woken there is nothing to take in but what came meanwhile; what has become due is seen to in another round.
+        // After the woken tasks have run, only read what came meanwhile; timers that became due wait for
+        // another round.
         let has_waited = std::mem::take(&mut self.has_waited);
         if !has_waited || self.line.port.has_read() {
             self.take_in(now);
@@ -92,9 +93,9 @@ impl<C: Core> Driver<C> {
         let next = self.put_out(now, cx, is_full);
         self.woken.drain(..).for_each(Waker::wake);
         if !is_full {
-            let _ = poll_write(&mut self.line.port, cx)?; // when it is full, the task is woken
+            let _ = poll_write(&mut self.line.port, cx)?; // if it is full, the task will be woken
         }
-        let has_more = received?; // what was due was done and sent all the same
+        let has_more = received?; // if it failed, what was due has still been done and sent
         Ok(match next {
             Next::Over => Next::Over,
             _ if self.has_behind => Next::Later,
@@ -111,13 +112,13 @@ impl<C: Core> Driver<C> {
         self.has_behind = !state.behind.is_empty();
     }
 
-    /// What is to leave, as much as is sent at once.
+    /// Takes outgoing datagrams, as many as are sent at once.
     fn put_out(&mut self, now: Time, cx: &Context<'_>, is_full: bool) -> Next {
         let mut state = self.shared.lock();
         let mut has_strays = false;
         if self.line.neighbours.is_some() {
             let mut doorbell = self.doorbell.lock().unwrap_or_else(PoisonError::into_inner);
-            *doorbell = Some(cx.waker().clone()); // before a look at what it would ring for
+            *doorbell = Some(cx.waker().clone()); // before checking what it would ring for
             drop(doorbell);
             has_strays = self.line.hand_in_strays(now, &mut state.core);
         }
@@ -134,16 +135,17 @@ impl<C: Core> Driver<C> {
         }
         state.driver = Some(cx.waker().clone());
         if is_full {
-            return Next::Sleep(None); // and the socket wakes us
+            return Next::Sleep(None); // the socket will wake us
         }
         Next::Sleep(state.core.poll_timeout())
     }
 
-    /// Sleeps until that time, or for ever, or less long; `Ready` when it has come.
+    /// Sleeps until that time, forever, or for less. `Ready` when the time has come.
     fn poll_sleep(&mut self, cx: &mut Context<'_>, until: Option<Time>) -> Poll<()> {
         let now = self.shared.clock.now();
-        // Deadlines are moved back by all that happens: to put the alarm off as often costs more than an alarm that is too early. Where
-        // little happens that costs more, for it wakes a processor that sleeps.
+        // Everything that happens moves deadlines back. Postponing the alarm each time costs more than a
+        // premature alarm. When little happens, a premature alarm costs more, since it wakes a sleeping
+        // processor.
         let is_early = self.sleeps_until.is_some_and(|at| until.is_none_or(|until| at < until));
         if is_early && now.since(self.put_off_at) >= PUT_OFF_EACH {
             self.sleep.set(sleep(Duration::ZERO)); // a reset would leave the alarm in the timer
@@ -196,7 +198,7 @@ impl<C: Core> Future for Driver<C> {
     }
 }
 
-/// The calls of the system without tokio's own count of what is ready: they are for inside of `try_io`.
+/// The system calls without tokio's own readiness tracking, for use inside of `try_io`.
 #[derive(Debug)]
 pub(super) struct Socket(UdpSocket);
 
@@ -206,7 +208,8 @@ impl Socket {
     }
 }
 
-/// Reads what one call of the system gives; returns whether there may be more. If not, the task is woken when there is.
+/// Reads what one system call returns. Returns whether there may be more; if not, the task is woken when
+/// there is.
 pub(super) fn poll_read(port: &mut Port<Socket>, cx: &mut Context<'_>) -> io::Result<bool> {
     while port.socket().0.poll_recv_ready(cx)?.is_ready() {
         if port.read(usize::MAX)? {
@@ -216,7 +219,7 @@ pub(super) fn poll_read(port: &mut Port<Socket>, cx: &mut Context<'_>) -> io::Re
     Ok(false)
 }
 
-/// Sends what is gathered; `Pending` when the send buffer is full, and then the task is woken when it has room again.
+/// Sends everything gathered. `Pending` if the send buffer is full; the task is woken when it has room again.
 pub(super) fn poll_write(port: &mut Port<Socket>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     while !port.is_empty() {
         ready!(port.socket().0.poll_send_ready(cx))?;
@@ -257,9 +260,9 @@ impl whitewater_udp::Socket for Socket {
     }
 }
 
-/// How often an alarm is put off at most.
+/// How often an alarm is postponed at most.
 const PUT_OFF_EACH: Duration = Duration::from_millis(2);
-/// Batches that one poll reads and sends, before the other tasks have their turn.
+/// Batches that one poll reads and sends before other tasks get their turn.
 const ROUNDS: usize = 2;
 
 #[cfg(test)]
@@ -274,7 +277,7 @@ mod tests {
     use std::time::Duration;
 
     #[::tokio::test]
-    async fn a_failed_read_ends_the_driver_after_what_was_due_is_sent() {
+    async fn a_failed_read_ends_the_driver_after_due_datagrams_are_sent() {
         let [here, there] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let (peer, to) = (there.local_addr().unwrap(), here.local_addr().unwrap());
         there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -1,4 +1,4 @@
-//! A lane as messages, and as a stream of bytes. A bare KCP peer is one lane.
+//! A lane as messages and as a stream of bytes. A bare KCP peer has one lane.
 
 use super::core::{Core, Member};
 use super::shared::{Handle, State};
@@ -21,7 +21,7 @@ pub(super) struct Lane<C: Core> {
 }
 
 impl<C: Core> Lane<C> {
-    /// Queues a message, or in a stream what there is room for.
+    /// Queues a message, or for a stream as much as there is room for.
     pub(super) fn poll_send(&self, cx: &Context<'_>, message: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(cx, |member, lane| member.send(lane, message))
     }
@@ -66,11 +66,11 @@ impl<C: Core> Clone for Lane<C> {
     }
 }
 
-/// The bytes that come in on a lane.
+/// The receiving side of a lane.
 #[derive(Debug)]
 pub(super) struct Reader<C: Core> {
     pub(super) lane: Lane<C>,
-    /// A message that was longer than there was room for, and how much of it has been read.
+    /// A message that was longer than the buffer, and how much of it has been read.
     rest: Vec<u8>,
     read: usize,
     is_over: bool,
@@ -121,7 +121,7 @@ impl<C: Core> Reader<C> {
     }
 }
 
-/// The bytes that go out on a lane.
+/// The sending side of a lane.
 #[derive(Debug)]
 pub(super) struct Writer<C: Core> {
     pub(super) lane: Lane<C>,
@@ -132,7 +132,7 @@ pub(super) struct Writer<C: Core> {
 #[derive(Debug)]
 enum Shutdown {
     Open,
-    /// So many segments have not arrived; when the sleep is over, some more must have.
+    /// `unacked` segments have not arrived; when the sleep ends, some more must have.
     Draining {
         unacked: usize,
         sleep: Pin<Box<Sleep>>,
@@ -162,7 +162,7 @@ impl<C: Core> Writer<C> {
         })
     }
 
-    /// Ends what is sent, and waits until all of it has arrived.
+    /// Ends the sending side, and waits until everything has arrived.
     pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { lane, shutdown, patience } = self;
         if let Shutdown::Open = shutdown {
@@ -197,7 +197,7 @@ impl<C: Core> State<C> {
         self.source(id).ok_or(RecvError::NoMessage)?.recv(lane, buf)
     }
 
-    /// Nothing is under way: because it has arrived, or because the session is over.
+    /// The result when nothing is in flight, either because it has arrived or because the session is over.
     fn drained(&self, id: C::Id) -> Poll<io::Result<()>> {
         let closed = self.waiting.get(&id).and_then(|waiting| waiting.closed.as_ref());
         let is_lost = closed.is_none_or(|closed| closed.undelivered.segments > 0);
@@ -225,7 +225,7 @@ fn write(member: &mut impl Member, lane: usize, data: &[u8]) -> Result<usize, Se
     }
 }
 
-/// Declares a stream over a lane, its halves, and what they are for tokio.
+/// Declares a stream over a lane, its halves, and their tokio traits.
 macro_rules! stream {
     ($(#[$docs:meta])* $whole:ident, $read:ident, $write:ident $(<$m:ident>)? of $core:ty) => {
         $(#[$docs])*
@@ -252,13 +252,13 @@ macro_rules! stream {
                 Self { reader: Reader::new(lane.clone()), writer: Writer::new(lane) }
             }
 
-            /// Two halves, for two tasks. When both are dropped, that is as if the whole were.
+            /// Splits it into two halves for two tasks. Dropping both is like dropping the whole.
             #[must_use]
             pub fn into_split(self) -> ($read $(<$m>)?, $write $(<$m>)?) {
                 ($read { reader: self.reader }, $write { writer: self.writer })
             }
 
-            /// How long a shutdown goes on while nothing more is acknowledged; 5 s unless set.
+            /// How long a shutdown waits while nothing more is acknowledged. Default: 5 s.
             pub const fn set_shutdown_timeout(&mut self, timeout: Duration) {
                 self.writer.patience = timeout;
             }
@@ -299,9 +299,9 @@ macro_rules! stream {
 
 pub(super) use stream;
 
-/// How long nothing that was sent may arrive while a shutdown waits for it, unless set.
+/// Default of how long a shutdown waits while nothing more is acknowledged.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that are queued as a whole or not at all.
 const PART: usize = 16 << 10;
-/// Bytes that need not be divided any more.
+/// Bytes below which data is not divided further.
 const PART_MIN: usize = 64;

@@ -5,8 +5,9 @@
 //! | [sessions](crate::session), between two ends of this crate | [`Server`] | [`Client`] |
 //! | bare KCP, to any KCP peer | [`KcpListener`] | [`KcpStream`] |
 //!
-//! A [`Session`] sends and receives messages, datagrams and channels; its lanes, and a [`KcpStream`], are streams of bytes as well, for
-//! `tokio_util::codec`, `tokio::io::copy_bidirectional` and everything else that takes `AsyncRead` and `AsyncWrite`.
+//! A [`Session`] sends and receives messages, datagrams and channels. Its lanes, and a [`KcpStream`], are
+//! also streams of bytes, for `tokio_util::codec`, `tokio::io::copy_bidirectional` and everything else that
+//! takes `AsyncRead` and `AsyncWrite`.
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,7 +16,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
-//! // Without encryption, as on a local network.
+//! Without encryption, as on a local network.
 //! let server: Server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure())?;
 //! let target = Target::insecure(server.local_addr());
 //! tokio::spawn(async move {
@@ -40,17 +41,22 @@
 //!
 //! # Tasks
 //!
-//! What makes a socket panics outside of a runtime of tokio with I/O and time. A socket has one task, its driver, however many sessions it has; handles and the driver share the sessions behind one mutex, which is
-//! never held over a wait or a system call. A poll of the driver reads and sends a bounded number of datagrams and then lets the other
-//! tasks have their turn. For more than one core on one port: [`Server::bind_shards`], [`KcpListener::bind_shards`].
+//! Functions that create a socket panic outside of a tokio runtime with I/O and time enabled. A socket has
+//! one task, its driver, however many sessions it has. Handles and the driver share the sessions behind one
+//! mutex, which is never held across a wait or a system call. One poll of the driver reads and sends a
+//! bounded number of datagrams and then gives other tasks their turn. To use more than one core on one port,
+//! see [`Server::bind_shards`] and [`KcpListener::bind_shards`].
 //!
-//! What has arrived wakes who waits for it, and the driver sends when they have had their turn: so an answer leaves in the datagram that
-//! acknowledges the question. That is so for tasks that were spawned; what is given to `block_on`, or is `main`, comes later.
+//! Arriving data wakes the tasks that wait for it, and the driver sends after they have run, so an answer
+//! leaves in the datagram that acknowledges the question. That only holds for spawned tasks; the future
+//! passed to `block_on`, or `main`, runs later.
 //!
-//! A session that nobody reads closes its window, and its peer waits; the others do not notice. A writer waits when the send queue of
-//! its lane is full, until half of it is empty: `snd_queue` of a [`Config`](crate::kcp::Config) is how much a slow peer can make wait here.
+//! A session that nobody reads closes its window, and its peer waits; the other sessions do not notice. A
+//! writer waits when the send queue of its lane is full, until half of it is empty. `snd_queue` of a
+//! [`Config`](crate::kcp::Config) limits how much a slow peer can make wait here.
 //!
-//! The driver ends with the last handle, when what was sent has arrived or its time is over. Then the port is free.
+//! The driver ends after the last handle is dropped, once everything sent has arrived or its time is over.
+//! Then the port is free.
 
 mod client;
 mod core;

@@ -20,44 +20,48 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-/// The server's end of sessions: one UDP socket, one task, and a [`Session`] for each client that is in. Or several of both on one port:
-/// [`bind_shards`](Self::bind_shards).
+/// The server's end of sessions: one UDP socket, one task, and a [`Session`] for each connected client. Or
+/// several sockets and tasks on one port: [`bind_shards`](Self::bind_shards).
 ///
-/// Sessions that nobody accepts count against `max_sessions`. Dropped, it takes no others; those that were accepted go on.
+/// Sessions that nobody accepts count against `max_sessions`. Dropping it stops it from admitting new
+/// sessions; accepted ones continue.
 #[derive(Debug)]
 pub struct Server<M: Message + Send + 'static = Blob> {
-    /// By shard; one at least.
+    /// One per shard, at least one.
     shards: Vec<Acceptor<Sessions<M>>>,
-    /// Which of them is asked first for the next session.
+    /// Which shard to ask first for the next session.
     first: AtomicUsize,
 }
 
 impl<M: Message + Send + 'static> Server<M> {
-    /// A server on `addr`. On an IPv6 address that takes IPv4 as well, IPv4 clients have IPv4 addresses.
+    /// Binds a server to `addr`. On an IPv6 address that also accepts IPv4, IPv4 clients have IPv4 addresses.
     ///
     /// # Errors
     ///
-    /// `addr` is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the system has no random bytes.
+    /// If `addr` is in use, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the
+    /// system has no random bytes.
     pub fn bind(addr: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         Self::over(UdpSocket::bind(addr)?, config)
     }
 
-    /// A server with so many sockets and tasks on one port, 1 to 64, which a runtime with several threads runs side by side. Sessions of all
-    /// of them are accepted here. Every limit of `config` is of each: see [`net::Server::bind_shards`](crate::net::Server::bind_shards), which
-    /// says as well what becomes of a client that moves, and where this works.
+    /// Binds a server with 1 to 64 sockets and tasks to one port, which a multi-threaded runtime runs in
+    /// parallel. Sessions of all of them are accepted here. Every limit in `config` applies to each: see
+    /// [`net::Server::bind_shards`](crate::net::Server::bind_shards), which also explains what happens to a
+    /// client that migrates, and where this works.
     ///
     /// # Errors
     ///
-    /// Those of [`net::Server::bind_shards`](crate::net::Server::bind_shards).
+    /// As [`net::Server::bind_shards`](crate::net::Server::bind_shards).
     pub fn bind_shards(addr: SocketAddr, config: &ServerConfig, count: usize) -> io::Result<Self> {
         Self::drive(sockets(addr, count)?, config)
     }
 
-    /// A server on a socket that is bound already, and not connected: for larger buffers.
+    /// A server over a socket that is bound already, and not connected: for larger buffers.
     ///
     /// # Errors
     ///
-    /// The socket fails, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the system has no random bytes.
+    /// If the socket fails, `config` is out of range ([`Error::Config`](crate::net::Error::Config)), or the
+    /// system has no random bytes.
     pub fn over(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
         Self::drive(vec![socket], config)
     }
@@ -83,12 +87,12 @@ impl<M: Message + Send + 'static> Server<M> {
         Ok(Self { shards, first: AtomicUsize::new(0) })
     }
 
-    /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
-    /// [`session::Server::require_tokens`].
+    /// Admits from now on only clients with a connect token that `verifier` accepts, by the system's clock:
+    /// see [`session::Server::require_tokens`].
     ///
     /// # Errors
     ///
-    /// The system's clock is before 1970, or the program was built without the feature `crypto`.
+    /// If the system's clock is before 1970, or the program was built without the feature `crypto`.
     pub fn require_tokens(&self, verifier: session::token::Verifier) -> io::Result<()> {
         let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
         for shard in &self.shards {
@@ -99,11 +103,11 @@ impl<M: Message + Send + 'static> Server<M> {
         Ok(())
     }
 
-    /// The next session that is up. Cancelled, it has taken none.
+    /// The next connected session. If cancelled, it has taken none.
     ///
     /// # Errors
     ///
-    /// The socket has failed.
+    /// If the socket has failed.
     pub async fn accept(&self) -> io::Result<Session<M>> {
         poll_fn(|cx| {
             let first = self.first.fetch_add(1, Ordering::Relaxed);
@@ -119,25 +123,27 @@ impl<M: Message + Send + 'static> Server<M> {
         .map(Session::new)
     }
 
-    /// Sends the client of a session to another server, see [`session::Server::redirect`], also for its errors.
+    /// Redirects the client of a session to another server; see [`session::Server::redirect`], also for its
+    /// errors.
     pub fn redirect(&self, session: &Session<M>, token: &[u8]) -> Result<(), RedirectError> {
         let id = session.id().ok_or(RedirectError::Closed)?;
         self.with(id, |server, now| server.redirect(now, id, token)).ok_or(RedirectError::Closed)?
     }
 
-    /// What the connect token of a session said, if it takes one.
+    /// The claims of the connect token with which a session was admitted, if there was one.
     #[must_use]
     pub fn pass(&self, session: &Session<M>) -> Option<session::Pass> {
         let id = session.id()?;
         self.with(id, |server, _| server.pass(id).cloned())?
     }
 
-    /// Ends all sessions, and waits until they are over: until all that was sent has arrived and they have said goodbye, at most `drain` of
-    /// the config and two seconds. Who comes in meanwhile is sent away.
+    /// Closes all sessions and waits until they are over: until everything sent has arrived and they have
+    /// said goodbye, for at most `drain` of the config plus two seconds. Clients that connect meanwhile are
+    /// turned away.
     ///
     /// # Errors
     ///
-    /// The socket has failed.
+    /// If the socket has failed.
     pub async fn shutdown(&self, code: u16) -> io::Result<()> {
         for shard in &self.shards {
             let now = shard.shared.clock.now();
@@ -152,29 +158,29 @@ impl<M: Message + Send + 'static> Server<M> {
         Ok(())
     }
 
-    /// What was accepted, ended and dropped.
+    /// Statistics of the sessions.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.sum(|shard| with(shard, |server, _| server.stats()).unwrap_or_default())
     }
 
-    /// What the socket reported.
+    /// Errors that the socket reported.
     #[must_use]
     pub fn socket_stats(&self) -> SocketStats {
         self.sum(|shard| shard.shared.lock().socket_stats)
     }
 
-    /// What went through the socket.
+    /// Traffic of the socket.
     #[must_use]
     pub fn socket_traffic(&self) -> SocketTraffic {
         self.sum(|shard| shard.shared.lock().socket_traffic)
     }
 
-    /// The address it is bound to.
+    /// The local address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         let unspecified = SocketAddr::from(([0; 4], 0));
-        self.shards.first().map_or(unspecified, |shard| shard.shared.local_addr) // there is one
+        self.shards.first().map_or(unspecified, |shard| shard.shared.local_addr) // there is at least one
     }
 
     /// Calls the server that a session belongs to.

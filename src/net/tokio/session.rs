@@ -1,4 +1,4 @@
-//! A session that is up: lanes, datagrams, channels, events.
+//! A connected session: lanes, datagrams, channels, events.
 
 use super::super::error::Error;
 use super::core::Sessions;
@@ -19,20 +19,24 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// A session, of a [`Server`](super::Server) or a [`Client`](super::Client). Clones are the same session, for as many tasks.
+/// A session of a [`Server`](super::Server) or a [`Client`](super::Client). Clones are handles to the same
+/// session, for as many tasks as you like.
 ///
-/// Messages of reliable lanes wait for room and for arrival; whoever wants a stream of bytes takes [`lane`](Self::lane). Datagrams and
-/// channels never wait for room: what is late is worth nothing.
+/// Sending a message on a reliable lane waits for room, and receiving waits for arrival; for a stream of
+/// bytes use [`lane`](Self::lane). Sending datagrams and on channels never waits for room: late data is
+/// worthless.
 ///
 /// # The end
 ///
-/// A [`close`](Self::close) lets what was sent arrive first, for at most `drain` of the config, and then tells the peer. The same happens, with code 0,
-/// when the last clone and the last stream of it is dropped: in the background, while the runtime lives. What had arrived when a session
-/// ends can still be read; then calls fail with [`Error::Closed`].
+/// [`close`](Self::close) first lets everything sent arrive, for at most `drain` of the config, and then
+/// tells the peer. The same happens, with code 0, when the last clone and the last stream is dropped: in the
+/// background, while the runtime lives. What had arrived when a session ends can still be read; then calls
+/// fail with [`Error::Closed`].
 ///
 /// # Cancelling
 ///
-/// All that is done is done in one poll: a future that is dropped before it is ready has done nothing, and nothing is lost or doubled.
+/// Everything happens within one poll: a future that is dropped before it is ready has done nothing, and
+/// nothing is lost or duplicated.
 #[derive(Debug)]
 pub struct Session<M: Message + Send + 'static = Blob> {
     handle: Handle<Sessions<M>>,
@@ -43,69 +47,72 @@ impl<M: Message + Send + 'static> Session<M> {
         Self { handle }
     }
 
-    /// Sends a message on a reliable lane: waits for room. Returns the bytes queued: all of them, but for a stream, which may take less.
+    /// Sends a message on a reliable lane; waits for room. Returns the number of bytes queued: all of them,
+    /// except that a stream may accept fewer.
     ///
     /// # Errors
     ///
-    /// The message is too long ([`Error::Send`]), there is no such lane, or the session is over.
+    /// If the message is too long ([`Error::Send`]), there is no such lane, or the session is over.
     pub async fn send(&self, lane: usize, message: &[u8]) -> io::Result<usize> {
         let lane = self.of(lane);
         poll_fn(|cx| lane.poll_send(cx, message)).await
     }
 
-    /// Takes the next message of a reliable lane and returns its length.
+    /// Receives the next message of a reliable lane and returns its length.
     ///
     /// # Errors
     ///
-    /// It does not fit and stays ([`Error::Recv`]), or the session is over and every message was taken.
+    /// If it does not fit, in which case it stays ([`Error::Recv`]), or the session is over and every message
+    /// was read.
     pub async fn recv(&self, lane: usize, buf: &mut [u8]) -> io::Result<usize> {
         let lane = self.of(lane);
         poll_fn(|cx| lane.poll_recv(cx, buf)).await
     }
 
-    /// A lane as a stream of bytes. Take it once, and nothing else of that lane.
+    /// A lane as a stream of bytes. Take it only once, and do not use that lane in another way.
     #[must_use]
     pub fn lane(&self, lane: usize) -> LaneStream<M> {
         LaneStream::new(self.of(lane))
     }
 
-    /// Queues an unreliable datagram, see [`Connection::send_datagram`], also for its errors.
+    /// Queues an unreliable datagram; see [`Connection::send_datagram`], also for its errors.
     pub fn send_datagram(&self, datagram: &[u8]) -> Result<DatagramId, SendError> {
         self.with(|connection| connection.send_datagram(datagram)).ok_or(SendError::Closed)?
     }
 
-    /// Takes the next unreliable datagram and returns its length.
+    /// Receives the next unreliable datagram and returns its length.
     ///
     /// # Errors
     ///
-    /// It does not fit and stays ([`Error::Recv`]), or the session is over and every datagram was taken.
+    /// If it does not fit, in which case it stays ([`Error::Recv`]), or the session is over and every
+    /// datagram was read.
     pub async fn recv_datagram(&self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.handle.poll_recv(cx, For::Other, |source| source.recv_datagram(buf))).await
     }
 
-    /// Stores a message of a channel, see [`Connection::send_message`], also for its errors.
+    /// Queues a message of a channel; see [`Connection::send_message`], also for its errors.
     pub fn send_message(&self, channel: usize, message: M) -> Result<Seq16, SendError> {
         let now = self.handle.shared.clock.now();
         self.with(|connection| connection.send_message(channel, now, message)).ok_or(SendError::Closed)?
     }
 
-    /// Stores a block of a channel, see [`Connection::send_block`], also for its errors.
+    /// Queues a block of a channel; see [`Connection::send_block`], also for its errors.
     pub fn send_block(&self, channel: usize, block: &[u8]) -> Result<(), SendError> {
         self.with(|connection| connection.send_block(channel, block)).ok_or(SendError::Closed)?
     }
 
-    /// Takes the next message or block of a channel.
+    /// Receives the next message or block of a channel.
     ///
     /// # Errors
     ///
-    /// The session is over and every message was taken.
+    /// If the session is over and every message was read.
     pub async fn recv_message(&self, channel: usize) -> io::Result<Received<M>> {
         let recv = |source: &mut Connection<M>| source.recv_message(channel).ok_or(RecvError::NoMessage);
         poll_fn(|cx| self.handle.poll_recv(cx, For::Other, recv)).await
     }
 
-    /// The next thing that happens to the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: it is over. Of those that nobody
-    /// asks for the newest 16 are kept.
+    /// The next event of the session itself: [`Event::Moved`], [`Event::Redirected`]. `None`: the session is
+    /// over. Only the newest 16 unread events are kept.
     pub async fn event(&self) -> Option<Event> {
         poll_fn(|cx| {
             self.handle.shared.poll(|state| {
@@ -119,11 +126,11 @@ impl<M: Message + Send + 'static> Session<M> {
         .await
     }
 
-    /// Waits until the session is over: why it ended, and what is not known to have arrived.
+    /// Waits until the session is over. Returns why it ended, and what is not known to have arrived.
     ///
     /// # Errors
     ///
-    /// The socket has failed.
+    /// If the socket has failed.
     pub async fn closed(&self) -> io::Result<(CloseReason, Undelivered)> {
         poll_fn(|cx| {
             self.handle.shared.poll(|state| {
@@ -137,13 +144,15 @@ impl<M: Message + Send + 'static> Session<M> {
         .await
     }
 
-    /// Ends the session when what was sent has arrived, see [`Connection::close`]. [`closed`](Self::closed) waits for it.
+    /// Closes the session once everything sent has arrived; see [`Connection::close`].
+    /// [`closed`](Self::closed) waits for it.
     pub fn close(&self, code: u16) {
         let now = self.handle.shared.clock.now();
         self.handle.shared.change(|state| state.core.close(now, self.handle.id, code));
     }
 
-    /// The token of the server to go to, after [`Event::Redirected`], see [`session::Session::take_redirect`](crate::session::Session::take_redirect).
+    /// The token for the server to go to after [`Event::Redirected`]; see
+    /// [`session::Session::take_redirect`](crate::session::Session::take_redirect).
     #[must_use]
     pub fn take_redirect(&self) -> Option<Zeroizing<Vec<u8>>> {
         self.handle.shared.change(|state| match &mut state.core {
@@ -152,25 +161,25 @@ impl<M: Message + Send + 'static> Session<M> {
         })
     }
 
-    /// Uses the session as it is: statistics, many messages at a time. `None`: it is gone. The other sessions of the socket wait
-    /// meanwhile.
+    /// Gives direct access to the session, for statistics or for many messages at a time. `None`: it is gone.
+    /// The other sessions of the socket wait meanwhile.
     pub fn with<T>(&self, call: impl FnOnce(&mut Connection<M>) -> T) -> Option<T> {
         self.handle.with(call)
     }
 
-    /// Where the peer is; `None`: the session is gone.
+    /// The address of the peer; `None`: the session is gone.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.handle.shared.lock().core.member(self.handle.id).map(|connection| connection.peer())
     }
 
-    /// The address of this end.
+    /// The local address.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.shared.local_addr
     }
 
-    /// Its number at the server; `None`: this is the client's end.
+    /// Its id at the server; `None` at the client's end.
     #[must_use]
     pub fn id(&self) -> Option<SessionId> {
         self.handle.id
@@ -188,17 +197,19 @@ impl<M: Message + Send + 'static> Clone for Session<M> {
 }
 
 stream! {
-    /// A reliable lane as a stream of bytes: [`AsyncRead`](::tokio::io::AsyncRead) and [`AsyncWrite`](::tokio::io::AsyncWrite), at best a lane
-    /// with [`Config::stream`](crate::kcp::Config::stream), which packs small writes together.
+    /// A reliable lane as a stream of bytes: [`AsyncRead`](::tokio::io::AsyncRead) and
+    /// [`AsyncWrite`](::tokio::io::AsyncWrite), best on a lane with
+    /// [`Config::stream`](crate::kcp::Config::stream), which packs small writes together.
     ///
     /// # The end
     ///
-    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged; it fails with `TimedOut` if for
-    ///   [so long](Self::set_shutdown_timeout) nothing more of it was. The peer reads what was written, and then the end: 0 bytes. What the peer
-    ///   writes is read as before. On the wire the end is an empty message.
-    /// - Who reads the end and closes the session in the same moment may keep the peer's `shutdown` from hearing that all has arrived: it fails
-    ///   then. So let that end close, or drop, the session which was the last to shut down.
-    /// - Dropped without, there is no end. The session goes on while something else holds it; otherwise it closes, see
-    ///   [`Session`], and then the peer reads what was written, and then an error. So half of a file never looks like a whole one.
+    /// - `shutdown` ends what this end writes, and waits until all of it is acknowledged. It fails with `TimedOut` if nothing
+    ///   more is acknowledged for [this long](Self::set_shutdown_timeout). The peer reads everything written and then the end: 0
+    ///   bytes. Reading from the peer continues as before. On the wire the end is an empty message.
+    /// - If an end reads the end of the stream and closes the session at the same moment, the peer's `shutdown` may not learn
+    ///   that everything has arrived, and fails. So let the end that shut down last close or drop the session.
+    /// - If it is dropped without `shutdown`, the stream has no end. The session continues while something else holds it;
+    ///   otherwise it closes, see [`Session`], and the peer reads everything written and then an error. So half of a file never
+    ///   looks like a whole one.
     LaneStream, LaneReadHalf, LaneWriteHalf<M> of Sessions<M>
 }

@@ -1,8 +1,9 @@
 //! What the driver task of a socket shares with the handles of its sessions.
 //!
-//! One mutex a socket: it is held for calls that do not wait and touch no socket, some tens of nanoseconds each, or for one batch of
-//! datagrams. A queue for each session would cost a copy and an allocation a message, and would hide from a writer how full the lane is. Whoever
-//! changes something wakes the driver, which is polled once however many have; whoever waits leaves a waker.
+//! There is one mutex per socket. It is held for calls that neither wait nor touch a socket, some tens of
+//! nanoseconds each, or for one batch of datagrams. A queue per session would cost a copy and an allocation
+//! per message, and would hide from a writer how full the lane is. Whoever changes something wakes the
+//! driver, which is polled once for all of them; whoever waits leaves a waker.
 
 use super::super::clock::Clock;
 use super::super::error::Error;
@@ -30,21 +31,22 @@ pub(super) struct State<C: Core> {
     pub(super) core: C,
     /// The sessions as their users see them.
     pub(super) waiting: HashMap<C::Id, Waiting<C::Member>, Given>,
-    /// Those that came and nobody has accepted.
+    /// Sessions that have connected and were not accepted yet.
     incoming: VecDeque<C::Id>,
-    /// Who waits for one to come.
+    /// Tasks that wait for a session to accept.
     acceptors: Vec<Waker>,
-    /// Who waits for the last one to go.
+    /// Tasks that wait for the last session to end.
     finishers: Vec<Waker>,
-    /// Handles of any kind: without, the driver ends when there is nothing left to do.
+    /// Number of handles of any kind. Without any, the driver ends when there is nothing left to do.
     owners: usize,
-    /// Whether who comes is kept for an acceptor; else it is released.
+    /// Whether new sessions are kept for an acceptor; otherwise they are released.
     pub(super) is_accepting: bool,
-    /// The driver's, while it sleeps.
+    /// The waker of the driver while it sleeps.
     pub(super) driver: Option<Waker>,
-    /// Sessions with tasks that wait for room behind one that was woken, and are to be told if that does not come.
+    /// Sessions with tasks that wait for room behind one that was woken. They must be woken if that one does
+    /// not run.
     pub(super) behind: Vec<C::Id>,
-    /// The task whose turn it is to send, to be woken when the mutex is free.
+    /// The task whose turn it is to send, to be woken once the mutex is free.
     next: Option<Waker>,
     failed: Option<(io::ErrorKind, String)>,
     pub(super) socket_stats: SocketStats,
@@ -75,7 +77,7 @@ impl<C: Core> Shared<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something and has the driver see to it.
+    /// Changes something and makes the driver handle it.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State<C>) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
@@ -87,7 +89,7 @@ impl<C: Core> Shared<C> {
         result
     }
 
-    /// The same for one who may have to wait: the driver is woken only if something was done.
+    /// The same for a task that may have to wait: the driver is woken only if something was done.
     pub(super) fn poll<T>(&self, poll: impl FnOnce(&mut State<C>) -> Poll<T>) -> Poll<T> {
         let mut state = self.lock();
         let result = poll(&mut state);
@@ -106,7 +108,7 @@ impl<C: Core> fmt::Debug for Shared<C> {
 }
 
 impl<C: Core> State<C> {
-    /// Tells everybody what has happened. Who has to be woken is left in `woken`, for when the mutex is free.
+    /// Passes on all events. Wakers to be called once the mutex is free are left in `woken`.
     pub(super) fn tell(&mut self, now: Time, woken: &mut Vec<Waker>) {
         while let Some((id, notice)) = self.core.poll_notice() {
             let Self { core, waiting, .. } = self;
@@ -153,7 +155,7 @@ impl<C: Core> State<C> {
         }
     }
 
-    /// The socket is of no use any more: nothing is sent, and everybody is told.
+    /// The socket has failed: nothing is sent any more, and everybody is told.
     pub(super) fn fail(&mut self, error: &io::Error, woken: &mut Vec<Waker>) {
         self.failed = Some((error.kind(), error.to_string()));
         self.waiting.values_mut().for_each(|waiting| waiting.wake(woken, |_| true));
@@ -161,12 +163,12 @@ impl<C: Core> State<C> {
         woken.append(&mut self.finishers);
     }
 
-    /// Whether the driver has nothing more to do, now or ever.
+    /// Whether the driver has nothing left to do, now or ever.
     pub(super) fn is_over(&self) -> bool {
         self.owners == 0 && self.core.is_idle()
     }
 
-    /// A task has sent something on a lane.
+    /// Notes that a task has sent something on a lane.
     pub(super) fn sent(&mut self, id: C::Id, lane: usize, cx: &Context<'_>) {
         self.next = self.waiting.get_mut(&id).and_then(|waiting| waiting.sent(lane, cx.waker()));
         if self.next.is_some() {
@@ -174,7 +176,7 @@ impl<C: Core> State<C> {
         }
     }
 
-    /// Those who were woken have had their turn: whoever waits behind one that has not come is woken as well.
+    /// The tasks that were woken have had their turn: if one has not run, wakes those behind it as well.
     pub(super) fn wake_rest(&mut self, woken: &mut Vec<Waker>) {
         for id in self.behind.drain(..) {
             if let Some(known) = self.waiting.get_mut(&id) {
@@ -183,13 +185,13 @@ impl<C: Core> State<C> {
         }
     }
 
-    /// One to read from: if it is over, what is left of it.
+    /// The session to read from; if it is over, what is left of it.
     pub(super) fn source(&mut self, id: C::Id) -> Option<&mut C::Member> {
         let Self { core, waiting, .. } = self;
         core.member(id).or_else(|| waiting.get_mut(&id)?.closed.as_mut()?.ended.as_deref_mut())
     }
 
-    /// Has a task woken, unless there is nothing to wait for.
+    /// Registers a task to be woken, unless there is nothing to wait for.
     pub(super) fn wait<T>(&mut self, id: C::Id, what: For, cx: &Context<'_>) -> Poll<io::Result<T>> {
         if let Some(error) = self.error(id) {
             return Poll::Ready(Err(error));
@@ -200,13 +202,13 @@ impl<C: Core> State<C> {
         Poll::Pending
     }
 
-    /// Why nothing goes on with a session.
+    /// Why nothing more happens with a session.
     pub(super) fn error(&self, id: C::Id) -> Option<io::Error> {
         let closed = || Some(self.waiting.get(&id)?.closed.as_ref()?.error.clone().into());
         self.failure().or_else(closed)
     }
 
-    /// From now on who comes is released, as who has come and was not accepted.
+    /// From now on releases new sessions, and those that were not accepted.
     pub(super) fn refuse(&mut self, now: Time) {
         self.is_accepting = false;
         for id in self.incoming.drain(..) {
@@ -220,7 +222,7 @@ impl<C: Core> State<C> {
     }
 }
 
-/// A use of a session. The last one that is dropped releases it.
+/// A handle to a session. Dropping the last one releases the session.
 #[derive(Debug)]
 pub(super) struct Handle<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
@@ -228,14 +230,14 @@ pub(super) struct Handle<C: Core> {
 }
 
 impl<C: Core> Handle<C> {
-    /// A use of a session that is in `state`, whose mutex the caller holds.
+    /// A handle to a session in `state`, whose mutex the caller holds.
     pub(super) fn of(shared: &Arc<Shared<C>>, state: &mut State<C>, id: C::Id) -> Self {
         state.waiting.entry(id).or_insert_with(Waiting::new).handles += 1;
         state.owners += 1;
         Self { shared: Arc::clone(shared), id }
     }
 
-    /// Uses what it is a handle of; `None`: it is gone.
+    /// Calls `call` with the session; `None`: it is gone.
     pub(super) fn with<T>(&self, call: impl FnOnce(&mut C::Member) -> T) -> Option<T> {
         self.shared.change(|state| state.core.member(self.id).map(call))
     }
@@ -276,7 +278,7 @@ impl<C: Core> Drop for Handle<C> {
     }
 }
 
-/// Accepts those that come. When it is dropped, those that were not accepted are released, and nobody else comes.
+/// Accepts sessions. When it is dropped, sessions not accepted are released and no new ones admitted.
 #[derive(Debug)]
 pub(super) struct Acceptor<C: Core> {
     pub(super) shared: Arc<Shared<C>>,
@@ -294,13 +296,13 @@ impl<C: Core> Acceptor<C> {
         self.poll(cx, |state| &mut state.acceptors, next)
     }
 
-    /// Waits until nobody is there any more.
+    /// Waits until no session is left.
     pub(super) fn poll_idle(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         let is_idle = |state: &mut State<C>| state.failed.is_none() && state.core.is_idle();
         self.poll(cx, |state| &mut state.finishers, |state| is_idle(state).then_some(()))
     }
 
-    /// Waits among `tasks` until `found` finds something, or the socket fails.
+    /// Waits among `tasks` until `found` finds something or the socket fails.
     fn poll<T>(
         &self,
         cx: &Context<'_>,
@@ -329,5 +331,5 @@ impl<C: Core> Drop for Acceptor<C> {
     }
 }
 
-/// Sessions that may end before they are accepted, and are accepted all the same for what they have brought.
+/// Most sessions that have ended before they were accepted, and are still accepted for the data they sent.
 const INCOMING_MAX: usize = 64;

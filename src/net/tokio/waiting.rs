@@ -1,4 +1,4 @@
-//! Who waits for what of one session.
+//! Which tasks wait for what of one session.
 
 use super::core::Closed;
 use crate::session::Event;
@@ -11,7 +11,7 @@ pub(super) enum For {
     Recv(usize),
     /// Room on a lane.
     Send(usize),
-    /// That what was sent on a lane has arrived.
+    /// The arrival of everything sent on a lane.
     Delivered,
     /// A datagram, or a message of a channel.
     Other,
@@ -19,14 +19,14 @@ pub(super) enum For {
     Closed,
 }
 
-/// One session, as its users see it.
+/// One session as its users see it.
 pub(super) struct Waiting<T> {
-    /// Handles of it; without any it is released.
+    /// Number of handles. Without any, the session is released.
     pub(super) handles: usize,
     pub(super) closed: Option<Closed<T>>,
-    /// Lane by lane, and of each who has waited longest first.
+    /// Ordered by lane, and within a lane by how long each has waited.
     tasks: Vec<Task>,
-    /// Tasks that were woken for room and have not come yet: they keep their turn.
+    /// Tasks that were woken for room and have not run yet. They keep their turn.
     woken: Vec<Task>,
     /// The turn of the next task that waits.
     next: u64,
@@ -36,7 +36,7 @@ pub(super) struct Waiting<T> {
 struct Task {
     what: For,
     waker: Waker,
-    /// Who has waited longest has the least.
+    /// The task that has waited longest has the lowest number.
     turn: u64,
 }
 
@@ -62,7 +62,8 @@ impl<T> Waiting<T> {
         }
     }
 
-    /// Has a task woken when that happens next. A task that is there already is not there twice. One that was woken in vain keeps its turn.
+    /// Registers a task to be woken for `what`. A task is only registered once. One that was woken in vain
+    /// keeps its turn.
     pub(super) fn wait(&mut self, what: For, waker: &Waker) {
         if self.tasks.iter().any(|task| task.is(what, waker)) {
             return;
@@ -75,7 +76,8 @@ impl<T> Waiting<T> {
         self.tasks.insert(at, Task { what, waker: waker.clone(), turn });
     }
 
-    /// A task has sent something on a lane. If it was woken for that, it is the turn of the next.
+    /// Notes that a task has sent something on a lane. If it was woken for that, returns the next one's
+    /// waker.
     pub(super) fn sent(&mut self, lane: usize, waker: &Waker) -> Option<Waker> {
         let what = For::Send(lane);
         self.come(what, waker)?;
@@ -85,7 +87,7 @@ impl<T> Waiting<T> {
         Some(waker)
     }
 
-    /// A task that was woken for room has come; returns its turn.
+    /// Notes that a task that was woken for room has run. Returns its turn.
     fn come(&mut self, what: For, waker: &Waker) -> Option<u64> {
         let at = self.woken.iter().position(|task| task.is(what, waker))?;
         Some(self.woken.swap_remove(at).turn)
@@ -97,9 +99,10 @@ impl<T> Waiting<T> {
         woken.extend(due.map(|task| task.waker));
     }
 
-    /// The same for those who wait for room: the most urgent lane first, and of each lane who has waited longest. Were all of them woken, who
-    /// runs first is the runtime's to choose, and would be the same one each time. Returns whether others wait behind them, which are to be
-    /// [woken](Self::wake_rest) if they do not come.
+    /// The same for tasks that wait for room: for each lane only the one that has waited longest, the most
+    /// urgent lane first. If all were woken, the runtime would decide who runs first, and it would always be
+    /// the same one. Returns whether others wait behind them, which must be [woken](Self::wake_rest) if these
+    /// do not run.
     pub(super) fn wake_senders(&mut self, woken: &mut Vec<Waker>) -> bool {
         self.woken.clear();
         let mut last = None;
@@ -109,7 +112,7 @@ impl<T> Waiting<T> {
         self.tasks.iter().any(Task::is_sender)
     }
 
-    /// Wakes who waits for room behind a task that was woken and has not come: it may have been given up.
+    /// Wakes tasks that wait for room behind one that was woken and has not run: it may have been cancelled.
     pub(super) fn wake_rest(&mut self, woken: &mut Vec<Waker>) {
         let Self { tasks, woken: absent, .. } = self;
         let is_behind = |task: &mut Task| absent.iter().any(|absent| absent.what == task.what);
@@ -118,7 +121,7 @@ impl<T> Waiting<T> {
         absent.append(&mut behind);
     }
 
-    /// Keeps an event, of many that nobody takes the newest.
+    /// Keeps an event. Of many unread ones, only the newest are kept.
     pub(super) fn tell(&mut self, event: Event) {
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_urgent_lane_comes_first_and_of_each_lane_who_has_waited_longest() {
+    fn the_most_urgent_lane_goes_first_and_in_each_lane_the_longest_waiting_task() {
         let tasks = [(); 6].map(|()| Waker::from(Arc::new(Nothing)));
         let is = |waker: &Waker, task: usize| waker.will_wake(&tasks[task]);
         let mut waiting = Waiting::<()>::new();
@@ -154,10 +157,10 @@ mod tests {
             assert!(waiting.wake_senders(&mut woken));
             assert!(woken.len() == 2 && is(&woken[0], 3 + turn % 3) && is(&woken[1], turn % 3));
             for (lane, first) in [(0, 3), (1, 0)] {
-                // It sends, and waits again, behind the next, who finds no room and keeps its turn.
+                // It sends and waits again, behind the next one, which finds no room and keeps its turn.
                 let [task, next] = [turn, turn + 1].map(|turn| first + turn % 3);
                 assert!(is(&waiting.sent(lane, &tasks[task]).unwrap(), next));
-                assert!(waiting.sent(lane, &tasks[task]).is_none(), "once a turn");
+                assert!(waiting.sent(lane, &tasks[task]).is_none(), "only once per turn");
                 waiting.wait(For::Send(lane), &tasks[task]);
                 waiting.wait(For::Send(lane), &tasks[next]);
             }
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_behind_a_task_that_does_not_come_is_woken() {
+    fn tasks_behind_one_that_does_not_run_are_woken() {
         let tasks = [(); 5].map(|()| Waker::from(Arc::new(Nothing)));
         let are = |woken: &[Waker], expected: &[usize]| {
             woken.len() == expected.len()
@@ -177,7 +180,7 @@ mod tests {
         }
         let [mut first, mut rest, mut none, mut again] = [const { Vec::new() }; 4];
         assert!(waiting.wake_senders(&mut first) && are(&first, &[0, 3]));
-        waiting.wait(For::Send(1), &tasks[3]); // has come, and found no room
+        waiting.wait(For::Send(1), &tasks[3]); // it has run and found no room
         waiting.wake_rest(&mut rest);
         assert!(are(&rest, &[1, 2]));
         waiting.wake_rest(&mut none);
