@@ -1,5 +1,6 @@
-//! What kcp-go puts around KCP: without lies every message arrives whatever is lost; with them limits hold and the rest goes on.
-//! A part of the fuzz target, of what makes its seeds, and of the tests of `crates/kcp-go`.
+//! kcp-go's wrapping around KCP. Without forged datagrams every message arrives, whatever gets lost; with
+//! them, limits hold and traffic continues. Part of the fuzz target, of the program that writes its seeds,
+//! and of the tests in `crates/kcp-go`.
 
 #![allow(dead_code, reason = "each uses its part")]
 
@@ -14,25 +15,26 @@ use whitewater::machine::Machine as _;
 use whitewater_kcp_go::{Config as Wire, Crypt, Key, Shards};
 use whitewater_sim::SimRng;
 
-/// The operations of a script, behind its shape: cipher u8, data shards u8, parity shards u8, flags u8.
+/// The operations of a script. They follow its settings: cipher u8, data shards u8, parity shards u8, flags
+/// u8.
 pub mod op {
     /// The client sends a message: its length u16.
     pub const SEND: u8 = 0;
-    /// Time passes, ms u8; which datagrams of that time are lost: bits u8, over and over.
+    /// Time passes: ms u8; a bit pattern, used cyclically, says which datagrams get lost meanwhile: u8.
     pub const RUN: u8 = 1;
-    /// A datagram from the client's address, where lies are told: length u16, bytes.
+    /// A datagram from the client's address, if forgeries are allowed: length u16, bytes.
     pub const LIE: u8 = 2;
-    /// The same, as what is inside: it is protected as the cipher wants it, if that is `none`.
+    /// The same for the inner content: if the cipher is `none`, it is protected properly.
     pub const INSIDE: u8 = 3;
-    /// The same from an address of its own: u8.
+    /// The same from another address: u8.
     pub const STRANGER: u8 = 4;
-    /// Operations there are.
+    /// Number of operations.
     pub const COUNT: u8 = 5;
 }
 
-/// Flag: there may be lies.
+/// Flag: datagrams may be forged.
 pub const LIES: u8 = 1;
-/// Flag: decide as ikcp.c does.
+/// Flag: detect losses as ikcp.c does.
 pub const CLASSIC: u8 = 2;
 
 struct World {
@@ -51,7 +53,8 @@ struct World {
 ///
 /// # Panics
 ///
-/// When a message is lost, doubled or changed though nobody lied, or there are more peers than the limits allow.
+/// If a message is lost, duplicated or altered although nothing was forged, or there are more peers than the
+/// limits allow.
 pub fn kcp_go(script: &[u8]) {
     let mut script = Script::new(script);
     let mut world = World::new(&mut script);
@@ -109,7 +112,7 @@ impl World {
         }
     }
 
-    /// A millisecond. Of the datagrams of each end, those whose bit of `lost` is set are.
+    /// Runs for 1 ms. Of the datagrams of each end, those with a bit in `lost` get lost.
     fn step(&mut self, lost: u8) {
         self.now = self.now + Duration::from_millis(1);
         let mut at = 0;
@@ -188,7 +191,7 @@ fn stranger(host: u8) -> SocketAddr {
     ([10, 1, 0, host], 1000).into()
 }
 
-/// Scripts to start from.
+/// Seed scripts.
 #[must_use]
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
@@ -203,7 +206,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             seeds.push((format!("{name}-{flags}"), script));
         }
     }
-    // Recorded of kcp-go: a group of 2 and 1, a datagram out of band, a PUSH.
+    // Recorded from kcp-go: a group of 2 and 1, an out-of-band datagram, a PUSH.
     let recorded: [&[u8]; 5] = [
         b"\x00\x00\x00\x00\xf1\x00\x23\x00\x44\x33\x22\x11\x51\x00\x00\x01\x16\0\0\0\0\0\0\0\0\0\0\0\x09\0\0\0hello kcp",
         b"\x01\x00\x00\x00\xf1\x00\x1a\x00\x44\x33\x22\x11\x52\x00\xff\x00\x3a\x03\0\0\0\0\0\0\x01\0\0\0\0\0\0\0",

@@ -1,4 +1,4 @@
-//! Writes the corpora to start from: `cargo run --example seeds`.
+//! Writes the seed corpora: `cargo run --example seeds`.
 
 #[path = "../kcp_go.rs"]
 mod kcp_go;

@@ -1,5 +1,4 @@
-//! The decoder of repairs gives the segments that are missing, and no others; without lies, as they
-//! were sent.
+//! The decoder of repairs returns only missing segments; without forgeries, they are intact.
 
 use super::script::{Script, payload};
 use std::collections::HashSet;
@@ -8,43 +7,43 @@ use whitewater::kcp::{Millis, Sn};
 
 /// The operations of a script.
 pub mod op {
-    /// A segment arrives: how far from the base it is.
+    /// A segment arrives: its distance from the base.
     pub const SEGMENT: u8 = 0;
-    /// A repair as an honest peer makes it: the offset of the first segment, its span, index, and a byte
-    /// whose bits say which of the segments after the first it leaves out, over and over.
+    /// A repair as an honest peer makes it: the offset of its first segment, its span, its index, and a bit
+    /// pattern that says, cyclically, which segments after the first it leaves out.
     pub const REPAIR: u8 = 1;
-    /// A repair of any bytes, where [`LIES`](super::LIES) are told: the offset, a length, the payload.
+    /// A repair of any bytes, if [`LIES`](super::LIES) is set: the offset, a length, the payload.
     pub const LIE: u8 = 2;
-    /// Everything from the base on arrives that has not, so many at most: the base moves.
+    /// Everything missing from the base on arrives, up to a number of segments, and the base moves.
     pub const CATCH_UP: u8 = 3;
-    /// Segments before the base are forgotten: how far before.
+    /// Segments before the base are dropped: how far before.
     pub const FORGET: u8 = 4;
-    /// Operations there are.
+    /// Number of operations.
     pub const COUNT: u8 = 5;
 }
 
-/// Flag in the first byte of a script: there may be lies.
+/// Flag in the first byte of a script: repairs may be forged.
 pub const LIES: u8 = 1;
 
-/// A receiver and what its peer has sent.
+/// A receiver, and what its peer has sent.
 struct Link {
     encoder: Encoder,
     decoder: Decoder,
     config: DecoderConfig,
     /// All segments before it have arrived.
     nxt: Sn,
-    /// Those from `nxt` on that have.
+    /// The segments from `nxt` on that have arrived.
     arrived: HashSet<u32>,
-    /// Repairs refused and taken, and segments that they gave.
+    /// Repairs rejected and accepted, and segments rebuilt.
     counts: [u64; 3],
 }
 
-/// Runs a script: what a decoder gives is missing, or forgotten, within the window, no longer than a segment may
-/// be, and, where nobody lies, what was sent. Every refusal is counted.
+/// Runs a script. Every segment that the decoder returns was missing or dropped, lies within the window, is
+/// no longer than allowed and, without forgeries, intact. Every rejection is counted.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// If that does not hold.
 pub fn code_decode(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let lies = script.u8() & LIES != 0;
@@ -158,8 +157,8 @@ fn sent(sn: Sn, mss: u16) -> (u8, Vec<u8>) {
     (frg, payload(usize::try_from(len).unwrap_or_default(), start))
 }
 
-/// Scripts to start from: with and without lies, with room to remember and without, at a turn of
-/// the numbers and elsewhere.
+/// Seed scripts: with and without forgeries, with much and little memory, with and without a wrap of the
+/// numbers.
 #[must_use]
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
@@ -179,7 +178,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Rounds of segments, some of which are lost, and repairs.
+/// Rounds of segments, some of which get lost, and repairs.
 fn traffic(bytes: &mut Vec<u8>, flags: u8) {
     let base = BEHIND.to_le_bytes()[0];
     for round in 0..20u8 {

@@ -1,15 +1,15 @@
-//! Every packet of a session, and what the messages of its handshake carry, encode to what they were decoded from.
+//! Every packet of a session, and the payloads of its handshake, encode to the bytes they were decoded from.
 
 use whitewater::inside::session::wire::{
     Accept, Challenge, Connect, DATA_MAX, DATAGRAM_MAX, Data, Deny, DenyReason, HELLO_MIN, Hello, Msg1, Msg2,
     Packet, Reset,
 };
 
-/// Decodes `datagram` as whatever it says that it is, and as what a handshake carries.
+/// Decodes `datagram` as the packet that it claims to be, and as a payload of the handshake.
 ///
 /// # Panics
 ///
-/// When other bytes come back, or what is longer than a datagram is taken.
+/// If it encodes to other bytes, or something longer than a datagram is accepted.
 pub fn dgram_decode(datagram: &[u8]) {
     if let Ok(packet) = Packet::decode(datagram) {
         let most = if let Packet::Data(..) = packet { DATA_MAX } else { DATAGRAM_MAX };
@@ -52,7 +52,7 @@ fn encoded(packet: &Packet<'_>) -> Vec<u8> {
     datagram
 }
 
-/// One of each, at its shortest and longer.
+/// One of each, at minimum length and longer.
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     let mut add = |name: &str, bytes| seeds.push((name.to_owned(), bytes));

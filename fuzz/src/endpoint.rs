@@ -1,4 +1,4 @@
-//! A server and a client of sessions, under datagrams of strangers and under their own peer's with any of it changed.
+//! A server and a client of sessions, under datagrams from strangers and altered ones from their own peer.
 
 use super::script::Script;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,33 +12,33 @@ use whitewater::session::{
 };
 use whitewater_sim::SimRng;
 
-/// What a script does after its first byte, which says whether the server asks its application: an operation in the low half of a byte, an
-/// address in the high one.
+/// The operations of a script, after its first byte, which says whether the server asks its application: an
+/// operation in the low half of a byte, an address in the high half.
 pub mod op {
-    /// Lets so many ms pass: two bytes.
+    /// Lets this many ms pass: two bytes.
     pub const WAIT: u8 = 0;
-    /// Gives the end under test bytes: their number in two bytes, and they.
+    /// Passes raw bytes to the end under test: their number in two bytes, and the bytes.
     pub const RAW: u8 = 1;
-    /// Gives it the next datagram of its honest peer, or one that it made itself before.
+    /// Passes it the next datagram of its honest peer, or one that it sent itself before.
     pub const HONEST: u8 = 2;
-    /// The same with a byte changed: where in two bytes, and by what.
+    /// The same with one byte changed: where, in two bytes, and by what.
     pub const FLIPPED: u8 = 3;
-    /// The same cut off: where in two bytes.
+    /// The same truncated: where, in two bytes.
     pub const CUT: u8 = 4;
-    /// Sends something at either end: to which lane, and how much.
+    /// Sends something at either end: on which lane, and how much.
     pub const SEND: u8 = 5;
-    /// Gives the end a datagram that was given before: which, in two bytes.
+    /// Passes it an earlier datagram again: which one, in two bytes.
     pub const AGAIN: u8 = 6;
-    /// Closes: which end, and the length of what it says.
+    /// Closes: which end, and the length of the text.
     pub const CLOSE: u8 = 7;
-    /// The application of the server says yes or no to the oldest or the newest client that asks.
+    /// The application of the server answers yes or no to the oldest or the newest request.
     pub const DECIDE: u8 = 8;
-    /// The server sends its newest client elsewhere: the length of the token, in 8 bytes.
+    /// The server redirects its newest client: the length of the token, in units of 8 bytes.
     pub const REDIRECT: u8 = 9;
 }
 
 const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
-/// Sessions that the server under test has at most, and those of one address.
+/// Most sessions of the server under test, in total and per address.
 const SESSIONS: u16 = 4;
 
 fn random(seed: u64) -> SimRng {
@@ -49,20 +49,20 @@ fn address(number: u8) -> SocketAddr {
     ([10, 0, 0, number & 3], 1000 + u16::from(number)).into()
 }
 
-/// Both ends, of which one gets what the script says and the other what is sent to it.
+/// Both ends. One gets what the script says, the other what is sent to it.
 struct World {
     server: Server,
     client: Session,
     now: Time,
     to_server: Vec<Vec<u8>>,
     to_client: Vec<Vec<u8>>,
-    /// Bytes from each address, and to it.
+    /// Bytes received from each address, and sent to it.
     account: BTreeMap<SocketAddr, (usize, usize)>,
     connected: usize,
     confirmed: BTreeSet<SessionId>,
     closed: usize,
     asks: bool,
-    /// Clients that ask, in order, and those that the application has let in.
+    /// Clients that are waiting for an answer, in order, and those that were accepted.
     asking: Vec<SessionId>,
     accepted: BTreeSet<SessionId>,
 }
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Takes what both ends have to send and to tell.
+    /// Takes the datagrams and events of both ends.
     fn drain(&mut self) {
         let mut buf = Vec::new();
         for _ in 0..DATAGRAMS {
@@ -186,7 +186,7 @@ impl World {
         self.drain();
     }
 
-    /// Answers a client that asks; those that do not ask any more were told of.
+    /// Answers a request. Requests that are gone were reported.
     fn decide(&mut self, answer: u8) {
         let index = if answer & 2 == 0 { 0 } else { self.asking.len().saturating_sub(1) };
         if index >= self.asking.len() {
@@ -257,21 +257,21 @@ impl World {
     }
 }
 
-/// A server whose only honest client is at the address 0: nothing is kept without a good cookie, nobody gets more than he sends
-/// before he is known, and every limit holds.
+/// A server whose only honest client is at address 0: nothing is stored without a valid cookie, no unproven
+/// address gets more than it sends, and every limit holds.
 ///
 /// # Panics
 ///
-/// When that does not hold.
+/// If that does not hold.
 pub fn server_endpoint(script: &[u8]) {
     run(script, true);
 }
 
-/// A client and the server that it connects to: its state changes by the packets that may change it, and by time.
+/// A client and its server: the client's state changes only by the packets that may change it, and by time.
 ///
 /// # Panics
 ///
-/// When that does not hold.
+/// If that does not hold.
 pub fn client_endpoint(script: &[u8]) {
     run(script, false);
 }
@@ -348,7 +348,7 @@ fn run(script: &[u8], to_server: bool) {
     assert!(world.server.is_empty() || world.client.state() == ClientState::Up, "{:?}", world.client.state());
 }
 
-/// Scripts to start from: a session that comes up and ends, and what may go wrong at each step.
+/// Seed scripts: a session that comes up and ends, and what may go wrong at each step.
 #[must_use]
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let wait = |ms: u8| [op::WAIT, ms, 0];
@@ -366,7 +366,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         ),
         ("raw".to_owned(), [&[0], &up[..], &[op::RAW, 21, 0, kind::RESET], &[0; 20], &traffic].concat()),
     ];
-    // One that asks, says it again, and gets its answer late: yes, no, none.
+    // A server that asks its application, with a repeated request and a late answer: yes, no, none.
     let asks = [&[1][..], &honest, &wait(10), &honest, &wait(100), &[op::AGAIN, 1, 0], &wait(200)].concat();
     for (answer, name) in [(0xc0, "yes"), (0xd0, "no"), (0x20, "newest")] {
         let decide = [op::DECIDE | answer, op::HONEST, op::AGAIN, 1, 0];
@@ -386,7 +386,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Datagrams that one end may send in a row.
+/// Most datagrams that one end may send in a row.
 const DATAGRAMS: usize = 2000;
-/// Timers that may go off in one wait.
+/// Most timers that may fire in one wait.
 const WAKES: usize = 4000;

@@ -1,5 +1,5 @@
-//! Fragments in any order, with any of them missing or doubled, give a packet exactly when a naive
-//! model says so, and memory stays bounded whatever comes.
+//! Fragments in any order, some missing or duplicated, yield a packet exactly if a naive model says so, and
+//! memory stays bounded whatever arrives.
 
 use super::script::{Script, payload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,40 +11,38 @@ use whitewater::packet::{Endpoint, PacketConfig, ReceiveError, Seq16};
 
 /// Operation bytes of a script, each with its arguments.
 pub mod op {
-    /// A fragment as an honest peer makes it: which packet, by its distance from the newest u8,
-    /// which fragment u8.
+    /// A fragment as an honest peer makes it: its packet by the distance from the newest u8, the fragment u8.
     pub const FRAGMENT: u8 = 0;
-    /// All fragments of a packet but one, from one on: the same, and the one u8.
+    /// All fragments of a packet but one, starting at one: the same, and the missing one u8.
     pub const PACKET: u8 = 1;
-    /// A fragment of any size, where [`LIES`](super::LIES) are told: which packet u8, id u8, last
-    /// u8, length u16.
+    /// A fragment of any size, if [`LIES`](super::LIES) is set: packet u8, id u8, last u8, length u16.
     pub const LIE: u8 = 2;
     /// ms u16.
     pub const WAIT: u8 = 3;
-    /// The numbers go on by so many, u16, and that packet has no fragments.
+    /// The numbers advance by u16, and that packet has no fragments.
     pub const SKIP: u8 = 4;
-    /// Operations there are.
+    /// Number of operations.
     pub const COUNT: u8 = 5;
 }
 
-/// Flag in the first byte of a script: there may be lies.
+/// Flag in the first byte of a script: fragments may be forged.
 pub const LIES: u8 = 1;
 
 /// Runs a script: flags, limits, the first number, then operations [`op`].
 ///
 /// # Panics
 ///
-/// When a packet is put together otherwise than by the model.
+/// If a packet is reassembled differently from the model.
 pub fn fragment_reassembly(bytes: &[u8]) {
     fragment_reassembly_measured(bytes, || 0);
 }
 
-/// [`fragment_reassembly`] where `live` counts the bytes allocated by the process, so that a promise
-/// about memory can be broken too.
+/// [`fragment_reassembly`] with `live`, which counts the bytes allocated by the process, so that memory is
+/// checked as well.
 ///
 /// # Panics
 ///
-/// When a packet is put together otherwise than by the model, or takes too much memory.
+/// If a packet is reassembled differently from the model, or takes too much memory.
 pub fn fragment_reassembly_measured(bytes: &[u8], live: fn() -> usize) {
     let mut script = Script::new(bytes);
     let lies = script.u8() & LIES != 0;
@@ -85,23 +83,23 @@ struct Rig {
     /// The number of the model's packet 0.
     first: Seq16,
     now: Time,
-    /// The newest packet of which the whole came, or that the numbers went on to.
+    /// The newest complete packet, or the number that the numbers advanced to.
     newest: i64,
     model: Model,
     lies: bool,
-    /// Bytes that the endpoint has allocated.
+    /// Bytes allocated by the endpoint.
     held: usize,
     live: fn() -> usize,
 }
 
-/// What has come, by numbers that do not wrap.
+/// What was received, by numbers that do not wrap.
 #[derive(Default)]
 struct Model {
-    /// Whole packets.
+    /// Complete packets.
     received: BTreeSet<i64>,
-    /// Of others, the fragments.
+    /// The received fragments of other packets.
     parts: BTreeMap<i64, BTreeSet<u8>>,
-    /// The newest packet of which anything came.
+    /// The newest packet of which anything was received.
     newest: Option<i64>,
     heard: Option<Time>,
 }
@@ -135,7 +133,7 @@ impl Rig {
         }
     }
 
-    /// A packet not too far from the newest to be told from one of another turn of the numbers.
+    /// A packet close enough to the newest that its number is unambiguous.
     fn number(&self, script: &mut Script<'_>) -> i64 {
         self.newest + i64::from(script.u8()) - BEHIND
     }
@@ -144,14 +142,14 @@ impl Rig {
         Seq16(self.first.0.wrapping_add(u16::try_from(number.rem_euclid(1 << 16)).unwrap_or_default()))
     }
 
-    /// Bytes of a packet as an honest peer sends it. It needs fragments, if there may be any.
+    /// Length of a packet as an honest peer sends it. It needs fragments if there may be any.
     fn len(&self, number: i64) -> usize {
         let (one, most) = (u64::from(self.config.fragment_above), u64::from(self.config.payload_max));
         let len = if most > one { one + 1 + mix(number) % (most - one) } else { 1 + mix(number) % one };
         usize::try_from(len).unwrap_or_default()
     }
 
-    /// How many fragments an honest peer makes of a packet.
+    /// Number of fragments that an honest peer makes of a packet.
     fn fragments(&self, number: i64) -> usize {
         self.len(number).div_ceil(self.config.fragment_above.into())
     }
@@ -198,14 +196,14 @@ impl Rig {
         assert!(packet.iter().flatten().all(|packet| packet.len() as u64 <= most));
         let stats = self.endpoint.stats();
         assert_eq!(stats.rejected.total(), refused + u64::from(packet.is_err()));
-        // One more than there are places; the numbers received; a place each.
+        // One more than there are places; the received numbers; one entry per place.
         let bound = (u64::from(self.config.reassemblies) + 1) * (most + 200) + 20_000;
         assert!(self.held as u64 <= bound, "{} bytes held, {bound} at most", self.held);
         packet
     }
 }
 
-/// Why the model takes nothing.
+/// Why the model rejects something.
 enum NotTaken {
     Stale,
     Duplicate,
@@ -230,7 +228,7 @@ impl Model {
         Ok(())
     }
 
-    /// Takes a fragment; `true`: its packet is whole.
+    /// Takes a fragment. Returns `true` if that completes its packet.
     fn fragment(
         &mut self,
         now: Time,
@@ -276,7 +274,7 @@ impl Model {
     }
 }
 
-/// A number of the packet that looks like chance.
+/// A pseudo-random number for the packet.
 fn mix(number: i64) -> u64 {
     number.unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
 }
@@ -295,12 +293,12 @@ fn datagram(sequence: Seq16, fragment: Option<[u8; 2]>, data: &[u8]) -> Vec<u8> 
     bytes
 }
 
-/// Scripts to start from: with and without lies, few places and many, at a turn of the numbers and
-/// elsewhere.
+/// Seed scripts: with and without forgeries, with few places and many, with and without a wrap of the
+/// numbers.
 #[must_use]
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
-    // Bytes of a fragment, most fragments, places; each less one.
+    // Bytes per fragment, most fragments, places; each minus one.
     for (size, limits) in [("many", [9u16, 255, 255]), ("few", [99, 3, 1]), ("one", [0, 20, 15])] {
         for (name, flags) in [("honest", 0), ("lies", LIES)] {
             for (turn, first) in [("start", 0u16), ("turn", u16::MAX - 20)] {
@@ -316,7 +314,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Packets with a fragment missing that comes later, or never; copies; others in between.
+/// Packets with a fragment that comes later or never; duplicates; others in between.
 fn traffic(bytes: &mut Vec<u8>) {
     let base = BEHIND.to_le_bytes()[0];
     for round in 0..30u8 {
@@ -328,7 +326,7 @@ fn traffic(bytes: &mut Vec<u8>) {
 }
 
 const PROTOCOL: u32 = 0x7777_6c64;
-/// How far before the newest packet those of a script start.
+/// How far before the newest packet the numbers in a script start.
 const BEHIND: i64 = 150;
-/// Longer scripts end here.
+/// Longer scripts are cut off here.
 const OPERATIONS_MAX: u32 = 300;

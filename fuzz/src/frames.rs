@@ -1,4 +1,4 @@
-//! A body of frames encodes to what it was decoded from.
+//! A body of frames encodes to the bytes it was decoded from.
 
 use whitewater::inside::session::wire::{
     AckFrame, CLOSE_TEXT_MAX, EcnFrame, FRAMES_MAX, Frame, FrameWriter, Frames, KcpPart, LossFrame,
@@ -9,7 +9,7 @@ use whitewater::packet::Seq16;
 ///
 /// # Panics
 ///
-/// When other bytes come back, or more frames than there may be, or a frame that is larger than it may be.
+/// If it encodes to other bytes, or has too many or too large frames.
 pub fn frames_decode(body: &[u8]) {
     let Ok(frames) = Frames::parse(body) else {
         return;

@@ -1,16 +1,16 @@
-//! What a receiver holds, plainly: a list of what can be read and a map of what waits for a gap.
+//! A naive model of a receiver: a list of what can be read and a map of what waits behind a gap.
 
 use std::collections::{BTreeMap, VecDeque};
 use whitewater::kcp::Sn;
 
-/// A receiver that copies everything and looks for everything.
+/// A receiver that copies everything and searches for everything.
 pub struct Inbox {
     nxt: Sn,
-    /// Segments before `nxt`, not read.
+    /// Segments before `nxt` that were not read.
     queue: VecDeque<Segment>,
-    /// Segments from `nxt` on, by how many have arrived in order before them.
+    /// Segments from `nxt` on, by the number of segments received in order before them.
     parked: BTreeMap<u64, Segment>,
-    /// Segments that have arrived in order.
+    /// Number of segments received in order.
     count: u64,
     /// `frg` of the last of them.
     last_frg: u8,
@@ -22,7 +22,7 @@ struct Segment {
 }
 
 impl Inbox {
-    /// An empty one that expects `nxt` first.
+    /// An empty receiver that expects `nxt` first.
     #[must_use]
     pub const fn new(nxt: Sn) -> Self {
         Self { nxt, queue: VecDeque::new(), parked: BTreeMap::new(), count: 0, last_frg: 0 }
@@ -34,8 +34,8 @@ impl Inbox {
         (self.nxt, self.queue.len(), self.parked.len())
     }
 
-    /// Takes a PUSH: the first of its number, within the window, and with a `frg` that goes on from
-    /// those of both neighbours.
+    /// Takes a PUSH if it is the first with its number, within the window, and its `frg` continues those of
+    /// both neighbours.
     pub fn push(&mut self, sn: Sn, frg: u8, data: &[u8], rcv_wnd: u16) {
         let Ok(ahead) = u16::try_from(sn.distance(self.nxt)) else { return };
         let at = self.count + u64::from(ahead);
@@ -51,7 +51,7 @@ impl Inbox {
         }
     }
 
-    /// Moves what has no gap before it, as far as the window has room.
+    /// Moves segments without a gap before them, as far as the window has room.
     pub fn deliver(&mut self, rcv_wnd: u16) {
         while self.queue.len() < rcv_wnd.into()
             && let Some(segment) = self.parked.remove(&self.count)
@@ -63,7 +63,7 @@ impl Inbox {
         }
     }
 
-    /// The next message, if all of it is there.
+    /// The next message, if it is complete.
     #[must_use]
     pub fn peek(&self) -> Option<Vec<u8>> {
         let last = usize::from(self.queue.front()?.frg);
@@ -71,7 +71,7 @@ impl Inbox {
         Some(self.queue.iter().take(last + 1).flat_map(|segment| segment.data.iter().copied()).collect())
     }
 
-    /// Takes the next message, if all of it is there.
+    /// Removes the next message, if it is complete.
     pub fn pop(&mut self, rcv_wnd: u16) -> Option<Vec<u8>> {
         let message = self.peek()?;
         while self.queue.pop_front().is_some_and(|segment| segment.frg > 0) {}

@@ -1,8 +1,8 @@
 //! One control block under a script of calls, from an honest user and from any peer.
 //!
-//! Its twin gets the same calls in their other flavour (`send_bytes`, `input_bytes`, `recv_bytes`)
-//! and only those that succeeded: what it sends and counts must not differ. So a refused call has
-//! changed nothing, ever. The twin may log its events: neither does that.
+//! Its twin gets the same calls in their other variants (`send_bytes`, `input_bytes`, `recv_bytes`), and only
+//! the successful ones. What it sends and counts must not differ, so refused calls change nothing, ever. The
+//! twin may also log events, which changes nothing either.
 
 mod watch;
 
@@ -23,17 +23,17 @@ use whitewater::machine::DatagramQueue;
 ///
 /// # Panics
 ///
-/// When the control block breaks a promise.
+/// If the control block breaks a promise.
 pub fn kcp_input(script: &[u8]) {
     kcp_input_measured(script, || 0);
 }
 
-/// [`kcp_input`] where `live` counts the bytes allocated by the process, so that a promise about
-/// memory can be broken too.
+/// [`kcp_input`] with `live`, which counts the bytes allocated by the process, so that memory is checked as
+/// well.
 ///
 /// # Panics
 ///
-/// When the control block breaks a promise.
+/// If the control block breaks a promise.
 pub fn kcp_input_measured(script: &[u8], live: fn() -> usize) {
     let mut script = Script::new(script);
     let Some(mut rig) = Rig::new(&mut script, live) else { return };
@@ -55,7 +55,7 @@ pub mod op {
     pub const CONFIGURE: u8 = 0;
     /// Length u16, first payload byte u8.
     pub const SEND: u8 = 1;
-    /// Room u16.
+    /// Length of the buffer u16.
     pub const RECV: u8 = 2;
     /// ms u16, then an update.
     pub const WAIT: u8 = 3;
@@ -69,50 +69,51 @@ pub mod op {
     pub const DATAGRAM: u8 = 7;
     /// Count u8, then segments (`Rig::segment`) of one datagram.
     pub const SEGMENTS: u8 = 8;
-    /// Mask u16, wnd u16: an honest peer's ACKs of what the mask names in flight.
+    /// Mask u16, wnd u16: an honest peer's ACKs for the segments in flight that the mask selects.
     pub const ACK: u8 = 9;
-    /// Which u8: a datagram of our own comes back.
+    /// Which u8: one of our own datagrams comes back.
     pub const ECHO: u8 = 10;
     /// No argument.
     pub const SHRINK: u8 = 11;
-    /// Window u16, payload bytes a second u32: another congestion controller.
+    /// Window u16, payload bytes per second u32: another congestion controller.
     pub const PACE: u8 = 12;
-    /// Half of u32 ms forward, less than the wire's clock can tell from back, then an update.
+    /// Half of u32 ms forward, little enough for the wire's clock not to mistake it for backward, then an
+    /// update.
     pub const JUMP: u8 = 13;
     /// ms u16 backward, then an update.
     pub const BACK: u8 = 14;
-    /// First number less the one expected i16, how many u8, shape u8: a peer's PUSHes.
+    /// First number relative to the expected one i16, how many u8, shape u8: a peer's PUSHes.
     pub const PUSHES: u8 = 15;
-    /// How many there are: a byte means itself modulo this.
+    /// Number of operations: a byte stands for itself modulo this.
     pub const COUNT: u8 = 16;
 }
 
-/// The control block, its twin, and what an onlooker knows of them.
+/// The control block, its twin, and what an observer knows about them.
 struct Rig {
     subject: Kcp<DatagramQueue>,
     twin: Kcp<DatagramQueue>,
     conv: Conv,
     now: Time,
-    /// The twin is sent shared buffers. They keep streams from filling up segments: no streams then.
+    /// The twin sends shared buffers. They do not fill up segments of streams, so there are no streams then.
     shares: bool,
     /// `set_congestion` was called.
     paced: bool,
-    /// The largest value of each knob so far.
+    /// The largest value of each setting so far.
     most: Config,
     /// Payload accepted and not sent yet.
     waiting: VecDeque<u8>,
-    /// What was sent, from `first` on, until `una` moves over it.
+    /// What was sent, from `first` on, until `una` passes it.
     flying: VecDeque<Flying>,
     first: Sn,
-    /// What the peer's PUSHes come to.
+    /// What the peer's PUSHes should result in.
     inbox: Inbox,
-    /// Number and time of every PUSH taken.
+    /// Number and time of every accepted PUSH.
     taken: HashSet<(u32, u32)>,
     /// The last datagrams sent.
     recent: VecDeque<Vec<u8>>,
-    /// Segments sent and looked at.
+    /// Number of segments sent and checked.
     segments: usize,
-    /// What `check` said last.
+    /// What `check` last returned.
     wake: Option<Time>,
     /// What the twin has logged.
     book: Option<KcpBook>,
@@ -173,7 +174,7 @@ impl Rig {
         }
     }
 
-    /// Does one operation; returns whether it was an update.
+    /// Performs one operation. Returns whether it was an update.
     fn step(&mut self, script: &mut Script<'_>) -> bool {
         match script.u8() % op::COUNT {
             op::CONFIGURE => self.configure(&Self::config(self.shares, script)),
@@ -204,7 +205,7 @@ impl Rig {
             op::SHRINK => {
                 self.measured(Kcp::shrink);
                 if self.subject.config().recovery != Recovery::Classic {
-                    self.twin.shrink(); // what it forgets then shows
+                    self.twin.shrink(); // shows if it drops something
                 }
             }
             op::PACE => {
@@ -253,7 +254,7 @@ impl Rig {
 
     fn recv(&mut self, room: usize) {
         let size = self.subject.peek_size();
-        let room = room.min(size.unwrap_or(0) + 16); // as good as more, and quicker to make
+        let room = room.min(size.unwrap_or(0) + 16); // equivalent, and faster to allocate
         let (mut peeked, mut buf) = (vec![0; room], vec![0; room]);
         let peek = self.subject.peek(&mut peeked);
         let was_closed = self.window() == 0;
@@ -315,7 +316,7 @@ impl Rig {
         }
     }
 
-    /// Appends a segment whose numbers are near those that matter.
+    /// Appends a segment with numbers near the interesting ones.
     fn segment(&self, script: &mut Script<'_>, datagram: &mut Vec<u8>) {
         let shape = script.u8();
         let cmd = match shape % 4 {
@@ -343,7 +344,7 @@ impl Rig {
         }
     }
 
-    /// A number: one byte says what it is near to, two how near, or four say all of it.
+    /// A number: one byte says what it is near to and two how near, or four say all of it.
     fn number(&self, script: &mut Script<'_>) -> u32 {
         let stats = self.subject.stats();
         let half = 1 << 31;
@@ -364,7 +365,7 @@ impl Rig {
         near.wrapping_add_signed(offset.cast_signed().into())
     }
 
-    /// Small segments in order, of whole messages or of none.
+    /// Small consecutive segments, of complete messages or of none.
     fn pushes(&mut self, from: i32, count: u8, shape: u8) {
         let data = payload(usize::from(shape >> 4), shape);
         let rcv_nxt = self.subject.stats().rcv_nxt.0;
@@ -403,7 +404,7 @@ impl Rig {
         Header { conv: self.conv, cmd, frg: 0, wnd, ts: Millis(0), sn: Sn(0), una: self.first }
     }
 
-    /// The window that is advertised.
+    /// The advertised window.
     fn window(&self) -> u16 {
         let queued = u16::try_from(self.subject.stats().rcv_queue).unwrap_or(u16::MAX);
         self.subject.config().rcv_wnd.saturating_sub(queued)
@@ -428,7 +429,7 @@ impl Rig {
     }
 }
 
-/// A window and a rate, whatever happens.
+/// A constant window and rate.
 #[derive(Clone, Copy, Debug)]
 struct Fixed {
     window: u32,
@@ -450,12 +451,12 @@ fn without_rejected(mut stats: Stats) -> Stats {
     stats
 }
 
-/// How far `sn` is after `from`; `None`: it is before.
+/// How far `sn` is after `from`; `None` if it is before.
 fn index_of(sn: Sn, from: Sn) -> Option<usize> {
     usize::try_from(sn.distance(from)).ok()
 }
 
-/// Segments looked at after which a script ends: it has made its point.
+/// Segments checked after which a script ends.
 const SEGMENTS_MAX: usize = 100_000;
-/// Datagrams kept to come back.
+/// Datagrams kept for coming back.
 const RECENT: usize = 4;

@@ -1,9 +1,9 @@
-//! A [`Config`] in a script: 25 bytes, two a knob.
+//! A [`Config`] in a script: 25 bytes, two per setting.
 
 use super::script::Script;
 use whitewater::kcp::{Config, Modern, Recovery};
 
-/// Reads a config; every knob is in its range unless the first byte asks for whatever comes.
+/// Reads a config. Every setting is in range unless the first byte says otherwise.
 pub fn read(script: &mut Script<'_>) -> Config {
     let flags = script.u8();
     let mut knob = |min, max| if flags & RAW != 0 { script.u16() } else { script.in_range(min, max) };
@@ -27,7 +27,7 @@ pub fn read(script: &mut Script<'_>) -> Config {
     }
 }
 
-/// By time, at once or at a beat, or as in ikcp.c.
+/// By timing, at once or at intervals, or as in ikcp.c.
 fn recovery(flags: u8) -> Recovery {
     if flags & MODERN == 0 {
         return Recovery::Classic;
@@ -35,8 +35,8 @@ fn recovery(flags: u8) -> Recovery {
     Recovery::Modern(Modern { at_once: flags & AT_ONCE != 0, ..Modern::default() })
 }
 
-/// Writes a config in range so that [`read`] gives it back, but for limits of the send queue that
-/// a script cannot name exactly.
+/// Writes a valid config so that [`read`] returns it, except for limits of the send queue that a script
+/// cannot express exactly.
 pub fn write(config: &Config, script: &mut Vec<u8>) {
     let flag = |set, flag| if set { flag } else { 0 };
     let modern = config.recovery != Recovery::Classic;

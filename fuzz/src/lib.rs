@@ -1,5 +1,5 @@
-//! What must hold for every input, each a function of bytes: the fuzz targets search for inputs
-//! where it does not, `tests/regressions.rs` of the library replays those once found.
+//! What must hold for every input, as functions of bytes. The fuzz targets search for inputs that break it;
+//! `tests/regressions.rs` of the library replays those found.
 
 pub mod bits;
 pub mod channel;

@@ -1,4 +1,4 @@
-//! What event logs say, held against what was counted.
+//! Compares event logs with the counters.
 
 use whitewater::Time;
 use whitewater::events::Logged;
@@ -17,17 +17,18 @@ pub(crate) struct KcpBook {
 }
 
 impl KcpBook {
-    /// Switches the log of a fresh control block on.
+    /// Switches on the log of a fresh control block.
     pub(crate) fn open(kcp: &mut Kcp<DatagramQueue>, now: Time) -> Self {
         kcp.log_events(now, MOST);
         Self { first: kcp.stats().snd_nxt, sent: 0, acked: 0, resends: 0, bytes: [0; 2] }
     }
 
-    /// Takes what there is, and compares. `false`: some of it is missing, and there is nothing more to compare.
+    /// Reads the log and compares. Returns `false` if events are missing, so that there is nothing to compare
+    /// any more.
     ///
     /// # Panics
     ///
-    /// When a line is none, or the log says other than the statistics.
+    /// If a line is invalid, or the log disagrees with the statistics.
     pub(crate) fn check(&mut self, kcp: &mut Kcp<DatagramQueue>) -> bool {
         while let Some(logged) = kcp.poll_log() {
             check_line(&logged.to_string());
@@ -56,19 +57,19 @@ impl KcpBook {
 /// The log of a session, added up since it was switched on.
 #[derive(Debug, Default)]
 pub(crate) struct SessionBook {
-    /// Datagrams sent and received, by the statistics then.
+    /// Datagrams sent and received by then, from the statistics.
     base: Option<[u64; 2]>,
     counts: [u64; 2],
-    /// Some of it is missing, or the session went off before it was looked at.
+    /// Events are missing, or the session was active before logging began.
     is_over: bool,
 }
 
 impl SessionBook {
-    /// Switches the log on if it is not, takes what there is, and compares.
+    /// Switches on the log if it is off, reads it, and compares.
     ///
     /// # Panics
     ///
-    /// When a line is none, or the log says other than the statistics.
+    /// If a line is invalid, or the log disagrees with the statistics.
     pub(crate) fn check(&mut self, connection: &mut Connection<Blob>) {
         let stats = connection.stats();
         let Some(base) = self.base else {
@@ -90,7 +91,7 @@ impl SessionBook {
     }
 }
 
-/// One flat object of JSON.
+/// Checks that a line is one flat JSON object.
 fn check_line(line: &str) {
     assert!(line.starts_with("{\"t\":") && line.ends_with('}'), "{line}");
     let count = |what: char| line.chars().filter(|one| *one == what).count();
@@ -98,5 +99,5 @@ fn check_line(line: &str) {
     assert!(!line.chars().any(char::is_control), "{line:?}");
 }
 
-/// Events kept between two looks.
+/// Most events kept between two checks.
 const MOST: usize = 20_000;

@@ -1,8 +1,8 @@
 //! One endpoint of packets under a script of calls, from an honest user and from any peer.
 //!
-//! Its twin gets the same calls but for those that were refused: what it sends and counts must not
-//! differ. So a refused datagram has changed nothing, ever. What it sends is read by a plain reading of
-//! the format, and must tell of nothing that was not received.
+//! Its twin gets the same calls except for refused ones. What it sends and counts must not differ, so refused
+//! datagrams change nothing, ever. What it sends is parsed by a naive parser, and must not acknowledge
+//! anything that was not received.
 
 use super::script::{Script, payload};
 use std::collections::HashSet;
@@ -15,23 +15,23 @@ use whitewater::packet::{Endpoint, PacketConfig, Seq16};
 pub mod op {
     /// Length u16, first payload byte u8.
     pub const SEND: u8 = 0;
-    /// Any datagram: length u8, so many bytes.
+    /// Any datagram: length u8, the bytes.
     pub const BYTES: u8 = 1;
-    /// A packet of the peer: its number, from the newest one on u8, acks, payload length u16.
+    /// A packet of the peer: its number relative to the newest u8, acks, payload length u16.
     pub const PACKET: u8 = 2;
-    /// A fragment of one: the same, before the length its id u8 and the last one u8.
+    /// A fragment of one: the same, with its id u8 and the last id u8 before the length.
     pub const FRAGMENT: u8 = 3;
     /// ms u16, then an update.
     pub const WAIT: u8 = 4;
     /// Until `check` says, then an update.
     pub const WAKE: u8 = 5;
-    /// Takes out what was acknowledged, so many at most: u8.
+    /// Takes up to u8 acknowledged numbers.
     pub const POP: u8 = 6;
-    /// What the peer sent last comes again, with one byte changed: which u8, and how u8.
+    /// The peer's last datagram again with one byte changed: which u8, and how u8.
     pub const AGAIN: u8 = 7;
-    /// The numbers of the peer go on by so many: u16.
+    /// The peer's numbers advance by u16.
     pub const SKIP: u8 = 8;
-    /// Operations there are.
+    /// Number of operations.
     pub const COUNT: u8 = 9;
 }
 
@@ -39,7 +39,7 @@ pub mod op {
 ///
 /// # Panics
 ///
-/// When the endpoint breaks a promise.
+/// If the endpoint breaks a promise.
 pub fn packet_read(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let config = config(&mut script);
@@ -90,13 +90,13 @@ struct Rig {
     twin: Endpoint<DatagramQueue>,
     config: PacketConfig,
     now: Time,
-    /// About the number that the peer sends next.
+    /// Approximately the next number of the peer.
     peer_next: Seq16,
     /// What the peer sent last.
     last: Vec<u8>,
-    /// Numbers sent and not known to have arrived.
+    /// Sent numbers not known to have arrived.
     unacked: HashSet<u16>,
-    /// Numbers of the peer of which the whole packet was taken.
+    /// Numbers of the peer's packets that were received completely.
     received: HashSet<u16>,
     refused: u64,
 }
@@ -194,7 +194,7 @@ impl Rig {
         self.last = datagram.to_vec();
     }
 
-    /// What was sent: packets with their numbers, put together again.
+    /// The packets that were sent, reassembled, with their numbers.
     fn drain(&mut self) -> Vec<(u16, Vec<u8>)> {
         let mut packets: Vec<(u16, Vec<u8>)> = Vec::new();
         while let Some(datagram) = self.subject.output_mut().pop() {
@@ -226,14 +226,14 @@ impl Rig {
         assert_eq!(rejected.total(), self.refused);
         assert_eq!(stats, self.twin.stats(), "a refused datagram has changed something");
         assert_eq!(self.subject.check(self.now), self.twin.check(self.now));
-        let tick = Duration::from_micros(1); // the smoothed one is rounded
+        let tick = Duration::from_micros(1); // the smoothed value is rounded
         assert!(stats.rtt_min <= stats.rtt + tick && stats.rtt <= stats.rtt_max + tick, "{stats:?}");
         assert!((0.0..=1.0).contains(&stats.loss) && stats.lost + stats.acked <= 2 * stats.sent, "{stats:?}");
         assert!(stats.acked <= stats.sent && stats.keepalives <= stats.sent, "{stats:?}");
     }
 }
 
-/// The header of a packet of the peer, as the script says: legal or not.
+/// The header of a packet of the peer, valid or not, as the script says.
 fn header(script: &mut Script<'_>, peer_next: Seq16, fragment: Option<[u8; 2]>) -> Vec<u8> {
     let sequence = peer_next.add(script.u8().into()).sub(BEHIND);
     let prefix = script.u8();
@@ -246,7 +246,7 @@ fn header(script: &mut Script<'_>, peer_next: Seq16, fragment: Option<[u8; 2]>) 
     header
 }
 
-/// A plain reading of a legal datagram: number, fragment, what it acknowledges, payload.
+/// Naively parses a valid datagram: number, fragment, acknowledged numbers, payload.
 fn plainly(datagram: &[u8]) -> (u16, Option<[u8; 2]>, Vec<u16>, &[u8]) {
     let mut script = Script::new(datagram);
     assert_eq!(script.u32(), PROTOCOL);
@@ -264,7 +264,7 @@ fn plainly(datagram: &[u8]) -> (u16, Option<[u8; 2]>, Vec<u16>, &[u8]) {
     (sequence, fragment, acks, script.bytes(usize::MAX))
 }
 
-/// Scripts to start from: both ends send, with losses, fragments, copies and silence.
+/// Seed scripts: both ends send, with losses, fragments, duplicates and silence.
 #[must_use]
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
@@ -286,7 +286,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Packets both ways, some of the peer's lost; the peer acknowledges the newest by its distance of 0.
+/// Packets both ways, with some of the peer's lost; the peer acknowledges the newest with a distance of 0.
 fn honest(bytes: &mut Vec<u8>) {
     let base = BEHIND.to_le_bytes()[0];
     for round in 0..60u8 {
@@ -303,7 +303,7 @@ fn honest(bytes: &mut Vec<u8>) {
     }
 }
 
-/// What an honest peer does not send, beside what it does.
+/// What no honest peer sends, in addition to what it does.
 fn hostile(bytes: &mut Vec<u8>) {
     honest(bytes);
     for round in 0..30u8 {
@@ -315,7 +315,7 @@ fn hostile(bytes: &mut Vec<u8>) {
 }
 
 const PROTOCOL: u32 = 0x7777_6c64;
-/// How far before the next number of the peer those of a script start.
+/// How far before the peer's next number the numbers in a script start.
 const BEHIND: u16 = 100;
-/// Longer scripts end here.
+/// Longer scripts are cut off here.
 const OPERATIONS_MAX: u32 = 1000;

@@ -1,5 +1,5 @@
-//! Two control blocks over a bad link, in virtual time. When the link turns good everything
-//! arrives, once and in order, and then both ends have nothing left to do.
+//! Two control blocks over a bad link in virtual time. Once the link is good, everything arrives, once and in
+//! order, and then both ends have nothing left to do.
 
 use super::script::{Script, payload};
 use bytes::Bytes;
@@ -9,13 +9,12 @@ use whitewater::Time;
 use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery, Sn};
 use whitewater::machine::DatagramQueue;
 
-/// Runs a script: [`flag`]s, then for both ends first number, clock and config, then operations
-/// [`op`].
+/// Runs a script: [`flag`]s, then first number, clock and config of both ends, then operations [`op`].
 ///
 /// # Panics
 ///
-/// When a message is lost, doubled, damaged or out of order, when the link is good and it still
-/// does not arrive in time, or when an end is not idle in the end.
+/// If a message is lost, duplicated, altered or out of order, does not arrive in time over the good link, or
+/// an end is not idle at the end.
 pub fn kcp_pair(script: &[u8]) {
     let mut script = Script::new(script);
     let flags = script.u8();
@@ -45,26 +44,26 @@ pub mod flag {
     pub const FLUSHES: u8 = 2;
     /// Update every 10 ms, whatever `check` says.
     pub const TICKS: u8 = 4;
-    /// The calls that share buffers.
+    /// Use the calls that share buffers.
     pub const SHARES: u8 = 8;
 }
 
-/// Operation bytes of a script, each with its arguments. The high bit names the end.
+/// Operation bytes of a script, each with its arguments. The high bit selects the end.
 pub mod op {
     /// Length u16, how many u8.
     pub const SEND: u8 = 0;
     /// ms u16.
     pub const WAIT: u8 = 1;
-    /// A bit for each of 32 datagrams in turn: lost u32, doubled u32, late u32; delay u8 and
+    /// One bit for each of 32 datagrams, used cyclically: lost u32, duplicated u32, late u32; delay u8 and
     /// lateness u8 in units of 8 ms.
     pub const LINK: u8 = 2;
-    /// How many messages more u8, and then none; 255: all, as at the start.
+    /// How many more messages to read u8, then none; 255: all, as at the start.
     pub const READ: u8 = 3;
     /// A config; `config`.
     pub const CONFIGURE: u8 = 4;
     /// No argument.
     pub const FLUSH: u8 = 5;
-    /// How many there are.
+    /// Number of operations.
     pub const COUNT: u8 = 6;
     /// The other end does it.
     pub const OTHER: u8 = 0x80;
@@ -72,7 +71,7 @@ pub mod op {
 
 struct Pair {
     ends: [End; 2],
-    /// Since the start.
+    /// Time since the start.
     now: Duration,
     streams: bool,
     flushes: bool,
@@ -84,7 +83,7 @@ struct End {
     kcp: Kcp<DatagramQueue>,
     clock: Time,
     next_tick: Duration,
-    /// The way to the other end.
+    /// The link to the other end.
     link: Link,
     /// What the other end sent and this one has not read: length and first byte of each message.
     messages: VecDeque<(usize, u8)>,
@@ -94,7 +93,7 @@ struct End {
     sent: u8,
 }
 
-/// What happens to datagrams: each has its bit in every mask, 32 in turn.
+/// What happens to datagrams: each has a bit in every mask, cyclically over 32.
 #[derive(Default)]
 struct Link {
     lost: u32,
@@ -103,7 +102,7 @@ struct Link {
     delay: Duration,
     lateness: Duration,
     count: u64,
-    /// Under way, by arrival.
+    /// In flight, by arrival.
     air: BTreeMap<(Duration, u64), Vec<u8>>,
 }
 
@@ -139,7 +138,7 @@ impl Pair {
         }
     }
 
-    /// Sends a message and notes that the other end has to read it.
+    /// Sends a message, and records that the other end must read it.
     fn send(&mut self, end: usize, len: usize) {
         let sender = &mut self.ends[end];
         if sender.kcp.wait_snd() > WAITING_MAX {
@@ -221,7 +220,7 @@ impl Pair {
         }
     }
 
-    /// Lets virtual time pass up to `until`; returns whether something is still to be done then.
+    /// Runs in virtual time up to `until`. Returns whether something is left to do then.
     fn run(&mut self, until: Duration) -> bool {
         let mut at_once = 0;
         loop {
@@ -257,7 +256,7 @@ impl Pair {
         [end.link.next_arrival(), end.wake(self.now, self.ticks)].into_iter().flatten().min()
     }
 
-    /// The link turns good: in bounded time everything arrives and both ends fall silent.
+    /// Makes the link good: in bounded time everything arrives and both ends fall silent.
     fn drain(&mut self) {
         self.ticks = false;
         for end in [0, 1] {
@@ -298,7 +297,7 @@ impl End {
         }
     }
 
-    /// What this end's clock shows.
+    /// The time on this end's clock.
     fn time(&self, now: Duration) -> Time {
         self.clock + now
     }
@@ -341,7 +340,7 @@ impl Link {
     }
 }
 
-/// Reads a config, 15 bytes: every knob in range, and small enough for a short run.
+/// Reads a config, 15 bytes: every setting in range, and small enough for a short run.
 fn config(script: &mut Script<'_>, stream: bool) -> Config {
     let flags = script.u8();
     let mtu = script.in_range(50, 1500);
@@ -366,7 +365,7 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
     }
 }
 
-/// As in ikcp.c, or by time, with repairs or without.
+/// As in ikcp.c, or by timing, with or without repairs.
 fn recovery(flags: u8) -> Recovery {
     let repairs = if flags & 8 != 0 { 50 + (flags >> 4) * 10 } else { 0 };
     match flags & 4 {
@@ -375,9 +374,9 @@ fn recovery(flags: u8) -> Recovery {
     }
 }
 
-/// First segment numbers: plain, and shortly before each sign flips.
+/// First segment numbers: ordinary ones, and shortly before each change of sign.
 const START: [Sn; 4] = [Sn(0), Sn(u32::MAX - 30), Sn((1 << 31) - 30), Sn(u32::MAX)];
-/// First times: plain, and shortly before the wire's clock wraps or its sign flips.
+/// First times: ordinary ones, and shortly before the wire's clock wraps or changes sign.
 const CLOCK: [Time; 4] = [
     Time::from_millis(1000),
     Time::from_millis((1 << 32) - 3000),
@@ -387,16 +386,16 @@ const CLOCK: [Time; 4] = [
 /// Time between two updates of an end that does not ask `check`.
 const TICK: Duration = Duration::from_millis(10);
 const LINK_UNIT: Duration = Duration::from_millis(8);
-/// One way, when the link is good.
+/// Delay in each direction of the good link.
 const GOOD_DELAY: Duration = Duration::from_millis(20);
-/// Virtual time that the operations of a script may take. It bounds how far an RTO backs off.
+/// Most virtual time that the operations of a script may take. It limits how far an RTO backs off.
 const SCRIPT_MAX: Duration = Duration::from_secs(300);
-/// Virtual time in which the rest arrives: the furthest RTO (twice the script's time), a window
-/// probe (120 s) ..
+/// Virtual time in which the rest arrives: the longest RTO (twice the script's time), a window probe (120 s)
+/// ..
 const DRAIN_MAX: Duration = Duration::from_secs(1000);
-/// .. and a window of one that moves a segment a round trip, both flush intervals in it.
+/// .. and a window of one segment per round trip, including both flush intervals.
 const DRAIN_MAX_EACH: Duration = Duration::from_secs(2);
-/// Segments that wait before a script's sends are skipped.
+/// Waiting segments from which on a script's sends are skipped.
 const WAITING_MAX: usize = 300;
-/// Events at one moment that are believed.
+/// Most events that may happen at the same time.
 const AT_ONCE_MAX: u32 = 1000;

@@ -1,5 +1,5 @@
-//! An end that protects and rebuilds, and a peer that may say anything: honest and forged repairs, marks,
-//! acknowledgements and segments. What is delivered may be forged; how much is held, sent and woken for is
+//! An end that protects and rebuilds segments, and a peer that may send anything: honest and forged repairs,
+//! marks, acknowledgements and segments. What is delivered may be forged; memory, traffic and wake-ups are
 //! bounded.
 
 use super::script::{Script, payload};
@@ -18,26 +18,28 @@ pub mod op {
     pub const WAIT: u8 = 1;
     /// Until `check` says, then an update.
     pub const SLEEP: u8 = 2;
-    /// A datagram of any segments: how many u8, then of each command, frg, and how far its sn and una are from what
-    /// would be honest, ts age, window, length, a byte.
+    /// A datagram of arbitrary segments: how many u8, then for each command, frg, and how far its sn and una
+    /// are from the honest values, age of ts, window, length, a byte.
     pub const SEGMENTS: u8 = 3;
-    /// ACKs as an honest peer's with any mark: mask u16, mark u8.
+    /// ACKs like an honest peer's with any mark: mask u16, mark u8.
     pub const ACK: u8 = 4;
-    /// PUSHes as an honest peer's: how far the first is from what is expected, and of the next 16 which arrive u16.
+    /// PUSHes like an honest peer's: how far the first is from the expected one, and which of the next 16
+    /// arrive u16.
     pub const PUSHES: u8 = 5;
-    /// A repair as an honest peer's: how far its first is from what is expected, which it covers u16, index, patience.
+    /// A repair like an honest peer's: how far its first is from the expected one, what it covers u16, index,
+    /// patience.
     pub const REPAIR: u8 = 6;
-    /// All that is there is read.
+    /// Reads everything.
     pub const RECV: u8 = 7;
-    /// The budget is another one: percent u8.
+    /// Changes the budget: percent u8.
     pub const BUDGET: u8 = 8;
-    /// What is empty is given back.
+    /// Frees what is empty.
     pub const SHRINK: u8 = 9;
     /// s u8 forward, then an update.
     pub const JUMP: u8 = 10;
     /// ms u16 back, then an update.
     pub const BACK: u8 = 11;
-    /// Operations there are.
+    /// Number of operations.
     pub const COUNT: u8 = 12;
 }
 
@@ -45,10 +47,10 @@ struct Rig {
     subject: Kcp<DatagramQueue>,
     now: Time,
     encoder: Encoder,
-    /// Bytes of new segments with their headers and 28 a datagram, and of what protects them.
+    /// Bytes of new segments including headers and 28 per datagram, and of what protects them.
     new: u64,
     unasked: u64,
-    /// The number after the newest sent, and the largest budget so far, percent.
+    /// The number after the newest sent, and the largest budget so far in percent.
     nxt: Sn,
     percent: u64,
 }
@@ -57,7 +59,7 @@ struct Rig {
 ///
 /// # Panics
 ///
-/// When the control block holds, sends or wakes more than it may.
+/// If the control block exceeds its bounds on memory, traffic or wake-ups.
 pub fn protection(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let config = config(script.u8());
@@ -211,7 +213,7 @@ impl Rig {
         let rcv_wnd = u32::from(config.rcv_wnd);
         assert!(stats.rcv_queue <= rcv_wnd && stats.rcv_buf <= rcv_wnd, "{stats:?}");
         assert!(stats.in_flight <= config.snd_wnd.into() && !stats.snd_nxt.is_before(stats.snd_una));
-        // An update leaves nothing to do at once.
+        // After an update nothing is due at once.
         self.subject.update(self.now);
         self.subject.update(self.now);
         let wake = self.subject.check(self.now);
@@ -223,7 +225,7 @@ impl Rig {
         assert!(self.unasked * 100 <= (self.new + (64 << 10)) * self.percent, "{stats:?}");
     }
 
-    /// Takes what was sent and counts what was new in it, and repairs.
+    /// Takes what was sent, and counts new data and repairs.
     fn drain(&mut self) {
         while let Some(datagram) = self.subject.output_mut().pop() {
             assert!(datagram.len() <= 1400);
@@ -254,7 +256,7 @@ fn sent(sn: Sn) -> [u8; 40] {
     [sn.0.to_le_bytes()[0]; 40]
 }
 
-/// Scripts to start from: a game with marks, losses and repairs.
+/// Seed scripts: a game with marks, losses and repairs.
 #[must_use]
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
@@ -282,5 +284,5 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Most operations of a script that are done.
+/// Most operations of a script that are performed.
 const STEPS: usize = 2000;

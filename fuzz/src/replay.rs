@@ -1,4 +1,4 @@
-//! The replay window is the set of the numbers that came.
+//! The replay window behaves like a set of numbers.
 
 use super::script::Script;
 use std::collections::BTreeSet;
@@ -6,15 +6,15 @@ use whitewater::inside::session::replay::{ReplayWindow, Replayed, WINDOW, expand
 
 /// Operations of a script.
 pub mod op {
-    /// A number so far behind the newest: u16.
+    /// A number this far behind the newest: u16.
     pub const BEHIND: u8 = 0;
-    /// A number so far ahead of the newest: u16.
+    /// A number this far ahead of the newest: u16.
     pub const AHEAD: u8 = 1;
     /// Any number, high half first: u32, u32.
     pub const ANY: u8 = 2;
-    /// As the last one, looked at and not marked.
+    /// The same, checked but not marked.
     pub const LOOK: u8 = 3;
-    /// Operations there are.
+    /// Number of operations.
     pub const COUNT: u8 = 4;
 }
 
@@ -22,7 +22,7 @@ pub mod op {
 ///
 /// # Panics
 ///
-/// When the window answers otherwise than a set, or what is sent of a number does not give it back.
+/// If the window answers differently from a set, or the low half of a number does not expand to it.
 pub fn replay_window(script: &[u8]) {
     let mut script = Script::new(script);
     let mut window = ReplayWindow::default();
@@ -58,7 +58,7 @@ pub fn replay_window(script: &[u8]) {
     }
 }
 
-/// Runs in order, backwards, over the edges of the window and of the numbers.
+/// Numbers in order, backwards, and across the edges of the window and of the range.
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let step = |op: u8, by: u16| [&[op][..], &by.to_le_bytes()].concat();
     let any = |op: u8, pn: u64| {

@@ -1,14 +1,14 @@
-//! Reads a script: operation bytes, each with its arguments, little-endian. Every byte string is a
-//! script, and what is cut off reads as zero.
+//! Reads a script: operation bytes, each with its arguments, little-endian. Every byte string is a script,
+//! and anything missing at the end reads as zero.
 
-/// What is left of a script.
+/// The rest of a script.
 #[derive(Clone, Debug)]
 pub struct Script<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Script<'a> {
-    /// A script from its start.
+    /// A script, from its start.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -43,7 +43,7 @@ impl<'a> Script<'a> {
         u32::from_le_bytes(self.array())
     }
 
-    /// A number of `[min, max]`, from two bytes that say how far it is from `min`.
+    /// A number in `[min, max]`, from two bytes that say how far it is from `min`.
     pub fn in_range(&mut self, min: u16, max: u16) -> u16 {
         let span = u32::from(max) - u32::from(min) + 1;
         let above = u32::from(self.u16()) % span;
@@ -59,7 +59,7 @@ impl<'a> Script<'a> {
     }
 }
 
-/// `len` payload bytes, told apart by `start`. Source: `tests/vectors/kcp/README.md`, `send`.
+/// `len` payload bytes that depend on `start`. Source: `tests/vectors/kcp/README.md`, `send`.
 pub fn payload(len: usize, start: u8) -> Vec<u8> {
     let byte = |i: usize| (usize::from(start) + i + 13 * (i / 256)).to_le_bytes()[0];
     (0..len).map(byte).collect()

@@ -1,4 +1,4 @@
-//! Scripts and datagrams to start from, made of the recorded traces (`tests/vectors/kcp/README.md`).
+//! Seed scripts and datagrams, made from the recorded traces (`tests/vectors/kcp/README.md`).
 
 use super::input::op;
 #[cfg(feature = "crypto")]
@@ -21,7 +21,7 @@ use whitewater::kcp::wire::segments;
 pub struct Seed {
     /// Name of the fuzz target.
     pub target: &'static str,
-    /// Name of the file, one a target.
+    /// Name of the file, unique per target.
     pub name: String,
     /// The input.
     pub bytes: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Seed {
 ///
 /// # Errors
 ///
-/// When a trace cannot be read.
+/// If a trace cannot be read.
 pub fn all(folder: &Path) -> io::Result<Vec<Seed>> {
     let mut traces: Vec<_> =
         fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
@@ -88,7 +88,7 @@ struct Trace {
     ends: (End, End),
     /// Datagrams so far; later lines name them by their number.
     datagrams: Vec<Vec<u8>>,
-    /// What was given to `input`.
+    /// The datagrams passed to `input`.
     inputs: Vec<Vec<u8>>,
 }
 
@@ -98,7 +98,7 @@ struct End {
     conv: u32,
     first: (u32, u32),
     config: Config,
-    /// The config when the operations start.
+    /// The config at the start of the operations.
     first_config: Option<Config>,
     operations: Vec<u8>,
     now: Option<u32>,
@@ -198,7 +198,7 @@ impl End {
     }
 }
 
-/// Does to a config what a call did to ikcp.c, as far as our ranges go.
+/// Applies the effect that a call had on ikcp.c to a config, as far as our ranges allow.
 fn change(config: &mut Config, call: &Value) {
     let at = |name: &str| call[name].as_i64();
     let knob = |value: Option<i64>, min: u16, max: u16, old: u16| match value {
@@ -242,8 +242,8 @@ fn input_of(call: &Value, datagrams: &[Vec<u8>]) -> Option<Vec<u8>> {
     }
 }
 
-/// What makes a datagram a seed of its own: its first commands and how full the segments are, and
-/// whether something is left.
+/// What makes a datagram a seed of its own: its first commands, how full the segments are, and whether a tail
+/// is left.
 fn shape(datagram: &[u8]) -> Vec<(u8, usize)> {
     let mut all = segments(datagram);
     let mut shape: Vec<_> = all
@@ -266,7 +266,7 @@ fn wrapped(number: i64) -> u32 {
     u32::try_from(number & i64::from(u32::MAX)).unwrap_or_default()
 }
 
-/// Scripts of two ends: each kind of trouble by itself, with and without a turn of the numbers.
+/// Scripts for two ends: each kind of trouble alone, with and without a wrap of the numbers.
 fn of_pairs() -> Vec<Seed> {
     let link = |end: u8, lost: u32, doubled: u32, late: u32, lateness: u8| {
         let masks = [lost, doubled, late].map(u32::to_le_bytes).concat();

@@ -1,13 +1,13 @@
-//! Decoding takes exactly what encoding gives.
+//! Decoding accepts exactly what encoding produces.
 
 use whitewater::kcp::wire::{Command, DecodeError, HEADER_LEN, Segment, conv_of, segments};
 
-/// Every segment of `datagram` encodes to the bytes it was decoded from, one after the other with
-/// nothing between, and decoding ends where a plain reading of the format does, for its reason.
+/// Every segment of `datagram` encodes to the bytes it was decoded from, without gaps, and decoding ends
+/// where a naive parser does, with the same error.
 ///
 /// # Panics
 ///
-/// When it does not.
+/// If that does not hold.
 pub fn segment_decode(datagram: &[u8]) {
     let mut all = segments(datagram);
     let mut again = Vec::new();
@@ -42,7 +42,7 @@ pub fn segment_decode(datagram: &[u8]) {
     }
 }
 
-/// Why no segment starts here; `Ok` where too few bytes are left for one.
+/// Why no segment starts here; `Ok` if too few bytes are left for one.
 fn plainly(bytes: &[u8]) -> Result<(), DecodeError> {
     let &[_, _, _, _, cmd, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d, ref data @ ..] = bytes
     else {

@@ -1,4 +1,4 @@
-//! A token lets in by what its matchmaker sealed, and by nothing else.
+//! A token admits according to what its matchmaker sealed, and nothing else does.
 
 use super::script::Script;
 use chacha20poly1305::aead::{AeadInPlace, KeyInit};
@@ -13,13 +13,13 @@ use whitewater::session::token::{
 pub mod form {
     /// A sealed token.
     pub const SEALED: u8 = 0;
-    /// What is under the seal, 324 bytes, behind how long it lives u16.
+    /// The plaintext, 324 bytes, after its lifetime u16.
     pub const PLAIN: u8 = 1;
-    /// The part of a client.
+    /// The client's part.
     pub const PUBLIC: u8 = 2;
-    /// A change of a good token: where u16, XORed with u8.
+    /// A change to a valid token: where u16, XORed with u8.
     pub const CHANGE: u8 = 3;
-    /// Forms there are.
+    /// Number of forms.
     pub const COUNT: u8 = 4;
 }
 
@@ -27,7 +27,8 @@ pub mod form {
 ///
 /// # Panics
 ///
-/// When what nobody sealed is taken, or what is taken is out of its bounds, or other bytes come back.
+/// If something that nobody sealed is accepted, an accepted value is out of bounds, or it encodes to other
+/// bytes.
 pub fn token_open(script: &[u8]) {
     let mut script = Script::new(script);
     match script.u8() % form::COUNT {
@@ -59,7 +60,7 @@ pub fn token_open(script: &[u8]) {
     }
 }
 
-/// Seals what is not made by the library; opened, it is what it was or has its reason.
+/// Seals plaintext that the library did not make. Opened, it is unchanged or rejected with the right reason.
 fn plainly_sealed(expires: u64, plain: &[u8; PLAIN_LEN]) {
     let sealed = seal(expires, plain);
     let mut verifier = verifier();
@@ -92,7 +93,7 @@ fn plain_of(grant: &Grant) -> [u8; PLAIN_LEN] {
     plain
 }
 
-/// The sealed part as the document has it.
+/// The sealed part as the document describes it.
 fn seal(expires: u64, plain: &[u8; PLAIN_LEN]) -> Vec<u8> {
     let head = [&[1, KEY_ID, 1, 2][..], &SERVER.to_le_bytes(), &expires.to_le_bytes()].concat();
     let associated = [&b"ww/1 token"[..], &PROTOCOL.to_le_bytes(), &head].concat();
@@ -121,7 +122,7 @@ fn good() -> PublicToken {
     ServerKey::new(SERVER, KEY_ID, KEY).mint(&order, [6; 32], [4; 24]).expect("it can be made")
 }
 
-/// One of each form, good and with something wrong.
+/// One of each form, valid and with an error.
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let of = |form: u8, bytes: &[u8]| [&[form][..], bytes].concat();
     let token = good();

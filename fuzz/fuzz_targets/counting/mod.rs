@@ -1,4 +1,4 @@
-//! Counts what the process allocates, so that a bound on memory is part of a property.
+//! Counts the bytes that the process has allocated, so that a property can include a bound on memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,7 +10,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call goes to `System` as it came.
+// SAFETY: every call is passed to `System` unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Relaxed);
@@ -23,7 +23,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes allocated at present.
+/// Bytes currently allocated.
 pub fn live() -> usize {
     LIVE.load(Relaxed)
 }

@@ -1,4 +1,4 @@
-//! What is looked at after each operation.
+//! The checks after each operation.
 
 use super::{Flying, RECENT, Rig, index_of, without_rejected};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use whitewater::kcp::wire::{Command, DecodeError, HEADER_LEN, Header, Segment, c
 use whitewater::kcp::{InputError, Millis, Recovery, Stats};
 
 impl Rig {
-    /// Takes what was sent and looks at it; returns how many datagrams that were.
+    /// Takes and checks what was sent. Returns the number of datagrams.
     pub(super) fn drain(&mut self, before: &Stats) -> usize {
         let (mut count, mut acks) = (0, 0);
         while let Some(datagram) = self.subject.output_mut().pop().map(<[u8]>::to_vec) {
@@ -27,7 +27,7 @@ impl Rig {
         count
     }
 
-    /// Whether a datagram is to be taken: segment by segment, in the order of ikcp.c.
+    /// Whether a datagram should be accepted: segment by segment, in the order of ikcp.c.
     pub(super) fn judge(&self, datagram: &[u8]) -> Result<(), InputError> {
         let (stats, config) = (self.subject.stats(), self.subject.config());
         let (have, max) = (datagram.len(), usize::from(config.rcv_mtu));
@@ -63,7 +63,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Looks at a datagram; returns how many ACKs are in it.
+    /// Checks a datagram. Returns the number of ACKs in it.
     fn check_datagram(&mut self, datagram: &[u8]) -> u32 {
         let rcv_nxt = self.subject.stats().rcv_nxt;
         assert!(!datagram.is_empty() && datagram.len() <= self.most.mtu.into(), "{} bytes", datagram.len());
@@ -91,7 +91,7 @@ impl Rig {
         acks
     }
 
-    /// New data goes out in order, and a resend has the bytes of the first time.
+    /// New data is sent in order, and a resend has the original bytes.
     fn check_push(&mut self, header: &Header, data: &[u8]) {
         self.check_time(header.ts);
         let index = index_of(header.sn, self.first).expect("what is acknowledged is not sent");
@@ -107,7 +107,7 @@ impl Rig {
         self.flying.push_back(Flying { frg: header.frg, data: data.to_vec(), ts: header.ts, acked: false });
     }
 
-    /// The time of what is sent is the present, or a name for it: µs, one more for each flush.
+    /// The time in what is sent is the current time, or a token for it: µs, one more for each flush.
     fn check_time(&self, ts: Millis) {
         if self.subject.config().recovery == Recovery::Classic {
             assert_eq!(ts, self.now.wire());
@@ -141,7 +141,7 @@ impl Rig {
         assert!(stats.rto <= Duration::from_secs(60) && stats.srtt <= Duration::from_secs(120));
     }
 
-    /// The memory held is bounded by the knobs, whatever a peer does.
+    /// The memory held is bounded by the settings, whatever a peer does.
     pub(super) fn check_memory(&self) {
         let most = &self.most;
         let (snd_wnd, rcv_wnd) = (u64::from(most.snd_wnd), u64::from(most.rcv_wnd));
@@ -154,7 +154,7 @@ impl Rig {
         assert!(self.held as u64 <= bound, "{} bytes held, {bound} at most", self.held);
     }
 
-    /// `check` names no time that is gone, none that is too late, and none at which nothing is done.
+    /// `check` never returns a time that has passed, that is too late, or at which nothing is done.
     pub(super) fn check_wake(&mut self, clock: Time, updated: bool, datagrams: usize) {
         let wake = self.subject.check(self.now);
         assert_eq!(wake, self.twin.check(self.now));

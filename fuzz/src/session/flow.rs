@@ -1,4 +1,5 @@
-//! What one end of a session sends and what the other takes of it: each message says which it is, and the rest of it follows from that.
+//! What one end of a session sends and the other receives: each message contains its number, and the rest of
+//! it follows from that.
 
 use whitewater::Time;
 use whitewater::message::channel::Received;
@@ -10,10 +11,10 @@ pub(super) const LANES: usize = 2;
 /// One direction of a session.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Numbers of the next message sent and expected: of each lane, and of the reliable channel.
+    /// Numbers of the next message sent and the next expected, for each lane and for the reliable channel.
     ordered: [(u32, u32); LANES + 1],
     datagrams: u32,
-    /// Bit n: datagram n was taken.
+    /// Bit n: datagram n was received.
     taken: [u64; 16],
     sequenced: (u32, Option<u32>),
 }
@@ -42,7 +43,8 @@ impl Flow {
         }
     }
 
-    /// Takes what has arrived. Unless somebody has `meddled`, it is what was sent: once, and in order where that is promised.
+    /// Receives everything. Unless a packet was altered (`meddled`), each message arrives intact, once, and
+    /// in order where that is promised.
     pub(super) fn take(&mut self, end: &mut Connection<Blob>, meddled: bool) {
         let mut room = [0; 4096];
         for lane in 0..LANES {
@@ -77,11 +79,11 @@ impl Flow {
         }
     }
 
-    /// Asks which datagrams are known to have arrived: they have.
+    /// Checks that datagrams reported as arrived have arrived.
     pub(super) fn told(&self, sender: &mut Connection<Blob>, meddled: bool) {
         while let Some(id) = sender.pop_delivered() {
             let word = self.taken.get(usize::try_from(id.0 / 64).unwrap_or(usize::MAX));
-            // It may wait to be read still, but it was sent.
+            // It may not have been read yet, but it was sent.
             assert!(meddled || word.is_some() && id.0 < u64::from(self.datagrams), "datagram {}", id.0);
         }
     }
@@ -101,7 +103,7 @@ fn content(flow: usize, number: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The number of a message that is one as a whole.
+/// The number of an intact message.
 fn number(flow: usize, bytes: &[u8]) -> u32 {
     let number = bytes.get(1..5).and_then(|bytes| bytes.try_into().ok()).map_or(u32::MAX, u32::from_le_bytes);
     assert!(bytes == content(flow, number, bytes.len().saturating_sub(5)), "a message was altered");

@@ -1,21 +1,21 @@
-//! For what reasons an end may close, after all that happened to it.
+//! Why an end may close, given everything that happened to it.
 
 use std::collections::BTreeSet;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Frame, Frames};
 use whitewater::session::{CloseReason, code};
 
-/// What may end one end of a session.
+/// The reasons for which one end of a session may close.
 #[derive(Debug, Default)]
 pub(super) struct Licence {
-    /// Codes with which it was closed by its application, and with which the peer may have said that it is over.
+    /// Codes with which its application closed it, and with which the peer may have.
     local: BTreeSet<u16>,
     peer: BTreeSet<u16>,
-    /// Frames were changed that can be wrong in themselves, or make an honest one wrong that comes later.
+    /// Frames were altered that can be invalid, or can make a later honest frame invalid.
     is_misled: bool,
     is_malformed: bool,
     is_denied: bool,
-    /// Packets are rebuilt of what came before: whatever was changed may be wrong anywhere later.
+    /// Packets are rebuilt from earlier ones, so an alteration may show up anywhere later.
     rebuilds: bool,
 }
 
@@ -29,7 +29,7 @@ impl Licence {
         self.local.insert(code);
     }
 
-    /// It gets a body that `sender` has not sent so. Only a client is sent to another server.
+    /// It gets a body that `sender` did not send. Only clients can be redirected.
     pub(super) fn meddle(&mut self, body: &[u8], sender: &mut Self, is_client: bool) {
         let Ok(frames) = Frames::parse(body) else {
             self.is_malformed = true;
@@ -40,7 +40,7 @@ impl Licence {
         }
         for frame in frames {
             match frame {
-                // What is answered to these may mislead the sender in turn.
+                // The answer to these may mislead the sender in turn.
                 Frame::Kcp(_) | Frame::KcpPart(..) | Frame::Ack(_) | Frame::Packed(_) => {
                     self.is_misled = true;
                     sender.is_misled = true;
@@ -60,12 +60,13 @@ impl Licence {
         self.is_misled = true;
     }
 
-    /// It may be told that it is not taken, by what anybody can say.
+    /// It may get an unauthenticated denial.
     pub(super) const fn deny(&mut self) {
         self.is_denied = true;
     }
 
-    /// Holds a reason against what happened until `now`. `silent`: nothing was received for as long as a session waits.
+    /// Checks that a reason is justified by what happened until `now`. `silent`: nothing was received for the
+    /// whole timeout.
     pub(super) fn check(&self, reason: CloseReason, other: &Self, silent: bool, now: Time) {
         let has_waited = now >= Time::from_millis(WAITED);
         let errs = self.is_misled || self.is_malformed;
@@ -89,7 +90,7 @@ impl Licence {
     }
 }
 
-/// The code with which a CLOSE is answered.
+/// The code that answers a CLOSE.
 const CLOSE_ANSWER: u16 = 0;
-/// No end gives up on its peer before, ms.
+/// No end gives up on its peer earlier than this, ms.
 const WAITED: u64 = 2000;

@@ -1,4 +1,4 @@
-//! What somebody who sits between the ends does to their packets.
+//! What an attacker between the ends does to their packets.
 
 use super::super::script::Script;
 use super::licence::Licence;
@@ -10,7 +10,8 @@ use whitewater::packet::Seq16;
 use whitewater::session::Suite;
 
 impl World {
-    /// A frame that a script builds: of segments, of acknowledgements, or any. One lane more is named than there are.
+    /// A frame built by a script: of segments, of acknowledgements, or of anything. It may name one lane more
+    /// than there are.
     pub(super) fn frame(&self, script: &mut Script<'_>) -> Vec<u8> {
         let mut body = Vec::new();
         let mut writer = FrameWriter::new(&mut body, 600);
@@ -48,7 +49,7 @@ impl World {
                 let _ = writer.push(&Frame::KcpPart(part, script.bytes(len)));
             }
             5 => {
-                // Of one packet, or of several, of which the code is that of the body.
+                // Of one packet, or of several whose code is in the body.
                 let (first, len) = (u32::from(script.u8()), usize::from(script.u8()));
                 let _ = writer.push(&Frame::Repair(first, script.bytes(len)));
             }
@@ -61,7 +62,7 @@ impl World {
                 return script.bytes(len).to_vec();
             }
         }
-        // It is put in front of others, so that it must say how long it is.
+        // It goes before others, so it must state its length.
         let len = body.len();
         if let Some(first) = body.first_mut().filter(|first| **first & 0x80 != 0) {
             *first &= 0x7f;
@@ -70,7 +71,7 @@ impl World {
         body
     }
 
-    /// Changes the body of the next DATA that an end has sent, and lets it arrive.
+    /// Alters the body of the next DATA of an end, and delivers it.
     pub(super) fn meddle(&mut self, from: usize, change: impl FnOnce(&mut Vec<u8>)) {
         let is_data = |datagram: &Vec<u8>| matches!(datagram.first(), Some(0xa6 | 0xa7));
         while self.under_way[from].front().is_some_and(|datagram| !is_data(datagram)) {
@@ -93,7 +94,7 @@ impl World {
         self.give(from, &datagram);
     }
 
-    /// Changes a byte of the next datagram, so that its checksum or tag is wrong, if the byte is under one.
+    /// Alters a byte of the next datagram so that its checksum or tag is wrong, if it covers that byte.
     pub(super) fn damage(&mut self, from: usize, place: usize, mask: u8) {
         let Some(mut datagram) = self.under_way[from].pop_front() else { return };
         let len = datagram.len();
@@ -104,7 +105,7 @@ impl World {
         if !is_data {
             self.licences.iter_mut().for_each(Licence::deny);
         } else if self.suite != Suite::Checked {
-            // No tag sees it where there is no cipher.
+            // Without a cipher no tag detects it.
             (self.meddled, self.stuck) = (true, true);
             self.licences.iter_mut().for_each(Licence::mislead);
             self.license(from, &datagram[DATA_HEADER_LEN..len - TAG_LEN]);
@@ -112,7 +113,7 @@ impl World {
         self.give(from, &datagram);
     }
 
-    /// Notes that the other end gets a body that this one has not sent so.
+    /// Notes that the other end gets a body that this one did not send.
     fn license(&mut self, from: usize, body: &[u8]) {
         let [client, server] = &mut self.licences;
         let (sender, receiver) = if from == CLIENT { (client, server) } else { (server, client) };
@@ -131,6 +132,6 @@ impl World {
     }
 }
 
-/// Bytes behind a body: of the checksum, of a tag.
+/// Bytes after a body: of the checksum, of a tag.
 const SUM_LEN: usize = 4;
 const TAG_LEN: usize = 16;

@@ -1,5 +1,5 @@
-//! Both ends of a session between which somebody sits who can change what is inside of the packets: the checksum is made right again, the
-//! cipher is none under `cfg(fuzzing)`.
+//! Both ends of a session with an attacker in between who can alter the inside of packets: the checksum is
+//! corrected, and under `cfg(fuzzing)` the cipher does nothing.
 
 mod flow;
 mod licence;
@@ -15,23 +15,25 @@ use whitewater::Time;
 use whitewater::session::Suite;
 use world::World;
 
-/// Operation bytes of a script, each with its arguments. Those with [`BACK`](op::BACK) are of what the server sends, or of the server.
+/// Operation bytes of a script, each with its arguments. With [`BACK`](op::BACK) they concern the server or
+/// its packets.
 pub mod op {
-    /// Lets so many ms pass in which nothing arrives: u16.
+    /// Lets ms u16 pass in which nothing arrives.
     pub const WAIT: u8 = 0;
-    /// The next datagram under way arrives.
+    /// The next datagram in flight arrives.
     pub const ARRIVE: u8 = 1;
-    /// The next datagram under way gets lost.
+    /// The next datagram in flight gets lost.
     pub const LOSE: u8 = 2;
-    /// One that has arrived arrives again: which, u8.
+    /// A datagram that arrived before arrives again: which u8.
     pub const AGAIN: u8 = 3;
     /// The body of the next DATA is replaced: length u8, the bytes; then it arrives.
     pub const BODY: u8 = 4;
     /// A byte of the body of the next DATA is changed: place u16, mask u8; then it arrives.
     pub const FLIP: u8 = 5;
-    /// A frame is put in front of those of the next DATA (`World::frame`); then it arrives.
+    /// A frame is put before those of the next DATA (`World::frame`); then it arrives.
     pub const FRAME: u8 = 6;
-    /// A byte of the next datagram is changed, whatever it is, and no checksum made right: place u16, mask u8; then it arrives.
+    /// A byte of the next datagram is changed, whatever its kind, without correcting a checksum: place u16,
+    /// mask u8; then it arrives.
     pub const DAMAGE: u8 = 7;
     /// Something is sent: what u8, how much u8.
     pub const SEND: u8 = 8;
@@ -39,13 +41,13 @@ pub mod op {
     pub const CLOSE: u8 = 9;
     /// The client's address changes.
     pub const MOVE: u8 = 10;
-    /// What has arrived is taken.
+    /// What has arrived is received.
     pub const TAKE: u8 = 11;
-    /// For so many ms everything arrives, 10 ms later: u16.
+    /// For ms u16 everything arrives, with 10 ms delay.
     pub const GOOD: u8 = 12;
-    /// How many there are: the low half of a byte means itself modulo this.
+    /// Number of operations: the low half of a byte stands for itself modulo this.
     pub const COUNT: u8 = 13;
-    /// Of the server.
+    /// Concerns the server.
     pub const BACK: u8 = 0x10;
 }
 
@@ -53,16 +55,17 @@ pub mod op {
 ///
 /// # Panics
 ///
-/// When a session breaks a promise.
+/// If a session breaks a promise.
 pub fn session_script(script: &[u8]) {
     session_script_measured(script, || 0);
 }
 
-/// [`session_script`] where `live` counts the bytes allocated by the process, so that a promise about memory can be broken too.
+/// [`session_script`] with `live`, which counts the bytes allocated by the process, so that memory is checked
+/// as well.
 ///
 /// # Panics
 ///
-/// When a session breaks a promise.
+/// If a session breaks a promise.
 pub fn session_script_measured(script: &[u8], live: fn() -> usize) {
     #[cfg(fuzzing)]
     #[cfg(feature = "crypto")]
@@ -133,23 +136,23 @@ impl World {
 
 /// The first byte of a script.
 pub mod flag {
-    /// The session is up already.
+    /// The session is already connected.
     pub const CONNECTED: u8 = 1;
-    /// With a cipher, in fuzzing by name only: addresses change, keys are updated.
+    /// With a cipher, which does nothing when fuzzing: addresses change, keys are updated.
     pub const CIPHER: u8 = 2;
     /// Keys are updated after 64 packets.
     pub const REKEYS: u8 = 4;
-    /// Both ends look for longer datagrams.
+    /// Both ends search for the path MTU.
     pub const SEARCH: u8 = 8;
     /// No events are logged.
     pub const QUIET: u8 = 16;
-    /// Both ends heed marks.
+    /// Both ends use ECN marks.
     pub const ECN: u8 = 32;
-    /// Both ends use repairs, from the first packet lost on.
+    /// Both ends use repairs from the first lost packet on.
     pub const REPAIRS: u8 = 64;
 }
 
-/// Operations and time after which a script is long enough, and ms of one operation.
+/// Operations and time after which a script is long enough, and most ms of one operation.
 const STEPS: usize = 300;
 const END: Time = Time::from_millis(30_000);
 const WAIT_MAX: u64 = 8192;

@@ -1,4 +1,4 @@
-//! What a session has promised, whatever arrives.
+//! What a session promises, whatever arrives.
 
 use super::flow::Flow;
 use super::world::{CLIENT, SERVER, World, session_config};
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use whitewater::session::{Blob, ClientState, Connection, Event};
 
 impl World {
-    /// Looks at what both ends have logged.
+    /// Checks the logs of both ends.
     pub(super) fn check_logs(&mut self) {
         let Some(mut books) = self.books.take() else { return };
         for (end, book) in books.iter_mut().enumerate() {
@@ -18,7 +18,7 @@ impl World {
         self.books = Some(books);
     }
 
-    /// No address that is not proven gets more bytes than came from it.
+    /// An unproven address never gets more bytes than it sent.
     pub(super) fn check_sent(&mut self, to: SocketAddr, len: usize) {
         self.proven.extend(self.session.and_then(|id| Some(self.server.session(id)?.peer())));
         if !self.proven.contains(&to) {
@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    /// Notes who has heard something.
+    /// Notes which ends have received something.
     pub(super) fn listen(&mut self) {
         let received = |connection: &Connection<Blob>| connection.stats().received + 1;
         let client = self.client.connection().map_or(0, received);
@@ -68,7 +68,7 @@ impl World {
         assert!(held <= MEMORY, "{held} bytes");
     }
 
-    /// Lets an honest path have the rest, then none: what was sent arrives, and then both ends end.
+    /// Lets the path be honest, and then dead: everything sent arrives, and then both ends close.
     pub(super) fn finish(mut self) {
         let is_up = |world: &Self| {
             let server = world.session.and_then(|id| world.server.session(id)).is_some_and(Connection::is_up);
@@ -97,5 +97,5 @@ impl World {
     }
 }
 
-/// Bytes that both ends may hold with all that they are given, and this file with them.
+/// Bytes that both ends may hold, including everything passed to them and the harness.
 const MEMORY: usize = 4 << 20;

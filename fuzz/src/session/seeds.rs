@@ -1,4 +1,4 @@
-//! Scripts to start from: each kind of trouble by itself, past the handshake and in it.
+//! Seed scripts: each kind of trouble alone, after the handshake and during it.
 
 use super::{flag, op};
 use whitewater::inside::session::wire::{Frame, FrameWriter};

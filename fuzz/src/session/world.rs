@@ -18,7 +18,7 @@ use whitewater::session::{
 };
 use whitewater_sim::SimRng;
 
-/// Two ends, the client and the server, and what an onlooker knows of each.
+/// The indices of the client and of the server, with what an observer knows about each.
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
@@ -30,24 +30,24 @@ pub(super) struct World {
     pub(super) server: Server,
     pub(super) now: Time,
     pub(super) session: Option<SessionId>,
-    /// Under way to the other end, by which end sends, and what has arrived there.
+    /// Datagrams in flight to the other end, by sender, and those that have arrived there.
     pub(super) under_way: [VecDeque<Vec<u8>>; 2],
     pub(super) arrived: [Vec<Vec<u8>>; 2],
-    /// Where the client is, and bytes from each address and to it.
+    /// The client's address, and bytes received from each address and sent to it.
     pub(super) address: SocketAddr,
     pub(super) account: BTreeMap<SocketAddr, (usize, usize)>,
     pub(super) proven: BTreeSet<SocketAddr>,
-    /// The salts of both ends, which make the checksum.
+    /// The salts of both ends, from which the checksum is made.
     pub(super) salts: [[u8; 8]; 2],
     /// What each end sends.
     pub(super) flows: [Flow; 2],
     /// What each end has logged, if they do.
     pub(super) books: Option<[SessionBook; 2]>,
     pub(super) licences: [Licence; 2],
-    /// Whether what arrives need not be what was sent, and whether the session need not live.
+    /// Whether received data may differ from what was sent, and whether the session may die.
     pub(super) meddled: bool,
     pub(super) stuck: bool,
-    /// When each end has received something last, and how much so far.
+    /// When each end last received something, and how much so far.
     pub(super) heard: [(Time, u64); 2],
     pub(super) closed: [bool; 2],
     pub(super) live: fn() -> usize,
@@ -121,14 +121,14 @@ impl World {
         self.drain();
     }
 
-    /// Lets time pass for both ends; nothing arrives.
+    /// Lets time pass for both ends without any arrivals.
     pub(super) fn wait(&mut self, ms: u64) {
         let end = self.now + Duration::from_millis(ms);
         let mut wakes = 0;
         loop {
             let timers = [self.server.poll_timeout(), self.client.poll_timeout()];
             let next = timers.into_iter().flatten().min().filter(|at| *at <= end);
-            // A timer may go off early and find nothing to do, but not for ever.
+            // A timer may fire early and find nothing to do, but not forever.
             self.now =
                 next.map_or(end, |at| self.now.max(at) + Duration::from_micros(1)).min(end).max(self.now);
             self.server.handle_timeout(self.now);
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Lets everything arrive, 10 ms after it was sent.
+    /// Delivers everything, 10 ms after it was sent.
     pub(super) fn good(&mut self, ms: u64) {
         for _ in 0..ms.div_ceil(10) {
             let mut sent = std::mem::take(&mut self.under_way);
@@ -182,7 +182,7 @@ impl World {
         if end == CLIENT { self.client.connection_mut() } else { self.server.session_mut(self.session?) }
     }
 
-    /// Takes what both ends have to send and to tell.
+    /// Takes the datagrams and events of both ends.
     pub(super) fn drain(&mut self) {
         let mut buf = Vec::new();
         let mut count = 0;
@@ -230,7 +230,7 @@ const fn suite(flags: u8) -> Suite {
     if cfg!(feature = "crypto") && flags & flag::CIPHER != 0 { Suite::TOKEN } else { Suite::Checked }
 }
 
-/// So many that they are in the way.
+/// So many repairs that they get in the way.
 const REPAIRS: RepairConfig = RepairConfig { percent: 100, min_loss: 1, memory: 16 << 10 };
 
 pub(super) fn session_config(flags: u8) -> SessionConfig {
@@ -261,10 +261,10 @@ pub(super) fn address(number: u8) -> SocketAddr {
 }
 
 pub(super) const SERVER_ADDRESS: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
-/// Longest datagram that is looked for.
+/// Longest datagram to search for.
 const LONGEST: u16 = 1472;
-/// Datagrams that both ends may send in a row.
+/// Most datagrams that both ends may send in a row.
 const DATAGRAMS: usize = 2000;
-/// Datagrams under way in one direction, and kept to arrive again.
+/// Most datagrams in flight in one direction, and kept to arrive again.
 const UNDER_WAY: usize = 64;
 const AGAIN: usize = 16;
