@@ -25,11 +25,10 @@ use std::net::SocketAddr;
 /// use whitewater::kcp::{self, Config, Conv};
 /// use whitewater::machine::{Arrival, Machine};
 ///
-/// Datagrams on their way to one end. Yours may be a channel to a relay, or a data channel of a browser.
+/// /// Datagrams on their way to one end. Yours may be a channel to a relay, or a data channel of a browser.
 /// type Way = VecDeque<Vec<u8>>;
 ///
-/// All that your own transport has to do, for any machine. Returns when to call again if nothing arrives
-/// before.
+/// /// All that your own transport has to do, for any machine. Returns when to call again if nothing arrives.
 /// fn drive(machine: &mut impl Machine, now: Time, peer: SocketAddr, arrived: &mut Way, out: &mut Way) -> Option<Time> {
 ///     while let Some(mut datagram) = arrived.pop_front() {
 ///         machine.handle_datagram(now, Arrival::from(peer), &mut datagram);
@@ -42,7 +41,7 @@ use std::net::SocketAddr;
 ///     machine.poll_timeout()
 /// }
 ///
-/// Where there are no addresses, any will do.
+/// // Where there are no addresses, any will do.
 /// let (a, b) = (SocketAddr::from(([10, 0, 0, 1], 1)), SocketAddr::from(([10, 0, 0, 2], 1)));
 /// let mut alice = kcp::Link::new(b, Conv(7), &Config::fast())?;
 /// let mut bob = kcp::Link::new(a, Conv(7), &Config::fast())?;
@@ -75,7 +74,7 @@ pub trait Machine {
     /// ```
     /// # use whitewater::Time;
     /// # use whitewater::machine::{Machine, Transmit};
-    /// The next datagrams, at most 32: their bytes, and where each of them ends and goes.
+    /// /// The next datagrams, at most 32: their bytes, and where each of them ends and goes.
     /// fn gather(machine: &mut impl Machine, now: Time, bytes: &mut Vec<u8>) -> Vec<(usize, Transmit)> {
     ///     let mut ends = Vec::new();
     ///     while ends.len() < 32 {

@@ -11,7 +11,7 @@
 //!
 //! let kcp = Kcp::new(Conv(7), &Config::turbo(), DatagramQueue::new())?;
 //! metrics::describe(); // once
-//! metrics::record(&kcp.stats(), &[("peer", "7")]); // now and then: each second, say
+//! metrics::record(&kcp.stats(), &[("peer", "7")]); // from time to time, for example every second
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

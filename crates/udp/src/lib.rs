@@ -15,7 +15,7 @@
 //!     here.stage().extend_from_slice(&[count; 100]);
 //!     here.commit(there.socket().local_addr()?, 0);
 //! }
-//! here.flush(); // one call of the system, where it has one for that
+//! here.flush(); // one system call, where possible
 //! let mut received = 0;
 //! while received < 10 {
 //!     while there.has_next(usize::MAX)? && let Some(datagram) = there.pop() {

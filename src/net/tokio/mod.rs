@@ -16,7 +16,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
-//! Without encryption, as on a local network.
+//! // Without encryption, as on a local network.
 //! let server: Server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure())?;
 //! let target = Target::insecure(server.local_addr());
 //! tokio::spawn(async move {
