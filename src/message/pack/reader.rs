@@ -306,15 +306,16 @@ fn shifted(bytes: &[u8], shift: usize, into: &mut [u8]) {
         into.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         return;
     }
-    let (words, rest) = into.as_chunks_mut::<4>();
-    for (to, from) in words.iter_mut().zip(bytes.windows(8).step_by(4)) {
-        let word = from.first_chunk().map_or(0, |from| u64::from_le_bytes(*from)) >> shift;
-        *to = word.to_le_bytes().first_chunk().copied().unwrap_or_default();
+    let (words, rest) = into.as_chunks_mut();
+    for (to, from) in words.iter_mut().zip(bytes.windows(9).step_by(8)) {
+        if let ([word, ..], [.., next]) = (from.as_chunks().0, from) {
+            *to = (u64::from_le_bytes(*word) >> shift | u64::from(*next) << (64 - shift)).to_le_bytes();
+        }
     }
-    // Words at the end for which there were no 8 bytes, and what is no word.
-    let done = words.len().min((bytes.len() / 4).saturating_sub(1));
+    // The words at the end for which there were no 9 bytes, and what is no word.
+    let done = words.len().min(bytes.len().saturating_sub(1) / 8);
     let late = words.get_mut(done..).unwrap_or_default().as_flattened_mut().iter_mut().chain(rest);
-    let from = bytes.get(4 * done..).unwrap_or_default();
+    let from = bytes.get(8 * done..).unwrap_or_default();
     let next = from.iter().skip(1).chain(std::iter::once(&0));
     for (to, (from, next)) in late.zip(from.iter().zip(next)) {
         *to = from >> shift | next << (8 - shift);

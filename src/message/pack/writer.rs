@@ -10,8 +10,10 @@ use std::ops::RangeInclusive;
 /// value is out of its bounds or there is no room for it. What was written before stays.
 #[derive(Clone, Debug)]
 pub struct BitWriter {
-    /// Whole words of 64 bits; in bytes, for that is what comes out.
+    /// What is written, and room behind it.
     bytes: Vec<u8>,
+    /// Bytes written, whole words of 8.
+    at: usize,
     /// Bits not in `bytes` yet, the first one lowest; fewer than 64.
     scratch: u64,
     held: u32,
@@ -22,24 +24,23 @@ pub struct BitWriter {
 
 #[expect(clippy::missing_errors_doc, reason = "the type says it for all of them")]
 impl BitWriter {
-    /// A writer without limit. It clears `bytes` and keeps their memory.
+    /// A writer without limit. It overwrites `bytes` and keeps their memory.
     #[must_use]
-    pub fn new(bytes: Vec<u8>) -> Self {
+    pub const fn new(bytes: Vec<u8>) -> Self {
         Self::with_limit(bytes, usize::MAX)
     }
 
     /// As [`new`](Self::new), with room for `bits`.
     #[must_use]
-    pub fn with_limit(mut bytes: Vec<u8>, bits: usize) -> Self {
-        bytes.clear();
-        Self { bytes, scratch: 0, held: 0, left: bits, depth: 0 }
+    pub const fn with_limit(bytes: Vec<u8>, bits: usize) -> Self {
+        Self { bytes, at: 0, scratch: 0, held: 0, left: bits, depth: 0 }
     }
 
     /// Bits written.
     #[must_use]
     #[inline]
     pub const fn bits(&self) -> usize {
-        8 * self.bytes.len() + self.held as usize
+        8 * self.at + self.held as usize
     }
 
     /// Bits that can still be written.
@@ -53,6 +54,7 @@ impl BitWriter {
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         let last = self.scratch.to_le_bytes();
+        self.bytes.truncate(self.at);
         self.bytes.extend(last.iter().take(self.held.div_ceil(8) as usize));
         self.bytes
     }
@@ -209,18 +211,23 @@ impl BitWriter {
             return Err(BitsError::Truncated { need: bits, left });
         }
         self.take_room(bits)?;
-        if self.held == 0 {
-            self.bytes.extend_from_slice(whole);
-        } else {
-            let (from, start, held) = (whole.as_chunks().0, self.bytes.len(), self.held);
-            self.bytes.resize(start + whole.len(), 0);
-            let to = self.bytes.get_mut(start..).unwrap_or_default().as_chunks_mut().0;
-            for (to, from) in to.iter_mut().zip(from) {
-                let word = u64::from_le_bytes(*from);
-                *to = (self.scratch | word << held).to_le_bytes();
-                self.scratch = word >> (64 - held);
-            }
+        let end = self.at + whole.len();
+        if end > self.bytes.len() {
+            self.bytes.resize(end, 0);
         }
+        let to = self.bytes.get_mut(self.at..end).unwrap_or_default();
+        if self.held == 0 {
+            to.copy_from_slice(whole);
+        } else {
+            let (mut scratch, held) = (self.scratch, self.held);
+            for (to, from) in to.as_chunks_mut().0.iter_mut().zip(whole.as_chunks().0) {
+                let word = u64::from_le_bytes(*from);
+                *to = (scratch | word << held).to_le_bytes();
+                scratch = word >> (64 - held);
+            }
+            self.scratch = scratch;
+        }
+        self.at = end;
         let count = part(bits, 64);
         if count > 0 {
             let mut word = [0; 8];
@@ -262,10 +269,30 @@ impl BitWriter {
         self.scratch |= value << self.held;
         let end = self.held + count;
         if end >= 64 {
-            self.bytes.extend_from_slice(&self.scratch.to_le_bytes());
+            self.store(self.scratch);
             // Shifted twice: by 64 in all if nothing was held.
             self.scratch = value >> 1 >> (63 - self.held);
         }
         self.held = end % 64;
     }
+    #[inline]
+    fn store(&mut self, word: u64) {
+        if let Some(to) = self.bytes.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
+            *to = word.to_le_bytes();
+        } else {
+            // By value: a reference would keep all of the writer out of registers.
+            self.bytes = grown(std::mem::take(&mut self.bytes), self.at, word);
+        }
+        self.at += 8;
+    }
+}
+
+/// The first `at` of these bytes with `word` after them, and as much room behind it.
+#[cold]
+#[inline(never)]
+fn grown(mut bytes: Vec<u8>, at: usize, word: u64) -> Vec<u8> {
+    bytes.truncate(at);
+    bytes.extend_from_slice(&word.to_le_bytes());
+    bytes.resize((2 * bytes.len()).max(64), 0);
+    bytes
 }
