@@ -20,3 +20,10 @@ pub mod session {
         wire crate::session::wire;
     }
 }
+
+/// What `#[derive(Message)]` names: it changes with the crate that derives.
+pub mod message {
+    pub use crate::message::BitsError;
+    pub use crate::message::pack::field::{Bits, By, Field, Float, Itself, MaxLen, Plain};
+    pub use crate::message::pack::{BitReader, BitWriter, Message, shape};
+}

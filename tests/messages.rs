@@ -7,6 +7,7 @@ mod bits;
 mod channel;
 mod channel_alloc;
 mod code;
+mod derive;
 mod fragments;
 mod pack;
 mod packet;

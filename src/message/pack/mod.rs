@@ -3,6 +3,7 @@
 //! [`BitWriter`] packs fields into bytes, [`BitReader`] takes them out again and refuses whatever is out of bounds. [`Message`] is
 //! what a type is that they pack.
 
+pub(crate) mod field;
 mod impls;
 mod int;
 mod payload;
@@ -15,6 +16,7 @@ pub use int::Int;
 pub use payload::Payload;
 pub use reader::BitReader;
 pub use shape::shape;
+pub use whitewater_derive::Message;
 pub use writer::BitWriter;
 
 use super::error::BitsError;
