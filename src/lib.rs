@@ -24,7 +24,8 @@
 //!              bytes <-> values               under which keys, and what is authentic
 //!            kcp::Peers: sans-IO              bare KCP of many peers, under limits
 //!  ─────────────────────────────────────────────────────────────────────
-//!   message  Serialize: values <-> bits       Write, Read, Measure: by one function a type
+//!   message  Message: values <-> bits         BitWriter, BitReader: derived for a type
+//!            Serialize: values <-> bits       Write, Read, Measure: by one function a type
 //!              channel                        Channels: messages and blocks, in packets
 //!                                             of which it is known whether they arrived
 //!  ─────────────────────────────────────────────────────────────────────

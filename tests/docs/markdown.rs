@@ -79,7 +79,9 @@ impl Document {
     /// alone; the outer one, that only the repository has it.
     pub(crate) fn published_with(&self) -> Option<Option<&str>> {
         match self.path.as_str() {
-            "README.md" | "crates/derive/README.md" | "crates/kcp-go/README.md" | "crates/udp/README.md" => Some(None),
+            "README.md" | "crates/derive/README.md" | "crates/kcp-go/README.md" | "crates/udp/README.md" => {
+                Some(None)
+            }
             path if path.starts_with("docs/") => Some(Some("docs/")),
             _ => None,
         }
