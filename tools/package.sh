@@ -26,6 +26,6 @@ done
 find . -type f -printf '%s %P\n' | sed 's,/.*,/,' | awk '{ size[$2] += $1 } END { for (name in size) print size[name], name }' | sort -rn
 printf '%s bytes packed\n' "$(wc -c <"$crate")"
 test "$(wc -c <"$crate")" -lt 1500000
-# Replaces the crate that is not published yet.
+# Replaces the crates that are not published yet.
 CARGO_TARGET_DIR="$target" cargo check --lib --all-features --config "patch.crates-io.whitewater-derive.path='$scratch/whitewater-derive-$version'" \
   --config "patch.crates-io.whitewater-udp.path='$scratch/whitewater-udp-$version'"
