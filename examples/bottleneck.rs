@@ -7,8 +7,7 @@
 
 use std::error::Error;
 use std::time::Duration;
-use whitewater::kcp::congestion::{Copa, Cubic};
-use whitewater::kcp::{Config, Modern};
+use whitewater::kcp::{Config, Congestion, Modern};
 use whitewater_sim::scenario::{Mode, Sharing};
 use whitewater_sim::{Bottleneck, LinkConfig, Loss};
 
@@ -36,11 +35,11 @@ fn links() -> [(&'static str, LinkConfig); 4] {
 fn modes() -> [Mode; 5] {
     let fast = Mode::fast();
     let cwnd = fast.ends[0].config;
-    let cwnd = Mode::new("KCP, `nc` 0", Config { nc: false, ..cwnd }, fast.ends[0].drive);
+    let cwnd = Mode::new("KCP, `nc` 0", Config { congestion: Congestion::Kcp, ..cwnd }, fast.ends[0].drive);
     let fast = Mode { name: "KCP, `nc` 1".to_owned(), ..fast };
     let modern = Mode { name: "modern, `nc` 1".to_owned(), ..Mode::modern(Modern::default()) };
-    let cubic = modern.clone().with_congestion("modern, `Cubic`", || Box::new(Cubic::new()));
-    let copa = modern.clone().with_congestion("modern, `Copa`", || Box::new(Copa::new()));
+    let cubic = modern.clone().with_congestion("modern, `Cubic`", Congestion::Cubic);
+    let copa = modern.clone().with_congestion("modern, `Copa`", Congestion::Copa);
     [cwnd, fast, modern, cubic, copa].map(|mode| mode.with_window(1024))
 }
 

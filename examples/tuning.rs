@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery};
+use whitewater::kcp::{Config, Congestion, Conv, Kcp, Modern, Recovery};
 use whitewater::machine::DatagramQueue;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -86,7 +86,9 @@ fn knobs() -> Vec<Knob> {
         knob("fast_resend", game, [0, 1, 2, 3], |config, count| config.fast_resend = count),
         knob("fast_limit", game, [0, 1, 5], |config, sends| config.fast_limit = sends),
         knob("min_rto", game, [10, 30, 100, 200], |config, ms| config.min_rto = Some(ms)),
-        knob("nc", bulk, [false, true], |config, nc| config.nc = nc),
+        knob("nc", bulk, [false, true], |config, nc| {
+            config.congestion = if nc { Congestion::None } else { Congestion::Kcp };
+        }),
         knob("stream", game, [false, true], |config, stream| config.stream = stream),
         knob("mtu", bulk, [600, 1000, 1200, 1400], |config, mtu| config.mtu = mtu),
         knob("snd_wnd", bulk, [8, 16, 32, 64], |config, segments| config.snd_wnd = segments),

@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::congestion::{CongestionControl, Copa, Cubic};
-use whitewater::kcp::{Config, Conv, Modern};
+use whitewater::kcp::{Config, Congestion, Conv, Modern};
 use whitewater_sim::scenario::{Flow, Mode, Scenario, Sharing, Workload};
 use whitewater_sim::{Bottleneck, Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
 
@@ -26,21 +25,21 @@ fn narrow(loss: f64) -> LinkConfig {
     }
 }
 
-fn modern(name: &str, make: fn() -> Box<dyn CongestionControl>) -> Mode {
-    Mode::modern(Modern::default()).with_window(1024).with_congestion(name, make)
+fn modern(name: &str, congestion: Congestion) -> Mode {
+    Mode::modern(Modern::default()).with_window(1024).with_congestion(name, congestion)
 }
 
 fn copa() -> Mode {
-    modern("copa", || Box::new(Copa::new()))
+    modern("copa", Congestion::Copa)
 }
 
 /// Copa, with at most `repairs` % of repairs.
 fn repairing(repairs: u8) -> Mode {
-    Mode::modern(Modern { repairs, ..Modern::default() }).with_congestion("copa", || Box::new(Copa::new()))
+    Mode::modern(Modern { repairs, ..Modern::default() }).with_congestion("copa", Congestion::Copa)
 }
 
 fn cubic() -> Mode {
-    modern("cubic", || Box::new(Cubic::new()))
+    modern("cubic", Congestion::Cubic)
 }
 
 #[test]
@@ -151,7 +150,7 @@ fn kcp_with_and_without_its_window_is_as_bad_as_known() {
     let fast = Mode::fast().with_window(1024);
     let mut cwnd = fast.clone();
     for end in &mut cwnd.ends {
-        end.config.nc = false;
+        end.config.congestion = Congestion::Kcp;
     }
     let run = |mode: &Mode| Scenario::new(Workload::bulk(), narrow(0.01), mode.clone()).run(1..=2).unwrap();
     let (without, with) = (run(&fast), run(&cwnd));
@@ -160,10 +159,9 @@ fn kcp_with_and_without_its_window_is_as_bad_as_known() {
 }
 
 /// One end that sends to another over a path that may change.
-fn pair_over(link: &LinkConfig, control: Box<dyn CongestionControl>) -> Pair<KcpEnd, KcpEnd> {
-    let config = Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::fast() };
-    let [mut alice, bob] = [(); 2].map(|()| KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap());
-    alice.kcp_mut().set_congestion(control);
+fn pair_over(link: &LinkConfig, congestion: Congestion) -> Pair<KcpEnd, KcpEnd> {
+    let config = Config { congestion, snd_wnd: 1024, rcv_wnd: 1024, ..Config::fast() };
+    let [alice, bob] = [(); 2].map(|()| KcpEnd::new(Conv(1), &config, Drive::CHECK, Time::ZERO).unwrap());
     Pair::new(alice, bob, [1, 2].map(|stream| Link::new(link.clone(), 7, stream).unwrap()))
 }
 
@@ -191,7 +189,7 @@ fn copa_follows_a_path_that_narrows_widens_and_gets_longer() {
         bottleneck: Some(Bottleneck { rate, queue: 150_000 }),
         ..LinkConfig::with_rtt(ms(rtt))
     };
-    let mut pair = pair_over(&link(20_000_000, 60), Box::new(Copa::new()));
+    let mut pair = pair_over(&link(20_000_000, 60), Congestion::Copa);
     run(&mut pair, 5, None);
     for (rate, rtt, settles) in [(4_000_000, 60, 5), (20_000_000, 60, 5), (20_000_000, 75, 10)] {
         pair.links[0].set(link(rate, rtt)).unwrap();
@@ -203,15 +201,13 @@ fn copa_follows_a_path_that_narrows_widens_and_gets_longer() {
 
 #[test]
 fn an_application_that_sends_little_does_not_change_the_window() {
-    let controls: [fn() -> Box<dyn CongestionControl>; 2] =
-        [|| Box::new(Copa::new()), || Box::new(Cubic::new())];
-    for control in controls {
-        let mut pair = pair_over(&narrow(0.0), control());
+    for congestion in [Congestion::Copa, Congestion::Cubic] {
+        let mut pair = pair_over(&narrow(0.0), congestion);
         run(&mut pair, 30, Some(1000));
         let cwnd = pair.alice.kcp().stats().cwnd;
         assert!((8..=24).contains(&cwnd), "{cwnd} segments");
     }
-    let mut pair = pair_over(&narrow(0.0), Box::new(Copa::new()));
+    let mut pair = pair_over(&narrow(0.0), Congestion::Copa);
     run(&mut pair, 5, None);
     run(&mut pair, 3, Some(1000)); // drain what is waiting
     let before = pair.alice.kcp().stats().cwnd;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{Config, Modern, Recovery, Sn};
+use whitewater::kcp::{Config, Congestion, Modern, Recovery, Sn};
 use whitewater_sim::{Drive, LinkConfig, Loss, SimRng};
 
 /// Random settings, link and start; both ends detect loss by timing, or neither does.
@@ -25,7 +25,7 @@ fn setup(seed: u64, is_by_time: bool) -> Setup {
         nodelay: [0, 1, 2][any(3)],
         interval: [10, 20, 40, 100, 1000][any(5)],
         fast_resend: [0, 1, 2][any(3)],
-        nc: any(3) > 0,
+        congestion: if any(3) > 0 { Congestion::None } else { Congestion::Kcp },
         min_rto: [None, Some(1), Some(400)][any(3)],
         recovery,
         ..Config::default()

@@ -8,12 +8,13 @@ use common::{
     Pair, Raw, Setup, Talk, Unlimited, clean, drain, flushed, kcp, lossy, numbered, numbers, pair,
     raw_segments, rough,
 };
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::congestion::{Ack, CongestionControl, Loss, PACING_BURST, Sent};
 use whitewater::kcp::wire::Command;
-use whitewater::kcp::{Config, Sn};
+use whitewater::kcp::{Config, Congestion, Sn};
 use whitewater_sim::Drive;
 
 /// What a controller was told.
@@ -107,12 +108,12 @@ fn sent(events: &[Event]) -> Vec<(Sn, u16, u16, u32)> {
 fn a_controller_sees_what_was_sent() {
     let recorder = Recorder::new(3, None);
     let mut alice = kcp(&Config::turbo().classic());
-    alice.set_congestion(Box::new(recorder.clone()));
+    alice.install(Box::new(recorder.clone()));
     for number in 0..6 {
         alice.send(&numbered(number, 100 + number)).unwrap();
     }
 
-    // Its window applies although `nc` is set, and what was sent is in flight.
+    // Its window applies although the config has none, and what was sent is in flight.
     assert_eq!(numbers(&flushed(&mut alice, 0), Command::Push), [0, 1, 2]);
     let events = recorder.take();
     let first = [(Sn(0), 100, 1, 1), (Sn(1), 101, 1, 2), (Sn(2), 102, 1, 3)];
@@ -163,7 +164,7 @@ fn a_controller_sees_what_was_sent() {
 fn a_controller_sees_fast_resends_as_such() {
     let recorder = Recorder::new(100, None);
     let mut alice = kcp(&Config::turbo().classic());
-    alice.set_congestion(Box::new(recorder.clone()));
+    alice.install(Box::new(recorder.clone()));
     for number in 0..5 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -185,7 +186,7 @@ fn the_events_of_a_controller_add_up_to_the_statistics() {
     for seed in 1..=5 {
         let recorder = Recorder::new(20, None);
         let mut pair = pair(Config::turbo().classic(), rough(), seed);
-        pair.alice.kcp.set_congestion(Box::new(recorder.clone()));
+        pair.alice.kcp.install(Box::new(recorder.clone()));
         pair.send_numbered(300);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");
         pair.assert_delivered();
@@ -218,7 +219,7 @@ fn the_events_of_a_controller_add_up_to_the_statistics() {
 fn the_window_of_a_controller_is_obeyed_and_may_change() {
     let recorder = Recorder::new(4, None);
     let mut alice = kcp(&Config::turbo().classic());
-    alice.set_congestion(Box::new(recorder.clone()));
+    alice.install(Box::new(recorder.clone()));
     for number in 0..50 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -230,8 +231,8 @@ fn the_window_of_a_controller_is_obeyed_and_may_change() {
 
 #[test]
 fn without_a_limit_only_the_windows_of_both_ends_apply() {
-    let mut alice = kcp(&Config { nc: false, ..Config::turbo().classic() });
-    alice.set_congestion(Box::new(Unlimited));
+    let congestion = Congestion::Own(|| Box::new(Unlimited));
+    let mut alice = kcp(&Config { congestion, ..Config::turbo().classic() });
     for number in 0..200 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -246,7 +247,7 @@ fn without_a_limit_only_the_windows_of_both_ends_apply() {
 fn paced(rate: u64, len: usize, count: usize, drive: Drive) -> (Pair, Vec<(Time, u32, u16)>) {
     let recorder = Recorder::new(1000, Some(rate));
     let mut pair = Setup { drive, ..Setup::new(Config::turbo().classic(), clean(), 1) }.pair();
-    pair.alice.kcp.set_congestion(Box::new(recorder.clone()));
+    pair.alice.kcp.install(Box::new(recorder.clone()));
     for number in 0..count {
         pair.send(numbered(number, len));
     }
@@ -301,7 +302,7 @@ fn a_rate_is_kept_however_small_it_is() {
 fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
     let recorder = Recorder::new(1000, Some(0));
     let mut alice = kcp(&Config::turbo().classic());
-    alice.set_congestion(Box::new(recorder.clone()));
+    alice.install(Box::new(recorder.clone()));
     alice.send(b"waits").unwrap();
     alice.update(Time::ZERO);
     assert_eq!((drain(&mut alice), alice.check(Time::ZERO)), (Vec::<Vec<u8>>::new(), None));
@@ -332,7 +333,7 @@ fn a_rate_of_0_sends_no_data_and_wakes_nobody_until_it_rises() {
 fn a_rate_of_0_also_stops_resends_until_it_rises() {
     let recorder = Recorder::new(1000, None);
     let mut alice = kcp(&Config::turbo().classic());
-    alice.set_congestion(Box::new(recorder.clone()));
+    alice.install(Box::new(recorder.clone()));
     alice.send(b"gets lost").unwrap();
     assert_eq!(flushed(&mut alice, 0).len(), 1);
     recorder.set_rate(Some(0));
@@ -349,7 +350,7 @@ fn a_rate_of_0_also_stops_resends_until_it_rises() {
 fn a_fast_resend_delayed_by_the_budget_leaves_once_there_is_some() {
     let recorder = Recorder::new(1000, None);
     let mut alice = kcp(&Config::turbo().classic());
-    alice.set_congestion(Box::new(recorder.clone()));
+    alice.install(Box::new(recorder.clone()));
     for number in 0..4 {
         alice.send(&numbered(number, 10)).unwrap();
     }
@@ -388,7 +389,7 @@ fn a_paced_sender_delivers_under_loss() {
     for seed in 1..=5 {
         let recorder = Recorder::new(64, Some(200_000));
         let mut pair = pair(Config { snd_wnd: 64, ..Config::turbo().classic() }, lossy(0.1), seed);
-        pair.alice.kcp.set_congestion(Box::new(recorder));
+        pair.alice.kcp.install(Box::new(recorder));
         pair.send_numbered(500);
         assert!(pair.run_until_idle(Duration::from_secs(20)), "never went quiet");
         pair.assert_delivered();
@@ -398,4 +399,35 @@ fn a_paced_sender_delivers_under_loss() {
         assert!(rate <= 220_000.0, "{rate} bytes/s");
         assert!((20..=250).contains(&pair.resends()), "{} resends of 500", pair.resends());
     }
+}
+
+#[test]
+fn configure_replaces_the_controller_only_by_another_one() {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let own = Congestion::Own(|| {
+        MADE.fetch_add(1, Ordering::Relaxed);
+        Box::new(Unlimited)
+    });
+    let mut alice = kcp(&Config { congestion: own, ..Config::default() });
+    let mut configure = |congestion, snd_wnd| {
+        alice.configure(&Config { congestion, snd_wnd, ..Config::default() }).unwrap();
+        (alice.stats().cwnd, MADE.load(Ordering::Relaxed))
+    };
+    assert_eq!(configure(own, 64), (u32::MAX, 1));
+    let copa = configure(Congestion::Copa, 64).0;
+    assert!((1..u32::MAX).contains(&copa));
+    assert_eq!(configure(own, 64), (u32::MAX, 2));
+    assert_eq!(configure(Congestion::Kcp, 64).0, 0, "as after ikcp_create");
+}
+
+/// Source: ikcp.c, where `nocwnd` may be set at any time.
+#[test]
+fn the_window_of_kcp_is_kept_up_to_date_while_it_does_not_apply() {
+    let mut pair = pair(Config { congestion: Congestion::None, ..Config::default() }, clean(), 7);
+    pair.send_numbered(100);
+    assert!(pair.run_until_idle(Duration::from_secs(10)));
+    let before = pair.alice.kcp.stats().cwnd;
+    let config = Config { congestion: Congestion::Kcp, ..*pair.alice.kcp.config() };
+    pair.alice.kcp.configure(&config).unwrap();
+    assert!(before > 2 && pair.alice.kcp.stats().cwnd == before, "{before}");
 }

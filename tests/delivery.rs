@@ -8,7 +8,7 @@ use common::{Pair, Setup, Talk, clean, lossy, numbered, pair, presets, rough};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{self, Config, Conv, Recovery};
+use whitewater::kcp::{self, Config, Congestion, Conv, Recovery};
 use whitewater::machine::Machine;
 use whitewater_sim::{Drive, LinkConfig};
 
@@ -64,7 +64,7 @@ fn loss_costs_resends_but_no_message() {
                 let link = lossy(f64::from(loss) / 100.0);
                 let mut pair = Setup { drive, ..Setup::new(config, link.clone(), seed) }.pair();
                 pair.send_numbered(200);
-                let limit = if config.nc { 30 } else { 400 };
+                let limit = if config.congestion == Congestion::None { 30 } else { 400 };
                 assert!(
                     pair.run_until_idle(Duration::from_secs(limit)),
                     "{name}, {loss} %: never went quiet"
@@ -127,8 +127,12 @@ fn a_mobile_link_in_both_directions_costs_a_fast_preset_half_a_second_at_worst()
             let mut pair = Setup { drive, ..Setup::new(config, rough(), seed) }.pair();
             let worst = play(&mut pair);
             pair.assert_delivered();
-            let limit = if config.nc { Duration::from_millis(500) } else { Duration::from_secs(15) };
-            assert!(worst <= limit, "{name}, {drive:?}: a message took {worst:?}");
+            let limit = if config.congestion == Congestion::None {
+                Duration::from_millis(500)
+            } else {
+                Duration::from_secs(15)
+            };
+            assert!(worst <= limit, "{name}, {drive:?}: a message was {worst:?} under way");
             let resends = pair.resends();
             assert!((1..=100).contains(&resends), "{name}, {drive:?}: {resends} resends of 600");
         }

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::Command;
-use whitewater::kcp::{Config, Kcp};
+use whitewater::kcp::{Config, Congestion, Kcp};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::{Link, LinkConfig};
 
@@ -52,7 +52,12 @@ impl Match {
         let new = if config.stream { kcp::Kcp::new_stream } else { kcp::Kcp::new };
         let mut theirs = new(CONV, Out(sender));
         let fast_resend = config.fast_resend.into();
-        theirs.set_nodelay(config.nodelay > 0, config.interval.into(), fast_resend, config.nc);
+        theirs.set_nodelay(
+            config.nodelay > 0,
+            config.interval.into(),
+            fast_resend,
+            config.congestion == Congestion::None,
+        );
         theirs.set_wndsize(config.snd_wnd, config.rcv_wnd);
         theirs.set_mtu(config.mtu.into()).unwrap();
         theirs.update(0).unwrap();

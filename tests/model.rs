@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::Command;
-use whitewater::kcp::{Config, Kcp};
+use whitewater::kcp::{Config, Congestion, Kcp};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::SimRng;
 
@@ -135,7 +135,7 @@ fn any_config(rng: &mut SimRng) -> Config {
         interval: pick(&[10, 25, 100], any(3)),
         fast_resend: pick(&[0, 1, 2, 3], any(4)),
         fast_limit: pick(&[0, 1, 5], any(3)),
-        nc: any(3) > 0,
+        congestion: if any(3) > 0 { Congestion::None } else { Congestion::Kcp },
         min_rto: Some(pick(&[1, 30, 150], any(3))),
         ..Config::turbo().classic()
     }
@@ -145,7 +145,7 @@ fn any_config(rng: &mut SimRng) -> Config {
 fn window(alice: &Kcp<DatagramQueue>) -> u32 {
     let (stats, config) = (alice.stats(), alice.config());
     let window = u32::from(config.snd_wnd.min(stats.rmt_wnd));
-    if config.nc { window } else { window.min(stats.cwnd) }
+    if config.congestion == Congestion::None { window } else { window.min(stats.cwnd) }
 }
 
 /// Makes a datagram that acknowledges some of what is in flight, echoing its last time, and some of what was

@@ -8,7 +8,7 @@ use common::{Raw, at, drain, kcp, ms, numbers, path, raw_segments};
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::Command;
-use whitewater::kcp::{Config, Conv, Kcp, Modern};
+use whitewater::kcp::{Config, Congestion, Conv, Kcp, Modern};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::{Family, Mode, Report, Scenario, Score, Workload, percentile};
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair};
@@ -282,8 +282,8 @@ fn reordering_causes_few_resends() {
 
 #[test]
 fn a_segment_lost_twice_is_sent_twice_only_without_a_congestion_window() {
-    for (nc, times) in [(true, 2), (false, 1)] {
-        let mut alice = kcp(&Config { nc, snd_wnd: 8, ..Config::turbo() });
+    for (congestion, times) in [(Congestion::None, 2), (Congestion::Kcp, 1)] {
+        let mut alice = kcp(&Config { congestion, snd_wnd: 8, ..Config::turbo() });
         let acks = |sent: &[Raw], una: u32| {
             let acks: Vec<_> = sent.iter().map(|raw| Raw { una, ..Raw::ack(raw.sn, raw.ts) }).collect();
             Raw::datagram(&acks)
@@ -305,7 +305,7 @@ fn a_segment_lost_twice_is_sent_twice_only_without_a_congestion_window() {
         let again = alice.check(at(8010)).unwrap();
         alice.update(again); // and again
         let third = numbers(&raw_segments(drain(&mut alice)), Command::Push);
-        assert_eq!(third, vec![400; times], "nc {nc}");
+        assert_eq!(third, vec![400; times], "{congestion:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 #![cfg(feature = "net")]
 
 use std::time::{Duration, Instant};
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Congestion};
 use whitewater::net::{Client, Server};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
 
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn ecn_is_found_to_work_where_marks_can_be_written_and_read() {
-    let lanes = vec![Config { nc: false, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
     let session = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
     let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
     let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();

@@ -54,7 +54,7 @@ impl Late {
         let config = Config { snd_wnd: 2048, rcv_wnd: 2048, dead_link: u16::MAX, recovery, ..Config::fast() };
         let steady = Steady { rate, sent: Arc::default() };
         let (mut alice, bob) = (kcp(&config), kcp(&config));
-        alice.set_congestion(Box::new(steady.clone()));
+        alice.install(Box::new(steady.clone()));
         Self { alice, bob, steady, rng: SimRng::new(seed, 1), loss, now: Time::ZERO, wakes: 0 }
     }
 
@@ -196,7 +196,7 @@ fn repairs_are_paced_like_everything_else() {
         let alice = Logged { end: end(), now: Time::ZERO, left: Vec::new() };
         let mut pair = Pair::new(alice, end(), links);
         let steady = Steady { rate, sent: Arc::default() };
-        pair.alice.end.kcp_mut().set_congestion(Box::new(steady.clone()));
+        pair.alice.end.kcp_mut().install(Box::new(steady.clone()));
         for _ in 0..1000 {
             pair.alice.end.send(pair.now(), &[0; 200]).unwrap();
             pair.run_for(Duration::from_millis(16));
@@ -247,7 +247,7 @@ fn a_controller_may_have_a_good_and_a_bad_mode() {
     let links = [1, 2].map(|stream| Link::new(path(100), 7, stream).unwrap());
     let mut pair = Pair::new(end(), end(), links);
     let control = GoodOrBad { bad_until: Time::ZERO, now: Time::ZERO };
-    pair.alice.kcp_mut().set_congestion(Box::new(control));
+    pair.alice.kcp_mut().install(Box::new(control));
     for _ in 0..1000 {
         pair.alice.send(Time::ZERO, &[0; 100]).unwrap();
     }

@@ -1,37 +1,20 @@
 //! When the peer is reached by another path, a control block clears its measurements and loses nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
-
 use crate::common;
 
 use common::{Talk, clean, ms, pair, presets, rough};
 use std::time::Duration;
-use whitewater::kcp::congestion::{CongestionControl, Copa, Cubic, GoodBad};
-use whitewater::pace::PaceConfig;
+use whitewater::kcp::{Config, Congestion};
 use whitewater_sim::{LinkConfig, Loss};
-
-type Control = Option<fn() -> Box<dyn CongestionControl>>;
-
-/// None, and each available controller.
-fn controls() -> [Control; 4] {
-    [
-        None,
-        Some(|| Box::new(Copa::new())),
-        Some(|| Box::new(Cubic::new())),
-        Some(|| Box::new(GoodBad::new(&PaceConfig::default()).unwrap())),
-    ]
-}
 
 #[test]
 fn round_trips_and_windows_start_over_and_everything_arrives_once() {
     for (name, config) in presets() {
-        for (number, control) in controls().into_iter().enumerate() {
+        for congestion in [config.congestion, Congestion::Copa, Congestion::Cubic] {
             for loss in [0.0, 0.2] {
                 let link = LinkConfig { loss: Loss::Random(loss), ..rough() };
                 let mut pair = pair(config, link, 7);
-                if let Some(control) = control {
-                    pair.alice.kcp.set_congestion(control());
-                }
+                pair.alice.kcp.configure(&Config { congestion, ..config }).unwrap();
                 pair.alice.kcp.flush(pair.now()); // now a controller knows the length of a segment
                 pair.send_numbered(60);
                 pair.run_for(ms(3_000));
@@ -43,11 +26,11 @@ fn round_trips_and_windows_start_over_and_everything_arrives_once() {
                 let after = pair.alice.kcp.stats();
                 assert_eq!((after.srtt, after.min_rtt), (Duration::ZERO, None), "{name}");
                 assert_eq!((after.in_flight, after.snd_una), (before.in_flight, before.snd_una), "{name}");
-                if control.is_none() {
+                if congestion == config.congestion {
                     assert_eq!(after.cwnd, 1, "{name}");
                 }
                 let is_idle = pair.run_until(Duration::from_secs(60), |pair| pair.is_idle());
-                assert!(is_idle, "{name} with controller {number}");
+                assert!(is_idle, "{name} with {congestion:?}");
                 pair.assert_delivered();
                 assert!(pair.alice.kcp.stats().srtt > Duration::ZERO, "{name}: it is measured again");
             }

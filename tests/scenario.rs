@@ -5,10 +5,9 @@ use crate::common;
 use common::Unlimited;
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::congestion::CongestionControl;
-use whitewater::kcp::{self, Config};
+use whitewater::kcp::{self, Config, Congestion};
 use whitewater_sim::scenario::{
-    EndError, EndMode, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
+    EndError, Family, Flow, Mode, Report, Scenario, ScenarioError, Score, Workload, percentile,
 };
 use whitewater_sim::{Bottleneck, Corruption, Drive, LinkConfig, Loss};
 
@@ -181,9 +180,8 @@ fn an_outage_costs_more_than_its_length() {
 
 #[test]
 fn a_mode_may_have_its_own_congestion_controller() {
-    let congestion: Option<fn() -> Box<dyn CongestionControl>> = Some(|| Box::new(Unlimited));
-    let mut mode = Mode::default_window().with_window(256);
-    mode.ends = mode.ends.map(|end| EndMode { congestion, ..end });
+    let own = Congestion::Own(|| Box::new(Unlimited));
+    let mode = Mode::default_window().with_window(256).with_congestion("own", own);
     let run = |mode| Scenario::new(Workload::bulk(), narrow(0.0), mode).run(1..=1).unwrap().goodput() / 1e6;
     let (own, built_in) = (run(mode), run(Mode::default_window()));
     assert!(own > 2.0 * built_in, "{own} and {built_in} Mbit/s");

@@ -7,7 +7,7 @@ use crate::common;
 
 use common::sessions::{SUITE, World, server_config, target};
 use std::time::Duration;
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Congestion};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::session::{ConnectionStats, SessionConfig};
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig, LinkStats};
@@ -22,7 +22,7 @@ fn path(ecn: EcnPath) -> LinkConfig {
 }
 
 fn config(ecn: bool) -> SessionConfig {
-    let lanes = vec![Config { nc: false, snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
     SessionConfig { ecn, lanes, send_memory: 1 << 20, receive_memory: 2 << 20, ..SessionConfig::default() }
 }
 

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Frame, FrameWriter, Frames, LossFrame, Packet};
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Congestion};
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::pace::{Mode, PaceConfig};
 use whitewater::packet::Seq16;
@@ -230,7 +230,7 @@ fn rebuilt_packets_still_count_as_lost() {
 
 /// Mean number of segments in flight on a lane with congestion control, over a path with this loss.
 fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
-    let lanes = vec![Config { nc: false, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
     let mut world =
         World::new(5, &server_config(&SessionConfig { lanes: lanes.clone(), ..config.clone() }, SUITE));
     let path = |loss| LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(200)) };

@@ -15,6 +15,7 @@ use common::ms;
 use common::sessions::{SUITE, World};
 use std::time::Duration;
 use whitewater::Time;
+use whitewater::kcp::Congestion;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{Blob, Connection, Event, SendError, SessionConfig};
 use whitewater_sim::{Bottleneck, LinkConfig};
@@ -119,6 +120,21 @@ fn greedy_lanes_do_not_slow_down_a_game_over_a_wide_path() {
         );
         assert!(bulk > 10 << 20, "{greedy}: {bulk} bytes");
     }
+}
+
+/// The path has 2 Mbit/s and a queue of 300 ms.
+#[test]
+fn a_lane_with_copa_leaves_the_queue_of_a_narrow_path_to_the_game() {
+    let slow = LinkConfig {
+        bottleneck: Some(Bottleneck { rate: 2_000_000, queue: 75_000 }),
+        ..LinkConfig::with_rtt(ms(40))
+    };
+    let mut session = lanes(2, SessionConfig::default());
+    let (alone, _) = play(1, &slow, &session, 0, false);
+    session.lanes[1].congestion = Congestion::Copa;
+    let (beside, bulk) = play(1, &slow, &session, 1, false);
+    assert!(p99(&beside) <= p99(&alone) + ms(60), "{:?}, alone {:?}", p99(&beside), p99(&alone));
+    assert!(bulk > 1_600_000, "{bulk} bytes in 10 s");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::kcp::{Config, Conv};
+use whitewater::kcp::{Config, Congestion, Conv};
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +205,10 @@ impl Flags<'_> {
             nodelay: self.number("--nodelay", preset.nodelay, 0, 2)?,
             interval: self.number("--interval", preset.interval, 10, 5000)?,
             fast_resend: self.number("--resend", preset.fast_resend, 0, u16::MAX)?,
-            nc: self.number("--nc", u8::from(preset.nc), 0, 1)? == 1,
+            congestion: match self.number("--nc", u8::from(preset.congestion == Congestion::None), 0, 1)? {
+                0 => Congestion::Kcp,
+                _ => Congestion::None,
+            },
             stream: pipe || self.value("--stream").is_some(),
             ..preset
         };

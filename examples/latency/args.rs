@@ -5,8 +5,7 @@ use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use whitewater::kcp::Modern;
-use whitewater::kcp::congestion::{Copa, Cubic};
+use whitewater::kcp::{Congestion, Modern};
 use whitewater_sim::scenario::{Answer, Mode, Traffic, Workload};
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -302,8 +301,8 @@ const fn bulk() -> Workload {
 fn event_mode(name: &str) -> Result<Mode, String> {
     let wide = || Mode::modern(Modern::default()).with_window(1024);
     Ok(match name {
-        "copa" => wide().with_congestion(name, || Box::new(Copa::new())),
-        "cubic" => wide().with_congestion(name, || Box::new(Cubic::new())),
+        "copa" => wide().with_congestion(name, Congestion::Copa),
+        "cubic" => wide().with_congestion(name, Congestion::Cubic),
         _ => mode(name).map_err(|error| format!("{error}, copa, cubic"))?,
     })
 }

@@ -1,4 +1,5 @@
 use super::*;
+use whitewater::kcp::Congestion;
 
 fn parse(line: &str) -> Result<Command, String> {
     Args::parse(line.split_whitespace().map(str::to_owned))
@@ -80,7 +81,10 @@ fn a_log_is_of_three_seconds_and_its_picture_beside_it() {
     let Ok(Command::Events(events)) = parse("--events run --modes copa --workload bulk") else {
         panic!("no run")
     };
-    assert!(events.plot.is_none() && events.mode.ends.iter().all(|end| end.congestion.is_some()));
+    assert!(
+        events.plot.is_none()
+            && events.mode.ends.iter().all(|end| matches!(end.config.congestion, Congestion::Copa))
+    );
     let Ok(Command::Plot(plot)) = parse("--plot old.jsonl --out=new.svg --lane 2") else { panic!("no plot") };
     assert_eq!((plot.out.to_str(), plot.lane, plot.title.as_str()), (Some("new.svg"), 2, "old.jsonl"));
 }

@@ -50,11 +50,7 @@ pub(crate) fn run(events: &Events, log: &mut impl Write) -> Result<usize, Box<dy
 }
 
 fn end(mode: &EndMode) -> Result<KcpEnd, whitewater::ConfigError> {
-    let mut end = KcpEnd::new(Conv(1), &mode.config, mode.drive, Time::ZERO)?;
-    if let Some(make) = mode.congestion {
-        end.kcp_mut().set_congestion(make());
-    }
-    Ok(end)
+    KcpEnd::new(Conv(1), &mode.config, mode.drive, Time::ZERO)
 }
 
 fn read(end: &mut KcpEnd) {

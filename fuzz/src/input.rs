@@ -96,7 +96,7 @@ struct Rig {
     now: Time,
     /// The twin sends shared buffers. They do not fill up segments of streams, so there are no streams then.
     shares: bool,
-    /// `set_congestion` was called.
+    /// `install` was called.
     paced: bool,
     /// The largest value of each setting so far.
     most: Config,
@@ -211,7 +211,7 @@ impl Rig {
             op::PACE => {
                 let control = Fixed { window: script.u16().into(), rate: script.u32().into() };
                 self.paced = true;
-                self.both(|kcp, _| kcp.set_congestion(Box::new(control)));
+                self.both(|kcp, _| kcp.install(Box::new(control)));
             }
             op::JUMP => return self.update(self.now + Duration::from_millis((script.u32() / 2).into())),
             op::PUSHES => {

@@ -1,7 +1,7 @@
 //! A [`Config`] in a script: 25 bytes, two per setting.
 
 use super::script::Script;
-use whitewater::kcp::{Config, Modern, Recovery};
+use whitewater::kcp::{Config, Congestion, Modern, Recovery};
 
 /// Reads a config. Every setting is in range unless the first byte says otherwise.
 pub fn read(script: &mut Script<'_>) -> Config {
@@ -21,7 +21,7 @@ pub fn read(script: &mut Script<'_>) -> Config {
         dead_link: knob(1, u16::MAX),
         snd_queue: knob(1, u16::MAX).into(),
         snd_queue_bytes: u32::from(mtu) + u32::from(knob(0, u16::MAX)) * QUEUE_UNIT,
-        nc: flags & NC != 0,
+        congestion: if flags & NC != 0 { Congestion::None } else { Congestion::Kcp },
         stream: flags & STREAM != 0,
         recovery: recovery(flags),
     }
@@ -42,7 +42,7 @@ pub fn write(config: &Config, script: &mut Vec<u8>) {
     let modern = config.recovery != Recovery::Classic;
     script.push(
         flag(config.stream, STREAM)
-            | flag(config.nc, NC)
+            | flag(config.congestion == Congestion::None, NC)
             | flag(config.min_rto.is_some(), MIN_RTO)
             | flag(modern, MODERN | AT_ONCE),
     );

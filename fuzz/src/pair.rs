@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use whitewater::Time;
-use whitewater::kcp::{Config, Conv, Kcp, Modern, Recovery, Sn};
+use whitewater::kcp::{Config, Congestion, Conv, Kcp, Modern, Recovery, Sn};
 use whitewater::machine::DatagramQueue;
 
 /// Runs a script: [`flag`]s, then first number, clock and config of both ends, then operations [`op`].
@@ -354,7 +354,7 @@ fn config(script: &mut Script<'_>, stream: bool) -> Config {
         nodelay: u8::try_from(nodelay % 3).unwrap_or_default(),
         interval: script.in_range(10, 500),
         fast_resend: fast_resend % 4,
-        nc: flags & 1 != 0,
+        congestion: if flags & 1 != 0 { Congestion::None } else { Congestion::Kcp },
         stream,
         min_rto: (flags & 2 != 0).then(|| script.in_range(0, 1000)),
         fast_limit,

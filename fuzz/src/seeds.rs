@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use whitewater::kcp::Config;
 use whitewater::kcp::wire::segments;
+use whitewater::kcp::{Config, Congestion};
 
 /// One seed: its target, its file name, its bytes.
 #[non_exhaustive]
@@ -211,7 +211,8 @@ fn change(config: &mut Config, call: &Value) {
             config.nodelay = knob(arg(0), 0, 2, config.nodelay.into()).to_le_bytes()[0];
             config.interval = knob(arg(1), 10, 5000, config.interval);
             config.fast_resend = knob(arg(2), 0, u16::MAX, config.fast_resend);
-            config.nc = knob(arg(3), 0, 1, config.nc.into()) != 0;
+            let nc = knob(arg(3), 0, 1, u16::from(config.congestion == Congestion::None)) != 0;
+            config.congestion = if nc { Congestion::None } else { Congestion::Kcp };
         }
         "wndsize" => {
             config.snd_wnd = knob(at("snd").filter(|&wnd| wnd > 0), 1, u16::MAX, config.snd_wnd);

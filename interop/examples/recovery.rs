@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig};
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Congestion};
 use whitewater_sim::LinkConfig;
 
 fn main() {
@@ -99,7 +99,7 @@ fn spread(values: impl Iterator<Item = f64>) -> String {
 fn congestion() {
     let load = Load { size: 1200, count: 3000, hz: 0 };
     println!(
-        "\n{} segments of {} bytes, `nc: false`, to tokio_kcp, 10 ms each way, 5 ms of jitter in order, none lost\n",
+        "\n{} segments of {} bytes, `Congestion::Kcp`, to tokio_kcp, 10 ms each way, 5 ms of jitter in order, none lost\n",
         load.count, load.size
     );
     println!("| sender | beat 20 ms | segments sent again | 40 ms | segments sent again |");
@@ -118,7 +118,7 @@ fn congestion() {
         format!("{:.1} s | {}", start.elapsed().as_secs_f64(), relay.pushes().resent())
     };
     let default = Config::default();
-    let turbo = Config { nc: false, ..Config::turbo() };
+    let turbo = Config { congestion: Congestion::Kcp, ..Config::turbo() };
     let senders = [
         ("by time", default),
         ("classic", default.classic()),

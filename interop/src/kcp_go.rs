@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use whitewater::kcp::Config;
+use whitewater::kcp::{Config, Congestion};
 
 /// Settings of its sessions.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,8 @@ impl Knobs {
     /// The settings of this config that kcp-go has as well.
     #[must_use]
     pub const fn of(config: &Config) -> Self {
-        let Config { nodelay, interval, fast_resend: resend, nc, snd_wnd: window, mtu, .. } = *config;
+        let Config { nodelay, interval, fast_resend: resend, congestion, snd_wnd: window, mtu, .. } = *config;
+        let nc = matches!(congestion, Congestion::None);
         Self { nodelay: nodelay > 0, interval, resend, nc, window, mtu }
     }
 

@@ -1,5 +1,6 @@
 //! The knobs of a control block.
 
+use super::congestion::Congestion;
 use crate::code::{REPAIR_HEAD, SYMBOL_HEAD};
 use crate::config::{ConfigError, in_range};
 use crate::wire::{DatagramQueue, HEADER_LEN};
@@ -39,8 +40,8 @@ settings! {
         pub interval: u16 = 100, 10..=5000;
         /// Resend a segment when this many datagrams have acknowledged later ones; 0: never.
         pub fast_resend: u16 = 0;
-        /// No congestion window: only `snd_wnd` and the peer's window limit what is in flight.
-        pub nc: bool = false;
+        /// What limits how much is in flight, besides `snd_wnd` and the peer's window.
+        pub congestion: Congestion = Congestion::Kcp;
         /// A stream of bytes instead of messages: small sends share segments.
         pub stream: bool = false;
         /// Least RTO, ms, at most 60,000. `None`: 100, or 30 with `nodelay`.
@@ -102,7 +103,7 @@ impl Config {
     /// No delays, resend after two later acknowledgements, no congestion window: (1, 20, 2, 1).
     #[must_use]
     pub fn fast() -> Self {
-        Self { nodelay: 1, interval: 20, fast_resend: 2, nc: true, ..Self::default() }
+        Self { nodelay: 1, interval: 20, fast_resend: 2, congestion: Congestion::None, ..Self::default() }
     }
 
     /// [`Config::fast`] with twice as many flushes: (1, 10, 2, 1).

@@ -1,7 +1,7 @@
 //! A flush: what is due leaves in datagrams; and when the next one is due.
 
 use super::config::Recovery;
-use super::congestion::Congestion;
+use super::congestion::Controller;
 use super::packer::Packer;
 use super::probe::{PATIENCE, PATIENCE_EARLY, Patience};
 use super::transmit::{Flight, Transmit};
@@ -162,7 +162,7 @@ impl<O: Output> Kcp<O> {
     /// When a flush would send or count anything.
     fn next_work(&self, now: Time) -> Time {
         let send = self.send_at(self.work.as_deref());
-        if send <= now && matches!(self.congestion, Congestion::Kcp(_)) {
+        if send <= now && matches!(self.congestion, Controller::Kcp(_)) {
             return now; // first: that is quick, and mostly so
         }
         let mut next = self.acks_at(now);

@@ -38,6 +38,7 @@ pub use crate::session::peers::{
 };
 pub use crate::time::Millis;
 pub use config::{Config, Modern, Recovery};
+pub use congestion::Congestion;
 pub use envelope::{Envelope, EnvelopeConfig, Opened};
 pub use error::{InputError, RecvError, SendError};
 pub use link::Link;
@@ -55,7 +56,7 @@ use crate::wire::{InPacket, Output};
 use acks::AckList;
 use bytes::Bytes;
 use classic::Classic;
-use congestion::{Congestion, CongestionControl, KcpControl};
+use congestion::Controller;
 use flush::Timer;
 use modern::{ByTime, Rebuild, Ride};
 use observe::Observer;
@@ -97,7 +98,7 @@ pub struct Kcp<O> {
     sender: Sender,
     receiver: Receiver,
     rtt: Rtt,
-    congestion: Congestion,
+    congestion: Controller,
     probe: Probe,
     timer: Timer,
     /// The peer's window as last heard, segments.
@@ -175,7 +176,7 @@ impl<O: Output> Kcp<O> {
             sender: Sender::new(snd),
             receiver: Receiver::new(rcv),
             rtt: Rtt::new(),
-            congestion: Congestion::Kcp(KcpControl::default()),
+            congestion: Controller::new(config.congestion),
             probe: Probe::default(),
             timer: Timer::default(),
             rmt_wnd: config::WND_RCV_MIN,
@@ -365,6 +366,9 @@ impl<O: Output> Kcp<O> {
         {
             work.rebuild = None; // without, no ACK says that repairs are understood
         }
+        if !config.congestion.shares_controller(self.config.congestion) {
+            self.congestion = Controller::new(config.congestion);
+        }
         self.config = *config;
         self.receiver.set_window(config.rcv_wnd);
         if let Some(work) = &mut self.work
@@ -395,12 +399,6 @@ impl<O: Output> Kcp<O> {
             (work.classic, work.by_time, work.ride) = (Classic::default(), ByTime::default(), None);
         }
         Ok(())
-    }
-
-    /// Replaces the congestion controller. The knob `nc` does not apply to it. Source: ikcp.c
-    /// `ikcp_setcc`.
-    pub fn set_congestion(&mut self, control: Box<dyn CongestionControl>) {
-        self.congestion = Congestion::custom(control);
     }
 
     /// Where the datagrams go.

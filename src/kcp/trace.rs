@@ -1,7 +1,7 @@
-//! The state under the names that ikcp.c gives it, for the comparison with recorded traces.
+//! The state under the names that ikcp.c gives it, for the comparison with recorded traces and for the C library.
 
 use super::Kcp;
-use super::congestion::{Congestion, KcpControl};
+use super::congestion::{CongestionControl, Controller, KcpControl};
 use super::rtt::SAMPLE_MAX;
 use crate::seq::Conv;
 use crate::wire::Output;
@@ -21,8 +21,8 @@ impl<O: Output> Kcp<O> {
             "cwnd" => control.window().into(),
             "ssthresh" => control.ssthresh()?.into(),
             "incr" => match self.congestion {
-                Congestion::Kcp(control) => control.incr.into(),
-                Congestion::Custom(_) => return None,
+                Controller::Kcp(control) => control.incr.into(),
+                Controller::Custom(_) => return None,
             },
             "snd_wnd" => config.snd_wnd.into(),
             "rcv_wnd" => config.rcv_wnd.into(),
@@ -45,7 +45,7 @@ impl<O: Output> Kcp<O> {
             "nodelay" => config.nodelay.into(),
             "fastresend" => config.fast_resend.into(),
             "fastlimit" => config.fast_limit.into(),
-            "nocwnd" => config.nc.into(),
+            "nocwnd" => config.congestion.is_none().into(),
             "stream" => config.stream.into(),
             "dead_link" => config.dead_link.into(),
             "mtu" => config.mtu.into(),
@@ -61,7 +61,7 @@ impl<O: Output> Kcp<O> {
         // What a sample may be at most: sums of it stay in range.
         let time = value.min(SAMPLE_MAX.cast_unsigned()) * if self.config.is_by_time() { 1000 } else { 1 };
         match (field, &mut self.congestion) {
-            ("ccops", congestion) if value == 0 => *congestion = Congestion::Kcp(KcpControl::default()),
+            ("ccops", congestion) if value == 0 => *congestion = Controller::Kcp(KcpControl::default()),
             ("conv", _) => self.conv = Conv(value),
             ("state", _) => self.dead = value == u32::MAX,
             ("rmt_wnd", _) => self.rmt_wnd = u16::try_from(value).unwrap_or(u16::MAX),
@@ -70,10 +70,16 @@ impl<O: Output> Kcp<O> {
             ("rx_rttval", _) => self.rtt.rttvar = time,
             ("rx_rto", _) => self.rtt.rto = time,
             ("xmit", _) => self.counters.resends_timeout = value,
-            ("cwnd", Congestion::Kcp(control)) => control.cwnd = value,
-            ("ssthresh", Congestion::Kcp(control)) => control.ssthresh = value,
-            ("incr", Congestion::Kcp(control)) => control.incr = value,
+            ("cwnd", Controller::Kcp(control)) => control.cwnd = value,
+            ("ssthresh", Controller::Kcp(control)) => control.ssthresh = value,
+            ("incr", Controller::Kcp(control)) => control.incr = value,
             _ => {}
         }
+    }
+
+    /// Replaces the congestion controller by one with state of its own, which a function that makes one does not have.
+    #[doc(hidden)]
+    pub fn install(&mut self, control: Box<dyn CongestionControl>) {
+        self.congestion = Controller::custom(control);
     }
 }

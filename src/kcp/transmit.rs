@@ -1,7 +1,7 @@
 //! The part of a flush that sends data.
 
 use super::config::Config;
-use super::congestion::{Congestion, Loss, Sent};
+use super::congestion::{Controller, Loss, Sent};
 use super::observe::{Cause, Event, Observer};
 use super::packer::Packer;
 use super::rtt::Rtt;
@@ -19,7 +19,7 @@ pub(super) struct Transmit<'a, 'p, O> {
     pub(super) packer: &'a mut Packer<'p, O>,
     pub(super) config: &'a Config,
     pub(super) sender: &'a mut Sender,
-    pub(super) congestion: &'a mut Congestion,
+    pub(super) congestion: &'a mut Controller,
     pub(super) rtt: &'a Rtt,
     /// The peer's window, segments.
     pub(super) rmt_wnd: u16,

@@ -1,9 +1,7 @@
 //! Good and bad mode: a rule for how often to send that needs nothing but round trips.
 //!
 //! The owner reports the time and the conditions, and gets the mode:
-//! [`packet::Endpoint`](crate::packet::Endpoint) for its statistics,
-//! [`kcp::congestion::GoodBad`](crate::kcp::congestion::GoodBad) as a congestion controller, a session if its
-//! config says so.
+//! [`packet::Endpoint`](crate::packet::Endpoint) for its statistics, a session if its config says so.
 //!
 //! - In good mode, when conditions turn bad: switch to bad mode at once. If good mode lasted less than 10 s, double
 //!   `t`, up to 60 s.

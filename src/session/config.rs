@@ -89,7 +89,8 @@ impl SessionConfig {
             self.lane(lane, DATAGRAM_MIN - REPAIR_ROOM).check()?;
             self.lane(lane, self.datagram_taken()).check()?;
             let has_to_slow_down = self.ecn && self.pacing.is_none();
-            in_range("nc of a lane with `ecn`", u8::from(lane.nc && has_to_slow_down), 0..=0)?;
+            let is_unlimited = lane.congestion == kcp::Congestion::None && has_to_slow_down;
+            in_range("`congestion` of a lane with `ecn`", u8::from(is_unlimited), 0..=0)?;
         }
         if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
             channels.check()?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::wire::{Command, Header, segments};
-use whitewater::kcp::{Config, Conv, Kcp, Millis, Sn};
+use whitewater::kcp::{Config, Congestion, Conv, Kcp, Millis, Sn};
 use whitewater::machine::DatagramQueue;
 use whitewater_sim::scenario::percentile;
 use whitewater_sim::{Drive, KcpEnd, Link, LinkConfig, Loss, Pair, Peer};
@@ -91,7 +91,8 @@ impl Cell {
 
     /// The same flow, sent with loss detection by timing and as ikcp.c would send it.
     pub(crate) fn beside_classic(&self, seeds: impl Iterator<Item = u64> + Clone) -> [Outcome; 2] {
-        let config = Config { nc: self.flow != Flow::BulkCwnd, snd_wnd: 128, ..Config::turbo() };
+        let congestion = if self.flow == Flow::BulkCwnd { Congestion::Kcp } else { Congestion::None };
+        let config = Config { congestion, snd_wnd: 128, ..Config::turbo() };
         [(config, Drive::CHECK), (config.classic(), Drive::BEAT)]
             .map(|(config, drive)| self.run(&config, drive, seeds.clone()))
     }

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use whitewater::inside::session::wire::{
     AckFrame, Data, EcnFrame, Frame, FrameWriter, Frames, KcpPart, LossFrame, Packet, kind,
 };
-use whitewater::kcp::Config;
 use whitewater::kcp::wire::segments;
+use whitewater::kcp::{Config, Congestion};
 use whitewater::packet::Seq16;
 use whitewater::session::{SessionConfig, Suite};
 use whitewater_sim::{Bottleneck, EcnPath, LinkConfig};
@@ -91,7 +91,7 @@ pub(super) fn narrowed(seed: u64) -> Vec<Captured> {
 
 /// Both ends react to marks, and the path sets some.
 pub(super) fn marked(seed: u64) -> Vec<Captured> {
-    let lanes = vec![Config { nc: false, ..Config::turbo() }];
+    let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
     let config = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
     let bottleneck = Some(Bottleneck { rate: 2_000_000, queue: 20_000 });
     let link = LinkConfig { bottleneck, ecn: EcnPath::MarksAbove(8_000), ..LinkConfig::with_rtt(ms(20)) };

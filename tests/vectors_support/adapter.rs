@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use whitewater::Time;
 use whitewater::kcp::wire::{HEADER_LEN, conv_of};
-use whitewater::kcp::{self, Config, Conv, InputError, Kcp, Millis, RecvError, Rejected, Sn, Stats};
+use whitewater::kcp::{
+    self, Config, Congestion, Conv, InputError, Kcp, Millis, RecvError, Rejected, Sn, Stats,
+};
 use whitewater::machine::Output;
 
 use super::deviations::Rule;
@@ -132,7 +134,8 @@ impl Block {
             config.fast_resend = knobs.hold("fastresend", resend, u16::MAX);
         }
         if nc >= 0 {
-            config.nc = knobs.hold("nocwnd", nc, 1) == 1;
+            let nc = knobs.hold("nocwnd", nc, 1) == 1;
+            config.congestion = if nc { Congestion::None } else { Congestion::Kcp };
         }
         let negative = [nodelay, interval, resend, nc].into_iter().any(i64::is_negative);
         let rules = knobs.rules(negative);

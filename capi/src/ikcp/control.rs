@@ -7,7 +7,7 @@ use crate::guard::Object;
 use std::ffi::c_void;
 use std::time::Duration;
 use ww::Time;
-use ww::kcp::{self, Config, Conv, InputError, Kcp, Millis, Recovery, RecvError, Stats};
+use ww::kcp::{self, Config, Congestion, Conv, InputError, Kcp, Millis, Recovery, RecvError, Stats};
 use ww::machine::Output;
 
 /// Where the program's clock shows 0: it may jump back before its first moment.
@@ -86,7 +86,7 @@ impl Control {
             dead_link: most(knobs.dead_link).max(1),
             fast_resend: small(knobs.fastresend, u16::MAX),
             fast_limit: small(knobs.fastlimit, u16::MAX),
-            nc: knobs.nocwnd != 0,
+            congestion: if knobs.nocwnd == 0 { Congestion::Kcp } else { Congestion::None },
             stream: knobs.stream != 0,
             ..self.config
         });
@@ -106,7 +106,7 @@ impl Control {
     pub(super) fn set_congestion(&mut self, callbacks: Option<Callbacks>) {
         self.has_control = callbacks.is_some();
         if let Some(callbacks) = callbacks {
-            self.kcp.set_congestion(Box::new(callbacks));
+            self.kcp.install(Box::new(callbacks));
         } else {
             self.kcp.set_trace_state("ccops", 0);
             (self.told.cwnd, self.told.ssthresh, self.told.incr) = (0, 0, 0);
@@ -249,7 +249,16 @@ impl Control {
 /// Puts the knobs into a new block.
 fn show_knobs(config: &Config, block: &mut IKCPCB) {
     let Config {
-        nodelay, interval, snd_wnd, rcv_wnd, dead_link, fast_resend, fast_limit, nc, stream, ..
+        nodelay,
+        interval,
+        snd_wnd,
+        rcv_wnd,
+        dead_link,
+        fast_resend,
+        fast_limit,
+        congestion,
+        stream,
+        ..
     } = *config;
     block.mtu = config.mtu.into();
     block.mss = config.mss().into();
@@ -261,7 +270,7 @@ fn show_knobs(config: &Config, block: &mut IKCPCB) {
     block.dead_link = dead_link.into();
     block.fastresend = fast_resend.into();
     block.fastlimit = fast_limit.into();
-    block.nocwnd = nc.into();
+    block.nocwnd = (congestion == Congestion::None).into();
     block.stream = stream.into();
 }
 

@@ -6,7 +6,7 @@ use super::key::Key;
 use super::shield;
 use crate::envelope::Envelope;
 use whitewater::ConfigError;
-use whitewater::kcp::{self, EnvelopeConfig, Modern, Recovery, in_range};
+use whitewater::kcp::{self, Congestion, EnvelopeConfig, Modern, Recovery, in_range};
 use whitewater::rand_core::CryptoRng;
 
 /// What two ends of kcp-go wrap around KCP, and when they send. `crypt` and `key` must be the same at both
@@ -152,7 +152,7 @@ impl Mode {
             nodelay,
             interval,
             fast_resend: 2,
-            nc: true,
+            congestion: Congestion::None,
             stream: true,
             ..kcp::Config::default()
         }

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// NSDI 2018, with its default δ of 1/2. Its mode to compete with flows that fill the queue is left
 /// out; the allowance, and the rate at which slow start ends, are not in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Copa {
+pub(crate) struct Copa {
     window: Window,
     phase: Phase,
     velocity: Velocity,
@@ -53,8 +53,7 @@ struct Velocity {
 
 impl Copa {
     /// In slow start.
-    #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             window: Window::NEW,
             phase: Phase::SlowStart,

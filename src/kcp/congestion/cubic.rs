@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Source: RFC 9438, with fast convergence and the region friendly to Reno; RFC 9406 for the end of
 /// slow start, without the phase in which it may turn out to be wrong.
 #[derive(Clone, Copy, Debug)]
-pub struct Cubic {
+pub(crate) struct Cubic {
     window: Window,
     /// Where slow start ends, bytes.
     ssthresh: u64,
@@ -42,8 +42,7 @@ struct Epoch {
 
 impl Cubic {
     /// In slow start.
-    #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             window: Window::NEW,
             ssthresh: u64::MAX,

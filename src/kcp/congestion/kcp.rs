@@ -1,4 +1,4 @@
-use super::{Ack, Congestion, CongestionControl, Loss};
+use super::{Ack, CongestionControl, Controller, Loss};
 use crate::time::Time;
 
 /// The congestion control built into KCP: slow start up to a threshold that starts at 2, then
@@ -8,7 +8,7 @@ use crate::time::Time;
 /// Where recovery by time finds that nothing had been lost, all is again as it was before. Source: RFC 4015.
 #[derive(Clone, Copy, Debug)]
 pub struct KcpControl {
-    /// Congestion window, segments; 0 until the first flush.
+    /// Controller window, segments; 0 until the first flush.
     pub(in crate::kcp) cwnd: u32,
     pub(in crate::kcp) ssthresh: u32,
     /// The window in bytes, which grows in finer steps.
@@ -94,8 +94,8 @@ pub(in crate::kcp) struct Undo {
 
 impl Undo {
     /// The controller is about to be told of a loss, with so many segments from `snd_una` to `snd_nxt`.
-    pub(in crate::kcp) fn before_loss(&mut self, congestion: &Congestion, in_flight: u32) {
-        if let Congestion::Kcp(control) = congestion
+    pub(in crate::kcp) fn before_loss(&mut self, congestion: &Controller, in_flight: u32) {
+        if let Controller::Kcp(control) = congestion
             && self.left == 0
         {
             *self = Self { before: *control, left: in_flight };
@@ -107,16 +107,16 @@ impl Undo {
     }
 
     /// A segment had arrived before it was sent again: nothing was lost.
-    pub(in crate::kcp) fn needless(&mut self, congestion: &mut Congestion, now: Time) {
+    pub(in crate::kcp) fn needless(&mut self, congestion: &mut Controller, now: Time) {
         match congestion {
-            Congestion::Kcp(control) if self.left > 0 => {
+            Controller::Kcp(control) if self.left > 0 => {
                 control.cwnd = control.cwnd.max(self.before.cwnd);
                 control.ssthresh = control.ssthresh.max(self.before.ssthresh);
                 control.incr = control.incr.max(self.before.incr);
                 self.left = 0;
             }
-            Congestion::Kcp(_) => {}
-            Congestion::Custom(custom) => custom.control.on_needless(now),
+            Controller::Kcp(_) => {}
+            Controller::Custom(_) => congestion.control_mut().on_needless(now),
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::kcp::congestion::Loss;
 
-    fn timeout(congestion: &mut Congestion, undo: &mut Undo) {
+    fn timeout(congestion: &mut Controller, undo: &mut Undo) {
         undo.before_loss(congestion, 30);
         congestion.control_mut().on_loss(&Loss {
             now: Time::ZERO,
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_loss_that_was_none_is_undone_until_all_that_was_in_flight_is_acknowledged() {
         for (acknowledged, after) in [(29, (24, Some(20))), (30, (1, Some(12)))] {
-            let mut congestion = Congestion::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
+            let mut congestion = Controller::Kcp(KcpControl { cwnd: 24, ssthresh: 20, incr: 24 * 1376 });
             let mut undo = Undo::default();
             timeout(&mut congestion, &mut undo);
             timeout(&mut congestion, &mut undo); // a second one does not count as where to go back to

@@ -1,7 +1,6 @@
 //! What holds for every controller.
 
-use super::{Ack, CongestionControl, Copa, Cubic, GoodBad, Loss, Sent};
-use crate::pace::PaceConfig;
+use super::{Ack, CongestionControl, Copa, Cubic, Loss, Sent};
 use crate::seq::Sn;
 use crate::time::Time;
 use proptest::prelude::*;
@@ -91,9 +90,7 @@ proptest! {
         mss in 26u16..=65_483,
         events in prop::collection::vec((prop_oneof![0u64..100_000, any::<u32>().prop_map(u64::from)], event()), 1..300),
     ) {
-        let good_bad = GoodBad::new(&PaceConfig { loss: Some(1), ..PaceConfig::default() }).unwrap();
-        let controls: [Box<dyn CongestionControl>; 3] =
-            [Box::new(Copa::new()), Box::new(Cubic::new()), Box::new(good_bad)];
+        let controls: [Box<dyn CongestionControl>; 2] = [Box::new(Copa::new()), Box::new(Cubic::new())];
         for mut control in controls {
             let mut now = Time::ZERO;
             for (step, event) in &events {

@@ -4,7 +4,7 @@ use super::waits::Gap;
 use crate::code::budget::{LossShare, WHOLE, is_queued, share};
 use crate::code::{Draft, Encoder, Protector, Source};
 use crate::kcp::config::{OVERHEAD, REPAIR_OVERHEAD};
-use crate::kcp::congestion::Congestion;
+use crate::kcp::congestion::Controller;
 use crate::kcp::rtt::Rtt;
 use crate::kcp::send::Sender;
 use crate::kcp::transmit::{IP_AND_UDP, Transmit};
@@ -97,7 +97,7 @@ impl Protection {
             self.protector.budget.earn(share, if share > 0 { wire_bytes(transmit, first) } else { 0 });
         }
         let first = self.unprotected.take().unwrap_or(first);
-        let is_held_back = Congestion::holds_back(transmit.config, transmit.rmt_wnd, transmit.sender);
+        let is_held_back = Controller::holds_back(transmit.config, transmit.rmt_wnd, transmit.sender);
         if is_held_back || first == transmit.sender.nxt {
             return 0; // what waits gains more from the room on the path
         }

@@ -34,11 +34,7 @@ impl Kind {
             let packets = PacketConfig { protocol_id: conv.0, keepalive: None, ..PacketConfig::default() };
             return Ok(Self::Channel(Box::new(ChannelPeer::new(NOWHERE, &channels, &packets, spacing)?)));
         }
-        let mut end = KcpEnd::new(conv, &mode.config, mode.drive, beat)?;
-        if let Some(make) = mode.congestion {
-            end.kcp_mut().set_congestion(make());
-        }
-        Ok(Self::Kcp(Box::new(end)))
+        Ok(Self::Kcp(Box::new(KcpEnd::new(conv, &mode.config, mode.drive, beat)?)))
     }
 }
 

@@ -2,8 +2,7 @@
 
 use crate::Drive;
 use std::time::Duration;
-use whitewater::kcp::congestion::CongestionControl;
-use whitewater::kcp::{Config, Modern, Recovery};
+use whitewater::kcp::{Config, Congestion, Modern, Recovery};
 use whitewater::message::channel::ChannelConfig;
 
 /// How the two ends of a session are configured and driven, with a name for tables.
@@ -26,8 +25,6 @@ pub struct EndMode {
     pub config: Config,
     /// When `update` and `flush` are called.
     pub drive: Drive,
-    /// Creates a congestion controller; `None`: KCP's, if `Config::nc` says so.
-    pub congestion: Option<fn() -> Box<dyn CongestionControl>>,
     /// A channel over packets instead of a control block; the other fields are then ignored.
     pub channel: Option<ChannelMode>,
 }
@@ -58,16 +55,12 @@ impl Mode {
         self
     }
 
-    /// The same with a congestion controller at each end and another name.
+    /// The same with another congestion control at both ends and another name.
     #[must_use]
-    pub fn with_congestion(
-        mut self,
-        name: impl Into<String>,
-        make: fn() -> Box<dyn CongestionControl>,
-    ) -> Self {
+    pub fn with_congestion(mut self, name: impl Into<String>, congestion: Congestion) -> Self {
         self.name = name.into();
         for end in &mut self.ends {
-            end.congestion = Some(make);
+            end.config.congestion = congestion;
         }
         self
     }
@@ -76,7 +69,7 @@ impl Mode {
     /// loss.
     #[must_use]
     pub fn default_window() -> Self {
-        Self::new("default", Config { nc: false, ..normal() }, Drive::BEAT)
+        Self::new("default", Config { congestion: Congestion::Kcp, ..normal() }, Drive::BEAT)
     }
 
     /// KCP (0, 10, 0, 1): `normal` in its test.cpp.
@@ -129,10 +122,10 @@ impl Mode {
 }
 
 impl EndMode {
-    /// An end with KCP's congestion control.
+    /// An end that is a control block.
     #[must_use]
     pub const fn new(config: Config, drive: Drive) -> Self {
-        Self { config, drive, congestion: None, channel: None }
+        Self { config, drive, channel: None }
     }
 }
 
@@ -140,7 +133,7 @@ impl EndMode {
 fn normal() -> Config {
     Config {
         interval: 10,
-        nc: true,
+        congestion: Congestion::None,
         snd_wnd: WINDOW,
         rcv_wnd: WINDOW,
         snd_queue: 1 << 24,
