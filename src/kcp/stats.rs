@@ -25,7 +25,7 @@ stats! {
         pub min_rtt: Option<Duration> => "whitewater_kcp_min_rtt_seconds",
         /// Retransmission timeout of the next segment.
         pub rto: Duration => "whitewater_kcp_rto_seconds",
-        /// Congestion window, segments; with `nc` it is kept and does not apply.
+        /// Congestion window, segments; with `Congestion::None` it is kept and does not apply.
         pub cwnd: u32 => "whitewater_kcp_cwnd_segments",
         /// Window above which `cwnd` grows slowly, segments; `None`: the controller has none.
         pub ssthresh: Option<u32>,
