@@ -105,7 +105,7 @@ fn sent(events: &[Event]) -> Vec<(Sn, u16, u16, u32)> {
 }
 
 #[test]
-fn a_controller_sees_what_was_sent() {
+fn a_controller_counts_only_transmitted_segments_as_in_flight() {
     let recorder = Recorder::new(3, None);
     let mut alice = kcp(&Config::turbo().classic());
     alice.install(Box::new(recorder.clone()));

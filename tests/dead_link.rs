@@ -60,13 +60,13 @@ fn the_back_off_ends() {
         let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longest = 1 << 30;
         assert!(waits.iter().all(|wait| *wait <= longest + 10), "nodelay {nodelay}: {waits:?}");
-        // It stays there: the clock of the wire wraps meanwhile, and nothing is sent at once.
+        // The backoff stays at its maximum: the wire clock wraps meanwhile, but nothing is sent at once.
         assert!(waits[count - 6..].iter().all(|wait| *wait >= longest), "nodelay {nodelay}: {waits:?}");
     }
 }
 
 #[test]
-fn a_dead_link_goes_on_and_delivers_but_stays_dead() {
+fn a_dead_link_still_delivers_but_stays_dead() {
     for (name, config) in presets() {
         let mut pair = pair(Config { dead_link: 4, ..config }, clean(), 1);
         pair.links[0].set(lossy(1.0)).unwrap();

@@ -138,7 +138,7 @@ fn every_file_of_tests_is_part_of_a_program() {
 }
 
 #[test]
-fn what_is_allowed_passes() {
+fn allowed_imports_pass() {
     for (file, text) in [
         ("lib.rs", "pub use crate::kcp::Kcp; pub use net::Driver;"),
         (

@@ -395,7 +395,7 @@ fn a_listener_outlives_peers_that_vanish() {
 }
 
 #[test]
-fn a_blocking_call_waits_as_long_as_it_was_told() {
+fn blocking_calls_respect_their_timeouts() {
     let mut socket = connect(nobody(), 1);
     for wait in [0, 3, 40] {
         let wait = Duration::from_millis(wait);

@@ -127,7 +127,7 @@ fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_per_address()
 }
 
 #[test]
-fn a_client_that_is_told_of_two_addresses_tries_both() {
+fn a_client_given_two_addresses_tries_both() {
     let target = Target { addresses: vec![client_address(77, 7), server_address()], ..target(SUITE) };
     let mut session = Session::<Blob>::new(&ClientConfig::default(), random(1, 1)).unwrap();
     session.connect(Time::ZERO, target).unwrap();

@@ -56,7 +56,7 @@ const DEVIATIONS: u32 = 6;
 /// The share of segments that got lost: a moving average over the last [`OVER`], and over fewer at first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossShare {
-    /// Of 65,535.
+    /// In 1/65,535.
     share: u32,
     /// Number of segments that the average is taken over.
     over: u32,

@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_remembers_what_came_last(
+        fn it_keeps_the_latest_segments(
             start: u32,
             arrivals in prop::collection::vec((0..40u32, 0..200usize, any::<u8>()), 0..300),
         ) {

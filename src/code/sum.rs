@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     /// Long multiplication, then the remainder of the division by 0x11d.
-    fn mul_plainly(a: u8, b: u8) -> u8 {
+    fn mul_bitwise(a: u8, b: u8) -> u8 {
         let product = (0..8).filter(|bit| b >> bit & 1 == 1).fold(0, |sum, bit| sum ^ u16::from(a) << bit);
         let remainder = (8..15).rev().fold(product, |rest, bit| match rest >> bit & 1 {
             1 => rest ^ 0x11d << (bit - 8),
@@ -189,7 +189,7 @@ mod tests {
             let mut products = [0; 256];
             mul_add(&mut products, a, &std::array::from_fn::<_, 256, _>(|b| b.to_le_bytes()[0]));
             for (b, product) in (0..=u8::MAX).zip(products) {
-                assert_eq!([mul(a, b), product], [mul_plainly(a, b); 2], "{a} x {b}");
+                assert_eq!([mul(a, b), product], [mul_bitwise(a, b); 2], "{a} x {b}");
             }
             assert_eq!(inverse(a).map(|inverse| mul(a, inverse)), (a != 0).then_some(1));
         }

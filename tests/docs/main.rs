@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Blocks that something else reads, by their first word.
 const CHECKED: [(&str, &str); 4] = [
     ("rust", "`mod book` of src/lib.rs, and the README in it: doc tests"),
-    ("sh", "here: `every_command_names_what_there_is`"),
+    ("sh", "here: `every_command_refers_to_what_exists`"),
     ("hex", "tests/wire_doc.rs, tests/session_doc.rs, tests/independent"),
     ("nginx", "tests/proxy.rs"),
 ];
@@ -159,7 +159,7 @@ fn every_example_is_in_the_index() {
 }
 
 #[test]
-fn every_command_names_what_there_is() {
+fn every_command_refers_to_what_exists() {
     let mut count = 0;
     for document in all() {
         for (line, command) in document.commands() {

@@ -117,7 +117,7 @@ impl<A: Peer, B: Peer> Pair<A, B> {
     ///
     /// At equal times, peers are polled before datagrams arrive.
     pub fn step(&mut self, until: Time) -> bool {
-        let Some(next) = self.next_event().map(|at| self.not_for_ever(at)).filter(|at| *at <= until) else {
+        let Some(next) = self.next_event().map(|at| self.unstuck(at)).filter(|at| *at <= until) else {
             return false;
         };
         self.steps += 1;
@@ -173,7 +173,7 @@ impl<A: Peer, B: Peer> Pair<A, B> {
 
     /// The time of the next event, delayed once in a while: a peer that always wants to be polled at once
     /// must not stop the clock.
-    fn not_for_ever(&self, next: Time) -> Time {
+    fn unstuck(&self, next: Time) -> Time {
         if self.steps_now < STEPS_AT_ONCE { next } else { next.max(self.now + Duration::from_micros(1)) }
     }
 }
