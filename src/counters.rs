@@ -105,8 +105,9 @@ pub(crate) fn named(
 /// sentence of the field's documentation, or given with a label if several fields share the name. `all`
 /// stands for the names in a nested struct.
 ///
-/// `: AddAssign` adds two of them. `: sum of Other` has fields of `Other`, and a method `add`. What follows
-/// `counted by` are fields as well, kept in a struct of their own whose `show` copies them.
+/// `: AddAssign` adds two of them. `: sum of Other` has fields of `Other`, and a method `add`. The
+/// fields after `counted by` belong to it as well, but are counted in a struct of their own, whose `show`
+/// copies them.
 macro_rules! stats {
     (
         $(#[$meta:meta])*

@@ -1,5 +1,5 @@
-//! The one interface of everything here that does no I/O: datagrams and time in, datagrams out, and when to
-//! call again.
+//! The one interface of all protocols here, none of which does I/O: datagrams and the time go in, datagrams
+//! and the time of the next call come out.
 
 pub use crate::wire::{DatagramQueue, Output};
 

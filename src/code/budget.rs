@@ -90,7 +90,7 @@ impl LossShare {
     }
 }
 
-/// A share of everything.
+/// A share of 1: everything.
 pub(crate) const WHOLE: u32 = 65_535;
 /// Segments in the moving average.
 const OVER: u32 = 128;

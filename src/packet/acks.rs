@@ -74,7 +74,7 @@ struct Sent {
     at: Time,
     bytes: u32,
     acked: bool,
-    /// How much later, µs, the latest packet left that is known to have arrived while this one had not.
+    /// How long after this packet the latest of those that have overtaken it was sent, µs.
     overtaken_by: u64,
     /// Presumed lost because of that.
     lost: bool,
@@ -162,7 +162,7 @@ impl AckTracker {
             if sequence == acks.ack {
                 let at = sent.at;
                 let rtt = now.since(at).saturating_sub(delay);
-                self.rtt.sample(Time::ZERO, rtt); // packets leave on a beat, so each counts the same
+                self.rtt.sample(Time::ZERO, rtt); // packets are sent at regular intervals, so each counts the same
                 acked.round_trip = Some((at, rtt));
                 acked.lost = self.overtaken(at, Acked { set: !told & TOLD, ..acked });
             }
@@ -187,7 +187,7 @@ impl AckTracker {
         lost
     }
 
-    /// Lets time pass; call it before anything else at `now`. Settles the outcome of packets sent
+    /// Advances the time; call it before anything else at `now`. Settles the outcome of packets sent
     /// `lost_after` ago or earlier, and clears what was received before a silence of `forget_after`.
     pub(crate) fn update(&mut self, now: Time) {
         let Self { lost_after, forget_after, .. } = *self;

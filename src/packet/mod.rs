@@ -73,7 +73,7 @@ pub struct Endpoint<O> {
     acked: VecDeque<Seq16>,
     /// Lost packets not yet returned by `pop_lost`.
     lost: VecDeque<Seq16>,
-    /// When a packet was last sent or the first one received; `None` before both.
+    /// When a packet was last sent or the first one was received; `None` before both.
     spoke: Option<Time>,
     pace: Pace,
     /// The counters.

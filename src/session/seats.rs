@@ -1,5 +1,5 @@
 //! Shared by the tables of sessions and of bare KCP peers: whose turn it is to send, when to look at each
-//! seat, how many seats each address has, and who may not come back at once.
+//! seat, how many seats each address has, and which ones may not come back at once.
 
 use crate::rate::host;
 use crate::time::Time;

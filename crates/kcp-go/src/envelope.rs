@@ -84,8 +84,8 @@ impl kcp::Envelope for Envelope {
             shield.seal([head, bytes], sealed);
             out.output(sealed);
         };
-        // Parity would exceed what came from a peer that is not proven. Nobody needs to be told that there is
-        // none.
+        // A peer that is not proven gets no parity: it must not be sent more than it has sent itself. Parity
+        // is optional, so the peer need not know.
         let Some(parity) = parity.as_mut().filter(|_| is_proven) else { return put(&[], datagram) };
         let encoder = parity.encoder(peer);
         put(&encoder.data(now, datagram), datagram);

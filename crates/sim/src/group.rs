@@ -6,7 +6,7 @@ use whitewater::kcp::Conv;
 
 /// Several peers that share the path of a [`Pair`](super::Pair), with its bottleneck and its losses. The
 /// first four bytes of a datagram, the conversation of a segment or the protocol id of a packet, select its
-/// receiver. Datagrams for nobody are dropped.
+/// receiver. Datagrams for unknown receivers are dropped.
 #[derive(Debug)]
 pub struct Group<P> {
     members: Vec<(Conv, P)>,

@@ -99,8 +99,8 @@ impl<S: Socket> Port<S> {
         self.buffers()
     }
 
-    /// Whether a datagram that is too long for its path may be fragmented, so that nobody hears that it was
-    /// too long.
+    /// Whether a datagram that is too long for its path may be fragmented, so that the sender does not
+    /// learn that it was too long.
     pub fn may_fragment(&self) -> bool {
         self.offload.many.as_ref().is_none_or(Many::may_fragment)
     }

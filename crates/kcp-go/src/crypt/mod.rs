@@ -30,14 +30,14 @@ use xtea::Xtea;
 /// for 2^32 datagrams in total, over everyone who uses it: nonces are random and have 12 bytes for `aes-128-gcm` (NIST SP
 /// 800-38D, section 8.3) and 8 for `salsa20`. Sessions of whitewater ([`session`](whitewater::session)) solve all of that.
 ///
-/// | | key, bytes | bytes more | is |
+/// | | key, bytes | bytes added | what it is |
 /// |---|---:|---:|---|
 /// | `null` | | 0 | the datagram itself |
 /// | `none` | | 20 | random bytes and a checksum before it, in the clear |
 /// | `xor` | 32 | 20 | the same bytes over every datagram: no protection at all |
 /// | `aes`, `aes-192`, `aes-128` | 32, 24, 16 | 20 | AES in CFB mode |
 /// | `sm4` | 16 | 20 | SM4 in CFB mode |
-/// | `twofish` | 32 | 20 | Twofish in CFB mode; the crate takes 0.6 ms for a datagram, good or bad, a hundred times what AES takes |
+/// | `twofish` | 32 | 20 | Twofish in CFB mode; the crate takes 0.6 ms for a datagram, valid or not, a hundred times what AES takes |
 /// | `blowfish`, `cast5`, `3des`, `xtea` | 32, 16, 24, 16 | 20 | blocks of 8 bytes in CFB mode |
 /// | `salsa20` | 32 | 20 | Salsa20, whose nonce is the first 8 bytes |
 /// | `aes-128-gcm` | 16 | 28 | AES-GCM, authenticated; kcp-go since 2025 |

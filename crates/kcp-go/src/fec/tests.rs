@@ -51,7 +51,7 @@ fn sent(encoder: &mut Encoder, datagrams: &[Vec<u8>], gap: u64) -> Vec<Vec<u8>> 
 /// Passes a datagram to the decoder and returns what it rebuilds.
 fn take(decoder: &mut Decoder, datagram: &[u8], stats: &mut Stats) -> Vec<Vec<u8>> {
     let Ok(Inner::Data { shard, .. } | Inner::Parity(shard)) = Inner::of(datagram) else {
-        panic!("{datagram:x?} is no shard")
+        panic!("{datagram:x?} is not a shard")
     };
     decoder.take(&shard, stats);
     std::iter::from_fn(|| decoder.pop(stats).map(<[u8]>::to_vec)).collect()
