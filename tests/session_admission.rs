@@ -84,7 +84,7 @@ fn the_application_sees_each_request_and_both_ends_get_each_others_data() {
 
 /// The client keeps asking while the application takes its time.
 #[test]
-fn a_late_yes_works_under_loss_and_duplication() {
+fn a_late_acceptance_works_under_loss_and_duplication() {
     let bad = LinkConfig { duplicate: 0.3, jitter: ms(50), ..path(0.3) };
     for seed in 1..=50 {
         let mut world = world(seed);
@@ -102,7 +102,7 @@ fn a_late_yes_works_under_loss_and_duplication() {
 }
 
 #[test]
-fn a_no_reaches_the_client_whatever_is_lost_and_is_always_the_same() {
+fn a_rejection_reaches_the_client_whatever_is_lost_and_is_always_the_same() {
     let bad = LinkConfig { duplicate: 0.3, jitter: ms(50), ..path(0.5) };
     let mut slowest = 0;
     for seed in 1..=100 {
@@ -126,7 +126,7 @@ fn a_no_reaches_the_client_whatever_is_lost_and_is_always_the_same() {
 
 /// For as long as the cookie is valid, and at most every 50 ms.
 #[test]
-fn duplicates_of_a_request_get_the_same_no_and_are_not_new_requests() {
+fn duplicates_of_a_request_get_the_same_rejection_and_are_not_new_requests() {
     let mut world = world(1);
     enter(&mut world, &path(0.0), b"");
     let id = first(&mut world);

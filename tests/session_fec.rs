@@ -181,7 +181,7 @@ fn without_loss_repairs_cost_neither_bytes_nor_memory() {
 }
 
 #[test]
-fn when_the_loss_ends_the_repairs_end() {
+fn repairs_end_when_the_loss_ends() {
     for carrier in [Carrier::Datagrams, Carrier::Lane] {
         let flow = Flow { carrier, ..INPUTS };
         let sent_after = [plain(), repairing(50)].map(|config| {

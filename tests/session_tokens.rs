@@ -61,7 +61,7 @@ fn a_newer_token_replaces_the_session_and_an_older_one_is_rejected() {
 }
 
 #[test]
-fn no_token_or_an_expired_one_opens_nothing() {
+fn a_missing_or_expired_token_opens_nothing() {
     let mut world = world();
     world.run(60_000);
     enter(&mut world, &token(99, NOW, 2));

@@ -72,7 +72,7 @@ pub struct ServerThread<M: Message + Send + 'static = Blob> {
 /// let mut server = ServerThreads::spawn(shards, &ThreadConfig::default())?;
 /// while let Some((id, incoming)) = server.recv(Duration::MAX) {
 ///     if let Incoming::Message { lane, bytes } = incoming {
-/// an error concerns this client and must not end the server
+///         let _ = server.send(id, lane, &bytes); // an error concerns this client and must not end the server
 ///     }
 /// }
 /// # Ok::<(), std::io::Error>(())
