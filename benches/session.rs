@@ -9,7 +9,7 @@ use whitewater::Time;
 use whitewater::inside::session::cookie::{Claim, CookieKey, epoch_of};
 use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::machine::Machine as _;
-use whitewater::session::{ClientConfig, Server, ServerConfig, Session, Suite, Target};
+use whitewater::session::{Client, ClientConfig, Server, ServerConfig, SessionConfig, Suite};
 use whitewater_sim::SimRng;
 
 fn main() {
@@ -98,10 +98,10 @@ fn tokens(criterion: &mut Criterion) {
         user: b"",
     };
     let Ok(token) = key().mint(&order, [1; 32], [2; 24]) else { unreachable!("the order is good") };
-    let verifier = Verifier::new(3, key(), 0);
+    let verifier = Verifier::new(key());
     criterion.bench_function("token verified", |bencher| {
         bencher.iter(|| {
-            let grant = verifier.open(1_900_000_001, Suite::TOKEN, black_box(&token.sealed));
+            let grant = verifier.open(1_900_000_001, 3, Suite::TOKEN, black_box(&token.sealed));
             assert!(black_box(grant).is_ok());
         });
     });
@@ -110,7 +110,7 @@ fn tokens(criterion: &mut Criterion) {
 /// A server with generous limits, and clients that connect.
 struct Door {
     server: Server,
-    target: Target,
+    config: ClientConfig,
     clients: u64,
     /// Advances with each client, so that the rate limit on cookies is not reached.
     now: Time,
@@ -127,28 +127,34 @@ impl Door {
     fn new(suite: Suite) -> Self {
         let psk = suite.needs_psk().then_some([1; 32]);
         let key = suite.needs_server_key().then_some([2; 32]);
-        let limits = ServerConfig { suites: vec![suite], psk, server_key: key, ..ServerConfig::default() };
+        let limits = ServerConfig {
+            suites: vec![suite],
+            psk,
+            server_key: key,
+            ..ServerConfig::insecure(SessionConfig::default())
+        };
         let limits = ServerConfig { accepts_per_second: 1_000_000, accept_burst: 1_000_000, ..limits };
         let limits =
             ServerConfig { challenges_per_second: 1_000_000, half_open_per_address: 16_384, ..limits };
         let limits = ServerConfig { sessions_per_address: 16_384, ..limits };
         #[cfg(feature = "crypto")]
         let key = key.map(|key| whitewater::session::public_key(&key));
-        let target = Target { suite, psk, server_key: key, ..Target::insecure(HERE.into()) };
+        let config = ClientConfig::insecure(SessionConfig::default());
+        let config = ClientConfig { suite, psk, server_key: key, ..config };
         let Ok(server) = Server::new(&limits, random(1)) else { unreachable!("the config is good") };
-        Self { server, target, clients: 0, now: Time::ZERO, buf: Vec::new() }
+        Self { server, config, clients: 0, now: Time::ZERO, buf: Vec::new() }
     }
 
     /// The next client's address, and the client before its first datagram.
-    fn knock(&mut self) -> (SocketAddr, Session) {
+    fn knock(&mut self) -> (SocketAddr, Client) {
         self.clients += 1;
         self.now = Time::from_micros(2 * self.clients);
         let [.., a, b, c] = self.clients.to_be_bytes();
-        let mut client = match Session::new(&ClientConfig::default(), random(self.clients << 20)) {
+        let mut client = match Client::new(&self.config, random(self.clients << 20)) {
             Ok(client) => client,
             Err(error) => unreachable!("{error}"),
         };
-        assert!(client.connect(self.now, self.target.clone()).is_ok());
+        assert!(client.connect(self.now, &[HERE.into()]).is_ok());
         self.buf.clear();
         client.poll_transmit(self.now, &mut self.buf);
         (([10, a, b, c], 9).into(), client)
@@ -230,10 +236,10 @@ fn handshakes(criterion: &mut Criterion) {
             continue;
         }
         let mut door = Door::new(suite);
-        door.target.psk = door.target.psk.map(|_| [9; 32]);
+        door.config.psk = door.config.psk.map(|_| [9; 32]);
         #[cfg(feature = "crypto")]
         if !suite.needs_psk() {
-            door.target.server_key = Some(whitewater::session::public_key(&[9; 32]));
+            door.config.server_key = Some(whitewater::session::public_key(&[9; 32]));
         }
         let (from, connect) = door.connect();
         group.bench_function(format!("{name}, garbage"), |bencher| {

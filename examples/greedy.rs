@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::net::{self, Incoming, ThreadConfig, tokio as asynchronous};
-use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig, Target};
+use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const GAME: usize = 0;
@@ -114,11 +114,11 @@ fn session() -> SessionConfig {
 }
 
 fn server() -> ServerConfig {
-    ServerConfig { session: session(), ..ServerConfig::insecure() }
+    ServerConfig::insecure(session())
 }
 
 fn client() -> ClientConfig {
-    ClientConfig { session: session(), ..ClientConfig::default() }
+    ClientConfig::insecure(session())
 }
 
 const BLOCK: [u8; 1000] = [9; 1000];
@@ -137,9 +137,7 @@ fn tokio(runtime: &::tokio::runtime::Runtime, flow: &Flow, writers: usize) -> Re
     runtime.block_on(async move {
         let server = asynchronous::Server::<whitewater::session::Blob>::bind(ANY, &server())?;
         let to = server.local_addr();
-        let near =
-            asynchronous::Client::connect::<whitewater::session::Blob>(Target::insecure(to), &client())
-                .await?;
+        let near = asynchronous::Client::connect::<whitewater::session::Blob>(to, &client()).await?;
         let far = server.accept().await?;
         for lane in 0..=BULK {
             let (far, flow) = (far.clone(), Arc::clone(&shared));
@@ -170,7 +168,7 @@ fn tokio(runtime: &::tokio::runtime::Runtime, flow: &Flow, writers: usize) -> Re
 
 fn blocking(flow: &Flow, writers: usize) -> Result<()> {
     let mut server: net::Server = net::Server::bind(ANY, &server())?;
-    let mut client: net::Client = net::Client::connect(Target::insecure(server.local_addr()?), &client())?;
+    let mut client: net::Client = net::Client::connect(server.local_addr()?, &client())?;
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut buf = [0; 2000];
@@ -206,8 +204,8 @@ fn blocking(flow: &Flow, writers: usize) -> Result<()> {
 fn threads(flow: &Flow, writers: usize) -> Result<()> {
     let config = ThreadConfig::default();
     let mut server = net::Server::<whitewater::session::Blob>::bind(ANY, &server())?.spawn(&config)?;
-    let target = Target::insecure(server.local_addr());
-    let mut client = net::Client::<whitewater::session::Blob>::connect(target, &client())?.spawn(&config)?;
+    let to = server.local_addr();
+    let mut client = net::Client::<whitewater::session::Blob>::connect(to, &client())?.spawn(&config)?;
     let (up, is_up) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || {

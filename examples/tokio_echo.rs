@@ -12,7 +12,7 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
-use whitewater::session::{ClientConfig, ServerConfig, Target};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig};
 
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
@@ -36,8 +36,9 @@ async fn both() -> Done {
 /// One task for each session; the socket has one of its own, that nobody sees.
 async fn session() -> Done {
     // Without encryption, as on a local network.
-    let server: Server = Server::bind(ANY, &ServerConfig::insecure())?;
-    let target = Target::insecure(server.local_addr());
+    let config = SessionConfig::default();
+    let server: Server = Server::bind(ANY, &ServerConfig::insecure(config.clone()))?;
+    let address = server.local_addr();
     tokio::spawn(async move {
         while let Ok(session) = server.accept().await {
             tokio::spawn(async move {
@@ -47,7 +48,7 @@ async fn session() -> Done {
             });
         }
     });
-    let session: Session = Client::connect(target, &ClientConfig::default()).await?;
+    let session: Session = Client::connect(address, &ClientConfig::insecure(config)).await?;
     let mut lane = session.lane(LANE);
     let (start, mut back) = (Instant::now(), [0; 64]);
     for round in 0..ROUNDS {

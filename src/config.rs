@@ -1,23 +1,43 @@
-//! How every config is checked: nothing is clamped, and an error names the field, its value and the range.
-//! Also how errors are declared.
+//! How every config is checked: nothing is clamped, and an error names the field, its value with its unit, and its range or a
+//! cure. Also how errors are declared.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use thiserror::Error;
 
-/// A field of a config is out of range.
+/// A field of a config is wrong. Displayed, it says what to do.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
-#[error("{field} is {value}, outside {min} to {max}")]
+#[error("{}", self.text())]
 pub struct ConfigError {
     /// The name of the field.
     pub field: &'static str,
-    /// Its value; for times, in ms.
+    /// Its value, or the length of a list; in `unit`.
     pub value: u64,
     /// The least allowed value.
     pub min: u64,
     /// The largest allowed value.
     pub max: u64,
+    /// What value and range are counted in: `ms`, `bytes`, `length` of a list, or nothing for a number.
+    pub unit: &'static str,
+    /// What is wrong and what to do, where that is no matter of a range; then there are no values.
+    pub cure: &'static str,
+}
+
+impl ConfigError {
+    fn text(&self) -> String {
+        let Self { field, value, min, max, unit, cure } = *self;
+        if !cure.is_empty() {
+            return format!("`{field}` {cure}");
+        }
+        let [value, min, max] = [value, min, max].map(|number| match unit {
+            MILLIS if number >= 1000 && number.is_multiple_of(1000) => format!("{} s", number / 1000),
+            "" | LENGTH => number.to_string(),
+            unit => format!("{number} {unit}"),
+        });
+        let of = if unit == LENGTH { "the length of " } else { "" };
+        format!("{of}`{field}` is {value}, outside {min} to {max}")
+    }
 }
 
 /// Checks one field of a config.
@@ -30,21 +50,58 @@ pub fn in_range<T: Copy + PartialOrd + Into<u64>>(
     value: T,
     range: RangeInclusive<T>,
 ) -> Result<(), ConfigError> {
+    let (min, max) = range.into_inner();
+    checked(field, value.into(), min.into()..=max.into(), "")
+}
+
+/// The same for a time; the range is in ms.
+pub(crate) fn time_in_range(
+    field: &'static str,
+    value: Duration,
+    range: RangeInclusive<u64>,
+) -> Result<(), ConfigError> {
+    checked(field, millis(value), range, MILLIS)
+}
+
+/// Checks something else of a field: `cure` says what is wrong and what to do, and goes on from the field's name.
+pub(crate) const fn unless(
+    is_wrong: bool,
+    field: &'static str,
+    cure: &'static str,
+) -> Result<(), ConfigError> {
+    if is_wrong {
+        return Err(ConfigError { field, value: 0, min: 0, max: 0, unit: "", cure });
+    }
+    Ok(())
+}
+
+pub(crate) fn checked(
+    field: &'static str,
+    value: u64,
+    range: RangeInclusive<u64>,
+    unit: &'static str,
+) -> Result<(), ConfigError> {
     if range.contains(&value) {
         return Ok(());
     }
     let (min, max) = range.into_inner();
-    Err(ConfigError { field, value: value.into(), min: min.into(), max: max.into() })
+    Err(ConfigError { field, value, min, max, unit, cure: "" })
 }
 
-/// A duration in whole ms, for [`in_range`].
+/// A duration in whole ms.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+const MILLIS: &str = "ms";
+const LENGTH: &str = "length";
+
 /// The number by which a setting is checked: numbers themselves, times in ms, lists by their length; `None`:
 /// unchecked.
 pub(crate) trait Setting {
+    /// What that is counted in.
+    const UNIT: &'static str = "";
+
     fn number(&self) -> Option<u64>;
 }
 
@@ -60,47 +117,62 @@ macro_rules! integers {
 integers! { u8 u16 u32 u64 }
 
 impl Setting for Duration {
+    const UNIT: &'static str = MILLIS;
+
     fn number(&self) -> Option<u64> {
         Some(millis(*self))
     }
 }
 
 impl<T> Setting for Vec<T> {
+    const UNIT: &'static str = LENGTH;
+
     fn number(&self) -> Option<u64> {
         Some(self.len() as u64)
     }
 }
 
 impl<T: Setting> Setting for Option<T> {
+    const UNIT: &'static str = T::UNIT;
+
     fn number(&self) -> Option<u64> {
         self.as_ref()?.number()
     }
 }
 
-/// Declares settings: each field with its default and, if it has one, its range for `check_ranges`.
+/// Declares settings: each field with its default and, if it has one, its range for `check_ranges`, with its unit if the type does not
+/// say it. `without Default`: some fields have no default that works, so the type has constructors, which begin with `base`.
 macro_rules! settings {
-    (
-        $(#[$meta:meta])*
-        pub struct $name:ident {
-            $($(#[doc = $doc:literal])* pub $field:ident: $type:ty = $default:expr $(, $range:expr)?;)*
+    ($(#[$meta:meta])* pub struct $name:ident without Default { $($fields:tt)* }) => {
+        settings! { @ $(#[$meta])* #[expect(clippy::exhaustive_structs, reason = "made with `..Self::insecure(session)` and its like")] $name $($fields)* }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* }) => {
+        settings! { @ $(#[$meta])* #[expect(clippy::exhaustive_structs, reason = "made with `..Default::default()`")] $name $($fields)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::base()
+            }
         }
+    };
+    (
+        @ $(#[$meta:meta])* $name:ident
+        $($(#[doc = $doc:literal])* pub $field:ident: $type:ty = $default:expr $(, $range:expr $(, $unit:literal)?)?;)*
     ) => {
         $(#[$meta])*
-        #[expect(clippy::exhaustive_structs, reason = "made with `..Default::default()`")]
         pub struct $name {
             $($(#[doc = $doc])* pub $field: $type,)*
         }
 
-        impl Default for $name {
-            fn default() -> Self {
+        impl $name {
+            fn base() -> Self {
                 Self { $($field: $default,)* }
             }
-        }
 
-        impl $name {
             fn check_ranges(&self) -> Result<(), $crate::config::ConfigError> {
                 $($(if let Some(number) = $crate::config::Setting::number(&self.$field) {
-                    $crate::config::in_range(stringify!($field), number, $range)?;
+                    let [.., unit] = [<$type as $crate::config::Setting>::UNIT $(, $unit)?];
+                    $crate::config::checked(stringify!($field), number, $range, unit)?;
                 })?)*
                 Ok(())
             }

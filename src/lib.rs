@@ -18,7 +18,7 @@
 //!            Driver                          pumps any machine: datagrams in, time, datagrams out
 //!            ServerThread, ClientThread      a thread that pumps
 //!  ─────────────────────────────────────────────────────────────────────
-//!   session  Session, Server: sans-IO         handshake, encryption, keepalive, migration;
+//!   session  Client, Server: sans-IO          handshake, encryption, keepalive, migration;
 //!              Connection                     lanes, datagrams and channels in one session
 //!              wire: packets, frames          cookie, exchange, seal, token: who may come in,
 //!              bytes <-> values               under which keys, and what is authentic

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Incoming, Server, ThreadConfig};
-use whitewater::session::{ClientConfig, Event, ServerConfig, Target};
+use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,7 +57,7 @@ fn is_too_many(error: &io::Error) -> bool {
 }
 
 fn insecure(at: SocketAddr) -> io::Result<Client> {
-    Client::connect(Target::insecure(at), &ClientConfig::default())
+    Client::connect(at, &ClientConfig::insecure(SessionConfig::default()))
 }
 
 /// A message and its echo, with drivers that are pumped.
@@ -82,14 +82,16 @@ fn echo(server: &mut Server, client: &mut Client, message: &[u8]) {
 #[test]
 fn new_drivers_fail_and_existing_ones_continue() {
     with_few_descriptors("new_drivers_fail_and_existing_ones_continue", || {
-        let mut server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
+        let mut server = Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).unwrap();
         let at = server.local_addr().unwrap();
         let mut client = insecure(at).unwrap();
         echo(&mut server, &mut client, b"before");
         let taken = take_all();
         let errors = [
             insecure(at).map(drop).unwrap_err(),
-            Server::<whitewater::session::Blob>::bind(ANY, &ServerConfig::insecure()).map(drop).unwrap_err(),
+            Server::<whitewater::session::Blob>::bind(ANY, &ServerConfig::insecure(SessionConfig::default()))
+                .map(drop)
+                .unwrap_err(),
             kcp::Listener::bind(ANY, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
             kcp::Socket::connect(at, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
         ];
@@ -106,7 +108,7 @@ fn new_drivers_fail_and_existing_ones_continue() {
 fn new_threads_fail_and_running_ones_continue() {
     with_few_descriptors("new_threads_fail_and_running_ones_continue", || {
         let threads = ThreadConfig::default();
-        let server: Server = Server::bind(ANY, &ServerConfig::insecure()).unwrap();
+        let server: Server = Server::bind(ANY, &ServerConfig::insecure(SessionConfig::default())).unwrap();
         let mut server = server.spawn(&threads).unwrap();
         let mut client = insecure(server.local_addr()).unwrap().spawn(&threads).unwrap();
         assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
@@ -132,10 +134,10 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
     use whitewater::session::Blob;
     async fn scene() {
         let [any, nobody]: [SocketAddr; 2] = [ANY.parse().unwrap(), "127.0.0.1:1".parse().unwrap()];
-        let server: Server = Server::bind(any, &ServerConfig::insecure()).unwrap();
+        let server: Server = Server::bind(any, &ServerConfig::insecure(SessionConfig::default())).unwrap();
         let listener = KcpListener::bind(any, &kcp::PeersConfig::open()).unwrap();
-        let (target, config) = (Target::insecure(server.local_addr()), ClientConfig::default());
-        let connecting = Client::connect::<Blob>(target.clone(), &config);
+        let (at, config) = (server.local_addr(), ClientConfig::insecure(SessionConfig::default()));
+        let connecting = Client::connect::<Blob>(at, &config);
         let (client, session) = tokio::join!(connecting, server.accept());
         let (client, session) = (client.unwrap(), session.unwrap());
         let bare = KcpStream::connect(listener.local_addr(), Conv(7), &Config::turbo()).unwrap();
@@ -143,10 +145,12 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
         let (peer, _) = listener.accept().await.unwrap();
         let taken = take_all();
         let errors = [
-            Server::<Blob>::bind(any, &ServerConfig::insecure()).map(drop).unwrap_err(),
+            Server::<Blob>::bind(any, &ServerConfig::insecure(SessionConfig::default()))
+                .map(drop)
+                .unwrap_err(),
             KcpListener::bind(any, &kcp::PeersConfig::open()).map(drop).unwrap_err(),
             KcpStream::connect(nobody, Conv(1), &Config::turbo()).map(drop).unwrap_err(),
-            Client::connect::<Blob>(target.clone(), &config).await.map(drop).unwrap_err(),
+            Client::connect::<Blob>(at, &config).await.map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(is_too_many), "{errors:?}");
         let mut buf = [0; 100];
@@ -156,7 +160,7 @@ fn under_tokio_new_sockets_fail_and_existing_ones_continue() {
         peer.send(b"meanwhile").await.unwrap();
         assert_eq!(bare.recv(&mut buf).await.unwrap(), 9);
         drop(taken);
-        let another = Client::connect::<Blob>(target, &config);
+        let another = Client::connect::<Blob>(at, &config);
         let (another, accepted) = tokio::join!(another, server.accept());
         assert!(another.is_ok() && accepted.is_ok());
     }

@@ -15,7 +15,7 @@ use std::env;
 use std::process::Command;
 use whitewater::net::Server;
 use whitewater::session::public_key;
-use whitewater::session::token::{FleetKey, Verifier};
+use whitewater::session::token::FleetKey;
 use whitewater::session::{ServerConfig, SessionConfig, SessionId, Suite};
 
 const PROTOCOL_ID: u64 = 7;
@@ -41,19 +41,19 @@ fn a_client_written_from_the_document_works_with_our_server() {
     let Some(python) = python() else { return };
     let session = SessionConfig { protocol_id: PROTOCOL_ID, ..SessionConfig::default() };
     let config = ServerConfig {
-        session,
-        suites: Suite::ALL.to_vec(),
+        suites: [&[Suite::Checked][..], &Suite::ALL].concat(),
         psk: Some(PSK),
         server_key: Some(SERVER_KEY),
         reset_key: Some([10; 16]),
         accept_burst: 100,
         deny_protocol: true,
-        ..ServerConfig::default()
+        ..ServerConfig::insecure(session.clone())
     };
-    let [open, mut by_token] = [(); 2].map(|()| Server::bind("127.0.0.1:0", &config).unwrap());
     let key = FleetKey::new(FLEET_KEY).server_key(SERVER_ID, 0);
-    by_token.require_tokens(Verifier::new(PROTOCOL_ID, key, 0)).unwrap();
-    let [open, by_token] = [open, by_token].map(|server| Echo::start(server, answer));
+    let by_token =
+        ServerConfig { deny_protocol: true, accept_burst: 100, ..ServerConfig::tokens(session, key) };
+    let [open, by_token] =
+        [config, by_token].map(|config| Echo::start(Server::bind("127.0.0.1:0", &config).unwrap(), answer));
     let hex = |key: [u8; 32]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let mut client = Command::new(python);
     client.arg("client.py").args([&open, &by_token].map(|echo| echo.address.port().to_string()));

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 use whitewater::kcp::{Config, Congestion};
 use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -14,11 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn ecn_is_found_to_work_where_marks_can_be_written_and_read() {
     let lanes = vec![Config { congestion: Congestion::Kcp, ..Config::turbo() }];
     let session = SessionConfig { ecn: true, lanes, ..SessionConfig::default() };
-    let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+    let config = ServerConfig::insecure(session.clone());
     let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
-    let target = Target::insecure(server.local_addr().unwrap());
-    let config = ClientConfig { session, ..ClientConfig::default() };
-    let mut client: Client = Client::connect(target, &config).unwrap();
+    let config = ClientConfig::insecure(session);
+    let mut client: Client = Client::connect(server.local_addr().unwrap(), &config).unwrap();
     let can = cfg!(all(feature = "batch", target_os = "linux"));
     let (mut came, mut buf, start) = (0, [0; 100], Instant::now());
     let mut is_valid = false;

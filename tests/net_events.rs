@@ -8,7 +8,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Incoming, Server, ThreadConfig};
-use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionId, Target};
+use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,9 +33,10 @@ fn count<const N: usize>(log: &[u8], what: [&str; N]) -> [usize; N] {
 }
 
 fn pair() -> (Server, Client, SessionId) {
-    let mut server: Server = Server::bind("127.0.0.1:0", &ServerConfig::insecure()).unwrap();
-    let target = Target::insecure(server.local_addr().unwrap());
-    let mut client: Client = Client::connect(target, &ClientConfig::default()).unwrap();
+    let mut server: Server =
+        Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default())).unwrap();
+    let at = server.local_addr().unwrap();
+    let mut client: Client = Client::connect(at, &ClientConfig::insecure(SessionConfig::default())).unwrap();
     let mut id = None;
     until(|| {
         server.pump().unwrap();
@@ -116,11 +117,15 @@ fn the_log_of_bare_kcp_uses_the_clock_of_the_socket() {
 #[test]
 fn the_log_of_sessions_behind_threads() {
     let config = ThreadConfig::default();
-    let mut server =
-        Server::<Blob>::bind("127.0.0.1:0", &ServerConfig::insecure()).unwrap().spawn(&config).unwrap();
-    let target = Target::insecure(server.local_addr());
-    let mut client =
-        Client::<Blob>::connect(target, &ClientConfig::default()).unwrap().spawn(&config).unwrap();
+    let mut server = Server::<Blob>::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default()))
+        .unwrap()
+        .spawn(&config)
+        .unwrap();
+    let at = server.local_addr();
+    let mut client = Client::<Blob>::connect(at, &ClientConfig::insecure(SessionConfig::default()))
+        .unwrap()
+        .spawn(&config)
+        .unwrap();
     assert_eq!(client.recv(PATIENCE), Some(Incoming::Event(Event::Connected)));
     let (id, _) = server.recv(PATIENCE).unwrap();
     server.run(move |server| server.session_mut(id).unwrap().log_events(1000)).unwrap();
@@ -146,9 +151,10 @@ async fn the_log_of_sessions_and_streams_under_tokio() {
     use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server};
 
     let at = "127.0.0.1:0".parse().unwrap();
-    let server: Server = Server::bind(at, &ServerConfig::insecure()).unwrap();
-    let target = Target::insecure(server.local_addr());
-    let client = Client::connect::<Blob>(target, &ClientConfig::default()).await.unwrap();
+    let server: Server = Server::bind(at, &ServerConfig::insecure(SessionConfig::default())).unwrap();
+    let at = server.local_addr();
+    let client =
+        Client::connect::<Blob>(at, &ClientConfig::insecure(SessionConfig::default())).await.unwrap();
     let session = server.accept().await.unwrap();
     session.with(|connection| connection.log_events(1000)).unwrap();
     client.send(0, b"hello").await.unwrap();

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId, Target};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,11 +31,10 @@ fn message(number: usize) -> Vec<u8> {
 
 #[test]
 fn datagrams_grow_to_what_loopback_carries_and_every_byte_arrives() {
-    let config = ServerConfig { session: session(), ..ServerConfig::insecure() };
+    let config = ServerConfig::insecure(session());
     let mut server: Server = Server::bind("127.0.0.1:0", &config).unwrap();
-    let target = Target::insecure(server.local_addr().unwrap());
-    let config = ClientConfig { session: session(), ..ClientConfig::default() };
-    let mut client: Client = Client::connect(target, &config).unwrap();
+    let config = ClientConfig::insecure(session());
+    let mut client: Client = Client::connect(server.local_addr().unwrap(), &config).unwrap();
     let (mut sent, mut came, mut buf, start) = (0, 0, vec![0; MESSAGE], Instant::now());
     let longest = loopback().unwrap_or(1200);
     let is_found = |mtu: u16| mtu <= longest && longest - mtu <= 16;

@@ -11,7 +11,7 @@ use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::{Client, Error, Server};
 use whitewater::session::{
     Blob, ClientConfig, ClientState, CloseReason, Connection, Event, SendError, ServerConfig, SessionConfig,
-    SessionId, Suite, Target,
+    SessionId, Suite,
 };
 
 /// Long enough for any machine; a test that waits this long has failed.
@@ -42,7 +42,7 @@ impl World {
         Self {
             server: Server::bind("127.0.0.1:0", &config).unwrap(),
             clients: Vec::new(),
-            config: ClientConfig { session, ..ClientConfig::default() },
+            config: ClientConfig { session, ..client_config() },
             events: Vec::new(),
             ended: BTreeMap::new(),
             told: Vec::new(),
@@ -67,7 +67,7 @@ impl World {
     }
 
     fn begin(&mut self, at: SocketAddr) {
-        self.clients.push(Client::connect(target(at), &self.config).unwrap());
+        self.clients.push(Client::connect(at, &self.config).unwrap());
         self.told.push(Vec::new());
     }
 
@@ -118,12 +118,13 @@ fn server_config() -> ServerConfig {
         half_open_per_address: 1000,
         accepts_per_second,
         accept_burst,
-        ..ServerConfig::default()
+        ..ServerConfig::insecure(SessionConfig::default())
     }
 }
 
-fn target(at: SocketAddr) -> Target {
-    Target { suite: SUITE, psk: SUITE.needs_psk().then_some(PSK), ..Target::insecure(at) }
+fn client_config() -> ClientConfig {
+    let psk = SUITE.needs_psk().then_some(PSK);
+    ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(SessionConfig::default()) }
 }
 
 #[test]
@@ -241,13 +242,27 @@ fn a_shutdown_at_either_end_says_goodbye_to_the_other() {
 }
 
 #[test]
+fn a_name_is_resolved_and_an_unspecified_address_is_this_machine() {
+    let mut world = World::new(SessionConfig::default());
+    let port = world.server.local_addr().unwrap().port();
+    for host in ["localhost", "0.0.0.0"] {
+        let before = world.events.len();
+        world.clients.push(Client::connect((host, port), &world.config).unwrap());
+        world.told.push(Vec::new());
+        world.until("up", |world| world.connected(before).is_some());
+    }
+    let error = Client::<Blob>::connect("no port", &client_config()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+}
+
+#[test]
 fn a_server_that_is_or_falls_silent_is_an_event_not_an_error() {
     // A port that accepts datagrams and never answers, and one that nobody listens on.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
     for at in [silent.local_addr().unwrap(), nobody] {
-        let config = ClientConfig { deadline: Duration::from_millis(300), ..ClientConfig::default() };
-        let mut client: Client = Client::connect(target(at), &config).unwrap();
+        let config = ClientConfig { deadline: Duration::from_millis(300), ..client_config() };
+        let mut client: Client = Client::connect(at, &config).unwrap();
         assert!(client.poll(Some(PATIENCE)).unwrap());
         let event = client.poll_event();
         assert_eq!(event.as_ref().and_then(reason), Some(CloseReason::ConnectTimeout));
@@ -274,10 +289,10 @@ fn the_next_address_of_a_target_is_tried_even_of_the_other_family() {
     let Ok(mut server) = Server::<Blob>::bind("[::]:0", &server_config()) else { return }; // no IPv6 here
     let port = server.local_addr().unwrap().port();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let config = ClientConfig { deadline: Duration::from_millis(200), ..ClientConfig::default() };
+    let config = ClientConfig { deadline: Duration::from_millis(200), ..client_config() };
     for at in [SocketAddr::from(([127, 0, 0, 1], port)), format!("[::1]:{port}").parse().unwrap()] {
-        let addresses = vec![silent.local_addr().unwrap(), at];
-        let mut client: Client = Client::connect(Target { addresses, ..target(at) }, &config).unwrap();
+        let addresses = [silent.local_addr().unwrap(), at];
+        let mut client: Client = Client::connect(&addresses[..], &config).unwrap();
         let start = Instant::now();
         let id = loop {
             assert!(start.elapsed() < PATIENCE, "{:?} {:?}", client.state(), server.stats());
@@ -388,7 +403,7 @@ fn a_client_on_a_socket_of_its_own_reaches_either_family() {
     for bound in ["127.0.0.1:0", "[::]:0"] {
         let Ok(socket) = UdpSocket::bind(bound) else { continue }; // no IPv6 here
         let port = socket.local_addr().unwrap().port();
-        world.clients.push(Client::from_socket(socket, target(at), &world.config).unwrap());
+        world.clients.push(Client::from_socket(socket, at, &world.config).unwrap());
         world.told.push(Vec::new());
         let before = world.events.len();
         world.until("up", |world| world.connected(before).is_some());
@@ -400,15 +415,13 @@ fn a_client_on_a_socket_of_its_own_reaches_either_family() {
 #[test]
 fn an_impossible_target_or_config_is_an_error_that_says_so() {
     let at = SocketAddr::from(([127, 0, 0, 1], 1));
-    let nowhere = Target { addresses: Vec::new(), ..target(at) };
-    let long = Target { user: vec![0; 300], ..target(at) };
-    for target in [nowhere, long] {
-        let error = Client::<Blob>::connect(target, &ClientConfig::default()).unwrap_err();
-        assert!(matches!(Error::of(&error), Some(Error::Connect(_))), "{error:?}");
+    let error = Client::<Blob>::connect(&[][..], &client_config()).unwrap_err();
+    assert!(matches!(Error::of(&error), Some(Error::Connect(_))), "{error:?}");
+    let long = ClientConfig { user: vec![0; 300], ..client_config() };
+    for config in [long, ClientConfig { hello: 1, ..client_config() }] {
+        let error = Client::<Blob>::connect(at, &config).unwrap_err();
+        assert!(matches!(Error::of(&error), Some(Error::Config(_))), "{error:?}");
     }
-    let error = Client::<Blob>::connect(target(at), &ClientConfig { hello: 1, ..ClientConfig::default() })
-        .unwrap_err();
-    assert!(matches!(Error::of(&error), Some(Error::Config(_))), "{error:?}");
     let error =
         Server::<Blob>::bind("127.0.0.1:0", &ServerConfig { shard: 64, ..server_config() }).unwrap_err();
     assert!(error.to_string().contains("shard"), "{error}");
@@ -484,10 +497,10 @@ mod rebind {
 fn a_token_is_checked_by_the_system_clock() {
     use std::time::SystemTime;
     use whitewater::session::token::{FleetKey, Order, Verifier};
-    let mut world = World::with(ServerConfig { psk: None, ..server_config() });
     let unix = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let key = || FleetKey::new([1; 32]).server_key(5, 0);
-    world.server.require_tokens(Verifier::new(0, key(), unix)).unwrap();
+    let tokens = Some(Verifier::new(key()));
+    let mut world = World::with(ServerConfig { tokens, psk: None, ..server_config() });
     let addresses = [world.server.local_addr().unwrap()];
     let order = Order {
         protocol_id: 0,
@@ -501,7 +514,8 @@ fn a_token_is_checked_by_the_system_clock() {
         user: b"red team",
     };
     let token = key().mint(&order, [4; 32], [5; 24]).unwrap();
-    world.clients.push(Client::connect(Target::of_token(&token), &world.config).unwrap());
+    let config = ClientConfig::token(SessionConfig::default(), &token);
+    world.clients.push(Client::connect(&*token.addresses, &config).unwrap());
     world.told.push(Vec::new());
     world.until("in", |world| world.connected(0).is_some());
     let pass = world.server.sessions().pass(world.connected(0).unwrap()).unwrap();

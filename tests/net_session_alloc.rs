@@ -6,7 +6,7 @@
 use allocation_counter::measure;
 use std::time::{Duration, Instant};
 use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, Event, ServerConfig, SessionId, Target};
+use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig, SessionId};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -56,9 +56,9 @@ impl Ends {
 
 #[test]
 fn a_datagram_allocates_nothing_in_a_steady_state() {
-    let server = Server::bind("127.0.0.1:0", &ServerConfig::insecure()).unwrap();
-    let target = Target::insecure(server.local_addr().unwrap());
-    let client = Client::connect(target, &ClientConfig::default()).unwrap();
+    let server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(SessionConfig::default())).unwrap();
+    let config = ClientConfig::insecure(SessionConfig::default());
+    let client = Client::connect(server.local_addr().unwrap(), &config).unwrap();
     let mut ends = Ends { server, client, id: None, buf: [0; 1200] };
     ends.until(3000);
     let allocated = measure(|| ends.until(8000));

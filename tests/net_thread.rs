@@ -12,7 +12,7 @@ use whitewater::net::{
     Client, ClientThread, Incoming, NotSent, Refused, Server, ServerThread, ThreadConfig, Way,
 };
 use whitewater::session::{
-    Blob, ClientConfig, CloseReason, Event, SendError, ServerConfig, SessionConfig, SessionId, Target,
+    Blob, ClientConfig, CloseReason, Event, SendError, ServerConfig, SessionConfig, SessionId,
 };
 
 /// Long enough for any machine; a test that waits this long has failed.
@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LANE: usize = 0;
 
 fn server(session: &SessionConfig, threads: &ThreadConfig) -> ServerThread {
-    let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+    let config = ServerConfig::insecure(session.clone());
     Server::bind("127.0.0.1:0", &config).unwrap().spawn(threads).unwrap()
 }
 
 fn client(server: &ServerThread, session: &SessionConfig, threads: &ThreadConfig) -> ClientThread {
-    let config = ClientConfig { session: session.clone(), ..ClientConfig::default() };
-    Client::connect(Target::insecure(server.local_addr()), &config).unwrap().spawn(threads).unwrap()
+    let config = ClientConfig::insecure(session.clone());
+    Client::connect(server.local_addr(), &config).unwrap().spawn(threads).unwrap()
 }
 
 /// A server and a connected client, each on its thread.
@@ -224,8 +224,9 @@ fn a_dropped_handle_delivers_what_was_sent_says_goodbye_and_joins_its_thread() {
 #[test]
 fn a_shutdown_closes_connected_and_connecting_sessions() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let target = Target::insecure(silent.local_addr().unwrap());
-    let connecting: Client = Client::connect(target, &ClientConfig::default()).unwrap();
+    let nobody = silent.local_addr().unwrap();
+    let connecting: Client =
+        Client::connect(nobody, &ClientConfig::insecure(SessionConfig::default())).unwrap();
     let mut connecting = connecting.spawn(&ThreadConfig::default()).unwrap();
     assert_eq!(connecting.send(LANE, b"too early"), Err(NotSent::Gone));
     connecting.close(6);

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Target};
+use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,7 +17,7 @@ const ANY: &str = "127.0.0.1:0";
 
 fn server_config() -> ServerConfig {
     let session = SessionConfig { timeout: Duration::from_secs(3), ..SessionConfig::default() };
-    ServerConfig { session, accepts_per_second: 1000, accept_burst: 1000, ..ServerConfig::insecure() }
+    ServerConfig { accepts_per_second: 1000, accept_burst: 1000, ..ServerConfig::insecure(session) }
 }
 
 /// A client on this port.
@@ -26,9 +26,8 @@ fn client_on(port: SocketAddr, server: &Server) -> Client {
 }
 
 fn client_over(socket: UdpSocket, server: &Server) -> Client {
-    let config = ClientConfig { session: server_config().session, ..ClientConfig::default() };
-    let target = Target::insecure(server.local_addr().unwrap());
-    Client::from_socket(socket, target, &config).unwrap()
+    let config = ClientConfig::insecure(server_config().session);
+    Client::from_socket(socket, server.local_addr().unwrap(), &config).unwrap()
 }
 
 /// A port to be used twice.

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::inside::session::wire::DenyReason;
 use whitewater::net::{Client, Server};
-use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, Suite, Target};
+use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -119,12 +119,10 @@ fn nginx_accepts_the_documented_configuration() {
 
 /// Limits behind a proxy: one address may have as much as all together.
 fn server_config() -> ServerConfig {
-    let defaults = ServerConfig::default();
     let (keepalive, timeout) = (Duration::from_millis(100), Duration::from_secs(2));
+    let session = SessionConfig { keepalive, timeout, ..SessionConfig::default() };
+    let defaults = ServerConfig::secret(session, PSK);
     ServerConfig {
-        session: SessionConfig { keepalive, timeout, ..SessionConfig::default() },
-        suites: vec![Suite::TOKEN],
-        psk: Some(PSK),
         sessions_per_address: defaults.max_sessions,
         half_open_per_address: defaults.half_open,
         accepts_per_second: 1000,
@@ -168,10 +166,9 @@ struct Player {
 impl Player {
     /// From the address 127.0.1.`host`.
     fn connect(fleet: &Fleet, host: u8) -> Self {
-        let target = Target { suite: Suite::TOKEN, psk: Some(PSK), ..Target::insecure(fleet.proxy.address) };
-        let config = ClientConfig { session: fleet.session.clone(), ..ClientConfig::default() };
+        let config = ClientConfig::secret(fleet.session.clone(), PSK);
         let socket = UdpSocket::bind(SocketAddr::from(([127, 0, 1, host], 0))).unwrap();
-        let client = Client::from_socket(socket, target, &config).unwrap();
+        let client = Client::from_socket(socket, fleet.proxy.address, &config).unwrap();
         Self { host, client, answer: None, closed: None }
     }
 

@@ -6,15 +6,14 @@ use crate::common::machine::Whole as _;
 
 use common::ms;
 use common::sessions::{
-    PSK, SERVER, SUITE, World, client_address, random, server_address, server_config, target,
+    PSK, SERVER, SUITE, World, client_address, client_config, random, server_address, server_config,
 };
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::machine::Machine as _;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::session::{
-    Blob, ClientConfig, ClientState, CloseReason, Event, SendError, Session, SessionConfig, Suite, Target,
-    Undelivered,
+    Blob, Client, ClientConfig, ClientState, CloseReason, Event, SendError, SessionConfig, Suite, Undelivered,
 };
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -128,9 +127,8 @@ fn a_client_goes_through_its_states_and_gives_up_after_ten_seconds_per_address()
 
 #[test]
 fn a_client_given_two_addresses_tries_both() {
-    let target = Target { addresses: vec![client_address(77, 7), server_address()], ..target(SUITE) };
-    let mut session = Session::<Blob>::new(&ClientConfig::default(), random(1, 1)).unwrap();
-    session.connect(Time::ZERO, target).unwrap();
+    let mut session = Client::<Blob>::new(&client_config(SUITE), random(1, 1)).unwrap();
+    session.connect(Time::ZERO, &[client_address(77, 7), server_address()]).unwrap();
     let mut buf = Vec::new();
     assert_eq!(session.emit_to(Time::ZERO, &mut buf), Some(client_address(77, 7)));
     session.handle_timeout(Time::from_millis(10_000));
@@ -177,7 +175,7 @@ fn twenty_seconds_of_silence_end_both_ends() {
 fn an_end_that_was_frozen_gives_the_other_two_seconds() {
     let slow = SessionConfig { timeout: Duration::from_secs(60), ..config() };
     let mut world = World::new(1, &server_config(&slow, SUITE));
-    world.add(&path(0.0), &path(0.0), &config(), target(SUITE)); // the client's timeout is 20 s
+    world.add(&path(0.0), &path(0.0), &config(), client_config(SUITE)); // the client's timeout is 20 s
     world.connect();
     world.clients[0].frozen = true;
     world.run(30_000);
@@ -327,7 +325,7 @@ fn a_rebound_client_continues_within_two_round_trips_and_a_tenth_of_a_second() {
 fn a_session_that_may_not_migrate_stays() {
     let config = server_config(&config(), SUITE);
     let mut world = World::new(1, &whitewater::session::ServerConfig { migration: false, ..config });
-    world.add(&path(0.0), &path(0.0), &self::config(), target(SUITE));
+    world.add(&path(0.0), &path(0.0), &self::config(), client_config(SUITE));
     world.connect();
     let old = world.address(0);
     world.rebind(0, client_address(1, 2000));
@@ -339,14 +337,14 @@ fn a_session_that_may_not_migrate_stays() {
 #[test]
 fn a_server_without_the_suite_says_so_and_the_client_gives_up_after_a_second() {
     let mut world = World::new(1, &server_config(&config(), Suite::Checked));
-    let other = Suite::ALL[1];
+    let other = Suite::ALL[0];
     let start = world.now;
     if cfg!(feature = "crypto") {
         world.add(
             &path(0.0),
             &path(0.0),
             &config(),
-            Target { suite: other, psk: None, ..target(Suite::Checked) },
+            ClientConfig { suite: other, psk: None, ..client_config(Suite::Checked) },
         );
         world.run(3_000);
         let (at, Event::Closed { reason, .. }) = world.clients[0].events[0] else { panic!() };
@@ -359,7 +357,7 @@ fn a_server_without_the_suite_says_so_and_the_client_gives_up_after_a_second() {
 #[test]
 fn another_protocol_gets_no_answer() {
     let mut world = World::new(1, &server_config(&config(), SUITE));
-    world.add(&path(0.0), &path(0.0), &SessionConfig { protocol_id: 9, ..config() }, target(SUITE));
+    world.add(&path(0.0), &path(0.0), &SessionConfig { protocol_id: 9, ..config() }, client_config(SUITE));
     world.run(1_000);
     assert_eq!(world.server.stats().rejected.protocol, 10);
     assert_eq!(world.clients[0].session.state(), ClientState::Hello);
@@ -369,7 +367,7 @@ fn another_protocol_gets_no_answer() {
 fn a_wrong_secret_makes_no_session() {
     if SUITE.needs_psk() {
         let mut world = World::new(1, &server_config(&config(), SUITE));
-        let wrong = Target { psk: Some([8; 32]), ..target(SUITE) };
+        let wrong = ClientConfig { psk: Some([8; 32]), ..client_config(SUITE) };
         assert_ne!(wrong.psk, Some(PSK));
         world.add(&path(0.0), &path(0.0), &config(), wrong);
         world.run(11_000);

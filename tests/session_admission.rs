@@ -7,11 +7,12 @@ use crate::common;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, Tapped, World, client_address, connect_of, server_config, target};
+use common::sessions::{SUITE, Tapped, World, client_address, client_config, connect_of, server_config};
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::kind;
 use whitewater::session::{
-    CloseReason, DecisionError, Event, ServerConfig, SessionConfig, SessionId, Suite, Target, Undelivered,
+    ClientConfig, CloseReason, DecisionError, Event, ServerConfig, SessionConfig, SessionId, Suite,
+    Undelivered,
 };
 use whitewater_sim::{LinkConfig, Loss};
 
@@ -30,8 +31,8 @@ fn world(seed: u64) -> World {
 }
 
 fn enter(world: &mut World, link: &LinkConfig, user: &[u8]) -> usize {
-    let target = Target { user: user.to_vec(), ..target(SUITE) };
-    world.add(link, link, &SessionConfig::default(), target)
+    let config = ClientConfig { user: user.to_vec(), ..client_config(SUITE) };
+    world.add(link, link, &SessionConfig::default(), config)
 }
 
 /// The requests so far.
@@ -230,7 +231,7 @@ fn unanswered_requests_take_no_room_from_answered_ones() {
     for number in 0..10_000u32 {
         let [_, _, b, c] = number.to_be_bytes();
         let from = ([20, 0, b, c], 9).into();
-        let connect = connect_of(&mut world, from, number.into(), target(SUITE));
+        let connect = connect_of(&mut world, from, number.into(), client_config(SUITE));
         world.inject(from, &connect);
         assert!(world.server.len() <= 256);
     }
@@ -261,17 +262,17 @@ fn a_stranger_without_the_secret_displaces_nobody() {
     let mut world = World::new(1, &config);
     let from = |number: u8, port: u16| ([20, 0, 0, number], port).into();
     for number in 0..10 {
-        let connect = connect_of(&mut world, from(number, 1), number.into(), target(SUITE));
+        let connect = connect_of(&mut world, from(number, 1), number.into(), client_config(SUITE));
         world.inject(from(number, 1), &connect);
     }
     for number in 0..30 {
-        let garbage = Target { psk: Some([9; 32]), ..target(SUITE) };
+        let garbage = ClientConfig { psk: Some([9; 32]), ..client_config(SUITE) };
         let connect = connect_of(&mut world, from(number, 2), 100 + u64::from(number), garbage);
         world.inject(from(number, 2), &connect);
     }
     let stats = world.server.stats();
     assert_eq!((stats.rejected.handshake, stats.rejected.unanswered, world.server.len()), (30, 0, 10));
-    let connect = connect_of(&mut world, from(3, 3), 200, target(SUITE));
+    let connect = connect_of(&mut world, from(3, 3), 200, client_config(SUITE));
     world.inject(from(3, 3), &connect);
     assert_eq!(
         (world.server.stats().rejected.unanswered, world.server.len()),
@@ -289,11 +290,11 @@ fn roomy(suite: Suite) -> ServerConfig {
 }
 
 /// Bytes that a server keeps for each of 200 requests, and for each rejection.
-fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
+fn kept(world: &mut World, config: impl Fn(u8) -> ClientConfig) -> [i64; 2] {
     let connects = (1..=200).map(|number| {
         let from = ([30, 0, 0, 1], number.into()).into();
-        let target = Target { user: vec![1; 256], ..target(number) };
-        (from, connect_of(world, from, number.into(), target))
+        let config = ClientConfig { user: vec![1; 256], ..config(number) };
+        (from, connect_of(world, from, number.into(), config))
     });
     let connects: Vec<_> = connects.collect();
     let (now, mut buf) = (world.now, Vec::with_capacity(2000));
@@ -321,7 +322,7 @@ fn kept(world: &mut World, target: impl Fn(u8) -> Target) -> [i64; 2] {
 #[test]
 fn a_request_and_a_rejection_take_at_most_2_kib_each() {
     for suite in [SUITE, Suite::Checked] {
-        let each = kept(&mut World::new(1, &roomy(suite)), |_| target(suite));
+        let each = kept(&mut World::new(1, &roomy(suite)), |_| client_config(suite));
         println!("{suite:?}: {each:?} bytes for a request, for a rejection");
         assert!(each.iter().all(|each| *each <= 2048), "{suite:?}: {each:?}");
     }
@@ -332,19 +333,18 @@ fn a_request_and_a_rejection_take_at_most_2_kib_each() {
 mod tokens {
     use super::*;
     use common::sessions::server_address;
-    use common::tokens::{NOW, SERVER_ID, mint, order, require, strict, token, verifier};
+    use common::tokens::{NOW, SERVER_ID, by_token, mint, order, requiring, strict, token, verifier};
     use whitewater::session::code;
     use whitewater::session::token::{Order, PublicToken};
 
     fn world() -> World {
-        let mut world = World::new(1, &ServerConfig { psk: None, ..asking() });
+        let mut world = World::new(1, &requiring(verifier(SERVER_ID), asking()));
         world.taps = true;
-        require(&mut world, verifier(SERVER_ID));
         world
     }
 
     fn enter(world: &mut World, token: &PublicToken) -> usize {
-        world.add(&path(0.0), &path(0.0), &SessionConfig::default(), Target::of_token(token))
+        world.add(&path(0.0), &path(0.0), &SessionConfig::default(), by_token(token))
     }
 
     #[test]
@@ -363,11 +363,10 @@ mod tokens {
 
     #[test]
     fn a_request_with_the_longest_token_also_takes_at_most_2_kib() {
-        let mut world = World::new(1, &roomy(SUITE));
-        require(&mut world, verifier(SERVER_ID));
+        let mut world = World::new(1, &requiring(verifier(SERVER_ID), roomy(SUITE)));
         let (addresses, user) = ([server_address()], &[7; 256]);
         let longest = |number: u8| Order { user, ..order(number.into(), NOW, &addresses) };
-        let each = kept(&mut world, |number| Target::of_token(&mint(SERVER_ID, number, &longest(number))));
+        let each = kept(&mut world, |number| by_token(&mint(SERVER_ID, number, &longest(number))));
         println!("{each:?} bytes for a request, for a rejection, with tokens");
         assert!(each.iter().all(|each| *each <= 2048), "{each:?}");
     }
@@ -422,7 +421,7 @@ mod tokens {
             enter(&mut world, &token(99, NOW + 1, 2));
             world.connect();
             let (start, bad) = (world.now, path(0.5));
-            let late = world.add(&bad, &bad, &SessionConfig::default(), Target::of_token(&token(99, NOW, 3)));
+            let late = world.add(&bad, &bad, &SessionConfig::default(), by_token(&token(99, NOW, 3)));
             assert!(world.run_until(9_000, |world| world.clients[late].closed().is_some()), "seed {seed}");
             assert_eq!(
                 world.clients[late].closed(),
@@ -452,26 +451,17 @@ fn a_rejection_is_remembered_and_the_application_never_asked_twice() {
         let session = SessionConfig::default();
         let config = ServerConfig { ask: true, max_sessions, ..server_config(&session, SUITE) };
         let mut world = World::new(1, &config);
-        let first = connect_of(&mut world, client_address(1, 1), 1, target(SUITE));
+        let first = connect_of(&mut world, client_address(1, 1), 1, client_config(SUITE));
         assert!(ask_and_reject(&mut world, client_address(1, 1), &first));
         for number in 0..4 * max_sessions {
             let from = client_address(10 + u8::try_from(number / 8).unwrap(), 1000 + number);
-            let connect = connect_of(&mut world, from, 100 + u64::from(number), target(SUITE));
+            let connect = connect_of(&mut world, from, 100 + u64::from(number), client_config(SUITE));
             assert!(ask_and_reject(&mut world, from, &connect), "{number}");
         }
         world.run(3_000);
         assert!(!ask_and_reject(&mut world, client_address(1, 1), &first), "it got its answer");
         world.run(7_500);
-        let last = connect_of(&mut world, client_address(2, 1), 9999, target(SUITE));
+        let last = connect_of(&mut world, client_address(2, 1), 9999, client_config(SUITE));
         assert!(ask_and_reject(&mut world, client_address(2, 1), &last));
     }
-}
-
-#[test]
-fn a_server_that_nobody_could_join_is_refused_by_name() {
-    let none = ServerConfig { suites: Vec::new(), ..server_config(&SessionConfig::default(), SUITE) };
-    assert_eq!(none.check().map_err(|error| error.field), Err("suites"));
-    let built_in = ServerConfig { suites: vec![Suite::TOKEN], ..none };
-    let expected = if cfg!(feature = "crypto") { Ok(()) } else { Err("suites without the feature `crypto`") };
-    assert_eq!(built_in.check().map_err(|error| error.field), expected);
 }

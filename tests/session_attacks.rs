@@ -13,8 +13,8 @@ use rand::Rng;
 
 use common::ms;
 use common::sessions::{
-    SUITE, Toward, World, client_address, connect_of, forger_of_numbers, server_address, server_config,
-    target,
+    SUITE, Toward, World, client_address, client_config, connect_of, forger_of_numbers, server_address,
+    server_config,
 };
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ fn connected(seed: u64) -> World {
 fn tapped(seed: u64) -> World {
     let mut world = World::new(seed, &server_config(&SessionConfig::default(), SUITE));
     world.taps = true;
-    world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(SUITE));
     world
 }
 
@@ -117,7 +117,8 @@ fn a_flood_of_spoofed_hellos_takes_no_memory_and_gets_smaller_answers() {
 
 #[test]
 fn cookies_have_a_global_rate_limit() {
-    let config = ServerConfig { challenges_per_second: 100, ..ServerConfig::insecure() };
+    let config =
+        ServerConfig { challenges_per_second: 100, ..ServerConfig::insecure(SessionConfig::default()) };
     let mut world = checked(config);
     for number in 0..1000 {
         world.inject(stranger(number), &hello(Suite::Checked, 1, 512));
@@ -127,7 +128,7 @@ fn cookies_have_a_global_rate_limit() {
 
 #[test]
 fn a_connect_without_a_valid_cookie_is_dropped_before_anything_is_stored() {
-    let mut world = checked(ServerConfig::insecure());
+    let mut world = checked(ServerConfig::insecure(SessionConfig::default()));
     let (epoch, good) = cookie(&mut world, stranger(1), 7);
     world.strangers.clear();
     world.inject(stranger(1), &connect(7, epoch, [0; 16], 1));
@@ -147,7 +148,10 @@ fn a_connect_without_a_valid_cookie_is_dropped_before_anything_is_stored() {
 
 #[test]
 fn one_address_only_gets_its_share_and_others_connect() {
-    let mut world = checked(ServerConfig { half_open_per_address: 100, ..ServerConfig::insecure() });
+    let mut world = checked(ServerConfig {
+        half_open_per_address: 100,
+        ..ServerConfig::insecure(SessionConfig::default())
+    });
     let from = stranger(1);
     let mut most = 0;
     for cid in 0..100_000 {
@@ -160,20 +164,20 @@ fn one_address_only_gets_its_share_and_others_connect() {
     assert_eq!(most, 16);
     let asked = 20 + 10 * 100; // in 100 s
     assert!(stats.accepted <= asked + 1 && stats.rejected.accept_rate >= 100_000 - asked - 1, "{stats:?}");
-    world.add(&path(), &path(), &SessionConfig::default(), target(Suite::Checked));
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(Suite::Checked));
     world.connect();
 }
 
 #[test]
 fn clients_that_never_follow_up_take_no_room_from_others() {
-    let mut world = checked(ServerConfig::insecure());
+    let mut world = checked(ServerConfig::insecure(SessionConfig::default()));
     for number in 0..10_000 {
         let from = stranger(number);
         let (epoch, cookie) = cookie(&mut world, from, 1);
         world.inject(from, &connect(1, epoch, cookie, 1));
         assert!(world.server.len() <= 256);
     }
-    world.add(&path(), &path(), &SessionConfig::default(), target(Suite::Checked));
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(Suite::Checked));
     let start = world.now;
     world.connect();
     assert!(world.now.since(start) <= ms(3000));
@@ -184,7 +188,7 @@ fn clients_that_never_follow_up_take_no_room_from_others() {
 
 #[test]
 fn a_host_that_keeps_asking_displaces_its_own_oldest_attempt() {
-    let mut world = checked(ServerConfig::insecure());
+    let mut world = checked(ServerConfig::insecure(SessionConfig::default()));
     for cid in 0..20 {
         let (epoch, cookie) = cookie(&mut world, stranger(1), cid);
         world.inject(stranger(1), &connect(cid, epoch, cookie, 1));
@@ -362,7 +366,7 @@ fn only_a_server_without_the_session_can_reset_it() {
     let config = server_config(&SessionConfig::default(), SUITE);
     let config = ServerConfig { reset_key: Some([3; 16]), ..config };
     let mut world = World::new(1, &config);
-    world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(SUITE));
     world.connect();
     world.server = whitewater::session::Server::new(&config, common::sessions::random(9, 9)).unwrap();
     world.run(700);
@@ -403,7 +407,7 @@ fn packets_of_an_old_session_find_no_session() {
     world.server.close(now, id, 1);
     world.run(3_000);
     assert!(world.server.session(id).is_none());
-    world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+    world.add(&path(), &path(), &SessionConfig::default(), client_config(SUITE));
     assert!(world.run_until(5_000, |world| world.sessions.len() == 2));
     let from = world.address(0);
     for bytes in data {
@@ -424,12 +428,12 @@ fn clients_that_never_follow_up_do_not_block_a_small_server() {
             for number in 0..8 {
                 let from = client_address(100 + host, 1000 + 100 * second + number);
                 let seed = 5000 + 100 * u64::from(second) + u64::from(10 * u16::from(host) + number);
-                let connect = connect_of(&mut world, from, seed, target(SUITE));
+                let connect = connect_of(&mut world, from, seed, client_config(SUITE));
                 world.inject(from, &connect);
             }
         }
         if second == 5 {
-            world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+            world.add(&path, &path, &SessionConfig::default(), client_config(SUITE));
         }
         world.run(1000);
     }
@@ -442,7 +446,7 @@ fn a_reset_provoked_by_somebody_else_ends_nothing() {
     let config = ServerConfig { reset_key: Some([5; 16]), ..server_config(&SessionConfig::default(), SUITE) };
     let mut world = World::new(1, &config);
     let (path, thief) = (LinkConfig::with_rtt(ms(20)), client_address(66, 6));
-    world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+    world.add(&path, &path, &SessionConfig::default(), client_config(SUITE));
     world.connect();
     let next = u32::from_str_radix(&world.sessions[0].to_string(), 16).unwrap() ^ 0x1000;
     let mut data = vec![kind::DATA];
@@ -451,7 +455,7 @@ fn a_reset_provoked_by_somebody_else_ends_nothing() {
     world.strangers.clear();
     world.inject(thief, &data);
     let (_, reset) = world.strangers.pop().expect("a RESET for the next session");
-    let victim = world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+    let victim = world.add(&path, &path, &SessionConfig::default(), client_config(SUITE));
     world.run(1000);
     assert_eq!(world.sessions[1].to_string(), format!("{next:08x}"));
     let now = world.now;

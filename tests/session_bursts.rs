@@ -60,7 +60,7 @@ fn datagrams_sent_at_once_all_get_receipts() {
 #[test]
 fn an_acknowledgement_waits_at_most_until_it_lags_15_numbers() {
     let session = SessionConfig { ack_delay: ms(100), ..SessionConfig::default() };
-    let mut world = open_server(ServerConfig { session, ..ServerConfig::default() });
+    let mut world = open_server(ServerConfig::insecure(session));
     let mut rogue = Rogue::connect(&mut world, 1).unwrap();
     world.strangers.clear();
     for answers in 1..=4 {

@@ -5,7 +5,7 @@
 
 use crate::common;
 
-use common::sessions::{SUITE, World, server_config, target};
+use common::sessions::{SUITE, World, client_config, server_config};
 use std::time::Duration;
 use whitewater::kcp::{Config, Congestion};
 use whitewater::pace::{Mode, PaceConfig};
@@ -37,7 +37,7 @@ struct Run {
 
 fn run(config: [&SessionConfig; 2], ecn: EcnPath, seconds: u64) -> Run {
     let mut world = World::new(1, &server_config(config[1], SUITE));
-    world.add(&path(ecn), &path(EcnPath::Passes), config[0], target(SUITE));
+    world.add(&path(ecn), &path(EcnPath::Passes), config[0], client_config(SUITE));
     world.connect();
     let (mut goodput, mut buf) = (0, vec![0; 1000]);
     world.run_until(1000 * seconds, |world| {
@@ -94,7 +94,7 @@ fn marks_count_as_bad_conditions_for_pacing() {
     let lanes = vec![Config { snd_wnd: 1024, rcv_wnd: 1024, ..Config::turbo() }];
     let config = SessionConfig { pacing: Some(pacing), lanes, ..config(true) };
     let mut world = World::new(1, &server_config(&config, SUITE));
-    world.add(&path(EcnPath::MarksAbove(8_000)), &path(EcnPath::Passes), &config, target(SUITE));
+    world.add(&path(EcnPath::MarksAbove(8_000)), &path(EcnPath::Passes), &config, client_config(SUITE));
     world.connect();
     let mut bad = false;
     world.run_until(5_000, |world| {
@@ -118,7 +118,7 @@ fn idle(world: &mut World) -> u64 {
 #[test]
 fn marks_on_pure_acknowledgements_are_not_acknowledged() {
     let mut world = World::new(1, &server_config(&config(true), SUITE));
-    world.add(&path(EcnPath::Passes), &path(EcnPath::Passes), &config(true), target(SUITE));
+    world.add(&path(EcnPath::Passes), &path(EcnPath::Passes), &config(true), client_config(SUITE));
     world.connect();
     for _ in 0..20 {
         world.client().send(0, &[7; 1000]).unwrap();

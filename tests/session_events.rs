@@ -228,7 +228,7 @@ fn a_server_counts_all_datagrams_of_sessions_and_strangers() {
     world.taps = true;
     for _ in 0..3 {
         let clear = LinkConfig::with_rtt(ms(40));
-        world.add(&clear, &clear, &config(), common::sessions::target(SUITE));
+        world.add(&clear, &clear, &config(), common::sessions::client_config(SUITE));
     }
     world.connect();
     world.run(1000);

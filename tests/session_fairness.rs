@@ -6,7 +6,7 @@ use crate::common;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, random, server_config, target};
+use common::sessions::{SUITE, World, client_address, client_config, random, server_config};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use whitewater::Time;
@@ -23,7 +23,7 @@ fn crowd(count: usize, config: &ServerConfig) -> World {
     let path = LinkConfig::with_rtt(ms(20));
     let mut world = World::new(1, config);
     for _ in 0..count {
-        world.add(&path, &path, &config.session, target(SUITE));
+        world.add(&path, &path, &config.session, client_config(SUITE));
     }
     assert!(world.run_until(5_000, |world| world.sessions.len() == count));
     world.run(100);

@@ -7,7 +7,8 @@
 mod common;
 
 use common::sessions::{
-    SUITE, Toward, World, client_address, forger, forger_of_numbers, server_address, server_config, target,
+    SUITE, Toward, World, client_address, client_config, forger, forger_of_numbers, server_address,
+    server_config,
 };
 use common::{ms, path, repairing as lane_repairing};
 use insta::assert_snapshot;
@@ -234,7 +235,7 @@ fn mean_window(loss: f64, config: &SessionConfig) -> f64 {
     let mut world =
         World::new(5, &server_config(&SessionConfig { lanes: lanes.clone(), ..config.clone() }, SUITE));
     let path = |loss| LinkConfig { loss: Loss::Random(loss), ..LinkConfig::with_rtt(ms(200)) };
-    world.add(&path(loss), &path(0.0), &SessionConfig { lanes, ..config.clone() }, target(SUITE));
+    world.add(&path(loss), &path(0.0), &SessionConfig { lanes, ..config.clone() }, client_config(SUITE));
     world.connect();
     let (mut sum, flow) = (0, Flow { carrier: Carrier::Lane, ..INPUTS });
     for _ in 0..200 {
@@ -317,7 +318,12 @@ fn the_memory_of_repairs_is_limited_and_freed() {
 #[test]
 fn every_suite_carries_repairs() {
     let has_keys = |suite: &Suite| cfg!(feature = "crypto") || *suite == Suite::Checked;
-    for suite in Suite::ALL.into_iter().filter(|suite| !suite.needs_server_key()).filter(has_keys) {
+    for suite in [Suite::Checked]
+        .into_iter()
+        .chain(Suite::ALL)
+        .filter(|suite| !suite.needs_server_key())
+        .filter(has_keys)
+    {
         let config = SessionConfig { key_update: 100, ..repairing(100) };
         let mut world = World::pair(6, &path(0.1), &config, suite);
         world.connect();
@@ -331,7 +337,7 @@ fn every_suite_carries_repairs() {
 fn a_peer_without_repairs_is_sent_none() {
     for configs in [[repairing(100), plain()], [plain(), repairing(100)]] {
         let mut world = World::new(7, &server_config(&configs[1], SUITE));
-        world.add(&path(0.1), &path(0.1), &configs[0], target(SUITE));
+        world.add(&path(0.1), &path(0.1), &configs[0], client_config(SUITE));
         world.connect();
         let mut lost = 0;
         for carrier in [Carrier::Lane, Carrier::Channel, Carrier::Datagrams] {

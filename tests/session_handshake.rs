@@ -19,7 +19,7 @@ use whitewater::machine::Machine as _;
 #[cfg(feature = "crypto")]
 use whitewater::session::public_key;
 use whitewater::session::{
-    Cipher, ClientConfig, ClientState, Event, Server, ServerConfig, Session, SessionId, Suite, Target,
+    Cipher, Client, ClientConfig, ClientState, Event, Server, ServerConfig, SessionConfig, SessionId, Suite,
 };
 
 const PSK: [u8; 32] = [7; 32];
@@ -38,7 +38,7 @@ struct Change {
 struct Path {
     now: Time,
     server: Server,
-    client: Session,
+    client: Client,
     session: Option<SessionId>,
     change: Option<Change>,
     /// Length of the last packet of the kind to be changed.
@@ -53,13 +53,17 @@ impl Path {
         let public = private.as_ref().map(public_key);
         #[cfg(not(feature = "crypto"))]
         let public = private;
-        let server =
-            ServerConfig { suites: vec![suite], psk, server_key: private, ..ServerConfig::default() };
+        let session = SessionConfig::default();
+        let server = ServerConfig {
+            suites: vec![suite],
+            psk,
+            server_key: private,
+            ..ServerConfig::insecure(session.clone())
+        };
         let deadline = Duration::from_millis(1500);
-        let config = ClientConfig { hello: 512, deadline, ..ClientConfig::default() };
-        let mut client = Session::new(&config, random(1, 1)).unwrap();
-        let target = Target { suite, psk, server_key: public, ..Target::insecure(server_address()) };
-        client.connect(Time::ZERO, target).unwrap();
+        let known = ClientConfig { suite, psk, server_key: public, ..ClientConfig::insecure(session) };
+        let mut client = Client::new(&ClientConfig { hello: 512, deadline, ..known }, random(1, 1)).unwrap();
+        client.connect(Time::ZERO, &[server_address()]).unwrap();
         let server = Server::new(&server, random(1, 2)).unwrap();
         Self { now: Time::ZERO, server, client, session: None, change: Some(change), seen: 0 }
     }
@@ -132,7 +136,7 @@ fn suites() -> impl Iterator<Item = Suite> {
         Suite::Noise(_, cipher) => cfg!(feature = "crypto") && *cipher == Cipher::ChaChaPoly,
         _ => true,
     };
-    Suite::ALL.into_iter().filter(is_built_in)
+    [Suite::Checked].into_iter().chain(Suite::ALL).filter(is_built_in)
 }
 
 /// Changes each byte of each packet of the handshake; `check` gets the change, and whether there was a

@@ -8,16 +8,14 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv, Peers};
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Blob, ClientConfig, Server, ServerConfig, Session, SessionConfig, SessionId, Target,
-};
+use whitewater::session::{Blob, Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId};
 use whitewater_sim::SimRng;
 
 const BEFORE: &[u8] = b"what was there before";
 
 /// A client and a server with fixed random numbers, and the datagrams between them.
 struct Ends {
-    client: Session<Blob>,
+    client: Client<Blob>,
     server: Server<Blob>,
     now: Time,
     /// Whether datagrams are appended to others.
@@ -34,10 +32,10 @@ impl Ends {
             receive_memory: 4 << 20,
             ..<_>::default()
         };
-        let config = ServerConfig { session: session.clone(), ..ServerConfig::insecure() };
+        let config = ServerConfig::insecure(session.clone());
         let server = Server::new(&config, random(1)).unwrap();
-        let mut client = Session::new(&ClientConfig { session, ..<_>::default() }, random(2)).unwrap();
-        client.connect(Time::ZERO, Target::insecure(address(2))).unwrap();
+        let mut client = Client::new(&ClientConfig::insecure(session), random(2)).unwrap();
+        client.connect(Time::ZERO, &[address(2)]).unwrap();
         Self { client, server, now: Time::ZERO, behind, wire: Vec::new() }
     }
 

@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, World, random, server_address, server_config, target};
+use common::sessions::{SUITE, World, client_config, random, server_address, server_config};
 use whitewater::inside::session::wire::kind;
 use whitewater::kcp::wire::{Command, Header, Segment};
 use whitewater::kcp::{Conv, Millis, Sn};
@@ -15,7 +15,7 @@ fn connected() -> World {
     let mut world = World::new(1, &server_config(&SessionConfig::default(), SUITE));
     world.taps = true;
     let path = LinkConfig::with_rtt(ms(40));
-    world.add(&path, &path, &SessionConfig::default(), target(SUITE));
+    world.add(&path, &path, &SessionConfig::default(), client_config(SUITE));
     world.connect();
     world
 }

@@ -8,7 +8,7 @@ mod common;
 use crate::common::machine::Whole as _;
 use allocation_counter::measure;
 use common::rogue::{Rogue, open_server};
-use common::sessions::{SUITE, World, client_address, server_config, target};
+use common::sessions::{SUITE, World, client_address, client_config, server_config};
 use common::{Raw, ms};
 use std::time::{Duration, Instant};
 use whitewater::inside::session::wire::{Data, Frame, Hello, KcpPart};
@@ -61,7 +61,7 @@ fn windows(count: u16) -> SessionConfig {
 }
 
 fn rogue(session: SessionConfig) -> (World, Rogue) {
-    let mut world = open_server(ServerConfig { session, ..ServerConfig::default() });
+    let mut world = open_server(ServerConfig::insecure(session));
     let rogue = Rogue::connect(&mut world, 1).unwrap();
     assert_eq!(world.sessions.len(), 1);
     (world, rogue)
@@ -370,7 +370,7 @@ fn of_unread_receipts_the_newest_1024_are_kept() {
 
 #[test]
 fn at_most_64_answers_wait_to_be_sent() {
-    let mut world = open_server(ServerConfig::default());
+    let mut world = open_server(ServerConfig::insecure(SessionConfig::default()));
     let mut datagram = Vec::new();
     let hello = Hello { suite: 0, protocol_id: 0, cid: 1, client_stamp: 1, size: 512 };
     hello.encode(&mut datagram).unwrap();
@@ -384,7 +384,8 @@ fn at_most_64_answers_wait_to_be_sent() {
 
 #[test]
 fn clients_beyond_the_maximum_are_told_that_the_server_is_busy() {
-    let mut world = open_server(ServerConfig { max_sessions: 2, ..ServerConfig::default() });
+    let mut world =
+        open_server(ServerConfig { max_sessions: 2, ..ServerConfig::insecure(SessionConfig::default()) });
     let came = (1..=4).filter(|number| Rogue::connect(&mut world, *number).is_some()).count();
     let stats = world.server.stats();
     assert_eq!((came, stats.rejected.full, stats.denials, world.server.len()), (2, 2, 2, 2));
@@ -392,7 +393,7 @@ fn clients_beyond_the_maximum_are_told_that_the_server_is_busy() {
 
 #[test]
 fn at_most_a_hundred_denials_are_sent_per_second() {
-    let mut world = open_server(ServerConfig::default());
+    let mut world = open_server(ServerConfig::insecure(SessionConfig::default()));
     for number in 0..3000u32 {
         let mut datagram = Vec::new();
         let hello = Hello { suite: 0x7777, protocol_id: 0, cid: 1, client_stamp: 1, size: 512 };
@@ -409,7 +410,7 @@ fn at_most_a_hundred_denials_are_sent_per_second() {
 
 #[test]
 fn an_unconfirmed_session_takes_at_most_3_kib() {
-    for suite in Suite::ALL.into_iter().filter(|suite| !suite.needs_server_key()) {
+    for suite in [Suite::Checked].into_iter().chain(Suite::ALL).filter(|suite| !suite.needs_server_key()) {
         if suite != Suite::Checked && !cfg!(feature = "crypto") {
             continue;
         }
@@ -417,7 +418,7 @@ fn an_unconfirmed_session_takes_at_most_3_kib() {
         let mut world = World::new(1, &server_config(&session, suite));
         let dead = LinkConfig { loss: whitewater_sim::Loss::Random(1.0), ..path() };
         for _ in 0..64 {
-            world.add(&path(), &path(), &session, target(suite));
+            world.add(&path(), &path(), &session, client_config(suite));
         }
         // Their CONNECTs arrive, and nothing after that.
         world.run_until(1_000, |world| world.server.len() == 64);
@@ -434,7 +435,8 @@ fn an_unconfirmed_session_takes_at_most_3_kib() {
 
 #[test]
 fn at_most_a_hundred_resets_are_sent_per_second() {
-    let config = ServerConfig { reset_key: Some([1; 16]), ..ServerConfig::default() };
+    let config =
+        ServerConfig { reset_key: Some([1; 16]), ..ServerConfig::insecure(SessionConfig::default()) };
     let mut world = open_server(config);
     for number in 0..3000u32 {
         let mut datagram = Data { phase: false, sid: number, pn: 0 }.encode().to_vec();
@@ -457,7 +459,7 @@ fn all_sessions_together_stay_within_the_servers_memory_and_continue_when_there_
         SessionConfig { channels: vec![ChannelConfig::reliable_ordered()], ..SessionConfig::default() };
     let mut world = World::new(1, &ServerConfig { memory: limit, ..server_config(&session, SUITE) });
     for _ in 0..16 {
-        world.add(&path(), &path(), &session, target(SUITE));
+        world.add(&path(), &path(), &session, client_config(SUITE));
     }
     assert!(world.run_until(5_000, |world| world.sessions.len() == 16));
     let sent: usize = (0..16)
@@ -513,7 +515,7 @@ fn greedy_sessions_leave_every_other_its_share_of_memory() {
     let config = ServerConfig { memory, max_sessions: 32, ..server_config(&session, SUITE) };
     let mut world = World::new(1, &config);
     for _ in 0..8 {
-        world.add(&path(), &path(), &SessionConfig::default(), target(SUITE));
+        world.add(&path(), &path(), &SessionConfig::default(), client_config(SUITE));
     }
     assert!(world.run_until(5_000, |world| world.sessions.len() == 8));
     let ids = world.sessions.clone();
@@ -547,7 +549,11 @@ fn greedy_sessions_leave_every_other_its_share_of_memory() {
 #[test]
 fn a_client_is_told_that_the_server_is_busy_when_its_memory_is_used_up() {
     let session = SessionConfig { send_memory: 1 << 22, ..windows(8192) };
-    let mut world = open_server(ServerConfig { memory: 1 << 20, session, ..ServerConfig::default() });
+    let mut world = open_server(ServerConfig {
+        memory: 1 << 20,
+        session,
+        ..ServerConfig::insecure(SessionConfig::default())
+    });
     let first = Rogue::connect(&mut world, 1);
     assert!(first.is_some());
     let mut taken = 0;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 use whitewater::inside::session::wire::{Connect, Hello};
-use whitewater::session::{ServerConfig, Suite};
+use whitewater::session::{ServerConfig, SessionConfig, Suite};
 
 /// Number of lines by their text without numbers.
 static LINES: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
@@ -38,7 +38,10 @@ impl log::Log for Counter {
 fn a_flood_of_each_kind_gives_one_line_every_two_seconds() {
     log::set_logger(&Counter).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
-    let mut world = World::new(1, &ServerConfig { challenges_per_second: 10, ..ServerConfig::insecure() });
+    let mut world = World::new(
+        1,
+        &ServerConfig { challenges_per_second: 10, ..ServerConfig::insecure(SessionConfig::default()) },
+    );
     let hello = |suite: u16, protocol_id| {
         let mut datagram = Vec::new();
         Hello { suite, protocol_id, cid: 1, client_stamp: 0, size: 512 }.encode(&mut datagram).unwrap();

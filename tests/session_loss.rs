@@ -7,7 +7,7 @@ use crate::common;
 use rand::Rng;
 
 use common::ms;
-use common::sessions::{SUITE, Toward, World, forger_of_numbers, server_config, target};
+use common::sessions::{SUITE, Toward, World, client_config, forger_of_numbers, server_config};
 use std::time::Duration;
 use whitewater::inside::session::wire::{AckFrame, EcnFrame, Frame, FrameWriter};
 use whitewater::message::channel::ChannelConfig;
@@ -43,7 +43,7 @@ fn link(rtt: u64, percent: u8) -> LinkConfig {
 /// A connected session over a path of 60 ms.
 fn world(seed: u64, lost: [u8; 2], config: &SessionConfig) -> World {
     let mut world = World::new(seed, &server_config(config, SUITE));
-    world.add(&link(60, lost[0]), &link(60, lost[1]), config, target(SUITE));
+    world.add(&link(60, lost[0]), &link(60, lost[1]), config, client_config(SUITE));
     world.connect();
     world
 }
@@ -266,7 +266,7 @@ fn a_standstill_does_not_count_as_a_round_trip() {
         for kind in KINDS {
             for who in ["client", "server", "path"] {
                 let mut world = World::new(4, &server_config(&config(), SUITE));
-                world.add(&link(2, 0), &link(2, 0), &config(), target(SUITE));
+                world.add(&link(2, 0), &link(2, 0), &config(), client_config(SUITE));
                 world.connect();
                 talk(&mut world, talks, kind, 3_000);
                 let held = link(16_000, 0);

@@ -8,12 +8,12 @@ use rand::Rng;
 
 use allocation_counter::measure;
 use common::ms;
-use common::sessions::{World, client_address, random, server_address, server_config, target};
+use common::sessions::{World, client_address, client_config, random, server_address, server_config};
 use whitewater::Time;
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::machine::Machine as _;
 use whitewater::message::channel::ChannelConfig;
-use whitewater::session::{Blob, ClientConfig, Connection, Server, Session, SessionConfig, Suite, Target};
+use whitewater::session::{Blob, Client, ClientConfig, Connection, Server, SessionConfig, Suite};
 use whitewater_sim::{LinkConfig, SimRng};
 
 /// Heap bytes that a value owns.
@@ -36,7 +36,7 @@ fn crowd(clients: usize, suite: Suite, session: &SessionConfig) -> World {
     let path = LinkConfig::with_rtt(ms(20));
     let mut world = World::new(1, &server_config(session, suite));
     for _ in 0..clients {
-        world.add(&path, &path, session, Target { ..target(suite) });
+        world.add(&path, &path, session, client_config(suite));
     }
     let all_up = |world: &mut World| world.sessions.len() == clients;
     assert!(world.run_until(5_000, all_up), "{} of {clients}", world.sessions.len());
@@ -161,7 +161,7 @@ fn the_memory_of_sessions_is_counted_within_2_kib_and_exactly_once_polled() {
 }
 
 /// Both ends of one session in the same place.
-fn tick(now: Time, client: &mut Session, server: &mut Server, bufs: &mut (Vec<u8>, [u8; 2000])) {
+fn tick(now: Time, client: &mut Client, server: &mut Server, bufs: &mut (Vec<u8>, [u8; 2000])) {
     let (here, there) = (client_address(1, 1000), server_address());
     let (datagram, message) = bufs;
     let end = client.connection_mut().unwrap();
@@ -193,11 +193,11 @@ fn traffic_allocates_nothing_in_a_steady_state() {
             lanes: vec![Config { mtu: 1200, ..Config::turbo() }],
             ..SessionConfig::default()
         };
-        let config = ClientConfig { session: session.clone(), ..ClientConfig::default() };
+        let config = ClientConfig { session: session.clone(), ..client_config(suite) };
         let mut server = Server::new(&server_config(&session, suite), random(1, 1)).unwrap();
-        let mut client = Session::new(&config, random(1, 2)).unwrap();
+        let mut client = Client::new(&config, random(1, 2)).unwrap();
         let (mut now, mut buf) = (Time::from_millis(1000), Vec::new());
-        client.connect(now, target(suite)).unwrap();
+        client.connect(now, &[server_address()]).unwrap();
         for _ in 0..20 {
             while client.emit_to(now, &mut buf).is_some() {
                 server.give(now, client_address(1, 1000), &buf);

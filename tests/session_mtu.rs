@@ -137,7 +137,7 @@ fn the_path_mtu_is_found_with_few_probes_in_a_few_seconds() {
 #[test]
 fn each_end_finds_the_mtu_of_its_own_direction() {
     let mut world = World::new(1, &common::sessions::server_config(&config(), SUITE));
-    world.add(&path(1452, 0.0), &path(1372, 0.0), &config(), common::sessions::target(SUITE));
+    world.add(&path(1452, 0.0), &path(1372, 0.0), &config(), common::sessions::client_config(SUITE));
     world.connect();
     let mut buf = vec![0; MESSAGE];
     world.run_until(4_000, |world| {
@@ -156,7 +156,7 @@ fn probing_needs_consent_of_both_ends_and_large_data() {
     for (client, server) in [(&config(), &off), (&off, &config()), (&off, &off)] {
         let mut world = World::new(1, &common::sessions::server_config(server, SUITE));
         world.taps = true;
-        world.add(&path(1472, 0.0), &path(1472, 0.0), client, common::sessions::target(SUITE));
+        world.add(&path(1472, 0.0), &path(1472, 0.0), client, common::sessions::client_config(SUITE));
         world.connect();
         let mut bulk = Bulk::default();
         bulk.run(&mut world, 1_000);

@@ -162,9 +162,8 @@ fn a_redirect_without_a_token_is_counted_and_one_from_a_client_ends_the_session(
 mod tokens {
     use super::*;
     use common::sessions::server_address;
-    use common::tokens::{self, NOW, order, strict, verifier};
+    use common::tokens::{self, NOW, by_token, order, strict, verifier};
     use std::net::SocketAddr;
-    use whitewater::session::Target;
     use whitewater::session::token::{Order, PublicToken};
 
     /// A token for one of the servers of a fleet, with `addresses` addresses.
@@ -236,8 +235,8 @@ mod tokens {
                     redirect(&mut old, &mint(9, 2).encode()).unwrap();
                 }
                 if let Some(token) = old.clients[0].session.take_redirect() {
-                    let target = Target::of_token(&PublicToken::decode(&token).unwrap());
-                    new.add(&path(0.3), &path(0.3), &SessionConfig::default(), target);
+                    let config = by_token(&PublicToken::decode(&token).unwrap());
+                    new.add(&path(0.3), &path(0.3), &SessionConfig::default(), config);
                 }
                 let is_there =
                     new.clients.first().is_some_and(|client| client.session.connection().is_some());

@@ -6,14 +6,14 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, client_address, random, server_address, server_config, target};
+use common::sessions::{SUITE, client_address, client_config, random, server_address, server_config};
 use std::net::SocketAddr;
 use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::session::wire::{Challenge, Connect, Deny, DenyReason, kind};
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
+    Client, ClientState, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId,
 };
 
 /// A datagram that was sent: when, in ms; whether by the client; its bytes.
@@ -24,7 +24,7 @@ type Loses = fn(u8, usize) -> bool;
 /// Both ends, in steps of 1 ms.
 struct Duo {
     now: Time,
-    client: Session,
+    client: Client,
     server: Server,
     /// The address that the client sends from.
     address: SocketAddr,
@@ -46,8 +46,8 @@ impl Duo {
     }
 
     fn starting_at(now: Time, loses: Loses) -> Self {
-        let mut client = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
-        client.connect(now, target(SUITE)).unwrap();
+        let mut client = Client::new(&client_config(SUITE), random(1, 1)).unwrap();
+        client.connect(now, &[server_address()]).unwrap();
         let (server, address) = (server(2, None), client_address(1, 1));
         Self { now, client, server, address, session: None, ends: [None; 2], sent: Vec::new(), loses }
     }
@@ -137,14 +137,14 @@ fn pauses(times: &[u64]) -> (u64, u64) {
 
 #[test]
 fn an_idle_client_sends_nothing_and_connects_once() {
-    let mut client: Session = Session::new(&ClientConfig::default(), random(1, 1)).unwrap();
+    let mut client: Client = Client::new(&client_config(SUITE), random(1, 1)).unwrap();
     let mut buf = Vec::new();
     assert_eq!((client.state(), client.poll_timeout()), (ClientState::Idle, None));
     assert_eq!(client.emit_to(Time::ZERO, &mut buf), None);
-    client.connect(Time::ZERO, target(SUITE)).unwrap();
+    client.connect(Time::ZERO, &[server_address()]).unwrap();
     assert_eq!(client.emit_to(Time::ZERO, &mut buf), Some(server_address()));
     assert_eq!((client.state(), buf[0]), (ClientState::Hello, kind::HELLO));
-    assert!(client.connect(Time::ZERO, target(SUITE)).is_err());
+    assert!(client.connect(Time::ZERO, &[server_address()]).is_err());
 }
 
 #[test]

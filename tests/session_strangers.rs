@@ -5,7 +5,7 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, World, connect_of, server_config, target};
+use common::sessions::{SUITE, World, client_config, connect_of, server_config};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use whitewater::inside::session::wire::{Connect, MESSAGE_MIN, RESET_LEN, kind};
@@ -65,7 +65,7 @@ fn addresses_that_share_a_bucket_at_one_server_do_not_at_another() {
         let mut world = World::new(seed, &config);
         let asks = |world: &mut World, from: SocketAddr, number: u64| {
             let before = world.server.stats().rejected.accept_rate;
-            let connect = connect_of(world, from, number, target(Suite::Checked));
+            let connect = connect_of(world, from, number, client_config(Suite::Checked));
             world.inject(from, &connect);
             world.server.stats().rejected.accept_rate > before
         };
@@ -99,18 +99,18 @@ fn a_flood_from_many_addresses_costs_no_memory_and_no_session() {
 mod secrets {
     use super::*;
     use common::ms;
-    use common::sessions::{connect_of, server_address, target};
-    use common::tokens::{NOW, key, order, strict, verifier};
+    use common::sessions::{client_config, connect_of, server_address};
+    use common::tokens::{NOW, by_token, key, order, strict, verifier};
     use whitewater::inside::session::wire::DenyReason;
     use whitewater::session::public_key;
     use whitewater::session::token::{Order, PublicToken};
-    use whitewater::session::{CloseReason, Target};
+    use whitewater::session::{ClientConfig, CloseReason};
     use whitewater_sim::LinkConfig;
 
     /// An honest client connects.
-    fn enter(world: &mut World, target: Target) {
+    fn enter(world: &mut World, config: ClientConfig) {
         let path = LinkConfig::with_rtt(ms(40));
-        world.add(&path, &path, &SessionConfig::default(), target);
+        world.add(&path, &path, &SessionConfig::default(), config);
         world.connect();
     }
 
@@ -124,8 +124,8 @@ mod secrets {
             let server_key = suite.needs_server_key().then_some(key);
             let config = ServerConfig { server_key, ..server_config(&SessionConfig::default(), suite) };
             let mut world = World::new(1, &config);
-            let honest = Target { server_key: server_key.map(|_| public), ..target(suite) };
-            let garbage = Target {
+            let honest = ClientConfig { server_key: server_key.map(|_| public), ..client_config(suite) };
+            let garbage = ClientConfig {
                 psk: honest.psk.map(|_| [9; 32]),
                 server_key: honest.server_key.map(|_| public_key(&[6; 32])),
                 ..honest.clone()
@@ -167,15 +167,15 @@ mod secrets {
             bad.push(flipped);
         }
         for (number, token) in (1..).zip(&bad) {
-            let connect = connect_of(&mut world, stranger(number), number.into(), Target::of_token(token));
+            let connect = connect_of(&mut world, stranger(number), number.into(), by_token(token));
             world.strangers.clear();
             world.inject(stranger(number), &connect);
             assert!(world.strangers.is_empty(), "token {number}");
         }
         let stats = world.server.stats();
         assert_eq!((stats.rejected.token, stats.accepted), (bad.len() as u64, 0));
-        enter(&mut world, Target::of_token(&good));
-        let connect = connect_of(&mut world, stranger(1), 1, Target::of_token(&good));
+        enter(&mut world, by_token(&good));
+        let connect = connect_of(&mut world, stranger(1), 1, by_token(&good));
         world.inject(stranger(1), &connect);
         assert_eq!(world.server.stats().rejected.token, bad.len() as u64 + 1, "and each is counted once");
     }
@@ -183,11 +183,11 @@ mod secrets {
     /// Evicting the oldest used token instead would let an attacker with many tokens use one twice.
     #[test]
     fn when_no_more_used_tokens_can_be_remembered_nobody_gets_in() {
-        let mut verifier = verifier(5);
+        let verifier = verifier(5);
         let mut used = 0u64;
         loop {
             let token = sealed(5, NOW, NOW + 45, used + 10);
-            let grant = verifier.open(NOW, SUITE, &token.sealed).unwrap();
+            let grant = verifier.open(NOW, 0, SUITE, &token.sealed).unwrap();
             if verifier.use_up(NOW, &grant).is_err() {
                 break;
             }
@@ -196,8 +196,8 @@ mod secrets {
         assert_eq!(used, 16_384);
         let mut world = strict(1, verifier);
         let path = LinkConfig::with_rtt(ms(40));
-        let target = Target::of_token(&sealed(5, NOW, NOW + 45, 1));
-        world.add(&path, &path, &SessionConfig::default(), target);
+        let config = by_token(&sealed(5, NOW, NOW + 45, 1));
+        world.add(&path, &path, &SessionConfig::default(), config);
         world.run(3_000);
         assert_eq!(world.clients[0].closed(), Some(CloseReason::Denied(DenyReason::Busy)));
         assert!(world.server.is_empty() && world.server.stats().rejected.full > 0);
@@ -209,8 +209,8 @@ mod secrets {
     fn enter_again(world: &mut World) {
         let later = NOW + 60;
         let path = LinkConfig::with_rtt(ms(40));
-        let target = Target::of_token(&sealed(5, later, later + 45, 2));
-        let client = world.add(&path, &path, &SessionConfig::default(), target);
+        let config = by_token(&sealed(5, later, later + 45, 2));
+        let client = world.add(&path, &path, &SessionConfig::default(), config);
         assert!(world.run_until(2_000, |world| world.clients[client].session.connection().is_some()));
     }
 }

@@ -5,10 +5,10 @@ use crate::common;
 use crate::common::machine::Whole as _;
 
 use common::ms;
-use common::sessions::{SUITE, World, client_address, random, server_address, server_config, target};
+use common::sessions::{SUITE, World, client_address, client_config, random, server_address, server_config};
 use whitewater::Time;
 use whitewater::machine::Machine as _;
-use whitewater::session::{ClientConfig, CloseReason, Event, Server, ServerConfig, Session, SessionConfig};
+use whitewater::session::{Client, ClientConfig, CloseReason, Event, Server, ServerConfig, SessionConfig};
 use whitewater_sim::LinkConfig;
 
 /// Datagrams bring a session's timer forward, to acknowledge them, and it moves back once that is done.
@@ -17,7 +17,7 @@ fn every_session_of_a_crowd_times_out_after_twenty_seconds_of_silence() {
     let config = ServerConfig { max_sessions: 200, ..server_config(&SessionConfig::default(), SUITE) };
     let (mut world, link) = (World::new(31, &config), LinkConfig::default());
     for _ in 0..100 {
-        world.add(&link, &link, &config.session, target(SUITE));
+        world.add(&link, &link, &config.session, client_config(SUITE));
     }
     assert!(world.run_until(12_000, |world| world.sessions.len() == 100));
     for round in 0..300 {
@@ -37,9 +37,9 @@ fn every_session_of_a_crowd_times_out_after_twenty_seconds_of_silence() {
 fn a_server_driven_once_per_frame_drops_a_peer_that_never_reads() {
     let config = SessionConfig::default();
     let mut server: Server = Server::new(&server_config(&config, SUITE), random(1, 1)).unwrap();
-    let mut client: Session =
-        Session::new(&ClientConfig { session: config, ..ClientConfig::default() }, random(1, 2)).unwrap();
-    client.connect(Time::ZERO, target(SUITE)).unwrap();
+    let config = ClientConfig { session: config, ..client_config(SUITE) };
+    let mut client: Client = Client::new(&config, random(1, 2)).unwrap();
+    client.connect(Time::ZERO, &[server_address()]).unwrap();
     let (mut buf, mut id, mut end, address) = (Vec::new(), None, None, client_address(1, 1));
     for frame in 0..4000 {
         let now = Time::from_millis(16 * frame);

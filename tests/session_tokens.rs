@@ -4,9 +4,9 @@ use crate::common;
 
 use common::ms;
 use common::sessions::{SUITE, World};
-use common::tokens::{NOW, SERVER_ID, strict, token, verifier};
+use common::tokens::{NOW, SERVER_ID, by_token, strict, token, verifier};
 use whitewater::session::token::PublicToken;
-use whitewater::session::{CloseReason, SessionConfig, Target, code};
+use whitewater::session::{ClientConfig, CloseReason, SessionConfig, code};
 use whitewater_sim::LinkConfig;
 
 fn world() -> World {
@@ -15,7 +15,7 @@ fn world() -> World {
 
 fn enter(world: &mut World, token: &PublicToken) -> usize {
     let path = LinkConfig::with_rtt(ms(40));
-    world.add(&path, &path, &SessionConfig::default(), Target::of_token(token))
+    world.add(&path, &path, &SessionConfig::default(), by_token(token))
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_token_can_be_used_once_and_only_with_its_secret() {
     let mut world = world();
     let token = token(99, NOW, 2);
     let path = LinkConfig::with_rtt(ms(40));
-    let thief = Target { psk: Some([9; 32]), ..Target::of_token(&token) };
+    let thief = ClientConfig { psk: Some([9; 32]), ..by_token(&token) };
     world.add(&path, &path, &SessionConfig::default(), thief);
     world.run(1_000);
     assert!(world.server.is_empty() && world.server.stats().rejected.handshake > 0);
@@ -66,7 +66,7 @@ fn a_missing_or_expired_token_opens_nothing() {
     world.run(60_000);
     enter(&mut world, &token(99, NOW, 2));
     let path = LinkConfig::with_rtt(ms(40));
-    world.add(&path, &path, &SessionConfig::default(), common::sessions::target(SUITE));
+    world.add(&path, &path, &SessionConfig::default(), common::sessions::client_config(SUITE));
     world.run(2_000);
     assert!(world.server.is_empty() && world.server.stats().rejected.token >= 2);
 }

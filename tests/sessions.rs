@@ -11,6 +11,7 @@ mod session_attacks;
 mod session_bursts;
 mod session_channels;
 mod session_close;
+mod session_configs;
 mod session_doc;
 mod session_ecn;
 mod session_events;

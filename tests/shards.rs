@@ -7,7 +7,7 @@
 use crate::common;
 use crate::common::machine::Whole as _;
 
-use common::sessions::{SUITE, random, server_config, target};
+use common::sessions::{SUITE, client_config, random, server_config};
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::channel;
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::machine::Machine as _;
 use whitewater::net::{Clock, Incoming, Server, ServerThreads, ThreadConfig};
-use whitewater::session::{Blob, ClientConfig, ServerConfig, Session, SessionConfig, SessionId, Target};
+use whitewater::session::{self, Blob, ServerConfig, SessionConfig, SessionId};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A client whose socket can be replaced.
 struct Client {
-    session: Session,
+    session: session::Client,
     socket: UdpSocket,
     server: SocketAddr,
     clock: Clock,
@@ -36,9 +36,9 @@ fn socket() -> UdpSocket {
 
 impl Client {
     fn new(seed: u64, server: SocketAddr) -> Self {
-        let mut session = Session::new(&ClientConfig::default(), random(seed, 7)).unwrap();
+        let mut session = session::Client::new(&client_config(SUITE), random(seed, 7)).unwrap();
         let clock = Clock::new();
-        session.connect(clock.now(), Target { addresses: vec![server], ..target(SUITE) }).unwrap();
+        session.connect(clock.now(), &[server]).unwrap();
         Self { session, socket: socket(), server, clock }
     }
 
@@ -169,8 +169,8 @@ fn a_session_and_each_of_its_datagrams_name_their_shard() {
     client.say(b"hello");
     let (mut datagram, now) = (Vec::new(), client.clock.now());
     client.session.emit_to(now, &mut datagram).unwrap();
-    assert_eq!(whitewater::session::shard_of(&datagram), Some(id.shard()));
-    assert_eq!(whitewater::session::shard_of(b"no session"), None);
+    assert_eq!(session::shard_of(&datagram), Some(id.shard()));
+    assert_eq!(session::shard_of(b"no session"), None);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Server, SocketBuffers, SocketStats};
-use whitewater::session::{ClientConfig, ClientState, ServerConfig, Target};
+use whitewater::session::{ClientConfig, ClientState, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -67,10 +67,10 @@ struct Ends {
 
 impl Ends {
     fn up(at: &str, target: SocketAddr) -> Self {
-        let server = Server::bind(at, &ServerConfig::insecure()).unwrap();
+        let server = Server::bind(at, &ServerConfig::insecure(SessionConfig::default())).unwrap();
         let to = SocketAddr::new(target.ip(), server.local_addr().unwrap().port());
-        let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::default() };
-        let client = Client::connect(Target::insecure(to), &config).unwrap();
+        let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::insecure(SessionConfig::default()) };
+        let client = Client::connect(to, &config).unwrap();
         Self { server, client, got: Vec::new() }
     }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::tokio::{Client, KcpListener, KcpStream, Server, Session};
-use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Target};
+use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,14 +46,14 @@ fn server() -> Server {
         half_open_per_address: 256,
         accepts_per_second: 1000,
         accept_burst: 1000,
-        ..ServerConfig::insecure()
+        ..ServerConfig::insecure(SessionConfig::default())
     };
     Server::bind(ANY, &config).unwrap()
 }
 
 async fn connect(server: SocketAddr) -> Session {
-    let config = ClientConfig { session: config(), ..ClientConfig::default() };
-    Client::connect(Target::insecure(server), &config).await.unwrap()
+    let config = ClientConfig::insecure(config());
+    Client::connect(server, &config).await.unwrap()
 }
 
 fn listener() -> KcpListener {
@@ -215,8 +215,8 @@ async fn a_cancelled_shutdown_of_bare_kcp_returns_once_everything_is_acknowledge
 #[tokio::test]
 async fn a_cancelled_connect_leaves_no_socket() {
     let silent = UdpSocket::bind(ANY).unwrap();
-    let target = Target::insecure(silent.local_addr().unwrap());
-    let config = ClientConfig { session: config(), ..ClientConfig::default() };
+    let nobody = silent.local_addr().unwrap();
+    let config = ClientConfig::insecure(config());
     for turns in 0..10 {
         let socket = UdpSocket::bind(ANY).unwrap();
         let own = socket.local_addr().unwrap();
@@ -227,7 +227,7 @@ async fn a_cancelled_connect_leaves_no_socket() {
         };
         tokio::select! {
             biased;
-            _ = Client::over::<Blob>(socket, target.clone(), &config) => unreachable!("nobody answers"),
+            _ = Client::over::<Blob>(socket, nobody, &config) => unreachable!("nobody answers"),
             () = wait => {}
         }
         let again = async {

@@ -18,7 +18,7 @@ use whitewater::kcp::Config;
 use whitewater::message::channel::{ChannelConfig, Received};
 use whitewater::net::Error;
 use whitewater::net::tokio::{Client, Server, Session};
-use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Suite, Target};
+use whitewater::session::{Blob, ClientConfig, CloseReason, ServerConfig, SessionConfig, Suite};
 
 /// Long enough for any machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -44,8 +44,7 @@ fn server_config() -> ServerConfig {
         sessions_per_address: 1000,
         half_open_per_address: 256,
         accept_burst: 1000,
-        session: config(),
-        ..ServerConfig::default()
+        ..ServerConfig::insecure(config())
     }
 }
 
@@ -54,10 +53,9 @@ fn server() -> Server {
 }
 
 async fn connect(server: SocketAddr) -> Session {
-    let config = ClientConfig { session: config(), ..ClientConfig::default() };
     let psk = (SUITE != Suite::Checked).then_some(PSK);
-    let target = Target { suite: SUITE, psk, ..Target::insecure(server) };
-    timeout(PATIENCE, Client::connect(target, &config)).await.unwrap().unwrap()
+    let config = ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(config()) };
+    timeout(PATIENCE, Client::connect(server, &config)).await.unwrap().unwrap()
 }
 
 /// Both ends of a session, and their server.
@@ -318,11 +316,24 @@ async fn a_server_shuts_down_once_everything_has_arrived_and_frees_its_port() {
 }
 
 #[tokio::test]
+async fn a_name_is_resolved_and_an_unspecified_address_is_this_machine() {
+    let server = server();
+    let psk = (SUITE != Suite::Checked).then_some(PSK);
+    let config = ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(config()) };
+    for host in ["localhost", "0.0.0.0"] {
+        let connecting = Client::connect::<Blob>((host, server.local_addr().port()), &config);
+        timeout(PATIENCE, connecting).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_client_without_an_answer_gives_up() {
     let nobody = UdpSocket::bind(ANY).unwrap();
-    let config = ClientConfig { deadline: Duration::from_millis(100), ..ClientConfig::default() };
-    let target = Target::insecure(nobody.local_addr().unwrap());
-    let connecting = Client::connect::<Blob>(target, &config);
+    let config = ClientConfig {
+        deadline: Duration::from_millis(100),
+        ..ClientConfig::insecure(SessionConfig::default())
+    };
+    let connecting = Client::connect::<Blob>(nobody.local_addr().unwrap(), &config);
     let error = timeout(PATIENCE, connecting).await.unwrap().unwrap_err();
     assert_eq!(Error::of(&error), Some(&Error::Closed { reason: CloseReason::ConnectTimeout }));
     assert_eq!(error.kind(), ErrorKind::TimedOut);

@@ -393,6 +393,19 @@ typedef struct ww_options {
    Its bytes.
    */
   size_t token_len;
+  /*
+   At a server, the 32 bytes that the matchmaker seals connect tokens with, or null: only clients with a token for this server come in
+   then, of a `suite` with a `psk`, which is in the token. Tokens from before the server was made do not count.
+   */
+  const uint8_t *token_key;
+  /*
+   The number of this server in its tokens, of this process alone.
+   */
+  uint64_t server_id;
+  /*
+   What tells the keys of a server apart.
+   */
+  uint8_t key_id;
 } ww_options;
 
 /*
@@ -650,16 +663,6 @@ int32_t ww_public_key(const uint8_t *private_key, uint8_t *public_key);
 struct ww_server *ww_server_bind(const char *address,
                                  const struct ww_options *options,
                                  int32_t *error);
-
-/*
- From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
- apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
- */
-int32_t ww_server_require_tokens(struct ww_server *server,
-                                 uint64_t protocol_id,
-                                 uint64_t server_id,
-                                 uint8_t key_id,
-                                 const uint8_t *key);
 
 /*
  Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.

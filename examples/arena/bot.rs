@@ -1,15 +1,13 @@
 //! A player that needs nobody at the keys.
 
 use crate::map;
-use crate::protocol::{
-    BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, REDUNDANCY, SECRET, SUITE, session,
-};
+use crate::protocol::{BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, REDUNDANCY, SECRET, session};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::net::SocketAddr;
 use whitewater::message::channel::Received;
 use whitewater::net::Client;
-use whitewater::session::{ClientConfig, CloseReason, ConnectionStats, Event, Target};
+use whitewater::session::{ClientConfig, CloseReason, ConnectionStats, Event};
 
 pub(crate) struct Bot {
     client: Client<Game>,
@@ -30,11 +28,9 @@ pub(crate) struct Bot {
 impl Bot {
     /// Begins to connect to the server at `at`.
     pub(crate) fn new(at: SocketAddr, number: u8) -> Result<Self, Box<dyn Error>> {
-        let user = vec![number];
-        let target = Target { suite: SUITE, psk: Some(SECRET), user, ..Target::insecure(at) };
-        let config = ClientConfig { session: session(), ..ClientConfig::default() };
+        let config = ClientConfig { user: vec![number], ..ClientConfig::secret(session(), SECRET) };
         Ok(Self {
-            client: Client::connect(target, &config)?,
+            client: Client::connect(at, &config)?,
             number,
             is_up: false,
             is_gone: false,

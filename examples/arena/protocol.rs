@@ -2,7 +2,7 @@
 
 use whitewater::message::channel::{ChannelConfig, Resend};
 use whitewater::message::{BitsError, Message, Serialize, Stream};
-use whitewater::session::{SessionConfig, Suite};
+use whitewater::session::SessionConfig;
 
 /// The lane of what is said. To the server: text. From it: the number of the line, 4 bytes, little-endian, and the text.
 pub(crate) const CHAT: usize = 0;
@@ -14,8 +14,6 @@ pub(crate) const MAP: usize = 2;
 /// The last thing that a player says.
 pub(crate) const BYE: &str = "bye";
 
-/// Encrypted and authenticated, for ends that know the same secret.
-pub(crate) const SUITE: Suite = Suite::TOKEN;
 /// Random bytes, the same at both ends and secret: in a game one for each player, from a connect token.
 pub(crate) const SECRET: [u8; 32] = *b"an example is no place for it...";
 

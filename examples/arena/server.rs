@@ -2,9 +2,7 @@
 
 use crate::bot::Bot;
 use crate::map;
-use crate::protocol::{
-    BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, Positions, SECRET, SUITE, session,
-};
+use crate::protocol::{BYE, CHAT, Game, Inputs, MAP, PICKUPS, POSITIONS, Place, Positions, SECRET, session};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::Ipv4Addr;
@@ -39,14 +37,11 @@ impl Arena {
     pub(crate) fn new(players: u8, seed: u64) -> Result<Self, Box<dyn Error>> {
         let many = u16::from(players);
         let config = ServerConfig {
-            session: session(),
-            suites: vec![SUITE],
-            psk: Some(SECRET),
             // All players have one address here, and come at once. The default limits are for strangers.
             sessions_per_address: many,
             half_open_per_address: many,
             accept_burst: u32::from(many) * 4,
-            ..ServerConfig::default()
+            ..ServerConfig::secret(session(), SECRET)
         };
         let drawn = map::draw(seed);
         Ok(Self {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, iter, mem};
 use whitewater::net::Client;
 use whitewater::session::token::PublicToken;
-use whitewater::session::{ClientConfig, ClientState, Event, Target};
+use whitewater::session::{ClientConfig, ClientState, Event};
 
 const FRAME: Duration = Duration::from_millis(10);
 const EACH: Duration = Duration::from_millis(100);
@@ -61,8 +61,9 @@ pub(crate) fn run(name: &str, matchmaker: SocketAddr, say: &dyn Fn(&str)) -> Don
 }
 
 fn connect(token: &[u8]) -> Result<Client, Box<dyn Error>> {
-    let config = ClientConfig { session: keys::session_config(), ..ClientConfig::default() };
-    Ok(Client::connect(Target::of_token(&PublicToken::decode(token)?), &config)?)
+    let token = PublicToken::decode(token)?;
+    let config = ClientConfig::token(keys::session_config(), &token);
+    Ok(Client::connect(&*token.addresses, &config)?)
 }
 
 fn pump(client: &mut Client) -> io::Result<Vec<Event>> {

@@ -2,12 +2,12 @@
 
 use crate::Done;
 use crate::agent::{Agent, News};
-use crate::keys::{self, KEY_ID, PROTOCOL_ID};
+use crate::keys::{self, KEY_ID};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use whitewater::net::Server;
-use whitewater::session::token::{ServerKey, Verifier};
-use whitewater::session::{Event, ServerConfig, SessionId, Suite};
+use whitewater::session::token::ServerKey;
+use whitewater::session::{Event, ServerConfig, SessionId};
 
 pub(crate) struct Config {
     /// Of this process: one that is started again has another, or takes no token from before.
@@ -25,14 +25,9 @@ const DRAINED: u16 = 1;
 const TICK: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(config: &Config, say: &dyn Fn(&str)) -> Done {
-    let sessions = ServerConfig {
-        session: keys::session_config(),
-        suites: vec![Suite::TOKEN],
-        ..ServerConfig::default()
-    };
-    let mut server: Server = Server::bind(config.at, &sessions)?;
     let key = ServerKey::new(config.id, KEY_ID, config.key);
-    server.require_tokens(Verifier::new(PROTOCOL_ID, key, keys::unix_now()))?;
+    let sessions = ServerConfig::tokens(keys::session_config(), key);
+    let mut server: Server = Server::bind(config.at, &sessions)?;
     let agent = Agent::start(config.id, server.local_addr()?, config.matchmaker);
     let mut end = None;
     loop {

@@ -1,7 +1,7 @@
 //! The end at the user: TCP in, sessions out.
 
 use crate::rates::{Rates, join};
-use crate::{Done, Key, LANE, SUITE, config};
+use crate::{Done, Key, LANE, config};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::signal::ctrl_c;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use whitewater::net::tokio::{Client, Session};
-use whitewater::session::{ClientConfig, Target};
+use whitewater::session::ClientConfig;
 
 pub(crate) async fn run(listen: SocketAddr, exit: SocketAddr, key: Key, rates: Arc<Rates>) -> Done {
     let listener = TcpListener::bind(listen).await?;
@@ -44,9 +44,9 @@ pub(crate) async fn serve(
 
 async fn through(tcp: TcpStream, exit: SocketAddr, key: Key, rates: &Rates) -> io::Result<()> {
     tcp.set_nodelay(true)?;
-    let target = Target { suite: SUITE, psk: key, ..Target::insecure(exit) };
-    let config = ClientConfig { session: config(), ..ClientConfig::default() };
-    let session: Session = Client::connect(target, &config).await?;
+    let config =
+        key.map_or_else(|| ClientConfig::insecure(config()), |key| ClientConfig::secret(config(), key));
+    let session: Session = Client::connect(exit, &config).await?;
     let done = join(tcp.into_split(), session.lane(LANE).into_split(), rates).await;
     if done.is_err() {
         session.close(1);

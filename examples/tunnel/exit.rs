@@ -1,7 +1,7 @@
 //! The end at the service: sessions in, TCP out.
 
 use crate::rates::{Rates, join};
-use crate::{Done, Key, LANE, SUITE, config};
+use crate::{Done, Key, LANE, config};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub(crate) fn bind(listen: SocketAddr, key: Key) -> io::Result<Server> {
         sessions_per_address: 1024,
         accept_burst: 256,
         accepts_per_second: 256,
-        ..ServerConfig::default()
+        ..key.map_or_else(|| ServerConfig::insecure(config()), |key| ServerConfig::secret(config(), key))
     };
-    Server::bind(listen, &ServerConfig { suites: vec![SUITE], psk: key, session: config(), ..limits })
+    Server::bind(listen, &limits)
 }
 
 /// Serves until the socket fails.

@@ -7,8 +7,7 @@ use whitewater::Time;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, Session, SessionConfig, SessionId,
-    Suite, Target,
+    Client, ClientConfig, ClientState, CloseReason, Event, Server, ServerConfig, SessionConfig, SessionId,
 };
 use whitewater_sim::SimRng;
 
@@ -52,7 +51,7 @@ fn address(number: u8) -> SocketAddr {
 /// Both ends. One gets what the script says, the other what is sent to it.
 struct World {
     server: Server,
-    client: Session,
+    client: Client,
     now: Time,
     to_server: Vec<Vec<u8>>,
     to_client: Vec<Vec<u8>>,
@@ -71,16 +70,13 @@ impl World {
     fn new(asks: bool) -> Self {
         let session = SessionConfig::default();
         let server = ServerConfig {
-            session: session.clone(),
             max_sessions: SESSIONS,
             half_open: 3,
             ask: asks,
-            suites: vec![Suite::Checked],
-            ..ServerConfig::insecure()
+            ..ServerConfig::insecure(session.clone())
         };
-        let mut client =
-            Session::new(&ClientConfig { session, ..ClientConfig::default() }, random(1)).expect("a config");
-        client.connect(Time::ZERO, Target::insecure(SERVER.into())).expect("a target");
+        let mut client = Client::new(&ClientConfig::insecure(session), random(1)).expect("a config");
+        client.connect(Time::ZERO, &[SERVER.into()]).expect("it is new");
         Self {
             server: Server::new(&server, random(2)).expect("a config"),
             client,

@@ -33,7 +33,7 @@ pub fn token_open(script: &[u8]) {
     let mut script = Script::new(script);
     match script.u8() % form::COUNT {
         form::SEALED => {
-            let opened = verifier().open(NOW, Suite::TOKEN, script.bytes(usize::MAX));
+            let opened = verifier().open(NOW, PROTOCOL, Suite::TOKEN, script.bytes(usize::MAX));
             assert!(opened.is_err(), "nobody sealed this");
         }
         form::PLAIN => {
@@ -55,7 +55,11 @@ pub fn token_open(script: &[u8]) {
             let at = usize::from(script.u16()) % SEALED_LEN;
             let change = script.u8();
             token.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= change);
-            assert_eq!(verifier().open(NOW, Suite::TOKEN, &token).is_ok(), change == 0, "byte {at}");
+            assert_eq!(
+                verifier().open(NOW, PROTOCOL, Suite::TOKEN, &token).is_ok(),
+                change == 0,
+                "byte {at}"
+            );
         }
     }
 }
@@ -63,8 +67,8 @@ pub fn token_open(script: &[u8]) {
 /// Seals plaintext that the library did not make. Opened, it is unchanged or rejected with the right reason.
 fn plainly_sealed(expires: u64, plain: &[u8; PLAIN_LEN]) {
     let sealed = seal(expires, plain);
-    let mut verifier = verifier();
-    let opened = verifier.open(NOW, Suite::TOKEN, &sealed);
+    let verifier = verifier();
+    let opened = verifier.open(NOW, PROTOCOL, Suite::TOKEN, &sealed);
     if expires > NOW + LIFE_MAX + SKEW {
         assert_eq!(opened, Err(TokenError::TooLong { expires }));
         return;
@@ -74,7 +78,7 @@ fn plainly_sealed(expires: u64, plain: &[u8; PLAIN_LEN]) {
             assert_eq!(plain_of(&grant), *plain);
             assert!(grant.created + SKEW >= STARTED && grant.created < grant.expires);
             assert_eq!(verifier.use_up(NOW, &grant), Ok(()));
-            assert_eq!(verifier.open(NOW, Suite::TOKEN, &sealed), Err(TokenError::Used));
+            assert_eq!(verifier.open(NOW, PROTOCOL, Suite::TOKEN, &sealed), Err(TokenError::Used));
         }
         Err(TokenError::Content) => {}
         Err(TokenError::BeforeStart { created }) => assert!(created + SKEW < STARTED),
@@ -104,7 +108,9 @@ fn seal(expires: u64, plain: &[u8; PLAIN_LEN]) -> Vec<u8> {
 }
 
 fn verifier() -> Verifier {
-    Verifier::new(PROTOCOL, ServerKey::new(SERVER, KEY_ID, KEY), STARTED)
+    let verifier = Verifier::new(ServerKey::new(SERVER, KEY_ID, KEY));
+    verifier.begin(STARTED);
+    verifier
 }
 
 fn good() -> PublicToken {
@@ -126,7 +132,7 @@ fn good() -> PublicToken {
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let of = |form: u8, bytes: &[u8]| [&[form][..], bytes].concat();
     let token = good();
-    let grant = verifier().open(NOW, Suite::TOKEN, &token.sealed).expect("it is good");
+    let grant = verifier().open(NOW, PROTOCOL, Suite::TOKEN, &token.sealed).expect("it is good");
     let plain = plain_of(&grant);
     let changed = |at: usize, to: u8| {
         let mut changed = plain.to_vec();

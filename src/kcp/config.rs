@@ -209,8 +209,11 @@ mod tests {
     #[test]
     fn an_error_names_field_value_and_range() {
         let error = Config { interval: 9, ..Config::fast() }.check().unwrap_err();
-        assert_eq!(error, ConfigError { field: "interval", value: 9, min: 10, max: 5000 });
-        assert_eq!(error.to_string(), "interval is 9, outside 10 to 5000");
+        assert_eq!(
+            error,
+            ConfigError { field: "interval", value: 9, min: 10, max: 5000, unit: "", cure: "" }
+        );
+        assert_eq!(error.to_string(), "`interval` is 9, outside 10 to 5000");
         let default = Config::default();
         for (config, field) in [
             (Config { mtu: 49, ..default }, "mtu"),

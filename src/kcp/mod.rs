@@ -391,8 +391,7 @@ impl<O: Output> Kcp<O> {
             return Ok(());
         }
         if self.sender.in_flight > 0 {
-            let field = "segments in flight while `recovery` changes";
-            return Err(ConfigError { field, value: self.sender.in_flight.into(), min: 0, max: 0 });
+            return crate::config::unless(true, "recovery", "cannot change while segments are in flight");
         }
         self.rtt = Rtt::new();
         if let Some(work) = &mut self.work {

@@ -5,10 +5,10 @@ use super::driver::{Driver, ONE_PEER, farewell, within};
 use super::error::Error;
 use crate::message::Message;
 use crate::session::{
-    Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event, Session, Target,
+    self, Blob, ClientConfig, ClientState, CloseTextError, ConnectError, Connection, Event,
 };
 use std::io;
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use whitewater_udp::{Mode, Port, Socket, socket_for};
 use zeroize::Zeroizing;
@@ -22,11 +22,11 @@ use zeroize::Zeroizing;
 ///
 /// ```no_run
 /// use whitewater::net::Client;
-/// use whitewater::session::{ClientConfig, Event, Target};
+/// use whitewater::session::{ClientConfig, Event, SessionConfig};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = "10.0.0.2:4000".parse()?;
-/// let mut client: Client = Client::connect(Target::insecure(server), &ClientConfig::default())?;
+/// let config = ClientConfig::secret(SessionConfig::default(), [7; 32]);
+/// let mut client: Client = Client::connect("game.example.org:4000", &config)?;
 /// client.poll(None)?;
 /// if client.poll_event() == Some(Event::Connected) {
 ///     client.send(0, b"all of this arrives")?;
@@ -38,20 +38,24 @@ use zeroize::Zeroizing;
 ///
 /// What is sent leaves with the next pump, or with [`flush`](Driver::flush). The socket is not bound to a way to the server: when the
 /// machine goes from one network to another, an encrypted session goes on.
-pub type Client<M = Blob> = Driver<Session<M>>;
+pub type Client<M = Blob> = Driver<session::Client<M>>;
 
 impl<M: Message> Client<M> {
-    /// A session that begins to connect, from a port that the system chooses. The addresses of `target` may be of IPv4 and IPv6: they
-    /// are tried one after another, and those of a family that this host does not have are left out.
+    /// A session that begins to connect to the server at `addr`, from a port that the system chooses. Each address that `addr` resolves to
+    /// is tried, one after another, but for those of a family that this host does not have. An unspecified address, such as 0.0.0.0, means
+    /// this machine.
+    ///
+    /// A connect token has its server's addresses: `Client::connect(&*token.addresses, &ClientConfig::token(session, &token))`.
     ///
     /// # Errors
     ///
-    /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), no socket, or the
-    /// system has no random bytes.
-    pub fn connect(mut target: Target, config: &ClientConfig) -> io::Result<Self> {
+    /// `addr` does not resolve, or to no address ([`Error::Connect`]), `config` is wrong ([`Error::Config`]), no socket, or the system has
+    /// no random bytes.
+    pub fn connect(addr: impl ToSocketAddrs, config: &ClientConfig) -> io::Result<Self> {
+        let mut addresses = resolved(addr.to_socket_addrs()?);
         let mut socket = Err(Error::from(ConnectError::NoAddress).into());
         let (mut v4, mut v6) = (None, None);
-        target.addresses.retain(|address| {
+        addresses.retain(|address| {
             let family = if address.is_ipv6() { &mut v6 } else { &mut v4 };
             *family.get_or_insert_with(|| {
                 let opened = socket_for(*address);
@@ -62,7 +66,7 @@ impl<M: Message> Client<M> {
                 is_there
             })
         });
-        let mut client = Self::from_socket(socket?, target, config)?;
+        let mut client = Self::from_socket(socket?, &*addresses, config)?;
         client.line.port.make_replaceable();
         Ok(client)
     }
@@ -71,10 +75,13 @@ impl<M: Message> Client<M> {
     ///
     /// # Errors
     ///
-    /// `target` is none that can be connected to ([`Error::Connect`]), `config` is out of range ([`Error::Config`]), the socket fails,
-    /// or the system has no random bytes.
-    pub fn from_socket(socket: UdpSocket, target: Target, config: &ClientConfig) -> io::Result<Self> {
-        let (port, clock, session) = client(socket, target, config)?;
+    /// Those of [`connect`](Self::connect), or the socket fails.
+    pub fn from_socket(
+        socket: UdpSocket,
+        addr: impl ToSocketAddrs,
+        config: &ClientConfig,
+    ) -> io::Result<Self> {
+        let (port, clock, session) = client(socket, &resolved(addr.to_socket_addrs()?), config)?;
         Ok(Self::over(port, clock, session).replying())
     }
 
@@ -116,12 +123,12 @@ impl<M: Message> Client<M> {
         self.machine.close(self.clock.now(), code);
     }
 
-    /// The same with a text for the server, see [`Session::close_with`], also for its errors.
+    /// The same with a text for the server, see [`session::Client::close_with`], also for its errors.
     pub fn close_with(&mut self, code: u16, text: &str) -> Result<(), CloseTextError> {
         self.machine.close_with(self.clock.now(), code, text)
     }
 
-    /// Takes the token of another server, after [`Event::Redirected`], see [`Session::take_redirect`].
+    /// Takes the token of another server, after [`Event::Redirected`], see [`session::Client::take_redirect`].
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
         self.machine.take_redirect()
     }
@@ -138,27 +145,42 @@ impl<M: Message> Client<M> {
 
     /// The session without its socket.
     #[must_use]
-    pub const fn session(&self) -> &Session<M> {
+    pub const fn session(&self) -> &session::Client<M> {
         &self.machine
     }
 
     /// The same, for calls that are not here; what takes the time takes [`now`](Self::now). Only datagrams and events are this driver's
     /// to poll.
-    pub const fn session_mut(&mut self) -> &mut Session<M> {
+    pub const fn session_mut(&mut self) -> &mut session::Client<M> {
         &mut self.machine
     }
+}
+
+/// Where a client is to connect to: an unspecified address means this machine.
+pub(super) fn resolved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+    let here = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    addresses
+        .map(|mut address| {
+            address.set_ip(here(address.ip()));
+            address
+        })
+        .collect()
 }
 
 /// A session that begins to connect, on a socket of any kind.
 pub(super) fn client<S: Socket, M: Message>(
     socket: UdpSocket,
-    target: Target,
+    addresses: &[SocketAddr],
     config: &ClientConfig,
-) -> io::Result<(Port<S>, Clock, Session<M>)> {
+) -> io::Result<(Port<S>, Clock, session::Client<M>)> {
     let port = Port::new(socket, Mode::Whole, ONE_PEER)?;
     let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
     let config = &ClientConfig { session, ..config.clone() };
-    let mut session = Session::new(config, random()?).map_err(Error::from)?;
-    session.connect(clock.now(), target).map_err(Error::from)?;
-    Ok((port, clock, session))
+    let mut client = session::Client::new(config, random()?).map_err(Error::from)?;
+    client.connect(clock.now(), addresses).map_err(Error::from)?;
+    Ok((port, clock, client))
 }

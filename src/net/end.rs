@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::message::Message;
-use crate::session::{ClientState, Connection, Event, Server, Session, SessionConfig, SessionId};
+use crate::session::{Client, ClientState, Connection, Event, Server, SessionConfig, SessionId};
 use crate::time::Time;
 
 /// Which session: a client has but one.
@@ -44,7 +44,7 @@ impl<M: Message + Send + 'static> End for Server<M> {
     }
 }
 
-impl<M: Message + Send + 'static> End for Session<M> {
+impl<M: Message + Send + 'static> End for Client<M> {
     type Message = M;
 
     fn config(&self) -> &SessionConfig {

@@ -26,14 +26,14 @@ pub enum Error {
     /// The message does not fit the buffer; it stays, call again with more room. Kind `InvalidInput`.
     #[error(transparent)]
     Recv(#[from] RecvError),
-    /// A field of the session's config is out of range. Kind `InvalidInput`.
+    /// A field of the config is wrong. Kind `InvalidInput`.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The session is over. Kind `TimedOut` if nothing was heard from the peer or nothing arrived there, `ConnectionRefused` if the server does not
     /// want us, `NotConnected` if it was ended here, otherwise `ConnectionReset`.
     #[error("the session has ended: {reason:?}")]
     Closed { reason: CloseReason },
-    /// The target is none that can be connected to. Kind `InvalidInput`.
+    /// There is nothing to connect to. Kind `InvalidInput`.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }

@@ -17,11 +17,12 @@
 //! ```
 //! use std::time::Duration;
 //! use whitewater::net::{Client, Server};
-//! use whitewater::session::{ClientConfig, Event, ServerConfig, Target};
+//! use whitewater::session::{ClientConfig, Event, ServerConfig, SessionConfig};
 //!
 //! // Without encryption, as on a local network. With it: `examples/arena`.
-//! let mut server: Server = Server::bind("127.0.0.1:0", &ServerConfig::insecure())?;
-//! let mut client: Client = Client::connect(Target::insecure(server.local_addr()?), &ClientConfig::default())?;
+//! let session = SessionConfig::default(); // the same at both ends
+//! let mut server: Server = Server::bind("127.0.0.1:0", &ServerConfig::insecure(session.clone()))?;
+//! let mut client: Client = Client::connect(server.local_addr()?, &ClientConfig::insecure(session))?;
 //! let mut message = [0; 1200];
 //! let answer = loop {
 //!     server.pump()?; // once a frame: reads what has come, sends what is due
@@ -57,13 +58,13 @@
 //!
 //! ```no_run
 //! use whitewater::net::{ServerThreads, ThreadConfig};
-//! use whitewater::session::{Blob, ServerConfig};
+//! use whitewater::session::{Blob, ServerConfig, SessionConfig};
 //!
 //! let config = ServerConfig {
 //!     max_sessions: 3000,        // who comes beyond is told that the server is busy
 //!     half_open: 3000,           // all of them may come at once, after a restart
 //!     memory: 1 << 30,           // bytes: a quiet session holds 4 KiB at most, one whose buffers are all full some 640
-//!     ..ServerConfig::insecure() // encrypted: as of `Server`
+//!     ..ServerConfig::insecure(SessionConfig::default()) // encrypted: as of `Server`
 //! };
 //! let server = ServerThreads::<Blob>::bind("0.0.0.0:4000", &config, 4, &ThreadConfig::default())?;
 //! # Ok::<(), std::io::Error>(())
@@ -91,7 +92,7 @@
 //! |---|---|---|
 //! | `WouldBlock` | of a [`kcp::Socket`](crate::kcp::Socket): no message, no room to send, or the timeout you set has passed | nothing |
 //! | `TimedOut` | of a [`kcp::Socket`](crate::kcp::Socket): the peer is gone | [`Error::DeadLink`], [`Error::PeerSilent`] |
-//! | `InvalidInput` | a message too long, a buffer too small, a config out of range, a target that cannot be | [`Error`] |
+//! | `InvalidInput` | a message too long, a buffer too small, a config that cannot be, no address | [`Error`] |
 //! | any other | the socket itself failed | the system's error |
 //!
 //! [`Error::of`] finds the one inside.

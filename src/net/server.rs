@@ -21,14 +21,11 @@ use whitewater_udp::{Mode, Port, Socket};
 ///
 /// ```no_run
 /// use whitewater::net::Server;
-/// use whitewater::session::{Event, ServerConfig, Suite};
+/// use whitewater::session::{Event, ServerConfig, SessionConfig};
 ///
 /// # fn main() -> std::io::Result<()> {
-/// let config = ServerConfig {
-///     suites: vec![Suite::TOKEN], // encrypted: takes the feature `crypto`
-///     psk: Some([7; 32]),         // what every client knows; or `require_tokens`, and each has its own
-///     ..ServerConfig::default()
-/// };
+/// // Encrypted, by 32 random bytes that every client knows. With `ServerConfig::tokens` each has its own.
+/// let config = ServerConfig::secret(SessionConfig::default(), [7; 32]);
 /// let mut server: Server = Server::bind("0.0.0.0:4000", &config)?;
 /// let mut message = [0; 1 << 16];
 /// while server.poll(None)? {
@@ -68,8 +65,8 @@ impl<M: Message> Server<M> {
     ///
     /// The socket fails, `config` is out of range ([`Error::Config`]), or the system has no random bytes.
     pub fn from_socket(socket: UdpSocket, config: &ServerConfig) -> io::Result<Self> {
-        let (port, sessions) = server(socket, config)?;
-        Ok(Self::over(port, Clock::new(), sessions).replying())
+        let (port, clock, sessions) = server(socket, config)?;
+        Ok(Self::over(port, clock, sessions).replying())
     }
 
     /// So many servers on one port, 1 to 64 ([`SHARDS_MAX`](session::SHARDS_MAX)), each for a thread of its own:
@@ -79,8 +76,7 @@ impl<M: Message> Server<M> {
     /// Every limit of `config` is of each of them: together they have so many times as much. Its `shard` does not count. One
     /// address is usually spread over all of them, by its ports.
     ///
-    /// Connect tokens: give `require_tokens` of each server a `Verifier::share` of one verifier, or one could be used once at each. Of two sessions of
-    /// one client the newer one stays, if both are of one shard; an older one of another shard ends by silence.
+    /// A connect token that was used at one of them is used at all. Of two sessions of one client the newer one stays, if both are of one shard; an older one of another shard ends by silence.
     ///
     /// Linux, with the feature `batch`, which shares a port out among sockets (`SO_REUSEPORT`). Who runs as the same user can join them.
     ///
@@ -103,18 +99,6 @@ impl<M: Message> Server<M> {
             }
         }
         Ok(servers)
-    }
-
-    /// From now on only who brings a connect token that `verifier` takes comes in, by the system's clock: see
-    /// [`session::Server::require_tokens`].
-    ///
-    /// # Errors
-    ///
-    /// The system's clock is before 1970, or the program was built without the feature `crypto`.
-    pub fn require_tokens(&mut self, verifier: session::token::Verifier) -> io::Result<()> {
-        let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
-        let required = self.machine.require_tokens(self.clock.now(), unix, verifier);
-        required.map_err(io::Error::other)
     }
 
     /// Pumps until there is an event, at most for `timeout`; `None` waits for ever. Returns whether
@@ -225,9 +209,13 @@ impl<M: Message> Server<M> {
 pub(super) fn server<S: Socket, M: Message>(
     socket: UdpSocket,
     config: &ServerConfig,
-) -> io::Result<(Port<S>, session::Server<M>)> {
+) -> io::Result<(Port<S>, Clock, session::Server<M>)> {
     let port = Port::new(socket, Mode::Whole, MANY_PEERS)?;
-    let session = within(&config.session, port.may_fragment());
-    let config = &ServerConfig { session, ..config.clone() };
-    Ok((port, session::Server::new(config, random()?).map_err(Error::from)?))
+    let (clock, session) = (Clock::new(), within(&config.session, port.may_fragment()));
+    let mut config = ServerConfig { session, ..config.clone() };
+    if config.tokens.is_some() && config.started.is_none() {
+        let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
+        config.started = Some((clock.now(), unix));
+    }
+    Ok((port, clock, session::Server::new(&config, random()?).map_err(Error::from)?))
 }

@@ -1,6 +1,6 @@
 //! The knobs of a session: plain fields, checked once. Nothing is clamped.
 
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, in_range, millis, time_in_range, unless};
 use crate::kcp;
 use crate::message::channel::{ChannelConfig, ChannelsConfig};
 use crate::pace::PaceConfig;
@@ -90,7 +90,11 @@ impl SessionConfig {
             self.lane(lane, self.datagram_taken()).check()?;
             let has_to_slow_down = self.ecn && self.pacing.is_none();
             let is_unlimited = lane.congestion == kcp::Congestion::None && has_to_slow_down;
-            in_range("`congestion` of a lane with `ecn`", u8::from(is_unlimited), 0..=0)?;
+            unless(
+                is_unlimited,
+                "ecn",
+                "needs something that slows down: set `pacing`, or `congestion` of the lanes",
+            )?;
         }
         if let Some(channels) = self.channels(DATAGRAM_MIN - REPAIR_ROOM) {
             channels.check()?;
@@ -100,7 +104,7 @@ impl SessionConfig {
         self.pacing.as_ref().map_or(Ok(()), PaceConfig::check)?;
         self.repairs.as_ref().map_or(Ok(()), RepairConfig::check)?;
         let least = millis(self.keepalive).saturating_mul(4).max(2000);
-        in_range("timeout", millis(self.timeout), least..=120_000)
+        time_in_range("timeout", self.timeout, least..=120_000)
     }
 
     pub(super) fn datagram_taken(&self) -> u16 {

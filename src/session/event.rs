@@ -22,7 +22,7 @@ pub enum Event {
     /// A lane that was full has room again, or what a lane was [asked](super::Connection::is_delivered) about has arrived. Room for a message
     /// that was refused is kept for 20 ms.
     Writable,
-    /// The server sends us to another one: [`take_redirect`](super::Session::take_redirect) has the token for it.
+    /// The server sends us to another one: [`take_redirect`](super::Client::take_redirect) has the token for it.
     Redirected,
     /// The peer is now at another address.
     Moved {

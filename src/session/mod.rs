@@ -1,6 +1,6 @@
 //! Sessions, protocol WW/1: what turns datagrams between strangers into a conversation of two.
 //!
-//! [`Session`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
+//! [`Client`] is the end of a client, [`Server`] that of a server, which has many on one socket. Neither knows a clock, a socket or
 //! a source of random bytes: datagrams and time come in, datagrams, a time to wake up and events go out. After any call, drain
 //! `poll_transmit` and `poll_event` and ask `poll_timeout`: both are a [`Machine`](crate::machine::Machine). A [`Connection`] is what both have of
 //! a session that is up: reliable lanes (each a [`Kcp`](crate::kcp::Kcp)), unreliable datagrams with receipts, channels of packed messages, all in the same datagrams.
@@ -10,14 +10,15 @@
 //! use whitewater::Time;
 //! use whitewater::machine::Machine;
 //! use whitewater::rand_core::UnwrapErr;
-//! use whitewater::session::{ClientConfig, Event, Server, ServerConfig, Session, Target};
+//! use whitewater::session::{Client, ClientConfig, Event, Server, ServerConfig, SessionConfig};
 //!
 //! let rng = UnwrapErr(getrandom::SysRng); // in a test, one with a seed, such as that of the crate `whitewater-sim`
 //! let (here, there) = (SocketAddr::from(([10, 0, 0, 1], 1000)), SocketAddr::from(([10, 0, 0, 2], 4000)));
-//! let mut server: Server = Server::new(&ServerConfig::insecure(), rng)?;
-//! let mut client: Session = Session::new(&ClientConfig::default(), rng)?;
+//! let session = SessionConfig::default(); // the same at both ends
+//! let mut server: Server = Server::new(&ServerConfig::insecure(session.clone()), rng)?;
+//! let mut client: Client = Client::new(&ClientConfig::insecure(session), rng)?;
 //! let (mut now, mut buf) = (Time::ZERO, Vec::new());
-//! client.connect(now, Target::insecure(there))?;
+//! client.connect(now, &[there])?;
 //!
 //! let id = loop {
 //!     while client.poll_transmit(now, &mut buf).is_some() {
@@ -79,7 +80,7 @@ pub mod token;
 pub(crate) mod wire;
 
 pub use blob::Blob;
-pub use client::{ClientConfig, ClientState, ConnectError, Session, Target};
+pub use client::{Client, ClientConfig, ClientState, ConnectError};
 pub use config::SessionConfig;
 pub use connection::{Connection, ConnectionState};
 #[cfg(feature = "crypto")]

@@ -9,8 +9,8 @@ use whitewater::inside::session::seal::{Keys, Seal};
 use whitewater::inside::session::wire;
 use whitewater::machine::{Arrival, Ecn, Machine, Transmit};
 use whitewater::session::{
-    Blob, ClientConfig, CloseReason, Connection, Event, Server, ServerConfig, Session, SessionConfig,
-    SessionId, Suite, Target,
+    self, Blob, ClientConfig, CloseReason, Connection, Event, Server, ServerConfig, SessionConfig, SessionId,
+    Suite,
 };
 use whitewater_sim::{Link, LinkConfig, LinkStats, SimRng};
 
@@ -47,7 +47,7 @@ struct Account {
 }
 
 pub(crate) struct Client {
-    pub(crate) session: Session,
+    pub(crate) session: session::Client,
     pub(crate) events: Vec<(Time, Event)>,
     /// The last one is in use; datagrams on the others still arrive at the server.
     routes: Vec<Route>,
@@ -74,6 +74,8 @@ struct Route {
 }
 
 pub(crate) const SERVER: ([u8; 4], u16) = ([10, 9, 9, 9], 4000);
+/// When a world begins, by the clock of its server.
+pub(crate) const START: Time = Time::from_millis(1000);
 pub(crate) const PSK: [u8; 32] = [7; 32];
 
 pub(crate) fn server_address() -> SocketAddr {
@@ -93,19 +95,20 @@ pub(crate) fn random(seed: u64, stream: u64) -> SimRng {
 
 pub(crate) fn server_config(session: &SessionConfig, suite: Suite) -> ServerConfig {
     let psk = suite.needs_psk().then_some(PSK);
-    ServerConfig { session: session.clone(), suites: vec![suite], psk, ..ServerConfig::default() }
+    ServerConfig { suites: vec![suite], psk, ..ServerConfig::insecure(session.clone()) }
 }
 
-pub(crate) fn target(suite: Suite) -> Target {
+/// The same for a client.
+pub(crate) fn client_config(suite: Suite) -> ClientConfig {
     let psk = suite.needs_psk().then_some(PSK);
-    Target { suite, psk, ..Target::insecure(server_address()) }
+    ClientConfig { suite, psk, ..ClientConfig::insecure(SessionConfig::default()) }
 }
 
 impl World {
     /// A server without clients.
     pub(crate) fn new(seed: u64, config: &ServerConfig) -> Self {
         Self {
-            now: Time::from_millis(1000),
+            now: START,
             server: Server::new(config, random(seed, 1000)).unwrap(),
             clients: Vec::new(),
             sessions: Vec::new(),
@@ -124,7 +127,7 @@ impl World {
     /// A server and one client that starts to connect, over a path that is the same both ways.
     pub(crate) fn pair(seed: u64, link: &LinkConfig, session: &SessionConfig, suite: Suite) -> Self {
         let mut world = Self::new(seed, &server_config(session, suite));
-        world.add(link, link, session, target(suite));
+        world.add(link, link, session, client_config(suite));
         world
     }
 
@@ -133,12 +136,12 @@ impl World {
         up: &LinkConfig,
         down: &LinkConfig,
         session: &SessionConfig,
-        target: Target,
+        config: ClientConfig,
     ) -> usize {
         let index = self.clients.len();
-        let config = ClientConfig { session: session.clone(), ..ClientConfig::default() };
-        let mut session = Session::new(&config, random(self.seed, 2000 + index as u64)).unwrap();
-        session.connect(self.now, target).unwrap();
+        let config = ClientConfig { session: session.clone(), ..config };
+        let mut session = session::Client::new(&config, random(self.seed, 2000 + index as u64)).unwrap();
+        session.connect(self.now, &[server_address()]).unwrap();
         let links = (up.clone(), down.clone());
         self.clients.push(Client { session, events: Vec::new(), routes: Vec::new(), links, frozen: false });
         self.rebind(index, client_address(1 + u8::try_from(index % 250).unwrap(), 1000));
@@ -420,10 +423,10 @@ pub(crate) enum Toward {
 
 /// The CONNECT, with a valid cookie, of a client at `from` that then goes silent. Each number is another
 /// client.
-pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, target: Target) -> Vec<u8> {
+pub(crate) fn connect_of(world: &mut World, from: SocketAddr, number: u64, config: ClientConfig) -> Vec<u8> {
     let (now, mut buf) = (world.now, Vec::new());
-    let mut client: Session = Session::new(&ClientConfig::default(), random(number, 3000)).unwrap();
-    client.connect(now, target).unwrap();
+    let mut client: session::Client = session::Client::new(&config, random(number, 3000)).unwrap();
+    client.connect(now, &[server_address()]).unwrap();
     client.emit_to(now, &mut buf).expect("a HELLO");
     world.strangers.clear();
     world.inject(from, &buf);

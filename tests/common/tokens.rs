@@ -1,9 +1,9 @@
 //! Connect tokens of a fleet, with the test as the matchmaker.
 
-use super::sessions::{SUITE, World, server_address, server_config};
+use super::sessions::{START, SUITE, World, server_address, server_config};
 use std::net::SocketAddr;
 use whitewater::session::token::{FleetKey, Order, PublicToken, ServerKey, Verifier};
-use whitewater::session::{ServerConfig, SessionConfig, Suite};
+use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Suite};
 
 /// When tokens are first required, seconds since 1970.
 pub(crate) const NOW: u64 = 1_900_000_000;
@@ -16,19 +16,24 @@ pub(crate) fn key(server_id: u64) -> ServerKey {
 
 /// The verifier of a server that started a minute ago.
 pub(crate) fn verifier(server_id: u64) -> Verifier {
-    Verifier::new(0, key(server_id), NOW - 60)
+    let verifier = Verifier::new(key(server_id));
+    verifier.begin(NOW - 60);
+    verifier
 }
 
 /// A server that requires tokens, without clients.
 pub(crate) fn strict(seed: u64, verifier: Verifier) -> World {
-    let config = ServerConfig { psk: None, ..server_config(&SessionConfig::default(), SUITE) };
-    let mut world = World::new(seed, &config);
-    require(&mut world, verifier);
-    world
+    World::new(seed, &requiring(verifier, server_config(&SessionConfig::default(), SUITE)))
 }
 
-pub(crate) fn require(world: &mut World, verifier: Verifier) {
-    world.server.require_tokens(world.now, NOW, verifier).unwrap();
+/// The config of a server that wants tokens, in the world that begins with it.
+pub(crate) fn requiring(verifier: Verifier, config: ServerConfig) -> ServerConfig {
+    ServerConfig { tokens: Some(verifier), psk: None, started: Some((START, NOW)), ..config }
+}
+
+/// The client that has a token.
+pub(crate) fn by_token(token: &PublicToken) -> ClientConfig {
+    ClientConfig::token(SessionConfig::default(), token)
 }
 
 /// The default content of a token.

@@ -9,7 +9,7 @@ use whitewater::inside::session::wire::{
     AckFrame, EcnFrame, Frame, FrameError, FrameWriter, Frames, KcpPart, LossFrame,
 };
 use whitewater::packet::Seq16;
-use whitewater::session::{CloseReason, ServerConfig};
+use whitewater::session::{CloseReason, ServerConfig, SessionConfig};
 
 pub(crate) fn file() -> File {
     let ack = Frame::Ack(AckFrame { ack: Seq16(0xfffe), bits: 0x8000_0001, delay: 25 });
@@ -178,7 +178,7 @@ pub(crate) fn take_refused(line: &Value) {
     let body = bytes(line, "body");
     let error = Frames::parse(&body).map(|_| ()).unwrap_err();
     assert_eq!(line["error"], variant(&error), "{line}");
-    let mut world = open_server(ServerConfig::default());
+    let mut world = open_server(ServerConfig::insecure(SessionConfig::default()));
     let mut client = Rogue::connect(&mut world, 1).unwrap();
     let mut datagram = Vec::new();
     Seal::begin(&mut datagram);

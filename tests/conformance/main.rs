@@ -26,8 +26,8 @@ mod requests;
 mod tokens;
 
 use crate::common::machine::Whole as _;
+use whitewater::Time;
 use whitewater::session::{Server, ServerConfig, SessionConfig};
-use whitewater::{Time, session::Suite};
 use whitewater_sim::SimRng;
 
 const PROTOCOL: u64 = 0x1122_3344_5566_7788;
@@ -81,7 +81,7 @@ fn tokens_match_the_vectors() {
 /// What an unencrypted server counts for a stranger's datagram.
 fn counted_by_a_server(datagram: &[u8]) -> Vec<&'static str> {
     let session = SessionConfig { protocol_id: PROTOCOL, ..SessionConfig::default() };
-    let config = ServerConfig { session, suites: vec![Suite::Checked], ..ServerConfig::default() };
+    let config = ServerConfig::insecure(session);
     let mut server: Server = Server::new(&config, SimRng::new(1, 1)).unwrap();
     server.give(Time::from_millis(1), "192.0.2.1:4000".parse().unwrap(), datagram);
     let rejected = server.stats().rejected;

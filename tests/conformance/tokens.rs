@@ -64,7 +64,7 @@ pub(crate) fn take(line: &Value) {
         .map(|at| at.as_str().unwrap().parse().unwrap())
         .collect();
     assert_eq!(token.addresses, addresses);
-    let grant = Verifier::new(PROTOCOL, server(), 0).open(MADE, token.suite, &token.sealed).unwrap();
+    let grant = Verifier::new(server()).open(MADE, PROTOCOL, token.suite, &token.sealed).unwrap();
     let found = Line::default()
         .wide("client", grant.client_id)
         .wide("created", grant.created)
@@ -143,12 +143,13 @@ pub(crate) fn take_refused(line: &Value) {
 }
 
 fn refusal(now: u64, sealed: &[u8], is_used: bool) -> String {
-    let mut verifier = Verifier::new(PROTOCOL, server(), MADE);
+    let verifier = Verifier::new(server());
+    verifier.begin(MADE);
     if is_used {
-        let grant = verifier.open(now, Suite::TOKEN, sealed).unwrap();
+        let grant = verifier.open(now, PROTOCOL, Suite::TOKEN, sealed).unwrap();
         verifier.use_up(now, &grant).unwrap();
     }
-    variant(&verifier.open(now, Suite::TOKEN, sealed).map(|_| ()).unwrap_err())
+    variant(&verifier.open(now, PROTOCOL, Suite::TOKEN, sealed).map(|_| ()).unwrap_err())
 }
 
 fn server() -> ServerKey {

@@ -2,7 +2,9 @@
 
 use super::pcap::Captured;
 use super::{addresses, hex, hexes, sessions, texts, tshark};
-use crate::common::sessions::{Toward, World, client_address, forger, server_address, server_config, target};
+use crate::common::sessions::{
+    Toward, World, client_address, client_config, forger, server_address, server_config,
+};
 use crate::common::{at, ms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -58,7 +60,7 @@ fn bulk(
 ) -> Vec<Captured> {
     let mut world = World::new(seed, &server_config(config, Suite::Checked));
     world.taps = true;
-    world.add(link, link, config, target(Suite::Checked));
+    world.add(link, link, config, client_config(Suite::Checked));
     world.connect();
     let mut buf = vec![0; 20_000];
     let mut run = |world: &mut World, ms: u64| {

@@ -3,7 +3,9 @@
 use super::pcap::Captured;
 use super::{hex, hexes, texts, tshark};
 use crate::common::ms;
-use crate::common::sessions::{Toward, World, client_address, forger, server_address, server_config, target};
+use crate::common::sessions::{
+    Toward, World, client_address, client_config, forger, server_address, server_config,
+};
 use std::collections::BTreeSet;
 use whitewater::inside::session::wire::{
     Accept, AckFrame, Challenge, Connect, Deny, DenyReason, EcnFrame, Frame, FrameWriter, Hello, KcpPart,
@@ -23,7 +25,7 @@ pub(super) fn run(suite: Suite, seed: u64) -> World {
     let config = SessionConfig { channels, lanes, ..SessionConfig::default() };
     let mut world = World::new(seed, &server_config(&config, suite));
     world.taps = true;
-    world.add(&link, &link, &config, target(suite));
+    world.add(&link, &link, &config, client_config(suite));
     world.connect();
     for tick in 0..60_u8 {
         let now = world.now;

@@ -8,9 +8,7 @@ use std::time::Duration;
 use whitewater::Time;
 use whitewater::inside::session::wire::kind;
 use whitewater::machine::Machine as _;
-use whitewater::session::{
-    Blob, ClientConfig, Connection, Event, Server, ServerConfig, Session, SessionId, Target,
-};
+use whitewater::session::{Blob, Client, ClientConfig, Connection, Event, Server, ServerConfig, SessionId};
 use whitewater_sim::{Link, LinkConfig};
 
 pub(crate) struct Net {
@@ -18,7 +16,7 @@ pub(crate) struct Net {
     pub(crate) now: Time,
     start: Time,
     pub(crate) server: Server,
-    pub(crate) client: Session,
+    pub(crate) client: Client,
     pub(crate) clocks: [Clock; 2],
     /// An end that is frozen neither receives nor sends.
     pub(crate) frozen: [bool; 2],
@@ -93,7 +91,7 @@ impl Net {
             now: Time::ZERO,
             start,
             server: Server::new(server, random(seed, 1000)).unwrap(),
-            client: Session::new(client, random(seed, 2000)).unwrap(),
+            client: Client::new(client, random(seed, 2000)).unwrap(),
             clocks: [Clock::starting_at(start); 2],
             frozen: [false; 2],
             sessions: Vec::new(),
@@ -124,14 +122,14 @@ impl Net {
     }
 
     /// Replaces the client by a new process, which connects.
-    pub(crate) fn restart_client(&mut self, config: &ClientConfig, target: Target) {
+    pub(crate) fn restart_client(&mut self, config: &ClientConfig) {
         self.check_client();
         self.randoms += 1;
-        self.client = Session::new(config, random(self.seed, 2000 + self.randoms)).unwrap();
+        self.client = Client::new(config, random(self.seed, 2000 + self.randoms)).unwrap();
         (self.clocks[CLIENT], self.given.1) = (Clock::starting_at(self.start), [0; 2]);
         self.client_events.clear();
         let now = self.clocks[CLIENT].tell(self.now);
-        self.client.connect(now, target).unwrap();
+        self.client.connect(now, &[server_address()]).unwrap();
         self.drain();
     }
 

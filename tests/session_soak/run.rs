@@ -1,7 +1,7 @@
 //! One run: a session, and those that follow it, under random faults.
 
 use crate::common::ms;
-use crate::common::sessions::{SUITE, client_address, server_config, target};
+use crate::common::sessions::{SUITE, client_address, client_config, server_config};
 use crate::draw::{Draw, Fault};
 use crate::flow::{Flow, LANES};
 use crate::net::{CLIENT, Net, SERVER};
@@ -10,7 +10,7 @@ use whitewater::Time;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
     ClientConfig, ClientState, CloseReason, Connection, Event, RepairConfig, ServerConfig, SessionConfig,
-    SessionId, Suite, Target, Undelivered, code,
+    SessionId, Suite, Undelivered, code,
 };
 use whitewater_sim::{LinkConfig, Loss, SimRng};
 
@@ -82,7 +82,7 @@ impl Run {
             accept_burst: 1000,
             ..server_config(&session, suite)
         };
-        let client = ClientConfig { session, ..ClientConfig::default() };
+        let client = ClientConfig { session, ..client_config(suite) };
         // The clock on the wire has 32 bits of milliseconds.
         let wraps_in = draw.below(4000);
         let start = if draw.one_in(3) { (1 << 32) - wraps_in } else { 2 * 3_600_000 };
@@ -163,8 +163,8 @@ impl Run {
         (self.excuse, self.reads) = (Excuse::default(), [true; 2]);
         self.excuse.rough = true; // the first path may be anything
         self.moves.clear();
-        let target = Target { user: vec![self.generation], ..target(self.suite) };
-        self.net.restart_client(&self.client, target);
+        self.client.user = vec![self.generation];
+        self.net.restart_client(&self.client);
     }
 
     fn check_told(&self) {

@@ -1,12 +1,12 @@
 //! A player: sends a few messages in each frame and receives the echo of all of them.
 
-use super::servers::{CODE, HEARD_ENOUGH, SENT_AWAY, is_sent_away, kcp_config, session_config, target};
+use super::servers::{CODE, HEARD_ENOUGH, SENT_AWAY, client_config, is_sent_away, kcp_config};
 use super::stream::{LONGEST, check, message};
 use super::{BARE, SESSIONS};
 use std::net::SocketAddr;
 use whitewater::kcp::{self, Conv};
 use whitewater::net::Client;
-use whitewater::session::{ClientConfig, CloseReason, Event};
+use whitewater::session::{CloseReason, Event};
 
 /// How the player leaves.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -150,8 +150,7 @@ impl End {
             let socket = kcp::Socket::connect(to, Conv(number << 8 | 1), &kcp_config()).unwrap();
             return Self::Bare(Box::new(socket));
         }
-        let config = ClientConfig { session: session_config(), ..ClientConfig::default() };
-        Self::Session(Box::new(Client::connect(target(to), &config).unwrap()))
+        Self::Session(Box::new(Client::connect(to, &client_config()).unwrap()))
     }
 
     /// Does what is due. Returns why the session is over, if it is.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 use whitewater::kcp::{self, Config, PeerId};
 use whitewater::net::Server;
-use whitewater::session::{CloseReason, Event, ServerConfig, SessionConfig, SessionId, Suite, Target};
+use whitewater::session::{ClientConfig, CloseReason, Event, ServerConfig, SessionConfig, SessionId, Suite};
 
 /// Both run until they are stopped.
 pub(crate) struct Servers {
@@ -106,7 +106,6 @@ fn listen(mut listener: kcp::Listener, stop: &AtomicBool) -> u64 {
 /// Allows all players to come from one address.
 fn server_config() -> ServerConfig {
     ServerConfig {
-        session: session_config(),
         sessions_per_address: 1024,
         half_open: 1024,
         half_open_per_address: 1024,
@@ -114,12 +113,13 @@ fn server_config() -> ServerConfig {
         accept_burst: 1000,
         suites: vec![SUITE],
         psk: SUITE.needs_psk().then_some(PSK),
-        ..ServerConfig::default()
+        ..ServerConfig::insecure(session_config())
     }
 }
 
-pub(crate) fn target(at: SocketAddr) -> Target {
-    Target { suite: SUITE, psk: SUITE.needs_psk().then_some(PSK), ..Target::insecure(at) }
+pub(crate) fn client_config() -> ClientConfig {
+    let psk = SUITE.needs_psk().then_some(PSK);
+    ClientConfig { suite: SUITE, psk, ..ClientConfig::insecure(session_config()) }
 }
 
 /// Distinguishes silence from a busy machine.

@@ -8,8 +8,7 @@ use whitewater::Time;
 use whitewater::kcp::{Config, Recovery};
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    Blob, Cipher, ClientConfig, Connection, Pattern, Server, ServerConfig, Session, SessionConfig, SessionId,
-    Suite, Target,
+    Blob, Cipher, Client, ClientConfig, Connection, Pattern, Server, ServerConfig, SessionConfig, SessionId, Suite,
 };
 use whitewater_sim::SimRng;
 
@@ -21,7 +20,7 @@ pub(crate) struct Sessions<const IS_ENCRYPTED: bool> {
 }
 
 enum End {
-    Client(Box<Session<Blob>>),
+    Client(Box<Client<Blob>>),
     Server(Box<Server<Blob>>, Option<SessionId>),
 }
 
@@ -77,13 +76,13 @@ impl<const IS_ENCRYPTED: bool> Peer for Sessions<IS_ENCRYPTED> {
         let suite = if IS_ENCRYPTED { Suite::Noise(Pattern::Nn, Cipher::AesGcm) } else { Suite::Checked };
         let random = SimRng::new(HAS_CLIENT.get().into(), 1);
         let end = if HAS_CLIENT.replace(!HAS_CLIENT.get()) {
-            let config =
-                ServerConfig { session, suites: vec![suite], memory: 1 << 40, ..ServerConfig::insecure() };
+            let insecure = ServerConfig::insecure(session);
+            let config = ServerConfig { suites: vec![suite], memory: 1 << 40, ..insecure };
             End::Server(Box::new(Server::new(&config, random).expect("the configuration is valid")), None)
         } else {
-            let config = ClientConfig { session, ..ClientConfig::default() };
-            let mut client = Session::new(&config, random).expect("the configuration is valid");
-            client.connect(Time::ZERO, Target { suite, ..Target::insecure(PEER) }).expect("it is new");
+            let config = ClientConfig { suite, ..ClientConfig::insecure(session) };
+            let mut client = Client::new(&config, random).expect("the configuration is valid");
+            client.connect(Time::ZERO, &[PEER]).expect("it is new");
             End::Client(Box::new(client))
         };
         Self { end, port, datagram: Vec::new() }

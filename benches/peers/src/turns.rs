@@ -8,7 +8,7 @@ use std::time::Instant;
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::{Client, Server};
 use whitewater::session::{
-    Cipher, ClientConfig, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite, Target,
+    Cipher, ClientConfig, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite,
 };
 
 /// Each implementation `rounds` times, in turns.
@@ -156,11 +156,11 @@ impl Sessions {
     fn new(suite: Suite) -> Self {
         let session = SessionConfig { lanes: vec![Config::turbo()], ..SessionConfig::default() };
         let config =
-            ServerConfig { session: session.clone(), suites: vec![suite], ..ServerConfig::insecure() };
+            ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
         let mut server = Server::bind(ANY, &config).expect("a port");
-        let target = Target { suite, ..Target::insecure(server.local_addr().expect("an address")) };
-        let config = ClientConfig { session, ..ClientConfig::default() };
-        let mut client: Client = Client::connect(target, &config).expect("a socket");
+        let config = ClientConfig { suite, ..ClientConfig::insecure(session) };
+        let to = server.local_addr().expect("an address");
+        let mut client: Client = Client::connect(to, &config).expect("a socket");
         let mut id = None;
         while id.is_none() || client.poll_event() != Some(Event::Connected) {
             client.pump().expect("a socket");

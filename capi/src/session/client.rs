@@ -62,9 +62,9 @@ pub unsafe extern "C" fn ww_client_connect(
 ) -> *mut ww_client {
     let connect = || {
         // SAFETY: as the caller says.
-        let (target, config) =
+        let (addresses, config) =
             unsafe { options.as_ref().unwrap_or(&ww_options::DEFAULT).client(text(address)?)? };
-        let client = Client::connect(target, &config).map_err(|error| of_io(&error))?;
+        let client = Client::connect(&*addresses, &config).map_err(|error| of_io(&error))?;
         let inbox = Inbox::new(&config.session);
         Ok(Box::into_raw(Box::new(ww_client { client, inbox, broken: false })))
     };

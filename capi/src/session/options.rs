@@ -5,7 +5,8 @@ use crate::guard::bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 use ww::message::channel::ChannelConfig;
-use ww::session::{ClientConfig, RepairConfig, ServerConfig, SessionConfig, Suite, Target};
+use ww::session::token::{PublicToken, ServerKey};
+use ww::session::{ClientConfig, RepairConfig, ServerConfig, SessionConfig, Suite};
 
 /// How a client connects or a server serves. All zero is a session of one lane that is not encrypted: for local networks and tests. What is
 /// zero is as the library has it.
@@ -45,6 +46,13 @@ pub struct ww_options {
     pub token: *const u8,
     /// Its bytes.
     pub token_len: usize,
+    /// At a server, the 32 bytes that the matchmaker seals connect tokens with, or null: only clients with a token for this server come in
+    /// then, of a `suite` with a `psk`, which is in the token. Tokens from before the server was made do not count.
+    pub token_key: *const u8,
+    /// The number of this server in its tokens, of this process alone.
+    pub server_id: u64,
+    /// What tells the keys of a server apart.
+    pub key_id: u8,
 }
 
 /// Not encrypted: a checksum, for local networks and tests.
@@ -95,48 +103,50 @@ impl ww_options {
         Ok(config)
     }
 
+    /// Where a client is to connect to, and how.
+    ///
     /// # Safety
     ///
     /// As `session`.
-    pub(super) unsafe fn client(&self, address: &str) -> Result<(Target, ClientConfig), i32> {
+    pub(super) unsafe fn client(&self, address: &str) -> Result<(Vec<SocketAddr>, ClientConfig), i32> {
         // SAFETY: as the caller says.
         unsafe {
-            let target = match bytes(self.token, self.token_len).ok_or(WW_MISUSE)? {
-                [] => self.target(address)?,
-                token => of_token(token)?,
+            let session = self.session()?;
+            let (addresses, config) = match bytes(self.token, self.token_len).ok_or(WW_MISUSE)? {
+                [] => {
+                    let (suite, psk, server_key) = (self.suite()?, key(self.psk), key(self.server_key));
+                    let config = ClientConfig { suite, psk, server_key, ..ClientConfig::insecure(session) };
+                    (address.to_socket_addrs().map_err(|_| WW_MISUSE)?.collect(), config)
+                }
+                token => {
+                    let token = PublicToken::decode(token).map_err(|_| WW_MISUSE)?;
+                    (token.addresses.clone(), ClientConfig::token(session, &token))
+                }
             };
             let user = bytes(self.user, self.user_len).ok_or(WW_MISUSE)?.to_vec();
-            let config = ClientConfig { session: self.session()?, ..ClientConfig::default() };
-            Ok((Target { user, ..target }, config))
+            Ok((addresses, ClientConfig { user, ..config }))
         }
     }
 
     /// # Safety
     ///
     /// As `session`.
-    unsafe fn target(&self, address: &str) -> Result<Target, i32> {
-        let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(|_| WW_MISUSE)?.collect();
-        let first = *addresses.first().ok_or(WW_MISUSE)?;
-        // SAFETY: as the caller says.
-        let (psk, server_key) = unsafe { (key(self.psk), key(self.server_key)) };
-        Ok(Target { addresses, suite: self.suite()?, psk, server_key, ..Target::insecure(first) })
-    }
-
-    /// # Safety
-    ///
-    /// As `session`.
     pub(super) unsafe fn server(&self) -> Result<ServerConfig, i32> {
-        let default = ServerConfig::default();
         // SAFETY: as the caller says.
         unsafe {
+            let (session, tokens) = (self.session()?, key(self.token_key));
+            let tokens = tokens.map(|key| ServerKey::new(self.server_id, self.key_id, key));
+            let config = match tokens {
+                Some(key) => ServerConfig::tokens(session, key),
+                None => ServerConfig { psk: key(self.psk), ..ServerConfig::insecure(session) },
+            };
+            let max_sessions = if self.max_sessions > 0 { self.max_sessions } else { config.max_sessions };
             Ok(ServerConfig {
-                session: self.session()?,
                 suites: vec![self.suite()?],
-                psk: key(self.psk),
                 server_key: key(self.server_key),
-                max_sessions: if self.max_sessions > 0 { self.max_sessions } else { default.max_sessions },
+                max_sessions,
                 ask: self.ask != 0,
-                ..default
+                ..config
             })
         }
     }
@@ -144,17 +154,6 @@ impl ww_options {
     fn suite(&self) -> Result<Suite, i32> {
         Suite::from_code(self.suite).ok_or(WW_MISUSE)
     }
-}
-
-#[cfg(feature = "crypto")]
-fn of_token(token: &[u8]) -> Result<Target, i32> {
-    let token = ww::session::token::PublicToken::decode(token).map_err(|_| WW_MISUSE)?;
-    Ok(Target::of_token(&token))
-}
-
-#[cfg(not(feature = "crypto"))]
-const fn of_token(_: &[u8]) -> Result<Target, i32> {
-    Err(WW_MISUSE)
 }
 
 fn channel(kind: u8) -> Option<ChannelConfig> {

@@ -5,7 +5,7 @@ use super::connection::{End, Inbox, copy, of_io, ww_stats};
 use super::event::{WW_EVENT_CLOSED, ww_event};
 use super::options::ww_options;
 use super::{made, text};
-use crate::error::{WW_CLOSED, WW_MISUSE};
+use crate::error::WW_CLOSED;
 use crate::guard::{Object, call, call_mut, call_with, take_back};
 use std::ffi::c_char;
 use std::io;
@@ -75,30 +75,6 @@ pub unsafe extern "C" fn ww_server_bind(
     };
     // SAFETY: the same.
     unsafe { made(bind, error) }
-}
-
-/// From now on only who brings a connect token comes in that was sealed for this server: 0. `server_id` is of this process alone, `key_id` tells keys
-/// apart, `key` is the 32 bytes that the matchmaker seals with, `protocol_id` as in the options. Tokens from before this call do not hold.
-#[cfg(feature = "crypto")]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ww_server_require_tokens(
-    server: *mut ww_server,
-    protocol_id: u64,
-    server_id: u64,
-    key_id: u8,
-    key: *const u8,
-) -> i32 {
-    use ww::session::token::{ServerKey, Verifier};
-    // SAFETY: as the caller says.
-    unsafe {
-        let Some(key) = super::options::key(key) else { return WW_MISUSE };
-        call(server, |server| {
-            let Ok(started) = std::time::UNIX_EPOCH.elapsed() else { return WW_MISUSE };
-            let verifier =
-                Verifier::new(protocol_id, ServerKey::new(server_id, key_id, key), started.as_secs());
-            server.server.require_tokens(verifier).map_or_else(|error| of_io(&error), |()| 0)
-        })
-    }
 }
 
 /// Queues a message on a reliable lane of `session`: its length; `WW_AGAIN`: as much waits as may.
@@ -301,6 +277,7 @@ mod tests {
     use super::super::event::{WW_EVENT_CONNECTED, ww_event};
     use super::super::options::WW_SUITE_PSK;
     use super::*;
+    use crate::error::WW_MISUSE;
     use ww::session::Suite;
     use ww::session::token::{Order, ServerKey};
 
@@ -325,15 +302,20 @@ mod tests {
 
     /// Whether who brings such a token comes in.
     fn comes_in(key: [u8; 32]) -> bool {
-        let server_options =
-            ww_options { protocol_id: 7, suite: WW_SUITE_PSK, repairs: 30, ..ww_options::DEFAULT };
+        let server_options = ww_options {
+            protocol_id: 7,
+            suite: WW_SUITE_PSK,
+            repairs: 30,
+            token_key: KEY.as_ptr(),
+            server_id: 9,
+            key_id: 1,
+            ..ww_options::DEFAULT
+        };
         // SAFETY: all pointers are of what lives as long.
         unsafe {
             let server =
                 ww_server_bind(c"127.0.0.1:0".as_ptr(), &raw const server_options, std::ptr::null_mut());
             assert!(!server.is_null());
-            assert_eq!(ww_server_require_tokens(server, 7, 9, 1, std::ptr::null()), WW_MISUSE);
-            assert_eq!(ww_server_require_tokens(server, 7, 9, 1, KEY.as_ptr()), 0);
             let token = token(ww_server_port(server), key);
             let options = ww_options {
                 protocol_id: 7,

@@ -13,8 +13,8 @@ use whitewater::machine::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::pace::PaceConfig;
 use whitewater::session::{
-    Blob, ClientConfig, Connection, RepairConfig, Server, ServerConfig, Session, SessionConfig, SessionId,
-    Suite, Target,
+    Blob, Client, ClientConfig, Connection, RepairConfig, Server, ServerConfig, SessionConfig, SessionId,
+    Suite,
 };
 use whitewater_sim::SimRng;
 
@@ -26,7 +26,7 @@ pub(super) struct World {
     pub(super) suite: Suite,
     pub(super) is_searching: bool,
     pub(super) repairs: bool,
-    pub(super) client: Session,
+    pub(super) client: Client,
     pub(super) server: Server,
     pub(super) now: Time,
     pub(super) session: Option<SessionId>,
@@ -61,16 +61,14 @@ impl World {
         let session = session_config(flags);
         let psk = suite.needs_psk().then_some([7; 32]);
         let server = ServerConfig {
-            session: session.clone(),
             suites: vec![suite],
             psk,
             max_sessions: 2,
-            ..ServerConfig::default()
+            ..ServerConfig::insecure(session.clone())
         };
-        let mut client =
-            Session::new(&ClientConfig { session, ..ClientConfig::default() }, random(1)).expect("a config");
-        let target = Target { suite, psk, ..Target::insecure(SERVER_ADDRESS.into()) };
-        client.connect(Time::ZERO, target).expect("a target");
+        let config = ClientConfig { suite, psk, ..ClientConfig::insecure(session) };
+        let mut client = Client::new(&config, random(1)).expect("a config");
+        client.connect(Time::ZERO, &[SERVER_ADDRESS.into()]).expect("it is new");
         let mut world = Self {
             suite,
             is_searching: flags & flag::SEARCH != 0,

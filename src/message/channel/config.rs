@@ -1,6 +1,6 @@
 //! The knobs of a channel, and of the packets that channels share.
 
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, in_range, time_in_range};
 use std::time::Duration;
 
 /// How the messages of a channel arrive.
@@ -110,7 +110,7 @@ impl ChannelConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         match self.resend {
-            Resend::After(time) => in_range("resend", millis(time), 0..=60_000)?,
+            Resend::After(time) => time_in_range("resend", time, 0..=60_000)?,
             Resend::Rtt(percent) => in_range("resend", percent, 1..=10_000)?,
         }
         let slices = u32::from(self.send_buffer.min(self.receive_buffer)).saturating_mul(self.slice.into());

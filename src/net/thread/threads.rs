@@ -17,12 +17,14 @@ use std::time::Duration;
 /// ```
 /// use std::time::Duration;
 /// use whitewater::net::{Client, Incoming, Server, ThreadConfig};
-/// use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, Target};
+/// use whitewater::session::{Blob, ClientConfig, Event, ServerConfig, SessionConfig};
 ///
 /// let patience = Duration::from_secs(5);
-/// let mut server = Server::<Blob>::bind("127.0.0.1:0", &ServerConfig::insecure())?.spawn(&ThreadConfig::default())?;
-/// let target = Target::insecure(server.local_addr());
-/// let mut client = Client::<Blob>::connect(target, &ClientConfig::default())?.spawn(&ThreadConfig::default())?;
+/// let (session, threads) = (SessionConfig::default(), ThreadConfig::default());
+/// let config = ServerConfig::insecure(session.clone());
+/// let mut server = Server::<Blob>::bind("127.0.0.1:0", &config)?.spawn(&threads)?;
+/// let config = ClientConfig::insecure(session);
+/// let mut client = Client::<Blob>::connect(server.local_addr(), &config)?.spawn(&threads)?;
 /// while let Some(incoming) = client.recv(patience) {
 ///     match incoming {
 ///         Incoming::Event(Event::Connected) => client.send(0, b"hello")?,
@@ -65,10 +67,11 @@ pub struct ServerThread<M: Message + Send + 'static = Blob> {
 /// ```no_run
 /// use std::time::Duration;
 /// use whitewater::net::{Incoming, Server, ServerThreads, ThreadConfig};
-/// use whitewater::session::{Blob, ServerConfig};
+/// use whitewater::session::{Blob, ServerConfig, SessionConfig};
 ///
 /// let threads = std::thread::available_parallelism()?.get().min(64);
-/// let shards = Server::<Blob>::bind_shards("0.0.0.0:4000", &ServerConfig::insecure(), threads)?;
+/// let config = ServerConfig::insecure(SessionConfig::default());
+/// let shards = Server::<Blob>::bind_shards("0.0.0.0:4000", &config, threads)?;
 /// let mut server = ServerThreads::spawn(shards, &ThreadConfig::default())?;
 /// while let Some((id, incoming)) = server.recv(Duration::MAX) {
 ///     if let Incoming::Message { lane, bytes } = incoming {
@@ -89,7 +92,7 @@ pub struct ServerThreads<M: Message + Send + 'static = Blob> {
 /// Dropping it ends its session and waits for that, as [`shutdown`](Self::shutdown) does.
 #[derive(Debug)]
 pub struct ClientThread<M: Message + Send + 'static = Blob> {
-    handle: Handle<session::Session<M>>,
+    handle: Handle<session::Client<M>>,
 }
 
 /// The methods that all of them have. With several sessions, they take the id of one.

@@ -1,6 +1,6 @@
 //! One session and its UDP socket.
 
-use super::super::client::client;
+use super::super::client::{client, resolved};
 use super::super::error::Error;
 use super::core::Core as _;
 use super::core::Sessions;
@@ -9,7 +9,8 @@ use super::session::Session;
 use super::shared::Handle;
 use super::waiting::For;
 use crate::message::Message;
-use crate::session::{ClientConfig, ConnectError, Target};
+use crate::session::{ClientConfig, ConnectError};
+use ::tokio::net::{ToSocketAddrs, lookup_host};
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -22,29 +23,31 @@ use whitewater_udp::socket_for;
 pub struct Client;
 
 impl Client {
-    /// Connects a session from a socket of its own. The addresses of `target` are tried one after another,
-    /// those of the same family as the first one before the others. The socket is not connected, so an
-    /// encrypted session survives when the machine changes networks.
+    /// Connects a session to the server at `addr` from a socket of its own. Each address that `addr` resolves to
+    /// is tried, one after another, those of the same family as the first one before the others. An unspecified
+    /// address, such as 0.0.0.0, means this machine. The socket is not connected, so an encrypted session survives
+    /// when the machine changes networks.
     ///
     /// If cancelled, it stops connecting.
     ///
     /// # Errors
     ///
     /// If nobody answers (`TimedOut`) or the server refuses (`ConnectionRefused`), both as [`Error::Closed`];
-    /// if `target` cannot be connected to ([`Error::Connect`]); if `config` is out of range
-    /// ([`Error::Config`]); if there is no socket; or if the system has no random bytes.
+    /// if `addr` does not resolve, or to no address ([`Error::Connect`]); if `config` is wrong ([`Error::Config`]);
+    /// if there is no socket; or if the system has no random bytes.
     pub async fn connect<M: Message + Send + 'static>(
-        target: Target,
+        addr: impl ToSocketAddrs,
         config: &ClientConfig,
     ) -> io::Result<Session<M>> {
-        let is_v6 = target.addresses.first().is_some_and(SocketAddr::is_ipv6);
+        let addresses = resolved(lookup_host(addr).await?);
+        let is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
         let (first, second): (Vec<_>, Vec<_>) =
-            target.addresses.iter().copied().partition(|address| address.is_ipv6() == is_v6);
+            addresses.into_iter().partition(|address| address.is_ipv6() == is_v6);
         let mut failed = Error::from(ConnectError::NoAddress).into();
         for addresses in [first, second] {
             let Some(address) = addresses.first() else { continue };
             let attempt = match socket_for(*address) {
-                Ok(socket) => Self::over(socket, Target { addresses, ..target.clone() }, config).await,
+                Ok(socket) => Self::over(socket, &*addresses, config).await,
                 Err(error) => Err(error),
             };
             match attempt {
@@ -62,10 +65,11 @@ impl Client {
     /// As [`connect`](Self::connect), and if the socket fails.
     pub async fn over<M: Message + Send + 'static>(
         socket: UdpSocket,
-        target: Target,
+        addr: impl ToSocketAddrs,
         config: &ClientConfig,
     ) -> io::Result<Session<M>> {
-        let (port, clock, session) = client(socket, target, config)?;
+        let addresses = resolved(lookup_host(addr).await?);
+        let (port, clock, session) = client(socket, &addresses, config)?;
         let driver = Driver::new(port, Sessions::Client(session), clock, false)?;
         let handle = Handle::of(&driver.shared, &mut driver.shared.lock(), None);
         ::tokio::spawn(driver);

@@ -6,7 +6,7 @@ use crate::kcp::RecvError;
 use crate::machine::{Arrival, Machine, Transmit};
 use crate::message::Message;
 use crate::session::peers::{Peer, PeerCloseReason, PeerEvent, PeerId, Peers};
-use crate::session::{ClientState, Connection, Event, SendError, Server, Session, Undelivered};
+use crate::session::{Client, ClientState, Connection, Event, SendError, Server, Undelivered};
 use crate::time::Time;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -134,7 +134,7 @@ impl Member for Peer {
 #[expect(clippy::large_enum_variant, reason = "there is one per socket")]
 pub(super) enum Sessions<M> {
     Server(Server<M>),
-    Client(Session<M>),
+    Client(Client<M>),
 }
 
 macro_rules! either {

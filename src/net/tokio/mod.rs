@@ -12,13 +12,14 @@
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //! use whitewater::net::tokio::{Client, Server, Session};
-//! use whitewater::session::{ClientConfig, ServerConfig, Target};
+//! use whitewater::session::{ClientConfig, ServerConfig, SessionConfig};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
 //! // Without encryption, as on a local network.
-//! let server: Server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure())?;
-//! let target = Target::insecure(server.local_addr());
+//! let config = SessionConfig::default(); // the same at both ends
+//! let server: Server = Server::bind(([127, 0, 0, 1], 0).into(), &ServerConfig::insecure(config.clone()))?;
+//! let address = server.local_addr();
 //! tokio::spawn(async move {
 //!     while let Ok(session) = server.accept().await {
 //!         tokio::spawn(async move {
@@ -28,7 +29,7 @@
 //!         });
 //!     }
 //! });
-//! let session: Session = Client::connect(target, &ClientConfig::default()).await?;
+//! let session: Session = Client::connect(address, &ClientConfig::insecure(config)).await?;
 //! let mut lane = session.lane(0);
 //! lane.write_all(b"hello").await?;
 //! lane.shutdown().await?;

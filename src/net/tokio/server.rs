@@ -9,7 +9,6 @@ use super::session::Session;
 use super::shared::{Acceptor, State};
 use crate::machine::Machine;
 use crate::message::Message;
-use crate::net::Clock;
 use crate::session::{self, Blob, RedirectError, ServerConfig, ServerStats, SessionId};
 use crate::time::Time;
 use std::future::poll_fn;
@@ -71,8 +70,8 @@ impl<M: Message + Send + 'static> Server<M> {
         let mut drivers = Vec::with_capacity(sockets.len());
         for (index, socket) in (0..).zip(sockets) {
             let shard = if is_one { config.shard } else { index };
-            let (port, sessions) = server(socket, &ServerConfig { shard, ..config.clone() })?;
-            drivers.push(Driver::new(port, Sessions::Server(sessions), Clock::new(), true)?);
+            let (port, clock, sessions) = server(socket, &ServerConfig { shard, ..config.clone() })?;
+            drivers.push(Driver::new(port, Sessions::Server(sessions), clock, true)?);
         }
         let shards = drivers.iter().map(|driver| Acceptor::new(Arc::clone(&driver.shared))).collect();
         let doorbells: Vec<_> =
@@ -85,22 +84,6 @@ impl<M: Message + Send + 'static> Server<M> {
             ::tokio::spawn(driver);
         }
         Ok(Self { shards, first: AtomicUsize::new(0) })
-    }
-
-    /// Admits from now on only clients with a connect token that `verifier` accepts, by the system's clock:
-    /// see [`session::Server::require_tokens`].
-    ///
-    /// # Errors
-    ///
-    /// If the system's clock is before 1970, or the program was built without the feature `crypto`.
-    pub fn require_tokens(&self, verifier: session::token::Verifier) -> io::Result<()> {
-        let unix = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
-        for shard in &self.shards {
-            let require =
-                |server: &mut session::Server<M>, now| server.require_tokens(now, unix, verifier.share());
-            with(shard, require).ok_or(io::ErrorKind::NotConnected)?.map_err(io::Error::other)?;
-        }
-        Ok(())
     }
 
     /// The next connected session. If cancelled, it has taken none.

@@ -152,7 +152,7 @@ impl<M: Message + Send + 'static> Session<M> {
     }
 
     /// The token for the server to go to after [`Event::Redirected`]; see
-    /// [`session::Session::take_redirect`](crate::session::Session::take_redirect).
+    /// [`session::Client::take_redirect`](crate::session::Client::take_redirect).
     #[must_use]
     pub fn take_redirect(&self) -> Option<Zeroizing<Vec<u8>>> {
         self.handle.shared.change(|state| match &mut state.core {

@@ -1,22 +1,22 @@
 //! One attempt to connect to one address: what is sent, how often, and what the answers do.
 
-use super::config::{ClientConfig, ConnectError, Target};
+use super::config::{ClientConfig, ConnectError};
 use crate::machine::Transmit;
 use crate::session::exchange::{self, HandshakeError, Initiator};
-use crate::session::random;
 use crate::session::seal::Keys;
 use crate::session::wire::{Accept, COOKIE_LEN, Challenge, Connect, Deny, DenyReason, Hello};
+use crate::session::{Suite, random};
 use crate::time::Time;
 use rand_core::CryptoRng;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// An attempt: its number and its first message never change.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    target: Target,
-    /// Which of its addresses this is.
-    index: usize,
+    /// Those that are tried if this one gives nothing.
+    others: VecDeque<SocketAddr>,
     pub(super) address: SocketAddr,
     cid: u64,
     pub(super) client_sid: u32,
@@ -36,22 +36,20 @@ impl Attempt {
     pub(super) fn new(
         now: Time,
         config: &ClientConfig,
-        target: Target,
-        index: usize,
+        mut addresses: VecDeque<SocketAddr>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Self, ConnectError> {
-        let address = *target.addresses.get(index).ok_or(ConnectError::NoAddress)?;
+        let address = addresses.pop_front().ok_or(ConnectError::NoAddress)?;
         let (cid, client_sid) = (u64::from_le_bytes(random(rng)), u32::from_le_bytes(random(rng)));
-        let (protocol_id, suite) = (config.session.protocol_id, target.suite);
-        let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token: &target.token };
+        let (protocol_id, suite, token) = (config.session.protocol_id, config.suite, config.sealed());
+        let attempt = exchange::Attempt { suite, protocol_id, cid, client_sid, token };
         let mut payload = Vec::new();
-        config.session.said(&target.user).encode(&mut payload).map_err(|_| HandshakeError::Length)?;
-        let (psk, server_key) = (target.psk.as_ref(), target.server_key.as_ref());
+        config.session.said(&config.user).encode(&mut payload).map_err(|_| HandshakeError::Length)?;
+        let (psk, server_key) = (config.psk.as_ref(), config.server_key.as_ref());
         let mut msg1 = Vec::new();
         let initiator = Initiator::new(&attempt, psk, server_key, random(rng), &payload, &mut msg1)?;
         Ok(Self {
-            target,
-            index,
+            others: addresses,
             address,
             cid,
             client_sid,
@@ -67,13 +65,12 @@ impl Attempt {
     }
 
     pub(super) fn next(&self, now: Time, config: &ClientConfig, rng: &mut dyn CryptoRng) -> Option<Self> {
-        self.target.addresses.get(self.index + 1)?;
-        Self::new(now, config, self.target.clone(), self.index + 1, rng).ok()
+        Self::new(now, config, self.others.clone(), rng).ok()
     }
 
     /// Takes a cookie; whether it was one for this attempt. An old or doubled one does no harm: the next HELLO brings a fresh one.
-    pub(super) fn on_challenge(&mut self, now: Time, challenge: &Challenge) -> bool {
-        if challenge.cid != self.cid || challenge.suite != self.target.suite.code() {
+    pub(super) fn on_challenge(&mut self, now: Time, suite: Suite, challenge: &Challenge) -> bool {
+        if challenge.cid != self.cid || challenge.suite != suite.code() {
             return false;
         }
         if self.cookie.is_none() {
@@ -97,8 +94,13 @@ impl Attempt {
     }
 
     /// Takes the second message of the handshake; `None`: it is not the answer to ours, and another one may be.
-    pub(super) fn on_accept(&mut self, accept: &Accept<'_>, payload: &mut Vec<u8>) -> Option<Keys> {
-        let is_ours = accept.cid == self.cid && accept.suite == self.target.suite.code();
+    pub(super) fn on_accept(
+        &mut self,
+        suite: Suite,
+        accept: &Accept<'_>,
+        payload: &mut Vec<u8>,
+    ) -> Option<Keys> {
+        let is_ours = accept.cid == self.cid && accept.suite == suite.code();
         if !is_ours || self.cookie.is_none() {
             return None;
         }
@@ -120,12 +122,12 @@ impl Attempt {
             return None;
         }
         self.sends = self.sends.wrapping_add(1);
-        let (suite, protocol_id, cid) = (self.target.suite.code(), config.session.protocol_id, self.cid);
+        let (suite, protocol_id, cid) = (config.suite.code(), config.session.protocol_id, self.cid);
         let pause = jittered(if now.since(self.began) < FAST_FOR { FAST } else { SLOW }, rng);
         let is_extra = self.cookie.is_some() && self.sends.is_multiple_of(HELLO_EACH);
         match self.cookie.filter(|_| !is_extra) {
             Some((epoch, cookie)) => {
-                let (client_sid, token, msg1) = (self.client_sid, &self.target.token, &self.msg1);
+                let (client_sid, token, msg1) = (self.client_sid, config.sealed(), &self.msg1);
                 let connect = Connect { suite, protocol_id, cid, epoch, cookie, client_sid, token, msg1 };
                 connect.encode(buf).ok()?;
             }

@@ -1,94 +1,108 @@
-//! The knobs of a client, and whom it connects to.
+//! The knobs of a client: its session, and how it shows that it may come in.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, unless};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
 use crate::session::exchange::HandshakeError;
-use crate::session::wire::{HELLO_MIN, TOKEN_MAX, USER_MAX};
-use std::net::SocketAddr;
+use crate::session::token::{LATEST, PublicToken};
+use crate::session::wire::{HELLO_MIN, USER_MAX};
 use std::time::Duration;
 
 settings! {
     /// How a client connects, and its session.
-    #[derive(Clone, Debug, Eq, PartialEq)]
-    pub struct ClientConfig {
+    ///
+    /// Begin with [`token`](Self::token), [`secret`](Self::secret) or [`insecure`](Self::insecure), whichever the server was made with.
+    #[derive(Clone, Eq, PartialEq)]
+    pub struct ClientConfig without Default {
         /// The session.
         pub session: SessionConfig = SessionConfig::default();
+        /// How the session is protected: one of the suites of the server.
+        pub suite: Suite = Suite::Checked;
+        /// The secret that both ends know, if the suite has one.
+        pub psk: Option<[u8; 32]> = None;
+        /// The server's public key, if the suite has one: what `session::public_key` makes of its private half.
+        pub server_key: Option<[u8; 32]> = None;
+        /// The connect token, if the server wants one.
+        pub token: Option<PublicToken> = None;
+        /// What the server's application is told in the handshake: at most 256 bytes.
+        pub user: Vec<u8> = Vec::new(), 0..=USER_MAX as u64;
         /// Bytes of a HELLO: 512 to 1200. A server answers with at most 0.07 of them, so that nobody can use it against others.
-        pub hello: u16 = 1200, HELLO_MIN as u64..=1200;
+        pub hello: u16 = 1200, HELLO_MIN as u64..=1200, "bytes";
         /// How long one address of a server is tried: 100 ms to 120 s.
         pub deadline: Duration = Duration::from_secs(10), 100..=120_000;
     }
 }
 
 impl ClientConfig {
-    /// Checks every field against its range.
+    /// A client with a connect token, for a server that was made by `ServerConfig::tokens`. The token has the server's addresses.
+    #[must_use]
+    pub fn token(session: SessionConfig, token: &PublicToken) -> Self {
+        let (suite, psk, server_key) = (token.suite, Some(*token.psk), token.server_key);
+        Self { session, suite, psk, server_key, token: Some(token.clone()), ..Self::base() }
+    }
+
+    /// A client that knows the secret of the server, 32 random bytes: for one that was made by `ServerConfig::secret`. No password: whoever
+    /// listens can try words.
+    #[must_use]
+    pub fn secret(session: SessionConfig, psk: [u8; 32]) -> Self {
+        Self { session, suite: Suite::TOKEN, psk: Some(psk), ..Self::base() }
+    }
+
+    /// A client without encryption, for local networks and tests. The server has to allow it as well.
+    #[must_use]
+    pub fn insecure(session: SessionConfig) -> Self {
+        Self { session, ..Self::base() }
+    }
+
+    /// What the server gets of the token.
+    pub(super) fn sealed(&self) -> &[u8] {
+        self.token.as_ref().map_or(&[], |token| &token.sealed)
+    }
+
+    /// Checks every field against its range, and against the others.
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// Names the first field that is wrong, and what to do.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.session.check()?;
-        self.check_ranges()
+        self.check_ranges()?;
+        let Self { suite, psk, server_key, token, .. } = self;
+        unless(
+            !suite.is_built_in(),
+            "suite",
+            "takes the feature `crypto`, which this program was built without",
+        )?;
+        let (has_psk, has_key) = (psk.is_some(), server_key.is_some());
+        unless(
+            suite.needs_psk() && !has_psk,
+            "psk",
+            "is missing: use ClientConfig::secret(..) or ::token(..)",
+        )?;
+        unless(has_psk && !suite.needs_psk(), "psk", "is not used by `suite`: use Suite::TOKEN")?;
+        unless(
+            suite.needs_server_key() && !has_key,
+            "server_key",
+            "is missing: `suite` takes the server's public key",
+        )?;
+        unless(has_key && !suite.needs_server_key(), "server_key", "is not used by `suite`")?;
+        let Some(token) = token else { return Ok(()) };
+        unless(token.suite != *suite, "suite", "is not that of `token`")?;
+        unless(
+            token.protocol_id != self.session.protocol_id,
+            "token",
+            "is for another `protocol_id` than that of `session`",
+        )?;
+        unless(token.created >= token.expires, "token", "expires before it was made")?;
+        unless(token.expires > LATEST, "token", "is not in seconds since 1970")
     }
 }
 
-/// A server, and what a client has to know to connect to it.
-#[derive(Clone, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "made for `Target { .., ..Target::insecure(address) }`")]
-pub struct Target {
-    /// Where it is: tried one after another, at least one.
-    pub addresses: Vec<SocketAddr>,
-    /// How the session is protected.
-    pub suite: Suite,
-    /// The secret that both ends know, if the suite has one.
-    pub psk: Option<[u8; 32]>,
-    /// The server's public key, if the suite has one: what `session::public_key` makes of its private half.
-    pub server_key: Option<[u8; 32]>,
-    /// A sealed connect token, or nothing: at most 512 bytes.
-    pub token: Vec<u8>,
-    /// What the server's application is told in the handshake: at most 256 bytes.
-    pub user: Vec<u8>,
-}
-
-impl Target {
-    /// A server at `address`, without encryption: for local networks and tests. The server has to allow it as well.
-    #[must_use]
-    pub fn insecure(address: SocketAddr) -> Self {
-        let (addresses, suite) = (vec![address], Suite::Checked);
-        Self { addresses, suite, psk: None, server_key: None, token: Vec::new(), user: Vec::new() }
-    }
-
-    /// The server that a connect token is for.
-    #[must_use]
-    pub fn of_token(token: &crate::session::token::PublicToken) -> Self {
-        Self {
-            addresses: token.addresses.clone(),
-            suite: token.suite,
-            psk: Some(*token.psk),
-            server_key: token.server_key,
-            token: token.sealed.to_vec(),
-            user: Vec::new(),
-        }
-    }
-
-    pub(super) fn check(&self) -> Result<(), ConnectError> {
-        for (field, len, max) in [("token", self.token.len(), TOKEN_MAX), ("user", self.user.len(), USER_MAX)]
-        {
-            if len > max {
-                return Err(ConnectError::TooLong { field, len, max });
-            }
-        }
-        Ok(())
-    }
-}
-
-printed_without_secrets! { Target { addresses, suite } }
+printed_without_secrets! { ClientConfig { session, suite, hello, deadline } }
 
 /// Why a session does not begin to connect.
 #[derive(Clone, Copy, Debug, Eq, thiserror::Error, PartialEq)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ConnectError {
     /// It was connected before, and its keys die with it. Make another one.
     #[error("a session connects once")]
@@ -96,10 +110,7 @@ pub enum ConnectError {
     /// There is no address to connect to.
     #[error("there is no address to connect to")]
     NoAddress,
-    /// The token, or what the application says, is too long.
-    #[error("{field} has {len} bytes, {max} is the most")]
-    TooLong { field: &'static str, len: usize, max: usize },
-    /// The suite cannot be had, or not with these keys.
+    /// The server's public key is none.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
 }

@@ -3,7 +3,7 @@
 mod attempt;
 mod config;
 
-pub use config::{ClientConfig, ConnectError, Target};
+pub use config::{ClientConfig, ConnectError};
 
 use super::connection::{Connection, Next, Parts, check_text};
 use super::cookie::is_reset;
@@ -23,12 +23,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A session of a client, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
+/// The end of a client, without I/O: a [`Machine`] with events. After any call, drain [`poll_transmit`](Machine::poll_transmit),
 /// [`poll_event`](Self::poll_event) and ask [`poll_timeout`](Machine::poll_timeout).
 ///
 /// It connects once; for another session make another one.
 #[derive(Debug)]
-pub struct Session<M = Blob> {
+pub struct Client<M = Blob> {
     config: ClientConfig,
     random: Random,
     state: State<M>,
@@ -75,12 +75,12 @@ pub enum ClientState {
     Closed,
 }
 
-impl<M: Message> Session<M> {
-    /// A session that is not connected. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
+impl<M: Message> Client<M> {
+    /// A client that is not connected. What `rng` gives nobody may guess, and it never comes again: it is in keys and numbers of sessions.
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// When a field of `config` is wrong.
     pub fn new(config: &ClientConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -94,17 +94,17 @@ impl<M: Message> Session<M> {
         })
     }
 
-    /// Begins to connect.
+    /// Begins to connect to the server at `addresses`, which are tried one after another.
     ///
     /// # Errors
     ///
-    /// It was connected before, or `target` is none that can be connected to.
-    pub fn connect(&mut self, now: Time, target: Target) -> Result<(), ConnectError> {
+    /// It was connected before, or there is no address.
+    pub fn connect(&mut self, now: Time, addresses: &[SocketAddr]) -> Result<(), ConnectError> {
         if !matches!(self.state, State::Idle) {
             return Err(ConnectError::Used);
         }
-        target.check()?;
-        let attempt = Attempt::new(self.tick(now), &self.config, target, 0, &mut *self.random.0)?;
+        let (now, addresses) = (self.tick(now), addresses.iter().copied().collect());
+        let attempt = Attempt::new(now, &self.config, addresses, &mut *self.random.0)?;
         self.state = State::Connecting(Box::new(attempt));
         Ok(())
     }
@@ -156,7 +156,7 @@ impl<M: Message> Session<M> {
     }
 
     /// Takes the token of the server to go to, after [`Event::Redirected`]: what [`Server::redirect`](super::Server::redirect) was
-    /// given there. Connect to it by another session, to `Target::of_token` of what `PublicToken::decode` makes of it, and close this
+    /// given there. Connect to the addresses of what `PublicToken::decode` makes of it, by another client, and close this
     /// one when that is up; until then nothing changes here. If another one comes, the newer holds.
     pub fn take_redirect(&mut self) -> Option<Zeroizing<Vec<u8>>> {
         self.connection_mut()?.pop_redirect()
@@ -224,7 +224,7 @@ impl<M: Message> Session<M> {
             }
             (State::Connecting(attempt), _) if attempt.address != from => false,
             (State::Connecting(attempt), Ok(Packet::Challenge(challenge))) => {
-                attempt.on_challenge(now, &challenge)
+                attempt.on_challenge(now, self.config.suite, &challenge)
             }
             (State::Connecting(attempt), Ok(Packet::Deny(deny))) => attempt.on_deny(now, &deny),
             (State::Connecting(_), Ok(Packet::Accept(accept))) => self.on_accept(now, from, &accept),
@@ -245,7 +245,7 @@ impl<M: Message> Session<M> {
     fn on_accept(&mut self, now: Time, from: SocketAddr, accept: &Accept<'_>) -> bool {
         let State::Connecting(attempt) = &mut self.state else { return false };
         let mut payload = Vec::new();
-        let Some(keys) = attempt.on_accept(accept, &mut payload) else { return false };
+        let Some(keys) = attempt.on_accept(self.config.suite, accept, &mut payload) else { return false };
         let Ok(msg2) = Msg2::decode(&payload) else { return false };
         if let Some(code) = msg2.rejected {
             self.rejection = msg2.said.user.into();
@@ -284,7 +284,7 @@ impl<M: Message> Session<M> {
     }
 }
 
-impl<M: Message> Machine for Session<M> {
+impl<M: Message> Machine for Client<M> {
     fn handle_datagram(&mut self, now: Time, from: Arrival, datagram: &mut [u8]) {
         let now = self.tick(now);
         match Packet::decode(datagram) {

@@ -57,7 +57,7 @@ use redirect::Redirects;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One end of a session that is up: data in and out. Its owner, a [`Session`](super::Session) or a [`Server`](super::Server), does the
+/// One end of a session that is up: data in and out. Its owner, a [`Client`](super::Client) or a [`Server`](super::Server), does the
 /// rest; after a call here, drain the owner's polls.
 #[derive(Debug)]
 pub struct Connection<M> {

@@ -1,6 +1,6 @@
 //! The limits of bare KCP peers, what is counted of them, and why one is not registered.
 
-use crate::config::{ConfigError, in_range, millis};
+use crate::config::{ConfigError, time_in_range};
 use crate::kcp::{self, EnvelopeConfig};
 use crate::seq::Conv;
 use std::net::SocketAddr;
@@ -91,7 +91,7 @@ impl PeersConfig {
         if let Some(envelope) = &self.envelope {
             envelope.inside(&self.kcp)?;
         }
-        in_range("idle_timeout", millis(self.idle_timeout), 1..=u64::MAX)
+        time_in_range("idle_timeout", self.idle_timeout, 1..=u64::MAX)
     }
 }
 

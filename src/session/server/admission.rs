@@ -5,8 +5,8 @@ use super::opening::Guest;
 use super::replies::Reply;
 use super::seat::{ACCEPT_EACH, Place, TIME_WAIT};
 use super::stats::Refusal;
-use super::{Server, Suite};
-use crate::config::{ConfigError, in_range};
+use super::{Server, ServerConfig, Suite};
+use crate::config::{ConfigError, unless};
 use crate::message::Message;
 use crate::rate::host;
 use crate::session::config::DATAGRAM_MIN;
@@ -130,7 +130,7 @@ impl<M: Message> Server<M> {
         let &Connect { cid, client_sid, token, msg1, .. } = connect;
         let grant = match &self.tokens {
             Some(tokens) => {
-                let grant = tokens.verifier.open(tokens.unix(now), suite, token);
+                let grant = tokens.verifier.open(tokens.unix(now), connect.protocol_id, suite, token);
                 Some(grant.map_err(|_| Refusal::Token)?)
             }
             None if token.is_empty() => None,
@@ -207,19 +207,6 @@ impl<M: Message> Server<M> {
     pub(super) fn hash(&self, msg1: &[u8]) -> u128 {
         SipHasher24::new_with_key(&self.hash_key).hash(msg1).as_u128()
     }
-
-    /// From now on only who brings a connect token that `verifier` takes comes in. It is `unix` seconds since 1970.
-    ///
-    /// Of two sessions of one client the one by the newer token stays.
-    ///
-    /// # Errors
-    ///
-    /// The program was built without the feature `crypto`. Then nothing has changed.
-    pub fn require_tokens(&mut self, now: Time, unix: u64, verifier: Verifier) -> Result<(), ConfigError> {
-        in_range("tokens without the feature `crypto`", u64::from(!Suite::TOKEN.is_built_in()), 0..=0)?;
-        self.tokens = Some(Tokens { verifier, epoch: (now, unix), clients: BTreeMap::new() });
-        Ok(())
-    }
 }
 
 /// What looks at tokens, and which clients are in: when the token of each was made, and its session.
@@ -246,6 +233,15 @@ pub struct Pass {
 }
 
 impl Tokens {
+    /// What looks at tokens at a server of that config, if it takes some.
+    pub(super) fn of(config: &ServerConfig) -> Result<Option<Self>, ConfigError> {
+        let Some(verifier) = config.tokens.clone() else { return Ok(None) };
+        unless(config.started.is_none(), "started", "is missing: connect tokens need the time")?;
+        let epoch = config.started.unwrap_or_default();
+        verifier.begin(epoch.1);
+        Ok(Some(Self { verifier, epoch, clients: BTreeMap::new() }))
+    }
+
     /// Whether a client is in by a token newer than the one made at `created`.
     pub(super) fn is_outdated(&self, client_id: u64, created: u64) -> bool {
         self.clients.get(&client_id).is_some_and(|(other, _)| *other > created)

@@ -1,21 +1,31 @@
 //! The knobs of a server: how sessions are protected, and how many there are. Each limit is for what a stranger can cause.
 
 use super::table::SHARDS_MAX;
-use crate::config::{ConfigError, in_range};
+use crate::config::{ConfigError, unless};
 use crate::session::Suite;
 use crate::session::config::SessionConfig;
+use crate::session::token::{LATEST, ServerKey, Verifier};
 use crate::session::wire::USER_MAX;
+use crate::time::Time;
 
 settings! {
     /// A server's sessions and limits.
+    ///
+    /// Begin with [`tokens`](Self::tokens), [`secret`](Self::secret) or [`insecure`](Self::insecure).
     #[derive(Clone)]
-    pub struct ServerConfig {
+    pub struct ServerConfig without Default {
         /// What every session has.
         pub session: SessionConfig = SessionConfig::default();
-        /// The suites that clients may ask for, at least one: none by default. All but [`Suite::Checked`] take the feature `crypto`, and that
-        /// one is no protection: see [`insecure`](Self::insecure).
-        pub suites: Vec<Suite> = Vec::new(), 1..=64;
-        /// The secret that all clients know, for the suites that have one and connections without tokens.
+        /// The suites that clients may ask for, at least one. All but [`Suite::Checked`] take the feature `crypto`, and that one is no
+        /// protection: see [`insecure`](Self::insecure).
+        pub suites: Vec<Suite> = Vec::new(), 0..=64;
+        /// What looks at connect tokens: only clients with a token that it accepts come in. Of two sessions of one client the one by the
+        /// newer token stays. A clone of it [rotates](Verifier::rotate) keys while the server runs.
+        pub tokens: Option<Verifier> = None;
+        /// When the server is made: by the clock that its calls go by, and in seconds since 1970. Tokens need it. Drivers with a socket ask the
+        /// system if it is `None`.
+        pub started: Option<(Time, u64)> = None;
+        /// The secret that all clients know, for suites that have one and no tokens.
         pub psk: Option<[u8; 32]> = None;
         /// The private half of the server's key, for the suites that have one: 32 random bytes, of which `session::public_key` makes
         /// the half that clients know.
@@ -60,22 +70,54 @@ settings! {
 }
 
 impl ServerConfig {
-    /// A server whose sessions are not encrypted, and open to anybody who sees a packet: for local networks and tests.
+    /// A server for clients with connect tokens, which a matchmaker seals with `key`: for games with a backend.
     #[must_use]
-    pub fn insecure() -> Self {
-        Self { suites: vec![Suite::Checked], ..Self::default() }
+    pub fn tokens(session: SessionConfig, key: ServerKey) -> Self {
+        Self { session, suites: vec![Suite::TOKEN], tokens: Some(Verifier::new(key)), ..Self::base() }
     }
 
-    /// Checks every field against its range.
+    /// A server for clients that know its secret, 32 random bytes. No password: whoever listens can try words.
+    #[must_use]
+    pub fn secret(session: SessionConfig, psk: [u8; 32]) -> Self {
+        Self { session, suites: vec![Suite::TOKEN], psk: Some(psk), ..Self::base() }
+    }
+
+    /// A server whose sessions are not encrypted, and open to anybody who sees a packet: for local networks and tests.
+    #[must_use]
+    pub fn insecure(session: SessionConfig) -> Self {
+        Self { session, suites: vec![Suite::Checked], ..Self::base() }
+    }
+
+    /// Checks every field against its range, and against the others: a server that some of its clients could not join is wrong.
     ///
     /// # Errors
     ///
-    /// Names the first field out of range, its value and the range.
+    /// Names the first field that is wrong, and what to do.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.session.check()?;
         self.check_ranges()?;
-        let without = self.suites.iter().find(|suite| !suite.is_built_in());
-        in_range("suites without the feature `crypto`", without.map_or(0, |suite| suite.code()), 0..=0)
+        let (has_tokens, has_psk, has_key) =
+            (self.tokens.is_some(), self.psk.is_some(), self.server_key.is_some());
+        let any = |is: fn(Suite) -> bool| self.suites.iter().any(|suite| is(*suite));
+        unless(self.suites.is_empty(), "suites", "is empty: use ServerConfig::insecure(..) or ::tokens(..)")?;
+        let is_missing = any(|suite| !suite.is_built_in());
+        unless(is_missing, "suites", "takes the feature `crypto`, which this program was built without")?;
+        let is_open = has_tokens && any(|suite| !suite.needs_psk());
+        unless(
+            is_open,
+            "suites",
+            "has one without a pre-shared key, which no connect token is for: use Suite::TOKEN",
+        )?;
+        unless(has_tokens && has_psk, "psk", "is not used beside `tokens`, which have their own")?;
+        let lacks_psk = !has_psk && !has_tokens && any(Suite::needs_psk);
+        unless(lacks_psk, "psk", "is missing: use ServerConfig::secret(..) or ::tokens(..)")?;
+        let is_idle = has_psk && !any(Suite::needs_psk);
+        unless(is_idle, "psk", "is not used by any of `suites`: use Suite::TOKEN")?;
+        let lacks_key = !has_key && any(Suite::needs_server_key);
+        unless(lacks_key, "server_key", "is missing: one of `suites` takes the server's private key")?;
+        unless(has_key && !any(Suite::needs_server_key), "server_key", "is not used by any of `suites`")?;
+        let is_late = self.started.is_some_and(|(_, unix)| unix > LATEST);
+        unless(is_late, "started", "is not in seconds since 1970")
     }
 }
 

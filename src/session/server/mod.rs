@@ -69,7 +69,7 @@ impl<M: Message> Server<M> {
     ///
     /// # Errors
     ///
-    /// When a field of `config` is out of range.
+    /// When a field of `config` is wrong.
     pub fn new(config: &ServerConfig, rng: impl CryptoRng + Send + 'static) -> Result<Self, ConfigError> {
         config.check()?;
         let mut random_source = Random(Box::new(rng));
@@ -87,7 +87,7 @@ impl<M: Message> Server<M> {
             replies: VecDeque::with_capacity(REPLIES_MAX),
             rates,
             quiet: Quiet::default(),
-            tokens: None,
+            tokens: Tokens::of(config)?,
             stats: ServerStats::default(),
             now: Time::ZERO,
             scratch: Vec::new(),

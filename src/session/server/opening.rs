@@ -78,7 +78,7 @@ impl<M: Message> Server<M> {
     }
 
     /// Tells a client that [asks](Event::Requested) that it does not come in: why, by a code of the application's own, and `user`, which
-    /// [`Session::rejection`](crate::session::Session::rejection) has there. Nothing follows.
+    /// [`Client::rejection`](crate::session::Client::rejection) has there. Nothing follows.
     ///
     /// # Errors
     ///

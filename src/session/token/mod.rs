@@ -26,15 +26,15 @@ errors! {
     /// Why no token is made, or why one does not let anybody in, in the order in which it is looked at.
     TokenError {
         /// It cannot be made of such an [`Order`].
-        "no token has such a {field}" Order { field: &'static str },
+        "{field}: {must}" Order { field: &'static str, must: &'static str },
         "{have} bytes are no token" Length { have: usize },
         "version {found} of tokens is not ours" Version { found: u8 },
         "the token is for server {found}" Server { found: u64 },
         /// It is sealed with a key that we do not have, or not any more.
         "the token is sealed with key {found}" Key { found: u8 },
-        "the token ended at {expires}" Expired { expires: u64 },
+        "the token expired at {expires}" Expired { expires: u64 },
         /// It would hold for longer than any may.
-        "the token ends at {expires}, too far in the future" TooLong { expires: u64 },
+        "the token expires at {expires}, too far in the future" TooLong { expires: u64 },
         /// It is not what the matchmaker sealed, or for another protocol.
         "the token is not authentic" Forged,
         "the token is for suite {found:#06x}" Suite { found: u16 },
@@ -57,6 +57,8 @@ impl From<Short> for TokenError {
 
 /// Longest time from now to the end of a token, s.
 pub const LIFE_MAX: u64 = 600;
+/// The latest time that is taken for one in seconds since 1970, in the year 5138: what is later was counted in ms.
+pub(super) const LATEST: u64 = 100_000_000_000;
 /// How far the clocks of a matchmaker and a server may differ, s.
 pub const SKEW: u64 = 5;
 /// Most addresses in a [`PublicToken`].

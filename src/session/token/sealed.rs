@@ -1,6 +1,6 @@
 //! The part of a token that only the server can read, the key that seals it, and how a matchmaker makes one.
 
-use super::{ADDRESSES_MAX, LIFE_MAX, PublicToken, TokenError};
+use super::{ADDRESSES_MAX, LATEST, LIFE_MAX, PublicToken, TokenError};
 use crate::session::Suite;
 use crate::session::concat;
 use crate::session::crypto::CRYPTO;
@@ -69,7 +69,9 @@ impl ServerKey {
         let user = order.user.to_vec();
         let grant = Grant { client_id, psk, created, expires, match_id, user, nonce };
         let head = Head { key_id: self.key_id, suite: suite.code(), server_id: self.server_id, expires };
-        let sealed = self.seal(protocol_id, &head, &grant).ok_or(TokenError::Order { field: "user" })?;
+        let sealed = self
+            .seal(protocol_id, &head, &grant)
+            .ok_or(TokenError::Order { field: "user", must: "must be 256 bytes or less" })?;
         Ok(PublicToken {
             protocol_id,
             suite,
@@ -112,19 +114,28 @@ impl ServerKey {
 
 impl Order<'_> {
     fn check(&self) -> Result<(), TokenError> {
-        let wrong = |field| Err(TokenError::Order { field });
-        if !self.suite.needs_psk() || !self.suite.is_built_in() {
-            return wrong("suite");
+        let wrong = |field, must| Err(TokenError::Order { field, must });
+        if !self.suite.needs_psk() {
+            return wrong("suite", "must have a pre-shared key, as Suite::TOKEN does");
+        }
+        if !self.suite.is_built_in() {
+            return wrong("suite", "takes the feature `crypto`, which this program was built without");
         }
         if self.server_key.is_some() != self.suite.needs_server_key() {
-            return wrong("server_key");
+            return wrong("server_key", "must be set if the suite has the server's key, and only then");
+        }
+        if self.created > LATEST {
+            return wrong("created", "must be in seconds since 1970");
         }
         if self.expires <= self.created || self.expires - self.created > LIFE_MAX {
-            return wrong("expires");
+            return wrong("expires", "must be within 600 s after `created`");
         }
         let addresses = self.addresses;
-        if !(1..=ADDRESSES_MAX).contains(&addresses.len()) || addresses.iter().any(|at| at.port() == 0) {
-            return wrong("addresses");
+        if !(1..=ADDRESSES_MAX).contains(&addresses.len()) {
+            return wrong("addresses", "must be 1 to 4");
+        }
+        if addresses.iter().any(|at| at.port() == 0) {
+            return wrong("addresses", "must have a port");
         }
         Ok(())
     }

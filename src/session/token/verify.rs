@@ -7,13 +7,19 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Looks at the tokens that clients bring, and remembers which were used.
+///
+/// Clones have the same keys and the same memory: what was used at one server of a process cannot be used at another, and a key that is
+/// [rotated](Self::rotate) in is everyone's.
+#[derive(Clone, Debug)]
+pub struct Verifier(Arc<Mutex<Shared>>);
+
 #[derive(Debug)]
-pub struct Verifier {
-    protocol_id: u64,
+struct Shared {
     key: Arc<ServerKey>,
     previous: Option<Arc<ServerKey>>,
-    started: u64,
-    used: Arc<Mutex<Used>>,
+    /// Since when it is remembered what was used, seconds since 1970.
+    since: Option<u64>,
+    used: Used,
 }
 
 /// Two generations of used tokens: one that is filled, and the one before, which is forgotten as a whole when the last of its
@@ -34,27 +40,26 @@ struct Generation {
 }
 
 impl Verifier {
-    /// For a server that was started at `started`, seconds since 1970: what was used before is not known, so no token from before
-    /// holds.
+    /// For the server that has `key`, or for several of one process.
     #[must_use]
-    pub fn new(protocol_id: u64, key: ServerKey, started: u64) -> Self {
-        Self { protocol_id, key: Arc::new(key), previous: None, started, used: Arc::default() }
+    pub fn new(key: ServerKey) -> Self {
+        let shared = Shared { key: Arc::new(key), previous: None, since: None, used: Used::default() };
+        Self(Arc::new(Mutex::new(shared)))
     }
 
-    /// Another one with the same keys and the same memory, for another server of this process: what was used at either cannot be used again.
-    /// A key that one of them [rotates](Self::rotate) in afterwards is not the others'.
-    #[must_use]
-    pub fn share(&self) -> Self {
-        let (key, previous, used) = (Arc::clone(&self.key), self.previous.clone(), Arc::clone(&self.used));
-        Self { key, previous, used, ..*self }
+    /// From now on, `now` in seconds since 1970, tokens are taken; none that was made before, for what was used before is not known. The
+    /// first server does this as it is made, and the first time counts.
+    pub fn begin(&self, now: u64) {
+        self.lock().since.get_or_insert(now);
     }
 
     /// From now on tokens are sealed with `key`; those of the last key hold for as long as they hold.
-    pub fn rotate(&mut self, key: ServerKey) {
-        self.previous = Some(std::mem::replace(&mut self.key, Arc::new(key)));
+    pub fn rotate(&self, key: ServerKey) {
+        let mut shared = self.lock();
+        shared.previous = Some(std::mem::replace(&mut shared.key, Arc::new(key)));
     }
 
-    /// What a token grants, now, for a client that asks for `suite`. It still counts as not used: only when the client has shown
+    /// What a token of `protocol_id` grants, now, for a client that asks for `suite`. It still counts as not used: only when the client has shown
     /// that it knows the pre-shared key, [`use_up`](Self::use_up) it. Otherwise whoever saw it could use it up.
     ///
     /// `now`: seconds since 1970.
@@ -62,12 +67,15 @@ impl Verifier {
     /// # Errors
     ///
     /// The first of [`TokenError`], in its order. The cipher comes after all that costs nothing.
-    pub fn open(&self, now: u64, suite: Suite, sealed: &[u8]) -> Result<Grant, TokenError> {
+    pub fn open(&self, now: u64, protocol_id: u64, suite: Suite, sealed: &[u8]) -> Result<Grant, TokenError> {
         let have = sealed.len();
         let sealed: &[u8; SEALED_LEN] = sealed.try_into().map_err(|_| TokenError::Length { have })?;
         let (bytes, rest) = sealed.split_first_chunk().ok_or(TokenError::Length { have })?;
         let head = Head::decode(bytes)?;
-        let key = self.key_of(&head)?;
+        let (key, since) = {
+            let shared = self.lock();
+            (shared.key_of(&head)?, shared.since)
+        };
         let expires = head.expires;
         if now >= expires.saturating_add(SKEW) {
             return Err(TokenError::Expired { expires });
@@ -75,15 +83,15 @@ impl Verifier {
         if expires > now.saturating_add(LIFE_MAX + SKEW) {
             return Err(TokenError::TooLong { expires });
         }
-        let content = key.open(self.protocol_id, bytes, rest, expires)?;
+        let content = key.open(protocol_id, bytes, rest, expires)?;
         if head.suite != suite.code() {
             return Err(TokenError::Suite { found: head.suite });
         }
         let grant = content?;
-        if grant.created.saturating_add(SKEW) < self.started {
+        if grant.created.saturating_add(SKEW) < since.unwrap_or_default() {
             return Err(TokenError::BeforeStart { created: grant.created });
         }
-        lock(&self.used).check(&grant.nonce, expires)?;
+        self.lock().used.check(&grant.nonce, expires)?;
         Ok(grant)
     }
 
@@ -92,17 +100,24 @@ impl Verifier {
     /// # Errors
     ///
     /// When it was used before, or no more can be remembered. Then nobody may come in by it.
-    pub fn use_up(&mut self, now: u64, grant: &Grant) -> Result<(), TokenError> {
-        lock(&self.used).insert(now, grant.nonce, grant.expires)
+    pub fn use_up(&self, now: u64, grant: &Grant) -> Result<(), TokenError> {
+        self.lock().used.insert(now, grant.nonce, grant.expires)
     }
 
-    fn key_of(&self, head: &Head) -> Result<&ServerKey, TokenError> {
-        let mut known = [Some(&*self.key), self.previous.as_deref()].into_iter().flatten();
+    /// Held for a look-up, once or twice a CONNECT that is worth it.
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn key_of(&self, head: &Head) -> Result<Arc<ServerKey>, TokenError> {
+        let mut known = [Some(&self.key), self.previous.as_ref()].into_iter().flatten();
         if !known.clone().any(|key| key.server_id == head.server_id) {
             return Err(TokenError::Server { found: head.server_id });
         }
-        let of = |key: &&ServerKey| (key.server_id, key.key_id) == (head.server_id, head.key_id);
-        known.find(of).ok_or(TokenError::Key { found: head.key_id })
+        let of = |key: &&Arc<ServerKey>| (key.server_id, key.key_id) == (head.server_id, head.key_id);
+        known.find(of).cloned().ok_or(TokenError::Key { found: head.key_id })
     }
 }
 
@@ -128,11 +143,6 @@ impl Used {
         self.young.expires = self.young.expires.max(expires);
         Ok(())
     }
-}
-
-/// Held for a look-up, once a CONNECT that is worth one.
-fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
-    used.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tokens of a generation: 200 KiB of nonces.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    Blob, Cipher, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, Session, SessionConfig,
-    SessionId, Suite, Target,
+    Blob, Cipher, Client, ClientConfig, Event, Pattern, Server as Sessions, ServerConfig, SessionConfig,
+    SessionId, Suite,
 };
 
 const SERVER: ([u8; 4], u16) = ([11, 0, 0, 1], 4000);
@@ -24,7 +24,7 @@ impl Server {
             max_sessions: u16::try_from(count).expect("a shard"),
             half_open: 16_384,
             challenges_per_second: 1_000_000,
-            ..ServerConfig::insecure()
+            ..ServerConfig::insecure(SessionConfig::default())
         };
         let sessions = Sessions::new(&config, random(seed)).expect("it is in range");
         Self { sessions, ids: vec![None; count], buf: Vec::new() }
@@ -73,7 +73,7 @@ impl Side for Server {
 }
 
 pub(super) struct Clients {
-    clients: Vec<Session>,
+    clients: Vec<Client>,
     /// When each of them is looked at, and those of each ms.
     due: Vec<u32>,
     suite: Suite,
@@ -92,10 +92,10 @@ impl Clients {
     }
 
     fn of(suite: Suite, count: usize, seed: u32) -> Self {
-        let config = ClientConfig { session: SessionConfig::default(), ..ClientConfig::default() };
+        let config = ClientConfig { suite, ..ClientConfig::insecure(SessionConfig::default()) };
         let client = |index: usize| {
             let number = seed + u32::try_from(index).expect("thousands");
-            Session::new(&config, random(number)).expect("it is in range")
+            Client::new(&config, random(number)).expect("it is in range")
         };
         let mut agenda: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let start = |index: usize| u32::try_from(index / STARTS).expect("thousands");
@@ -140,8 +140,7 @@ impl Side for Clients {
             }
             let client = &mut self.clients[index];
             if client.connection().is_none() && now == u32::try_from(index / STARTS).expect("thousands") {
-                let target = Target { suite: self.suite, ..Target::insecure(SocketAddr::from(SERVER)) };
-                client.connect(time(now), target).expect("it is idle");
+                client.connect(time(now), &[SERVER.into()]).expect("it is idle");
             }
             client.handle_timeout(time(now));
             self.buf.clear();

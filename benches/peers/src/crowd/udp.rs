@@ -20,7 +20,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv, PeerId};
 use whitewater::net::Server;
-use whitewater::session::{Cipher, Event, Pattern, ServerConfig, SessionId, Suite};
+use whitewater::session::{
+    Cipher, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite
+};
 
 pub(crate) fn table(sessions: usize, seconds: u32) {
     println!(
@@ -339,7 +341,7 @@ impl Sessions {
             accept_burst: 1_000_000,
             challenges_per_second: 1_000_000,
             suites: vec![suite],
-            ..ServerConfig::insecure()
+            ..ServerConfig::insecure(SessionConfig::default())
         };
         let server = Server::bind((Ipv4Addr::LOCALHOST, 0), &config).expect("a port");
         Self { server, ids: Vec::new() }

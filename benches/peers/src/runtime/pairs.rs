@@ -5,7 +5,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use whitewater::kcp::{self, Config, Conv};
 use whitewater::net::tokio as ours;
-use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite, Target};
+use whitewater::session::{Cipher, ClientConfig, Pattern, ServerConfig, SessionConfig, Suite};
 
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -53,11 +53,10 @@ async fn session(kcp: Config, suite: Suite) -> (Box<dyn Stream>, Box<dyn Stream>
     // Room for the windows at both ends.
     let (send_memory, receive_memory) = (4 << 20, 4 << 20);
     let session = SessionConfig { lanes: vec![kcp], send_memory, receive_memory, ..SessionConfig::default() };
-    let config = ServerConfig { session: session.clone(), suites: vec![suite], ..ServerConfig::insecure() };
+    let config = ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
     let server = ours::Server::<whitewater::session::Blob>::bind(ANY, &config).expect("a port");
-    let target = Target { suite, ..Target::insecure(server.local_addr()) };
-    let config = ClientConfig { session, ..ClientConfig::default() };
-    let (near, far) = tokio::join!(ours::Client::connect(target, &config), server.accept());
+    let config = ClientConfig { suite, ..ClientConfig::insecure(session) };
+    let (near, far) = tokio::join!(ours::Client::connect(server.local_addr(), &config), server.accept());
     let near: ours::Session = near.expect("a server");
     greet(near.lane(0), async { far.expect("a client").lane(0) }).await
 }

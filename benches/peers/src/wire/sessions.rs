@@ -8,7 +8,7 @@ use whitewater::kcp::Config;
 use whitewater::machine::Machine as _;
 use whitewater::message::channel::ChannelConfig;
 use whitewater::session::{
-    Blob, ClientConfig, Server, ServerConfig, Session, SessionConfig, SessionId, Suite, Target,
+    Blob, Client, ClientConfig, Server, ServerConfig, SessionConfig, SessionId, Suite,
 };
 use whitewater_sim::SimRng;
 
@@ -62,7 +62,7 @@ fn run(suite: Suite, by: By, load: Load) -> Wire {
 struct Ends {
     now: u32,
     server: Server,
-    client: Session,
+    client: Client,
     ways: [Way; 2],
     wire: Wire,
     session: Option<SessionId>,
@@ -82,12 +82,11 @@ impl Ends {
             ..SessionConfig::default()
         };
         let psk = suite.needs_psk().then_some([7; 32]);
-        let server =
-            ServerConfig { session: config.clone(), suites: vec![suite], psk, ..ServerConfig::default() };
-        let client = ClientConfig { session: config, ..ClientConfig::default() };
+        let server = ServerConfig { suites: vec![suite], psk, ..ServerConfig::insecure(config.clone()) };
+        let client = ClientConfig { suite, psk, ..ClientConfig::insecure(config) };
         let (server, mut client) =
-            (Server::new(&server, random(1)).unwrap(), Session::new(&client, random(2)).unwrap());
-        client.connect(Time::ZERO, Target { suite, psk, ..Target::insecure(there()) }).unwrap();
+            (Server::new(&server, random(1)).unwrap(), Client::new(&client, random(2)).unwrap());
+        client.connect(Time::ZERO, &[there()]).unwrap();
         Self {
             now: 0,
             server,

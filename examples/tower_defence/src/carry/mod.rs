@@ -11,7 +11,7 @@ pub use host::Host;
 
 use std::time::Duration;
 use whitewater::message::channel::{ChannelConfig, Resend};
-use whitewater::session::{SessionConfig, Suite};
+use whitewater::session::SessionConfig;
 
 /// Both ends have the same.
 #[must_use]
@@ -27,9 +27,6 @@ pub fn session() -> SessionConfig {
         ..SessionConfig::default()
     }
 }
-
-/// Encrypted and authenticated, for ends that know the same secret.
-pub const SUITE: Suite = Suite::TOKEN;
 
 /// The reliable channel.
 const CHANNEL: usize = 0;

@@ -1,14 +1,14 @@
 //! Sessions in virtual time.
 
 use super::{ClientEnd, ServerEnd};
-use crate::carry::{Guest, Host, SUITE, session};
+use crate::carry::{Guest, Host, session};
 use crate::client::Client;
 use crate::server::Server;
 use crate::wire::{Hello, Message};
 use std::net::SocketAddr;
 use whitewater::Time;
 use whitewater::machine::Machine as _;
-use whitewater::session::{self, ClientConfig, ClientState, Event, ServerConfig, Session, Target};
+use whitewater::session::{self, ClientConfig, ClientState, Event, ServerConfig};
 use whitewater_sim::SimRng;
 
 pub(super) struct ServerOf {
@@ -20,11 +20,8 @@ impl ServerOf {
     #[expect(clippy::expect_used, reason = "the config is a constant")]
     pub(super) fn new(seed: u64, game: Server) -> Self {
         let config = ServerConfig {
-            session: session(),
-            suites: vec![SUITE],
-            psk: Some(SECRET),
             sessions_per_address: 64, // a client that was restarted has the old address
-            ..ServerConfig::default()
+            ..ServerConfig::secret(session(), SECRET)
         };
         let sessions = session::Server::new(&config, random(seed, 1)).expect("it is in range");
         Self { sessions, host: Host::new(game) }
@@ -74,19 +71,18 @@ impl ServerEnd for ServerOf {
 }
 
 pub(super) struct ClientOf {
-    session: Session<Message>,
+    session: session::Client<Message>,
     guest: Guest,
 }
 
 impl ClientOf {
-    #[expect(clippy::expect_used, reason = "config and target are constants, but for a short name")]
+    #[expect(clippy::expect_used, reason = "the config is a constant, but for a short name")]
     pub(super) fn new(now: Time, seed: u64, number: usize, hello: &Hello) -> Self {
-        let config = ClientConfig { session: session(), ..ClientConfig::default() };
-        let stream = 100 + number as u64 + now.as_micros(); // another one after a restart
-        let mut session = Session::new(&config, random(seed, stream)).expect("it is in range");
         let user = hello.encode().unwrap_or_default();
-        let target = Target { suite: SUITE, psk: Some(SECRET), user, ..Target::insecure(server()) };
-        session.connect(now, target).expect("it connects once");
+        let config = ClientConfig { user, ..ClientConfig::secret(session(), SECRET) };
+        let stream = 100 + number as u64 + now.as_micros(); // another one after a restart
+        let mut session = session::Client::new(&config, random(seed, stream)).expect("it is in range");
+        session.connect(now, &[server()]).expect("it connects once");
         Self { session, guest: Guest::default() }
     }
 

@@ -3,7 +3,7 @@
 use super::ticket::drawn;
 use super::{Key, Remote};
 use crate::bots::Bot;
-use crate::carry::{Host, SUITE, session};
+use crate::carry::{Host, session};
 use crate::client::Game;
 use crate::server::Server;
 use crate::sim::rules::HZ;
@@ -31,14 +31,11 @@ impl Hosting {
     /// The address is not to be had.
     pub fn bind(at: SocketAddr, key: &Key, bots: u8, seed: u64) -> io::Result<Self> {
         let config = ServerConfig {
-            session: session(),
-            suites: vec![SUITE],
-            psk: Some(key.bytes()),
             // Bots come from one address, and all at once.
             sessions_per_address: 64,
             half_open_per_address: 64,
             accept_burst: 64,
-            ..ServerConfig::default()
+            ..ServerConfig::secret(session(), key.bytes())
         };
         let server = net::Server::bind(at, &config)?;
         let port = server.local_addr()?.port();

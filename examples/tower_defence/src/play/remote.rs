@@ -2,19 +2,20 @@
 
 use super::Key;
 use crate::bots::Bot;
-use crate::carry::{Guest, SUITE, session};
+use crate::carry::{Guest, session};
 use crate::client::{Client, Command, Game, View};
 use crate::wire::{Hello, Message, shown};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use whitewater::net;
-use whitewater::session::{ClientConfig, CloseReason, Event, Target};
+use whitewater::session::{ClientConfig, CloseReason, Event};
 
 /// A client over a socket. When its session ends it connects again, and has its place again.
 #[derive(Debug)]
 pub struct Remote {
-    target: Target,
+    server: SocketAddr,
+    config: ClientConfig,
     session: net::Client<Message>,
     guest: Guest,
     bot: Option<Bot>,
@@ -30,9 +31,9 @@ impl Remote {
     /// There is no socket to be had, or the name is too long.
     pub fn connect(server: SocketAddr, key: &Key, hello: &Hello) -> io::Result<Self> {
         let user = hello.encode().map_err(io::Error::other)?;
-        let target = Target { suite: SUITE, psk: Some(key.bytes()), user, ..Target::insecure(server) };
-        let session = begin(&target)?;
-        Ok(Self { target, session, guest: Guest::default(), bot: None, again: None })
+        let config = ClientConfig { user, ..ClientConfig::secret(session(), key.bytes()) };
+        let session = net::Client::connect(server, &config)?;
+        Ok(Self { server, config, session, guest: Guest::default(), bot: None, again: None })
     }
 
     /// From now on a bot plays.
@@ -75,7 +76,7 @@ impl Game for Remote {
     fn pump(&mut self) -> io::Result<()> {
         if self.again.is_some_and(|at| Instant::now() >= at) {
             self.again = None;
-            self.session = begin(&self.target)?;
+            self.session = net::Client::connect(self.server, &self.config)?;
             self.guest = Guest::default();
         }
         self.session.pump()?;
@@ -100,11 +101,6 @@ impl Game for Remote {
     fn command(&mut self, command: Command) {
         self.guest.game.command(command);
     }
-}
-
-fn begin(target: &Target) -> io::Result<net::Client<Message>> {
-    let config = ClientConfig { session: session(), ..ClientConfig::default() };
-    net::Client::connect(target.clone(), &config)
 }
 
 /// How long it waits until it connects again.

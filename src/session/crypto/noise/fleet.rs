@@ -30,11 +30,12 @@ use blake2::digest::{FixedOutput, KeyInit as _, Update};
 /// let token = PublicToken::decode(&bytes)?;
 ///
 /// // Server 5, which was started before.
-/// let mut verifier = Verifier::new(7, fleet.server_key(5, 0), now - 60);
-/// let grant = verifier.open(now + 1, Suite::TOKEN, &token.sealed)?;
+/// let verifier = Verifier::new(fleet.server_key(5, 0));
+/// verifier.begin(now - 60);
+/// let grant = verifier.open(now + 1, 7, Suite::TOKEN, &token.sealed)?;
 /// assert_eq!((grant.client_id, grant.user.as_slice()), (99, b"red team".as_slice()));
 /// verifier.use_up(now + 1, &grant)?; // once the client has shown that it knows the pre-shared key
-/// assert!(verifier.open(now + 2, Suite::TOKEN, &token.sealed).is_err());
+/// assert!(verifier.open(now + 2, 7, Suite::TOKEN, &token.sealed).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FleetKey(Key);
