@@ -427,7 +427,7 @@ fn errors_name_what_cannot_work() {
     let error =
         kcp::Socket::connect(nobody(), Conv(1), &Config { mtu: 20, ..Config::fast().classic() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert!(error.to_string().starts_with("mtu is 20"), "{error}");
+    assert!(error.to_string().starts_with("`mtu` is 20"), "{error}");
     let mut socket = connect(nobody(), 1);
     let error = socket.send(&vec![0; 1 << 20]).unwrap_err();
     assert!(matches!(Error::of(&error), Some(Error::Send(_))), "{error:?}");

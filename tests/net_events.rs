@@ -152,9 +152,8 @@ async fn the_log_of_sessions_and_streams_under_tokio() {
 
     let at = "127.0.0.1:0".parse().unwrap();
     let server: Server = Server::bind(at, &ServerConfig::insecure(SessionConfig::default())).unwrap();
-    let at = server.local_addr();
-    let client =
-        Client::connect::<Blob>(at, &ClientConfig::insecure(SessionConfig::default())).await.unwrap();
+    let config = ClientConfig::insecure(SessionConfig::default());
+    let client = Client::connect::<Blob>(server.local_addr(), &config).await.unwrap();
     let session = server.accept().await.unwrap();
     session.with(|connection| connection.log_events(1000)).unwrap();
     client.send(0, b"hello").await.unwrap();
