@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use whitewater::session::token::{FleetKey, Order, PublicToken, ServerKey, Verifier};
 use whitewater::session::{ClientConfig, ServerConfig, SessionConfig, Suite};
 
-/// When tokens are first required, seconds since 1970.
+/// When a world begins, seconds since 1970.
 pub(crate) const NOW: u64 = 1_900_000_000;
 /// The server that tokens are for, by default.
 pub(crate) const SERVER_ID: u64 = 5;
