@@ -1,11 +1,11 @@
 #!/bin/sh
-# Instructions a delivered segment, by callgrind: a run with twice the messages less a run with
-# once, so that what setting up costs cancels out.
+# Instructions per delivered segment, by callgrind: the difference between a run with twice the
+# messages and a run with the messages once, so that the cost of setting up cancels out.
 #
 #   callgrind.sh                              the table, all implementations
 #   callgrind.sh table PEER..                 the table, these implementations (ww by-time repairs session encrypted ikcp.c kcp bare)
 #   callgrind.sh profile PEER SIZE WINDOW LOSS   where the instructions of one run go
-#   callgrind.sh crowd [PEER..]               instructions of a server's end in 1/30 s (nothing ikcp.c by-time sessions)
+#   callgrind.sh crowd [PEER..]               instructions of the server's end per 1/30 s (nothing ikcp.c by-time sessions)
 #   callgrind.sh crowd-profile PEER           where they go: inclusive, and by function
 set -eu
 cd "$(dirname "$0")"
@@ -14,13 +14,13 @@ peers=${CARGO_TARGET_DIR:-target}/release/peers
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Runs PEER SIZE WINDOW LOSS COUNT. Leaves the messages delivered, then "instructions file:function"
-# lines, in the file named last.
+# Runs PEER SIZE WINDOW LOSS COUNT. Writes the number of messages delivered, then lines with
+# "instructions file:function", to the file named last.
 count() {
     delivered=$(valgrind --tool=callgrind --callgrind-out-file="$work/out" "$peers" one "$1" "$2" "$3" "$4" "$5" 2>/dev/null)
     {
         echo "$delivered"
-        # Columns are "1,234  file:function [object]"; a name may hold blanks.
+        # Columns are "1,234  file:function [object]"; a name may contain blanks.
         callgrind_annotate --threshold=100 --auto=no --tree=none --show-percs=no "$work/out" |
             sed -n 's/^ *\([0-9][0-9,]*\) *\(PROGRAM TOTALS\|.*:.*\)$/\1 \2/p' |
             sed -e 's/ \[[^]]*\]$//' -e ':comma' -e 's/^\([0-9]*\),/\1/' -e 't comma'
@@ -35,7 +35,7 @@ both() {
     count "$1" "$2" "$3" "$4" $((2 * n)) "$work/twice"
 }
 
-# Prints "total without-memcpy", instructions a segment.
+# Prints "total without-memcpy", in instructions per segment.
 per_segment() {
     both "$@"
     awk '
@@ -70,11 +70,11 @@ profile() {
 }
 
 table() {
-    printf 'instructions a segment: total (without memcpy, memmove, memset)\n'
+    printf 'instructions per segment: total (without memcpy, memmove, memset)\n'
     for load in '64 128 0' '1376 128 0' '64 128 10' '64 8192 10'; do
         printf '%-12s' "$load"
         for peer in "$@"; do
-            # Bare copying does not end on a path that loses.
+            # Bare copying would never finish on a lossy path.
             case $peer$load in bare*10) continue ;; esac
             # $load is three words.
             # shellcheck disable=SC2086
@@ -90,15 +90,15 @@ table() {
     done
 }
 
-# A server's ends of a crowd, while that many seconds of it are measured: nothing else is counted.
+# Counts only the server's ends of a crowd, for that many seconds.
 crowd_run() {
     valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*crowd::serve*' --callgrind-out-file="$3" \
         "$peers" crowd-one "$1" "$crowd" 0 "$2" >/dev/null 2>&1
 }
 
-# Two seconds are the difference, so that handshakes and warming up cancel out.
+# The result is the difference of two seconds, so that handshakes and warming up cancel out.
 crowd() {
-    printf 'instructions of an end of a server in 1/30 s, %s of them\n' "$crowd"
+    printf 'instructions per server end in 1/30 s, %s of them\n' "$crowd"
     for peer in "$@"; do
         crowd_run "$peer" 2 "$work/once"
         crowd_run "$peer" 4 "$work/twice"
@@ -109,7 +109,7 @@ crowd() {
     done
 }
 
-# Of 4 s, with what came before: the shares count.
+# Over 4 s, including what came before: only the shares matter.
 crowd_profile() {
     crowd_run "$1" 4 "$work/out"
     for inclusive in yes no; do

@@ -1,7 +1,8 @@
-"""Talks WW/1 to an echo server in every suite, and says what held.
+"""Talks WW/1 to an echo server in every suite, and prints what was checked.
 
-client.py PORT PORT_WITH_TOKENS PSK SERVER_PUBLIC FLEET_KEY: keys in hex. The server of the first port takes every suite, and
-sends datagrams and messages of lane 0 back; at "close" it closes. That of the second takes tokens only, and tells at "who" whose.
+client.py PORT PORT_WITH_TOKENS PSK SERVER_PUBLIC FLEET_KEY, with keys in hex. The server on the first port accepts every suite
+and echoes datagrams and messages of lane 0; on "close" it closes the session. The server on the second port accepts only connect
+tokens; on "who" it says whose token it was.
 """
 
 import os
@@ -15,12 +16,12 @@ from session import NoAnswer, Session, ask, connected
 from token_bytes import Token, server_key
 
 PROTOCOL_ID, SERVER_ID = 7, 5
-REPLACED = 0xFF05  # the same client is in by a newer token
+REPLACED = 0xFF05  # the same client has connected with a newer token
 SUITES = [0x0000] + [pattern << 8 | cipher for pattern in handshake.PATTERNS for cipher in handshake.CIPHERS]
 
 
 def ping(session: Session, number: int) -> bytes:
-    """A PING and its PONG; returns the datagram of the PING."""
+    """Sends a PING, waits for its PONG, and returns the datagram with the PING."""
     content = number.to_bytes(8, "little")
     datagram = session.send((frames.PING, content))
     session.until(frames.PONG, content)
@@ -28,7 +29,7 @@ def ping(session: Session, number: int) -> bytes:
 
 
 def datagram(session: Session, text: bytes) -> None:
-    """An unreliable message that comes back, and is acknowledged."""
+    """Sends an unreliable datagram and waits for its echo and its acknowledgement."""
     number = session.sealer.number
     session.send((frames.DGRAM, text))
     session.until(frames.DGRAM, text)
@@ -36,7 +37,7 @@ def datagram(session: Session, text: bytes) -> None:
 
 
 def message(session: Session, size: int) -> None:
-    """A message of several fragments over lane 0, and its echo."""
+    """Sends a message of several fragments on lane 0 and checks its echo."""
     text = bytes(index * 7 % 251 for index in range(size))
     assert size > 3 * session.kcp.mss
     session.kcp.send(text)
@@ -46,7 +47,7 @@ def message(session: Session, size: int) -> None:
 
 
 def changed_or_repeated(session: Session, old: bytes) -> None:
-    """What comes twice or damaged is answered by nothing: the first answer is that to a later PING."""
+    """Duplicate and damaged packets get no answer: the first answer is the one to a later PING."""
     session.socket.send(old)
     for at in (0, 1, 5, 9, len(old) - 1):
         damaged = bytearray(session.sealer.seal(frames.encode([(frames.PING, bytes(8))])))
@@ -58,14 +59,14 @@ def changed_or_repeated(session: Session, old: bytes) -> None:
 
 
 def update(session: Session) -> None:
-    """The server follows an update of our key with one of its own."""
+    """Updates our key; the server follows with an update of its own."""
     session.sealer.update()
     ping(session, 1000 + session.sealer.phase)
     assert session.opener.phase == session.sealer.phase
 
 
 def move(session: Session) -> None:
-    """The session goes on at another port, once that has answered."""
+    """The session continues on another port once that port has answered the challenge."""
     session.rebind()
     session.send((frames.PING, b"from new"))
     session.wait(lambda _: session.paths_asked > 0)
@@ -74,7 +75,7 @@ def move(session: Session) -> None:
 
 
 def close(session: Session) -> None:
-    """A CLOSE is answered by one, and then nothing is any more."""
+    """The server answers a CLOSE with a CLOSE, and after that answers nothing."""
     session.send(frames.close(1000, "good bye"))
     session.until(frames.CLOSE)
     session.send((frames.PING, bytes(8)))
@@ -82,7 +83,7 @@ def close(session: Session) -> None:
 
 
 def whole(session: Session) -> None:
-    """All that a session does, in one."""
+    """Everything that a session does, in one run."""
     assert session.accepted.rejected is None and session.accepted.server_sid != 0
     first = ping(session, 1)
     datagram(session, b"a datagram")
@@ -98,7 +99,7 @@ def whole(session: Session) -> None:
 
 
 def closed_by_server(session: Session) -> None:
-    """The server closes who asks for it, with the code 7."""
+    """On request the server closes the session, with the code 7."""
     session.send((frames.DGRAM, b"close"))
     content = session.until(frames.CLOSE)
     assert content[:2] == b"\7\0", content
@@ -106,7 +107,7 @@ def closed_by_server(session: Session) -> None:
 
 
 def forgotten(session: Session) -> None:
-    """What comes to a session that is over for long is answered by its reset token."""
+    """A packet for a session that ended long ago is answered with its reset token."""
     close(session)
     unknown = session.sealer.seal(frames.encode([(frames.PING, bytes(8))]))
     reset = ask(session.socket, unknown, datagrams.Reset.decode, 5.0)
@@ -122,7 +123,7 @@ def no_session(server, suite: int, secrets: handshake.Secrets) -> None:
 
 
 def denied(server, why: int, hello: datagrams.Hello, version: int = datagrams.VERSION) -> None:
-    """Says why it takes no client like this one, and which versions it speaks."""
+    """The server says why it refuses such a client, and which versions it speaks."""
     question = bytearray(hello.encode(1200))
     question[1] = version
     deny = ask(connected(server), bytes(question), datagrams.Deny.decode, 5.0)
@@ -130,7 +131,7 @@ def denied(server, why: int, hello: datagrams.Hello, version: int = datagrams.VE
 
 
 def by_token(server, fleet_key: bytes, created: int) -> Session:
-    """A session by a token that is made here."""
+    """Connects with a token that is minted here."""
     psk, nonce = os.urandom(32), os.urandom(24)
     token = Token(0, 0x0201, SERVER_ID, created + 45, 99, psk, created, bytes(16), b"red team")
     sealed = token.seal(server_key(fleet_key, SERVER_ID, 0), PROTOCOL_ID, nonce)
@@ -138,7 +139,7 @@ def by_token(server, fleet_key: bytes, created: int) -> Session:
 
 
 def tokens(server, fleet_key: bytes) -> None:
-    """The server tells what it read in a token, and rejects who comes by an older one."""
+    """The server repeats what it read in the token, and rejects a client with an older token."""
     now = int(time.time())
     session = by_token(server, fleet_key, now)
     session.send((frames.DGRAM, b"who"))

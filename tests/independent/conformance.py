@@ -1,4 +1,4 @@
-"""Holds every line of docs/vectors against the modules beside this one, as docs/CONFORMANCE.md asks of an implementation."""
+"""Checks the modules in this directory against every line of docs/vectors, as docs/CONFORMANCE.md asks of an implementation."""
 
 import ipaddress
 import json
@@ -31,7 +31,7 @@ def refused(attempt) -> None:
         taken = attempt()
     except (Refused, InvalidTag, NoiseInvalidMessage):
         return
-    raise AssertionError(f"taken: {taken!r}")
+    raise AssertionError(f"accepted: {taken!r}")
 
 
 def data(line: dict, name: str) -> bytes:
@@ -89,7 +89,7 @@ NUMBERS = {
 
 
 def content(frame: dict) -> tuple[int, bytes]:
-    """A frame as the module `frames` has it: its type and its content."""
+    """A frame as the module `frames` represents it: its type and its content."""
     name = frame["frame"]
     kind = getattr(frames, name)
     match name:
@@ -135,7 +135,7 @@ def cookie(line: dict) -> None:
 
 
 def ends(line: dict) -> tuple:
-    """The client and the server of a handshake that has not begun."""
+    """The client and the server before their handshake."""
     numbers = (line["suite"], wide(line["protocol_id"]), wide(line["cid"]), line["client_sid"])
     attempt = handshake.Attempt(*numbers, data(line, "token"))
     secret = {name: data(line, name) for name in ("psk", "server_private", "server_public") if name in line}
@@ -206,7 +206,7 @@ def refused_packet(line: dict) -> None:
             refused(lambda: handshake.Msg2.decode(found))
         case _ if found and found[0] in kinds:
             refused(lambda: kinds[found[0]].decode(found))
-        case _:  # no kind, or DATA that is too short for a checksum
+        case _:  # an unknown kind, or DATA too short for a checksum
             assert not found or not 0xA1 <= found[0] <= 0xA8 or len(found) < 13
 
 
@@ -215,7 +215,7 @@ def refused_frames(line: dict) -> None:
 
 
 def refused_request(line: dict) -> None:
-    """Whole, and not for that server: what for is in the fields."""
+    """A well-formed request that is not for this server; the fields say what it is for."""
     found = data(line, "bytes")
     if found[0] == datagrams.DATA:
         return equal(line["counter"], "unknown")
@@ -232,7 +232,7 @@ def refused_token(line: dict) -> None:
 
 
 def server_refuses(found: bytes, key: bytes, now: int, is_used: bool) -> str | None:
-    """What is looked at, in its order: "Connect tokens"."""
+    """The checks of a server in their order: "Connect tokens"."""
     if len(found) != token_bytes.SEALED:
         return "Length"
     end = int.from_bytes(found[12:20], "little")

@@ -1,4 +1,4 @@
-"""Every kind of datagram but DATA: "HELLO and CHALLENGE", "CONNECT and ACCEPT", "DENY and RESET"."""
+"""Every kind of datagram except DATA: "HELLO and CHALLENGE", "CONNECT and ACCEPT", "DENY and RESET"."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from fields import Reader, le, require
 
 HELLO, CHALLENGE, CONNECT, ACCEPT, DENY, DATA, DATA_1, RESET = range(0xA1, 0xA9)
 VERSION = 1
-LONGEST = 1200  # but for DATA
+LONGEST = 1200  # except DATA
 
 
 @dataclass
@@ -132,7 +132,7 @@ class Reset:
 
 
 def message(reader: Reader) -> bytes:
-    """msg1 or msg2, which is the last field."""
+    """The last field: msg1 or msg2."""
     found = reader.take(reader.uint(2))
     reader.end()
     require(28 <= len(found) <= 338, "length of a message")

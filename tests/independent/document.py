@@ -8,7 +8,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "WIRE.md"
 
 @dataclass
 class Group:
-    """Lines of a block without an empty line or one of a comment alone between them."""
+    """Consecutive lines of a block, not separated by an empty line or by a line with only a comment."""
 
     title: str
     lines: list[tuple[bytes, str]] = field(default_factory=list)  # bytes, comment
@@ -19,7 +19,7 @@ class Group:
 
 
 def blocks() -> dict[str, list[Group]]:
-    """Every block of hex by its name."""
+    """All blocks of hex by name."""
     found: dict[str, list[Group]] = {}
     current = None
     for line in DOCUMENT.read_text().splitlines():

@@ -1,8 +1,8 @@
-"""Reads fields one behind the other; what is missing, left over or not allowed is refused."""
+"""Reads consecutive fields. Refuses bytes that are missing, left over or not allowed."""
 
 
 class Refused(Exception):
-    """Bytes that no implementation may take; the argument is the name of the reason, where the document has one."""
+    """Bytes that no implementation may accept. The argument is the name of the reason if the document has one."""
 
 
 class Reader:

@@ -39,7 +39,7 @@ def decode(body: bytes) -> list[tuple[int, bytes]]:
 
 
 def text(content: bytes) -> str:
-    """The words of a CLOSE."""
+    """The text of a CLOSE."""
     try:
         words = content.decode()
     except UnicodeDecodeError:
@@ -49,7 +49,7 @@ def text(content: bytes) -> str:
 
 
 def part(content: bytes) -> tuple[int, int, int, bytes]:
-    """Which frame, which part of it, the last part, and its bytes."""
+    """The number of the frame, of this part and of the last part, and the bytes of this part."""
     reader = Reader(content)
     number, which, last = reader.uint(2), reader.uint(1), reader.uint(1)
     require(bool(reader.data) and 1 <= last and which <= last, "no part")
@@ -78,7 +78,7 @@ def ack(newest: int, received: set[int], delay: int = 0) -> tuple[int, bytes]:
 
 
 def acked(content: bytes, newest_sent: int) -> set[int]:
-    """The packet numbers that an ACK names, for who has sent `newest_sent`."""
+    """The packet numbers that an ACK acknowledges, if the newest packet sent is `newest_sent`."""
     low, bits = int.from_bytes(content[:2], "little"), int.from_bytes(content[2:6], "little")
     newest = newest_sent - (newest_sent - low) % 2**16
     return {newest} | {newest - 1 - i for i in range(32) if bits >> i & 1}

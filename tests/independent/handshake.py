@@ -1,4 +1,4 @@
-"""The two messages of the handshake, their payloads and the keys that they give."""
+"""The two messages of the handshake, their payloads, and the resulting keys."""
 
 import os
 import warnings
@@ -71,7 +71,7 @@ class Msg2:
 
 @dataclass
 class Attempt:
-    """What both ends have to have alike."""
+    """What both ends must agree on."""
 
     suite: int
     protocol_id: int
@@ -93,16 +93,16 @@ class Attempt:
 
 @dataclass
 class Secrets:
-    """What an end brings into the handshake; what the suite has no use for is left alone."""
+    """What an end brings to the handshake. Fields that the suite does not need are ignored."""
 
     psk: bytes = b""
-    server_private: bytes | None = None  # of the server
-    server_public: bytes | None = None  # of the client
+    server_private: bytes | None = None  # at the server
+    server_public: bytes | None = None  # at the client
     random: bytes | None = None  # instead of 32 random bytes, for vectors
 
 
 class Noise:
-    """One end. The client writes msg1 and reads msg2, the server the other way round."""
+    """One end. The client writes msg1 and reads msg2; the server reads msg1 and writes msg2."""
 
     def __init__(self, attempt: Attempt, secrets: Secrets, is_client: bool):
         self.cipher = CIPHERS[attempt.suite & 0xFF]
@@ -119,7 +119,7 @@ class Noise:
         if secrets.random:
             self.noise.set_keypair_from_private_bytes(Keypair.EPHEMERAL, secrets.random)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of an ephemeral key that is not random
+            warnings.simplefilter("ignore")  # it warns that the ephemeral key is not random
             self.noise.start_handshake()
 
     def write(self, payload: bytes) -> bytes:
@@ -129,14 +129,14 @@ class Noise:
         return bytes(self.noise.read_message(message))
 
     def protection(self) -> tuple:
-        """What seals our packets and opens those of the peer."""
+        """The ciphers that seal our packets and open those of the peer."""
         protocol = self.noise.noise_protocol
         keys = (protocol.cipher_state_encrypt.k, protocol.cipher_state_decrypt.k)
         return tuple(Cipher(self.cipher, key) for key in keys)
 
 
 class Salts:
-    """Suite 0: 8 random bytes, the payload in clear, and a checksum of all that was said so far."""
+    """Suite 0: 8 random bytes, the payload in the clear, and a checksum over everything exchanged so far."""
 
     def __init__(self, attempt: Attempt, secrets: Secrets, _is_client: bool):
         self.protocol_id, self.said = attempt.protocol_id, attempt.prologue()

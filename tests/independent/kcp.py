@@ -1,4 +1,4 @@
-"""An end of KCP that is correct and nothing more: one timeout, no congestion window."""
+"""A minimal correct end of KCP: one fixed timeout, no congestion window."""
 
 import segment
 from segment import ACK, HEADER, PUSH, WASK, WINS, Segment, after
@@ -13,7 +13,7 @@ class Kcp:
         self.snd_nxt, self.rcv_nxt = 0, 0
         self.remote_wnd = 128
         self.queue: list[tuple[int, bytes]] = []  # frg, data
-        self.flying: dict[int, list] = {}  # sn: frg, data, time of the last copy or None
+        self.flying: dict[int, list] = {}  # sn: frg, data, time of the last transmission or None
         self.arrived: dict[int, Segment] = {}
         self.partial: list[bytes] = []
         self.owed: list[Segment] = []

@@ -1,4 +1,4 @@
-"""Packets that are no KCP: "The bytes of a packet"."""
+"""Packets without KCP: "The bytes of a packet"."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ def decode(datagram: bytes, protocol_id: int) -> Packet:
 
 
 def check(packet: Packet, next_sequence: int, received: set[int], newest: int, remembered: int) -> None:
-    """Refuses what an end refuses whose next packet and whose received ones are these."""
+    """Refuses what an end refuses that sends `next_sequence` next and has received the numbers in `received`."""
     if packet.ack is not None:
         require(0 < (next_sequence - packet.ack) % 2**16 < 2**15, "AckUnsent")
     behind = (newest - packet.sequence) % 2**16

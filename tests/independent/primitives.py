@@ -6,7 +6,7 @@ MASK = 2**64 - 1
 
 
 def siphash128(key: bytes, data: bytes) -> bytes:
-    """As siphash.c of the reference implementation, https://github.com/veorq/SipHash, with an output of 16 bytes."""
+    """Like siphash.c of the reference implementation, https://github.com/veorq/SipHash, with 16 bytes of output."""
     k0, k1 = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
     v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D ^ 0xEE, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
     whole = len(data) // 8 * 8

@@ -1,4 +1,4 @@
-"""Repairs of segments, after docs/WIRE.md, "A repair"."""
+"""Repairs of segments: docs/WIRE.md, "A repair"."""
 
 from functools import reduce
 
@@ -28,7 +28,7 @@ def symbol(frg: int, data: bytes) -> bytes:
 
 
 def encode(index: int, covered: dict[int, tuple[int, bytes]]) -> bytes:
-    """The payload of a repair of segments, which are frg and data by their numbers."""
+    """The payload of a repair. `segments` has the frg and the data of each segment, by number."""
     first, span = min(covered), max(covered) - min(covered) + 1
     has_holes = len(covered) < span
     members = sum(1 << sn - first for sn in covered)

@@ -1,4 +1,4 @@
-"""What makes a body into DATA and back: "DATA"."""
+"""Turns a body into a DATA packet and back: "DATA"."""
 
 import zlib
 
@@ -12,7 +12,7 @@ REPLAY_WINDOW = 1024
 
 
 class Cipher:
-    """A key of one direction."""
+    """The key of one direction."""
 
     overhead = 16
 
@@ -58,7 +58,7 @@ class Checksum:
 
 
 class Sealer:
-    """Our packets, to the session `sid` of the peer."""
+    """Seals our packets for the session that the peer calls `sid`."""
 
     def __init__(self, protection, sid: int):
         self.protection, self.sid = protection, sid
@@ -74,7 +74,7 @@ class Sealer:
 
 
 class Opener:
-    """The peer's packets, to our `sid`."""
+    """Opens the peer's packets for the session that we call `sid`."""
 
     def __init__(self, protection, sid: int):
         self.protection, self.sid = protection, sid
@@ -82,7 +82,7 @@ class Opener:
         self.highest, self.opened = -1, set()
 
     def open(self, datagram: bytes) -> tuple[int, bytes]:
-        """The packet number and the body. What is refused changes nothing."""
+        """Returns the packet number and the body. A refused packet changes nothing."""
         reader = Reader(datagram)
         phase, sid, low = reader.uint(1) - DATA, reader.uint(4), reader.uint(4)
         require(phase in (0, 1) and sid == self.sid, "kind, or sid")
@@ -102,7 +102,7 @@ class Opener:
 
 
 def nearest(low: int, expected: int) -> int:
-    """The number with these low 32 bits that is nearest to the expected one; of two as near the higher."""
+    """The number with these low 32 bits that is nearest to the expected one; in a tie, the higher."""
     candidates = [(expected >> 32) + epoch for epoch in (-1, 0, 1)]
     numbers = [epoch << 32 | low for epoch in candidates if epoch >= 0]
     return min(numbers, key=lambda number: (abs(number - expected), -number))

@@ -25,7 +25,7 @@ class Segment:
 
 
 def decode(datagram: bytes) -> list[Segment]:
-    """All segments; fewer bytes than a header at the end are ignored, in a datagram that has one segment at least."""
+    """All segments of a datagram, which must have at least one. Trailing bytes too few for a header are ignored."""
     require(len(datagram) >= HEADER, "TooShort")
     reader, segments = Reader(datagram, "Length"), []
     while len(reader.data) >= HEADER:
@@ -41,7 +41,7 @@ def after(a: int, b: int) -> bool:
 
 
 def check(segments: list[Segment], conv: int, window: int, snd_nxt: int) -> None:
-    """Refuses what an end with this receive window, which has sent what is before `snd_nxt`, refuses as a whole."""
+    """Refuses the datagrams that an end with this receive window and this `snd_nxt` refuses as a whole."""
     for segment in segments:
         require(segment.conv == conv, "Conv")
         require(segment.cmd != PUSH or segment.frg < window, "Fragment")
@@ -50,7 +50,7 @@ def check(segments: list[Segment], conv: int, window: int, snd_nxt: int) -> None
 
 
 def effect(segment: Segment) -> tuple:
-    """What a receiver looks at."""
+    """The fields that a receiver uses."""
     common = (segment.cmd, segment.wnd, segment.una)
     if segment.cmd == PUSH:
         return common + (segment.frg, segment.ts, segment.sn, segment.data)

@@ -1,4 +1,4 @@
-"""A client's session over a UDP socket: connects, and then sends and takes frames."""
+"""A client's session over a UDP socket: connects, then sends and receives frames."""
 
 import os
 import select
@@ -13,12 +13,12 @@ from kcp import Kcp
 from seal import Opener, Sealer
 
 DATAGRAM_MAX = 1200
-KCP_LESS = 28  # by which a KCP frame is shorter than the longest datagram
+KCP_LESS = 28  # how much shorter a KCP frame is than the longest datagram
 RESEND_SECONDS = 0.1
 
 
 class NoAnswer(Exception):
-    """The server said nothing that counts."""
+    """The server gave no valid answer."""
 
 
 def connected(server: tuple[str, int]) -> socket.socket:
@@ -28,14 +28,14 @@ def connected(server: tuple[str, int]) -> socket.socket:
 
 
 def arriving(of: socket.socket, seconds: float):
-    """The datagrams of this time."""
+    """The datagrams that arrive within this time."""
     end = time.monotonic() + seconds
     while select.select([of], [], [], max(0, end - time.monotonic()))[0]:
         yield of.recv(2048)
 
 
 def ask(of: socket.socket, question: bytes, decode, seconds: float):
-    """Sends `question` until a datagram comes that `decode` takes."""
+    """Resends `question` until a datagram arrives that `decode` accepts."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         of.send(question)
@@ -48,7 +48,7 @@ def ask(of: socket.socket, question: bytes, decode, seconds: float):
 
 
 class Session:
-    """A session that is up: `accepted` is what the server said in the handshake."""
+    """A connected session. `accepted` is what the server sent in the handshake."""
 
     def __init__(self, server: tuple[str, int], suite: int, protocol_id: int, secrets, token: bytes = b"", seconds=5.0):
         self.socket = connected(server)
@@ -75,19 +75,19 @@ class Session:
         self.kcp = Kcp(self.accepted.server_sid, min(DATAGRAM_MAX, self.accepted.max_datagram) - KCP_LESS)
 
     def rebind(self) -> None:
-        """From now on at another port."""
+        """Continues from another port."""
         server = self.socket.getpeername()
         self.socket.close()
         self.socket = connected(server)
 
     def send(self, *of_frames: tuple[int, bytes]) -> bytes:
-        """One packet; returns its datagram."""
+        """Sends one packet and returns its datagram."""
         datagram = self.sealer.seal(frames.encode(list(of_frames)))
         self.socket.send(datagram)
         return datagram
 
     def take(self, seconds: float) -> list[tuple[int, bytes]]:
-        """Frames of one packet of the server, but for ACKs and KCP, which are dealt with."""
+        """Receives one packet and returns its frames, except those that are handled here, such as ACK and KCP."""
         now = int(time.monotonic() * 1000)
         for segments in self.kcp.output(now):
             self.send((frames.KCP, segments))
@@ -118,11 +118,11 @@ class Session:
         return True
 
     def until(self, kind: int, content: bytes | None = None, seconds: float = 5.0) -> bytes:
-        """Takes packets until a frame like this one has come."""
+        """Receives packets until such a frame arrives, and returns its content."""
         return self.wait(lambda found: [c for k, c in found if k == kind and content in (None, c)], seconds)[0]
 
     def wait(self, wanted, seconds: float = 5.0):
-        """Takes packets until `wanted` makes something of the frames of one, or of none."""
+        """Receives packets until `wanted` returns something for the frames of one, or for no frames."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if result := wanted(self.take(0.02)):

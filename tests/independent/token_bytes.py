@@ -17,7 +17,7 @@ def server_key(fleet_key: bytes, server_id: int, key_id: int) -> bytes:
 
 @dataclass
 class Token:
-    """What the matchmaker says to a server."""
+    """The part of a token for the server."""
 
     key_id: int
     suite: int
@@ -57,7 +57,7 @@ class Token:
 
 @dataclass
 class ClientPart:
-    """What the matchmaker says to the client."""
+    """The part of a token for the client."""
 
     protocol_id: int
     suite: int

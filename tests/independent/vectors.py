@@ -1,4 +1,4 @@
-"""Holds every block of hex in docs/WIRE.md against what the modules beside this one make of the text around it."""
+"""Checks every block of hex in docs/WIRE.md against what the modules in this directory make of the text around it."""
 
 import re
 
@@ -40,11 +40,11 @@ def refused(reason: str, attempt, what: str) -> None:
     except Refused as error:
         equal(str(error), reason, what)
     else:
-        raise AssertionError(f"{what}: taken")
+        raise AssertionError(f"{what}: accepted")
 
 
 def segments(groups: list[Group]) -> None:
-    """Lines of segments, with what they are in their comments."""
+    """Lines with segments, which the comments describe."""
     names = {segment.PUSH: "PUSH", segment.ACK: "ACK", segment.WASK: "WASK", segment.WINS: "WINS"}
     for group in groups:
         decoded = segment.decode(group.bytes)
@@ -152,7 +152,7 @@ def of_server() -> handshake.Msg2:
 
 
 def both_ends(suite: int, msg1: bytes, msg2: bytes, token: bytes = b"") -> tuple:
-    """Client and server after a handshake which gave these messages."""
+    """Client and server after a handshake with these messages."""
     attempt = handshake.Attempt(suite, PROTOCOL, CID, CLIENT_SID, token)
     server = handshake.end(attempt, handshake.Secrets(PSK, SERVER_PRIVATE, random=SERVER_RANDOM), False)
     public = attempt.needs_server_key() and server.noise.noise_protocol.keypairs["s"].public_bytes
