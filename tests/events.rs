@@ -1,6 +1,5 @@
 //! The event log reports what happens: every line is JSON as documented in docs/EVENTS.md, all lines add up
 //! to the statistics, and nobody can make the log grow.
-//! nobody can make it grow.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 

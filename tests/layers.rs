@@ -1,4 +1,4 @@
-//! Imports point down, only `net` knows a clock or a socket, and a file stays one idea.
+//! Imports only point down, only `net` knows a clock or a socket, and no file gets too long.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,13 @@ const LAYERS: [&[&str]; 7] = [
     &["net"],
     &["metrics", "inside"],
 ];
-/// Modules of one layer that do not know each other.
+/// Modules of one layer that must not use each other.
 const SIBLINGS: [&str; 2] = ["kcp", "packet"];
-/// Where all of bare KCP is found, whichever layer has it: what this file re-exports it does not use.
+/// Re-exports all of bare KCP, whichever layer it is in. A re-export is not a use.
 const FRONT: &str = "kcp/mod.rs";
 /// The only module that may name [`OUTSIDE`].
 const DRIVER: &str = "net";
-/// What makes the same seed give other bytes.
+/// Anything by which one seed could give different bytes.
 const OUTSIDE: [&str; 6] = [
     "std::net",
     "core::net",
@@ -28,7 +28,7 @@ const OUTSIDE: [&str; 6] = [
     "std::time::SystemTime",
     "std::time::UNIX_EPOCH",
 ];
-/// Of [`OUTSIDE`], what is a value and touches nothing: any layer may name it.
+/// Parts of [`OUTSIDE`] that are mere values. Any layer may name them.
 const VALUES: [&str; 5] = [
     "std::net::SocketAddr",
     "std::net::SocketAddrV4",
@@ -36,7 +36,7 @@ const VALUES: [&str; 5] = [
     "std::net::IpAddr",
     "std::net::Ipv6Addr",
 ];
-/// Most lines of a file, its tests not counted.
+/// Most lines of a file, excluding its tests.
 const MOST_LINES: usize = 450;
 
 #[test]
@@ -65,8 +65,8 @@ fn every_kind_of_violation_is_seen() {
         ("wire/mod.rs", "use crate::Kcp;", "re-export"),
         ("wire/mod.rs", "use crate::*;", "re-export"),
         ("bits.rs", "", "layer"),
-        ("packet/mod.rs", "use crate::kcp::Kcp;", "does not know kcp"),
-        ("kcp/mod.rs", "use crate::packet::Endpoint;", "does not know packet"),
+        ("packet/mod.rs", "use crate::kcp::Kcp;", "must not use kcp"),
+        ("kcp/mod.rs", "use crate::packet::Endpoint;", "must not use packet"),
         ("kcp/rtt.rs", "use std::{fmt, time::{Duration, Instant}};", "std::time::Instant"),
         ("kcp/rtt.rs", "use std::time;\nfn f() { time::Instant::now(); }", "std::time::Instant"),
         ("kcp/rtt.rs", "let now = std::time::SystemTime::now();", "std::time::SystemTime"),
@@ -83,7 +83,7 @@ fn every_kind_of_violation_is_seen() {
     }
 }
 
-/// The picture of the layers shows each module in its layer, and no type that there is not.
+/// The picture of the layers shows each module in its layer, and names only types that exist.
 #[test]
 fn the_picture_shows_the_layers_as_they_are() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -95,9 +95,9 @@ fn the_picture_shows_the_layers_as_they_are() {
         .filter(|band| !band.trim_matches(['─', '\n', ' ']).is_empty())
         .collect();
     let game = bands.remove(0);
-    assert!(game.contains("your game"), "the picture begins with who uses it: {game}");
+    assert!(game.contains("your game"), "the picture does not begin with the user: {game}");
     bands.reverse();
-    assert_eq!(bands.len(), LAYERS.len(), "a band for each layer");
+    assert_eq!(bands.len(), LAYERS.len(), "one band per layer");
     for (band, modules) in bands.iter().zip(LAYERS) {
         for module in modules.iter().filter(|module| **module != "inside") {
             assert!(tokens(band).contains(module), "{module} is not in its band:{band}");
@@ -113,11 +113,11 @@ fn the_picture_shows_the_layers_as_they_are() {
         word.len() > 2 && word.starts_with(char::is_uppercase) && word[1..].contains(char::is_lowercase)
     };
     for word in picture.split(|c: char| !c.is_alphanumeric()).filter(is_type) {
-        assert!(declared(word), "the picture names {word}, which is no type");
+        assert!(declared(word), "the picture names {word}, which is not a type");
     }
 }
 
-/// A file of tests that no program has is never run.
+/// A file that is not part of any test program is never run.
 #[test]
 fn every_file_of_tests_is_part_of_a_program() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -132,7 +132,7 @@ fn every_file_of_tests_is_part_of_a_program() {
         let is_part = parts.lines().any(|line| line == format!("mod {module};"));
         assert!(
             programs.contains(&name.as_str()) || is_part,
-            "tests/{name} is in no program: name it in Cargo.toml or in one of its programs"
+            "tests/{name} is not in any test program: add it to Cargo.toml or to one of the programs there"
         );
     }
 }
@@ -166,20 +166,20 @@ fn allowed_imports_pass() {
     }
 }
 
-/// What is wrong with the file `file`, a path relative to `src/`.
+/// Everything wrong with the file `file`, a path relative to `src/`.
 fn violations(file: &str, text: &str) -> Vec<String> {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text);
     let lines = text.lines().count();
     let mut found = Vec::new();
     if lines > MOST_LINES {
-        found.push(format!("{file}: {lines} lines, {MOST_LINES} at most"));
+        found.push(format!("{file} has {lines} lines, more than {MOST_LINES}"));
     }
     if file == "lib.rs" {
         return found;
     }
     let own = top_module(file);
     let Some(own_layer) = layer(own) else {
-        found.push(format!("{file}: give module {own} a layer"));
+        found.push(format!("{file}: the module {own} has no layer"));
         return found;
     };
     let code: Vec<_> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
@@ -192,11 +192,13 @@ fn violations(file: &str, text: &str) -> Vec<String> {
         if let Some(target) = in_crate(file, &path) {
             match layer(target) {
                 Some(_) if target != own && SIBLINGS.contains(&own) && SIBLINGS.contains(&target) => {
-                    found.push(format!("{file}: {own} does not know {target}"));
+                    found.push(format!("{file}: {own} must not use {target}"));
                 }
                 Some(layer) if layer <= own_layer => {}
-                Some(_) => found.push(format!("{file}: {} points up to {target}", path.join("::"))),
-                None => found.push(format!("{file}: {} is a re-export, name its module", path.join("::"))),
+                Some(_) => found.push(format!("{file}: {} points up, to {target}", path.join("::"))),
+                None => {
+                    found.push(format!("{file}: {} is a re-export: name the module instead", path.join("::")))
+                }
             }
         }
         let mut full = path.join("::");
@@ -211,7 +213,7 @@ fn violations(file: &str, text: &str) -> Vec<String> {
         if let Some(outside) = OUTSIDE.into_iter().find(|outside| names(outside)).filter(|_| own != DRIVER)
             && !VALUES.into_iter().any(&names)
         {
-            found.push(format!("{file}: {outside} outside {DRIVER}"));
+            found.push(format!("{file}: only {DRIVER} may use {outside}"));
         }
     }
     found
@@ -225,7 +227,7 @@ fn top_module(file: &str) -> &str {
     file.split('/').next().unwrap_or(file).trim_end_matches(".rs")
 }
 
-/// The top-level module that `path` in `file` names, `None` when it stays below or leaves the crate.
+/// The top-level module that `path` in `file` refers to; `None` if it stays below that or leaves the crate.
 fn in_crate<'a>(file: &str, path: &[&'a str]) -> Option<&'a str> {
     let supers = path.iter().take_while(|part| **part == "super").count();
     let depth = file.trim_end_matches("/mod.rs").split('/').count();
@@ -237,7 +239,7 @@ fn in_crate<'a>(file: &str, path: &[&'a str]) -> Option<&'a str> {
     path.get(skip).copied()
 }
 
-/// Every path in the tokens, use groups written out: `a::{b, c::d}` is `a::b` and `a::c::d`.
+/// Every path in the tokens, with groups expanded: `a::{b, c::d}` gives `a::b` and `a::c::d`.
 fn paths<'a>(tokens: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut rest = tokens;
     let mut found = Vec::new();
@@ -247,7 +249,7 @@ fn paths<'a>(tokens: &[&'a str]) -> Vec<Vec<&'a str>> {
     found
 }
 
-/// Takes one path with all its groups, or one token that starts none; returns what follows.
+/// Reads one path with all its groups, or one token that begins no path. Returns the rest.
 fn take_path<'t, 'a>(
     tokens: &'t [&'a str],
     mut path: Vec<&'a str>,
@@ -298,7 +300,7 @@ fn tokens(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Path relative to `src/` and text of every file below `dir`, but for modules of tests.
+/// The path, relative to `src/`, and the text of every file below `dir`, except for test modules.
 fn sources(dir: &Path, prefix: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {

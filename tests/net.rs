@@ -55,7 +55,7 @@ fn serve(listener: &mut kcp::Listener, mut done: impl FnMut(&kcp::Listener, Opti
     }
 }
 
-/// A port of this host on which nobody listens and that the system assigns to nobody.
+/// A port of this host on which nobody listens and that the system never assigns.
 fn nobody() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1))
 }

@@ -340,7 +340,7 @@ fn only_a_repair_makes_acknowledgements_wait() {
             let wins = Raw { frg: 2, data: data.clone(), ..Raw::wins(128) };
             bob.input(now, &wins.bytes()).unwrap();
         }
-        // One ack is owed: at most until 1.25 packet gaps have passed, or the third packet has come.
+        // An acknowledgement is owed: it waits for at most 1.25 packet gaps, or for the third packet.
         assert_eq!(bob.check(at(70)), waits.then_some(at(70 + 25)), "{data:?}");
         let mut left = Vec::new();
         for number in 8..10 {

@@ -333,7 +333,7 @@ fn a_peer_with_a_closed_first_window_is_probed_and_sent_nothing() {
     assert_eq!(sent(&mut alice, asked), [Command::Push]);
 }
 
-/// The first one is received while something is in flight, in the datagram that is expected most.
+/// The first one is received while something is in flight, in the kind of datagram that has a fast path.
 #[test]
 fn the_first_window_received_counts_while_data_is_in_flight() {
     for config in [Config::turbo(), Config::turbo().classic()] {
