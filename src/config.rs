@@ -1,26 +1,27 @@
-//! How every config is checked: nothing is clamped, and an error names the field, its value with its unit, and its range or a
-//! cure. Also how errors are declared.
+//! How every config is checked: nothing is clamped, and an error names the field and either its value with
+//! the allowed range or what to do instead. Also how errors are declared.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use thiserror::Error;
 
-/// A field of a config is wrong. Displayed, it says what to do.
+/// A field of a config is wrong. Its `Display` says what to do.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 #[error("{}", self.text())]
 pub struct ConfigError {
     /// The name of the field.
     pub field: &'static str,
-    /// Its value, or the length of a list; in `unit`.
+    /// Its value, or the length of a list, in `unit`.
     pub value: u64,
     /// The least allowed value.
     pub min: u64,
     /// The largest allowed value.
     pub max: u64,
-    /// What value and range are counted in: `ms`, `bytes`, `length` of a list, or nothing for a number.
+    /// The unit of the value and the range: `ms`, `bytes`, `length` for a list, or empty for a plain number.
     pub unit: &'static str,
-    /// What is wrong and what to do, where that is no matter of a range; then there are no values.
+    /// What is wrong and what to do, if the problem is not a range; the value and the range are then 0.
+    /// Otherwise empty.
     pub cure: &'static str,
 }
 
@@ -54,7 +55,7 @@ pub fn in_range<T: Copy + PartialOrd + Into<u64>>(
     checked(field, value.into(), min.into()..=max.into(), "")
 }
 
-/// The same for a time; the range is in ms.
+/// Like [`in_range`], for a time; the range is in ms.
 pub(crate) fn time_in_range(
     field: &'static str,
     value: Duration,
@@ -63,7 +64,8 @@ pub(crate) fn time_in_range(
     checked(field, millis(value), range, MILLIS)
 }
 
-/// Checks something else of a field: `cure` says what is wrong and what to do, and goes on from the field's name.
+/// Fails if `is_wrong`. `cure` says what is wrong and what to do, as the rest of a sentence that begins with
+/// the name of the field.
 pub(crate) const fn unless(
     is_wrong: bool,
     field: &'static str,
@@ -99,7 +101,7 @@ const LENGTH: &str = "length";
 /// The number by which a setting is checked: numbers themselves, times in ms, lists by their length; `None`:
 /// unchecked.
 pub(crate) trait Setting {
-    /// What that is counted in.
+    /// The unit of that number.
     const UNIT: &'static str = "";
 
     fn number(&self) -> Option<u64>;
@@ -140,8 +142,9 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-/// Declares settings: each field with its default and, if it has one, its range for `check_ranges`, with its unit if the type does not
-/// say it. `without Default`: some fields have no default that works, so the type has constructors, which begin with `base`.
+/// Declares settings: each field with its default and, if it has one, its range for `check_ranges`, followed
+/// by the unit if the type does not imply it. `without Default` is for types in which some fields have no
+/// working default; they have constructors, which start from `base`.
 macro_rules! settings {
     ($(#[$meta:meta])* pub struct $name:ident without Default { $($fields:tt)* }) => {
         settings! { @ $(#[$meta])* #[expect(clippy::exhaustive_structs, reason = "made with `..Self::insecure(session)` and its like")] $name $($fields)* }

@@ -26,12 +26,12 @@ pub(crate) fn strict(seed: u64, verifier: Verifier) -> World {
     World::new(seed, &requiring(verifier, server_config(&SessionConfig::default(), SUITE)))
 }
 
-/// The config of a server that wants tokens, in the world that begins with it.
+/// `config` for a server that requires tokens and starts at the beginning of its world.
 pub(crate) fn requiring(verifier: Verifier, config: ServerConfig) -> ServerConfig {
     ServerConfig { tokens: Some(verifier), psk: None, started: Some((START, NOW)), ..config }
 }
 
-/// The client that has a token.
+/// The config of a client with this token.
 pub(crate) fn by_token(token: &PublicToken) -> ClientConfig {
     ClientConfig::token(SessionConfig::default(), token)
 }
