@@ -306,7 +306,7 @@ fn a_segment_in_flight_costs_at_most_32_bytes_beyond_its_payload() {
     for (window, len) in [(128, 64), (8192, 64), (128, 1376), (8192, 1376)] {
         let payload = i64::from(window - 1) * i64::try_from(len).unwrap();
         let bytes = (in_flight(window, len) - in_flight(1, len) - payload) as f64 / f64::from(window - 1);
-        println!("window {window}, {len} B: {bytes:.2} bytes a segment beyond its payload");
+        println!("window {window}, {len} B: {bytes:.2} bytes per segment beyond its payload");
         assert!(bytes <= 32.0, "window {window}, {len} B: {bytes}");
     }
 }

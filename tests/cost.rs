@@ -157,5 +157,5 @@ fn a_stream_appends_in_place() {
 fn allocated_memory_grows_no_faster_than_the_window() {
     let bytes = |window: u16| measure(|| drop(full_window(window))).bytes_total as f64 / f64::from(window);
     let (small, large) = (bytes(SMALL), bytes(LARGE));
-    assert!(large < 2.0 * small, "{small:.0} bytes a segment at {SMALL}, {large:.0} at {LARGE}");
+    assert!(large < 2.0 * small, "{small:.0} bytes per segment at {SMALL}, {large:.0} at {LARGE}");
 }

@@ -150,7 +150,7 @@ fn the_measured_bandwidths_match_the_datagrams() {
         means.iter_mut().zip(found).for_each(|(mean, found)| *mean += found / 50.0);
     }
     let [sent, received, acked] = means;
-    println!("sent {sent:.0}, received {received:.0}, acked {acked:.0} bytes a second");
+    println!("sent {sent:.0}, received {received:.0}, acked {acked:.0} bytes per second");
     assert!((received / sent - 0.8).abs() < 0.05 && (acked / sent - 0.8).abs() < 0.05);
     let total = pair.links[0].stats().bytes as f64 / 60.0;
     assert!((sent / total - 1.0).abs() < 0.02, "{total}");
@@ -168,7 +168,7 @@ fn a_silent_end_acknowledges_everything_by_keepalives_alone() {
     assert_eq!((stats.sent, pair.bob.sent), (stats.keepalives, 0));
     assert!((570..=600).contains(&stats.keepalives), "10 a second: {}", stats.keepalives);
     let price = pair.links[1].stats().bytes / 60;
-    assert!(price <= 150, "{price} bytes a second");
+    assert!(price <= 150, "{price} bytes per second");
 }
 
 #[test]

@@ -332,7 +332,7 @@ fn measuring_the_path_costs_no_datagram_and_with_acknowledged_packets_no_byte() 
                 };
                 let most = before + more + (datagrams + 1) * overhead;
                 assert_eq!(datagrams, 62, "{kind:?} by {talks:?}");
-                assert!(bytes <= most, "{kind:?} by {talks:?}: {bytes} bytes a second and not {most}");
+                assert!(bytes <= most, "{kind:?} by {talks:?}: {bytes} bytes per second, more than {most}");
             }
         }
     }

@@ -2,11 +2,11 @@
 //! same seeds. Trust the ratios of one run more than any single figure.
 //!
 //! ```text
-//! cargo run --release -- pipe [ROUNDS]                     ns a segment, by size, window and loss
+//! cargo run --release -- pipe [ROUNDS]                     ns per segment, by size, window and loss
 //! cargo run --release -- one PEER SIZE WINDOW LOSS COUNT   one run of that, for callgrind.sh
-//! cargo run --release -- forged                            µs of a datagram of forged ACKs
+//! cargo run --release -- forged                            µs per datagram of forged ACKs
 //! cargo run --release -- idle                              ns of an update; bytes of an idle session
-//! cargo run --release -- memory                            bytes a segment, allocations a message
+//! cargo run --release -- memory                            bytes per segment, allocations per message
 //! cargo run --release -- many [PEERS]                      what idle peers cost: heap, wake-ups, CPU
 //! cargo run --release -- crowd [SESSIONS]                  datagrams, latency and CPU of a full server
 //! cargo run --release -- crowd-one PEER SESSIONS LOSS [SECONDS]   one run of that, for callgrind.sh
@@ -15,7 +15,7 @@
 //! cargo run --release -- wire                             bytes on the wire of a small message
 //! cargo run --release -- udp [ROUNDS]                      ns of a datagram through sockets (Linux)
 //! cargo run --release -- tokio [ROUNDS]                    streams under tokio, beside tokio_kcp and TCP
-//! cargo run --release -- echo [ROUNDS]                     60 messages a second there and back, CPU of each
+//! cargo run --release -- echo [ROUNDS]                     60 messages per second there and back, CPU of each
 //! cargo run --release -- turns [ROUNDS]                    round trips in one thread, without a runtime
 //! cargo run --release -- tokio-one PEER LOAD COUNT         one run of that, for a profiler
 //! ```

@@ -11,7 +11,7 @@ pub(crate) fn table() {
     heap::start();
     println!("heap bytes of a sender with one message of 64 B in flight, all in");
     println!("  {}", table::values("B", &each(one::<Whitewater>, one::<Ikcp>, one::<Rust>, ())));
-    println!("heap bytes a segment beyond its payload and a fresh session's own");
+    println!("heap bytes per segment beyond its payload and a fresh session's own");
     for size in [64, MSS] {
         for window in [128, 8192] {
             let load = Load { size, window, loss: 0 };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Every size, window and loss, `rounds` times. In each round the implementations take turns.
 pub(crate) fn table(rounds: usize) {
-    println!("CPU ns a delivered segment, median of {rounds} interleaved rounds [least..most]");
+    println!("CPU ns per delivered segment, median of {rounds} interleaved rounds [least..most]");
     for size in [64, MSS] {
         for loss in [0, 1, 10] {
             for window in [32, 128, 1024, 8192] {

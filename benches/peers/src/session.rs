@@ -8,7 +8,8 @@ use whitewater::Time;
 use whitewater::kcp::{Config, Recovery};
 use whitewater::machine::Machine as _;
 use whitewater::session::{
-    Blob, Cipher, Client, ClientConfig, Connection, Pattern, Server, ServerConfig, SessionConfig, SessionId, Suite,
+    Blob, Cipher, Client, ClientConfig, Connection, Pattern, Server, ServerConfig, SessionConfig, SessionId,
+    Suite,
 };
 use whitewater_sim::SimRng;
 

@@ -155,8 +155,7 @@ struct Sessions {
 impl Sessions {
     fn new(suite: Suite) -> Self {
         let session = SessionConfig { lanes: vec![Config::turbo()], ..SessionConfig::default() };
-        let config =
-            ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
+        let config = ServerConfig { suites: vec![suite], ..ServerConfig::insecure(session.clone()) };
         let mut server = Server::bind(ANY, &config).expect("a port");
         let config = ClientConfig { suite, ..ClientConfig::insecure(session) };
         let to = server.local_addr().expect("an address");

@@ -148,8 +148,8 @@ impl Found {
     fn print(&self, name: &str, base: &Self) {
         let Self { datagrams, bytes, p50, p99, p999, cpu } = self;
         println!(
-            "  {:12}{datagrams:6.1} datagrams, {bytes:5.0} B a second; {p50:3}, {p99:3}, {p999:3} ms p50, p99, p99.9; \
-             {cpu:5.0} ns a tick of 1/30 s ({:.2}x)",
+            "  {:12}{datagrams:6.1} datagrams, {bytes:5.0} B per second; {p50:3}, {p99:3}, {p999:3} ms p50, p99, p99.9; \
+             {cpu:5.0} ns per tick of 1/30 s ({:.2}x)",
             name,
             cpu / base.cpu
         );

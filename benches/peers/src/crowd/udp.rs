@@ -20,9 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use whitewater::kcp::{self, Config, Conv, PeerId};
 use whitewater::net::Server;
-use whitewater::session::{
-    Cipher, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite
-};
+use whitewater::session::{Cipher, Event, Pattern, ServerConfig, SessionConfig, SessionId, Suite};
 
 pub(crate) fn table(sessions: usize, seconds: u32) {
     println!(
@@ -72,7 +70,7 @@ impl Found {
     fn print(&self, name: &str, base: &Self) {
         let Self { datagrams, missing, p50, p99, cpu } = self;
         println!(
-            "  {name:12}{datagrams:6.1} datagrams a second; {:5.2}, {:5.2} ms p50, p99; {cpu:5.0} ns a tick of 1/30 s ({:.2}x){}",
+            "  {name:12}{datagrams:6.1} datagrams per second; {:5.2}, {:5.2} ms p50, p99; {cpu:5.0} ns per tick of 1/30 s ({:.2}x){}",
             f64::from(*p50) / 1e3,
             f64::from(*p99) / 1e3,
             cpu / base.cpu,

@@ -25,7 +25,7 @@ pub(super) trait Mover {
 /// Each load in each way `rounds` times. In each round the ways take turns.
 pub(crate) fn table(rounds: usize) {
     println!(
-        "CPU ns a datagram, median of {rounds} interleaved rounds [least..most]; datagrams a second of both ends in one thread"
+        "CPU ns per datagram, median of {rounds} interleaved rounds [least..most]; datagrams per second of both ends in one thread"
     );
     let bulk = Load { size: 1200, addresses: 1, burst: 54, count: 200_000 };
     bulk.table(
